@@ -1,0 +1,3 @@
+//! The `tresse` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The SCTP endpoint without I/O: associations, paths, scheduling, congestion control.

@@ -1,0 +1,1 @@
+//! Python bindings of tresse (private module tresse._native).

@@ -1,0 +1,1 @@
+//! A deterministic network simulator around the tresse endpoint.

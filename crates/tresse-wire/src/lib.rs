@@ -1,0 +1,1 @@
+//! SCTP packets: bytes to chunks and back, without state.

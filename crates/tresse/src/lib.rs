@@ -1,0 +1,1 @@
+//! CMT-SCTP over real sockets: associations over all paths between two hosts.
