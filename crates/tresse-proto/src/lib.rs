@@ -1,1 +1,28 @@
-//! The SCTP endpoint without I/O: associations, paths, scheduling, congestion control.
+//! CMT-SCTP without I/O: endpoints, associations, paths and the policies that drive them.
+//!
+//! The contract for every driver, in one sentence: after anything happens, poll for packets until
+//! there are none, read the events, sleep until the deadline. The simulator, the socket driver and
+//! the tests are that same loop around an [`Endpoint`].
+//!
+//! The core has no clock, no threads, no sockets and no ambient randomness: time is an argument
+//! ([`Instant`]), and one seed feeds every random choice.
+//!
+//! ARCHITECTURE.md has the map of the rooms and the walks of data through them.
+
+pub mod config;
+mod endpoint;
+mod error;
+mod event;
+mod path_id;
+mod stats;
+mod time;
+pub mod units;
+
+pub use config::{AssociationConfig, ConfigError, EndpointConfig};
+pub use endpoint::{AssociationHandle, Connect, Datagram, Endpoint, Transmit};
+pub use error::{ConnectError, ScheduleError, SendError};
+pub use event::{CloseReason, Event, Message, Payload, SendOptions};
+pub use path_id::{AssociationId, PathId};
+pub use stats::{AssociationStats, Discards, Limit, LimitTimes, PathState, PathStats, SendQueueInfo};
+pub use time::Instant;
+pub use tresse_wire::{Ppid, Ssn, StreamId, Tsn};

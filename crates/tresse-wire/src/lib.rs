@@ -1,1 +1,46 @@
 //! SCTP packets: bytes to chunks and back, without state.
+//!
+//! Owns every format of RFC 9260 and of the extensions tresse speaks: chunks, parameters, error causes, CRC32c.
+//! Reading any bytes ends in a value or an error, never in a panic; what is written reads back as the same value.
+//! Refuses to know what a chunk means for an association: whether a tag is right, a TSN expected or a chunk welcome.
+//!
+//! A packet is read in place: [`Packet::parse`] checks the common header and the checksum, [`Packet::chunks`] walks the
+//! chunks, and everything of variable size borrows from the packet. A packet is written by [`PacketWriter`], which
+//! appends chunks to a buffer as long as they fit and seals the result.
+
+mod bytes;
+mod cause;
+mod checksum;
+mod chunk;
+mod dissect;
+mod error;
+mod list;
+mod packet;
+mod param;
+mod serial;
+mod tlv;
+mod writer;
+
+pub use cause::{Cause, CauseCode, Causes};
+pub use checksum::{checksum, seal};
+pub use chunk::asconf::{Asconf, AsconfAck};
+pub use chunk::auth::{AUTH_HEADER_LEN, Auth};
+pub use chunk::cookie::CookieEcho;
+pub use chunk::data::{DATA_HEADER_LEN, Data, DataFlags, I_DATA_HEADER_LEN, IData, PpidOrFsn};
+pub use chunk::forward_tsn::{ForwardTsn, IForwardTsn, SkippedMessage, SkippedStream};
+pub use chunk::heartbeat::{Heartbeat, heartbeat_info_tlv};
+pub use chunk::init::{INIT_HEADER_LEN, Init};
+pub use chunk::minor::{Cwr, Ecne, Pad, UnrecognisedChunk};
+pub use chunk::pktdrop::{PACKET_DROP_HEADER_LEN, PacketDrop};
+pub use chunk::reconfig::Reconfig;
+pub use chunk::sack::{GapBlock, NR_SACK_HEADER_LEN, NrSack, SACK_HEADER_LEN, Sack};
+pub use chunk::teardown::{Abort, ErrorChunk, Shutdown};
+pub use chunk::{CHUNK_HEADER_LEN, Chunk, ChunkKind};
+pub use dissect::{dissect, dissect_chunk};
+pub use error::{CauseError, ChunkError, Fault, NoRoom, PacketError, ParamError, TlvError, TooLong};
+pub use list::{List, ListItem, ListIter};
+pub use packet::{COMMON_HEADER_LEN, ChecksumRule, Chunks, CommonHeader, Packet};
+pub use param::{Param, ParamKind, Params, UnrecognisedParam};
+pub use serial::{Fsn, Mid, Ppid, Ssn, StreamId, Tsn};
+pub use tlv::{Tlv, TlvItem, TlvIter, Tlvs, UnrecognisedAction};
+pub use writer::{AuthSlot, PacketWriter, Seal};

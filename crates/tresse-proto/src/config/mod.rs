@@ -1,0 +1,184 @@
+//! Configuration: every number and choice of the protocol as a named switch, and the presets.
+//!
+//! Checked once, when an endpoint or association is made of it; rooms read it and never change it.
+
+mod multipath;
+mod presets;
+mod switch;
+
+use std::time::Duration;
+
+pub use multipath::{
+    BufferSplit, CwndUpdate, NrSack, PathPairs, RetransmitPath, SackPath, SplitCounts, StreamMap,
+};
+pub use presets::PRESETS;
+pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, nearest};
+
+use switch::switches;
+
+const fn millis(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+switches! {
+    /// The settings of one association. The defaults are those of the preset `cmt`.
+    pub struct AssociationConfig {
+        /// Retransmission timeout before the first measurement (RTO.Initial, RFC 9260 §16).
+        rto_initial: Duration = millis(1000),
+        /// Smallest retransmission timeout (RTO.Min, RFC 9260 §16).
+        rto_min: Duration = millis(1000),
+        /// Largest retransmission timeout (RTO.Max, RFC 9260 §16).
+        rto_max: Duration = millis(60_000),
+        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans).
+        association_max_retrans: u32 = 10,
+        /// Timeouts in a row on one path before it counts as inactive (Path.Max.Retrans).
+        path_max_retrans: u32 = 5,
+        /// Retransmissions of INIT and COOKIE ECHO before set-up is given up (Max.Init.Retransmits).
+        max_init_retransmits: u32 = 8,
+        /// Pause between heartbeats on an idle path, added to its RTO (HB.interval); 0 sends none.
+        heartbeat_interval: Duration = millis(30_000),
+        /// Longest delay of a SACK (SACK.Delay; at most 500ms, RFC 9260 §6.2).
+        sack_delay: Duration = millis(200),
+        /// Packets with DATA after which a SACK is due; 1 acknowledges each (RFC 9260 §6.2 says 2).
+        sack_frequency: u32 = 2,
+        /// Full packets that a path may send in one go (Max.Burst, RFC 9260 §6.1); 0 for no limit.
+        max_burst: u32 = 4,
+        /// Initial congestion window; 0 takes the one of RFC 9260 §7.2.1.
+        initial_window: Size = Size(0),
+        /// Streams to ask for in the sending direction.
+        outbound_streams: u16 = 10,
+        /// Streams to accept in the receiving direction.
+        inbound_streams: u16 = 65_535,
+        /// Send buffer: user data accepted and not yet acknowledged for good.
+        send_buffer: Size = Size(1024 * 1024),
+        /// Receive buffer: user data received and not yet taken by the application.
+        receive_buffer: Size = Size(1024 * 1024),
+        /// Largest IP packet on any path, IP and UDP headers included.
+        mtu: Size = Size(1500),
+        /// Which address pairs become paths.
+        path_pairs: PathPairs = PathPairs::ByPosition,
+        /// The most paths that an association uses; further addresses of the peer are ignored.
+        max_paths: u16 = 16,
+        /// Send new data on all paths at once (CMT); off sends on the primary path.
+        concurrent: bool = true,
+        /// Order in which paths with room are served: round_robin or lowest_rtt.
+        path_scheduler: String = "round_robin".to_owned(),
+        /// Which paths a stream's data may use: any, or fixed: and a table.
+        stream_map: StreamMap = StreamMap::Any,
+        /// Which stream is next: first_come or round_robin, or a registered name.
+        stream_scheduler: String = "first_come".to_owned(),
+        /// Opaque configuration handed to the stream scheduler.
+        stream_scheduler_config: String = String::new(),
+        /// Congestion controller over all windows: rfc9260.
+        congestion_control: String = "rfc9260".to_owned(),
+        /// Count missing reports apart for each path (SFR).
+        split_fast_retransmit: bool = true,
+        /// Condition for window growth under CMT (CUC).
+        cwnd_update: CwndUpdate = CwndUpdate::V2,
+        /// Delay SACKs although data arrives out of order, and say how many packets a SACK stands for (DAC).
+        delayed_ack: bool = true,
+        /// Leave fast recovery also when the path's pseudo-cumulative acknowledgement passes its exit point.
+        pseudo_cumulative_recovery: bool = true,
+        /// Acknowledged timer retransmissions do not make chunks of the new path count as missing.
+        smart_fast_retransmit: bool = true,
+        /// What is reported as non-renegable (NR-SACK).
+        nr_sack: NrSack = NrSack::Everything,
+        /// Which buffers are split between the paths.
+        buffer_split: BufferSplit = BufferSplit::Both,
+        /// Which bytes of a path buffer splitting counts.
+        split_counts: SplitCounts = SplitCounts::Outstanding,
+        /// Let each path exceed its share of the receive buffer by one packet.
+        split_overbooking: bool = false,
+        /// On which path a SACK travels.
+        sack_path: SackPath = SackPath::LastData,
+        /// Where chunks that timed out are sent again.
+        timeout_retransmit_path: RetransmitPath = RetransmitPath::Alternate,
+    }
+}
+
+impl AssociationConfig {
+    /// The settings of the preset `name`.
+    ///
+    /// # Errors
+    /// An unknown name; the error lists the known ones.
+    pub fn preset(name: &str) -> Result<Self, ConfigError> {
+        presets::build(name)
+    }
+
+    /// Checks that the settings agree with each other and with what the protocol allows.
+    ///
+    /// # Errors
+    /// The first contradiction found, with the switch to change.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let inconsistent =
+            |name, reason: &str| Err(ConfigError::Inconsistent { name, reason: reason.to_owned() });
+        if self.rto_min > self.rto_max || self.rto_initial > self.rto_max {
+            return inconsistent("rto_max", "must be at least rto_min and rto_initial");
+        }
+        if self.rto_min < millis(1) {
+            return inconsistent("rto_min", "must be at least 1ms");
+        }
+        if self.sack_delay > millis(500) {
+            return inconsistent("sack_delay", "must be at most 500ms (RFC 9260 §6.2)");
+        }
+        if self.sack_frequency == 0 {
+            return inconsistent("sack_frequency", "must be at least 1");
+        }
+        if self.outbound_streams == 0 || self.inbound_streams == 0 {
+            return inconsistent(
+                "outbound_streams",
+                "an association has at least one stream in each direction",
+            );
+        }
+        if self.mtu.0 < MIN_MTU || self.mtu.0 > MAX_MTU {
+            return inconsistent("mtu", "must be from 576B to 65535B");
+        }
+        if self.receive_buffer.0 < MIN_RECEIVE_BUFFER || self.receive_buffer.0 > MAX_BUFFER {
+            return inconsistent("receive_buffer", "must be from 1500B (RFC 9260 §3.3.2) to 1GiB");
+        }
+        if self.send_buffer.0 == 0 || self.send_buffer.0 > MAX_BUFFER {
+            return inconsistent("send_buffer", "must be from 1B to 1GiB");
+        }
+        if self.max_paths == 0 || self.max_paths > 255 {
+            return inconsistent("max_paths", "must be from 1 to 255");
+        }
+        if let StreamMap::Fixed(table) = &self.stream_map
+            && table.iter().any(|&path| path >= self.max_paths)
+        {
+            return inconsistent("stream_map", "names a path position that max_paths does not allow");
+        }
+        Ok(())
+    }
+}
+
+switches! {
+    /// The settings of an endpoint: what all its associations share.
+    pub struct EndpointConfig {
+        /// SCTP port; 0 picks one (client) or refuses to listen.
+        port: u16 = 0,
+        /// Answer INITs: be a server.
+        listen: bool = false,
+        /// UDP port of the peer when SCTP is encapsulated in UDP (RFC 6951); 0 for raw IP.
+        encapsulation_port: u16 = 0,
+        /// How long a state cookie is valid (Valid.Cookie.Life, RFC 9260 §16).
+        cookie_lifetime: Duration = millis(60_000),
+        /// How often the key that signs cookies changes.
+        cookie_key_lifetime: Duration = millis(3_600_000),
+        /// The most associations at a time; further INITs are refused.
+        max_associations: u32 = 100_000,
+        /// Leave checksums to the driver, as network cards offer; packets then carry zero until it seals them.
+        checksum_offload: bool = false,
+    }
+}
+
+/// Smallest IP packet size that a path may have: every IPv4 host must accept it (RFC 791).
+pub(crate) const MIN_MTU: usize = 576;
+/// Largest IPv4 packet.
+pub(crate) const MAX_MTU: usize = 65_535;
+/// Smallest a_rwnd that an INIT may announce (RFC 9260 §3.3.2).
+const MIN_RECEIVE_BUFFER: usize = 1500;
+/// Keeps every sum of buffer bytes far from overflow and TSN distances below 2^31.
+const MAX_BUFFER: usize = 1 << 30;
+
+#[cfg(test)]
+mod tests;

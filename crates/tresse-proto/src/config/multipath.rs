@@ -1,0 +1,134 @@
+//! The named choices of concurrent multipath transfer and of scheduling.
+
+use tresse_wire::StreamId;
+
+use super::switch::{SwitchValue, choices};
+
+choices! {
+    /// When a path's window may grow under CMT: the CUC algorithm (CMT paper of Iyengar et al.).
+    pub enum CwndUpdate {
+        /// Every newly acknowledged byte of the path counts (RFC 9260 has no such condition).
+        Off = "off",
+        /// Only when the path's pseudo-cumulative acknowledgement moved, whatever was retransmitted.
+        V1 = "v1",
+        /// As v1, with first transmissions and retransmissions followed apart.
+        V2 = "v2",
+    }
+}
+
+choices! {
+    /// What a receiver reports as non-renegable (draft-tuexen-tsvwg-sctp-multipath §4.4.1).
+    pub enum NrSack {
+        /// Plain SACK chunks; NR-SACK is not negotiated.
+        Off = "off",
+        /// Unordered data and data in sequence within its stream: what can be delivered.
+        Delivered = "delivered",
+        /// Everything that was received: this receiver never reneges.
+        Everything = "everything",
+    }
+}
+
+choices! {
+    /// Which buffers are split between the paths (GLOBECOM 2010 paper).
+    pub enum BufferSplit {
+        /// Any path may fill either buffer.
+        None = "none",
+        /// Each path may hold an equal share of the send buffer.
+        Sender = "sender",
+        /// Each path may hold an equal share of the peer's receive buffer.
+        Receiver = "receiver",
+        /// Both.
+        Both = "both",
+    }
+}
+
+choices! {
+    /// Which of a path's bytes buffer splitting counts.
+    pub enum SplitCounts {
+        /// Sent and not yet released from the send buffer; renegably acknowledged bytes included.
+        Queued = "queued",
+        /// In flight.
+        Outstanding = "outstanding",
+    }
+}
+
+choices! {
+    /// On which path a SACK travels (RFC 9260 §6.4 says: to the source of the data).
+    pub enum SackPath {
+        /// Back to the source of the last DATA packet.
+        LastData = "last_data",
+        /// Back to the source of the first DATA packet since the last SACK.
+        FirstData = "first_data",
+        /// Always to the primary path.
+        Primary = "primary",
+        /// Of the paths that brought DATA since the last SACK, the one whose last SACK is oldest.
+        RoundRobin = "round_robin",
+        /// Of these paths, the one with the smallest smoothed round-trip time.
+        LowestRtt = "lowest_rtt",
+    }
+}
+
+choices! {
+    /// Where a chunk that was lost by timeout goes (RFC 9260 §6.4.1; Iyengar et al. for CMT).
+    pub enum RetransmitPath {
+        /// The path it was lost on, until that turns inactive.
+        Same = "same",
+        /// Another active path where there is one.
+        Alternate = "alternate",
+    }
+}
+
+choices! {
+    /// Which pairs of local and remote addresses become paths.
+    pub enum PathPairs {
+        /// The first local address with the first remote one, and so on; the shorter list starts over.
+        ByPosition = "by_position",
+        /// Every local address with every remote one.
+        FullMesh = "full_mesh",
+    }
+}
+
+/// Which paths a stream's data may use. Text form: "any" or "fixed:0,1,…".
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum StreamMap {
+    /// Every path.
+    #[default]
+    Any,
+    /// Stream `i` uses only the path at position `table[i % table.len()]`; never empty.
+    Fixed(Vec<u16>),
+}
+
+impl StreamMap {
+    /// The path position that `stream` is bound to, if it is bound.
+    pub fn path_of(&self, stream: StreamId) -> Option<u16> {
+        match self {
+            StreamMap::Any => None,
+            StreamMap::Fixed(table) => table.get(usize::from(stream.0) % table.len().max(1)).copied(),
+        }
+    }
+}
+
+impl SwitchValue for StreamMap {
+    fn parse(text: &str) -> Option<Self> {
+        if text == "any" {
+            return Some(StreamMap::Any);
+        }
+        let table: Result<Vec<u16>, _> =
+            text.strip_prefix("fixed:")?.split(',').map(|item| item.trim().parse()).collect();
+        table.ok().map(StreamMap::Fixed)
+    }
+
+    fn print(&self) -> String {
+        match self {
+            StreamMap::Any => "any".to_owned(),
+            StreamMap::Fixed(table) => {
+                let items: Vec<String> = table.iter().map(u16::to_string).collect();
+                format!("fixed:{}", items.join(","))
+            }
+        }
+    }
+
+    fn accepted() -> String {
+        "\"any\", or \"fixed:\" with the path position of each stream, such as \"fixed:0,1\"".to_owned()
+    }
+}

@@ -1,0 +1,63 @@
+//! Presets: named bundles of switch settings, applied to the defaults.
+
+use super::switch::ConfigError;
+use super::{AssociationConfig, nearest};
+
+/// One bundle: its name, what it is for, and the switches it sets.
+pub struct Preset {
+    /// The name.
+    pub name: &'static str,
+    /// What it is for.
+    pub doc: &'static str,
+    /// Switch names and values in their text form.
+    pub settings: &'static [(&'static str, &'static str)],
+}
+
+/// All presets.
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "cmt", doc: "All paths at once, with our recommended settings.", settings: &[] },
+    Preset {
+        name: "rfc9260",
+        doc: "One path at a time, nothing beyond RFC 9260.",
+        settings: &[
+            ("concurrent", "false"),
+            ("split_fast_retransmit", "false"),
+            ("cwnd_update", "off"),
+            ("delayed_ack", "false"),
+            ("pseudo_cumulative_recovery", "false"),
+            ("smart_fast_retransmit", "false"),
+            ("nr_sack", "off"),
+            ("buffer_split", "none"),
+        ],
+    },
+    // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model.
+    Preset {
+        name: "pfldnet2010",
+        doc: "Transmission Scheduling Optimizations for CMT (Dreibholz, Seggelmann, Tüxen, Rathgeb; PFLDNeT 2010).",
+        settings: &[
+            ("rto_initial", "3s"),
+            ("nr_sack", "delivered"),
+            ("buffer_split", "both"),
+            ("split_counts", "queued"),
+            ("split_overbooking", "false"),
+            ("sack_path", "first_data"),
+            ("stream_scheduler", "round_robin"),
+        ],
+    },
+];
+
+pub(super) fn build(name: &str) -> Result<AssociationConfig, ConfigError> {
+    let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
+        let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+        let guess = nearest(name, names.iter().copied());
+        return Err(ConfigError::UnknownPreset {
+            name: name.to_owned(),
+            known: format!("{} (nearest: {guess})", names.join(", ")),
+        });
+    };
+    let mut config = AssociationConfig::default();
+    for (switch, value) in preset.settings {
+        config.set(switch, value)?;
+    }
+    Ok(config)
+}

@@ -1,0 +1,263 @@
+//! Named switches: every setting has a name, a default, a line of documentation and a text form.
+//!
+//! Scenarios, the command line and the lab all set the configuration through these names, so a
+//! setting exists once and an unknown name is refused with the nearest valid one.
+
+use std::time::Duration;
+
+use crate::units;
+
+/// Why a switch could not be set.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// No switch has this name.
+    #[error("unknown setting \"{name}\"; did you mean \"{nearest}\"?")]
+    UnknownSwitch {
+        /// The name that was given.
+        name: String,
+        /// The valid name that is spelled most alike.
+        nearest: String,
+    },
+    /// The switch exists, but not this value of it.
+    #[error("setting \"{name}\": \"{value}\" is not {accepted}")]
+    BadValue {
+        /// The switch.
+        name: String,
+        /// The value that was given.
+        value: String,
+        /// What would be accepted.
+        accepted: String,
+    },
+    /// Two settings that contradict each other.
+    #[error("setting \"{name}\": {reason}")]
+    Inconsistent {
+        /// The switch to change.
+        name: &'static str,
+        /// What it contradicts.
+        reason: String,
+    },
+    /// No preset has this name.
+    #[error("unknown preset \"{name}\"; the presets are {known}")]
+    UnknownPreset {
+        /// The name that was given.
+        name: String,
+        /// The valid names.
+        known: String,
+    },
+}
+
+/// What a person may read about one switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SwitchInfo {
+    /// The name, as typed in scenarios and on command lines.
+    pub name: &'static str,
+    /// Its documentation.
+    pub doc: &'static str,
+    /// Its default, in its text form.
+    pub default: String,
+    /// What it accepts.
+    pub accepted: String,
+}
+
+/// A type that a switch can have: it has a text form.
+pub trait SwitchValue: Sized {
+    /// Reads the text form; `None` when it is not one.
+    fn parse(text: &str) -> Option<Self>;
+    /// The text form.
+    fn print(&self) -> String;
+    /// What `parse` accepts, as the end of a sentence "… is not".
+    fn accepted() -> String;
+}
+
+/// A number of bytes; its text form has a unit ("64KiB").
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Size(pub usize);
+
+impl SwitchValue for Size {
+    fn parse(text: &str) -> Option<Self> {
+        units::parse_size(text).ok().and_then(|bytes| usize::try_from(bytes).ok()).map(Size)
+    }
+
+    fn print(&self) -> String {
+        units::format_size(self.0 as u64)
+    }
+
+    fn accepted() -> String {
+        "a size such as \"64KiB\"".to_owned()
+    }
+}
+
+impl SwitchValue for Duration {
+    fn parse(text: &str) -> Option<Self> {
+        units::parse_duration(text).ok()
+    }
+
+    fn print(&self) -> String {
+        units::format_duration(*self)
+    }
+
+    fn accepted() -> String {
+        "a duration such as \"25ms\"".to_owned()
+    }
+}
+
+impl SwitchValue for bool {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "true" | "on" => Some(true),
+            "false" | "off" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn print(&self) -> String {
+        self.to_string()
+    }
+
+    fn accepted() -> String {
+        "true or false".to_owned()
+    }
+}
+
+impl SwitchValue for u16 {
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn print(&self) -> String {
+        self.to_string()
+    }
+
+    fn accepted() -> String {
+        "a whole number from 0 to 65535".to_owned()
+    }
+}
+
+impl SwitchValue for u32 {
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn print(&self) -> String {
+        self.to_string()
+    }
+
+    fn accepted() -> String {
+        "a whole number from 0 to 4294967295".to_owned()
+    }
+}
+
+impl SwitchValue for String {
+    fn parse(text: &str) -> Option<Self> {
+        Some(text.to_owned())
+    }
+
+    fn print(&self) -> String {
+        self.clone()
+    }
+
+    fn accepted() -> String {
+        "a name".to_owned()
+    }
+}
+
+/// The name among `known` that is spelled most like `name`.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> &'a str {
+    known.into_iter().min_by_key(|candidate| strsim::damerau_levenshtein(name, candidate)).unwrap_or("")
+}
+
+/// Declares an enum whose variants have names, with the text form of a switch.
+macro_rules! choices {
+    ($(#[$meta:meta])* pub enum $type:ident { $($(#[$variant_meta:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+        pub enum $type { $($(#[$variant_meta])* $variant,)+ }
+
+        impl $type {
+            /// Every variant, in the order of declaration.
+            pub const ALL: &'static [$type] = &[$($type::$variant,)+];
+
+            /// The name in its text form.
+            pub const fn name(self) -> &'static str {
+                match self { $($type::$variant => $name,)+ }
+            }
+        }
+
+        impl $crate::config::SwitchValue for $type {
+            fn parse(text: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|choice| choice.name() == text)
+            }
+
+            fn print(&self) -> String {
+                self.name().to_owned()
+            }
+
+            fn accepted() -> String {
+                let names: Vec<&str> = Self::ALL.iter().map(|choice| choice.name()).collect();
+                format!("one of {}", names.join(", "))
+            }
+        }
+    };
+}
+
+/// Declares a configuration struct together with its table of switches.
+macro_rules! switches {
+    ($(#[$meta:meta])* pub struct $type:ident { $($(#[doc = $doc:literal])+ $field:ident: $kind:ty = $default:expr,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct $type { $($(#[doc = $doc])+ pub $field: $kind,)+ }
+
+        impl Default for $type {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        impl $type {
+            /// The names of all switches, in the order of declaration.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($field),)+];
+
+            /// Sets the switch `name` from its text form.
+            ///
+            /// # Errors
+            /// An unknown name (the nearest valid one is named), or a value that the switch does not accept.
+            pub fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::config::ConfigError> {
+                match name {
+                    $(stringify!($field) => {
+                        self.$field = <$kind as $crate::config::SwitchValue>::parse(value).ok_or_else(|| {
+                            $crate::config::ConfigError::BadValue {
+                                name: name.to_owned(),
+                                value: value.to_owned(),
+                                accepted: <$kind as $crate::config::SwitchValue>::accepted(),
+                            }
+                        })?;
+                        Ok(())
+                    })+
+                    _ => Err($crate::config::ConfigError::UnknownSwitch {
+                        name: name.to_owned(),
+                        nearest: $crate::config::nearest(name, Self::NAMES.iter().copied()).to_owned(),
+                    }),
+                }
+            }
+
+            /// Every switch with its present value in its text form.
+            pub fn values(&self) -> Vec<(&'static str, String)> {
+                vec![$((stringify!($field), $crate::config::SwitchValue::print(&self.$field)),)+]
+            }
+
+            /// What there is to know about every switch.
+            pub fn describe() -> Vec<$crate::config::SwitchInfo> {
+                let defaults = Self::default();
+                vec![$($crate::config::SwitchInfo {
+                    name: stringify!($field),
+                    doc: concat!($($doc,)+).trim_ascii(),
+                    default: $crate::config::SwitchValue::print(&defaults.$field),
+                    accepted: <$kind as $crate::config::SwitchValue>::accepted(),
+                },)+]
+            }
+        }
+    };
+}
+
+pub(crate) use {choices, switches};

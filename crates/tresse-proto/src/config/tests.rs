@@ -1,0 +1,63 @@
+//! The table of switches, the presets and the cross-checks.
+
+use super::*;
+
+#[test]
+fn every_switch_reads_what_it_prints() {
+    for preset in PRESETS {
+        let config = AssociationConfig::preset(preset.name).expect("every preset names valid switches");
+        let mut copy = AssociationConfig::default();
+        for (name, value) in config.values() {
+            copy.set(name, &value).expect("a printed value is accepted");
+        }
+        assert_eq!(copy, config, "{}", preset.name);
+        assert_eq!(config.check(), Ok(()), "{}", preset.name);
+    }
+}
+
+#[test]
+fn every_switch_is_documented() {
+    for info in AssociationConfig::describe().into_iter().chain(EndpointConfig::describe()) {
+        assert!(info.doc.ends_with('.'), "{}: {}", info.name, info.doc);
+        assert!(!info.accepted.is_empty());
+    }
+}
+
+#[test]
+fn unknown_names_meet_the_nearest_valid_one() {
+    let mut config = AssociationConfig::default();
+    let error = config.set("send_bufer", "64KiB").expect_err("misspelled");
+    assert_eq!(error.to_string(), "unknown setting \"send_bufer\"; did you mean \"send_buffer\"?");
+    let error = config.set("send_buffer", "64").expect_err("no unit");
+    assert_eq!(error.to_string(), "setting \"send_buffer\": \"64\" is not a size such as \"64KiB\"");
+    assert!(AssociationConfig::preset("cnt").expect_err("misspelled").to_string().contains("nearest: cmt"));
+}
+
+#[test]
+fn stream_maps_have_a_text_form() {
+    let map = StreamMap::parse("fixed:2,0,1").expect("a table");
+    assert_eq!(map.print(), "fixed:2,0,1");
+    assert_eq!(map.path_of(tresse_wire::StreamId(3)), Some(2));
+    assert_eq!(StreamMap::Any.path_of(tresse_wire::StreamId(3)), None);
+    for text in ["fixed:", "fixed:a", "fixed", "0,1"] {
+        assert_eq!(StreamMap::parse(text), None, "{text}");
+    }
+}
+
+#[test]
+fn contradictions_are_refused() {
+    for (name, value) in [
+        ("rto_max", "10ms"),
+        ("sack_delay", "1s"),
+        ("sack_frequency", "0"),
+        ("mtu", "100B"),
+        ("receive_buffer", "100B"),
+        ("send_buffer", "0"),
+        ("outbound_streams", "0"),
+        ("stream_map", "fixed:99"),
+    ] {
+        let mut config = AssociationConfig::default();
+        config.set(name, value).expect("well-formed");
+        assert!(matches!(config.check(), Err(ConfigError::Inconsistent { .. })), "{name}={value}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Why a command was refused: one small enum per command.
+
+use std::net::IpAddr;
+
+use tresse_wire::StreamId;
+
+use crate::config::ConfigError;
+
+/// Why no association could be started.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// Nothing to connect to.
+    #[error("no remote address was given")]
+    NoRemoteAddress,
+    /// Nothing to connect from.
+    #[error("no local address was given")]
+    NoLocalAddress,
+    /// A remote address without any local address of its family.
+    #[error("no local address can reach {remote}: give a local {} address", if remote.is_ipv4() { "IPv4" } else { "IPv6" })]
+    AddressFamily {
+        /// The address that cannot be reached.
+        remote: IpAddr,
+    },
+    /// The peer's SCTP port is 0.
+    #[error("the remote SCTP port must not be 0")]
+    PortZero,
+    /// max_associations is reached.
+    #[error("the endpoint already has its {limit} associations (setting \"max_associations\")")]
+    TooManyAssociations {
+        /// The limit.
+        limit: u32,
+    },
+    /// The settings are not usable.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Why a message was not accepted. Nothing of it was queued.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The send buffer has no room for it; `Event::Writable` will tell when that changes.
+    #[error("the send buffer has room for {free} more bytes only")]
+    Full {
+        /// Bytes that would be accepted now.
+        free: usize,
+    },
+    /// The stream was not negotiated.
+    #[error("stream {} does not exist: {count} streams were negotiated", stream.0)]
+    NoSuchStream {
+        /// The stream that was asked for.
+        stream: StreamId,
+        /// How many there are, from 0 on.
+        count: u16,
+    },
+    /// SCTP has no empty messages.
+    #[error("a message has at least one byte")]
+    Empty,
+    /// Neither the send buffer nor the peer's receive buffer can ever hold it.
+    #[error("the message has {len} bytes, and at most {limit} are possible with these buffers")]
+    TooLong {
+        /// Its length.
+        len: usize,
+        /// The longest possible.
+        limit: usize,
+    },
+    /// The association is not yet, or no longer, able to take messages.
+    #[error("the association is {state}: it takes no messages")]
+    NotOpen {
+        /// Its state, in words.
+        state: &'static str,
+    },
+}
+
+/// Why a scheduler could not be chosen or configured.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// No scheduler has this name.
+    #[error("unknown {kind} \"{name}\"; registered are {known}")]
+    Unknown {
+        /// "stream scheduler" or "path scheduler".
+        kind: &'static str,
+        /// The name that was given.
+        name: String,
+        /// The registered names.
+        known: String,
+    },
+    /// The scheduler refused its configuration.
+    #[error("scheduler \"{name}\" refused its configuration: {reason}")]
+    BadConfig {
+        /// The scheduler.
+        name: String,
+        /// In its own words.
+        reason: String,
+    },
+    /// The name is taken.
+    #[error("a scheduler named \"{0}\" is already registered")]
+    NameTaken(String),
+    /// An association still uses it.
+    #[error("scheduler \"{0}\" is in use")]
+    InUse(String),
+    /// The stream was not negotiated.
+    #[error("stream {} does not exist", .0.0)]
+    NoSuchStream(StreamId),
+}

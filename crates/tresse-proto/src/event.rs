@@ -1,0 +1,134 @@
+//! What the application is told, and what it is handed.
+
+use bytes::Bytes;
+use tresse_wire::{Ppid, Ssn, StreamId};
+
+use crate::path_id::PathId;
+use crate::stats::PathState;
+
+/// Something that happened to an association.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// Set-up is complete; messages can be sent.
+    Established {
+        /// Streams in the sending direction after negotiation.
+        outbound_streams: u16,
+        /// Streams in the receiving direction after negotiation.
+        inbound_streams: u16,
+    },
+    /// Messages wait to be received; told once until `recv` has found the queue empty.
+    Readable,
+    /// The send buffer has room again after a `send` was refused for lack of it.
+    Writable,
+    /// A path changed its state.
+    PathChanged {
+        /// Which path.
+        path: PathId,
+        /// Its new state.
+        state: PathState,
+    },
+    /// The peer will send nothing more; what is queued here is still delivered.
+    PeerShutdown,
+    /// The association has ended. What was received can still be read until it is released.
+    Closed(CloseReason),
+}
+
+/// Why an association ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// Shut down by either side with everything delivered.
+    Graceful,
+    /// This application aborted it.
+    Aborted,
+    /// The peer aborted it.
+    AbortedByPeer {
+        /// The error cause, in words.
+        cause: String,
+    },
+    /// INIT or COOKIE ECHO stayed unanswered (Max.Init.Retransmits).
+    SetupTimeout,
+    /// No path brought an answer any more (Association.Max.Retrans).
+    PathsLost,
+    /// The peer broke the protocol and was sent an ABORT.
+    PeerFault(&'static str),
+}
+
+/// How a message is to be sent.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct SendOptions {
+    /// The stream.
+    pub stream: StreamId,
+    /// Payload protocol identifier, opaque to the transport.
+    pub ppid: Ppid,
+    /// Deliver without regard to the order of the stream.
+    pub unordered: bool,
+}
+
+impl SendOptions {
+    /// Ordered, on `stream`.
+    pub fn on(stream: StreamId) -> Self {
+        SendOptions { stream, ..SendOptions::default() }
+    }
+}
+
+/// A message that arrived.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// The stream it came on.
+    pub stream: StreamId,
+    /// Its number in the stream; meaningless when unordered.
+    pub ssn: Ssn,
+    /// Payload protocol identifier, as the peer gave it.
+    pub ppid: Ppid,
+    /// Whether it was sent without regard to order.
+    pub unordered: bool,
+    /// The user data.
+    pub payload: Payload,
+}
+
+/// User data as it arrived: one piece, or several that follow each other. Nothing is copied.
+#[derive(Clone, Debug)]
+pub enum Payload {
+    /// The whole message.
+    Whole(Bytes),
+    /// Its fragments in order.
+    Fragments(Vec<Bytes>),
+}
+
+impl Payload {
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.pieces().iter().map(Bytes::len).sum()
+    }
+
+    /// Whether there is no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The pieces in order.
+    pub fn pieces(&self) -> &[Bytes] {
+        match self {
+            Payload::Whole(bytes) => std::slice::from_ref(bytes),
+            Payload::Fragments(pieces) => pieces,
+        }
+    }
+
+    /// The data in one piece; copies when it arrived in several.
+    pub fn into_bytes(self) -> Bytes {
+        match self {
+            Payload::Whole(bytes) => bytes,
+            Payload::Fragments(pieces) => pieces.concat().into(),
+        }
+    }
+}
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.pieces().iter().flatten().eq(other.pieces().iter().flatten())
+    }
+}
+
+impl Eq for Payload {}

@@ -1,0 +1,267 @@
+//! What can be asked about an endpoint, an association and its paths: counters, windows, and for
+//! every path how long it was limited by what. Every silent discard has a name here.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::path_id::PathId;
+
+/// What keeps a path, or an association, from sending more at an instant.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Limit {
+    /// Nothing: data is on its way out, or there is no association yet.
+    #[default]
+    Nothing,
+    /// The congestion window: the network.
+    CongestionWindow,
+    /// The peer's receive buffer, or this path's share of it.
+    ReceiveBuffer,
+    /// The own send buffer, or this path's share of it.
+    SendBuffer,
+    /// The schedule: there is data, but not for this path.
+    Scheduler,
+    /// The application: there is room, but no data.
+    Application,
+    /// The path is down: inactive or not confirmed yet.
+    Path,
+}
+
+impl Limit {
+    /// Every limit, in the order of `LimitTimes`.
+    pub const ALL: [Limit; 7] = [
+        Limit::Nothing,
+        Limit::CongestionWindow,
+        Limit::ReceiveBuffer,
+        Limit::SendBuffer,
+        Limit::Scheduler,
+        Limit::Application,
+        Limit::Path,
+    ];
+
+    /// The name that reports use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Limit::Nothing => "nothing",
+            Limit::CongestionWindow => "congestion_window",
+            Limit::ReceiveBuffer => "receive_buffer",
+            Limit::SendBuffer => "send_buffer",
+            Limit::Scheduler => "scheduler",
+            Limit::Application => "application",
+            Limit::Path => "path_down",
+        }
+    }
+}
+
+/// How long each limit held.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct LimitTimes([Duration; Limit::ALL.len()]);
+
+impl LimitTimes {
+    /// Time spent under `limit`.
+    pub fn of(&self, limit: Limit) -> Duration {
+        self.0[limit as usize]
+    }
+
+    /// Adds `time` under `limit`.
+    pub fn add(&mut self, limit: Limit, time: Duration) {
+        self.0[limit as usize] += time;
+    }
+
+    /// What was spent since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &LimitTimes) -> LimitTimes {
+        let mut times = *self;
+        for (time, before) in times.0.iter_mut().zip(earlier.0) {
+            *time = time.saturating_sub(before);
+        }
+        times
+    }
+
+    /// Shares of the whole, by limit; all zero when no time has passed.
+    pub fn shares(&self) -> [(Limit, f64); Limit::ALL.len()] {
+        let whole = self.0.iter().sum::<Duration>().as_secs_f64();
+        Limit::ALL.map(|limit| {
+            let share = if whole > 0.0 { self.of(limit).as_secs_f64() / whole } else { 0.0 };
+            (limit, share)
+        })
+    }
+}
+
+/// Whether a path can be used (RFC 9260 §8, RFC 7829).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum PathState {
+    /// Not yet shown to lead to the peer (RFC 9260 §5.4).
+    Unconfirmed,
+    /// In use.
+    Active,
+    /// Timed out more often than Path.Max.Retrans; probed only.
+    Inactive,
+}
+
+impl PathState {
+    /// The name that reports use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PathState::Unconfirmed => "unconfirmed",
+            PathState::Active => "active",
+            PathState::Inactive => "inactive",
+        }
+    }
+}
+
+/// One path: what it is and what went over it. Bytes are user data unless named otherwise.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathStats {
+    /// Its position.
+    pub id: PathId,
+    /// Own address.
+    pub local: IpAddr,
+    /// The peer's address.
+    pub remote: IpAddr,
+    /// Whether it can be used.
+    pub state: PathState,
+    /// Whether it is the primary path.
+    pub primary: bool,
+    /// Congestion window, bytes.
+    pub cwnd: usize,
+    /// Slow-start threshold, bytes.
+    pub ssthresh: usize,
+    /// Bytes in flight.
+    pub flight: usize,
+    /// Bytes sent here and not yet released from the send buffer.
+    pub queued: usize,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout with its back-off.
+    pub rto: Duration,
+    /// Largest IP packet.
+    pub mtu: usize,
+    /// Packets sent, of any kind.
+    pub packets_sent: u64,
+    /// Bytes of these, SCTP headers included.
+    pub packet_bytes_sent: u64,
+    /// Packets received.
+    pub packets_received: u64,
+    /// Bytes of these, SCTP headers included.
+    pub packet_bytes_received: u64,
+    /// Data chunks sent for the first time.
+    pub chunks_sent: u64,
+    /// Bytes of these.
+    pub bytes_sent: u64,
+    /// Data chunks sent again.
+    pub chunks_resent: u64,
+    /// Bytes newly acknowledged.
+    pub bytes_acked: u64,
+    /// Chunks declared lost by missing reports.
+    pub fast_retransmits: u64,
+    /// T3 expirations.
+    pub timeouts: u64,
+    /// Heartbeats sent and answered.
+    pub heartbeats_sent: u64,
+    /// Heartbeats answered.
+    pub heartbeats_acked: u64,
+    /// How long it was limited by what.
+    pub limited_by: LimitTimes,
+}
+
+/// One association. Bytes are user data.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AssociationStats {
+    /// Its state, in the words of RFC 9260 §4.
+    pub state: &'static str,
+    /// The peer's receive window as this side sees it.
+    pub peer_window: usize,
+    /// The window that this side would announce.
+    pub own_window: usize,
+    /// Bytes in the send buffer: accepted, not yet acknowledged for good.
+    pub send_buffer_used: usize,
+    /// Bytes of these not yet sent.
+    pub unsent: usize,
+    /// Bytes in flight on all paths.
+    pub flight: usize,
+    /// Bytes in the receive buffer: out of order, incomplete or not yet taken.
+    pub receive_buffer_used: usize,
+    /// Messages accepted from the application.
+    pub messages_sent: u64,
+    /// Messages handed to the application.
+    pub messages_received: u64,
+    /// Bytes of these.
+    pub bytes_received: u64,
+    /// Data chunks that arrived more than once.
+    pub duplicates: u64,
+    /// SACK and NR-SACK chunks sent.
+    pub sacks_sent: u64,
+    /// SACK and NR-SACK chunks received.
+    pub sacks_received: u64,
+    /// How long it was limited by what.
+    pub limited_by: LimitTimes,
+    /// What was thrown away.
+    pub discards: Discards,
+}
+
+/// Declares counters of discarded packets and chunks, with their names.
+macro_rules! discards {
+    ($($(#[$meta:meta])* $field:ident,)+) => {
+        /// Packets and chunks that were thrown away, by reason.
+        #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+        pub struct Discards { $($(#[$meta])* pub $field: u64,)+ }
+
+        impl Discards {
+            /// Every counter with its name.
+            pub fn named(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($field), self.$field),)+]
+            }
+
+            /// All of them together.
+            pub fn total(&self) -> u64 {
+                0 $(+ self.$field)+
+            }
+        }
+    };
+}
+
+discards! {
+    /// Packets shorter than their headers, or with an impossible length inside.
+    malformed_packet,
+    /// Packets whose CRC32c is wrong.
+    bad_checksum,
+    /// Packets whose verification tag is not this association's.
+    wrong_tag,
+    /// Packets that belong to no association (RFC 9260 §8.4).
+    out_of_the_blue,
+    /// INITs that were not alone, or with a tag other than 0.
+    bad_init,
+    /// State cookies that this endpoint did not sign, or that do not fit their packet.
+    bad_cookie,
+    /// State cookies past their lifetime.
+    stale_cookie,
+    /// INITs and cookies refused because the endpoint is full or does not listen.
+    refused,
+    /// Chunks whose own fields contradict each other.
+    malformed_chunk,
+    /// Chunks that make no sense in the present state.
+    unexpected_chunk,
+    /// Chunks of a type unknown here.
+    unrecognised_chunk,
+    /// DATA beyond the receive window.
+    beyond_window,
+    /// DATA for a stream that does not exist.
+    no_such_stream,
+    /// SACKs older than one already processed.
+    stale_sack,
+    /// SACKs that acknowledge what was never sent.
+    impossible_sack,
+    /// Heartbeat answers that fit no heartbeat.
+    stray_heartbeat_ack,
+}
+
+/// The send queue, as the sender-queue-info draft describes it (draft-dreibholz-tsvwg-sctpsocket-sqinfo).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SendQueueInfo {
+    /// Size of the send buffer in bytes.
+    pub limit: usize,
+    /// Bytes in it: unsent, and sent but not yet acknowledged for good.
+    pub used: usize,
+    /// Bytes not yet sent, on all streams.
+    pub unsent: usize,
+}

@@ -1,0 +1,77 @@
+//! The core's own notion of time: nanoseconds since an origin that the driver chose.
+//!
+//! Nothing in the core reads a clock. A driver hands in a non-decreasing `Instant` with every
+//! call; the simulator counts virtual time, the socket driver counts from its start.
+
+use std::ops::{Add, AddAssign, Sub};
+use std::time::Duration;
+
+/// A point in time, in nanoseconds since the driver's origin. Arithmetic saturates.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The driver's origin.
+    pub const ZERO: Instant = Instant(0);
+    /// A point that is never reached (584 years after the origin).
+    pub const FAR_FUTURE: Instant = Instant(u64::MAX);
+
+    /// The point `nanos` nanoseconds after the origin.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Instant(nanos)
+    }
+
+    /// Nanoseconds since the origin.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the origin.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// Time passed since `earlier`; zero when `earlier` is later.
+    pub const fn since(self, earlier: Instant) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// A duration in whole nanoseconds, saturating at 584 years.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Add<Duration> for Instant {
+    type Output = Instant;
+
+    fn add(self, rhs: Duration) -> Instant {
+        Instant(self.0.saturating_add(nanos(rhs)))
+    }
+}
+
+impl AddAssign<Duration> for Instant {
+    fn add_assign(&mut self, rhs: Duration) {
+        *self = *self + rhs;
+    }
+}
+
+impl Sub<Instant> for Instant {
+    type Output = Duration;
+
+    fn sub(self, rhs: Instant) -> Duration {
+        self.since(rhs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Instant::FAR_FUTURE + Duration::from_secs(1), Instant::FAR_FUTURE);
+        assert_eq!(Instant::ZERO - Instant::from_nanos(5), Duration::ZERO);
+        assert_eq!(Instant::from_nanos(5) - Instant::ZERO, Duration::from_nanos(5));
+    }
+}

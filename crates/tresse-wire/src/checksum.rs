@@ -1,0 +1,72 @@
+//! The packet checksum: CRC32c, stored least significant byte first (RFC 9260 §6.8, appendix A).
+//!
+//! Owns computing and storing it. Refuses to know when a packet may go without (RFC 9653); see [`crate::ChecksumRule`].
+
+use crate::packet::COMMON_HEADER_LEN;
+
+/// Where the checksum stands in the common header.
+const FIELD: std::ops::Range<usize> = 8..12;
+
+/// CRC32c of `packet` with its checksum field taken as zero, whatever it holds. A slice too short for a common header has
+/// no such field: it gives the CRC32c of its bytes.
+#[inline]
+pub fn checksum(packet: &[u8]) -> u32 {
+    match packet.split_first_chunk::<COMMON_HEADER_LEN>() {
+        None => crc32c::crc32c(packet),
+        Some((header, rest)) => {
+            let mut header = *header;
+            header[FIELD].fill(0);
+            crc32c::crc32c_append(crc32c::crc32c(&header), rest)
+        }
+    }
+}
+
+/// Computes the CRC32c of `packet` and stores it in its common header. A slice too short for one is left alone.
+#[inline]
+pub fn seal(packet: &mut [u8]) {
+    let crc = checksum(packet);
+    store(packet, crc);
+}
+
+/// Writes `crc` into the checksum field.
+#[inline]
+pub(crate) fn store(packet: &mut [u8], crc: u32) {
+    if let Some(field) = packet.get_mut(FIELD) {
+        field.copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// The checksum that a common header holds.
+#[inline]
+pub(crate) fn stored(header: &[u8; COMMON_HEADER_LEN]) -> u32 {
+    u32::from_le_bytes([header[8], header[9], header[10], header[11]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_check_value_of_crc32c() {
+        assert_eq!(checksum(b"123456789"), 0xE306_9283);
+    }
+
+    #[test]
+    fn the_field_itself_does_not_count() {
+        let mut packet: Vec<u8> = (0..40).collect();
+        packet[8..12].fill(0);
+        let expected = crc32c::crc32c(&packet);
+        packet[8..12].copy_from_slice(&[9, 8, 7, 6]);
+        assert_eq!(checksum(&packet), expected);
+        seal(&mut packet);
+        assert_eq!(packet[8..12], expected.to_le_bytes());
+        assert_eq!(checksum(&packet), expected);
+    }
+
+    #[test]
+    fn too_short_to_seal_is_left_alone() {
+        let mut short = [1u8; 11];
+        seal(&mut short);
+        assert_eq!(short, [1; 11]);
+    }
+}

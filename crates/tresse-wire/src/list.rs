@@ -1,0 +1,202 @@
+//! List fields: equal-sized items one after another, inside a chunk or a parameter.
+//!
+//! Owns the two shapes a list can have (bytes of a received packet, values still to be written) and makes them look the
+//! same to a reader. Refuses to know what the items mean or in which order they ought to stand.
+
+use std::fmt;
+use std::slice;
+
+use crate::serial::Tsn;
+
+/// Something a [`List`] can hold.
+pub trait ListItem: Copy + PartialEq + fmt::Debug {
+    /// Bytes one item takes on the wire.
+    const LEN: usize;
+
+    /// Reads an item from exactly [`Self::LEN`] bytes.
+    fn read(raw: &[u8]) -> Self;
+
+    /// Appends the item's [`Self::LEN`] bytes.
+    fn put(self, out: &mut Vec<u8>);
+}
+
+impl ListItem for u16 {
+    const LEN: usize = 2;
+
+    #[inline]
+    fn read(raw: &[u8]) -> Self {
+        u16::from_be_bytes([raw[0], raw[1]])
+    }
+
+    #[inline]
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+}
+
+impl ListItem for Tsn {
+    const LEN: usize = 4;
+
+    #[inline]
+    fn read(raw: &[u8]) -> Self {
+        Tsn(u32::from_be_bytes([raw[0], raw[1], raw[2], raw[3]]))
+    }
+
+    #[inline]
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_be_bytes());
+    }
+}
+
+/// A list field: raw big-endian bytes from a packet, or values to be written. Two lists are equal when their items are.
+#[derive(Copy, Clone)]
+pub enum List<'a, T> {
+    /// Bytes as received. A tail shorter than one item is not part of the list.
+    Wire(&'a [u8]),
+    /// Values to be written.
+    Values(&'a [T]),
+}
+
+impl<'a, T: ListItem> List<'a, T> {
+    /// The items in wire order.
+    #[inline]
+    pub fn iter(&self) -> ListIter<'a, T> {
+        match *self {
+            List::Wire(bytes) => ListIter::Wire(bytes.chunks_exact(T::LEN)),
+            List::Values(values) => ListIter::Values(values.iter()),
+        }
+    }
+
+    /// How many items there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match self {
+            List::Wire(bytes) => bytes.len() / T::LEN,
+            List::Values(values) => values.len(),
+        }
+    }
+
+    /// Whether there are no items.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of all items together.
+    #[inline]
+    pub(crate) fn wire_len(&self) -> usize {
+        self.len() * T::LEN
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            List::Wire(bytes) => out.extend_from_slice(&bytes[..self.wire_len()]),
+            List::Values(values) => values.iter().for_each(|value| value.put(out)),
+        }
+    }
+}
+
+impl<T> Default for List<'_, T> {
+    fn default() -> Self {
+        List::Values(&[])
+    }
+}
+
+impl<T: ListItem> PartialEq for List<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<T: ListItem> fmt::Debug for List<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<'a, T: ListItem> IntoIterator for &List<'a, T> {
+    type Item = T;
+    type IntoIter = ListIter<'a, T>;
+
+    #[inline]
+    fn into_iter(self) -> ListIter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T: ListItem> IntoIterator for List<'a, T> {
+    type Item = T;
+    type IntoIter = ListIter<'a, T>;
+
+    #[inline]
+    fn into_iter(self) -> ListIter<'a, T> {
+        self.iter()
+    }
+}
+
+/// Iterator over the items of a [`List`], from either end.
+#[derive(Clone, Debug)]
+pub enum ListIter<'a, T> {
+    /// Reading received bytes.
+    Wire(slice::ChunksExact<'a, u8>),
+    /// Reading values.
+    Values(slice::Iter<'a, T>),
+}
+
+impl<T: ListItem> Iterator for ListIter<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        match self {
+            ListIter::Wire(items) => items.next().map(T::read),
+            ListIter::Values(items) => items.next().copied(),
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            ListIter::Wire(items) => items.size_hint(),
+            ListIter::Values(items) => items.size_hint(),
+        }
+    }
+}
+
+impl<T: ListItem> DoubleEndedIterator for ListIter<'_, T> {
+    #[inline]
+    fn next_back(&mut self) -> Option<T> {
+        match self {
+            ListIter::Wire(items) => items.next_back().map(T::read),
+            ListIter::Values(items) => items.next_back().copied(),
+        }
+    }
+}
+
+impl<T: ListItem> ExactSizeIterator for ListIter<'_, T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_values_are_the_same_list() {
+        let wire = List::<u16>::Wire(&[0, 5, 0, 6]);
+        let values = List::Values(&[5u16, 6]);
+        assert_eq!(wire, values);
+        assert_eq!(wire.len(), 2);
+        assert_eq!(wire.iter().rev().collect::<Vec<_>>(), [6, 5]);
+        assert_ne!(wire, List::Values(&[5]));
+        assert_eq!(format!("{wire:?}"), "[5, 6]");
+        assert!(List::<Tsn>::default().is_empty());
+    }
+
+    #[test]
+    fn a_tail_shorter_than_an_item_is_left_out() {
+        let list = List::<Tsn>::Wire(&[0, 0, 0, 9, 1, 2]);
+        assert_eq!(list.iter().collect::<Vec<_>>(), [Tsn(9)]);
+        let mut out = Vec::new();
+        list.put(&mut out);
+        assert_eq!(out, [0, 0, 0, 9]);
+    }
+}

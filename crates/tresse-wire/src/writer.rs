@@ -1,0 +1,154 @@
+//! Writing a packet: chunks are appended as long as they fit, then the packet is sealed.
+//!
+//! Owns the layout of a packet on its way out: common header, padding, size limit, the place of an HMAC, the checksum.
+//! Refuses to know which chunks may share a packet; that is bundling, and the association's.
+
+use crate::bytes::{pad, padded};
+use crate::checksum;
+use crate::chunk::auth::{AUTH_HEADER_LEN, put_auth_header};
+use crate::chunk::data::Data;
+use crate::chunk::Chunk;
+use crate::error::NoRoom;
+use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
+
+/// Largest packet there can be: the largest multiple of four that an IP length field can say. It also keeps every chunk
+/// within its own length field.
+const LARGEST_PACKET: usize = 65_532;
+
+/// What goes into the checksum field.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Seal {
+    /// The CRC32c.
+    Crc32c,
+    /// Zero: the peer accepts it (RFC 9653), or hardware fills it in.
+    Zero,
+}
+
+/// The place of an HMAC of `N` bytes in a packet that is being written.
+#[derive(Debug, PartialEq, Eq)]
+pub struct AuthSlot<const N: usize> {
+    /// Where the AUTH chunk starts, from the start of the packet.
+    chunk: usize,
+}
+
+/// Appends one packet to a buffer. Several packets can stand in one buffer, each written by a writer of its own.
+#[derive(Debug)]
+pub struct PacketWriter<'b> {
+    buf: &'b mut Vec<u8>,
+    /// Where the packet starts in `buf`.
+    start: usize,
+    /// Largest length of the packet; a multiple of four.
+    limit: usize,
+}
+
+impl<'b> PacketWriter<'b> {
+    /// Starts a packet at the end of `buf`. `limit` is the largest whole SCTP packet in bytes, common header included; it
+    /// is rounded down to a multiple of four.
+    #[inline]
+    pub fn new(buf: &'b mut Vec<u8>, header: CommonHeader, limit: usize) -> Self {
+        let limit = limit.min(LARGEST_PACKET) & !3;
+        let start = buf.len();
+        buf.reserve(limit.max(COMMON_HEADER_LEN));
+        let mut head = [0; COMMON_HEADER_LEN];
+        head[0..2].copy_from_slice(&header.source_port.to_be_bytes());
+        head[2..4].copy_from_slice(&header.destination_port.to_be_bytes());
+        head[4..8].copy_from_slice(&header.verification_tag.to_be_bytes());
+        buf.extend_from_slice(&head);
+        Self { buf, start, limit }
+    }
+
+    /// Bytes left for one more chunk with its padding; a multiple of four.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.limit.saturating_sub(self.len())
+    }
+
+    /// Length of the packet so far, common header included.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.buf.len() - self.start
+    }
+
+    /// Whether the packet has no chunk yet.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() <= COMMON_HEADER_LEN
+    }
+
+    /// Appends a chunk with its padding.
+    ///
+    /// # Errors
+    /// If it does not fit; then nothing is written.
+    #[inline]
+    pub fn push(&mut self, chunk: &Chunk<'_>) -> Result<(), NoRoom> {
+        if let Chunk::Data(data) = chunk {
+            return self.push_data(data);
+        }
+        self.check_room(chunk.wire_len())?;
+        chunk.put(self.buf);
+        pad(self.buf, self.start);
+        Ok(())
+    }
+
+    /// Appends a DATA chunk with its padding. The payload is copied once.
+    ///
+    /// # Errors
+    /// If it does not fit; then nothing is written.
+    #[inline]
+    pub fn push_data(&mut self, data: &Data<'_>) -> Result<(), NoRoom> {
+        self.check_room(data.wire_len())?;
+        data.put(self.buf);
+        pad(self.buf, self.start);
+        Ok(())
+    }
+
+    /// Appends an AUTH chunk whose HMAC of `N` bytes is still zero. When everything to be authenticated has been pushed,
+    /// compute the HMAC over [`Self::authenticated`] and hand it to [`Self::fill_auth`] (RFC 4895 §6.2).
+    ///
+    /// # Errors
+    /// If it does not fit; then nothing is written.
+    pub fn reserve_auth<const N: usize>(&mut self, key_id: u16, hmac_id: u16) -> Result<AuthSlot<N>, NoRoom> {
+        self.check_room(AUTH_HEADER_LEN + N)?;
+        let slot = AuthSlot { chunk: self.len() };
+        put_auth_header(self.buf, key_id, hmac_id, N);
+        self.buf.extend_from_slice(&[0; N]);
+        pad(self.buf, self.start);
+        Ok(slot)
+    }
+
+    /// What the HMAC of `slot` covers: the AUTH chunk with its HMAC zero, and every chunk after it with its padding.
+    pub fn authenticated<const N: usize>(&self, slot: &AuthSlot<N>) -> &[u8] {
+        self.buf.get(self.start + slot.chunk..).unwrap_or_default()
+    }
+
+    /// Puts the HMAC in its place.
+    pub fn fill_auth<const N: usize>(&mut self, slot: AuthSlot<N>, hmac: &[u8; N]) {
+        let at = self.start + slot.chunk + AUTH_HEADER_LEN;
+        if let Some(place) = self.buf.get_mut(at..at + N) {
+            place.copy_from_slice(hmac);
+        }
+    }
+
+    /// Fills in the checksum and gives the length of the packet.
+    #[inline]
+    pub fn finish(self, seal: Seal) -> usize {
+        let packet = &mut self.buf[self.start..];
+        if seal == Seal::Crc32c {
+            // The field is still zero, so one pass over the packet as it stands is the checksum.
+            let crc = crc32c::crc32c(packet);
+            checksum::store(packet, crc);
+        }
+        packet.len()
+    }
+
+    /// Takes the packet back: the buffer is as it was before.
+    pub fn discard(self) {
+        self.buf.truncate(self.start);
+    }
+
+    #[inline]
+    fn check_room(&self, len: usize) -> Result<(), NoRoom> {
+        let (needed, room) = (padded(len), self.room());
+        if needed > room { Err(NoRoom { needed, room }) } else { Ok(()) }
+    }
+}
