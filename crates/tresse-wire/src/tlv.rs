@@ -61,7 +61,10 @@ impl<'a> Tlv<'a> {
     }
 
     /// The value as `N` bytes and what follows them.
-    pub(crate) fn at_least<const N: usize>(&self, expected: &'static str) -> Result<(&'a [u8; N], &'a [u8]), Fault> {
+    pub(crate) fn at_least<const N: usize>(
+        &self,
+        expected: &'static str,
+    ) -> Result<(&'a [u8; N], &'a [u8]), Fault> {
         self.value.split_first_chunk().ok_or_else(|| self.wrong_length(expected))
     }
 
@@ -71,7 +74,12 @@ impl<'a> Tlv<'a> {
     }
 
     /// `bytes` as a list of items of `size` bytes.
-    pub(crate) fn whole_items(&self, bytes: &'a [u8], size: usize, expected: &'static str) -> Result<&'a [u8], Fault> {
+    pub(crate) fn whole_items(
+        &self,
+        bytes: &'a [u8],
+        size: usize,
+        expected: &'static str,
+    ) -> Result<&'a [u8], Fault> {
         if bytes.len().is_multiple_of(size) { Ok(bytes) } else { Err(self.wrong_length(expected)) }
     }
 

@@ -1,0 +1,319 @@
+//! Error causes: what ABORT, ERROR and ASCONF-ACK say went wrong (RFC 9260 §3.3.10, RFC 5061 §4.3, RFC 4895 §4.2).
+//!
+//! Owns their numbers and layout. Refuses to know when each is due.
+
+use std::fmt;
+
+use crate::bytes::{u16_at, u32_at};
+use crate::error::{Fault, TooLong};
+use crate::list::List;
+use crate::serial::{StreamId, Tsn};
+use crate::tlv::{TLV_HEADER_LEN, Tlv, TlvItem, Tlvs, put_tlv};
+
+/// An error cause code.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+pub struct CauseCode(pub u16);
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $constant:ident = $number:literal, $name:literal;)*) => {
+        impl CauseCode {
+            $($(#[$doc])* pub const $constant: CauseCode = CauseCode($number);)*
+
+            /// Every code this crate reads and writes.
+            pub const ALL: &'static [CauseCode] = &[$(CauseCode::$constant),*];
+
+            /// The name in its RFC, if this crate knows the code.
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(CauseCode::$constant => Some($name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// RFC 9260 §3.3.10.1.
+    INVALID_STREAM = 1, "Invalid Stream Identifier";
+    /// RFC 9260 §3.3.10.2.
+    MISSING_PARAMETERS = 2, "Missing Mandatory Parameter";
+    /// RFC 9260 §3.3.10.3.
+    STALE_COOKIE = 3, "Stale Cookie";
+    /// RFC 9260 §3.3.10.4.
+    OUT_OF_RESOURCE = 4, "Out of Resource";
+    /// RFC 9260 §3.3.10.5.
+    UNRESOLVABLE_ADDRESS = 5, "Unresolvable Address";
+    /// RFC 9260 §3.3.10.6.
+    UNRECOGNISED_CHUNK = 6, "Unrecognised Chunk Type";
+    /// RFC 9260 §3.3.10.7.
+    INVALID_PARAMETER = 7, "Invalid Mandatory Parameter";
+    /// RFC 9260 §3.3.10.8.
+    UNRECOGNISED_PARAMETERS = 8, "Unrecognised Parameters";
+    /// RFC 9260 §3.3.10.9.
+    NO_USER_DATA = 9, "No User Data";
+    /// RFC 9260 §3.3.10.10.
+    COOKIE_WHILE_SHUTTING_DOWN = 10, "Cookie Received While Shutting Down";
+    /// RFC 9260 §3.3.10.11.
+    RESTART_WITH_NEW_ADDRESSES = 11, "Restart of an Association with New Addresses";
+    /// RFC 9260 §3.3.10.12.
+    USER_ABORT = 12, "User-Initiated Abort";
+    /// RFC 9260 §3.3.10.13.
+    PROTOCOL_VIOLATION = 13, "Protocol Violation";
+    /// draft-ietf-tsvwg-udp-encaps-cons; not registered.
+    RESTART_WITH_NEW_ENCAPSULATION_PORT = 14, "Restart with New Encapsulation Port";
+    /// RFC 5061 §4.3.1.
+    DELETE_LAST_ADDRESS = 0xA0, "Request to Delete Last Remaining IP Address";
+    /// RFC 5061 §4.3.2.
+    RESOURCE_SHORTAGE = 0xA1, "Operation Refused Due to Resource Shortage";
+    /// RFC 5061 §4.3.3.
+    DELETE_SOURCE_ADDRESS = 0xA2, "Request to Delete Source IP Address";
+    /// RFC 5061 §4.3.4.
+    ILLEGAL_ASCONF_ACK = 0xA3, "Association Aborted Due to Illegal ASCONF-ACK";
+    /// RFC 5061 §4.3.5.
+    NO_AUTHORISATION = 0xA4, "Request Refused - No Authorisation";
+    /// RFC 4895 §4.2.
+    UNSUPPORTED_HMAC = 0x0105, "Unsupported HMAC Identifier";
+}
+
+impl From<u16> for CauseCode {
+    fn from(number: u16) -> Self {
+        Self(number)
+    }
+}
+
+impl fmt::Display for CauseCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "{name} cause"),
+            None => write!(f, "cause code {:#06x}", self.0),
+        }
+    }
+}
+
+/// A list of error causes: raw bytes from a packet, or values to be written.
+pub type Causes<'a> = Tlvs<'a, Cause<'a>>;
+
+/// An error cause.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum Cause<'a> {
+    /// DATA on a stream that does not exist.
+    InvalidStream(StreamId),
+    /// Types of mandatory parameters that were missing.
+    MissingParameters(List<'a, u16>),
+    /// The cookie came too late.
+    StaleCookie {
+        /// How much too late, in microseconds; 0 if the sender does not say.
+        micros: u32,
+    },
+    /// No resources for the association.
+    OutOfResource,
+    /// An address parameter of a kind that cannot be used, header included.
+    UnresolvableAddress(&'a [u8]),
+    /// A chunk of unknown type, header included.
+    UnrecognisedChunk(&'a [u8]),
+    /// A mandatory parameter with a value out of range.
+    InvalidParameter,
+    /// Parameters of unknown type, headers included.
+    UnrecognisedParameters(&'a [u8]),
+    /// DATA without payload; its TSN.
+    NoUserData(Tsn),
+    /// COOKIE ECHO while shutting down.
+    CookieWhileShuttingDown,
+    /// INIT for an existing association with more addresses than it has; the new address parameters.
+    RestartWithNewAddresses(&'a [u8]),
+    /// The application wanted it; its reason.
+    UserAbort(&'a [u8]),
+    /// The peer broke the protocol; more may be said.
+    ProtocolViolation(&'a [u8]),
+    /// INIT for an existing association through another UDP port.
+    RestartWithNewEncapsulationPort {
+        /// Port in use.
+        current: u16,
+        /// Port of the INIT.
+        new: u16,
+    },
+    /// ASCONF would leave no address; the request.
+    DeleteLastAddress(&'a [u8]),
+    /// ASCONF was refused for want of resources; the request.
+    ResourceShortage(&'a [u8]),
+    /// ASCONF would delete the address it came from; the request.
+    DeleteSourceAddress(&'a [u8]),
+    /// ASCONF-ACK for a serial never sent.
+    IllegalAsconfAck,
+    /// ASCONF was refused by policy; the request.
+    NoAuthorisation(&'a [u8]),
+    /// AUTH with an HMAC that the receiver did not offer; its identifier.
+    UnsupportedHmac(u16),
+    /// A code this crate does not know.
+    Unrecognised {
+        /// The code.
+        code: u16,
+        /// The cause as it stood, header included, padding not.
+        whole: &'a [u8],
+    },
+}
+
+impl<'a> Cause<'a> {
+    /// The cause's code.
+    pub fn code(&self) -> CauseCode {
+        match self {
+            Cause::InvalidStream(_) => CauseCode::INVALID_STREAM,
+            Cause::MissingParameters(_) => CauseCode::MISSING_PARAMETERS,
+            Cause::StaleCookie { .. } => CauseCode::STALE_COOKIE,
+            Cause::OutOfResource => CauseCode::OUT_OF_RESOURCE,
+            Cause::UnresolvableAddress(_) => CauseCode::UNRESOLVABLE_ADDRESS,
+            Cause::UnrecognisedChunk(_) => CauseCode::UNRECOGNISED_CHUNK,
+            Cause::InvalidParameter => CauseCode::INVALID_PARAMETER,
+            Cause::UnrecognisedParameters(_) => CauseCode::UNRECOGNISED_PARAMETERS,
+            Cause::NoUserData(_) => CauseCode::NO_USER_DATA,
+            Cause::CookieWhileShuttingDown => CauseCode::COOKIE_WHILE_SHUTTING_DOWN,
+            Cause::RestartWithNewAddresses(_) => CauseCode::RESTART_WITH_NEW_ADDRESSES,
+            Cause::UserAbort(_) => CauseCode::USER_ABORT,
+            Cause::ProtocolViolation(_) => CauseCode::PROTOCOL_VIOLATION,
+            Cause::RestartWithNewEncapsulationPort { .. } => CauseCode::RESTART_WITH_NEW_ENCAPSULATION_PORT,
+            Cause::DeleteLastAddress(_) => CauseCode::DELETE_LAST_ADDRESS,
+            Cause::ResourceShortage(_) => CauseCode::RESOURCE_SHORTAGE,
+            Cause::DeleteSourceAddress(_) => CauseCode::DELETE_SOURCE_ADDRESS,
+            Cause::IllegalAsconfAck => CauseCode::ILLEGAL_ASCONF_ACK,
+            Cause::NoAuthorisation(_) => CauseCode::NO_AUTHORISATION,
+            Cause::UnsupportedHmac(_) => CauseCode::UNSUPPORTED_HMAC,
+            Cause::Unrecognised { code, .. } => CauseCode(*code),
+        }
+    }
+
+    /// Length field of the cause: header and value, without padding.
+    pub fn wire_len(&self) -> usize {
+        TLV_HEADER_LEN
+            + match self {
+                Cause::OutOfResource
+                | Cause::InvalidParameter
+                | Cause::CookieWhileShuttingDown
+                | Cause::IllegalAsconfAck => 0,
+                Cause::UnsupportedHmac(_) => 2,
+                Cause::InvalidStream(_)
+                | Cause::StaleCookie { .. }
+                | Cause::NoUserData(_)
+                | Cause::RestartWithNewEncapsulationPort { .. } => 4,
+                Cause::MissingParameters(types) => 4 + types.wire_len(),
+                Cause::UnresolvableAddress(bytes)
+                | Cause::UnrecognisedChunk(bytes)
+                | Cause::UnrecognisedParameters(bytes)
+                | Cause::RestartWithNewAddresses(bytes)
+                | Cause::UserAbort(bytes)
+                | Cause::ProtocolViolation(bytes)
+                | Cause::DeleteLastAddress(bytes)
+                | Cause::ResourceShortage(bytes)
+                | Cause::DeleteSourceAddress(bytes)
+                | Cause::NoAuthorisation(bytes) => bytes.len(),
+                Cause::Unrecognised { whole, .. } => after_header(whole).len(),
+            }
+    }
+
+    /// Appends header and value without padding.
+    ///
+    /// # Errors
+    /// If the cause is longer than its length field can say; then nothing is written.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
+        TooLong::check(self.wire_len())?;
+        self.put(out);
+        Ok(())
+    }
+
+    /// Appends the value.
+    fn put_value(&self, out: &mut Vec<u8>) {
+        match self {
+            Cause::OutOfResource
+            | Cause::InvalidParameter
+            | Cause::CookieWhileShuttingDown
+            | Cause::IllegalAsconfAck => {}
+            Cause::InvalidStream(stream) => {
+                out.extend_from_slice(&stream.0.to_be_bytes());
+                out.extend_from_slice(&[0, 0]);
+            }
+            Cause::MissingParameters(types) => {
+                out.extend_from_slice(&(types.len() as u32).to_be_bytes());
+                types.put(out);
+            }
+            Cause::StaleCookie { micros: word } | Cause::NoUserData(Tsn(word)) => {
+                out.extend_from_slice(&word.to_be_bytes());
+            }
+            Cause::RestartWithNewEncapsulationPort { current, new } => {
+                out.extend_from_slice(&current.to_be_bytes());
+                out.extend_from_slice(&new.to_be_bytes());
+            }
+            Cause::UnsupportedHmac(id) => out.extend_from_slice(&id.to_be_bytes()),
+            Cause::UnresolvableAddress(bytes)
+            | Cause::UnrecognisedChunk(bytes)
+            | Cause::UnrecognisedParameters(bytes)
+            | Cause::RestartWithNewAddresses(bytes)
+            | Cause::UserAbort(bytes)
+            | Cause::ProtocolViolation(bytes)
+            | Cause::DeleteLastAddress(bytes)
+            | Cause::ResourceShortage(bytes)
+            | Cause::DeleteSourceAddress(bytes)
+            | Cause::NoAuthorisation(bytes) => out.extend_from_slice(bytes),
+            Cause::Unrecognised { whole, .. } => out.extend_from_slice(after_header(whole)),
+        }
+    }
+}
+
+impl<'a> TlvItem<'a> for Cause<'a> {
+    type Kind = CauseCode;
+
+    fn from_tlv(tlv: Tlv<'a>) -> Result<Self, Fault> {
+        let value = tlv.value;
+        let word = || tlv.exactly::<4>("8");
+        match CauseCode(tlv.kind) {
+            CauseCode::INVALID_STREAM => Ok(Cause::InvalidStream(StreamId(u16_at::<0, _>(word()?)))),
+            CauseCode::MISSING_PARAMETERS => parse_missing(tlv),
+            CauseCode::STALE_COOKIE => Ok(Cause::StaleCookie { micros: u32_at::<0, _>(word()?) }),
+            CauseCode::OUT_OF_RESOURCE => tlv.nothing().map(|()| Cause::OutOfResource),
+            CauseCode::UNRESOLVABLE_ADDRESS => Ok(Cause::UnresolvableAddress(value)),
+            CauseCode::UNRECOGNISED_CHUNK => Ok(Cause::UnrecognisedChunk(value)),
+            CauseCode::INVALID_PARAMETER => tlv.nothing().map(|()| Cause::InvalidParameter),
+            CauseCode::UNRECOGNISED_PARAMETERS => Ok(Cause::UnrecognisedParameters(value)),
+            CauseCode::NO_USER_DATA => Ok(Cause::NoUserData(Tsn(u32_at::<0, _>(word()?)))),
+            CauseCode::COOKIE_WHILE_SHUTTING_DOWN => tlv.nothing().map(|()| Cause::CookieWhileShuttingDown),
+            CauseCode::RESTART_WITH_NEW_ADDRESSES => Ok(Cause::RestartWithNewAddresses(value)),
+            CauseCode::USER_ABORT => Ok(Cause::UserAbort(value)),
+            CauseCode::PROTOCOL_VIOLATION => Ok(Cause::ProtocolViolation(value)),
+            CauseCode::RESTART_WITH_NEW_ENCAPSULATION_PORT => {
+                let ports = word()?;
+                Ok(Cause::RestartWithNewEncapsulationPort {
+                    current: u16_at::<0, _>(ports),
+                    new: u16_at::<2, _>(ports),
+                })
+            }
+            CauseCode::DELETE_LAST_ADDRESS => Ok(Cause::DeleteLastAddress(value)),
+            CauseCode::RESOURCE_SHORTAGE => Ok(Cause::ResourceShortage(value)),
+            CauseCode::DELETE_SOURCE_ADDRESS => Ok(Cause::DeleteSourceAddress(value)),
+            CauseCode::ILLEGAL_ASCONF_ACK => tlv.nothing().map(|()| Cause::IllegalAsconfAck),
+            CauseCode::NO_AUTHORISATION => Ok(Cause::NoAuthorisation(value)),
+            CauseCode::UNSUPPORTED_HMAC => Ok(Cause::UnsupportedHmac(u16_at::<0, _>(tlv.exactly::<2>("6")?))),
+            CauseCode(code) => Ok(Cause::Unrecognised { code, whole: tlv.whole }),
+        }
+    }
+
+    fn wire_len(&self) -> usize {
+        Cause::wire_len(self)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_tlv(out, self.code().0, |out| self.put_value(out));
+    }
+}
+
+/// Missing Mandatory Parameter: a count, then as many types.
+fn parse_missing(tlv: Tlv<'_>) -> Result<Cause<'_>, Fault> {
+    let (count, types) = tlv.at_least::<4>("8 and 2 for each type")?;
+    let counted = u64::from(u32_at::<0, _>(count)) * 2;
+    if counted != types.len() as u64 {
+        return Err(Fault::Count { len: tlv.whole.len(), counted: counted + 8 });
+    }
+    Ok(Cause::MissingParameters(List::Wire(types)))
+}
+
+fn after_header(whole: &[u8]) -> &[u8] {
+    whole.get(TLV_HEADER_LEN..).unwrap_or_default()
+}

@@ -1,0 +1,29 @@
+//! COOKIE ECHO (RFC 9260 §3.3.11). Its answer, COOKIE ACK, is a header only and needs no type.
+//!
+//! Owns the layout. Refuses to look into the cookie: it means something only to the endpoint that baked it.
+
+use super::{CHUNK_HEADER_LEN, ChunkKind, head, put_chunk};
+use crate::error::Fault;
+
+/// A COOKIE ECHO chunk.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct CookieEcho<'a> {
+    /// The value of the State Cookie parameter of INIT ACK, without its header.
+    pub cookie: &'a [u8],
+}
+
+impl<'a> CookieEcho<'a> {
+    pub(crate) fn parse(chunk: &'a [u8]) -> Result<Self, Fault> {
+        let (_, cookie) = head::<CHUNK_HEADER_LEN>(chunk, "at least 4")?;
+        Ok(Self { cookie })
+    }
+
+    /// Length field of the chunk.
+    pub const fn wire_len(&self) -> usize {
+        CHUNK_HEADER_LEN + self.cookie.len()
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_chunk(out, ChunkKind::COOKIE_ECHO, 0, |out| out.extend_from_slice(self.cookie));
+    }
+}

@@ -1,0 +1,140 @@
+//! FORWARD-TSN (RFC 3758 §3.2) and I-FORWARD-TSN (RFC 8260 §2.3.1): the receiver need not wait any longer.
+//!
+//! Owns their layout. Refuses to know why messages were abandoned.
+
+use super::{ChunkKind, head, put_chunk};
+use crate::bytes::u32_at;
+use crate::error::Fault;
+use crate::list::{List, ListItem};
+use crate::serial::{Mid, Ssn, StreamId, Tsn};
+
+/// Bytes of either chunk before its list.
+const HEADER_LEN: usize = 8;
+
+/// How far a stream is skipped by FORWARD-TSN. Unordered messages are not listed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
+pub struct SkippedStream {
+    /// The stream.
+    pub stream: StreamId,
+    /// Largest number of a skipped ordered message.
+    pub ssn: Ssn,
+}
+
+impl ListItem for SkippedStream {
+    const LEN: usize = 4;
+
+    #[inline]
+    fn read(raw: &[u8]) -> Self {
+        Self {
+            stream: StreamId(u16::from_be_bytes([raw[0], raw[1]])),
+            ssn: Ssn(u16::from_be_bytes([raw[2], raw[3]])),
+        }
+    }
+
+    #[inline]
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.stream.0.to_be_bytes());
+        out.extend_from_slice(&self.ssn.0.to_be_bytes());
+    }
+}
+
+/// How far a stream is skipped by I-FORWARD-TSN, for ordered and unordered messages apart.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
+pub struct SkippedMessage {
+    /// The stream.
+    pub stream: StreamId,
+    /// Which of the stream's two message counters is meant.
+    pub unordered: bool,
+    /// Largest number of a skipped message.
+    pub mid: Mid,
+}
+
+impl SkippedMessage {
+    const U: u16 = 0x0001;
+}
+
+impl ListItem for SkippedMessage {
+    const LEN: usize = 8;
+
+    #[inline]
+    fn read(raw: &[u8]) -> Self {
+        Self {
+            stream: StreamId(u16::from_be_bytes([raw[0], raw[1]])),
+            unordered: u16::from_be_bytes([raw[2], raw[3]]) & Self::U != 0,
+            mid: Mid(u32::from_be_bytes([raw[4], raw[5], raw[6], raw[7]])),
+        }
+    }
+
+    #[inline]
+    fn put(self, out: &mut Vec<u8>) {
+        let flags = if self.unordered { Self::U } else { 0 };
+        out.extend_from_slice(&self.stream.0.to_be_bytes());
+        out.extend_from_slice(&flags.to_be_bytes());
+        out.extend_from_slice(&self.mid.0.to_be_bytes());
+    }
+}
+
+/// A FORWARD-TSN chunk.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct ForwardTsn<'a> {
+    /// The receiver is to take everything up to this TSN as received.
+    pub cumulative_tsn: Tsn,
+    /// Ordered streams with skipped messages.
+    pub streams: List<'a, SkippedStream>,
+}
+
+impl<'a> ForwardTsn<'a> {
+    pub(crate) fn parse(chunk: &'a [u8]) -> Result<Self, Fault> {
+        let (cumulative_tsn, streams) = parse(chunk, "8 and 4 for each stream")?;
+        Ok(Self { cumulative_tsn, streams })
+    }
+
+    /// Length field of the chunk.
+    pub fn wire_len(&self) -> usize {
+        HEADER_LEN + self.streams.wire_len()
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put(ChunkKind::FORWARD_TSN, self.cumulative_tsn, &self.streams, out);
+    }
+}
+
+/// An I-FORWARD-TSN chunk.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct IForwardTsn<'a> {
+    /// The receiver is to take everything up to this TSN as received.
+    pub cumulative_tsn: Tsn,
+    /// Streams with skipped messages, at most once for each stream and order.
+    pub messages: List<'a, SkippedMessage>,
+}
+
+impl<'a> IForwardTsn<'a> {
+    pub(crate) fn parse(chunk: &'a [u8]) -> Result<Self, Fault> {
+        let (cumulative_tsn, messages) = parse(chunk, "8 and 8 for each message")?;
+        Ok(Self { cumulative_tsn, messages })
+    }
+
+    /// Length field of the chunk.
+    pub fn wire_len(&self) -> usize {
+        HEADER_LEN + self.messages.wire_len()
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put(ChunkKind::I_FORWARD_TSN, self.cumulative_tsn, &self.messages, out);
+    }
+}
+
+fn parse<'a, T: ListItem>(chunk: &'a [u8], expected: &'static str) -> Result<(Tsn, List<'a, T>), Fault> {
+    let (head, items) = head::<HEADER_LEN>(chunk, expected)?;
+    if !items.len().is_multiple_of(T::LEN) {
+        return Err(Fault::Length { len: chunk.len(), expected });
+    }
+    Ok((Tsn(u32_at::<4, _>(head)), List::Wire(items)))
+}
+
+fn put<T: ListItem>(kind: ChunkKind, cumulative_tsn: Tsn, items: &List<'_, T>, out: &mut Vec<u8>) {
+    put_chunk(out, kind, 0, |out| {
+        out.extend_from_slice(&cumulative_tsn.0.to_be_bytes());
+        items.put(out);
+    });
+}

@@ -1,0 +1,384 @@
+//! The chunk types: their numbers, the enum over all of them, dispatch to each kind's own file.
+//!
+//! Owns which number means which type. Refuses to know any body: each group of kin has its file beside this one.
+
+use std::fmt;
+
+use crate::bytes::pad;
+use crate::error::{ChunkError, Fault, TooLong};
+use crate::packet::split_chunk;
+use crate::tlv::{UnrecognisedAction, set_length};
+
+pub(crate) mod asconf;
+pub(crate) mod auth;
+pub(crate) mod cookie;
+pub(crate) mod data;
+pub(crate) mod forward_tsn;
+pub(crate) mod heartbeat;
+pub(crate) mod init;
+pub(crate) mod minor;
+pub(crate) mod pktdrop;
+pub(crate) mod reconfig;
+pub(crate) mod sack;
+pub(crate) mod teardown;
+
+use asconf::{Asconf, AsconfAck};
+use auth::Auth;
+use cookie::CookieEcho;
+use data::{Data, IData};
+use forward_tsn::{ForwardTsn, IForwardTsn};
+use heartbeat::Heartbeat;
+use init::Init;
+use minor::{Cwr, Ecne, Pad, UnrecognisedChunk};
+use pktdrop::PacketDrop;
+use reconfig::Reconfig;
+use sack::{NrSack, Sack};
+use teardown::{Abort, ErrorChunk, Shutdown};
+
+/// Length of a chunk's header: type, flags, length (RFC 9260 §3.2).
+pub const CHUNK_HEADER_LEN: usize = 4;
+
+/// Flag of ABORT and SHUTDOWN COMPLETE: the verification tag is the reflected one (RFC 9260 §3.3.7, §3.3.13).
+const T_BIT: u8 = 0x01;
+
+/// A chunk type number.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+pub struct ChunkKind(pub u8);
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $constant:ident = $number:literal, $name:literal;)*) => {
+        impl ChunkKind {
+            $($(#[$doc])* pub const $constant: ChunkKind = ChunkKind($number);)*
+
+            /// Every type this crate reads and writes.
+            pub const ALL: &'static [ChunkKind] = &[$(ChunkKind::$constant),*];
+
+            /// The name in its RFC or draft, if this crate knows the type.
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(ChunkKind::$constant => Some($name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// RFC 9260 §3.3.1.
+    DATA = 0, "DATA";
+    /// RFC 9260 §3.3.2.
+    INIT = 1, "INIT";
+    /// RFC 9260 §3.3.3.
+    INIT_ACK = 2, "INIT ACK";
+    /// RFC 9260 §3.3.4.
+    SACK = 3, "SACK";
+    /// RFC 9260 §3.3.5.
+    HEARTBEAT = 4, "HEARTBEAT";
+    /// RFC 9260 §3.3.6.
+    HEARTBEAT_ACK = 5, "HEARTBEAT ACK";
+    /// RFC 9260 §3.3.7.
+    ABORT = 6, "ABORT";
+    /// RFC 9260 §3.3.8.
+    SHUTDOWN = 7, "SHUTDOWN";
+    /// RFC 9260 §3.3.9.
+    SHUTDOWN_ACK = 8, "SHUTDOWN ACK";
+    /// RFC 9260 §3.3.10.
+    ERROR = 9, "ERROR";
+    /// RFC 9260 §3.3.11.
+    COOKIE_ECHO = 10, "COOKIE ECHO";
+    /// RFC 9260 §3.3.12.
+    COOKIE_ACK = 11, "COOKIE ACK";
+    /// RFC 4960 appendix A.
+    ECNE = 12, "ECNE";
+    /// RFC 4960 appendix A.
+    CWR = 13, "CWR";
+    /// RFC 9260 §3.3.13.
+    SHUTDOWN_COMPLETE = 14, "SHUTDOWN COMPLETE";
+    /// RFC 4895 §4.1.
+    AUTH = 15, "AUTH";
+    /// draft-natarajan-tsvwg-sctp-nrsack; not registered.
+    NR_SACK = 16, "NR-SACK";
+    /// RFC 8260 §2.1.
+    I_DATA = 64, "I-DATA";
+    /// RFC 5061 §4.1.2.
+    ASCONF_ACK = 128, "ASCONF-ACK";
+    /// draft-stewart-sctp-pktdrprep; not registered.
+    PACKET_DROP = 129, "PKTDROP";
+    /// RFC 6525 §3.1.
+    RECONFIG = 130, "RE-CONFIG";
+    /// RFC 4820 §3.
+    PAD = 132, "PAD";
+    /// RFC 3758 §3.2.
+    FORWARD_TSN = 192, "FORWARD-TSN";
+    /// RFC 5061 §4.1.1.
+    ASCONF = 193, "ASCONF";
+    /// RFC 8260 §2.3.1.
+    I_FORWARD_TSN = 194, "I-FORWARD-TSN";
+}
+
+impl ChunkKind {
+    /// What to do with this type if it is not recognised (RFC 9260 §3.2).
+    pub const fn unrecognised_action(self) -> UnrecognisedAction {
+        UnrecognisedAction::of_top_bits(self.0 >> 6)
+    }
+}
+
+impl fmt::Display for ChunkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => write!(f, "type {}", self.0),
+        }
+    }
+}
+
+/// A chunk. Whatever is of variable size borrows from the packet it was read from.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum Chunk<'a> {
+    /// User data.
+    Data(Data<'a>),
+    /// User data, interleaved.
+    IData(IData<'a>),
+    /// Opens an association.
+    Init(Init<'a>),
+    /// Answers INIT.
+    InitAck(Init<'a>),
+    /// Acknowledges DATA.
+    Sack(Sack<'a>),
+    /// Acknowledges DATA and says what will not be reneged.
+    NrSack(NrSack<'a>),
+    /// Probes a path.
+    Heartbeat(Heartbeat<'a>),
+    /// Answers HEARTBEAT.
+    HeartbeatAck(Heartbeat<'a>),
+    /// Ends the association at once.
+    Abort(Abort<'a>),
+    /// Reports errors.
+    Error(ErrorChunk<'a>),
+    /// Asks for a graceful end.
+    Shutdown(Shutdown),
+    /// Answers SHUTDOWN.
+    ShutdownAck,
+    /// Answers SHUTDOWN ACK.
+    ShutdownComplete {
+        /// T bit: the verification tag is the receiver's own, reflected.
+        tag_reflected: bool,
+    },
+    /// Returns the state cookie.
+    CookieEcho(CookieEcho<'a>),
+    /// Answers COOKIE ECHO.
+    CookieAck,
+    /// Reports congestion marks.
+    Ecne(Ecne),
+    /// Answers ECNE.
+    Cwr(Cwr),
+    /// Authenticates the chunks after it.
+    Auth(Auth<'a>),
+    /// Asks for a change of addresses.
+    Asconf(Asconf<'a>),
+    /// Answers ASCONF.
+    AsconfAck(AsconfAck<'a>),
+    /// Asks for or answers a change of streams.
+    Reconfig(Reconfig<'a>),
+    /// Fills a packet up.
+    Pad(Pad),
+    /// Tells the receiver to stop waiting for abandoned DATA.
+    ForwardTsn(ForwardTsn<'a>),
+    /// Tells the receiver to stop waiting for abandoned I-DATA.
+    IForwardTsn(IForwardTsn<'a>),
+    /// Reports a packet that was dropped.
+    PacketDrop(PacketDrop<'a>),
+    /// A type this crate does not know.
+    Unrecognised(UnrecognisedChunk<'a>),
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads the chunk at the start of `bytes`. What follows the length it states, padding included, is ignored.
+    ///
+    /// # Errors
+    /// If the chunk is cut off or its body is not what its type asks for; the error's offset is 0.
+    pub fn parse(bytes: &'a [u8]) -> Result<Chunk<'a>, ChunkError> {
+        let error = |(kind, fault)| ChunkError { kind, offset: 0, fault };
+        let (kind, whole) = split_chunk(bytes).map_err(error)?;
+        Chunk::from_whole(kind, whole).map_err(|fault| error((kind, fault)))
+    }
+
+    /// Reads a chunk of type `kind` from exactly its bytes, header included, padding not.
+    #[inline]
+    pub(crate) fn from_whole(kind: ChunkKind, whole: &'a [u8]) -> Result<Chunk<'a>, Fault> {
+        match kind {
+            ChunkKind::DATA => Data::parse(whole).map(Chunk::Data),
+            ChunkKind::SACK => Sack::parse(whole).map(Chunk::Sack),
+            ChunkKind::NR_SACK => NrSack::parse(whole).map(Chunk::NrSack),
+            ChunkKind::I_DATA => IData::parse(whole).map(Chunk::IData),
+            _ => Chunk::from_whole_control(kind, whole),
+        }
+    }
+
+    fn from_whole_control(kind: ChunkKind, whole: &'a [u8]) -> Result<Chunk<'a>, Fault> {
+        match kind {
+            ChunkKind::INIT => Init::parse(whole).map(Chunk::Init),
+            ChunkKind::INIT_ACK => Init::parse(whole).map(Chunk::InitAck),
+            ChunkKind::HEARTBEAT => Heartbeat::parse(whole).map(Chunk::Heartbeat),
+            ChunkKind::HEARTBEAT_ACK => Heartbeat::parse(whole).map(Chunk::HeartbeatAck),
+            ChunkKind::ABORT => Abort::parse(whole).map(Chunk::Abort),
+            ChunkKind::ERROR => ErrorChunk::parse(whole).map(Chunk::Error),
+            ChunkKind::SHUTDOWN => Shutdown::parse(whole).map(Chunk::Shutdown),
+            ChunkKind::SHUTDOWN_ACK => header_only(whole).map(|_| Chunk::ShutdownAck),
+            ChunkKind::SHUTDOWN_COMPLETE => {
+                header_only(whole).map(|flags| Chunk::ShutdownComplete { tag_reflected: flags & T_BIT != 0 })
+            }
+            ChunkKind::COOKIE_ECHO => CookieEcho::parse(whole).map(Chunk::CookieEcho),
+            ChunkKind::COOKIE_ACK => header_only(whole).map(|_| Chunk::CookieAck),
+            ChunkKind::ECNE => Ecne::parse(whole).map(Chunk::Ecne),
+            ChunkKind::CWR => Cwr::parse(whole).map(Chunk::Cwr),
+            ChunkKind::AUTH => Auth::parse(whole).map(Chunk::Auth),
+            ChunkKind::ASCONF => Asconf::parse(whole).map(Chunk::Asconf),
+            ChunkKind::ASCONF_ACK => AsconfAck::parse(whole).map(Chunk::AsconfAck),
+            ChunkKind::RECONFIG => Reconfig::parse(whole).map(Chunk::Reconfig),
+            ChunkKind::PAD => Pad::parse(whole).map(Chunk::Pad),
+            ChunkKind::FORWARD_TSN => ForwardTsn::parse(whole).map(Chunk::ForwardTsn),
+            ChunkKind::I_FORWARD_TSN => IForwardTsn::parse(whole).map(Chunk::IForwardTsn),
+            ChunkKind::PACKET_DROP => PacketDrop::parse(whole).map(Chunk::PacketDrop),
+            _ => Ok(Chunk::Unrecognised(UnrecognisedChunk { kind, whole })),
+        }
+    }
+
+    /// The chunk's type.
+    pub fn kind(&self) -> ChunkKind {
+        match self {
+            Chunk::Data(_) => ChunkKind::DATA,
+            Chunk::IData(_) => ChunkKind::I_DATA,
+            Chunk::Init(_) => ChunkKind::INIT,
+            Chunk::InitAck(_) => ChunkKind::INIT_ACK,
+            Chunk::Sack(_) => ChunkKind::SACK,
+            Chunk::NrSack(_) => ChunkKind::NR_SACK,
+            Chunk::Heartbeat(_) => ChunkKind::HEARTBEAT,
+            Chunk::HeartbeatAck(_) => ChunkKind::HEARTBEAT_ACK,
+            Chunk::Abort(_) => ChunkKind::ABORT,
+            Chunk::Error(_) => ChunkKind::ERROR,
+            Chunk::Shutdown(_) => ChunkKind::SHUTDOWN,
+            Chunk::ShutdownAck => ChunkKind::SHUTDOWN_ACK,
+            Chunk::ShutdownComplete { .. } => ChunkKind::SHUTDOWN_COMPLETE,
+            Chunk::CookieEcho(_) => ChunkKind::COOKIE_ECHO,
+            Chunk::CookieAck => ChunkKind::COOKIE_ACK,
+            Chunk::Ecne(_) => ChunkKind::ECNE,
+            Chunk::Cwr(_) => ChunkKind::CWR,
+            Chunk::Auth(_) => ChunkKind::AUTH,
+            Chunk::Asconf(_) => ChunkKind::ASCONF,
+            Chunk::AsconfAck(_) => ChunkKind::ASCONF_ACK,
+            Chunk::Reconfig(_) => ChunkKind::RECONFIG,
+            Chunk::Pad(_) => ChunkKind::PAD,
+            Chunk::ForwardTsn(_) => ChunkKind::FORWARD_TSN,
+            Chunk::IForwardTsn(_) => ChunkKind::I_FORWARD_TSN,
+            Chunk::PacketDrop(_) => ChunkKind::PACKET_DROP,
+            Chunk::Unrecognised(chunk) => chunk.kind,
+        }
+    }
+
+    /// Length field of the chunk: header and value, without the final padding.
+    pub fn wire_len(&self) -> usize {
+        match self {
+            Chunk::Data(chunk) => chunk.wire_len(),
+            Chunk::IData(chunk) => chunk.wire_len(),
+            Chunk::Init(chunk) | Chunk::InitAck(chunk) => chunk.wire_len(),
+            Chunk::Sack(chunk) => chunk.wire_len(),
+            Chunk::NrSack(chunk) => chunk.wire_len(),
+            Chunk::Heartbeat(chunk) | Chunk::HeartbeatAck(chunk) => chunk.wire_len(),
+            Chunk::Abort(chunk) => chunk.wire_len(),
+            Chunk::Error(chunk) => chunk.wire_len(),
+            Chunk::Shutdown(chunk) => chunk.wire_len(),
+            Chunk::ShutdownAck | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => CHUNK_HEADER_LEN,
+            Chunk::CookieEcho(chunk) => chunk.wire_len(),
+            Chunk::Ecne(chunk) => chunk.wire_len(),
+            Chunk::Cwr(chunk) => chunk.wire_len(),
+            Chunk::Auth(chunk) => chunk.wire_len(),
+            Chunk::Asconf(chunk) => chunk.wire_len(),
+            Chunk::AsconfAck(chunk) => chunk.wire_len(),
+            Chunk::Reconfig(chunk) => chunk.wire_len(),
+            Chunk::Pad(chunk) => chunk.wire_len(),
+            Chunk::ForwardTsn(chunk) => chunk.wire_len(),
+            Chunk::IForwardTsn(chunk) => chunk.wire_len(),
+            Chunk::PacketDrop(chunk) => chunk.wire_len(),
+            Chunk::Unrecognised(chunk) => chunk.wire_len(),
+        }
+    }
+
+    /// Appends the chunk with its final padding.
+    ///
+    /// # Errors
+    /// If the chunk is longer than its length field can say; then nothing is written.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
+        TooLong::check(self.wire_len())?;
+        let start = out.len();
+        self.put(out);
+        pad(out, start);
+        Ok(())
+    }
+
+    /// Appends the chunk without its final padding. Callers have checked that its length fits.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Chunk::Data(chunk) => chunk.put(out),
+            Chunk::IData(chunk) => chunk.put(out),
+            Chunk::Init(chunk) => chunk.put(ChunkKind::INIT, out),
+            Chunk::InitAck(chunk) => chunk.put(ChunkKind::INIT_ACK, out),
+            Chunk::Sack(chunk) => chunk.put(out),
+            Chunk::NrSack(chunk) => chunk.put(out),
+            Chunk::Heartbeat(chunk) => chunk.put(ChunkKind::HEARTBEAT, out),
+            Chunk::HeartbeatAck(chunk) => chunk.put(ChunkKind::HEARTBEAT_ACK, out),
+            Chunk::Abort(chunk) => chunk.put(out),
+            Chunk::Error(chunk) => chunk.put(out),
+            Chunk::Shutdown(chunk) => chunk.put(out),
+            Chunk::ShutdownAck => put_chunk(out, ChunkKind::SHUTDOWN_ACK, 0, |_| {}),
+            Chunk::ShutdownComplete { tag_reflected } => {
+                put_chunk(out, ChunkKind::SHUTDOWN_COMPLETE, t_bit(*tag_reflected), |_| {});
+            }
+            Chunk::CookieEcho(chunk) => chunk.put(out),
+            Chunk::CookieAck => put_chunk(out, ChunkKind::COOKIE_ACK, 0, |_| {}),
+            Chunk::Ecne(chunk) => chunk.put(out),
+            Chunk::Cwr(chunk) => chunk.put(out),
+            Chunk::Auth(chunk) => chunk.put(out),
+            Chunk::Asconf(chunk) => chunk.put(out),
+            Chunk::AsconfAck(chunk) => chunk.put(out),
+            Chunk::Reconfig(chunk) => chunk.put(out),
+            Chunk::Pad(chunk) => chunk.put(out),
+            Chunk::ForwardTsn(chunk) => chunk.put(out),
+            Chunk::IForwardTsn(chunk) => chunk.put(out),
+            Chunk::PacketDrop(chunk) => chunk.put(out),
+            Chunk::Unrecognised(chunk) => chunk.put(out),
+        }
+    }
+}
+
+/// Appends a chunk without its final padding: header, then whatever `body` appends.
+fn put_chunk(out: &mut Vec<u8>, kind: ChunkKind, flags: u8, body: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[kind.0, flags, 0, 0]);
+    body(out);
+    set_length(out, start);
+}
+
+fn t_bit(tag_reflected: bool) -> u8 {
+    if tag_reflected { T_BIT } else { 0 }
+}
+
+/// The header of `chunk`, `N` bytes, and what follows it.
+#[inline]
+fn head<'a, const N: usize>(
+    chunk: &'a [u8],
+    expected: &'static str,
+) -> Result<(&'a [u8; N], &'a [u8]), Fault> {
+    chunk.split_first_chunk().ok_or(Fault::Length { len: chunk.len(), expected })
+}
+
+/// `chunk` as exactly `N` bytes.
+fn exactly<'a, const N: usize>(chunk: &'a [u8], expected: &'static str) -> Result<&'a [u8; N], Fault> {
+    chunk.try_into().map_err(|_| Fault::Length { len: chunk.len(), expected })
+}
+
+/// The flags of a chunk that is a header only.
+fn header_only(chunk: &[u8]) -> Result<u8, Fault> {
+    exactly::<CHUNK_HEADER_LEN>(chunk, "4").map(|head| head[1])
+}

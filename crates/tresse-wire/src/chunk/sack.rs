@@ -1,0 +1,214 @@
+//! SACK (RFC 9260 §3.3.4) and NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4): what has arrived.
+//!
+//! Owns their layout, and the delayed-ack count that CMT puts into their flags. Refuses to know whether blocks are in
+//! order, disjoint or plausible: the sender of the data judges that.
+
+use super::{head, put_chunk};
+use crate::bytes::{u16_at, u32_at};
+use crate::chunk::ChunkKind;
+use crate::error::Fault;
+use crate::list::{List, ListItem};
+use crate::serial::Tsn;
+
+/// Bytes of a SACK before its gap blocks.
+pub const SACK_HEADER_LEN: usize = 16;
+/// Bytes of an NR-SACK before its gap blocks.
+pub const NR_SACK_HEADER_LEN: usize = 20;
+
+/// Bytes of one gap block, and also of one duplicate TSN.
+const ENTRY_LEN: usize = 4;
+
+/// A run of received TSNs, as distances from the cumulative TSN; both ends belong to it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
+pub struct GapBlock {
+    /// First TSN of the run minus the cumulative TSN.
+    pub start: u16,
+    /// Last TSN of the run minus the cumulative TSN.
+    pub end: u16,
+}
+
+impl ListItem for GapBlock {
+    const LEN: usize = ENTRY_LEN;
+
+    #[inline]
+    fn read(raw: &[u8]) -> Self {
+        Self { start: u16::from_be_bytes([raw[0], raw[1]]), end: u16::from_be_bytes([raw[2], raw[3]]) }
+    }
+
+    #[inline]
+    fn put(self, out: &mut Vec<u8>) {
+        let ([a, b], [c, d]) = (self.start.to_be_bytes(), self.end.to_be_bytes());
+        out.extend_from_slice(&[a, b, c, d]);
+    }
+}
+
+/// A SACK chunk.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct Sack<'a> {
+    /// 0 in RFC 9260; with CMT's delayed ack the count of [`Self::dac_flags`].
+    pub flags: u8,
+    /// Last TSN before the first one missing.
+    pub cumulative_tsn: Tsn,
+    /// Room in the receive buffer, in bytes.
+    pub a_rwnd: u32,
+    /// What has arrived beyond the cumulative TSN.
+    pub gaps: List<'a, GapBlock>,
+    /// TSNs received again since the last SACK, once for each extra copy.
+    pub duplicates: List<'a, Tsn>,
+}
+
+impl<'a> Sack<'a> {
+    #[inline]
+    pub(crate) fn parse(chunk: &'a [u8]) -> Result<Self, Fault> {
+        let (head, entries) = head::<SACK_HEADER_LEN>(chunk, "at least 16")?;
+        let counts = [u16_at::<12, _>(head), u16_at::<14, _>(head)];
+        let [gaps, duplicates] = split_entries(chunk, entries, counts)?;
+        Ok(Self {
+            flags: head[1],
+            cumulative_tsn: Tsn(u32_at::<4, _>(head)),
+            a_rwnd: u32_at::<8, _>(head),
+            gaps: List::Wire(gaps),
+            duplicates: List::Wire(duplicates),
+        })
+    }
+
+    /// How many gap blocks and duplicate TSNs together fit a chunk of at most `room` bytes.
+    pub const fn entries_in(room: usize) -> usize {
+        room.saturating_sub(SACK_HEADER_LEN) / ENTRY_LEN
+    }
+
+    /// Packets that this SACK acknowledges according to CMT's delayed ack; 1 if the sender does not count.
+    #[inline]
+    pub const fn dac_count(&self) -> u8 {
+        dac_count(self.flags)
+    }
+
+    /// Flags that say `count` packets: the count, at most 3, in the two highest bits. The encoding of the FreeBSD stack;
+    /// it was never standardised.
+    #[inline]
+    pub const fn dac_flags(count: u32) -> u8 {
+        (if count > 3 { 3 } else { count as u8 }) << 6
+    }
+
+    /// Length field of the chunk.
+    #[inline]
+    pub fn wire_len(&self) -> usize {
+        SACK_HEADER_LEN + self.gaps.wire_len() + self.duplicates.wire_len()
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_chunk(out, ChunkKind::SACK, self.flags, |out| {
+            let mut head = [0; SACK_HEADER_LEN - 4];
+            head[0..4].copy_from_slice(&self.cumulative_tsn.0.to_be_bytes());
+            head[4..8].copy_from_slice(&self.a_rwnd.to_be_bytes());
+            head[8..10].copy_from_slice(&(self.gaps.len() as u16).to_be_bytes());
+            head[10..12].copy_from_slice(&(self.duplicates.len() as u16).to_be_bytes());
+            out.extend_from_slice(&head);
+            self.gaps.put(out);
+            self.duplicates.put(out);
+        });
+    }
+}
+
+/// An NR-SACK chunk: a SACK that tells apart what the receiver may still drop and what it has promised to keep.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct NrSack<'a> {
+    /// 0 in the draft; with CMT's delayed ack the count of [`Self::dac_flags`].
+    pub flags: u8,
+    /// Last TSN before the first one missing.
+    pub cumulative_tsn: Tsn,
+    /// Room in the receive buffer, in bytes.
+    pub a_rwnd: u32,
+    /// Arrived beyond the cumulative TSN; the receiver may still drop it.
+    pub renegable: List<'a, GapBlock>,
+    /// Arrived beyond the cumulative TSN; the receiver will not drop it.
+    pub non_renegable: List<'a, GapBlock>,
+    /// TSNs received again since the last report, once for each extra copy.
+    pub duplicates: List<'a, Tsn>,
+}
+
+impl<'a> NrSack<'a> {
+    #[inline]
+    pub(crate) fn parse(chunk: &'a [u8]) -> Result<Self, Fault> {
+        let (head, entries) = head::<NR_SACK_HEADER_LEN>(chunk, "at least 20")?;
+        let counts = [u16_at::<12, _>(head), u16_at::<14, _>(head), u16_at::<16, _>(head)];
+        let [renegable, non_renegable, duplicates] = split_entries(chunk, entries, counts)?;
+        Ok(Self {
+            flags: head[1],
+            cumulative_tsn: Tsn(u32_at::<4, _>(head)),
+            a_rwnd: u32_at::<8, _>(head),
+            renegable: List::Wire(renegable),
+            non_renegable: List::Wire(non_renegable),
+            duplicates: List::Wire(duplicates),
+        })
+    }
+
+    /// How many gap blocks and duplicate TSNs together fit a chunk of at most `room` bytes.
+    pub const fn entries_in(room: usize) -> usize {
+        room.saturating_sub(NR_SACK_HEADER_LEN) / ENTRY_LEN
+    }
+
+    /// As [`Sack::dac_count`].
+    #[inline]
+    pub const fn dac_count(&self) -> u8 {
+        dac_count(self.flags)
+    }
+
+    /// As [`Sack::dac_flags`].
+    #[inline]
+    pub const fn dac_flags(count: u32) -> u8 {
+        Sack::dac_flags(count)
+    }
+
+    /// Length field of the chunk.
+    #[inline]
+    pub fn wire_len(&self) -> usize {
+        NR_SACK_HEADER_LEN
+            + self.renegable.wire_len()
+            + self.non_renegable.wire_len()
+            + self.duplicates.wire_len()
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_chunk(out, ChunkKind::NR_SACK, self.flags, |out| {
+            let mut head = [0; NR_SACK_HEADER_LEN - 4];
+            head[0..4].copy_from_slice(&self.cumulative_tsn.0.to_be_bytes());
+            head[4..8].copy_from_slice(&self.a_rwnd.to_be_bytes());
+            head[8..10].copy_from_slice(&(self.renegable.len() as u16).to_be_bytes());
+            head[10..12].copy_from_slice(&(self.non_renegable.len() as u16).to_be_bytes());
+            head[12..14].copy_from_slice(&(self.duplicates.len() as u16).to_be_bytes());
+            out.extend_from_slice(&head);
+            self.renegable.put(out);
+            self.non_renegable.put(out);
+            self.duplicates.put(out);
+        });
+    }
+}
+
+const fn dac_count(flags: u8) -> u8 {
+    match flags >> 6 {
+        0 => 1,
+        count => count,
+    }
+}
+
+/// Cuts the entries of a report into its lists, which must fill the chunk exactly.
+#[inline]
+fn split_entries<'a, const N: usize>(
+    chunk: &[u8],
+    entries: &'a [u8],
+    counts: [u16; N],
+) -> Result<[&'a [u8]; N], Fault> {
+    let counted = counts.iter().map(|count| usize::from(*count)).sum::<usize>() * ENTRY_LEN;
+    let mismatch =
+        Fault::Count { len: chunk.len(), counted: (chunk.len() - entries.len()) as u64 + counted as u64 };
+    if counted != entries.len() {
+        return Err(mismatch);
+    }
+    let mut lists = [&entries[..0]; N];
+    let mut rest = entries;
+    for (list, count) in lists.iter_mut().zip(counts) {
+        (*list, rest) = rest.split_at_checked(usize::from(count) * ENTRY_LEN).ok_or(mismatch)?;
+    }
+    Ok(lists)
+}

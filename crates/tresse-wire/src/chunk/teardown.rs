@@ -1,0 +1,85 @@
+//! SHUTDOWN, ABORT and ERROR (RFC 9260 §3.3.7, §3.3.8, §3.3.10): how an association ends or complains.
+//!
+//! Owns their layout. SHUTDOWN ACK and SHUTDOWN COMPLETE are headers only and need no type. Refuses to know the causes'
+//! formats, which are `cause.rs`.
+
+use super::{CHUNK_HEADER_LEN, ChunkKind, T_BIT, exactly, head, put_chunk, t_bit};
+use crate::bytes::u32_at;
+use crate::cause::Causes;
+use crate::error::Fault;
+use crate::serial::Tsn;
+
+/// A SHUTDOWN chunk.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Shutdown {
+    /// Last TSN received before the first one missing.
+    pub cumulative_tsn: Tsn,
+}
+
+impl Shutdown {
+    const LEN: usize = 8;
+
+    pub(crate) fn parse(chunk: &[u8]) -> Result<Self, Fault> {
+        let chunk = exactly::<{ Self::LEN }>(chunk, "8")?;
+        Ok(Self { cumulative_tsn: Tsn(u32_at::<4, _>(chunk)) })
+    }
+
+    /// Length field of the chunk.
+    pub const fn wire_len(&self) -> usize {
+        Self::LEN
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_chunk(out, ChunkKind::SHUTDOWN, 0, |out| {
+            out.extend_from_slice(&self.cumulative_tsn.0.to_be_bytes())
+        });
+    }
+}
+
+/// An ABORT chunk.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct Abort<'a> {
+    /// T bit: the verification tag is the receiver's own, reflected, because the sender knows no other.
+    pub tag_reflected: bool,
+    /// Why; may be empty.
+    pub causes: Causes<'a>,
+}
+
+impl<'a> Abort<'a> {
+    pub(crate) fn parse(chunk: &'a [u8]) -> Result<Self, Fault> {
+        let (head, causes) = head::<CHUNK_HEADER_LEN>(chunk, "at least 4")?;
+        Ok(Self { tag_reflected: head[1] & T_BIT != 0, causes: Causes::Wire(causes) })
+    }
+
+    /// Length field of the chunk.
+    pub fn wire_len(&self) -> usize {
+        CHUNK_HEADER_LEN + self.causes.wire_len()
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_chunk(out, ChunkKind::ABORT, t_bit(self.tag_reflected), |out| self.causes.put(out));
+    }
+}
+
+/// An ERROR chunk.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct ErrorChunk<'a> {
+    /// What happened; at least one cause.
+    pub causes: Causes<'a>,
+}
+
+impl<'a> ErrorChunk<'a> {
+    pub(crate) fn parse(chunk: &'a [u8]) -> Result<Self, Fault> {
+        let (_, causes) = head::<CHUNK_HEADER_LEN>(chunk, "at least 4")?;
+        Ok(Self { causes: Causes::Wire(causes) })
+    }
+
+    /// Length field of the chunk.
+    pub fn wire_len(&self) -> usize {
+        CHUNK_HEADER_LEN + self.causes.wire_len()
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_chunk(out, ChunkKind::ERROR, 0, |out| self.causes.put(out));
+    }
+}
