@@ -1,13 +1,11 @@
-//! The chunk types: their numbers, the enum over all of them, dispatch to each kind's own file.
+//! The enum over all chunks, and dispatch to each kind's own file.
 //!
-//! Owns which number means which type. Refuses to know any body: each group of kin has its file beside this one.
-
-use std::fmt;
+//! Owns the chunk header. Refuses to know any body: each group of kin has its file beside this one.
 
 use crate::bytes::pad;
 use crate::error::{ChunkError, Fault, TooLong};
 use crate::packet::split_chunk;
-use crate::tlv::{UnrecognisedAction, set_length};
+use crate::tlv::set_length;
 
 pub(crate) mod asconf;
 pub(crate) mod auth;
@@ -16,11 +14,14 @@ pub(crate) mod data;
 pub(crate) mod forward_tsn;
 pub(crate) mod heartbeat;
 pub(crate) mod init;
+mod kind;
 pub(crate) mod minor;
 pub(crate) mod pktdrop;
 pub(crate) mod reconfig;
 pub(crate) mod sack;
 pub(crate) mod teardown;
+
+pub use kind::ChunkKind;
 
 use asconf::{Asconf, AsconfAck};
 use auth::Auth;
@@ -40,98 +41,6 @@ pub const CHUNK_HEADER_LEN: usize = 4;
 
 /// Flag of ABORT and SHUTDOWN COMPLETE: the verification tag is the reflected one (RFC 9260 §3.3.7, §3.3.13).
 const T_BIT: u8 = 0x01;
-
-/// A chunk type number.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
-pub struct ChunkKind(pub u8);
-
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $constant:ident = $number:literal, $name:literal;)*) => {
-        impl ChunkKind {
-            $($(#[$doc])* pub const $constant: ChunkKind = ChunkKind($number);)*
-
-            /// Every type this crate reads and writes.
-            pub const ALL: &'static [ChunkKind] = &[$(ChunkKind::$constant),*];
-
-            /// The name in its RFC or draft, if this crate knows the type.
-            pub const fn name(self) -> Option<&'static str> {
-                match self {
-                    $(ChunkKind::$constant => Some($name),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// RFC 9260 §3.3.1.
-    DATA = 0, "DATA";
-    /// RFC 9260 §3.3.2.
-    INIT = 1, "INIT";
-    /// RFC 9260 §3.3.3.
-    INIT_ACK = 2, "INIT ACK";
-    /// RFC 9260 §3.3.4.
-    SACK = 3, "SACK";
-    /// RFC 9260 §3.3.5.
-    HEARTBEAT = 4, "HEARTBEAT";
-    /// RFC 9260 §3.3.6.
-    HEARTBEAT_ACK = 5, "HEARTBEAT ACK";
-    /// RFC 9260 §3.3.7.
-    ABORT = 6, "ABORT";
-    /// RFC 9260 §3.3.8.
-    SHUTDOWN = 7, "SHUTDOWN";
-    /// RFC 9260 §3.3.9.
-    SHUTDOWN_ACK = 8, "SHUTDOWN ACK";
-    /// RFC 9260 §3.3.10.
-    ERROR = 9, "ERROR";
-    /// RFC 9260 §3.3.11.
-    COOKIE_ECHO = 10, "COOKIE ECHO";
-    /// RFC 9260 §3.3.12.
-    COOKIE_ACK = 11, "COOKIE ACK";
-    /// RFC 4960 appendix A.
-    ECNE = 12, "ECNE";
-    /// RFC 4960 appendix A.
-    CWR = 13, "CWR";
-    /// RFC 9260 §3.3.13.
-    SHUTDOWN_COMPLETE = 14, "SHUTDOWN COMPLETE";
-    /// RFC 4895 §4.1.
-    AUTH = 15, "AUTH";
-    /// draft-natarajan-tsvwg-sctp-nrsack; not registered.
-    NR_SACK = 16, "NR-SACK";
-    /// RFC 8260 §2.1.
-    I_DATA = 64, "I-DATA";
-    /// RFC 5061 §4.1.2.
-    ASCONF_ACK = 128, "ASCONF-ACK";
-    /// draft-stewart-sctp-pktdrprep; not registered.
-    PACKET_DROP = 129, "PKTDROP";
-    /// RFC 6525 §3.1.
-    RECONFIG = 130, "RE-CONFIG";
-    /// RFC 4820 §3.
-    PAD = 132, "PAD";
-    /// RFC 3758 §3.2.
-    FORWARD_TSN = 192, "FORWARD-TSN";
-    /// RFC 5061 §4.1.1.
-    ASCONF = 193, "ASCONF";
-    /// RFC 8260 §2.3.1.
-    I_FORWARD_TSN = 194, "I-FORWARD-TSN";
-}
-
-impl ChunkKind {
-    /// What to do with this type if it is not recognised (RFC 9260 §3.2).
-    pub const fn unrecognised_action(self) -> UnrecognisedAction {
-        UnrecognisedAction::of_top_bits(self.0 >> 6)
-    }
-}
-
-impl fmt::Display for ChunkKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.pad(name),
-            None => write!(f, "type {}", self.0),
-        }
-    }
-}
 
 /// A chunk. Whatever is of variable size borrows from the packet it was read from.
 #[derive(Copy, Clone, PartialEq, Debug)]

@@ -1,125 +1,23 @@
-//! The parameter types: their numbers, the enum over all of them, dispatch to each group's own file.
+//! The enum over all parameters, and dispatch to each group's own file.
 //!
-//! Owns which number means which type. Refuses to know which chunk a parameter may stand in.
+//! Owns their lengths. Refuses to know which chunk a parameter may stand in.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use crate::cause::Causes;
 use crate::error::{Fault, TooLong};
 use crate::list::List;
 use crate::serial::Tsn;
-use crate::tlv::{TLV_HEADER_LEN, Tlv, TlvItem, Tlvs, UnrecognisedAction, put_tlv};
+use crate::tlv::{TLV_HEADER_LEN, Tlv, TlvItem, Tlvs, put_tlv};
 
 pub(crate) mod address;
 mod asconf;
 mod auth;
 mod capability;
+mod kind;
 mod reconfig;
 
-/// A parameter type number.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
-pub struct ParamKind(pub u16);
-
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $constant:ident = $number:literal, $name:literal;)*) => {
-        impl ParamKind {
-            $($(#[$doc])* pub const $constant: ParamKind = ParamKind($number);)*
-
-            /// Every type this crate reads and writes.
-            pub const ALL: &'static [ParamKind] = &[$(ParamKind::$constant),*];
-
-            /// The name in its RFC, if this crate knows the type.
-            pub const fn name(self) -> Option<&'static str> {
-                match self {
-                    $(ParamKind::$constant => Some($name),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// RFC 9260 §3.3.5.
-    HEARTBEAT_INFO = 1, "Heartbeat Info";
-    /// RFC 9260 §3.3.2.1.1.
-    IPV4_ADDRESS = 5, "IPv4 Address";
-    /// RFC 9260 §3.3.2.1.2.
-    IPV6_ADDRESS = 6, "IPv6 Address";
-    /// RFC 9260 §3.3.3.1.1.
-    STATE_COOKIE = 7, "State Cookie";
-    /// RFC 9260 §3.3.3.1.2.
-    UNRECOGNISED_PARAMETER = 8, "Unrecognised Parameter";
-    /// RFC 9260 §3.3.2.1.3.
-    COOKIE_PRESERVATIVE = 9, "Cookie Preservative";
-    /// RFC 9260 §3.3.2.1.4; deprecated.
-    HOST_NAME = 11, "Host Name Address";
-    /// RFC 9260 §3.3.2.1.5.
-    SUPPORTED_ADDRESS_TYPES = 12, "Supported Address Types";
-    /// RFC 6525 §4.1.
-    OUTGOING_RESET = 13, "Outgoing SSN Reset Request";
-    /// RFC 6525 §4.2.
-    INCOMING_RESET = 14, "Incoming SSN Reset Request";
-    /// RFC 6525 §4.3.
-    SSN_TSN_RESET = 15, "SSN/TSN Reset Request";
-    /// RFC 6525 §4.4.
-    RECONFIG_RESPONSE = 16, "Re-configuration Response";
-    /// RFC 6525 §4.5.
-    ADD_OUTGOING_STREAMS = 17, "Add Outgoing Streams Request";
-    /// RFC 6525 §4.6.
-    ADD_INCOMING_STREAMS = 18, "Add Incoming Streams Request";
-    /// RFC 4960 appendix A.
-    ECN_CAPABLE = 0x8000, "ECN Capable";
-    /// RFC 9653 §4.
-    ZERO_CHECKSUM_ACCEPTABLE = 0x8001, "Zero Checksum Acceptable";
-    /// RFC 4895 §3.1.
-    RANDOM = 0x8002, "Random";
-    /// RFC 4895 §3.2.
-    CHUNKS = 0x8003, "Chunk List";
-    /// RFC 4895 §3.3.
-    HMAC_ALGORITHMS = 0x8004, "Requested HMAC Algorithm";
-    /// RFC 4820 §4.
-    PADDING = 0x8005, "Padding";
-    /// RFC 5061 §4.2.7.
-    SUPPORTED_EXTENSIONS = 0x8008, "Supported Extensions";
-    /// RFC 3758 §3.1.
-    FORWARD_TSN_SUPPORTED = 0xC000, "Forward TSN Supported";
-    /// RFC 5061 §4.2.1.
-    ADD_ADDRESS = 0xC001, "Add IP Address";
-    /// RFC 5061 §4.2.2.
-    DELETE_ADDRESS = 0xC002, "Delete IP Address";
-    /// RFC 5061 §4.2.3.
-    ERROR_INDICATION = 0xC003, "Error Cause Indication";
-    /// RFC 5061 §4.2.4.
-    SET_PRIMARY = 0xC004, "Set Primary IP Address";
-    /// RFC 5061 §4.2.5.
-    SUCCESS_INDICATION = 0xC005, "Success Indication";
-    /// RFC 5061 §4.2.6.
-    ADAPTATION_INDICATION = 0xC006, "Adaptation Layer Indication";
-}
-
-impl ParamKind {
-    /// What to do with this type if it is not recognised (RFC 9260 §3.2.1).
-    pub const fn unrecognised_action(self) -> UnrecognisedAction {
-        UnrecognisedAction::of_top_bits((self.0 >> 14) as u8)
-    }
-}
-
-impl From<u16> for ParamKind {
-    fn from(number: u16) -> Self {
-        Self(number)
-    }
-}
-
-impl fmt::Display for ParamKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => write!(f, "{name} parameter"),
-            None => write!(f, "parameter type {:#06x}", self.0),
-        }
-    }
-}
+pub use kind::ParamKind;
 
 /// A list of parameters: raw bytes from a packet, or values to be written.
 pub type Params<'a> = Tlvs<'a, Param<'a>>;

@@ -1,0 +1,99 @@
+//! Chunk type numbers: their names, and what a number asks of those who do not know it.
+//!
+//! Owns the table of types. Refuses to know any layout.
+
+use std::fmt;
+
+use crate::tlv::UnrecognisedAction;
+
+/// A chunk type number.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+pub struct ChunkKind(pub u8);
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $constant:ident = $number:literal, $name:literal;)*) => {
+        impl ChunkKind {
+            $($(#[$doc])* pub const $constant: ChunkKind = ChunkKind($number);)*
+
+            /// Every type this crate reads and writes.
+            pub const ALL: &'static [ChunkKind] = &[$(ChunkKind::$constant),*];
+
+            /// The name in its RFC or draft, if this crate knows the type.
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(ChunkKind::$constant => Some($name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// RFC 9260 §3.3.1.
+    DATA = 0, "DATA";
+    /// RFC 9260 §3.3.2.
+    INIT = 1, "INIT";
+    /// RFC 9260 §3.3.3.
+    INIT_ACK = 2, "INIT ACK";
+    /// RFC 9260 §3.3.4.
+    SACK = 3, "SACK";
+    /// RFC 9260 §3.3.5.
+    HEARTBEAT = 4, "HEARTBEAT";
+    /// RFC 9260 §3.3.6.
+    HEARTBEAT_ACK = 5, "HEARTBEAT ACK";
+    /// RFC 9260 §3.3.7.
+    ABORT = 6, "ABORT";
+    /// RFC 9260 §3.3.8.
+    SHUTDOWN = 7, "SHUTDOWN";
+    /// RFC 9260 §3.3.9.
+    SHUTDOWN_ACK = 8, "SHUTDOWN ACK";
+    /// RFC 9260 §3.3.10.
+    ERROR = 9, "ERROR";
+    /// RFC 9260 §3.3.11.
+    COOKIE_ECHO = 10, "COOKIE ECHO";
+    /// RFC 9260 §3.3.12.
+    COOKIE_ACK = 11, "COOKIE ACK";
+    /// RFC 4960 appendix A.
+    ECNE = 12, "ECNE";
+    /// RFC 4960 appendix A.
+    CWR = 13, "CWR";
+    /// RFC 9260 §3.3.13.
+    SHUTDOWN_COMPLETE = 14, "SHUTDOWN COMPLETE";
+    /// RFC 4895 §4.1.
+    AUTH = 15, "AUTH";
+    /// draft-natarajan-tsvwg-sctp-nrsack; not registered.
+    NR_SACK = 16, "NR-SACK";
+    /// RFC 8260 §2.1.
+    I_DATA = 64, "I-DATA";
+    /// RFC 5061 §4.1.2.
+    ASCONF_ACK = 128, "ASCONF-ACK";
+    /// draft-stewart-sctp-pktdrprep; not registered.
+    PACKET_DROP = 129, "PKTDROP";
+    /// RFC 6525 §3.1.
+    RECONFIG = 130, "RE-CONFIG";
+    /// RFC 4820 §3.
+    PAD = 132, "PAD";
+    /// RFC 3758 §3.2.
+    FORWARD_TSN = 192, "FORWARD-TSN";
+    /// RFC 5061 §4.1.1.
+    ASCONF = 193, "ASCONF";
+    /// RFC 8260 §2.3.1.
+    I_FORWARD_TSN = 194, "I-FORWARD-TSN";
+}
+
+impl ChunkKind {
+    /// What to do with this type if it is not recognised (RFC 9260 §3.2).
+    pub const fn unrecognised_action(self) -> UnrecognisedAction {
+        UnrecognisedAction::of_top_bits(self.0 >> 6)
+    }
+}
+
+impl fmt::Display for ChunkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => write!(f, "type {}", self.0),
+        }
+    }
+}
