@@ -1,0 +1,105 @@
+# What can be made here; `make help` lists it. Set-up needs Rust (rust-toolchain.toml names the
+# version), Python 3.11 or newer, a C compiler and make; everything else is fetched.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
+
+CARGO ?= cargo
+PYTHON ?= python3
+# Figures to re-create (none named: all of them), how thoroughly, and where they go.
+FIGURES ?=
+PROFILE ?= quick
+OUT ?= out
+
+VENV := .venv
+BIN := $(VENV)/bin
+
+# The binding is compiled from these; Python sources are used in place.
+BINDING_SOURCES := Cargo.toml Cargo.lock python/pyproject.toml \
+	$(wildcard crates/tresse-py/Cargo.toml crates/tresse-sim/Cargo.toml \
+	           crates/tresse-proto/Cargo.toml crates/tresse-wire/Cargo.toml) \
+	$(shell find crates/tresse-py crates/tresse-sim/src crates/tresse-proto/src crates/tresse-wire/src -name '*.rs')
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*## /\t/' | expand -t 20
+
+# ---- use ---------------------------------------------------------------------------------------
+
+.PHONY: reproduce
+reproduce: $(VENV)/.binding ## re-create the papers' figures: out/report.html (PROFILE=paper: as long as the papers ran)
+	$(BIN)/tresse-lab reproduce $(FIGURES) --profile $(PROFILE) --out $(OUT)
+
+.PHONY: build
+build: $(VENV)/.binding ## target/release/tresse and .venv/bin/tresse-lab
+	$(CARGO) build --locked --release --package tresse-cli
+
+# ---- check -------------------------------------------------------------------------------------
+
+.PHONY: test
+test: fmt-check check-house lint py-lint rust-test py-test ## everything that CI runs
+
+.PHONY: fmt
+fmt: $(VENV)/.binding ## format Rust and Python
+	$(CARGO) fmt --all
+	$(BIN)/ruff format --config python/pyproject.toml python tools
+
+.PHONY: fmt-check
+fmt-check:
+	$(CARGO) fmt --all --check
+
+.PHONY: lint
+lint: ## clippy, warnings are errors
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+.PHONY: check-house
+check-house: ## file and function budgets, file headers
+	$(PYTHON) -m doctest tools/check_house.py
+	$(PYTHON) tools/check_house.py
+
+.PHONY: rust-test
+rust-test: ## Rust tests: unit, property, simulation, command line, tshark, documentation
+	$(CARGO) test --locked --workspace
+
+.PHONY: py-lint
+py-lint: $(VENV)/.binding
+	$(BIN)/ruff format --config python/pyproject.toml --check python tools
+	$(BIN)/ruff check --config python/pyproject.toml python tools
+	cd python && ../$(BIN)/mypy
+
+.PHONY: py-test
+py-test: $(VENV)/.binding
+	cd python && ../$(BIN)/pytest -q
+
+.PHONY: py
+py: py-lint py-test ## the Python half of `make test`
+
+# ---- measure and document ----------------------------------------------------------------------
+
+.PHONY: bench
+bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
+	$(CARGO) bench --locked --package tresse-proto --bench goodput
+	$(CARGO) bench --locked --package tresse-sim --bench packets
+
+.PHONY: docs
+docs: ## docs/switches.md from the configuration table
+	$(CARGO) run --locked --quiet --package tresse-cli -- switches --markdown > docs/switches.md.part
+	mv docs/switches.md.part docs/switches.md
+
+# ---- set-up ------------------------------------------------------------------------------------
+
+$(VENV)/.created:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, found " + sys.version)'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.binding: $(VENV)/.created $(BINDING_SOURCES)
+	$(BIN)/pip install --quiet --editable 'python[test]'
+	touch $@
+
+.PHONY: clean
+clean: ## remove everything that was built
+	$(CARGO) clean
+	rm -rf $(VENV)

@@ -1,0 +1,210 @@
+//! The layers of ARCHITECTURE.md, enforced: a room uses rooms on the lines above its own, and from
+//! the second line on never one beside it. Neither this crate nor `tresse-wire` reaches for
+//! sockets, files, threads or a clock.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms from the bottom up; the first line is vocabulary, whose words may use each other.
+const LAYERS: &[&[&str]] = &[
+    &[
+        "config",
+        "error",
+        "event",
+        "fragment",
+        "path_id",
+        "range_set",
+        "stats",
+        "stream_table",
+        "time",
+        "units",
+    ],
+    &["congestion", "schedule"],
+    &["paths"],
+    &["inbound", "outbound", "receiver", "transmission"],
+    &["extensions"],
+    &["association"],
+    &["endpoint"],
+];
+
+/// What a crate without I/O has no use for.
+const FORBIDDEN: &[&str] = &[
+    "UdpSocket",
+    "TcpStream",
+    "TcpListener",
+    "ToSocketAddrs",
+    "std::thread",
+    "std::time::Instant",
+    "SystemTime",
+    "Instant::now",
+    "std::fs",
+    "std::env",
+    "std::process",
+    "tokio",
+];
+
+#[test]
+fn rooms_use_only_rooms_above_them() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = fs::read_to_string(source.join("lib.rs")).expect("the crate has a lib.rs");
+    let exports = exported_items(&root);
+    let mut breaches = Vec::new();
+    for file in rust_files(&source) {
+        let inside = file.strip_prefix(&source).expect("found below src");
+        if inside == Path::new("lib.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("a source file is readable text");
+        breaches.extend(layer_breaches(inside, &text, &exports));
+    }
+    assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
+}
+
+#[test]
+fn no_sockets_files_threads_or_clocks() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates live side by side");
+    let mut breaches = Vec::new();
+    for name in ["tresse-wire", "tresse-proto"] {
+        for file in rust_files(&crates.join(name).join("src")) {
+            let text = fs::read_to_string(&file).expect("a source file is readable text");
+            breaches.extend(forbidden_words(&file, &text));
+        }
+    }
+    assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
+}
+
+#[test]
+fn the_check_sees_a_breach() {
+    let exports = exported_items("pub use endpoint::{Datagram, Endpoint};\npub use path_id::PathId;\n");
+    let breaches = |file: &str, text: &str| layer_breaches(Path::new(file), text, &exports).len();
+    // Upwards, sideways among vocabulary, and into the own room: fine.
+    assert_eq!(
+        breaches("paths/mod.rs", "use crate::congestion::Window;\nuse crate::{PathId, time::Instant};"),
+        0
+    );
+    assert_eq!(breaches("stats.rs", "use crate::path_id::PathId;"), 0);
+    assert_eq!(breaches("inbound/window.rs", "use crate::inbound::Inbound;\nuse super::ordered;"), 0);
+    assert_eq!(breaches("paths/mod.rs", "// crate::endpoint is told of it"), 0);
+    // Downwards, sideways, through a group, a re-export, a long path, and `super`.
+    assert_eq!(breaches("paths/mod.rs", "use crate::association::State;"), 1);
+    assert_eq!(breaches("inbound/mod.rs", "use crate::receiver::Receiver;"), 1);
+    assert_eq!(
+        breaches("congestion/mod.rs", "use crate::{\n    config::Size,\n    paths::{Path, Rtt},\n};"),
+        1
+    );
+    assert_eq!(breaches("receiver/mod.rs", "use crate::Datagram;"), 1);
+    assert_eq!(breaches("time.rs", "fn now() -> u8 { crate::endpoint::NOW }"), 1);
+    assert_eq!(breaches("schedule/path/mod.rs", "use super::super::paths::Path;"), 1);
+    // A room that the table does not know.
+    assert_eq!(breaches("attic/mod.rs", ""), 1);
+    assert_eq!(breaches("paths/mod.rs", "use crate::attic::Trunk;"), 1);
+    assert_eq!(forbidden_words(Path::new("a.rs"), "let t = std::time::Instant::now();").len(), 2);
+    assert_eq!(forbidden_words(Path::new("a.rs"), "// no SystemTime here\nuse std::net::IpAddr;").len(), 0);
+}
+
+/// Breaches in the text of one file, whose path is relative to `src`; each names file and line.
+fn layer_breaches(file: &Path, text: &str, exports: &BTreeMap<String, String>) -> Vec<String> {
+    let shown = Path::new("src").join(file);
+    let mut parts: Vec<String> =
+        file.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    parts.pop_if(|last| last == "mod");
+    let own = &parts[0];
+    let Some(own_layer) = layer(own) else {
+        return vec![format!("{}: room `{own}` is on no line of LAYERS", shown.display())];
+    };
+    let text = without_comments(text);
+    let supers = "super::".repeat(parts.len());
+    let mut breaches = Vec::new();
+    for root in ["crate::", &supers] {
+        for (at, _) in text.match_indices(root) {
+            let line = text[..at].matches('\n').count() + 1;
+            for name in first_names(&text[at + root.len()..]) {
+                let room = exports.get(&name).unwrap_or(&name);
+                let allowed = match layer(room) {
+                    Some(0) if own_layer == 0 => true,
+                    Some(layer) => room == own || layer < own_layer,
+                    // A macro or an item of lib.rs itself; below `super`, an item of an enclosing test module.
+                    None => root == supers || !room.starts_with(char::is_lowercase),
+                };
+                if !allowed {
+                    breaches.push(format!("{}:{line}: `{own}` may not use `{room}`", shown.display()));
+                }
+            }
+        }
+    }
+    breaches
+}
+
+fn forbidden_words(file: &Path, text: &str) -> Vec<String> {
+    let text = without_comments(text);
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for word in FORBIDDEN.iter().filter(|word| line.contains(**word)) {
+            found.push(format!("{}:{}: `{word}` in a crate without I/O", file.display(), number + 1));
+        }
+    }
+    found
+}
+
+fn layer(room: &str) -> Option<usize> {
+    LAYERS.iter().position(|rooms| rooms.contains(&room))
+}
+
+/// The first segments of the paths at the start of `text`: one, or those of a brace group.
+fn first_names(text: &str) -> Vec<String> {
+    let name = |text: &str| -> String {
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let Some(group) = text.strip_prefix('{') else { return vec![name(text)] };
+    let (mut names, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (at, symbol) in group.char_indices() {
+        match symbol {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                names.push(name(&group[start..at]));
+                start = at + 1;
+                if symbol == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// Items that lib.rs re-exports, with the room that each comes from.
+fn exported_items(root: &str) -> BTreeMap<String, String> {
+    let mut items = BTreeMap::new();
+    for statement in without_comments(root).split(';') {
+        let Some((_, path)) = statement.split_once("pub use ") else { continue };
+        let Some((room, rest)) = path.split_once("::") else { continue };
+        for name in first_names(rest.rsplit_once("::").map_or(rest, |(_, last)| last)) {
+            items.insert(name, room.trim().to_owned());
+        }
+    }
+    items
+}
+
+fn without_comments(text: &str) -> String {
+    text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
+}
+
+/// All Rust files below `directory`, in a fixed order.
+fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("a source directory is readable");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable entry").path()).collect();
+    paths.sort();
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
