@@ -1,0 +1,87 @@
+//! The work, the same for both stacks: a saturated sender, a receiver that reads at once, and a
+//! wire that hands over packets in batches as a driver would.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+/// Receive buffer of both stacks: never what limits them.
+pub(crate) const RECEIVE_BUFFER: usize = 8 * 1024 * 1024;
+/// Largest IP packet.
+pub(crate) const MTU: usize = 1500;
+/// Packets handed over before the other side may answer, as one batched system call would.
+const BATCH: usize = 32;
+/// What the clock of the stacks advances with each batch, as on a path of some ten Gbit/s.
+const ROUND: Duration = Duration::from_micros(40);
+/// Jumps to a timer in a row, without a byte arriving, after which the exchange has stalled.
+const PATIENCE: usize = 100;
+
+/// Which end of the association.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Side {
+    Sender,
+    Receiver,
+}
+
+/// Two connected endpoints of one implementation.
+pub(crate) trait Stack {
+    /// Queues `message` at the sender, unless its send buffer is full.
+    fn send(&mut self, message: &Bytes) -> Result<bool, Box<dyn Error>>;
+    /// Takes all messages that the receiver has; their bytes.
+    fn receive(&mut self) -> Result<usize, Box<dyn Error>>;
+    /// Appends all packets that `side` wants to send now.
+    fn poll(&mut self, side: Side, packets: &mut VecDeque<Bytes>);
+    /// Hands a packet to `side`.
+    fn deliver(&mut self, side: Side, packet: Bytes);
+    /// Time until the next timer of either side.
+    fn next_timer(&mut self) -> Option<Duration>;
+    /// Moves the clock of both sides and fires what is due.
+    fn advance(&mut self, by: Duration);
+}
+
+/// What an exchange has moved so far, and what is on the wire.
+#[derive(Default)]
+pub(crate) struct Progress {
+    /// Bytes of messages that the receiving application took.
+    pub(crate) received: u64,
+    data: VecDeque<Bytes>,
+    reports: VecDeque<Bytes>,
+    idle_jumps: usize,
+}
+
+/// One round: fill the send buffer, carry a batch each way, read.
+pub(crate) fn exchange(
+    stack: &mut impl Stack,
+    message: &Bytes,
+    progress: &mut Progress,
+) -> Result<(), Box<dyn Error>> {
+    stack.advance(ROUND);
+    while stack.send(message)? {}
+    stack.poll(Side::Sender, &mut progress.data);
+    let carried = carry(stack, Side::Receiver, &mut progress.data);
+    let received = stack.receive()?;
+    progress.received += received as u64;
+    stack.poll(Side::Receiver, &mut progress.reports);
+    let reported = carry(stack, Side::Sender, &mut progress.reports);
+    if received > 0 {
+        progress.idle_jumps = 0;
+    } else if carried + reported == 0 {
+        progress.idle_jumps += 1;
+        match stack.next_timer() {
+            Some(wait) if progress.idle_jumps <= PATIENCE => stack.advance(wait),
+            _ => return Err("the exchange has stalled: nothing to send, nothing arrives".into()),
+        }
+    }
+    Ok(())
+}
+
+/// Hands a batch to `to`; how many packets.
+fn carry(stack: &mut impl Stack, to: Side, wire: &mut VecDeque<Bytes>) -> usize {
+    let batch = wire.len().min(BATCH);
+    for packet in wire.drain(..batch) {
+        stack.deliver(to, packet);
+    }
+    batch
+}
