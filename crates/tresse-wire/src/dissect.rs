@@ -346,3 +346,62 @@ fn put_inner_type(whole: &[u8], f: &mut Formatter<'_>) -> fmt::Result {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet from port 1 to port 2 with these bytes as chunks and no checksum.
+    fn packet(chunks: &[u8]) -> Vec<u8> {
+        [&[0, 1, 0, 2, 0, 0, 0, 0xAB, 0, 0, 0, 0], chunks].concat()
+    }
+
+    #[test]
+    fn a_line_says_what_is_in_the_packet() {
+        let chunks = [
+            &[0, 0x0F, 0, 18, 0, 0, 0, 5, 0, 1, 0, 2, 0, 0, 0, 3, b'h', b'i', 0, 0][..],
+            &[3, 0x80, 0, 24, 0, 0, 0, 9, 0, 0, 1, 0, 0, 1, 0, 1, 0, 2, 0, 4, 0, 0, 0, 8],
+            &[9, 0, 0, 16, 0, 1, 0, 8, 0, 7, 0, 0, 0x0F, 1, 0, 4],
+            &[7, 0, 0, 4],
+        ];
+        assert_eq!(
+            dissect(&packet(&chunks.concat())),
+            "1 > 2 tag 0x000000ab without checksum: \
+             DATA tsn 5 stream 1 ssn 2 ppid 3 IUBE 2 bytes | \
+             SACK cum 9 rwnd 256 flags 0x80 gaps 2-4 dups 8 | \
+             ERROR [Invalid Stream Identifier 7, unrecognised cause code 0x0f01 4 bytes] | \
+             bad SHUTDOWN chunk at offset 72: length 4, expected 8"
+        );
+    }
+
+    #[test]
+    fn a_wrong_checksum_shows() {
+        let mut bytes = packet(&[11, 0, 0, 4]);
+        crate::seal(&mut bytes);
+        assert_eq!(dissect(&bytes), "1 > 2 tag 0x000000ab: COOKIE ACK");
+        bytes[8] ^= 1;
+        assert!(dissect(&bytes).starts_with("1 > 2 tag 0x000000ab bad checksum "), "{}", dissect(&bytes));
+    }
+
+    #[test]
+    fn what_is_not_a_packet_gives_a_line_too() {
+        assert_eq!(
+            dissect(&[1, 2, 3]),
+            "not an SCTP packet: packet of 3 bytes is too short: the SCTP common header takes 12"
+        );
+        assert_eq!(dissect(&[0; 12]), "not an SCTP packet: port 0 in 0 > 0: ports are 1 to 65535");
+    }
+
+    #[test]
+    fn long_packets_and_lists_are_cut() {
+        let line = dissect(&packet(&[11, 0, 0, 4].repeat(40)));
+        assert_eq!(line.matches("COOKIE ACK").count(), SHOWN);
+        assert!(line.ends_with(" | … 32 bytes of more chunks"), "{line}");
+
+        let forward = [&[192, 0, 0, 8 + 4 * 34, 0, 0, 0, 1][..], &[0; 4 * 34]].concat();
+        assert!(dissect(&packet(&forward)).ends_with(",… 2 more"));
+
+        let causes = [&[9, 0, 0, 4 + 4 * 33][..], &[0, 4, 0, 4].repeat(33)].concat();
+        assert!(dissect(&packet(&causes)).ends_with("Out of Resource, …]"));
+    }
+}

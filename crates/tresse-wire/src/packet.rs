@@ -156,3 +156,128 @@ pub(crate) fn split_chunk(bytes: &[u8]) -> Result<(ChunkKind, &[u8]), (ChunkKind
         None => Err((kind, Fault::Cut { len, available: bytes.len() })),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::cookie::CookieEcho;
+    use crate::chunk::teardown::Shutdown;
+    use crate::serial::Tsn;
+
+    /// A packet with these bytes after its common header.
+    fn packet(chunks: &[u8]) -> Vec<u8> {
+        [&[0x13, 0x88, 0x13, 0x89, 0, 0, 0, 1, 0, 0, 0, 0], chunks].concat()
+    }
+
+    fn read(bytes: &[u8]) -> Vec<Result<Chunk<'_>, Fault>> {
+        let packet = Packet::parse(bytes, ChecksumRule::Trust).expect("a common header");
+        packet.chunks().map(|chunk| chunk.map_err(|error| error.fault)).collect()
+    }
+
+    #[test]
+    fn a_header_that_is_cut_or_has_port_0_is_refused() {
+        let bytes = packet(&[]);
+        assert_eq!(
+            Packet::parse(&bytes[..11], ChecksumRule::Verify),
+            Err(PacketError::Truncated { len: 11 })
+        );
+        for at in [0, 2] {
+            let mut bytes = packet(&[]);
+            bytes[at..at + 2].fill(0);
+            let outcome = Packet::parse(&bytes, ChecksumRule::Trust);
+            assert!(matches!(outcome, Err(PacketError::PortZero { .. })), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn each_rule_asks_its_own_of_the_checksum() {
+        use ChecksumRule::{AcceptZero, Trust, Verify};
+        let zero = packet(&[11, 0, 0, 4]);
+        let mut sealed = zero.clone();
+        checksum::seal(&mut sealed);
+        let mut wrong = sealed.clone();
+        wrong[8] ^= 1;
+        let accepted = |bytes: &[u8], rule| Packet::parse(bytes, rule).is_ok();
+        assert_eq!([Verify, AcceptZero, Trust].map(|rule| accepted(&sealed, rule)), [true, true, true]);
+        assert_eq!([Verify, AcceptZero, Trust].map(|rule| accepted(&zero, rule)), [false, true, true]);
+        assert_eq!([Verify, AcceptZero, Trust].map(|rule| accepted(&wrong, rule)), [false, false, true]);
+    }
+
+    #[test]
+    fn a_packet_without_chunks_is_a_packet() {
+        assert_eq!(read(&packet(&[])), []);
+    }
+
+    /// RFC 9260 §3.2: the final padding may be counted or not, and its value does not matter.
+    #[test]
+    fn padding_is_tolerated_in_every_form() {
+        let cookie = Chunk::CookieEcho(CookieEcho { cookie: &[1] });
+        assert_eq!(
+            read(&packet(&[10, 0, 0, 5, 1, 0, 0, 0, 11, 0, 0, 4])),
+            [Ok(cookie), Ok(Chunk::CookieAck)]
+        );
+        assert_eq!(
+            read(&packet(&[10, 0, 0, 5, 1, 9, 9, 9, 11, 0, 0, 4])),
+            [Ok(cookie), Ok(Chunk::CookieAck)]
+        );
+        assert_eq!(read(&packet(&[10, 0, 0, 5, 1])), [Ok(cookie)]);
+
+        // Padding after the last parameter, counted by the chunk or not.
+        for len in [10, 12] {
+            let bytes = packet(&[6, 0, 0, len, 0, 12, 0, 6, b'h', b'i', 0, 0, 11, 0, 0, 4]);
+            let chunks = read(&bytes);
+            let [Ok(Chunk::Abort(abort)), Ok(Chunk::CookieAck)] = chunks[..] else { panic!("{chunks:?}") };
+            assert_eq!(abort.causes, crate::Causes::Values(&[crate::Cause::UserAbort(b"hi")]));
+        }
+    }
+
+    #[test]
+    fn unknown_flag_bits_are_ignored() {
+        let bytes = packet(&[7, 0xFF, 0, 8, 0, 0, 0, 9, 14, 0xFE, 0, 4, 11, 0xFF, 0, 4]);
+        let shutdown = Chunk::Shutdown(Shutdown { cumulative_tsn: Tsn(9) });
+        assert_eq!(
+            read(&bytes),
+            [Ok(shutdown), Ok(Chunk::ShutdownComplete { tag_reflected: false }), Ok(Chunk::CookieAck)]
+        );
+    }
+
+    #[test]
+    fn reading_ends_where_the_next_chunk_cannot_be_found() {
+        let ack = [11, 0, 0, 4];
+        for (tail, fault) in [
+            (&[11, 0, 0, 3, 0, 0, 0, 0][..], Fault::LengthBelowHeader { len: 3 }),
+            (&[3, 0, 0, 12, 1, 2, 3, 4], Fault::Cut { len: 12, available: 8 }),
+            (&[3, 0], Fault::HeaderCut { available: 2 }),
+        ] {
+            let bytes = packet(&[&ack[..], tail].concat());
+            assert_eq!(read(&bytes), [Ok(Chunk::CookieAck), Err(fault)]);
+            assert!(fault.ends_reading());
+        }
+    }
+
+    #[test]
+    fn reading_goes_on_after_a_damaged_body() {
+        let bytes = packet(&[7, 0, 0, 4, 11, 0, 0, 4]);
+        let packet = Packet::parse(&bytes, ChecksumRule::Trust).expect("a common header");
+        let chunks: Vec<_> = packet.chunks().collect();
+        let fault = Fault::Length { len: 4, expected: "8" };
+        assert_eq!(
+            chunks,
+            [Err(ChunkError { kind: ChunkKind::SHUTDOWN, offset: 12, fault }), Ok(Chunk::CookieAck)]
+        );
+        assert_eq!(chunks[0].unwrap_err().to_string(), "SHUTDOWN chunk at offset 12: length 4, expected 8");
+    }
+
+    #[test]
+    fn the_walk_says_where_it_is() {
+        let bytes = packet(&[11, 0, 0, 4, 15, 0, 0, 9, 0, 0, 0, 1, 5, 0, 0, 0, 11, 0, 0, 4]);
+        let mut chunks = Packet::parse(&bytes, ChecksumRule::Trust).expect("a common header").chunks();
+        chunks.next();
+        assert_eq!(chunks.offset(), 16);
+        assert_eq!(chunks.remaining(), &bytes[16..]);
+        chunks.next();
+        assert_eq!(chunks.remaining(), [11, 0, 0, 4]);
+        chunks.next();
+        assert!(chunks.remaining().is_empty() && chunks.next().is_none());
+    }
+}

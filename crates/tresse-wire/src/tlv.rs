@@ -258,3 +258,103 @@ impl<'a, T: TlvItem<'a>> Iterator for TlvIter<'a, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cause::{Cause, CauseCode, Causes};
+    use crate::chunk::ChunkKind;
+    use crate::error::{CauseError, ParamError};
+    use crate::param::{Param, ParamKind, Params, UnrecognisedParam};
+    use crate::serial::StreamId;
+
+    #[test]
+    fn the_top_bits_of_an_unknown_type_say_what_to_do() {
+        let action = |stop, report| UnrecognisedAction { stop, report };
+        for (bits, expected) in [
+            (0u8, action(true, false)),
+            (1, action(true, true)),
+            (2, action(false, false)),
+            (3, action(false, true)),
+        ] {
+            assert_eq!(ChunkKind(bits << 6 | 0x3F).unrecognised_action(), expected);
+            assert_eq!(ParamKind(u16::from(bits) << 14 | 0x3FFF).unrecognised_action(), expected);
+        }
+    }
+
+    #[test]
+    fn a_damaged_value_is_an_error_and_the_next_item_follows() {
+        let params = Params::Wire(&[0x80, 0, 0, 5, 1, 0xFF, 0xFF, 0xFF, 0xC0, 0, 0, 4]);
+        let fault = Fault::Length { len: 5, expected: "4" };
+        let items: Vec<_> = params.iter().collect();
+        let error = ParamError { kind: ParamKind::ECN_CAPABLE, offset: 0, fault };
+        assert_eq!(items, [Err(error), Ok(Param::ForwardTsnSupported)]);
+        assert_eq!(error.to_string(), "ECN Capable parameter at offset 0: length 5, expected 4");
+    }
+
+    #[test]
+    fn a_damaged_frame_ends_the_list() {
+        for (tail, kind, fault) in [
+            (&[0, 7, 0, 3, 0, 0, 0, 0][..], 7, Fault::LengthBelowHeader { len: 3 }),
+            (&[0, 7, 0, 9, 1, 2, 3, 4], 7, Fault::Cut { len: 9, available: 8 }),
+            (&[0, 7, 0], 0, Fault::HeaderCut { available: 3 }),
+        ] {
+            let bytes = [&[0xC0, 0, 0, 4][..], tail].concat();
+            let items: Vec<_> = Params::Wire(&bytes).iter().collect();
+            let error = ParamError { kind: ParamKind(kind), offset: 4, fault };
+            assert_eq!(items, [Ok(Param::ForwardTsnSupported), Err(error)]);
+        }
+    }
+
+    #[test]
+    fn values_are_padded_in_between_and_not_at_the_end() {
+        let causes = Causes::Values(&[
+            Cause::UserAbort(b"a"),
+            Cause::InvalidStream(StreamId(1)),
+            Cause::UserAbort(b"b"),
+        ]);
+        let mut out = vec![0xEE; 3];
+        causes.write(&mut out).expect("short");
+        let expected = [0, 12, 0, 5, b'a', 0, 0, 0, 0, 1, 0, 8, 0, 1, 0, 0, 0, 12, 0, 5, b'b'];
+        assert_eq!(out[3..], expected);
+        assert_eq!(causes.wire_len(), expected.len());
+        assert_eq!(Causes::Wire(&expected), causes);
+    }
+
+    #[test]
+    fn a_list_too_long_for_a_length_field_is_not_written() {
+        let half = vec![0; 40_000];
+        let params = [Param::Padding(&half), Param::Padding(&half)];
+        let mut out = Vec::new();
+        assert_eq!(Params::Values(&params).write(&mut out), Err(TooLong { len: 80_008 }));
+        assert_eq!(Param::Padding(&[0; 65_532]).write(&mut out), Err(TooLong { len: 65_536 }));
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    fn an_unknown_type_keeps_its_bytes() {
+        let whole = &[0x3F, 0xFF, 0, 6, 1, 2];
+        let unknown = Param::Unrecognised(UnrecognisedParam { kind: ParamKind(0x3FFF), whole });
+        assert_eq!(Params::Wire(whole), Params::Values(&[unknown]));
+        let mut out = Vec::new();
+        unknown.write(&mut out).expect("short");
+        assert_eq!(out, whole);
+    }
+
+    #[test]
+    fn counts_and_nested_addresses_must_fill_their_item() {
+        let causes = Causes::Wire(&[0, 2, 0, 10, 0, 0, 0, 2, 0, 7]);
+        let fault = Fault::Count { len: 10, counted: 12 };
+        assert_eq!(
+            causes.iter().next(),
+            Some(Err(CauseError { kind: CauseCode::MISSING_PARAMETERS, offset: 0, fault }))
+        );
+        for nested in [&[0, 5, 0, 7, 1, 2, 3, 0][..], &[0, 7, 0, 8, 1, 2, 3, 4], &[0, 5, 0, 8, 1, 2, 3, 4, 0]]
+        {
+            let len = 8 + nested.len() as u8;
+            let bytes = [&[0xC0, 1, 0, len, 0, 0, 0, 1], nested].concat();
+            let error = ParamError { kind: ParamKind::ADD_ADDRESS, offset: 0, fault: Fault::Address };
+            assert_eq!(Params::Wire(&bytes).iter().next(), Some(Err(error)));
+        }
+    }
+}

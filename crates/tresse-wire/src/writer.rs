@@ -152,3 +152,120 @@ impl<'b> PacketWriter<'b> {
         if needed > room { Err(NoRoom { needed, room }) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::auth::Auth;
+    use crate::chunk::cookie::CookieEcho;
+    use crate::chunk::data::DataFlags;
+    use crate::packet::{ChecksumRule, Packet};
+    use crate::serial::{Ppid, Ssn, StreamId, Tsn};
+
+    const HEADER: CommonHeader = CommonHeader { source_port: 1, destination_port: 2, verification_tag: 3 };
+
+    fn data(payload: &[u8]) -> Data<'_> {
+        Data {
+            tsn: Tsn(1),
+            stream: StreamId(0),
+            ssn: Ssn(0),
+            ppid: Ppid(0),
+            flags: DataFlags::WHOLE,
+            payload,
+        }
+    }
+
+    fn chunks(bytes: &[u8]) -> Vec<Chunk<'_>> {
+        let packet = Packet::parse(bytes, ChecksumRule::Verify).expect("a sealed packet");
+        packet.chunks().map(|chunk| chunk.expect("a whole chunk")).collect()
+    }
+
+    #[test]
+    fn room_counts_padding_and_ends_at_the_limit() {
+        let mut buf = Vec::new();
+        // 12 of common header, 20 of chunk; the last 3 bytes of the limit cannot hold anything.
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 35);
+        assert!(writer.is_empty());
+        assert_eq!((writer.len(), writer.room()), (12, 20));
+        assert_eq!(writer.push_data(&data(&[0; 5])), Err(NoRoom { needed: 24, room: 20 }));
+        assert_eq!(writer.len(), 12, "a chunk that does not fit leaves no trace");
+        assert_eq!(writer.push_data(&data(&[7; 1])), Ok(()));
+        assert!(!writer.is_empty());
+        assert_eq!((writer.len(), writer.room()), (32, 0));
+        assert_eq!(writer.push(&Chunk::CookieAck), Err(NoRoom { needed: 4, room: 0 }));
+        assert_eq!(writer.finish(Seal::Crc32c), 32);
+        assert_eq!(chunks(&buf), [Chunk::Data(data(&[7]))]);
+    }
+
+    #[test]
+    fn a_limit_below_the_common_header_leaves_no_room() {
+        let mut buf = Vec::new();
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 0);
+        assert_eq!(writer.room(), 0);
+        assert!(writer.push(&Chunk::CookieAck).is_err());
+        writer.discard();
+        assert!(buf.is_empty());
+    }
+
+    #[test]
+    fn no_chunk_outgrows_its_length_field() {
+        let huge = vec![0; 65_520];
+        let mut buf = Vec::new();
+        let mut writer = PacketWriter::new(&mut buf, HEADER, usize::MAX);
+        assert_eq!(writer.room(), 65_520);
+        assert!(writer.push_data(&data(&huge)).is_err());
+        assert!(writer.push(&Chunk::CookieEcho(CookieEcho { cookie: &huge[..65_517] })).is_err());
+        assert!(writer.push_data(&data(&huge[..65_504])).is_ok());
+        writer.discard();
+        let mut out = Vec::new();
+        let outcome = Chunk::CookieEcho(CookieEcho { cookie: &[0; 65_532] }).write(&mut out);
+        assert_eq!(outcome, Err(crate::TooLong { len: 65_536 }));
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    fn packets_stand_one_after_another_in_a_buffer() {
+        let mut buf = vec![0xFF];
+        let mut lengths = Vec::new();
+        for payload in [&b"one"[..], b"three"] {
+            let mut writer = PacketWriter::new(&mut buf, HEADER, 100);
+            writer.push_data(&data(payload)).expect("room");
+            lengths.push(writer.finish(Seal::Crc32c));
+        }
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 100);
+        writer.push_data(&data(b"never sent")).expect("room");
+        writer.discard();
+        assert_eq!(lengths, [32, 36]);
+        assert_eq!(buf.len(), 1 + 32 + 36);
+        assert_eq!(chunks(&buf[1..33]), [Chunk::Data(data(b"one"))]);
+        assert_eq!(chunks(&buf[33..]), [Chunk::Data(data(b"three"))]);
+    }
+
+    #[test]
+    fn a_zero_seal_leaves_the_checksum_out() {
+        let mut buf = Vec::new();
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 100);
+        writer.push(&Chunk::CookieAck).expect("room");
+        writer.finish(Seal::Zero);
+        assert_eq!(buf[8..12], [0; 4]);
+        assert!(Packet::parse(&buf, ChecksumRule::AcceptZero).is_ok());
+        assert!(Packet::parse(&buf, ChecksumRule::Verify).is_err());
+    }
+
+    #[test]
+    fn an_hmac_covers_its_own_chunk_with_zeros_and_all_that_follows() {
+        let mut buf = vec![0xFF; 3];
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 100);
+        writer.push(&Chunk::CookieAck).expect("room");
+        let slot = writer.reserve_auth::<5>(7, 1).expect("room");
+        writer.push_data(&data(b"abc")).expect("room");
+        let mut covered = vec![15, 0, 0, 13, 0, 7, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        data(b"abc").put(&mut covered);
+        covered.push(0);
+        assert_eq!(writer.authenticated(&slot), covered);
+        writer.fill_auth(slot, &[1, 2, 3, 4, 5]);
+        writer.finish(Seal::Crc32c);
+        let auth = Auth { key_id: 7, hmac_id: 1, hmac: &[1, 2, 3, 4, 5] };
+        assert_eq!(chunks(&buf[3..]), [Chunk::CookieAck, Chunk::Auth(auth), Chunk::Data(data(b"abc"))]);
+    }
+}

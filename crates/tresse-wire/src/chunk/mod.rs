@@ -20,6 +20,8 @@ pub(crate) mod pktdrop;
 pub(crate) mod reconfig;
 pub(crate) mod sack;
 pub(crate) mod teardown;
+#[cfg(test)]
+mod tests;
 
 pub use kind::ChunkKind;
 
