@@ -55,9 +55,10 @@ lint: ## clippy, warnings are errors
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 .PHONY: check-house
-check-house: ## file and function budgets, file headers
-	$(PYTHON) -m doctest tools/check_house.py
+check-house: ## file and function budgets; links, files and tests that the documentation names
+	$(PYTHON) -m doctest tools/check_house.py tools/check_docs.py
 	$(PYTHON) tools/check_house.py
+	$(PYTHON) tools/check_docs.py
 
 .PHONY: rust-test
 rust-test: ## Rust tests: unit, property, simulation, command line, tshark, documentation
@@ -84,9 +85,8 @@ bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
 	$(CARGO) bench --locked --package tresse-sim --bench packets
 
 .PHONY: docs
-docs: ## docs/switches.md from the configuration table
-	$(CARGO) run --locked --quiet --package tresse-cli -- switches --markdown > docs/switches.md.part
-	mv docs/switches.md.part docs/switches.md
+docs: ## docs/switches.md from the configuration tables
+	UPDATE_DOCS=1 $(CARGO) test --locked --quiet --package tresse-proto --test switches_page
 
 # ---- set-up ------------------------------------------------------------------------------------
 

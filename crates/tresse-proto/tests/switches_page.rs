@@ -1,0 +1,60 @@
+//! docs/switches.md says what the configuration tables say. `make docs` writes it anew: it runs this
+//! test with UPDATE_DOCS set.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use tresse_proto::config::{PRESETS, SwitchInfo};
+use tresse_proto::{AssociationConfig, EndpointConfig};
+
+const INTRODUCTION: &str = "\
+# Switches
+
+Every setting has a name, a default and a line of documentation. Scenarios set them under `[transport]`, command lines
+with `--set name=value`, programs through `AssociationConfig::set` and `EndpointConfig::set`. An unknown name is refused
+with the nearest valid one. Numbers carry their unit: `64KiB`, `25ms`.
+
+<!-- Written by `make docs` from crates/tresse-proto/src/config; edit the documentation there. -->
+";
+
+#[test]
+fn the_page_is_what_the_tables_say() {
+    let page = page();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/switches.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, page).expect("docs/switches.md can be written");
+        return;
+    }
+    let written = fs::read_to_string(&path).expect("docs/switches.md is there");
+    assert!(written == page, "docs/switches.md is stale: run `make docs`");
+}
+
+fn page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    page.push_str("\n## Of an association\n\n");
+    page.push_str(&table(&AssociationConfig::describe()));
+    page.push_str("\n## Of an endpoint\n\n");
+    page.push_str(&table(&EndpointConfig::describe()));
+    page.push_str("\n## Presets\n\nA preset sets these switches; the others keep their defaults.\n");
+    for preset in PRESETS {
+        let _ = write!(page, "\n**`{}`**: {}\n\n", preset.name, preset.doc);
+        for (switch, value) in preset.settings {
+            let _ = writeln!(page, "- `{switch}` = `{value}`");
+        }
+        if preset.settings.is_empty() {
+            page.push_str("- all defaults\n");
+        }
+    }
+    page
+}
+
+fn table(switches: &[SwitchInfo]) -> String {
+    let mut table = "| switch | default | accepts | what it does |\n| --- | --- | --- | --- |\n".to_owned();
+    for switch in switches {
+        let default =
+            if switch.default.is_empty() { "(empty)".to_owned() } else { format!("`{}`", switch.default) };
+        let _ = writeln!(table, "| `{}` | {default} | {} | {} |", switch.name, switch.accepted, switch.doc);
+    }
+    table
+}
