@@ -1,0 +1,182 @@
+//! Received data on its way to the application: reassembled, put in order, kept until it is taken.
+//!
+//! Owns the receive buffer and the streams' receiving side. Refuses to know TSNs (chunks come with their
+//! index) and reports: it says which indices can be delivered and how large the window is, and the
+//! association carries that on.
+
+mod ordered;
+mod reassembly;
+mod window;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::config::AssociationConfig;
+use crate::event::{Message, Payload};
+
+use ordered::Ordered;
+use reassembly::Reassembly;
+use window::Window;
+
+/// A DATA chunk as it comes in, its payload sliced out of the packet.
+pub(crate) use crate::fragment::Fragment as InboundData;
+
+/// What became of an accepted chunk.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Acceptance {
+    /// At least one more message waits to be received.
+    Ready,
+    /// It is kept until what it waits for has arrived.
+    Held,
+}
+
+/// Why a chunk is not accepted.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Refusal {
+    /// Its stream does not exist. The TSN is acknowledged all the same, and an ERROR with cause 1 sent
+    /// (RFC 9260 §6.5).
+    NoSuchStream,
+    /// It contradicts what arrived before, or its message is longer than the receive buffer and could
+    /// never be delivered. The association cannot go on; an ABORT is in order.
+    Protocol(&'static str),
+}
+
+/// The receiving side of all streams of an association.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    /// Streams there are.
+    streams: u16,
+    window: Window,
+    reassembly: Reassembly,
+    ordered: Ordered,
+    /// Complete, in order, not yet taken.
+    ready: VecDeque<Message>,
+}
+
+impl Inbound {
+    /// An empty receive buffer for `streams` streams.
+    pub(crate) fn new(config: &AssociationConfig, streams: u16) -> Self {
+        Inbound {
+            streams,
+            window: Window::new(config.receive_buffer.0, config.mtu.0),
+            reassembly: Reassembly::default(),
+            ordered: Ordered::default(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// Takes the chunk with `index`, new and with room for it ([`Self::fits`]). Appends to `deliverable`
+    /// the indices of everything that it made deliverable: of this message and of those that waited.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the chunk is dropped.
+    #[inline]
+    pub(crate) fn accept(
+        &mut self,
+        index: u64,
+        data: InboundData,
+        deliverable: &mut Vec<Range<u64>>,
+    ) -> Result<Acceptance, Refusal> {
+        if data.stream.0 >= self.streams {
+            return Err(Refusal::NoSuchStream);
+        }
+        let len = data.payload.len();
+        let complete = if data.flags.beginning && data.flags.ending {
+            self.reassembly.check(index, &data).map_err(Refusal::Protocol)?;
+            Some((index..index + 1, whole(data)))
+        } else {
+            self.reassembly.add(index, data, self.window.buffer()).map_err(Refusal::Protocol)?
+        };
+        self.window.hold(len);
+        match complete {
+            Some((indices, message)) => self.deliver(indices, message, deliverable),
+            None => Ok(Acceptance::Held),
+        }
+    }
+
+    /// Whether there is room for a new chunk of `len` bytes with `index`, when `highest` is the highest
+    /// index that has arrived.
+    ///
+    /// Beyond `highest` the buffer is the limit. A chunk below fills a gap, and what waits behind it cannot
+    /// leave without it: for these the limit is twice the buffer (RFC 9260 §6.2 lets a receiver drop the
+    /// highest TSNs instead; this one never drops what it has acknowledged). An empty buffer takes any
+    /// chunk. A fragment that makes its message longer than the buffer is let through for
+    /// [`Self::accept`] to refuse by name: waiting for room would never end.
+    #[inline]
+    pub(crate) fn fits(&self, index: u64, highest: u64, len: usize) -> bool {
+        self.window.fits(len, index < highest)
+            || self.reassembly.length_with(index, len).is_some_and(|length| length > self.window.buffer())
+    }
+
+    /// Checks that what is kept can still be completed when everything up to `cumulative` has arrived:
+    /// to be called at the end of a packet.
+    ///
+    /// # Errors
+    /// [`Refusal::Protocol`] when the fragment before or after an incomplete message turned out to belong
+    /// to another one.
+    pub(crate) fn check_progress(&self, cumulative: u64) -> Result<(), Refusal> {
+        self.reassembly.check_progress(cumulative).map_err(Refusal::Protocol)
+    }
+
+    /// Takes the next message; its bytes are free again.
+    #[inline]
+    pub(crate) fn recv(&mut self) -> Option<Message> {
+        let message = self.ready.pop_front()?;
+        self.window.release(message.payload.len(), message.payload.pieces().len());
+        if self.ready.is_empty() && self.ready.capacity() > KEPT_WHEN_EMPTY {
+            self.ready = VecDeque::new();
+        }
+        Some(message)
+    }
+
+    /// Whether a message waits to be taken.
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The window to announce (a_rwnd), in bytes; 0 instead of a uselessly small one.
+    pub(crate) fn window(&self) -> usize {
+        self.window.announced()
+    }
+
+    /// User data in the receive buffer, in bytes: out of order, incomplete, or ready and not yet taken.
+    pub(crate) fn used(&self) -> usize {
+        self.window.used()
+    }
+
+    #[inline]
+    fn deliver(
+        &mut self,
+        indices: Range<u64>,
+        message: Message,
+        deliverable: &mut Vec<Range<u64>>,
+    ) -> Result<Acceptance, Refusal> {
+        if message.unordered {
+            deliverable.push(indices);
+            self.ready.push_back(message);
+            return Ok(Acceptance::Ready);
+        }
+        let placed = self.ordered.place(indices, message, |indices, message| {
+            deliverable.push(indices);
+            self.ready.push_back(message);
+        });
+        placed.map_err(Refusal::Protocol)
+    }
+}
+
+/// The message of a chunk that carries all of it.
+fn whole(data: InboundData) -> Message {
+    Message {
+        stream: data.stream,
+        ssn: data.ssn,
+        ppid: data.ppid,
+        unordered: data.flags.unordered,
+        payload: Payload::Whole(data.payload),
+    }
+}
+
+/// Room for messages that an empty ready queue keeps; after a longer backlog its memory is given back.
+const KEPT_WHEN_EMPTY: usize = 1024;
+
+#[cfg(test)]
+mod tests;

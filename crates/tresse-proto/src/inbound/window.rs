@@ -1,0 +1,119 @@
+//! The receive buffer: what is held, what fits, what is announced.
+//!
+//! Counts user data. Refuses to know what the data is for.
+
+/// Bytes and chunks held, against the size of the buffer.
+#[derive(Debug)]
+pub(super) struct Window {
+    buffer: usize,
+    /// Free space below this is announced as 0.
+    tiny: usize,
+    used: usize,
+    chunks: usize,
+}
+
+impl Window {
+    /// An empty buffer of `buffer` bytes, on paths whose packets have at most `mtu` bytes.
+    pub(super) fn new(buffer: usize, mtu: usize) -> Self {
+        Window { buffer, tiny: mtu.min(buffer / 4), used: 0, chunks: 0 }
+    }
+
+    /// Size of the buffer in bytes.
+    pub(super) fn buffer(&self) -> usize {
+        self.buffer
+    }
+
+    /// User data held, in bytes.
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// One more chunk of `len` bytes is held.
+    #[inline]
+    pub(super) fn hold(&mut self, len: usize) {
+        self.used += len;
+        self.chunks += 1;
+    }
+
+    /// `chunks` chunks with `len` bytes together are held no more.
+    #[inline]
+    pub(super) fn release(&mut self, len: usize, chunks: usize) {
+        self.used = self.used.saturating_sub(len);
+        self.chunks = self.chunks.saturating_sub(chunks);
+    }
+
+    /// Whether a chunk of `len` bytes may come in addition: up to the size of the buffer, or up to twice
+    /// that when it fills a gap. Anything fits an empty buffer.
+    #[inline]
+    pub(super) fn fits(&self, len: usize, fills_gap: bool) -> bool {
+        let limit = if fills_gap { 2 * self.buffer } else { self.buffer };
+        self.chunks == 0 || occupancy(self.used + len, self.chunks + 1) <= limit
+    }
+
+    /// The window to announce in bytes. A window smaller than a packet, or than a quarter of a small
+    /// buffer, would be filled with small chunks: then 0 is announced until there is more
+    /// (silly window syndrome, RFC 1122 §4.2.3.3).
+    pub(super) fn announced(&self) -> usize {
+        let free = self.buffer.saturating_sub(occupancy(self.used, self.chunks));
+        if free < self.tiny { 0 } else { free }
+    }
+}
+
+/// What `bytes` of user data in `chunks` chunks take of the buffer. It is the user data, unless the chunks
+/// are so small on average that what surrounds each outweighs it.
+fn occupancy(bytes: usize, chunks: usize) -> usize {
+    bytes.max(chunks * LEAST_CHARGE)
+}
+
+/// Least that a held chunk counts in bytes. Each costs a queue entry and keeps alive the packet that it came
+/// in, so that the memory behind a buffer is bounded by some thirty times its size at the very worst, and
+/// by little more than its size when chunks fill their packets.
+const LEAST_CHARGE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(buffer: usize, chunks: &[usize]) -> Window {
+        let mut window = Window::new(buffer, 1500);
+        chunks.iter().for_each(|&len| window.hold(len));
+        window
+    }
+
+    #[test]
+    fn the_window_is_what_is_free() {
+        let mut window = held(10_000, &[1400, 600]);
+        assert_eq!((window.used(), window.announced()), (2000, 8000));
+        window.release(1400, 1);
+        assert_eq!((window.used(), window.announced()), (600, 9400));
+    }
+
+    #[test]
+    fn a_tiny_window_is_announced_as_none() {
+        assert_eq!(held(10_000, &[8500]).announced(), 1500);
+        assert_eq!(held(10_000, &[8501]).announced(), 0);
+        assert_eq!(held(10_000, &[20_000]).announced(), 0);
+        // Of a buffer that holds few packets, a quarter is worth announcing.
+        assert_eq!(held(2000, &[1500]).announced(), 500);
+        assert_eq!(held(2000, &[1501]).announced(), 0);
+    }
+
+    #[test]
+    fn the_buffer_is_the_limit_and_twice_that_for_gaps() {
+        let window = held(10_000, &[9000]);
+        assert!(window.fits(1000, false) && !window.fits(1001, false));
+        assert!(window.fits(11_000, true) && !window.fits(11_001, true));
+        assert!(held(2000, &[]).fits(9000, false), "an empty buffer takes any chunk");
+    }
+
+    #[test]
+    fn small_chunks_are_charged_for_what_surrounds_them() {
+        let window = held(6400, &[1; 60]);
+        assert_eq!((window.used(), window.announced()), (60, 6400 - 60 * 64));
+        let window = held(6400, &[1; 100]);
+        assert_eq!(window.announced(), 0);
+        assert!(!window.fits(1, false) && window.fits(1, true));
+        assert!(!held(6400, &[1; 200]).fits(1, true));
+        assert_eq!(held(6400, &[64; 60]).announced(), 6400 - 60 * 64, "no charge beyond the data");
+    }
+}

@@ -1,0 +1,145 @@
+//! When a report is due (RFC 9260 §6.2, §6.7; CMT's delayed ack, Iyengar et al. 2006).
+//!
+//! Owns the SACK timer and the count of packets since the last report. Only marks a report as due:
+//! the association decides when it leaves, and on which path.
+
+use std::time::Duration;
+
+use crate::config::AssociationConfig;
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// What the DATA chunks of one packet turned out to be.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct PacketSummary {
+    /// Chunks that were accepted.
+    pub(crate) new: u32,
+    /// Chunks that had arrived before.
+    pub(crate) duplicates: u32,
+    /// A TSN was missing before the packet or is missing after it.
+    pub(crate) out_of_order: bool,
+    /// A chunk asked for a report at once (I bit, RFC 7053).
+    pub(crate) immediate: bool,
+    /// A chunk was dropped for lack of window.
+    pub(crate) refused: bool,
+}
+
+impl PacketSummary {
+    /// Whether the packet had DATA at all.
+    pub(crate) fn any(&self) -> bool {
+        self.new > 0 || self.duplicates > 0 || self.refused
+    }
+}
+
+/// Where the DATA came from since the last report. When none came since, what the last report covered.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Sources {
+    /// Path of the first packet.
+    pub(crate) first: PathId,
+    /// Path of the last packet.
+    pub(crate) last: PathId,
+    /// All their paths; empty until the first DATA.
+    pub(crate) paths: PathSet,
+}
+
+/// Some of the paths of an association.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct PathSet([u64; 4]);
+
+impl PathSet {
+    /// Only `path`.
+    pub(crate) fn only(path: PathId) -> Self {
+        let mut set = PathSet::default();
+        set.insert(path);
+        set
+    }
+
+    /// Adds `path`.
+    pub(crate) fn insert(&mut self, path: PathId) {
+        self.0[path.index() / 64] |= 1 << (path.index() % 64);
+    }
+
+    /// Whether `path` is in the set.
+    pub(crate) fn contains(&self, path: PathId) -> bool {
+        self.0[path.index() / 64] & (1 << (path.index() % 64)) != 0
+    }
+}
+
+/// Decides when the next report is due.
+#[derive(Debug)]
+pub(super) struct Delay {
+    frequency: u32,
+    longest: Duration,
+    /// Gaps do not hurry a report (DAC).
+    ignores_gaps: bool,
+    /// Packets with DATA since the last report.
+    packets: u32,
+    due: bool,
+    timer: Option<Instant>,
+    sources: Sources,
+}
+
+impl Delay {
+    pub(super) fn new(config: &AssociationConfig) -> Self {
+        Delay {
+            frequency: config.sack_frequency,
+            longest: config.sack_delay,
+            ignores_gaps: config.delayed_ack,
+            packets: 0,
+            due: false,
+            timer: None,
+            sources: Sources::default(),
+        }
+    }
+
+    pub(super) fn on_packet(&mut self, now: Instant, path: PathId, what: PacketSummary) {
+        let first_ever = self.sources.paths == PathSet::default();
+        if self.packets == 0 {
+            self.sources = Sources { first: path, last: path, paths: PathSet::only(path) };
+        } else {
+            self.sources.last = path;
+            self.sources.paths.insert(path);
+        }
+        self.packets = self.packets.saturating_add(1);
+
+        let only_duplicates = what.new == 0 && what.duplicates > 0;
+        self.due |= first_ever
+            || self.packets >= self.frequency
+            || only_duplicates
+            || what.immediate
+            || what.refused
+            || (what.out_of_order && !self.ignores_gaps);
+        self.timer.get_or_insert(now + self.longest);
+    }
+
+    pub(super) fn demand(&mut self) {
+        self.due = true;
+    }
+
+    pub(super) fn on_reported(&mut self) {
+        self.packets = 0;
+        self.due = false;
+        self.timer = None;
+    }
+
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.due || self.timer.is_some_and(|deadline| deadline <= now)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        if self.due { None } else { self.timer }
+    }
+
+    pub(super) fn is_pending(&self) -> bool {
+        self.due || self.packets > 0
+    }
+
+    /// Packets with DATA since the last report.
+    pub(super) fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    pub(super) fn sources(&self) -> Sources {
+        self.sources
+    }
+}

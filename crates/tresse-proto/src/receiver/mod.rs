@@ -1,0 +1,147 @@
+//! What has arrived: which TSNs are here, which came twice, when a report on them is due and what it says.
+//!
+//! Owns the peer's TSNs: nothing else knows where they started, the other rooms see indices. Refuses to
+//! know what the data was, to which stream it belongs and how much room is left: the association says
+//! what was accepted and what window to announce.
+
+mod delay;
+mod report;
+mod tsn_map;
+
+use std::ops::Range;
+
+use tresse_wire::{NoRoom, PacketWriter, Tsn};
+
+use crate::config::{AssociationConfig, NrSack};
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+pub(crate) use delay::{PacketSummary, Sources};
+pub(crate) use tsn_map::Arrival;
+
+use delay::Delay;
+use report::Report;
+use tsn_map::TsnMap;
+
+/// The receiving side of one association, below streams.
+///
+/// An *index* is a TSN unwrapped: the peer's initial TSN has index 1, and a cumulative index of 0 means
+/// that nothing has arrived.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    map: TsnMap,
+    delay: Delay,
+    report: Report,
+}
+
+impl Receiver {
+    /// Nothing has arrived yet; the peer's first DATA will carry `peer_initial_tsn`.
+    pub(crate) fn new(peer_initial_tsn: Tsn, config: &AssociationConfig) -> Self {
+        Receiver {
+            map: TsnMap::new(peer_initial_tsn, config.nr_sack == NrSack::Delivered),
+            delay: Delay::new(config),
+            report: Report::new(config),
+        }
+    }
+
+    /// What to think of a DATA chunk with `tsn`. A duplicate is noted for the next report
+    /// (RFC 9260 §6.2); nothing else changes.
+    #[inline]
+    pub(crate) fn classify(&mut self, tsn: Tsn) -> Arrival {
+        let arrival = self.map.classify(tsn);
+        if arrival == Arrival::Duplicate {
+            self.report.note_duplicate(tsn);
+        }
+        arrival
+    }
+
+    /// The chunk with `index`, classified as new, is in the receive buffer.
+    #[inline]
+    pub(crate) fn record(&mut self, index: u64) {
+        self.map.record(index);
+    }
+
+    /// The chunks with `indices` can be delivered: complete, and in sequence within their stream or
+    /// unordered. They will never be dropped, and [`NrSack::Delivered`] reports them so from now on.
+    #[inline]
+    pub(crate) fn mark_deliverable(&mut self, indices: Range<u64>) {
+        self.map.mark_deliverable(indices);
+    }
+
+    /// The highest index that has arrived.
+    pub(crate) fn highest(&self) -> u64 {
+        self.map.highest()
+    }
+
+    /// The index up to which everything has arrived.
+    pub(crate) fn cumulative(&self) -> u64 {
+        self.map.cumulative()
+    }
+
+    /// The Cumulative TSN Ack: the TSN of [`Self::cumulative`].
+    pub(crate) fn cumulative_tsn(&self) -> Tsn {
+        self.map.cumulative_tsn()
+    }
+
+    /// Whether something arrived beyond a missing TSN.
+    pub(crate) fn has_gaps(&self) -> bool {
+        !self.map.received().is_empty()
+    }
+
+    /// A packet with DATA came over `path`; called once for each, after its chunks. Decides when the
+    /// next report is due.
+    pub(crate) fn on_packet(&mut self, now: Instant, path: PathId, what: PacketSummary) {
+        self.delay.on_packet(now, path, what);
+    }
+
+    /// A report is due at once, whatever has arrived: window update, SHUTDOWN-SENT, after COOKIE ECHO.
+    pub(crate) fn demand(&mut self) {
+        self.delay.demand();
+    }
+
+    /// Whether a report should leave at `now`.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.delay.is_due(now)
+    }
+
+    /// When the SACK timer runs out; `None` when it does not run or a report is due already.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.delay.deadline()
+    }
+
+    /// Whether something is unreported, so that a report should be bundled with DATA that leaves
+    /// (RFC 9260 §6.1).
+    pub(crate) fn is_pending(&self) -> bool {
+        self.delay.is_pending()
+    }
+
+    /// Where the DATA came from since the last report.
+    pub(crate) fn sources(&self) -> Sources {
+        self.delay.sources()
+    }
+
+    /// Whether it is worth a report of its own that `window` of `buffer` bytes are free now: silence could
+    /// keep the peer from sending (RFC 9260 §6.2).
+    pub(crate) fn wants_window_update(&self, window: usize, buffer: usize) -> bool {
+        self.report.wants_window_update(window, buffer)
+    }
+
+    /// Appends a SACK, or an NR-SACK when `nr` says that it was negotiated, cut to the room in the
+    /// packet; from then on everything counts as reported.
+    ///
+    /// # Errors
+    /// Not even a report without any block fits; nothing changes.
+    pub(crate) fn write_report(
+        &mut self,
+        window: u32,
+        nr: bool,
+        writer: &mut PacketWriter<'_>,
+    ) -> Result<(), NoRoom> {
+        self.report.write(&self.map, window, self.delay.packets(), nr, writer)?;
+        self.delay.on_reported();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

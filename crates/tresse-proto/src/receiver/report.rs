@@ -1,0 +1,150 @@
+//! What a report says: SACK (RFC 9260 §3.3.4) or NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4), cut to
+//! the room there is.
+//!
+//! Owns the list of duplicates and the window that was announced last. Refuses to know when a report is due.
+
+use std::iter::Peekable;
+use std::ops::Range;
+
+use tresse_wire::{Chunk, GapBlock, List, NoRoom, NrSack as NrSackChunk, PacketWriter, Sack, Tsn};
+
+use super::tsn_map::TsnMap;
+use crate::config::{AssociationConfig, NrSack};
+
+/// Writes reports and remembers what the next one needs of the last.
+#[derive(Debug)]
+pub(super) struct Report {
+    policy: NrSack,
+    /// Whether reports say how many packets they stand for (DAC).
+    counts_packets: bool,
+    /// A window smaller than this is no use to the peer.
+    mtu: usize,
+    announced: usize,
+    /// TSNs received again since the last report, once for each extra copy, at most [`MAX_DUPLICATES`].
+    duplicates: Vec<Tsn>,
+    /// Blocks of the report being written; empty in between, kept for their memory.
+    renegable: Vec<GapBlock>,
+    non_renegable: Vec<GapBlock>,
+}
+
+impl Report {
+    pub(super) fn new(config: &AssociationConfig) -> Self {
+        Report {
+            policy: config.nr_sack,
+            counts_packets: config.delayed_ack,
+            mtu: config.mtu.0,
+            // INIT or INIT ACK announced the whole buffer.
+            announced: config.receive_buffer.0,
+            duplicates: Vec::new(),
+            renegable: Vec::new(),
+            non_renegable: Vec::new(),
+        }
+    }
+
+    pub(super) fn note_duplicate(&mut self, tsn: Tsn) {
+        if self.duplicates.len() < MAX_DUPLICATES {
+            self.duplicates.push(tsn);
+        }
+    }
+
+    /// The window can grow by a quarter of the buffer, or from nothing useful to two full packets.
+    pub(super) fn wants_window_update(&self, window: usize, buffer: usize) -> bool {
+        let grew = window.saturating_sub(self.announced) >= (buffer / 4).max(1);
+        let reopened = self.announced < self.mtu && window >= 2 * self.mtu;
+        grew || reopened
+    }
+
+    /// Appends a report that stands for `packets` packets; see [`super::Receiver::write_report`].
+    pub(super) fn write(
+        &mut self,
+        map: &TsnMap,
+        window: u32,
+        packets: u32,
+        nr: bool,
+        writer: &mut PacketWriter<'_>,
+    ) -> Result<(), NoRoom> {
+        let room = writer.room();
+        let entries = if nr { NrSackChunk::entries_in(room) } else { Sack::entries_in(room) };
+        self.collect_blocks(map, nr, entries);
+        let blocks = self.renegable.len() + self.non_renegable.len();
+        let listed = self.duplicates.len().min(entries.saturating_sub(blocks));
+
+        let flags = if self.counts_packets { Sack::dac_flags(packets) } else { 0 };
+        let (cumulative_tsn, a_rwnd) = (map.cumulative_tsn(), window);
+        let renegable = List::Values(&self.renegable);
+        let non_renegable = List::Values(&self.non_renegable);
+        let duplicates = List::Values(&self.duplicates[..listed]);
+        writer.push(&if nr {
+            Chunk::NrSack(NrSackChunk { flags, cumulative_tsn, a_rwnd, renegable, non_renegable, duplicates })
+        } else {
+            Chunk::Sack(Sack { flags, cumulative_tsn, a_rwnd, gaps: renegable, duplicates })
+        })?;
+        self.announced = window as usize;
+        self.duplicates.clear();
+        Ok(())
+    }
+
+    /// Fills the two block lists with the lowest `limit` blocks together. A TSN is in exactly one of
+    /// them, and a plain SACK has only the renegable one.
+    fn collect_blocks(&mut self, map: &TsnMap, nr: bool, limit: usize) {
+        self.renegable.clear();
+        self.non_renegable.clear();
+        let received = map.received().iter();
+        if nr && self.policy == NrSack::Delivered {
+            self.list_blocks(map.cumulative(), Split::new(received, map.deliverable().iter()).take(limit));
+        } else {
+            let kept = nr && self.policy == NrSack::Everything;
+            self.list_blocks(map.cumulative(), received.map(|range| (range, kept)).take(limit));
+        }
+    }
+
+    /// Lists ranges beyond `cumulative`, each with whether it is promised to be kept.
+    fn list_blocks(&mut self, cumulative: u64, ranges: impl Iterator<Item = (Range<u64>, bool)>) {
+        for (range, kept) in ranges {
+            let offset = |index: u64| u16::try_from(index - cumulative);
+            // The map holds nothing that is too far away for 16 bits.
+            if let (Ok(start), Ok(end)) = (offset(range.start), offset(range.end - 1)) {
+                let list = if kept { &mut self.non_renegable } else { &mut self.renegable };
+                list.push(GapBlock { start, end });
+            }
+        }
+    }
+}
+
+/// Cuts what was received where it changes between deliverable and not; gives each piece with whether it
+/// is deliverable.
+struct Split<R, D: Iterator> {
+    received: R,
+    deliverable: Peekable<D>,
+    /// What is left of the range being cut.
+    rest: Option<Range<u64>>,
+}
+
+impl<R, D: Iterator<Item = Range<u64>>> Split<R, D> {
+    fn new(received: R, deliverable: D) -> Self {
+        Split { received, deliverable: deliverable.peekable(), rest: None }
+    }
+}
+
+impl<R, D> Iterator for Split<R, D>
+where
+    R: Iterator<Item = Range<u64>>,
+    D: Iterator<Item = Range<u64>>,
+{
+    type Item = (Range<u64>, bool);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let range = self.rest.take().or_else(|| self.received.next())?;
+        while self.deliverable.next_if(|marked| marked.end <= range.start).is_some() {}
+        let (end, kept) = match self.deliverable.peek() {
+            Some(marked) if marked.start <= range.start => (marked.end.min(range.end), true),
+            Some(marked) => (marked.start.min(range.end), false),
+            None => (range.end, false),
+        };
+        self.rest = (end < range.end).then_some(end..range.end);
+        Some((range.start..end, kept))
+    }
+}
+
+/// Duplicates noted between two reports; a packet has room for little more, and each is only a hint.
+const MAX_DUPLICATES: usize = 256;

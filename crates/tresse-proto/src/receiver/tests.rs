@@ -1,0 +1,438 @@
+//! The receiver as the association sees it: TSNs and packets in, reports out.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tresse_wire::{ChecksumRule, Chunk, CommonHeader, GapBlock, List, Packet, Seal};
+
+use super::delay::PathSet;
+use super::tsn_map::MAX_RANGES;
+use super::*;
+
+const HEADER: CommonHeader = CommonHeader { source_port: 1, destination_port: 2, verification_tag: 3 };
+const MTU_ROOM: usize = 1452;
+
+/// A report, read back from the packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Seen {
+    nr: bool,
+    flags: u8,
+    cumulative: Tsn,
+    window: u32,
+    renegable: Vec<(u16, u16)>,
+    kept: Vec<(u16, u16)>,
+    duplicates: Vec<u32>,
+}
+
+fn config(settings: &[(&str, &str)]) -> AssociationConfig {
+    let mut config = AssociationConfig::preset("rfc9260").expect("a preset");
+    for (name, value) in settings {
+        config.set(name, value).expect("a valid setting");
+    }
+    config
+}
+
+/// A receiver whose peer starts at TSN 1, so that TSN and index agree.
+fn receiver(settings: &[(&str, &str)]) -> Receiver {
+    Receiver::new(Tsn(1), &config(settings))
+}
+
+/// Classifies and records each TSN that is new, as an association with endless buffer would.
+fn arrive(receiver: &mut Receiver, tsns: impl IntoIterator<Item = u32>) {
+    for tsn in tsns {
+        if let Arrival::New(index) = receiver.classify(Tsn(tsn)) {
+            receiver.record(index);
+        }
+    }
+}
+
+fn report_in(receiver: &mut Receiver, limit: usize, window: u32, nr: bool) -> Result<Seen, NoRoom> {
+    let mut bytes = Vec::new();
+    let mut writer = PacketWriter::new(&mut bytes, HEADER, limit);
+    receiver.write_report(window, nr, &mut writer)?;
+    writer.finish(Seal::Crc32c);
+    assert!(bytes.len() <= limit, "{} bytes in a packet of {limit}", bytes.len());
+    let packet = Packet::parse(&bytes, ChecksumRule::Verify).expect("a packet");
+    let blocks = |list: List<'_, GapBlock>| list.iter().map(|block| (block.start, block.end)).collect();
+    let duplicates = |list: List<'_, Tsn>| list.iter().map(|tsn| tsn.0).collect();
+    Ok(match packet.chunks().next() {
+        Some(Ok(Chunk::Sack(sack))) => Seen {
+            nr: false,
+            flags: sack.flags,
+            cumulative: sack.cumulative_tsn,
+            window: sack.a_rwnd,
+            renegable: blocks(sack.gaps),
+            kept: Vec::new(),
+            duplicates: duplicates(sack.duplicates),
+        },
+        Some(Ok(Chunk::NrSack(sack))) => Seen {
+            nr: true,
+            flags: sack.flags,
+            cumulative: sack.cumulative_tsn,
+            window: sack.a_rwnd,
+            renegable: blocks(sack.renegable),
+            kept: blocks(sack.non_renegable),
+            duplicates: duplicates(sack.duplicates),
+        },
+        other => panic!("no report: {other:?}"),
+    })
+}
+
+fn report(receiver: &mut Receiver, nr: bool) -> Seen {
+    report_in(receiver, MTU_ROOM, 1000, nr).expect("room for a report")
+}
+
+// ---- which TSNs are here ----
+
+#[test]
+fn before_the_first_data_the_cumulative_tsn_is_the_one_before_the_initial() {
+    let mut receiver = Receiver::new(Tsn(0), &config(&[]));
+    assert_eq!((receiver.cumulative(), receiver.cumulative_tsn(), receiver.highest()), (0, Tsn(u32::MAX), 0));
+    let seen = report(&mut receiver, false);
+    assert_eq!((seen.cumulative, seen.window, seen.renegable), (Tsn(u32::MAX), 1000, vec![]));
+}
+
+#[test]
+fn a_tsn_is_new_once() {
+    let mut receiver = receiver(&[]);
+    assert_eq!(receiver.classify(Tsn(1)), Arrival::New(1));
+    assert_eq!(receiver.classify(Tsn(1)), Arrival::New(1), "not recorded yet");
+    arrive(&mut receiver, [1, 2, 5]);
+    for tsn in [1, 2, 5] {
+        assert_eq!(receiver.classify(Tsn(tsn)), Arrival::Duplicate, "{tsn}");
+    }
+    assert_eq!(receiver.classify(Tsn(4)), Arrival::New(4));
+    assert_eq!((receiver.cumulative(), receiver.highest(), receiver.has_gaps()), (2, 5, true));
+}
+
+#[test]
+fn filling_a_gap_moves_the_cumulative_tsn_over_what_waited() {
+    let mut receiver = receiver(&[]);
+    arrive(&mut receiver, [2, 3, 5]);
+    assert_eq!(receiver.cumulative(), 0);
+    arrive(&mut receiver, [1]);
+    assert_eq!((receiver.cumulative(), receiver.has_gaps()), (3, true));
+    arrive(&mut receiver, [4]);
+    assert_eq!((receiver.cumulative(), receiver.has_gaps()), (5, false));
+}
+
+#[test]
+fn what_cannot_be_reported_is_outside() {
+    let mut receiver = receiver(&[]);
+    arrive(&mut receiver, 1..=10);
+    assert_eq!(receiver.classify(Tsn(10 + 65_535)), Arrival::New(10 + 65_535));
+    assert_eq!(receiver.classify(Tsn(10 + 65_536)), Arrival::Outside);
+    assert_eq!(receiver.classify(Tsn(10 + (1 << 31))), Arrival::Outside);
+    assert_eq!(receiver.classify(Tsn(0)), Arrival::Outside, "before the initial TSN");
+    assert_eq!(receiver.classify(Tsn(u32::MAX)), Arrival::Outside);
+}
+
+#[test]
+fn tsns_wrap_around() {
+    let start = u32::MAX - 2;
+    let mut receiver = Receiver::new(Tsn(start), &config(&[]));
+    arrive(&mut receiver, [start, start + 1, 0, 1, 3]);
+    assert_eq!((receiver.cumulative_tsn(), receiver.cumulative()), (Tsn(start + 1), 2));
+    assert_eq!(receiver.classify(Tsn(u32::MAX)), Arrival::New(3));
+    assert_eq!(report(&mut receiver, false).renegable, [(2, 3), (5, 5)]);
+    arrive(&mut receiver, [u32::MAX, 2]);
+    assert_eq!((receiver.cumulative_tsn(), receiver.cumulative()), (Tsn(3), 7));
+    assert_eq!(receiver.classify(Tsn(start)), Arrival::Duplicate);
+}
+
+#[test]
+fn a_flood_of_gaps_is_bounded_and_the_lowest_missing_tsn_still_welcome() {
+    let mut receiver = receiver(&[]);
+    let mut outside = 0;
+    for tsn in (3..65_000).step_by(2) {
+        match receiver.classify(Tsn(tsn)) {
+            Arrival::New(index) => receiver.record(index),
+            Arrival::Outside => outside += 1,
+            Arrival::Duplicate => panic!("{tsn} came once"),
+        }
+    }
+    assert_eq!(outside, (65_000 - 3usize).div_ceil(2) - MAX_RANGES);
+    assert_eq!(report(&mut receiver, false).renegable.len(), (MTU_ROOM - 12 - 16) / 4);
+    // Filling gaps opens none: progress is always possible.
+    let end = 2 * MAX_RANGES as u32 + 1;
+    arrive(&mut receiver, 1..=end);
+    assert_eq!((receiver.cumulative(), receiver.has_gaps()), (u64::from(end), false));
+}
+
+proptest! {
+    /// Any order of arrival, from any initial TSN, with copies: the reports describe exactly what arrived.
+    #[test]
+    fn reports_describe_exactly_what_arrived(
+        initial in any::<u32>(),
+        arrivals in prop::collection::vec(0u32..120, 1..200),
+        policy in 0usize..3,
+    ) {
+        let policy = ["off", "delivered", "everything"][policy];
+        let mut receiver = Receiver::new(Tsn(initial), &config(&[("nr_sack", policy)]));
+        let nr = policy != "off";
+        let mut here = BTreeSet::new();
+        let mut promised = BTreeSet::new();
+        for offset in arrivals {
+            let index = u64::from(offset) + 1;
+            let arrival = receiver.classify(Tsn(initial.wrapping_add(offset)));
+            let expected = if here.insert(index) { Arrival::New(index) } else { Arrival::Duplicate };
+            prop_assert_eq!(arrival, expected);
+            receiver.record(index);
+            if offset % 3 == 0 {
+                receiver.mark_deliverable(index..index + 1);
+                promised.insert(index);
+            }
+            let seen = report(&mut receiver, nr);
+            let cumulative = (1..).take_while(|index| here.contains(index)).count() as u64;
+            prop_assert_eq!(seen.cumulative, Tsn(initial.wrapping_sub(1).wrapping_add(cumulative as u32)));
+            let listed = |blocks: &[(u16, u16)]| -> Vec<u64> {
+                let offsets = blocks.iter().flat_map(|&(start, end)| start..=end);
+                offsets.map(|offset| cumulative + u64::from(offset)).collect()
+            };
+            let beyond = |kept: bool| -> Vec<u64> {
+                let is_kept = |index: &u64| match policy {
+                    "off" => false,
+                    "delivered" => promised.contains(index),
+                    _ => true,
+                };
+                here.iter().copied().filter(|index| *index > cumulative && is_kept(index) == kept).collect()
+            };
+            prop_assert_eq!(listed(&seen.renegable), beyond(false));
+            prop_assert_eq!(listed(&seen.kept), beyond(true));
+        }
+    }
+}
+
+// ---- what a report says ----
+
+#[test]
+fn duplicates_are_listed_once_for_each_extra_copy_and_then_forgotten() {
+    let mut receiver = receiver(&[]);
+    arrive(&mut receiver, [1, 1, 2, 1]);
+    assert_eq!(report(&mut receiver, false).duplicates, [1, 1]);
+    assert_eq!(report(&mut receiver, false).duplicates, []);
+}
+
+#[test]
+fn duplicates_beyond_a_packetful_are_not_remembered() {
+    let mut receiver = receiver(&[]);
+    arrive(&mut receiver, std::iter::repeat_n(1, 10_000));
+    assert_eq!(report(&mut receiver, false).duplicates.len(), 256);
+}
+
+#[test]
+fn a_report_is_cut_to_the_room_lowest_blocks_first_duplicates_last() {
+    let mut receiver = receiver(&[("nr_sack", "everything")]);
+    arrive(&mut receiver, [1, 1, 3, 5, 7, 9]);
+    let full = 12 + 20 + 5 * 4;
+    let cut = |receiver: &mut Receiver, limit| {
+        let seen = report_in(receiver, limit, 1000, true).expect("room");
+        arrive(receiver, [1]);
+        (seen.kept.len(), seen.kept.last().copied(), seen.duplicates.len())
+    };
+    assert_eq!(cut(&mut receiver, full), (4, Some((8, 8)), 1));
+    assert_eq!(cut(&mut receiver, full - 4), (4, Some((8, 8)), 0));
+    assert_eq!(cut(&mut receiver, full - 8), (3, Some((6, 6)), 0));
+    assert_eq!(cut(&mut receiver, 12 + 20), (0, None, 0));
+}
+
+#[test]
+fn without_room_for_a_report_nothing_changes() {
+    let mut receiver = receiver(&[]);
+    arrive(&mut receiver, [1, 1]);
+    receiver.on_packet(
+        Instant::ZERO,
+        PathId(0),
+        PacketSummary { new: 1, duplicates: 1, ..Default::default() },
+    );
+    assert!(report_in(&mut receiver, 12 + 12, 1000, false).is_err());
+    assert!(receiver.is_due(Instant::ZERO) && receiver.is_pending());
+    assert_eq!(report(&mut receiver, false).duplicates, [1]);
+    assert!(!receiver.is_pending());
+}
+
+#[test]
+fn delivered_splits_the_blocks_where_the_promise_changes() {
+    let mut receiver = receiver(&[("nr_sack", "delivered")]);
+    arrive(&mut receiver, [2, 3, 4, 5, 6, 8]);
+    receiver.mark_deliverable(3..5);
+    receiver.mark_deliverable(8..9);
+    let seen = report(&mut receiver, true);
+    assert_eq!((seen.nr, seen.renegable, seen.kept), (true, vec![(2, 2), (5, 6)], vec![(3, 4), (8, 8)]));
+    // Cut short, the lowest blocks of both kinds are there.
+    let seen = report_in(&mut receiver, 12 + 20 + 3 * 4, 1000, true).expect("room");
+    assert_eq!((seen.renegable, seen.kept), (vec![(2, 2), (5, 6)], vec![(3, 4)]));
+}
+
+#[test]
+fn what_is_promised_stays_so_until_the_cumulative_tsn_passes_it() {
+    let mut receiver = receiver(&[("nr_sack", "delivered")]);
+    arrive(&mut receiver, [2, 3, 5]);
+    receiver.mark_deliverable(2..4);
+    for _ in 0..3 {
+        assert_eq!(report(&mut receiver, true).kept, [(2, 3)]);
+    }
+    arrive(&mut receiver, [1]);
+    let seen = report(&mut receiver, true);
+    assert_eq!((seen.cumulative, seen.kept, seen.renegable), (Tsn(3), vec![], vec![(2, 2)]));
+}
+
+#[test]
+fn everything_is_non_renegable_or_nothing_is_by_policy() {
+    for (policy, nr, renegable, kept) in [
+        ("everything", true, vec![], vec![(2, 2)]),
+        ("everything", false, vec![(2, 2)], vec![]),
+        ("delivered", false, vec![(2, 2)], vec![]),
+        ("off", false, vec![(2, 2)], vec![]),
+    ] {
+        let mut receiver = receiver(&[("nr_sack", policy)]);
+        arrive(&mut receiver, [2]);
+        receiver.mark_deliverable(2..3);
+        let seen = report(&mut receiver, nr);
+        assert_eq!((seen.nr, seen.renegable, seen.kept), (nr, renegable, kept), "{policy}, NR-SACK {nr}");
+    }
+}
+
+#[test]
+fn only_the_delayed_ack_counts_packets() {
+    for (packets, flags) in [(0, 0x00), (1, 0x40), (2, 0x80), (3, 0xC0), (4, 0xC0), (300, 0xC0)] {
+        for (switch, flags) in [("true", flags), ("false", 0)] {
+            let mut receiver = receiver(&[("delayed_ack", switch)]);
+            for _ in 0..packets {
+                receiver.on_packet(Instant::ZERO, PathId(0), PacketSummary { new: 1, ..Default::default() });
+            }
+            assert_eq!(report(&mut receiver, true).flags, flags, "{packets} packets, delayed_ack = {switch}");
+            assert_eq!(report(&mut receiver, true).flags, 0, "the count starts over");
+        }
+    }
+}
+
+// ---- when a report is due ----
+
+const NEW: PacketSummary =
+    PacketSummary { new: 1, duplicates: 0, out_of_order: false, immediate: false, refused: false };
+
+/// A receiver that has reported the first DATA of the association.
+fn settled(settings: &[(&str, &str)]) -> Receiver {
+    let mut receiver = receiver(settings);
+    receiver.on_packet(Instant::ZERO, PathId(0), NEW);
+    report(&mut receiver, false);
+    receiver
+}
+
+#[test]
+fn the_first_data_is_reported_at_once_then_every_second_packet() {
+    let mut receiver = receiver(&[]);
+    assert!(!receiver.is_due(Instant::FAR_FUTURE) && !receiver.is_pending());
+    receiver.on_packet(Instant::ZERO, PathId(0), NEW);
+    assert!(receiver.is_due(Instant::ZERO));
+    report(&mut receiver, false);
+    for _ in 0..3 {
+        receiver.on_packet(Instant::ZERO, PathId(0), NEW);
+        assert!(!receiver.is_due(Instant::ZERO) && receiver.is_pending());
+        receiver.on_packet(Instant::ZERO, PathId(1), NEW);
+        assert!(receiver.is_due(Instant::ZERO), "packets count for the association, not for a path");
+        report(&mut receiver, false);
+    }
+}
+
+#[test]
+fn the_frequency_is_a_setting() {
+    for frequency in [1, 3, 7] {
+        let mut receiver = settled(&[("sack_frequency", &frequency.to_string())]);
+        let before = (0..100).take_while(|_| {
+            receiver.on_packet(Instant::ZERO, PathId(0), NEW);
+            !receiver.is_due(Instant::ZERO)
+        });
+        assert_eq!(before.count(), frequency - 1);
+    }
+}
+
+#[test]
+fn the_sack_timer_runs_from_the_first_unreported_packet() {
+    let mut receiver = settled(&[("sack_frequency", "9")]);
+    let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+    assert_eq!(receiver.deadline(), None);
+    receiver.on_packet(at(10), PathId(0), NEW);
+    receiver.on_packet(at(150), PathId(0), NEW);
+    assert_eq!(receiver.deadline(), Some(at(210)));
+    assert!(!receiver.is_due(at(209)) && receiver.is_due(at(210)));
+    report(&mut receiver, false);
+    assert_eq!((receiver.deadline(), receiver.is_due(at(9999))), (None, false));
+    receiver.on_packet(at(300), PathId(0), NEW);
+    assert_eq!(receiver.deadline(), Some(at(500)));
+    receiver.demand();
+    assert_eq!(receiver.deadline(), None, "nothing to wait for: it is due");
+}
+
+#[test]
+fn what_hurries_a_report() {
+    let quiet = PacketSummary { duplicates: 1, ..NEW };
+    let gap = PacketSummary { out_of_order: true, ..NEW };
+    let duplicates_only = PacketSummary { new: 0, duplicates: 2, ..NEW };
+    let immediate = PacketSummary { immediate: true, ..NEW };
+    let refused = PacketSummary { refused: true, ..NEW };
+    for (what, plain, delayed) in [
+        (NEW, false, false),
+        (quiet, false, false),
+        (gap, true, false),
+        (duplicates_only, true, true),
+        (immediate, true, true),
+        (refused, true, true),
+    ] {
+        for (switch, expected) in [("false", plain), ("true", delayed)] {
+            let mut receiver = settled(&[("delayed_ack", switch)]);
+            receiver.on_packet(Instant::ZERO, PathId(0), what);
+            assert_eq!(receiver.is_due(Instant::ZERO), expected, "{what:?}, delayed_ack = {switch}");
+        }
+    }
+}
+
+#[test]
+fn a_demanded_report_is_due_without_data() {
+    let mut receiver = settled(&[]);
+    receiver.demand();
+    assert!(receiver.is_due(Instant::ZERO) && receiver.is_pending());
+    report(&mut receiver, false);
+    assert!(!receiver.is_due(Instant::ZERO) && !receiver.is_pending());
+}
+
+#[test]
+fn sources_are_those_since_the_last_report() {
+    let mut receiver = settled(&[]);
+    for path in [3, 250, 1, 3, 64] {
+        receiver.on_packet(Instant::ZERO, PathId(path), NEW);
+    }
+    let sources = receiver.sources();
+    assert_eq!((sources.first, sources.last), (PathId(3), PathId(64)));
+    let paths: Vec<u8> = (0..=255).filter(|&path| sources.paths.contains(PathId(path))).collect();
+    assert_eq!(paths, [1, 3, 64, 250]);
+    report(&mut receiver, false);
+    assert_eq!(receiver.sources(), sources, "a window update goes where the report went");
+    receiver.on_packet(Instant::ZERO, PathId(7), NEW);
+    let only = Sources { first: PathId(7), last: PathId(7), paths: PathSet::only(PathId(7)) };
+    assert_eq!(receiver.sources(), only);
+}
+
+#[test]
+fn a_window_update_is_worth_a_quarter_of_the_buffer_or_a_way_out_of_nothing() {
+    let buffer = 100_000;
+    let mut receiver = receiver(&[("receive_buffer", "100000B"), ("mtu", "1500B")]);
+    assert!(!receiver.wants_window_update(buffer, buffer), "INIT announced it all");
+    for (announced, window, wanted) in [
+        (50_000, 74_999, false),
+        (50_000, 75_000, true),
+        (50_000, 40_000, false),
+        (0, 2999, false),
+        (0, 3000, true),
+        (1499, 3000, true),
+        (1500, 3000, false),
+    ] {
+        report_in(&mut receiver, MTU_ROOM, announced, false).expect("room");
+        assert_eq!(receiver.wants_window_update(window, buffer), wanted, "from {announced} to {window}");
+    }
+    // A buffer of less than two packets lives by the quarter alone.
+    report_in(&mut receiver, MTU_ROOM, 0, false).expect("room");
+    assert!(receiver.wants_window_update(500, 2000) && !receiver.wants_window_update(499, 2000));
+}

@@ -1,0 +1,141 @@
+//! Which TSNs have arrived, and which of them are promised to be kept.
+//!
+//! Owns the unwrapping of TSNs to indices and the bounds that keep the map small whatever the peer
+//! sends. Refuses to know when and how it is reported.
+
+use std::ops::Range;
+
+use tresse_wire::Tsn;
+
+use crate::range_set::RangeSet;
+
+/// What a TSN is to the receiver.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// It was missing; its index.
+    New(u64),
+    /// It arrived before.
+    Duplicate,
+    /// Too far from the cumulative TSN to be reported, or one gap too many: to be dropped.
+    Outside,
+}
+
+/// The TSNs that have arrived.
+#[derive(Debug)]
+pub(super) struct TsnMap {
+    /// TSN of index 0: the one before the peer's initial TSN.
+    origin: Tsn,
+    /// Everything up to this index has arrived.
+    cumulative: u64,
+    highest: u64,
+    /// What arrived beyond the index after `cumulative`, which is missing.
+    received: RangeSet,
+    /// Indices beyond `cumulative` that were marked deliverable.
+    deliverable: RangeSet,
+    /// Whether `deliverable` is kept at all.
+    splits: bool,
+}
+
+impl TsnMap {
+    /// An empty map; `splits` says whether to remember what is deliverable.
+    pub(super) fn new(initial_tsn: Tsn, splits: bool) -> Self {
+        TsnMap {
+            origin: initial_tsn.prev(),
+            cumulative: 0,
+            highest: 0,
+            received: RangeSet::default(),
+            deliverable: RangeSet::default(),
+            splits,
+        }
+    }
+
+    #[inline]
+    pub(super) fn classify(&self, tsn: Tsn) -> Arrival {
+        let cumulative = self.cumulative_tsn();
+        let ahead = u64::from(tsn.distance_from(cumulative));
+        if ahead == 1 {
+            return Arrival::New(self.cumulative + 1);
+        }
+        if ahead == 0 || tsn.is_before(cumulative) {
+            let behind = u64::from(cumulative.distance_from(tsn));
+            // Before the initial TSN there was nothing that could come twice.
+            return if behind < self.cumulative { Arrival::Duplicate } else { Arrival::Outside };
+        }
+        if ahead > REACH {
+            return Arrival::Outside;
+        }
+        let index = self.cumulative + ahead;
+        if self.received.contains(index) {
+            Arrival::Duplicate
+        } else if self.received.len() >= MAX_RANGES && self.received.opens_range(index) {
+            Arrival::Outside
+        } else {
+            Arrival::New(index)
+        }
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, index: u64) {
+        self.highest = self.highest.max(index);
+        if index > self.cumulative + 1 {
+            self.received.insert(index);
+            return;
+        }
+        if index <= self.cumulative {
+            return;
+        }
+        self.cumulative = index;
+        if !self.received.is_empty()
+            && let Some(end) = self.received.take_first_at(index + 1)
+        {
+            self.cumulative = end - 1;
+        }
+        if !self.deliverable.is_empty() {
+            self.deliverable.remove_below(self.cumulative + 1);
+        }
+    }
+
+    #[inline]
+    pub(super) fn mark_deliverable(&mut self, indices: Range<u64>) {
+        let beyond = indices.start.max(self.cumulative + 1)..indices.end;
+        if !self.splits || beyond.is_empty() {
+            return;
+        }
+        // What finds no place here is reported as renegable, which promises less and is never wrong.
+        let touches =
+            !self.deliverable.opens_range(beyond.start) || !self.deliverable.opens_range(beyond.end - 1);
+        if self.deliverable.len() < MAX_RANGES || touches {
+            self.deliverable.insert_range(beyond);
+        }
+    }
+
+    pub(super) fn cumulative(&self) -> u64 {
+        self.cumulative
+    }
+
+    pub(super) fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    #[inline]
+    pub(super) fn cumulative_tsn(&self) -> Tsn {
+        // TSNs count modulo 2^32, and so do the low bits of indices.
+        self.origin.advance(self.cumulative as u32)
+    }
+
+    /// What arrived beyond a gap.
+    pub(super) fn received(&self) -> &RangeSet {
+        &self.received
+    }
+
+    /// Which indices beyond the cumulative one were marked deliverable.
+    pub(super) fn deliverable(&self) -> &RangeSet {
+        &self.deliverable
+    }
+}
+
+/// Furthest distance from the cumulative TSN that a gap block can express (RFC 9260 §3.3.4).
+const REACH: u64 = 65_535;
+/// Most ranges beyond a gap. A packet of 1,500 bytes reports some 360; more than this only a peer sends that
+/// wants to make work, and each of its chunks costs a move of at most half of them.
+pub(super) const MAX_RANGES: usize = 4096;
