@@ -1,14 +1,15 @@
 //! The packet checksum: CRC32c, stored least significant byte first (RFC 9260 §6.8, appendix A).
 //!
-//! Owns computing and storing it. Refuses to know when a packet may go without (RFC 9653); see [`crate::ChecksumRule`].
+//! Owns computing and storing it. Refuses to know when a packet may go without (RFC 9653); see
+//! [`crate::ChecksumRule`].
 
 use crate::packet::COMMON_HEADER_LEN;
 
 /// Where the checksum stands in the common header.
 const FIELD: std::ops::Range<usize> = 8..12;
 
-/// CRC32c of `packet` with its checksum field taken as zero, whatever it holds. A slice too short for a common header has
-/// no such field: it gives the CRC32c of its bytes.
+/// CRC32c of `packet` with its checksum field taken as zero, whatever it holds. A slice too short for a
+/// common header has no such field: it gives the CRC32c of its bytes.
 #[inline]
 pub fn checksum(packet: &[u8]) -> u32 {
     match packet.split_first_chunk::<COMMON_HEADER_LEN>() {
@@ -21,7 +22,8 @@ pub fn checksum(packet: &[u8]) -> u32 {
     }
 }
 
-/// Computes the CRC32c of `packet` and stores it in its common header. A slice too short for one is left alone.
+/// Computes the CRC32c of `packet` and stores it in its common header. A slice too short for one is left
+/// alone.
 #[inline]
 pub fn seal(packet: &mut [u8]) {
     let crc = checksum(packet);

@@ -1,7 +1,7 @@
 //! One line of text for a packet, for traces, the command line and failing tests.
 //!
-//! Owns the wording. Any bytes give a line, of a length that grows no faster than theirs; nothing of a payload is shown.
-//! Refuses to know what the packet means for its association.
+//! Owns the wording. Any bytes give a line, of a length that grows no faster than theirs; nothing of a
+//! payload is shown. Refuses to know what the packet means for its association.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -16,7 +16,8 @@ use crate::list::{List, ListItem};
 use crate::packet::{ChecksumRule, Packet};
 use crate::param::{Param, Params};
 
-/// Chunks of a packet, parameters of a chunk or entries of a list that are shown before the rest is only counted.
+/// Chunks of a packet, parameters of a chunk or entries of a list that are shown before the rest is only
+/// counted.
 const SHOWN: usize = 32;
 
 /// Describes a whole packet, from its common header on, in one line.

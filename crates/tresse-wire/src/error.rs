@@ -1,6 +1,7 @@
 //! What was wrong with bytes that could not be read, and where; and what would not fit when writing.
 //!
-//! Owns the errors of this crate. Refuses to know the consequence: discard, ERROR or ABORT is the association's choice.
+//! Owns the errors of this crate. Refuses to know the consequence: discard, ERROR or ABORT is the
+//! association's choice.
 
 use crate::cause::CauseCode;
 use crate::chunk::ChunkKind;

@@ -1,7 +1,7 @@
 //! List fields: equal-sized items one after another, inside a chunk or a parameter.
 //!
-//! Owns the two shapes a list can have (bytes of a received packet, values still to be written) and makes them look the
-//! same to a reader. Refuses to know what the items mean or in which order they ought to stand.
+//! Owns the two shapes a list can have (bytes of a received packet, values still to be written) and makes
+//! them look the same to a reader. Refuses to know what the items mean or in which order they ought to stand.
 
 use std::fmt;
 use std::slice;
@@ -48,7 +48,8 @@ impl ListItem for Tsn {
     }
 }
 
-/// A list field: raw big-endian bytes from a packet, or values to be written. Two lists are equal when their items are.
+/// A list field: raw big-endian bytes from a packet, or values to be written. Two lists are equal when their
+/// items are.
 #[derive(Copy, Clone)]
 pub enum List<'a, T> {
     /// Bytes as received. A tail shorter than one item is not part of the list.

@@ -1,6 +1,7 @@
 //! A received packet: common header, checksum, and the walk over its chunks.
 //!
-//! Owns the framing of a packet and of its chunks. Refuses to know what any chunk contains, and whose packet it is.
+//! Owns the framing of a packet and of its chunks. Refuses to know what any chunk contains, and whose packet
+//! it is.
 
 use crate::bytes::{padded, u16_at, u32_at};
 use crate::checksum;
@@ -93,8 +94,9 @@ impl<'a> Packet<'a> {
 
 /// Iterator over the chunks of a packet.
 ///
-/// A chunk with a damaged body is an error and the next chunk follows. After an error that hides where the next chunk
-/// starts ([`Fault::ends_reading`]: a length below 4, a chunk that runs past the end) the iteration ends.
+/// A chunk with a damaged body is an error and the next chunk follows. After an error that hides where the
+/// next chunk starts ([`Fault::ends_reading`]: a length below 4, a chunk that runs past the end) the
+/// iteration ends.
 #[derive(Clone, Debug)]
 pub struct Chunks<'a> {
     packet: &'a [u8],
@@ -125,16 +127,15 @@ impl<'a> Iterator for Chunks<'a> {
             return None;
         }
         let offset = self.offset;
-        let error = |kind, fault| ChunkError { kind, offset, fault };
         match split_chunk(rest) {
             Ok((kind, chunk)) => {
                 // The last chunk's padding may be missing: its length field alone says what belongs to it.
                 self.offset = (offset + padded(chunk.len())).min(self.packet.len());
-                Some(Chunk::from_whole(kind, chunk).map_err(|fault| error(kind, fault)))
+                Some(Chunk::from_whole(kind, chunk, offset))
             }
             Err((kind, fault)) => {
                 self.offset = self.packet.len();
-                Some(Err(error(kind, fault)))
+                Some(Err(ChunkError { kind, offset, fault }))
             }
         }
     }

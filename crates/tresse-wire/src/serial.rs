@@ -1,7 +1,8 @@
 //! Numbers that wrap around, and the plain identifiers beside them.
 //!
-//! Owns serial number arithmetic (RFC 1982 as RFC 9260 §1.6 uses it). The serial types are deliberately not `Ord`: "before"
-//! is not transitive on a circle, so sorting by it or keeping it in an ordered map would be wrong.
+//! Owns serial number arithmetic (RFC 1982 as RFC 9260 §1.6 uses it). The serial types are deliberately not
+//! `Ord`: "before" is not transitive on a circle, so sorting by it or keeping it in an ordered map would be
+//! wrong.
 
 use std::fmt;
 use std::ops::Add;
@@ -27,8 +28,8 @@ macro_rules! serial {
                 Self(self.0.wrapping_sub(1))
             }
 
-            /// Whether this number comes earlier than `other`. Exactly half the circle apart is undefined in RFC 1982 and
-            /// counts here as neither before nor after.
+            /// Whether this number comes earlier than `other`. Exactly half the circle apart is undefined in
+            /// RFC 1982 and counts here as neither before nor after.
             #[inline]
             pub const fn is_before(self, other: Self) -> bool {
                 other.0.wrapping_sub(self.0).cast_signed() > 0
@@ -100,7 +101,8 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// Payload Protocol Identifier: the application's own, carried big-endian and never interpreted (RFC 9260 §3.3.1).
+/// Payload Protocol Identifier: the application's own, carried big-endian and never interpreted (RFC 9260
+/// §3.3.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Ppid(pub u32);
 

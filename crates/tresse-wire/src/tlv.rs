@@ -1,7 +1,7 @@
 //! Type-length-value items: how parameters and error causes are framed, walked and written (RFC 9260 §3.2.1).
 //!
-//! Owns the one walker and the one writer, padding between items included, and the action that the top two bits of an
-//! unrecognised type ask for. Refuses to know any particular type.
+//! Owns the one walker and the one writer, padding between items included, and the action that the top two
+//! bits of an unrecognised type ask for. Refuses to know any particular type.
 
 use std::fmt;
 use std::slice;
@@ -15,7 +15,8 @@ pub(crate) const TLV_HEADER_LEN: usize = 4;
 /// What to do about a chunk or parameter type one does not know (RFC 9260 §3.2, §3.2.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct UnrecognisedAction {
-    /// Leave this item and all that follow in its packet (a chunk) or its chunk (a parameter); otherwise skip only it.
+    /// Leave this item and all that follow in its packet (a chunk) or its chunk (a parameter); otherwise skip
+    /// only it.
     pub stop: bool,
     /// Tell the peer: ERROR with cause 6 for a chunk; an Unrecognised Parameter or cause 8 for a parameter.
     pub report: bool,
@@ -40,7 +41,8 @@ pub struct Tlv<'a> {
 }
 
 impl<'a> Tlv<'a> {
-    /// Splits the first item off `bytes`; also gives how many bytes it takes with its padding, as far as those are there.
+    /// Splits the first item off `bytes`; also gives how many bytes it takes with its padding, as far as
+    /// those are there.
     pub(crate) fn split(bytes: &'a [u8]) -> Result<(Tlv<'a>, usize), (u16, Fault)> {
         let Some((head, _)) = bytes.split_first_chunk::<TLV_HEADER_LEN>() else {
             return Err((0, Fault::HeaderCut { available: bytes.len() }));
@@ -97,7 +99,8 @@ pub(crate) fn put_tlv(out: &mut Vec<u8>, kind: u16, value: impl FnOnce(&mut Vec<
     set_length(out, start);
 }
 
-/// Writes the length of everything since `start` into the field two bytes after it. Callers have checked that it fits.
+/// Writes the length of everything since `start` into the field two bytes after it. Callers have checked that
+/// it fits.
 pub(crate) fn set_length(out: &mut [u8], start: usize) {
     let len = (out.len() - start) as u16;
     if let Some(field) = out.get_mut(start + 2..start + 4) {
@@ -121,7 +124,8 @@ pub trait TlvItem<'a>: Copy + PartialEq + fmt::Debug {
     fn put(&self, out: &mut Vec<u8>);
 }
 
-/// A list of parameters or error causes: raw bytes from a packet, or values to be written. Equal when the items are.
+/// A list of parameters or error causes: raw bytes from a packet, or values to be written. Equal when the
+/// items are.
 #[derive(Copy, Clone)]
 pub enum Tlvs<'a, T> {
     /// Bytes as received.
@@ -131,8 +135,8 @@ pub enum Tlvs<'a, T> {
 }
 
 impl<'a, T: TlvItem<'a>> Tlvs<'a, T> {
-    /// The items in wire order. One with a damaged value is an error and the next one follows; after an error that hides
-    /// where the next one starts ([`Fault::ends_reading`]) the iteration ends.
+    /// The items in wire order. One with a damaged value is an error and the next one follows; after an error
+    /// that hides where the next one starts ([`Fault::ends_reading`]) the iteration ends.
     #[inline]
     pub fn iter(&self) -> TlvIter<'a, T> {
         match *self {

@@ -1,7 +1,7 @@
 //! Writing a packet: chunks are appended as long as they fit, then the packet is sealed.
 //!
-//! Owns the layout of a packet on its way out: common header, padding, size limit, the place of an HMAC, the checksum.
-//! Refuses to know which chunks may share a packet; that is bundling, and the association's.
+//! Owns the layout of a packet on its way out: common header, padding, size limit, the place of an HMAC, the
+//! checksum. Refuses to know which chunks may share a packet; that is bundling, and the association's.
 
 use crate::bytes::{pad, padded};
 use crate::checksum;
@@ -11,8 +11,8 @@ use crate::chunk::data::Data;
 use crate::error::NoRoom;
 use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
 
-/// Largest packet there can be: the largest multiple of four that an IP length field can say. It also keeps every chunk
-/// within its own length field.
+/// Largest packet there can be: the largest multiple of four that an IP length field can say. It also keeps
+/// every chunk within its own length field.
 const LARGEST_PACKET: usize = 65_532;
 
 /// What goes into the checksum field.
@@ -31,7 +31,8 @@ pub struct AuthSlot<const N: usize> {
     chunk: usize,
 }
 
-/// Appends one packet to a buffer. Several packets can stand in one buffer, each written by a writer of its own.
+/// Appends one packet to a buffer. Several packets can stand in one buffer, each written by a writer of its
+/// own.
 #[derive(Debug)]
 pub struct PacketWriter<'b> {
     buf: &'b mut Vec<u8>,
@@ -42,8 +43,8 @@ pub struct PacketWriter<'b> {
 }
 
 impl<'b> PacketWriter<'b> {
-    /// Starts a packet at the end of `buf`. `limit` is the largest whole SCTP packet in bytes, common header included; it
-    /// is rounded down to a multiple of four.
+    /// Starts a packet at the end of `buf`. `limit` is the largest whole SCTP packet in bytes, common header
+    /// included; it is rounded down to a multiple of four.
     #[inline]
     pub fn new(buf: &'b mut Vec<u8>, header: CommonHeader, limit: usize) -> Self {
         let limit = limit.min(LARGEST_PACKET) & !3;
@@ -102,8 +103,9 @@ impl<'b> PacketWriter<'b> {
         Ok(())
     }
 
-    /// Appends an AUTH chunk whose HMAC of `N` bytes is still zero. When everything to be authenticated has been pushed,
-    /// compute the HMAC over [`Self::authenticated`] and hand it to [`Self::fill_auth`] (RFC 4895 §6.2).
+    /// Appends an AUTH chunk whose HMAC of `N` bytes is still zero. When everything to be authenticated has
+    /// been pushed, compute the HMAC over [`Self::authenticated`] and hand it to [`Self::fill_auth`] (RFC
+    /// 4895 §6.2).
     ///
     /// # Errors
     /// If it does not fit; then nothing is written.
@@ -116,7 +118,8 @@ impl<'b> PacketWriter<'b> {
         Ok(slot)
     }
 
-    /// What the HMAC of `slot` covers: the AUTH chunk with its HMAC zero, and every chunk after it with its padding.
+    /// What the HMAC of `slot` covers: the AUTH chunk with its HMAC zero, and every chunk after it with its
+    /// padding.
     pub fn authenticated<const N: usize>(&self, slot: &AuthSlot<N>) -> &[u8] {
         self.buf.get(self.start + slot.chunk..).unwrap_or_default()
     }

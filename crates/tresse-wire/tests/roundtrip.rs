@@ -1,4 +1,5 @@
-//! Properties: what is written reads back as the same value, and no bytes whatever make reading panic or run on.
+//! Properties: what is written reads back as the same value, and no bytes whatever make reading panic or run
+//! on.
 
 mod strategies;
 
@@ -93,7 +94,10 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_never_passes_the_checksum((_, _, bytes) in strategies::packet(), at in any::<prop::sample::Index>()) {
+    fn a_flipped_bit_never_passes_the_checksum(
+        (_, _, bytes) in strategies::packet(),
+        at in any::<prop::sample::Index>(),
+    ) {
         let mut damaged = bytes.clone();
         let bit = at.index(bytes.len() * 8);
         damaged[bit / 8] ^= 1 << (bit % 8);
@@ -136,8 +140,8 @@ proptest! {
     }
 }
 
-/// Reads all there is to read. Every value that comes out must survive being written again, and every iteration must end
-/// within as many steps as there are headers' worth of bytes.
+/// Reads all there is to read. Every value that comes out must survive being written again, and every
+/// iteration must end within as many steps as there are headers' worth of bytes.
 fn read_everything(bytes: &[u8]) -> Result<(), TestCaseError> {
     let line = dissect(bytes);
     prop_assert!(!line.is_empty() && !line.contains('\n'));

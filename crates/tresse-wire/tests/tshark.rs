@@ -1,7 +1,8 @@
-//! Everything this crate writes, read by Wireshark's dissector: an implementation that shares nothing with ours.
+//! Everything this crate writes, read by Wireshark's dissector: an implementation that shares nothing with
+//! ours.
 //!
-//! The packets go into a capture file; tshark's reading of it has to be free of complaints, to find every checksum right,
-//! and to say the values that were written.
+//! The packets go into a capture file; tshark's reading of it has to be free of complaints, to find every
+//! checksum right, and to say the values that were written.
 
 mod samples;
 
@@ -21,9 +22,10 @@ use tresse_wire::*;
 /// IP protocol number of SCTP.
 const SCTP: u8 = 132;
 
-/// What tshark may call unknown. The samples hold one chunk type, one parameter type and one cause code that nobody has
-/// registered. The rest it lacks: tshark 4.0 knows every chunk type we write, but neither of two parameters (Zero Checksum
-/// Acceptable is younger, RFC 9653 of 2024; it has Padding as a chunk only) nor the cause of an internet draft.
+/// What tshark may call unknown. The samples hold one chunk type, one parameter type and one cause code that
+/// nobody has registered. The rest it lacks: tshark 4.0 knows every chunk type we write, but neither of two
+/// parameters (Zero Checksum Acceptable is younger, RFC 9653 of 2024; it has Padding as a chunk only) nor the
+/// cause of an internet draft.
 const MAY_BE_UNKNOWN: &[&str] = &[
     "Chunk type: Unknown (254)",
     "Unrecognized chunk type cause (Type: 254 (unknown))",
@@ -286,7 +288,8 @@ fn missing<T: Copy + Ord>(all: &[T], there: &BTreeSet<T>) -> Vec<T> {
     all.iter().copied().filter(|item| !there.contains(item)).collect()
 }
 
-/// A packet with these chunks. Ports differ from packet to packet, so that tshark sees no association between them.
+/// A packet with these chunks. Ports differ from packet to packet, so that tshark sees no association between
+/// them.
 fn packet(i: usize, chunks: &[Chunk<'_>]) -> Vec<u8> {
     let header = CommonHeader {
         source_port: 32_001 + i as u16,

@@ -2,7 +2,8 @@
 
 use tresse_wire::*;
 
-/// CRC32c a bit at a time, straight from its polynomial (RFC 9260 appendix A): shares nothing with the crate's.
+/// CRC32c a bit at a time, straight from its polynomial (RFC 9260 appendix A): shares nothing with the
+/// crate's.
 fn slow_crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ if crc & 1 == 1 { 0x82F6_3B78 } else { 0 })

@@ -113,7 +113,8 @@ impl<'a> Data<'a> {
     }
 }
 
-/// The word that an I-DATA chunk carries last in its header: the PPID in a first fragment (B set), the FSN in all others.
+/// The word that an I-DATA chunk carries last in its header: the PPID in a first fragment (B set), the FSN in
+/// all others.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum PpidOrFsn {
     /// In a first fragment, whose FSN is 0 without saying so.

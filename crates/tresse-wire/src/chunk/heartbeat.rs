@@ -38,8 +38,8 @@ impl<'a> Heartbeat<'a> {
     }
 }
 
-/// Appends a Heartbeat Info parameter around `info`, without padding: the body of a HEARTBEAT. The length field ends at
-/// 65535, so of `info` no more than 65531 bytes are written.
+/// Appends a Heartbeat Info parameter around `info`, without padding: the body of a HEARTBEAT. The length
+/// field ends at 65535, so of `info` no more than 65531 bytes are written.
 pub fn heartbeat_info_tlv(info: &[u8], out: &mut Vec<u8>) {
     let len = info.len().min(usize::from(u16::MAX) - TLV_HEADER_LEN);
     put_tlv(out, ParamKind::HEARTBEAT_INFO.0, |out| out.extend_from_slice(&info[..len]));

@@ -105,25 +105,36 @@ pub enum Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Reads the chunk at the start of `bytes`. What follows the length it states, padding included, is ignored.
+    /// Reads the chunk at the start of `bytes`. What follows the length it states, padding included, is
+    /// ignored.
     ///
     /// # Errors
     /// If the chunk is cut off or its body is not what its type asks for; the error's offset is 0.
     pub fn parse(bytes: &'a [u8]) -> Result<Chunk<'a>, ChunkError> {
-        let error = |(kind, fault)| ChunkError { kind, offset: 0, fault };
-        let (kind, whole) = split_chunk(bytes).map_err(error)?;
-        Chunk::from_whole(kind, whole).map_err(|fault| error((kind, fault)))
+        match split_chunk(bytes) {
+            Ok((kind, whole)) => Chunk::from_whole(kind, whole, 0),
+            Err((kind, fault)) => Err(ChunkError { kind, offset: 0, fault }),
+        }
     }
 
-    /// Reads a chunk of type `kind` from exactly its bytes, header included, padding not.
+    /// Reads a chunk of type `kind` from exactly its bytes, header included, padding not. `offset` is for the
+    /// error.
+    ///
+    /// Each frequent type makes its final result in one go: turning one result into another here would copy
+    /// every chunk through memory once more.
     #[inline]
-    pub(crate) fn from_whole(kind: ChunkKind, whole: &'a [u8]) -> Result<Chunk<'a>, Fault> {
+    pub(crate) fn from_whole(
+        kind: ChunkKind,
+        whole: &'a [u8],
+        offset: usize,
+    ) -> Result<Chunk<'a>, ChunkError> {
+        let error = |fault| ChunkError { kind, offset, fault };
         match kind {
-            ChunkKind::DATA => Data::parse(whole).map(Chunk::Data),
-            ChunkKind::SACK => Sack::parse(whole).map(Chunk::Sack),
-            ChunkKind::NR_SACK => NrSack::parse(whole).map(Chunk::NrSack),
-            ChunkKind::I_DATA => IData::parse(whole).map(Chunk::IData),
-            _ => Chunk::from_whole_control(kind, whole),
+            ChunkKind::DATA => Data::parse(whole).map(Chunk::Data).map_err(error),
+            ChunkKind::SACK => Sack::parse(whole).map(Chunk::Sack).map_err(error),
+            ChunkKind::NR_SACK => NrSack::parse(whole).map(Chunk::NrSack).map_err(error),
+            ChunkKind::I_DATA => IData::parse(whole).map(Chunk::IData).map_err(error),
+            _ => Chunk::from_whole_control(kind, whole).map_err(error),
         }
     }
 

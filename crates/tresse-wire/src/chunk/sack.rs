@@ -1,7 +1,7 @@
 //! SACK (RFC 9260 §3.3.4) and NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4): what has arrived.
 //!
-//! Owns their layout, and the delayed-ack count that CMT puts into their flags. Refuses to know whether blocks are in
-//! order, disjoint or plausible: the sender of the data judges that.
+//! Owns their layout, and the delayed-ack count that CMT puts into their flags. Refuses to know whether
+//! blocks are in order, disjoint or plausible: the sender of the data judges that.
 
 use super::{head, put_chunk};
 use crate::bytes::{u16_at, u32_at};
@@ -83,8 +83,8 @@ impl<'a> Sack<'a> {
         dac_count(self.flags)
     }
 
-    /// Flags that say `count` packets: the count, at most 3, in the two highest bits. The encoding of the FreeBSD stack;
-    /// it was never standardised.
+    /// Flags that say `count` packets: the count, at most 3, in the two highest bits. The encoding of the
+    /// FreeBSD stack; it was never standardised.
     #[inline]
     pub const fn dac_flags(count: u32) -> u8 {
         (if count > 3 { 3 } else { count as u8 }) << 6
@@ -110,7 +110,8 @@ impl<'a> Sack<'a> {
     }
 }
 
-/// An NR-SACK chunk: a SACK that tells apart what the receiver may still drop and what it has promised to keep.
+/// An NR-SACK chunk: a SACK that tells apart what the receiver may still drop and what it has promised to
+/// keep.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct NrSack<'a> {
     /// 0 in the draft; with CMT's delayed ack the count of [`Self::dac_flags`].

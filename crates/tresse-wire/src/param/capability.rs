@@ -1,5 +1,5 @@
-//! Parameters by which an endpoint says what it can or wants: extensions, FORWARD-TSN, ECN, zero checksum, adaptation
-//! layer, cookie lifetime, padding.
+//! Parameters by which an endpoint says what it can or wants: extensions, FORWARD-TSN, ECN, zero checksum,
+//! adaptation layer, cookie lifetime, padding.
 //!
 //! Owns their layout. Refuses to know what has been agreed.
 

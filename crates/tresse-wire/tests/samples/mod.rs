@@ -1,7 +1,7 @@
 //! One example of every chunk, parameter and error cause, each valid in the chunk and packet it stands in.
 //!
-//! Shared by the tests that show them to another implementation. A test compares them with the tables of types, so that
-//! a new type cannot be left out.
+//! Shared by the tests that show them to another implementation. A test compares them with the tables of
+//! types, so that a new type cannot be left out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
