@@ -103,3 +103,32 @@ impl InStream {
         self.delivered_to = indices.end.saturating_sub(1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use tresse_wire::Ppid;
+
+    use super::*;
+    use crate::event::Payload;
+
+    #[test]
+    fn a_stream_knows_how_many_wait() {
+        let mut ordered = Ordered::default();
+        let mut delivered = Vec::new();
+        for (index, expected) in [(4, 1), (2, 2), (1, 1), (3, 0)] {
+            let message = Message {
+                stream: StreamId(5),
+                ssn: Ssn(index as u16 - 1),
+                ppid: Ppid(0),
+                unordered: false,
+                payload: Payload::Whole(Bytes::new()),
+            };
+            let placed = ordered.place(index..index + 1, message, |indices, _| delivered.push(indices.start));
+            assert!(placed.is_ok());
+            assert_eq!(ordered.streams.get(StreamId(5)).map(|stream| stream.waiting), Some(expected));
+            assert_eq!(ordered.waiting.len(), expected as usize);
+        }
+        assert_eq!(delivered, [1, 2, 3, 4]);
+    }
+}

@@ -272,6 +272,7 @@ fn a_fragment_whose_neighbours_belong_to_other_messages_is_noticed() {
     };
     let fault = |bench: &Bench, cumulative| bench.inbound.check_progress(cumulative);
     assert!(matches!(fault(&delivered("", 2), 3), Err(Refusal::Protocol(_))));
+    assert!(matches!(fault(&delivered("", 2), 2), Err(Refusal::Protocol(_))));
     assert!(matches!(fault(&delivered("EU", 2), 3), Err(Refusal::Protocol(_))));
     assert!(matches!(fault(&delivered("B", 2), 3), Err(Refusal::Protocol(_))));
     assert_eq!(fault(&delivered("B", 4), 4), Ok(()), "the rest may still come");
@@ -402,6 +403,38 @@ fn a_message_longer_than_the_buffer_is_refused_by_name() {
     assert!(bench.inbound.fits(11, 10, 1), "waiting for room would never end");
     assert_eq!(bench.accept(11, chunk(0, "E", "x")), fault);
     assert!(!bench.inbound.fits(12, 10, 1), "what is not part of it has to wait");
+}
+
+#[test]
+fn a_message_grows_too_long_also_where_its_parts_meet() {
+    let mut bench = Bench::new(10_000, 1);
+    let quarter = "k".repeat(2500);
+    for index in [1, 2, 4] {
+        let shape = if index == 1 { "B" } else { "" };
+        bench.accept(index, chunk(0, shape, &quarter)).expect("accepted");
+    }
+    let fault = Err(Refusal::Protocol("a message is longer than the receive buffer"));
+    assert_eq!(bench.accept(3, chunk(0, "", &format!("{quarter}x"))), fault);
+    assert_eq!(bench.accept(3, chunk(0, "", &quarter)), HELD);
+    assert_eq!(bench.accept(5, chunk(0, "E", "x")), fault);
+}
+
+#[test]
+fn a_full_buffer_lets_through_only_what_outgrows_it() {
+    let kilobyte = "k".repeat(1000);
+    // A message of 9,000 bytes so far, and one of 1,000 that the application has not taken.
+    let mut bench = Bench::new(10_000, 1);
+    bench.accept(1, chunk(0, "BE", &kilobyte)).expect("accepted");
+    for index in 2..=10 {
+        bench.accept(index, chunk(1, if index == 2 { "B" } else { "" }, &kilobyte)).expect("accepted");
+    }
+    assert!(!bench.inbound.fits(11, 10, 1000), "it fits once the application has taken the first");
+    assert!(bench.inbound.fits(11, 10, 1001));
+    // A message that has ended does not grow, nor one that begins later.
+    let mut bench = Bench::new(10_000, 1);
+    bench.accept(2, chunk(0, "E", &"k".repeat(5000))).expect("accepted");
+    bench.accept(4, chunk(2, "B", &"k".repeat(5000))).expect("accepted");
+    assert!(!bench.inbound.fits(3, 2, 10_000));
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Report {
 
     /// The window can grow by a quarter of the buffer, or from nothing useful to two full packets.
     pub(super) fn wants_window_update(&self, window: usize, buffer: usize) -> bool {
-        let grew = window.saturating_sub(self.announced) >= (buffer / 4).max(1);
+        let grew = window.saturating_sub(self.announced) >= buffer / 4;
         let reopened = self.announced < self.mtu && window >= 2 * self.mtu;
         grew || reopened
     }

@@ -104,6 +104,8 @@ fn a_tsn_is_new_once() {
     }
     assert_eq!(receiver.classify(Tsn(4)), Arrival::New(4));
     assert_eq!((receiver.cumulative(), receiver.highest(), receiver.has_gaps()), (2, 5, true));
+    arrive(&mut receiver, [4]);
+    assert_eq!(receiver.highest(), 5);
 }
 
 #[test]
@@ -276,6 +278,24 @@ fn what_is_promised_stays_so_until_the_cumulative_tsn_passes_it() {
     arrive(&mut receiver, [1]);
     let seen = report(&mut receiver, true);
     assert_eq!((seen.cumulative, seen.kept, seen.renegable), (Tsn(3), vec![], vec![(2, 2)]));
+}
+
+#[test]
+fn promises_are_bounded_and_forgotten_once_passed() {
+    let mut receiver = receiver(&[("nr_sack", "delivered")]);
+    let last = 4 * MAX_RANGES as u32;
+    arrive(&mut receiver, 3..=last);
+    for index in (3..u64::from(last)).step_by(2) {
+        receiver.mark_deliverable(index..index + 1);
+    }
+    assert_eq!(receiver.map.deliverable().len(), MAX_RANGES);
+    // Beyond the bound, what touches a range can still be promised: it makes none more.
+    receiver.mark_deliverable(4..5);
+    assert_eq!(receiver.map.deliverable().first(), Some(3..6));
+    arrive(&mut receiver, 1..=2);
+    assert!(receiver.map.deliverable().is_empty());
+    receiver.mark_deliverable(1..10);
+    assert!(receiver.map.deliverable().is_empty(), "the cumulative TSN promises it already");
 }
 
 #[test]
