@@ -41,8 +41,8 @@ pub struct Tlv<'a> {
 }
 
 impl<'a> Tlv<'a> {
-    /// Splits the first item off `bytes`; also gives how many bytes it takes with its padding, as far as
-    /// those are there.
+    /// Splits the first item off `bytes`; also gives how many bytes it takes with its padding. That may be more than
+    /// there are: the padding of the last item is often left out.
     pub(crate) fn split(bytes: &'a [u8]) -> Result<(Tlv<'a>, usize), (u16, Fault)> {
         let Some((head, _)) = bytes.split_first_chunk::<TLV_HEADER_LEN>() else {
             return Err((0, Fault::HeaderCut { available: bytes.len() }));
@@ -54,7 +54,7 @@ impl<'a> Tlv<'a> {
         let Some(value) = whole.get(TLV_HEADER_LEN..) else {
             return Err((kind, Fault::LengthBelowHeader { len }));
         };
-        Ok((Tlv { kind, value, whole }, padded(whole.len()).min(bytes.len())))
+        Ok((Tlv { kind, value, whole }, padded(whole.len())))
     }
 
     /// The value as exactly `N` bytes.

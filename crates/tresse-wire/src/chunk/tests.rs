@@ -147,6 +147,18 @@ fn the_delayed_ack_count_saturates_at_three() {
 }
 
 #[test]
+fn packet_drop_flags_stand_where_the_draft_has_them() {
+    let mut bytes = zeros(ChunkKind::PACKET_DROP, 16);
+    for (flags, expected) in
+        [(0x01, [true, false, false]), (0x02, [false, true, false]), (0x04, [false, false, true])]
+    {
+        bytes[1] = flags;
+        let Ok(Chunk::PacketDrop(drop)) = Chunk::parse(&bytes) else { panic!("a valid PKTDROP") };
+        assert_eq!([drop.middlebox, drop.bad_checksum, drop.truncated], expected);
+    }
+}
+
+#[test]
 fn entries_that_fit_a_report() {
     assert_eq!([0, 16, 19, 20, 1_440].map(Sack::entries_in), [0, 0, 0, 1, 356]);
     assert_eq!([0, 20, 23, 24, 1_440].map(NrSack::entries_in), [0, 0, 0, 1, 355]);
