@@ -32,16 +32,6 @@ impl RangeSet {
         self.ranges.iter().map(|&(start, end)| start..end)
     }
 
-    /// The lowest range.
-    pub(crate) fn first(&self) -> Option<Range<u64>> {
-        self.ranges.front().map(|&(start, end)| start..end)
-    }
-
-    /// The highest range.
-    pub(crate) fn last(&self) -> Option<Range<u64>> {
-        self.ranges.back().map(|&(start, end)| start..end)
-    }
-
     /// Whether `index` is in the set.
     pub(crate) fn contains(&self, index: u64) -> bool {
         match self.ranges.back() {
@@ -133,12 +123,6 @@ impl RangeSet {
         Some(end)
     }
 
-    /// Takes out every index.
-    pub(crate) fn clear(&mut self) {
-        self.ranges.clear();
-        self.give_back_memory();
-    }
-
     /// Position of the first range that ends after `index`: the only one that can hold it.
     fn first_ending_after(&self, index: u64) -> usize {
         self.ranges.partition_point(|&(_, end)| end <= index)
@@ -207,7 +191,7 @@ mod tests {
         let mut set = set(&[4..6, 9..10]);
         assert_eq!(set.take_first_at(5), None);
         assert_eq!(set.take_first_at(4), Some(6));
-        assert_eq!((set.first(), set.last(), set.len()), (Some(9..10), Some(9..10), 1));
+        assert_eq!((ranges(&set), set.len()), (vec![(9, 9)], 1));
     }
 
     #[test]

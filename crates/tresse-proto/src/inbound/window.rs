@@ -66,8 +66,8 @@ fn occupancy(bytes: usize, chunks: usize) -> usize {
 }
 
 /// Least that a held chunk counts in bytes. Each costs a queue entry and keeps alive the packet that it came
-/// in, so that the memory behind a buffer is bounded by some thirty times its size at the very worst, and
-/// by little more than its size when chunks fill their packets.
+/// in. So memory is bounded: little more than the limit when chunks fill their packets, and some thirty
+/// times the limit when a hostile peer puts one byte of data into each packet of 1,500 bytes.
 const LEAST_CHARGE: usize = 64;
 
 #[cfg(test)]
