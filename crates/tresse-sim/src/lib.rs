@@ -1,1 +1,46 @@
 //! A deterministic network simulator around the tresse endpoint.
+//!
+//! Virtual time in whole nanoseconds, one event queue, one seed. Two runs of the same [`Scenario`] with the same seed
+//! send the same packets at the same times, on every machine: there is no clock, no thread, no hash-ordered container,
+//! and every entity draws from a generator of its own that is derived from the seed and the entity's name. The
+//! simulator uses the public surface of `tresse-proto` only, in the loop that every driver of it is.
+//!
+//! ```
+//! let text = r#"
+//!     settle = "1s"
+//!     measure = "1s"
+//!     [[path]]
+//!     rate = "10Mbit/s"
+//!     delay = "10ms"
+//! "#;
+//! let mut scenario = tresse_sim::Scenario::from_toml(text, "example")?;
+//! scenario.set("path.0.delay", "20ms")?;
+//! assert!(scenario.set("path.0.dealy", "20ms").unwrap_err().to_string().contains("did you mean \"delay\"?"));
+//! # Ok::<(), tresse_sim::ScenarioError>(())
+//! ```
+
+mod error;
+mod host;
+mod invariant;
+pub mod link;
+mod network;
+mod outcome;
+mod pcap;
+pub mod queue;
+mod record;
+pub mod route;
+mod run;
+mod scenario;
+pub mod seed;
+pub mod topology;
+mod trace;
+pub mod traffic;
+mod world;
+
+pub use error::RunError;
+pub use outcome::{
+    AssociationOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, Shares, StreamOutcome,
+};
+pub use record::{PathSeries, Series};
+pub use run::{RunOptions, run};
+pub use scenario::{PathSpec, Resolved, Scenario, ScenarioError, Traffic};

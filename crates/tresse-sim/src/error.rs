@@ -1,0 +1,49 @@
+//! Why a run could not be made, or not be finished.
+
+use tresse_proto::{ConfigError, ConnectError, Instant};
+
+use crate::traffic::Breach;
+
+/// Why a run gave no outcome.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The transport's settings contradict each other.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The sender could not start its association.
+    #[error("the sender cannot connect: {0}")]
+    Connect(#[from] ConnectError),
+    /// Fewer streams were negotiated than the traffic needs.
+    #[error(
+        "the traffic needs {wanted} streams, and {negotiated} were negotiated: raise \"inbound_streams\""
+    )]
+    TooFewStreams {
+        /// What the scenario asks for.
+        wanted: u16,
+        /// What the hosts agreed on.
+        negotiated: u16,
+    },
+    /// A message cannot be sent at all.
+    #[error("the transport refuses the scenario's messages: {0}")]
+    Message(#[from] tresse_proto::SendError),
+    /// The transport lost, doubled, reordered or changed a message.
+    #[error("at {:.9} s: {breach}", .at.as_secs_f64())]
+    Broken {
+        /// When it was noticed.
+        at: Instant,
+        /// What was wrong.
+        breach: Breach,
+    },
+    /// A host sends without end in one instant.
+    #[error("at {:.9} s a host has sent {packets} packets and wants to send more", .at.as_secs_f64())]
+    Runaway {
+        /// When.
+        at: Instant,
+        /// How many packets it sent at that time.
+        packets: usize,
+    },
+    /// The capture could not be written.
+    #[error("the capture could not be written: {0}")]
+    Capture(#[source] std::io::Error),
+}

@@ -1,0 +1,178 @@
+//! A host: an endpoint and an application on it, driven by the loop that every driver of the core is.
+//!
+//! After anything happens: read the events, let the application refill, poll for packets until there are none, and
+//! ask to be woken at the next deadline. Nothing of the endpoint is used but its public surface.
+
+use bytes::BytesMut;
+use tresse_proto::{AssociationStats, Datagram, Discards, Endpoint, Instant, PathStats};
+
+use crate::error::RunError;
+use crate::network::{Happening, Network, Packet};
+use crate::route::NodeId;
+use crate::traffic::{Application, Ledger, Turn};
+
+/// A host.
+pub(crate) struct Host {
+    number: u16,
+    node: NodeId,
+    endpoint: Endpoint,
+    application: Box<dyn Application>,
+    /// The earliest wake-up that is under way; later ones in the event queue are stale.
+    wake_at: Option<Instant>,
+    /// Where the endpoint writes its packets.
+    scratch: Vec<u8>,
+    /// Where they wait while they are under way: blocks shared by many packets, so that a packet costs no allocation.
+    arena: BytesMut,
+}
+
+impl Host {
+    pub(crate) fn new(
+        number: u16,
+        node: NodeId,
+        endpoint: Endpoint,
+        application: Box<dyn Application>,
+    ) -> Self {
+        Host {
+            number,
+            node,
+            endpoint,
+            application,
+            wake_at: None,
+            scratch: Vec::new(),
+            arena: BytesMut::with_capacity(ARENA_BLOCK),
+        }
+    }
+
+    /// Takes a packet that arrived.
+    pub(crate) fn on_packet(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        network: &mut Network<'_>,
+        ledger: &mut Ledger,
+    ) -> Result<(), RunError> {
+        let datagram = Datagram {
+            local: packet.destination,
+            remote: packet.source,
+            encapsulation_port: None,
+            payload: packet.payload,
+        };
+        self.endpoint.handle_datagram(now, datagram);
+        self.turn(now, network, ledger)
+    }
+
+    /// Acts if something is due; most wake-ups that were once asked for have become stale when their time comes.
+    pub(crate) fn on_wake(
+        &mut self,
+        now: Instant,
+        network: &mut Network<'_>,
+        ledger: &mut Ledger,
+    ) -> Result<(), RunError> {
+        if self.wake_at.is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        self.wake_at = None;
+        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            self.endpoint.handle_timeout(now);
+        }
+        if self.application.due().is_some_and(|at| at <= now) {
+            let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
+            self.application.on_due(&mut turn)?;
+        }
+        self.turn(now, network, ledger)
+    }
+
+    /// Counters of the host's association and its paths, once there is one.
+    pub(crate) fn stats(&mut self, now: Instant) -> Option<(AssociationStats, Vec<PathStats>)> {
+        let association = self.endpoint.association(self.application.association()?)?;
+        Some((association.stats(now), association.path_stats(now)))
+    }
+
+    /// What was thrown away before it reached an association.
+    pub(crate) fn discards(&self) -> Discards {
+        self.endpoint.discards()
+    }
+
+    /// How the association ended, once it has.
+    pub(crate) fn ended(&self) -> Option<String> {
+        self.application.ended()
+    }
+
+    /// When the host wants to act next by itself.
+    pub(crate) fn due(&mut self) -> Option<Instant> {
+        let timeout = self.endpoint.poll_timeout();
+        [timeout, self.application.due()].into_iter().flatten().min()
+    }
+
+    /// Asks for a wake-up at the next deadline, unless an earlier one is under way.
+    pub(crate) fn arm(&mut self, now: Instant, network: &mut Network<'_>) {
+        let Some(due) = self.due() else { return };
+        let due = due.max(now);
+        if self.wake_at.is_none_or(|at| due < at) {
+            self.wake_at = Some(due);
+            network.events.push(due, Happening::Wake { host: self.number });
+        }
+    }
+
+    fn turn(&mut self, now: Instant, network: &mut Network<'_>, ledger: &mut Ledger) -> Result<(), RunError> {
+        let mut sent = 0;
+        self.serve_application(now, ledger)?;
+        loop {
+            let packets = self.transmit(now, network);
+            sent += packets;
+            if sent > PACKETS_PER_INSTANT {
+                return Err(RunError::Runaway { at: now, packets: sent });
+            }
+            if packets == 0 || !self.serve_application(now, ledger)? {
+                break;
+            }
+        }
+        self.arm(now, network);
+        Ok(())
+    }
+
+    /// Hands on events and lets the application refill; tells whether either did anything.
+    fn serve_application(&mut self, now: Instant, ledger: &mut Ledger) -> Result<bool, RunError> {
+        let mut told = false;
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
+            self.application.on_event(&mut turn, id, event)?;
+            told = true;
+        }
+        let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
+        Ok(self.application.refill(&mut turn)? || told)
+    }
+
+    /// Sends what the endpoint has; tells how many packets.
+    fn transmit(&mut self, now: Instant, network: &mut Network<'_>) -> usize {
+        let mut packets = 0;
+        loop {
+            self.scratch.clear();
+            let Some(transmit) = self.endpoint.poll_transmit(now, PACKETS_PER_POLL, &mut self.scratch) else {
+                return packets;
+            };
+            if self.arena.capacity() < self.scratch.len() {
+                self.arena.reserve(self.scratch.len().max(ARENA_BLOCK));
+            }
+            self.arena.extend_from_slice(&self.scratch);
+            let mut batch = self.arena.split().freeze();
+            let segment = transmit.segment_size.unwrap_or(batch.len()).max(1);
+            while !batch.is_empty() {
+                let payload = batch.split_to(segment.min(batch.len()));
+                let packet = Packet { source: transmit.local, destination: transmit.remote, payload };
+                network.send(now, self.node, packet);
+                packets += 1;
+            }
+            if packets > PACKETS_PER_INSTANT {
+                return packets;
+            }
+        }
+    }
+}
+
+/// Packets that the endpoint may write at one poll.
+const PACKETS_PER_POLL: usize = 16;
+/// Bytes of packets that share a block.
+const ARENA_BLOCK: usize = 64 * 1024;
+/// No host sends that many packets at one time; one that tries to would never stop.
+const PACKETS_PER_INSTANT: usize = 1 << 20;

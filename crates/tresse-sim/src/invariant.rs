@@ -1,0 +1,43 @@
+//! Rules that hold after every event, whatever happens. Tests check them at each step; runs need not.
+
+use crate::traffic::Breach;
+use crate::world::World;
+
+/// Checks all rules.
+///
+/// # Errors
+/// The first rule that does not hold, with the numbers.
+pub(crate) fn check(world: &mut World<'_>) -> Result<(), Breach> {
+    let now = world.now;
+    let accepted = world.ledger.total_accepted();
+    let delivered = world.ledger.total_delivered();
+    for host in &mut world.hosts {
+        let Some((association, paths)) = host.stats(now) else { continue };
+        let counted = (association.messages_sent, association.messages_received);
+        // One side sends only, the other receives only.
+        rule(counted == (accepted, 0) || counted == (0, delivered), || {
+            format!(
+                "{accepted} messages were handed over and {delivered} came out, but one host counts {counted:?}"
+            )
+        })?;
+        let flight: usize = paths.iter().map(|path| path.flight).sum();
+        rule(flight == association.flight, || {
+            format!("{} bytes are in flight, but {flight} on the paths together", association.flight)
+        })?;
+        for path in &paths {
+            rule(path.cwnd > 0, || format!("the congestion window of path {} is empty", path.id))?;
+            rule(path.flight <= path.queued, || {
+                format!("path {}: {} bytes are in flight, but {} queued", path.id, path.flight, path.queued)
+            })?;
+        }
+        let in_flight = association.flight > 0;
+        rule(!in_flight || host.due().is_some(), || "data is in flight and no timer runs".to_owned())?;
+    }
+    let under_way = world.network.packets_under_way() as u64;
+    let expected = world.network.packets_accepted_by_links(now);
+    rule(under_way == expected, || format!("{under_way} packets are under way, but {expected} should be"))
+}
+
+fn rule(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Breach> {
+    if holds { Ok(()) } else { Err(Breach::Counters(otherwise())) }
+}

@@ -1,0 +1,174 @@
+//! The waiting room in front of a transmitter: drop-tail, limited in packets or in bytes.
+//!
+//! A first-in first-out queue before a constant-rate transmitter needs no event per departure: when a packet is
+//! queued, the start of its transmission is known. The queue keeps these starts and forgets them as time passes.
+//! It refuses to know rates and delays; those are the link's.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use tresse_proto::{Instant, units};
+
+/// How much may wait. The packet in transmission does not wait: it is served besides the limit.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum QueueLimit {
+    /// Packets of any size.
+    Packets(u32),
+    /// Bytes of IP packets.
+    Bytes(u64),
+}
+
+impl QueueLimit {
+    /// The largest limit in packets that [`QueueLimit::parse`] accepts.
+    pub const MAX_PACKETS: u32 = 1_000_000;
+    /// The largest limit in bytes that [`QueueLimit::parse`] accepts.
+    pub const MAX_BYTES: u64 = 1 << 30;
+
+    /// Reads "100 packets" or a size such as "64KiB".
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Some(number) = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet")) {
+            let packets = number.trim().parse().ok()?;
+            return (packets <= Self::MAX_PACKETS).then_some(QueueLimit::Packets(packets));
+        }
+        let bytes = units::parse_size(text).ok()?;
+        (bytes <= Self::MAX_BYTES).then_some(QueueLimit::Bytes(bytes))
+    }
+}
+
+impl fmt::Display for QueueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueueLimit::Packets(packets) => write!(f, "{packets} packets"),
+            QueueLimit::Bytes(bytes) => f.write_str(&units::format_size(*bytes)),
+        }
+    }
+}
+
+/// The packets that wait, oldest first.
+#[derive(Debug)]
+pub(super) struct DropTail {
+    limit: QueueLimit,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: u64,
+    longest: usize,
+    /// Integral of the length over time, in packet-nanoseconds, up to `integrated_to`.
+    packet_nanos: u128,
+    integrated_to: Instant,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    /// When its transmission starts, which ends its wait.
+    starts: Instant,
+    bytes: u32,
+}
+
+impl DropTail {
+    pub(super) fn new(limit: QueueLimit) -> Self {
+        DropTail {
+            limit,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            longest: 0,
+            packet_nanos: 0,
+            integrated_to: Instant::ZERO,
+        }
+    }
+
+    /// Lets those leave whose transmission has started by `now`.
+    pub(super) fn advance(&mut self, now: Instant) {
+        while let Some(head) = self.waiting.front() {
+            if head.starts > now {
+                break;
+            }
+            let (starts, bytes) = (head.starts, head.bytes);
+            self.integrate(starts);
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(bytes);
+        }
+        self.integrate(now);
+    }
+
+    /// Whether a packet of `bytes` may wait. Call after [`DropTail::advance`].
+    pub(super) fn admits(&self, bytes: u32) -> bool {
+        match self.limit {
+            QueueLimit::Packets(packets) => self.waiting.len() < packets as usize,
+            QueueLimit::Bytes(limit) => self.waiting_bytes + u64::from(bytes) <= limit,
+        }
+    }
+
+    /// Queues an admitted packet whose transmission starts at `starts`, after all others.
+    pub(super) fn push(&mut self, starts: Instant, bytes: u32) {
+        self.waiting.push_back(Waiting { starts, bytes });
+        self.waiting_bytes += u64::from(bytes);
+        self.longest = self.longest.max(self.waiting.len());
+    }
+
+    /// Packets waiting. Call after [`DropTail::advance`].
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Integral of the length so far, in packet-nanoseconds.
+    pub(super) fn packet_nanos(&self) -> u128 {
+        self.packet_nanos
+    }
+
+    /// The most that ever waited since the last call, which starts over from the present length.
+    pub(super) fn take_longest(&mut self) -> usize {
+        std::mem::replace(&mut self.longest, self.waiting.len())
+    }
+
+    fn integrate(&mut self, to: Instant) {
+        let passed = to.since(self.integrated_to).as_nanos();
+        self.packet_nanos += passed * self.waiting.len() as u128;
+        self.integrated_to = self.integrated_to.max(to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn limits_have_a_text_form() {
+        assert_eq!(QueueLimit::parse("100 packets"), Some(QueueLimit::Packets(100)));
+        assert_eq!(QueueLimit::parse("1 packet"), Some(QueueLimit::Packets(1)));
+        assert_eq!(QueueLimit::parse("64KiB"), Some(QueueLimit::Bytes(65_536)));
+        for text in ["100", "packets", "-1 packets", "1.5 packets", "9999999999 packets", "2GiB", ""] {
+            assert_eq!(QueueLimit::parse(text), None, "{text}");
+        }
+        for limit in [QueueLimit::Packets(7), QueueLimit::Bytes(1500)] {
+            assert_eq!(QueueLimit::parse(&limit.to_string()), Some(limit));
+        }
+    }
+
+    #[test]
+    fn packets_wait_until_their_transmission_starts() {
+        let mut queue = DropTail::new(QueueLimit::Packets(2));
+        queue.push(at(10), 1500);
+        queue.push(at(20), 1500);
+        assert!(!queue.admits(40), "two wait, and two may");
+        queue.advance(at(10));
+        assert_eq!(queue.len(), 1);
+        assert!(queue.admits(40));
+        queue.advance(at(100));
+        assert_eq!(queue.len(), 0);
+        // Two waited for 10 ns, then one for 10 ns.
+        assert_eq!(queue.packet_nanos(), 30);
+        assert_eq!((queue.take_longest(), queue.take_longest()), (2, 0));
+    }
+
+    #[test]
+    fn a_byte_limit_counts_bytes() {
+        let mut queue = DropTail::new(QueueLimit::Bytes(3000));
+        queue.push(at(10), 1500);
+        assert!(queue.admits(1500));
+        assert!(!queue.admits(1501));
+    }
+}

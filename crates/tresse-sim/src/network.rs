@@ -1,0 +1,228 @@
+//! Packets between nodes: links, routes, what is under way, and who watches.
+//!
+//! Refuses to know what a packet says and what hosts do with it.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use tresse_proto::Instant;
+
+use crate::link::{Link, Verdict};
+use crate::pcap::{Capture, IPV4_HEADER_LEN};
+use crate::queue::EventQueue;
+use crate::route::{LinkId, NodeId, Routes};
+use crate::seed::Seed;
+use crate::topology::Topology;
+use crate::trace::TraceHash;
+
+/// Something that is going to happen. Kept small: the packet itself waits in a slot.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Happening {
+    /// A packet comes out of a link.
+    Arrival { link: LinkId, slot: u32 },
+    /// A host wants to act.
+    Wake { host: u16 },
+    /// The recorder looks at everything.
+    Sample,
+}
+
+/// An SCTP packet in an IPv4 packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    pub(crate) source: IpAddr,
+    pub(crate) destination: IpAddr,
+    pub(crate) payload: Bytes,
+}
+
+impl Packet {
+    /// Length of the IP packet.
+    fn ip_len(&self) -> u32 {
+        (IPV4_HEADER_LEN + self.payload.len()) as u32
+    }
+}
+
+/// The network between the hosts.
+pub(crate) struct Network<'w> {
+    pub(crate) events: EventQueue<Happening>,
+    links: Vec<Link>,
+    /// Where each link leads.
+    ends: Vec<NodeId>,
+    routes: Routes,
+    under_way: Slots,
+    hash: TraceHash,
+    capture: Option<Capture<'w>>,
+    packets: u64,
+    unroutable: u64,
+}
+
+impl<'w> Network<'w> {
+    pub(crate) fn new(topology: &Topology, seed: Seed, capture: Option<Capture<'w>>) -> Self {
+        let link = |edge: &crate::topology::Edge| Link::new(edge.spec, seed.generator(&edge.name));
+        Network {
+            events: EventQueue::default(),
+            links: topology.edges.iter().map(link).collect(),
+            ends: topology.edges.iter().map(|edge| edge.to).collect(),
+            routes: topology.routes.clone(),
+            under_way: Slots::default(),
+            hash: TraceHash::default(),
+            capture,
+            packets: 0,
+            unroutable: 0,
+        }
+    }
+
+    /// Sends a packet off from `node`.
+    pub(crate) fn send(&mut self, now: Instant, node: NodeId, packet: Packet) {
+        let Some(link) = self.routes.next(node, packet.destination) else {
+            self.unroutable += 1;
+            return;
+        };
+        self.packets += 1;
+        let verdict = self.links[link.index()].offer(now, packet.ip_len());
+        self.hash.add(now, link, &packet.payload, verdict);
+        if let Some(capture) = &mut self.capture {
+            capture.record(now, link, (packet.source, packet.destination), &packet.payload, verdict);
+        }
+        if let Verdict::Arrives(at) = verdict {
+            let slot = self.under_way.put(packet);
+            self.events.push(at, Happening::Arrival { link, slot });
+        }
+    }
+
+    /// Takes the packet out of `slot` at the end of `link`; tells at which node it is now.
+    pub(crate) fn arrive(&mut self, link: LinkId, slot: u32) -> Option<(NodeId, Packet)> {
+        let packet = self.under_way.take(slot)?;
+        self.links[link.index()].arrived(packet.ip_len());
+        Some((self.ends[link.index()], packet))
+    }
+
+    /// A link.
+    pub(crate) fn link(&mut self, link: LinkId) -> &mut Link {
+        &mut self.links[link.index()]
+    }
+
+    /// Packets under way on all links.
+    pub(crate) fn packets_under_way(&self) -> usize {
+        self.under_way.used
+    }
+
+    /// Packets that links have taken and neither dropped nor given out, by their own counters.
+    pub(crate) fn packets_accepted_by_links(&mut self, now: Instant) -> u64 {
+        let inside = |link: &mut Link| {
+            let counters = link.counters(now);
+            counters.offered - counters.dropped() - counters.arrived
+        };
+        self.links.iter_mut().map(inside).sum()
+    }
+
+    /// Packets handed to links so far.
+    pub(crate) fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Packets for addresses that no link leads to.
+    pub(crate) fn unroutable(&self) -> u64 {
+        self.unroutable
+    }
+
+    /// The fingerprint of all packets so far.
+    pub(crate) fn trace_hash(&self) -> u64 {
+        self.hash.value()
+    }
+
+    /// Why the capture stopped, if it did.
+    pub(crate) fn take_capture_failure(&mut self) -> Option<std::io::Error> {
+        self.capture.as_mut().and_then(Capture::take_failure)
+    }
+}
+
+/// Packets by slot number; slots are used again.
+#[derive(Debug, Default)]
+struct Slots {
+    packets: Vec<Option<Packet>>,
+    free: Vec<u32>,
+    used: usize,
+}
+
+impl Slots {
+    fn put(&mut self, packet: Packet) -> u32 {
+        self.used += 1;
+        match self.free.pop() {
+            Some(slot) => {
+                self.packets[slot as usize] = Some(packet);
+                slot
+            }
+            None => {
+                self.packets.push(Some(packet));
+                (self.packets.len() - 1) as u32
+            }
+        }
+    }
+
+    fn take(&mut self, slot: u32) -> Option<Packet> {
+        let packet = self.packets.get_mut(slot as usize)?.take()?;
+        self.free.push(slot);
+        self.used -= 1;
+        Some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::link::{LinkSpec, Loss, QueueLimit};
+
+    fn spec(delay_ms: u64) -> LinkSpec {
+        LinkSpec {
+            rate: 10_000_000,
+            delay: Duration::from_millis(delay_ms),
+            queue: QueueLimit::Packets(100),
+            loss: Loss::None,
+            framing: 0,
+        }
+    }
+
+    #[test]
+    fn packets_hop_over_routers() {
+        let (near, far): (IpAddr, IpAddr) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let mut topology = Topology::default();
+        let (host, router, peer) =
+            (topology.add_node(vec![near]), topology.add_node(vec![]), topology.add_node(vec![far]));
+        let first = topology.add_link("first", host, router, spec(5));
+        let second = topology.add_link("second", router, peer, spec(7));
+        topology.routes.add(host, far, first);
+        topology.routes.add(router, far, second);
+
+        let mut network = Network::new(&topology, Seed(1), None);
+        let packet = Packet {
+            source: near,
+            destination: far,
+            payload: Bytes::from_static(&[0; 1250 - IPV4_HEADER_LEN]),
+        };
+        network.send(Instant::ZERO, host, packet);
+        let mut at = Vec::new();
+        while let Some((now, Happening::Arrival { link, slot })) =
+            network.events.pop_until(Instant::FAR_FUTURE)
+        {
+            let (node, packet) = network.arrive(link, slot).expect("it is under way");
+            at.push((now.as_nanos(), node));
+            if node != peer {
+                network.send(now, node, packet);
+            }
+        }
+        // 1,250 bytes take 1 ms on each link.
+        assert_eq!(at, [(6_000_000, router), (14_000_000, peer)]);
+        assert_eq!(network.packets_under_way(), 0);
+    }
+
+    #[test]
+    fn packets_without_a_route_are_counted() {
+        let mut network = Network::new(&Topology::default(), Seed(1), None);
+        let address: IpAddr = [10, 0, 0, 1].into();
+        let packet = Packet { source: address, destination: address, payload: Bytes::new() };
+        network.send(Instant::ZERO, NodeId(0), packet);
+        assert_eq!((network.unroutable(), network.packets()), (1, 0));
+    }
+}

@@ -1,0 +1,184 @@
+//! What a run gives: one document, with the unit of every number in its key.
+//!
+//! Unless a key says otherwise, everything was counted in the measured part of the run.
+
+use serde::{Serialize, Serializer};
+use tresse_proto::{Limit, LimitTimes};
+
+use crate::record::Series;
+
+/// The outcome of a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Outcome {
+    /// The scenario's name.
+    pub name: String,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Whether the run was stopped before its end; everything covers `measured_s` only.
+    pub interrupted: bool,
+    /// Virtual time measured, in seconds.
+    pub measured_s: f64,
+    /// User data that the receiving application got, in Mbit/s.
+    pub throughput_mbps: f64,
+    /// By stream.
+    pub streams: Vec<StreamOutcome>,
+    /// By path.
+    pub paths: Vec<PathOutcome>,
+    /// What the sender was limited by.
+    pub limited_by: LimitedBy,
+    /// The association as a whole.
+    pub association: AssociationOutcome,
+    /// The state of everything at regular intervals over the whole run, when the scenario asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
+    /// The whole run.
+    pub run: RunFacts,
+    /// The scenario with every default filled in.
+    pub scenario: toml::Table,
+}
+
+/// One stream.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StreamOutcome {
+    /// Its number.
+    pub id: u16,
+    /// User data that the receiving application got, in Mbit/s.
+    pub throughput_mbps: f64,
+    /// Messages that the receiving application got.
+    pub messages: u64,
+    /// From handing a message to the sending host's transport until the receiving application had it; absent when
+    /// no message came.
+    pub delay_ms: Option<Delay>,
+}
+
+/// A distribution of delays, in milliseconds.
+#[derive(Copy, Clone, PartialEq, Debug, Serialize)]
+pub struct Delay {
+    /// The mean, exact.
+    pub mean: f64,
+    /// The median, within 0.1 % (1 % with more than 1,024 streams), as the following.
+    pub p50: f64,
+    /// What 95 % did not exceed.
+    pub p95: f64,
+    /// What 99 % did not exceed.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// One path, seen by the sender, with its links.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PathOutcome {
+    /// Its position.
+    pub id: usize,
+    /// Its state at the end; absent when it never came to be.
+    pub state: Option<&'static str>,
+    /// User data newly acknowledged here, in Mbit/s.
+    pub throughput_mbps: f64,
+    /// IP packets that came out of the forward link, framing not counted, in Mbit/s.
+    pub wire_mbps: f64,
+    /// Share of the forward link's packets that it dropped.
+    pub loss: f64,
+    /// Packets that found the forward queue full.
+    pub dropped_queue_full: u64,
+    /// Packets that the forward link's loss model took.
+    pub dropped_loss: u64,
+    /// Mean number of packets that waited in the forward queue.
+    pub queue_mean_packets: f64,
+    /// The most that ever waited there.
+    pub queue_max_packets: usize,
+    /// Share of the backward link's packets that it dropped.
+    pub reverse_loss: f64,
+    /// Smoothed round-trip time at the end, once measured.
+    pub srtt_ms: Option<f64>,
+    /// Congestion window at the end.
+    pub cwnd_bytes: usize,
+    /// Slow-start threshold at the end.
+    pub ssthresh_bytes: usize,
+    /// Data chunks sent for the first time.
+    pub chunks_sent: u64,
+    /// Data chunks sent again.
+    pub chunks_resent: u64,
+    /// Chunks declared lost by missing reports.
+    pub fast_retransmits: u64,
+    /// T3 expirations.
+    pub timeouts: u64,
+}
+
+/// Shares of time by limit, each set adding up to 1 unless no time has passed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LimitedBy {
+    /// The association.
+    pub total: Shares,
+    /// Each path.
+    pub paths: Vec<Shares>,
+}
+
+/// How much of the time each limit held.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct Shares([(Limit, f64); Limit::ALL.len()]);
+
+impl Shares {
+    /// The share of `limit`.
+    pub fn of(&self, limit: Limit) -> f64 {
+        self.0.iter().find(|(name, _)| *name == limit).map_or(0.0, |(_, share)| *share)
+    }
+}
+
+impl From<LimitTimes> for Shares {
+    fn from(times: LimitTimes) -> Self {
+        Shares(times.shares())
+    }
+}
+
+impl Serialize for Shares {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(limit, share)| (limit.name(), share)))
+    }
+}
+
+/// The association as a whole.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct AssociationOutcome {
+    /// The sender's state at the end, in the words of RFC 9260 §4; absent when there was no association.
+    pub state: Option<&'static str>,
+    /// How it ended before the run did, if it did.
+    pub ended: Option<String>,
+    /// Data chunks that came to the receiver more than once.
+    pub duplicates: u64,
+    /// SACKs that the receiver sent.
+    pub sacks_sent: u64,
+    /// What the sender threw away, by reason, over the whole run; reasons that never occurred are left out.
+    pub sender_discards: Discarded,
+    /// What the receiver threw away.
+    pub receiver_discards: Discarded,
+}
+
+/// Counters of discarded packets and chunks by reason.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Discarded(pub Vec<(&'static str, u64)>);
+
+impl Serialize for Discarded {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(reason, count)| (reason, count)))
+    }
+}
+
+/// Facts about the run as a whole, settling included.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RunFacts {
+    /// A hash over all packets with their times: equal for equal runs, on every machine.
+    pub trace_hash: String,
+    /// Packets handed to links.
+    pub packets: u64,
+    /// Data chunks sent, retransmissions included.
+    pub data_chunks: u64,
+    /// Packets for addresses that no link leads to.
+    pub unroutable_packets: u64,
+    /// Messages handed to the transport.
+    pub messages_accepted: u64,
+    /// Messages that came out.
+    pub messages_delivered: u64,
+    /// Events simulated.
+    pub events: u64,
+}

@@ -1,0 +1,112 @@
+//! The recorder: looks at windows and queues at regular intervals, and keeps what it sees as columns.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tresse_proto::{Instant, Limit, LimitTimes, PathStats};
+
+use crate::host::Host;
+use crate::network::{Happening, Network};
+use crate::route::LinkId;
+
+/// The state of the sender and its paths over time; all columns are as long as `time_s`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Series {
+    /// Virtual time in seconds.
+    pub time_s: Vec<f64>,
+    /// The peer's receive window as the sender sees it.
+    pub peer_window_bytes: Vec<usize>,
+    /// Bytes in the send buffer.
+    pub send_buffer_bytes: Vec<usize>,
+    /// Bytes in the receiver's buffer.
+    pub receive_buffer_bytes: Vec<usize>,
+    /// By path.
+    pub paths: Vec<PathSeries>,
+}
+
+/// One path over time.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct PathSeries {
+    /// Congestion window.
+    pub cwnd_bytes: Vec<usize>,
+    /// Slow-start threshold.
+    pub ssthresh_bytes: Vec<usize>,
+    /// Bytes in flight.
+    pub flight_bytes: Vec<usize>,
+    /// Bytes sent and not yet released from the send buffer.
+    pub queued_bytes: Vec<usize>,
+    /// Smoothed round-trip time, once measured.
+    pub srtt_ms: Vec<Option<f64>>,
+    /// Packets waiting in the forward link's queue.
+    pub link_queue_packets: Vec<usize>,
+    /// What limited the path most since the sample before.
+    pub limit: Vec<&'static str>,
+}
+
+/// Takes samples of a sender, its receiver and the forward links of their paths.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    interval: Duration,
+    sender: usize,
+    receiver: usize,
+    links: Vec<LinkId>,
+    limits: Vec<LimitTimes>,
+    series: Series,
+}
+
+impl Recorder {
+    pub(crate) fn new(interval: Duration, sender: usize, receiver: usize, links: Vec<LinkId>) -> Self {
+        let series = Series { paths: vec![PathSeries::default(); links.len()], ..Series::default() };
+        Recorder {
+            interval,
+            sender,
+            receiver,
+            limits: vec![LimitTimes::default(); links.len()],
+            links,
+            series,
+        }
+    }
+
+    /// Asks for the first sample.
+    pub(crate) fn start(&self, network: &mut Network<'_>) {
+        network.events.push(Instant::ZERO + self.interval, Happening::Sample);
+    }
+
+    /// Takes a sample and asks for the next. Before there is an association there is nothing to see.
+    pub(crate) fn sample(&mut self, now: Instant, hosts: &mut [Host], network: &mut Network<'_>) {
+        network.events.push(now + self.interval, Happening::Sample);
+        let Some((association, paths)) = hosts.get_mut(self.sender).and_then(|host| host.stats(now)) else {
+            return;
+        };
+        let receiver = hosts.get_mut(self.receiver).and_then(|host| host.stats(now));
+        self.series.time_s.push(now.as_secs_f64());
+        self.series.peer_window_bytes.push(association.peer_window);
+        self.series.send_buffer_bytes.push(association.send_buffer_used);
+        self.series.receive_buffer_bytes.push(receiver.map_or(0, |(stats, _)| stats.receive_buffer_used));
+        for (position, link) in self.links.iter().enumerate() {
+            let queue = network.link(*link).waiting(now);
+            let path = paths.iter().find(|path| path.id.index() == position);
+            self.series.paths[position].push(path, &mut self.limits[position], queue);
+        }
+    }
+
+    pub(crate) fn into_series(self) -> Series {
+        self.series
+    }
+}
+
+impl PathSeries {
+    fn push(&mut self, path: Option<&PathStats>, limits: &mut LimitTimes, queue: usize) {
+        self.cwnd_bytes.push(path.map_or(0, |path| path.cwnd));
+        self.ssthresh_bytes.push(path.map_or(0, |path| path.ssthresh));
+        self.flight_bytes.push(path.map_or(0, |path| path.flight));
+        self.queued_bytes.push(path.map_or(0, |path| path.queued));
+        self.srtt_ms.push(path.and_then(|path| path.srtt).map(|srtt| srtt.as_secs_f64() * 1e3));
+        self.link_queue_packets.push(queue);
+        let now = path.map_or(*limits, |path| path.limited_by);
+        let since = now.since(limits);
+        *limits = now;
+        let most = Limit::ALL.into_iter().rev().max_by_key(|limit| since.of(*limit));
+        self.limit.push(most.unwrap_or_default().name());
+    }
+}

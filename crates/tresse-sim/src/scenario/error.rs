@@ -1,0 +1,89 @@
+//! What can be wrong with a scenario: where it is, and what would be accepted.
+
+use tresse_proto::ConfigError;
+
+/// Why a text is no scenario. One line: the file, the key, what would be accepted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// The file cannot be read.
+    #[error("{file}: {source}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The text is not TOML.
+    #[error("{file}: line {line}: {message}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// The line, from 1 on.
+        line: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// A key that means nothing here.
+    #[error("{file}: {key}: unknown key; did you mean \"{nearest}\"?")]
+    UnknownKey {
+        /// The file.
+        file: String,
+        /// The key with its path, such as `path[1].rat`.
+        key: String,
+        /// The valid key that is spelled most alike.
+        nearest: String,
+    },
+    /// A value of another kind.
+    #[error("{file}: {key}: {value} is not {accepted}")]
+    BadValue {
+        /// The file.
+        file: String,
+        /// The key with its path.
+        key: String,
+        /// What stands there.
+        value: String,
+        /// What would be accepted.
+        accepted: String,
+    },
+    /// A key that has no default.
+    #[error("{file}: {key} is missing: it is {accepted}")]
+    Missing {
+        /// The file.
+        file: String,
+        /// The key with its path.
+        key: String,
+        /// What would be accepted.
+        accepted: String,
+    },
+    /// A value that does not go with another.
+    #[error("{file}: {key}: {reason}")]
+    Inconsistent {
+        /// The file.
+        file: String,
+        /// The key with its path.
+        key: String,
+        /// What it contradicts.
+        reason: String,
+    },
+}
+
+impl ScenarioError {
+    /// A setting of the transport that was refused; `section` is the path of the table that it stands in.
+    pub(super) fn setting(file: &str, section: &str, error: ConfigError) -> Self {
+        let file = file.to_owned();
+        let within = |name: &str| format!("{section}.{name}");
+        match error {
+            ConfigError::UnknownSwitch { name, nearest } => {
+                ScenarioError::UnknownKey { file, key: within(&name), nearest }
+            }
+            ConfigError::BadValue { name, value, accepted } => {
+                ScenarioError::BadValue { file, key: within(&name), value: format!("\"{value}\""), accepted }
+            }
+            ConfigError::Inconsistent { name, reason } => {
+                ScenarioError::Inconsistent { file, key: within(name), reason }
+            }
+            other => ScenarioError::Inconsistent { file, key: section.to_owned(), reason: other.to_string() },
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A run as data: topology, traffic, settings, seed. docs/scenarios.md describes the keys.
+//!
+//! A scenario keeps the document it was read from besides what it resolved to, so that overrides meet what was
+//! written: a changed preset still leaves the settings alone that the document names itself.
+
+mod error;
+mod overrides;
+mod print;
+mod read;
+mod section;
+
+use std::path::Path;
+use std::time::Duration;
+
+use toml::Table;
+use tresse_proto::AssociationConfig;
+
+pub use error::ScenarioError;
+
+use crate::link::LinkSpec;
+use crate::traffic::Refill;
+
+/// A scenario, complete and checked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    file: String,
+    document: Table,
+    resolved: Resolved,
+}
+
+/// What a scenario says, with every default filled in.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Resolved {
+    /// What the run is called.
+    pub name: String,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// The bundle of settings that the hosts start from.
+    pub preset: String,
+    /// Virtual time before the measurement.
+    pub settle: Duration,
+    /// Virtual time measured.
+    pub measure: Duration,
+    /// The sender starts at a random time between its start and this much later.
+    pub start_jitter: Duration,
+    /// Settings of the host that opens the association.
+    pub sender: AssociationConfig,
+    /// Settings of the host that accepts it.
+    pub receiver: AssociationConfig,
+    /// The paths between them.
+    pub paths: Vec<PathSpec>,
+    /// What is sent.
+    pub traffic: Traffic,
+    /// How often the state of everything is recorded, if it is.
+    pub record_interval: Option<Duration>,
+}
+
+/// The two directions of a path.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct PathSpec {
+    /// From the sender to the receiver.
+    pub forward: LinkSpec,
+    /// Back.
+    pub backward: LinkSpec,
+}
+
+/// What the sender sends.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct Traffic {
+    /// Streams in use.
+    pub streams: u16,
+    /// Bytes of every message.
+    pub message_size: usize,
+    /// Deliver in the order of the stream.
+    pub ordered: bool,
+    /// Which stream gets the next message.
+    pub refill: Refill,
+    /// When the association is opened, before jitter.
+    pub start: Duration,
+    /// When it is shut down, if it is.
+    pub stop: Option<Duration>,
+}
+
+impl Scenario {
+    /// Reads a scenario from the text of a TOML document; `name` stands for the document in errors, and its file
+    /// stem for the scenario when that has no name of its own.
+    ///
+    /// # Errors
+    /// Text that is no TOML, unknown keys, values that mean nothing or contradict each other.
+    pub fn from_toml(text: &str, name: &str) -> Result<Self, ScenarioError> {
+        let document = text.parse::<Table>().map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start.min(text.len()));
+            let before = text.as_bytes().get(..start).unwrap_or_default();
+            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            let message = error.message().lines().collect::<Vec<_>>().join("; ");
+            ScenarioError::Syntax { file: name.to_owned(), line, message }
+        })?;
+        Self::from_document(name, document)
+    }
+
+    /// Reads a scenario from a file.
+    ///
+    /// # Errors
+    /// As [`Scenario::from_toml`], and when the file cannot be read as text.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
+        let file = path.as_ref().display().to_string();
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| ScenarioError::Unreadable { file: file.clone(), source })?;
+        Self::from_toml(&text, &file)
+    }
+
+    /// Changes one value by its dotted path: `measure`, `transport.send_buffer`, `path.1.delay`. An error leaves
+    /// the scenario as it was.
+    ///
+    /// # Errors
+    /// A key that does not exist, or a value that it does not accept.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
+        self.set_all([(key, value)])
+    }
+
+    /// Changes several values together, so that only the result has to make sense.
+    ///
+    /// # Errors
+    /// As [`Scenario::set`].
+    pub fn set_all<'a>(
+        &mut self,
+        overrides: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), ScenarioError> {
+        let mut document = self.document.clone();
+        for (key, value) in overrides {
+            overrides::apply(&self.file, &mut document, key, value)?;
+        }
+        *self = Self::from_document(&self.file, document)?;
+        Ok(())
+    }
+
+    /// What it says, with every default filled in.
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    /// The resolved scenario as a TOML document that reads back as the same scenario.
+    pub fn to_toml(&self) -> String {
+        self.to_table().to_string()
+    }
+
+    /// The resolved scenario as a table, for other formats.
+    pub fn to_table(&self) -> Table {
+        print::table(&self.resolved)
+    }
+
+    fn from_document(file: &str, document: Table) -> Result<Self, ScenarioError> {
+        let resolved = read::resolve(file, &document)?;
+        Ok(Scenario { file: file.to_owned(), document, resolved })
+    }
+}
+
+#[cfg(test)]
+mod tests;

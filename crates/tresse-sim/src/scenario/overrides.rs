@@ -1,0 +1,39 @@
+//! Changing a document by dotted paths, as command lines do.
+
+use toml::{Table, Value};
+
+use super::error::ScenarioError;
+
+/// Puts `value` at `key` of the document. Tables that are missing on the way are made; items of arrays are not.
+pub(super) fn apply(file: &str, document: &mut Table, key: &str, value: &str) -> Result<(), ScenarioError> {
+    let refuse =
+        |reason: String| ScenarioError::Inconsistent { file: file.to_owned(), key: key.to_owned(), reason };
+    // Errors say path[1].rate, so that is understood as well.
+    let dotted = key.replace('[', ".").replace(']', "");
+    let (way, last) = dotted.rsplit_once('.').unwrap_or(("", &dotted));
+    if last.is_empty() {
+        return Err(refuse("is no key: write key=value, such as path.1.delay=75ms".to_owned()));
+    }
+    let mut table = document;
+    let mut steps = way.split('.').filter(|step| !step.is_empty());
+    while let Some(step) = steps.next() {
+        let inner = table.entry(step).or_insert_with(|| Value::Table(Table::new()));
+        table = match inner {
+            Value::Table(inner) => inner,
+            Value::Array(items) => {
+                let count = items.len();
+                let position = steps.next().and_then(|step| step.parse::<usize>().ok());
+                match position.and_then(|position| items.get_mut(position)) {
+                    Some(Value::Table(inner)) => inner,
+                    _ => {
+                        let last = count.saturating_sub(1);
+                        return Err(refuse(format!("the scenario has {step}.0 to {step}.{last}")));
+                    }
+                }
+            }
+            _ => return Err(refuse(format!("{step} is a single value"))),
+        };
+    }
+    table.insert(last.to_owned(), Value::String(value.to_owned()));
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! From a resolved scenario back to a document.
+
+use std::time::Duration;
+
+use toml::{Table, Value};
+use tresse_proto::AssociationConfig;
+use tresse_proto::units::{format_duration, format_rate, format_size};
+
+use super::{PathSpec, Resolved, Traffic};
+use crate::link::{LinkSpec, Loss};
+
+pub(super) fn table(resolved: &Resolved) -> Table {
+    let mut table = Table::new();
+    put(&mut table, "name", resolved.name.as_str());
+    match i64::try_from(resolved.seed) {
+        Ok(seed) => put(&mut table, "seed", seed),
+        Err(_) => put(&mut table, "seed", resolved.seed.to_string()),
+    }
+    put(&mut table, "preset", resolved.preset.as_str());
+    put_duration(&mut table, "settle", resolved.settle);
+    put_duration(&mut table, "measure", resolved.measure);
+    put_duration(&mut table, "start_jitter", resolved.start_jitter);
+    let framing = resolved.paths.first().map_or(0, |path| path.forward.framing);
+    put(&mut table, "framing", format_size(u64::from(framing)));
+
+    // What both hosts share, then where the receiver differs.
+    put(&mut table, "transport", settings(&resolved.sender));
+    let common = settings(&resolved.sender);
+    let mut own = settings(&resolved.receiver);
+    own.retain(|name, value| common.get(name) != Some(&*value));
+    if !own.is_empty() {
+        put(&mut table, "receiver", own);
+    }
+    put(&mut table, "traffic", traffic(&resolved.traffic));
+    if let Some(interval) = resolved.record_interval {
+        let mut record = Table::new();
+        put_duration(&mut record, "interval", interval);
+        put(&mut table, "record", record);
+    }
+    let paths: Vec<Value> = resolved.paths.iter().map(|spec| Value::Table(path(spec))).collect();
+    put(&mut table, "path", paths);
+    table
+}
+
+fn settings(config: &AssociationConfig) -> Table {
+    config.values().into_iter().map(|(name, text)| (name.to_owned(), natural(text))).collect()
+}
+
+/// Numbers and truths as TOML has them, everything else as text.
+fn natural(text: String) -> Value {
+    match (text.parse::<i64>(), text.parse::<bool>()) {
+        // A text such as "007" is none.
+        (Ok(number), _) if number.to_string() == text => Value::Integer(number),
+        (_, Ok(truth)) => Value::Boolean(truth),
+        _ => Value::String(text),
+    }
+}
+
+fn traffic(traffic: &Traffic) -> Table {
+    let mut table = Table::new();
+    put(&mut table, "streams", i64::from(traffic.streams));
+    put(&mut table, "message_size", format_size(traffic.message_size as u64));
+    put(&mut table, "ordered", traffic.ordered);
+    put(&mut table, "refill", traffic.refill.name());
+    put_duration(&mut table, "start", traffic.start);
+    if let Some(stop) = traffic.stop {
+        put_duration(&mut table, "stop", stop);
+    }
+    table
+}
+
+fn path(path: &PathSpec) -> Table {
+    let mut table = link(&path.forward);
+    if path.backward != path.forward {
+        put(&mut table, "reverse", link(&path.backward));
+    }
+    table
+}
+
+fn link(link: &LinkSpec) -> Table {
+    let mut table = Table::new();
+    put(&mut table, "rate", format_rate(link.rate));
+    put_duration(&mut table, "delay", link.delay);
+    put(&mut table, "queue", link.queue.to_string());
+    let probability = match link.loss {
+        Loss::None => 0.0,
+        Loss::Uniform(probability) => probability,
+    };
+    put(&mut table, "loss", probability);
+    table
+}
+
+fn put(table: &mut Table, key: &str, value: impl Into<Value>) {
+    table.insert(key.to_owned(), value.into());
+}
+
+fn put_duration(table: &mut Table, key: &str, duration: Duration) {
+    put(table, key, format_duration(duration));
+}

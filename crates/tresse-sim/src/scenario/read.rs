@@ -1,0 +1,261 @@
+//! From a document to a resolved scenario: every key, its default and what it accepts.
+
+use std::path::Path;
+use std::time::Duration;
+
+use toml::Table;
+use tresse_proto::config::{PRESETS, PathPairs, StreamMap, nearest};
+use tresse_proto::{AssociationConfig, units};
+
+use super::error::ScenarioError;
+use super::section::Section;
+use super::{PathSpec, Resolved, Traffic};
+use crate::link::{LinkSpec, Loss, QueueLimit};
+use crate::traffic::Refill;
+
+const DURATION: &str = "a duration such as \"25ms\"";
+const TRUTH: &str = "true or false";
+
+pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, ScenarioError> {
+    let mut top = Section::top(file, document);
+    let stem =
+        Path::new(file).file_stem().map_or("scenario".to_owned(), |stem| stem.to_string_lossy().into());
+    let name = top.read("name", "a name", |text| Some(text.to_owned()))?.unwrap_or(stem);
+    let seed = top.read("seed", "a whole number from 0 to 18446744073709551615", parse_number)?;
+    let preset = read_preset(&mut top)?;
+    let settle = top.read("settle", DURATION, parse_duration)?.unwrap_or(Duration::from_secs(19));
+    let measure = top.read("measure", DURATION, parse_duration)?.unwrap_or(Duration::from_secs(60));
+    let start_jitter = top.read("start_jitter", DURATION, parse_duration)?.unwrap_or(Duration::from_secs(1));
+    let framing = top.read("framing", "a size up to 1kB, such as \"7B\"", parse_framing)?.unwrap_or(0);
+    if measure.is_zero() || settle.saturating_add(measure) > LONGEST_RUN {
+        return Err(top.inconsistent("measure", "must be above 0, and at most 1000h together with settle"));
+    }
+    if start_jitter > LONGEST_RUN {
+        return Err(top.inconsistent("start_jitter", "must be at most 1000h"));
+    }
+    let paths = read_paths(&mut top, framing)?;
+    let traffic = read_traffic(&mut top)?;
+    let record_interval = read_record(&mut top, settle + measure)?;
+    let (sender, receiver) = read_settings(file, &mut top, &preset, &paths, &traffic)?;
+    top.finish()?;
+    Ok(Resolved {
+        name,
+        seed: seed.unwrap_or(1),
+        preset,
+        settle,
+        measure,
+        start_jitter,
+        sender,
+        receiver,
+        paths,
+        traffic,
+        record_interval,
+    })
+}
+
+fn read_preset(top: &mut Section<'_>) -> Result<String, ScenarioError> {
+    let names = || PRESETS.iter().map(|preset| preset.name);
+    let preset = top.read("preset", "a preset", |text| Some(text.to_owned()))?.unwrap_or("cmt".to_owned());
+    if !names().any(|name| name == preset) {
+        let known = names().collect::<Vec<_>>().join(", ");
+        let guess = nearest(&preset, names());
+        let reason = format!("\"{preset}\" is not one of the presets {known}; did you mean \"{guess}\"?");
+        return Err(top.inconsistent("preset", reason));
+    }
+    Ok(preset)
+}
+
+fn read_paths(top: &mut Section<'_>, framing: u32) -> Result<Vec<PathSpec>, ScenarioError> {
+    let sections = top.sections("path")?;
+    if sections.is_empty() {
+        return Err(top.inconsistent("path", "a scenario has at least one [[path]]"));
+    }
+    if sections.len() > MOST_PATHS {
+        return Err(top.inconsistent("path", format!("a scenario has at most {MOST_PATHS} paths")));
+    }
+    sections.into_iter().map(|section| read_path(section, framing)).collect()
+}
+
+fn read_path(mut section: Section<'_>, framing: u32) -> Result<PathSpec, ScenarioError> {
+    let rate = section.require("rate", RATE, parse_rate)?;
+    let delay = section.require("delay", DELAY, parse_delay)?;
+    let queue = section.read("queue", QUEUE, QueueLimit::parse)?.unwrap_or(QueueLimit::Packets(100));
+    let loss = section.read("loss", LOSS, parse_loss)?.unwrap_or_default();
+    let forward = LinkSpec { rate, delay, queue, loss, framing };
+    let mut backward = forward;
+    if let Some(mut reverse) = section.section("reverse")? {
+        backward = LinkSpec {
+            rate: reverse.read("rate", RATE, parse_rate)?.unwrap_or(rate),
+            delay: reverse.read("delay", DELAY, parse_delay)?.unwrap_or(delay),
+            queue: reverse.read("queue", QUEUE, QueueLimit::parse)?.unwrap_or(queue),
+            loss: reverse.read("loss", LOSS, parse_loss)?.unwrap_or(loss),
+            framing,
+        };
+        reverse.finish()?;
+    }
+    section.finish()?;
+    Ok(PathSpec { forward, backward })
+}
+
+fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
+    let mut traffic = Traffic {
+        streams: 1,
+        message_size: 1452,
+        ordered: true,
+        refill: Refill::InTurn,
+        start: Duration::ZERO,
+        stop: None,
+    };
+    let Some(mut section) = top.section("traffic")? else { return Ok(traffic) };
+    if let Some(streams) = section.read("streams", "a whole number from 1 to 65535", parse_streams)? {
+        traffic.streams = streams;
+    }
+    if let Some(size) = section.read("message_size", "a size from 1B to 16MiB", parse_message_size)? {
+        traffic.message_size = size;
+    }
+    if let Some(ordered) = section.read("ordered", TRUTH, |text| text.parse().ok())? {
+        traffic.ordered = ordered;
+    }
+    if let Some(refill) = section.read("refill", "\"in_turn\" or \"by_queue\"", parse_refill)? {
+        traffic.refill = refill;
+    }
+    if let Some(start) = section.read("start", DURATION, parse_duration)? {
+        traffic.start = start;
+    }
+    traffic.stop = section.read("stop", DURATION, parse_duration)?;
+    if traffic.start > LONGEST_RUN {
+        return Err(section.inconsistent("start", "must be at most 1000h"));
+    }
+    if traffic.stop.is_some_and(|stop| stop <= traffic.start) {
+        return Err(section.inconsistent("stop", "must be later than start"));
+    }
+    section.finish()?;
+    Ok(traffic)
+}
+
+fn read_record(top: &mut Section<'_>, whole: Duration) -> Result<Option<Duration>, ScenarioError> {
+    let Some(mut section) = top.section("record")? else { return Ok(None) };
+    let interval = section.read("interval", DURATION, parse_duration)?;
+    if interval.is_some_and(|interval| whole.as_nanos() > interval.as_nanos().saturating_mul(MOST_SAMPLES)) {
+        let reason = format!("gives more than {MOST_SAMPLES} samples in the run: take a longer one");
+        return Err(section.inconsistent("interval", reason));
+    }
+    section.finish()?;
+    Ok(interval)
+}
+
+/// The settings of both hosts: the preset, then [transport], then their own tables.
+fn read_settings(
+    file: &str,
+    top: &mut Section<'_>,
+    preset: &str,
+    paths: &[PathSpec],
+    traffic: &Traffic,
+) -> Result<(AssociationConfig, AssociationConfig), ScenarioError> {
+    let mut common =
+        AssociationConfig::preset(preset).map_err(|error| ScenarioError::setting(file, "preset", error))?;
+    common.outbound_streams = traffic.streams;
+    apply_settings(file, top.section("transport")?, &mut common)?;
+    let (mut sender, mut receiver) = (common.clone(), common);
+    apply_settings(file, top.section("sender")?, &mut sender)?;
+    apply_settings(file, top.section("receiver")?, &mut receiver)?;
+    for (section, config) in [("sender", &sender), ("receiver", &receiver)] {
+        config.check().map_err(|error| ScenarioError::setting(file, section, error))?;
+    }
+    if sender.outbound_streams < traffic.streams || receiver.inbound_streams < traffic.streams {
+        return Err(top.inconsistent(
+            "traffic.streams",
+            format!(
+                "is {}, but the hosts would agree on {}: raise outbound_streams and inbound_streams",
+                traffic.streams,
+                sender.outbound_streams.min(receiver.inbound_streams)
+            ),
+        ));
+    }
+    for config in [&sender, &receiver] {
+        if config.path_pairs != PathPairs::ByPosition {
+            return Err(
+                top.inconsistent("transport.path_pairs", "disjoint paths are paired by_position only")
+            );
+        }
+        if let StreamMap::Fixed(table) = &config.stream_map
+            && let Some(path) = table.iter().find(|path| usize::from(**path) >= paths.len())
+        {
+            let last = paths.len() - 1;
+            let reason = format!("names path {path}, and the scenario has paths 0 to {last}");
+            return Err(top.inconsistent("transport.stream_map", reason));
+        }
+    }
+    Ok((sender, receiver))
+}
+
+fn apply_settings(
+    file: &str,
+    section: Option<Section<'_>>,
+    config: &mut AssociationConfig,
+) -> Result<(), ScenarioError> {
+    let Some(section) = section else { return Ok(()) };
+    let path = section.path().to_owned();
+    for (name, value) in section.entries()? {
+        config.set(name, &value).map_err(|error| ScenarioError::setting(file, &path, error))?;
+    }
+    Ok(())
+}
+
+const RATE: &str = "a rate from 1bit/s to 1000Gbit/s, such as \"10Mbit/s\"";
+const DELAY: &str = "a duration up to 10min, such as \"25ms\"";
+const QUEUE: &str = "a limit such as \"100 packets\" or \"64KiB\"";
+const LOSS: &str = "a probability such as \"1%\" or 0.01";
+
+fn parse_number(text: &str) -> Option<u64> {
+    text.parse().ok()
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    units::parse_duration(text).ok()
+}
+
+fn parse_delay(text: &str) -> Option<Duration> {
+    parse_duration(text).filter(|delay| *delay <= LONGEST_DELAY)
+}
+
+fn parse_rate(text: &str) -> Option<u64> {
+    units::parse_rate(text).ok().filter(|rate| (1..=FASTEST).contains(rate))
+}
+
+fn parse_framing(text: &str) -> Option<u32> {
+    units::parse_size(text).ok().filter(|size| *size <= 1000).map(|size| size as u32)
+}
+
+fn parse_streams(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|streams| *streams > 0)
+}
+
+fn parse_message_size(text: &str) -> Option<usize> {
+    let size = units::parse_size(text).ok()?;
+    (1..=LARGEST_MESSAGE).contains(&size).then_some(size as usize)
+}
+
+fn parse_refill(text: &str) -> Option<Refill> {
+    Refill::ALL.iter().copied().find(|refill| refill.name() == text)
+}
+
+fn parse_loss(text: &str) -> Option<Loss> {
+    let probability = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
+        None => text.parse::<f64>().ok()?,
+    };
+    match probability {
+        0.0 => Some(Loss::None),
+        p if (0.0..=1.0).contains(&p) => Some(Loss::Uniform(p)),
+        _ => None,
+    }
+}
+
+/// Each path has an address ending of its own.
+const MOST_PATHS: usize = 64;
+const MOST_SAMPLES: u128 = 100_000;
+const LONGEST_RUN: Duration = Duration::from_secs(1000 * 3600);
+const LONGEST_DELAY: Duration = Duration::from_secs(600);
+const FASTEST: u64 = 1_000_000_000_000;
+const LARGEST_MESSAGE: u64 = 16 * 1024 * 1024;

@@ -1,0 +1,139 @@
+//! Reading a table key by key: every value from its text form, every key that nobody asked for refused.
+//!
+//! Owns how errors name keys. Refuses to know which keys a scenario has.
+
+use toml::{Table, Value};
+use tresse_proto::config::nearest;
+
+use super::error::ScenarioError;
+
+/// One table of a scenario.
+pub(super) struct Section<'t> {
+    file: &'t str,
+    /// Its path from the top, such as `path[1]`; empty at the top.
+    path: String,
+    table: &'t Table,
+    asked: Vec<&'static str>,
+}
+
+impl<'t> Section<'t> {
+    /// The top table of the scenario in `file`.
+    pub(super) fn top(file: &'t str, table: &'t Table) -> Self {
+        Section { file, path: String::new(), table, asked: Vec::new() }
+    }
+
+    /// The value of `key`, read by `parse` from its text form; `None` when the key is not there.
+    pub(super) fn read<T>(
+        &mut self,
+        key: &'static str,
+        accepted: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, ScenarioError> {
+        self.asked.push(key);
+        let Some(value) = self.table.get(key) else { return Ok(None) };
+        let parsed = text(value).as_deref().and_then(parse);
+        parsed.map(Some).ok_or_else(|| self.bad_value(key, value, accepted))
+    }
+
+    /// As [`Section::read`], for a key that must be there.
+    pub(super) fn require<T>(
+        &mut self,
+        key: &'static str,
+        accepted: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, ScenarioError> {
+        self.read(key, accepted, parse)?.ok_or_else(|| ScenarioError::Missing {
+            file: self.file.to_owned(),
+            key: self.key(key),
+            accepted: accepted.to_owned(),
+        })
+    }
+
+    /// The table `key`, when there is one.
+    pub(super) fn section(&mut self, key: &'static str) -> Result<Option<Section<'t>>, ScenarioError> {
+        self.asked.push(key);
+        match self.table.get(key) {
+            None => Ok(None),
+            Some(Value::Table(table)) => Ok(Some(self.inner(self.key(key), table))),
+            Some(value) => Err(self.bad_value(key, value, "a table")),
+        }
+    }
+
+    /// The tables of the array `key`, in order.
+    pub(super) fn sections(&mut self, key: &'static str) -> Result<Vec<Section<'t>>, ScenarioError> {
+        self.asked.push(key);
+        let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
+        let wanted = format!("an array of tables: one [[{key}]] for each");
+        let items = value.as_array().ok_or_else(|| self.bad_value(key, value, &wanted))?;
+        let tables = items.iter().enumerate().map(|(at, item)| match item {
+            Value::Table(table) => Ok(self.inner(format!("{}[{at}]", self.key(key)), table)),
+            other => Err(self.bad_value(key, other, &wanted)),
+        });
+        tables.collect()
+    }
+
+    /// All keys of this table with the text of their values, for a table whose keys are known elsewhere.
+    pub(super) fn entries(self) -> Result<Vec<(&'t str, String)>, ScenarioError> {
+        let entries = self.table.iter().map(|(key, value)| {
+            let text = text(value).ok_or_else(|| self.bad_value(key, value, "a single value"))?;
+            Ok((key.as_str(), text))
+        });
+        entries.collect()
+    }
+
+    /// Refuses keys that were not asked for.
+    pub(super) fn finish(self) -> Result<(), ScenarioError> {
+        match self.table.keys().find(|key| !self.asked.contains(&key.as_str())) {
+            None => Ok(()),
+            Some(key) => Err(ScenarioError::UnknownKey {
+                file: self.file.to_owned(),
+                key: self.key(key),
+                nearest: nearest(key, self.asked.iter().copied()).to_owned(),
+            }),
+        }
+    }
+
+    /// An error about `key` that is none of its own value.
+    pub(super) fn inconsistent(&self, key: &str, reason: impl Into<String>) -> ScenarioError {
+        ScenarioError::Inconsistent { file: self.file.to_owned(), key: self.key(key), reason: reason.into() }
+    }
+
+    /// The path of this table.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn inner(&self, path: String, table: &'t Table) -> Section<'t> {
+        Section { file: self.file, path, table, asked: Vec::new() }
+    }
+
+    fn key(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    fn bad_value(&self, key: &str, value: &Value, accepted: &str) -> ScenarioError {
+        let value = match value {
+            Value::Table(_) => "a table".to_owned(),
+            Value::Array(_) => "an array".to_owned(),
+            single => format!("\"{}\"", text(single).unwrap_or_default()),
+        };
+        ScenarioError::BadValue {
+            file: self.file.to_owned(),
+            key: self.key(key),
+            value,
+            accepted: accepted.to_owned(),
+        }
+    }
+}
+
+/// The text form of a single value; tables and arrays have none.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        Value::Boolean(truth) => Some(truth.to_string()),
+        Value::Datetime(datetime) => Some(datetime.to_string()),
+        Value::Array(_) | Value::Table(_) => None,
+    }
+}

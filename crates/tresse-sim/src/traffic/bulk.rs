@@ -1,0 +1,186 @@
+//! The saturated sender: always has a message for every stream, as fast as the send buffer takes them.
+//!
+//! What the papers call the application's refilling is a switch here, because it decides which stream's messages
+//! fill the send buffer.
+
+use bytes::Bytes;
+use tresse_proto::{AssociationId, Connect, Event, Instant, SendError, SendOptions, StreamId};
+
+use super::{Application, Turn};
+use crate::error::RunError;
+
+/// Which stream gets the next message.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Refill {
+    /// The streams in turn, whenever the send buffer has room: an application that knows nothing of the streams'
+    /// queues ("without API extension" in the PFLDNeT 2010 paper).
+    #[default]
+    InTurn,
+    /// The streams in turn, but only those with less unsent data than an equal share of the send buffer: an
+    /// application that asks for the queue of each stream (draft-dreibholz-tsvwg-sctpsocket-sqinfo).
+    ByQueue,
+}
+
+impl Refill {
+    /// Every way, in the order of declaration.
+    pub const ALL: &'static [Refill] = &[Refill::InTurn, Refill::ByQueue];
+
+    /// The name that scenarios use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Refill::InTurn => "in_turn",
+            Refill::ByQueue => "by_queue",
+        }
+    }
+}
+
+/// What a saturated sender does.
+#[derive(Clone, Debug)]
+pub struct BulkSpec {
+    /// The association to open.
+    pub connect: Connect,
+    /// Streams in use, from 0 on; at least 1.
+    pub streams: u16,
+    /// Every message; not empty.
+    pub message: Bytes,
+    /// Deliver in the order of the stream.
+    pub ordered: bool,
+    /// Which stream gets the next message.
+    pub refill: Refill,
+    /// When the association is opened.
+    pub start: Instant,
+    /// When the last message has been handed over and the association is shut down.
+    pub stop: Option<Instant>,
+}
+
+/// A saturated sender.
+#[derive(Debug)]
+pub struct Bulk {
+    spec: BulkSpec,
+    state: State,
+    /// The stream whose turn it is.
+    turn_of: u16,
+    ended: Option<String>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum State {
+    Waiting,
+    Connecting(AssociationId),
+    /// Established; `full` from a refusal until the transport says that there is room.
+    Open {
+        id: AssociationId,
+        full: bool,
+    },
+    Stopped(AssociationId),
+}
+
+impl Bulk {
+    /// A sender that will do as `spec` says.
+    pub fn new(spec: BulkSpec) -> Self {
+        Bulk { spec, state: State::Waiting, turn_of: 0, ended: None }
+    }
+
+    /// Hands over messages until the transport refuses one, or no stream wants one.
+    fn fill(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<Filled, RunError> {
+        let Some(mut association) = turn.endpoint.association(id) else { return Ok(Filled::default()) };
+        let share = match self.spec.refill {
+            Refill::InTurn => None,
+            Refill::ByQueue => Some(association.config().send_buffer.0 / usize::from(self.spec.streams)),
+        };
+        let mut filled = Filled::default();
+        let mut passed_over = 0;
+        while passed_over < self.spec.streams {
+            let stream = StreamId(self.turn_of);
+            if share.is_some_and(|share| association.unsent_on(stream) >= share) {
+                passed_over += 1;
+            } else {
+                let ppid = turn.ledger.next_ppid(stream);
+                let options = SendOptions { stream, ppid, unordered: !self.spec.ordered };
+                match association.send(turn.now, options, self.spec.message.clone()) {
+                    Ok(()) => turn.ledger.accepted(turn.now, stream, self.spec.message.len()),
+                    Err(SendError::Full { .. }) => {
+                        filled.full = true;
+                        break;
+                    }
+                    Err(SendError::NotOpen { .. }) => break,
+                    Err(error) => return Err(error.into()),
+                }
+                filled.any = true;
+                passed_over = 0;
+            }
+            self.turn_of = (self.turn_of + 1) % self.spec.streams;
+        }
+        Ok(filled)
+    }
+}
+
+#[derive(Copy, Clone, Default)]
+struct Filled {
+    any: bool,
+    full: bool,
+}
+
+impl Application for Bulk {
+    fn due(&self) -> Option<Instant> {
+        match self.state {
+            State::Waiting => Some(self.spec.start),
+            State::Connecting(_) | State::Open { .. } if self.ended.is_none() => self.spec.stop,
+            _ => None,
+        }
+    }
+
+    fn on_due(&mut self, turn: &mut Turn<'_>) -> Result<(), RunError> {
+        match self.state {
+            State::Waiting => {
+                let id = turn.endpoint.connect(turn.now, self.spec.connect.clone())?;
+                self.state = State::Connecting(id);
+            }
+            State::Connecting(id) | State::Open { id, .. } => {
+                if let Some(mut association) = turn.endpoint.association(id) {
+                    association.shutdown(turn.now);
+                }
+                self.state = State::Stopped(id);
+            }
+            State::Stopped(_) => {}
+        }
+        Ok(())
+    }
+
+    fn on_event(&mut self, _turn: &mut Turn<'_>, id: AssociationId, event: Event) -> Result<(), RunError> {
+        match (event, self.state) {
+            (Event::Established { outbound_streams, .. }, State::Connecting(_)) => {
+                if outbound_streams < self.spec.streams {
+                    let wanted = self.spec.streams;
+                    return Err(RunError::TooFewStreams { wanted, negotiated: outbound_streams });
+                }
+                self.state = State::Open { id, full: false };
+            }
+            (Event::Writable, State::Open { .. }) => self.state = State::Open { id, full: false },
+            (Event::Closed(reason), _) => {
+                self.ended = Some(super::describe(&reason));
+                self.state = State::Stopped(id);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn refill(&mut self, turn: &mut Turn<'_>) -> Result<bool, RunError> {
+        let State::Open { id, full: false } = self.state else { return Ok(false) };
+        let filled = self.fill(turn, id)?;
+        self.state = State::Open { id, full: filled.full };
+        Ok(filled.any)
+    }
+
+    fn association(&self) -> Option<AssociationId> {
+        match self.state {
+            State::Waiting => None,
+            State::Connecting(id) | State::Open { id, .. } | State::Stopped(id) => Some(id),
+        }
+    }
+
+    fn ended(&self) -> Option<String> {
+        self.ended.clone()
+    }
+}

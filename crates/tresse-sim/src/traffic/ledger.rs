@@ -1,0 +1,268 @@
+//! The ledger of messages between two applications: who handed over what and when, and what came out.
+//!
+//! It measures throughput and delay, and it is the judge of the transport's promise: every message exactly once, and
+//! in the order of its stream when it is ordered. Messages are told apart by a counter of their stream that
+//! travels in the payload protocol identifier.
+
+use std::collections::VecDeque;
+
+use hdrhistogram::Histogram;
+use tresse_proto::{Instant, Message, Ppid, StreamId};
+
+/// How the transport broke its promise.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Breach {
+    /// A message came out twice, or was never handed over.
+    #[error("stream {stream}: message {message} came out although it is not under way: twice, or never sent")]
+    NotUnderWay {
+        /// The stream.
+        stream: u16,
+        /// The message's number in the stream, modulo 2^32.
+        message: u32,
+    },
+    /// An ordered message overtook another.
+    #[error("stream {stream}: message {message} came out before message {expected}")]
+    OutOfOrder {
+        /// The stream.
+        stream: u16,
+        /// The message that came out.
+        message: u32,
+        /// The one that should have.
+        expected: u32,
+    },
+    /// A stream that carries no traffic.
+    #[error("a message came out of stream {0}, which carries none")]
+    NoSuchStream(u16),
+    /// A message with another length or content.
+    #[error("stream {stream}: message {message} came out altered")]
+    Altered {
+        /// The stream.
+        stream: u16,
+        /// The message's number in the stream, modulo 2^32.
+        message: u32,
+    },
+    /// A rule between the counters of the transport does not hold.
+    #[error("{0}")]
+    Counters(String),
+}
+
+/// All messages of one sender and its receiver.
+#[derive(Debug)]
+pub struct Ledger {
+    streams: Vec<Stream>,
+    digits: u8,
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    /// Messages from `first` on that were handed over; those that came out already are `None`.
+    under_way: VecDeque<Option<Handed>>,
+    first: u32,
+    accepted: u64,
+    delivered: u64,
+    report: StreamReport,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Handed {
+    at: Instant,
+    bytes: u32,
+}
+
+/// What came out of a stream since the measurement began.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct StreamReport {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes of user data.
+    pub bytes: u64,
+    /// Sum of all delays, in nanoseconds: the mean is exact.
+    delay_sum: u128,
+    /// Delays in microseconds; allocated with the first.
+    delays: Option<Box<Histogram<u32>>>,
+}
+
+impl Ledger {
+    /// A ledger for `streams` streams.
+    pub fn new(streams: u16) -> Self {
+        let digits = if streams <= FEW_STREAMS { 3 } else { 2 };
+        Ledger { streams: (0..streams).map(|_| Stream::default()).collect(), digits }
+    }
+
+    /// The identifier that the next message of `stream` is to carry.
+    pub fn next_ppid(&self, stream: StreamId) -> Ppid {
+        let stream = self.streams.get(usize::from(stream.0));
+        Ppid(stream.map_or(0, |stream| stream.first.wrapping_add(stream.under_way.len() as u32)))
+    }
+
+    /// Notes that the transport accepted the next message of `stream`.
+    pub fn accepted(&mut self, now: Instant, stream: StreamId, bytes: usize) {
+        if let Some(stream) = self.streams.get_mut(usize::from(stream.0)) {
+            stream.under_way.push_back(Some(Handed { at: now, bytes: bytes as u32 }));
+            stream.accepted += 1;
+        }
+    }
+
+    /// Notes that a message came out.
+    ///
+    /// # Errors
+    /// When it should not have, or not yet.
+    pub fn delivered(&mut self, now: Instant, message: &Message) -> Result<(), Breach> {
+        let id = message.stream.0;
+        let digits = self.digits;
+        let stream = self.streams.get_mut(usize::from(id)).ok_or(Breach::NoSuchStream(id))?;
+        let number = message.ppid.0;
+        let place = number.wrapping_sub(stream.first) as usize;
+        let handed = stream.under_way.get_mut(place).and_then(Option::take);
+        let Some(handed) = handed else { return Err(Breach::NotUnderWay { stream: id, message: number }) };
+        if !message.unordered && place != 0 {
+            return Err(Breach::OutOfOrder { stream: id, message: number, expected: stream.first });
+        }
+        if message.payload.len() != handed.bytes as usize {
+            return Err(Breach::Altered { stream: id, message: number });
+        }
+        while let Some(None) = stream.under_way.front() {
+            stream.under_way.pop_front();
+            stream.first = stream.first.wrapping_add(1);
+        }
+        stream.delivered += 1;
+        stream.report.add(now.since(handed.at).as_nanos(), handed.bytes, digits);
+        Ok(())
+    }
+
+    /// Starts measuring anew; messages under way stay.
+    pub fn restart(&mut self) {
+        for stream in &mut self.streams {
+            stream.report = StreamReport::default();
+        }
+    }
+
+    /// What came out since then, by stream.
+    pub fn reports(&self) -> impl Iterator<Item = &StreamReport> {
+        self.streams.iter().map(|stream| &stream.report)
+    }
+
+    /// Messages ever handed over.
+    pub fn total_accepted(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.accepted).sum()
+    }
+
+    /// Messages that ever came out.
+    pub fn total_delivered(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.delivered).sum()
+    }
+}
+
+impl StreamReport {
+    /// Mean delay in milliseconds, exact; `None` before the first message.
+    pub fn mean_delay_ms(&self) -> Option<f64> {
+        (self.messages > 0).then(|| self.delay_sum as f64 / self.messages as f64 / 1e6)
+    }
+
+    /// The delay in milliseconds that `quantile` of the messages did not exceed, from a histogram of three
+    /// significant digits (two with more than 1,024 streams).
+    pub fn delay_quantile_ms(&self, quantile: f64) -> Option<f64> {
+        self.delays.as_ref().map(|delays| delays.value_at_quantile(quantile) as f64 / 1e3)
+    }
+
+    fn add(&mut self, delay_nanos: u128, bytes: u32, digits: u8) {
+        self.messages += 1;
+        self.bytes += u64::from(bytes);
+        self.delay_sum += delay_nanos;
+        if self.delays.is_none() {
+            // Fails for more than five digits only. It grows with the largest delay.
+            self.delays = Histogram::new(digits).ok().map(Box::new);
+        }
+        if let Some(delays) = &mut self.delays {
+            let micros = u64::try_from(delay_nanos / 1000).unwrap_or(LONGEST_MICROS);
+            // Fails only for a histogram of fixed size.
+            let _ = delays.record(micros.min(LONGEST_MICROS));
+        }
+    }
+}
+
+/// Up to here a stream's delays are kept with three digits (some 40 KiB a stream), beyond with two (some 6 KiB).
+const FEW_STREAMS: u16 = 1024;
+/// Delays above one hour count as one hour in the quantiles.
+const LONGEST_MICROS: u64 = 3_600_000_000;
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use tresse_proto::{Payload, Ssn};
+
+    use super::*;
+
+    fn millis(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    fn message(stream: u16, number: u32, unordered: bool) -> Message {
+        Message {
+            stream: StreamId(stream),
+            ssn: Ssn(0),
+            ppid: Ppid(number),
+            unordered,
+            payload: Payload::Whole(Bytes::from_static(&[0; 10])),
+        }
+    }
+
+    fn ledger(messages: u32) -> Ledger {
+        let mut ledger = Ledger::new(2);
+        for number in 0..messages {
+            assert_eq!(ledger.next_ppid(StreamId(1)), Ppid(number));
+            ledger.accepted(millis(0), StreamId(1), 10);
+        }
+        ledger
+    }
+
+    #[test]
+    fn delays_are_measured_from_hand_over_to_delivery() {
+        let mut ledger = ledger(4);
+        for (number, at) in [(0, 10), (1, 20), (2, 30), (3, 60)] {
+            assert_eq!(ledger.delivered(millis(at), &message(1, number, false)), Ok(()));
+        }
+        let report = ledger.reports().nth(1).expect("two streams");
+        assert_eq!((report.messages, report.bytes), (4, 40));
+        assert_eq!(report.mean_delay_ms(), Some(30.0));
+        let median = report.delay_quantile_ms(0.5).expect("messages came");
+        assert!((median - 20.0).abs() < 0.02, "{median}");
+        assert_eq!(ledger.reports().next().and_then(StreamReport::mean_delay_ms), None);
+    }
+
+    #[test]
+    fn a_restart_forgets_what_came_out_but_not_what_is_under_way() {
+        let mut ledger = ledger(2);
+        assert_eq!(ledger.delivered(millis(10), &message(1, 0, false)), Ok(()));
+        ledger.restart();
+        assert_eq!(ledger.delivered(millis(20), &message(1, 1, false)), Ok(()));
+        assert_eq!(ledger.reports().nth(1).map(|report| report.messages), Some(1));
+        assert_eq!((ledger.total_accepted(), ledger.total_delivered()), (2, 2));
+    }
+
+    #[test]
+    fn breaches_are_noticed() {
+        let deliver = |number, unordered| ledger(3).delivered(millis(1), &message(1, number, unordered));
+        let expected = Breach::OutOfOrder { stream: 1, message: 1, expected: 0 };
+        assert_eq!(deliver(1, false), Err(expected));
+        assert_eq!(deliver(1, true), Ok(()));
+        assert_eq!(deliver(3, true), Err(Breach::NotUnderWay { stream: 1, message: 3 }));
+        assert_eq!(ledger(1).delivered(millis(1), &message(2, 0, false)), Err(Breach::NoSuchStream(2)));
+        let mut twice = ledger(2);
+        assert_eq!(twice.delivered(millis(1), &message(1, 1, true)), Ok(()));
+        let again = twice.delivered(millis(1), &message(1, 1, true));
+        assert_eq!(again, Err(Breach::NotUnderWay { stream: 1, message: 1 }));
+    }
+
+    #[test]
+    fn the_counter_wraps() {
+        let mut ledger = Ledger::new(1);
+        ledger.streams[0].first = u32::MAX;
+        for _ in 0..2 {
+            ledger.accepted(millis(0), StreamId(0), 10);
+        }
+        assert_eq!(ledger.delivered(millis(1), &message(0, u32::MAX, false)), Ok(()));
+        assert_eq!(ledger.delivered(millis(1), &message(0, 0, false)), Ok(()));
+    }
+}

@@ -1,0 +1,90 @@
+//! What applications are to a host, and the applications there are.
+//!
+//! An application sees its own host's endpoint and the ledger of messages, never the network.
+
+mod bulk;
+mod ledger;
+mod sink;
+
+use tresse_proto::{AssociationId, CloseReason, Endpoint, Event, Instant};
+
+pub use bulk::{Bulk, BulkSpec, Refill};
+pub use ledger::{Breach, Ledger, StreamReport};
+pub use sink::Sink;
+
+use crate::error::RunError;
+
+/// What an application works with when it has its turn.
+pub struct Turn<'a> {
+    /// The present.
+    pub now: Instant,
+    /// The host's endpoint.
+    pub endpoint: &'a mut Endpoint,
+    /// Which messages were handed over, and which came out.
+    pub ledger: &'a mut Ledger,
+}
+
+/// An application on a host.
+pub trait Application {
+    /// When it wants to act next by itself.
+    fn due(&self) -> Option<Instant>;
+
+    /// Its time has come.
+    ///
+    /// # Errors
+    /// When it cannot start what it is for.
+    fn on_due(&mut self, turn: &mut Turn<'_>) -> Result<(), RunError>;
+
+    /// Something happened to an association of its host.
+    ///
+    /// # Errors
+    /// When the run makes no sense after that.
+    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: Event) -> Result<(), RunError>;
+
+    /// Hands over what it has to send; tells whether it handed over anything. Called after events, and again
+    /// after packets have left, until there is nothing more to hand over or to send.
+    ///
+    /// # Errors
+    /// When the transport refuses its messages for good.
+    fn refill(&mut self, turn: &mut Turn<'_>) -> Result<bool, RunError>;
+
+    /// Its association, once it has one.
+    fn association(&self) -> Option<AssociationId>;
+
+    /// How its association ended, once it has.
+    fn ended(&self) -> Option<String>;
+}
+
+/// The content of every message: `size` bytes of a pattern with a period that is no power of two, so that a
+/// fragment in the wrong place is noticed.
+pub fn pattern(size: usize) -> bytes::Bytes {
+    match PATTERN.get(..size) {
+        Some(bytes) => bytes::Bytes::from_static(bytes),
+        None => PATTERN.iter().copied().cycle().take(size).collect(),
+    }
+}
+
+const PATTERN_LEN: usize = 251 * 257;
+
+static PATTERN: [u8; PATTERN_LEN] = {
+    let mut pattern = [0; PATTERN_LEN];
+    let mut at = 0;
+    while at < PATTERN_LEN {
+        pattern[at] = (at % 251 + at / 251) as u8;
+        at += 1;
+    }
+    pattern
+};
+
+/// How an association ended, in words.
+fn describe(reason: &CloseReason) -> String {
+    match reason {
+        CloseReason::Graceful => "shut down".to_owned(),
+        CloseReason::Aborted => "aborted".to_owned(),
+        CloseReason::AbortedByPeer { cause } => format!("aborted by the peer: {cause}"),
+        CloseReason::SetupTimeout => "set-up stayed unanswered".to_owned(),
+        CloseReason::PathsLost => "no path brought an answer any more".to_owned(),
+        CloseReason::PeerFault(fault) => format!("the peer broke the protocol: {fault}"),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,72 @@
+//! The receiver: takes every message at once.
+
+use bytes::Bytes;
+use tresse_proto::{AssociationId, Event, Instant};
+
+use super::{Application, Turn};
+use crate::error::RunError;
+use crate::traffic::Breach;
+
+/// A receiver that reads as soon as there is something to read.
+#[derive(Debug, Default)]
+pub struct Sink {
+    association: Option<AssociationId>,
+    /// What every message must contain, when contents are to be compared.
+    expected: Option<Bytes>,
+    ended: Option<String>,
+}
+
+impl Sink {
+    /// A receiver; with `expected`, it also compares the content of every message.
+    pub fn new(expected: Option<Bytes>) -> Self {
+        Sink { expected, ..Sink::default() }
+    }
+
+    fn read_all(&self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), Breach> {
+        let Some(mut association) = turn.endpoint.association(id) else { return Ok(()) };
+        while let Some(message) = association.recv(turn.now) {
+            turn.ledger.delivered(turn.now, &message)?;
+            if let Some(expected) = &self.expected
+                && !message.payload.pieces().iter().flatten().eq(expected)
+            {
+                return Err(Breach::Altered { stream: message.stream.0, message: message.ppid.0 });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Application for Sink {
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn on_due(&mut self, _turn: &mut Turn<'_>) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: Event) -> Result<(), RunError> {
+        match event {
+            Event::Established { .. } => self.association = Some(id),
+            Event::Readable => {
+                let at = turn.now;
+                self.read_all(turn, id).map_err(|breach| RunError::Broken { at, breach })?;
+            }
+            Event::Closed(reason) => self.ended = Some(super::describe(&reason)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn refill(&mut self, _turn: &mut Turn<'_>) -> Result<bool, RunError> {
+        Ok(false)
+    }
+
+    fn association(&self) -> Option<AssociationId> {
+        self.association
+    }
+
+    fn ended(&self) -> Option<String> {
+        self.ended.clone()
+    }
+}

@@ -1,0 +1,46 @@
+//! Whatever the network does, every message comes out exactly once, in order, unaltered: checked at every event.
+
+use crate::common::{checked, two_paths};
+
+/// Settings under which the transport works quite differently.
+const VARIANTS: &[&[(&str, &str)]] = &[
+    &[],
+    &[("preset", "cmt")],
+    &[("preset", "rfc9260")],
+    &[("transport.stream_map", "fixed:0,1")],
+    &[("traffic.ordered", "false")],
+    &[("traffic.message_size", "100B")],
+    &[("traffic.message_size", "10000B")],
+    &[("transport.receive_buffer", "8KiB")],
+    &[("path.1.delay", "100ms"), ("path.1.rate", "1Mbit/s")],
+    &[("traffic.streams", "7"), ("traffic.refill", "by_queue")],
+    &[("transport.nr_sack", "off"), ("transport.buffer_split", "none")],
+];
+
+#[test]
+fn everything_arrives_over_lossy_paths() {
+    let lossy = [
+        ("path.0.loss", "3%"),
+        ("path.1.loss", "10%"),
+        ("path.1.queue", "10 packets"),
+        ("traffic.stop", "5s"),
+        ("measure", "120s"),
+    ];
+    for variant in VARIANTS {
+        let scenario = two_paths(&[&lossy[..], variant].concat());
+        let outcome = checked(&scenario);
+        let run = &outcome.run;
+        assert!(run.messages_accepted > 100, "{variant:?}: {run:?}");
+        assert_eq!(run.messages_delivered, run.messages_accepted, "{variant:?}");
+        assert_eq!(outcome.association.ended.as_deref(), Some("shut down"), "{variant:?}");
+    }
+}
+
+#[test]
+fn without_any_network_nothing_arrives_and_the_run_says_so() {
+    let dead = [("path.0.loss", "100%"), ("path.1.loss", "100%"), ("measure", "600s")];
+    let outcome = checked(&two_paths(&dead));
+    assert_eq!(outcome.throughput_mbps, 0.0);
+    assert_eq!(outcome.association.ended.as_deref(), Some("set-up stayed unanswered"));
+    assert!(outcome.streams.iter().all(|stream| stream.delay_ms.is_none()));
+}

@@ -1,0 +1,7 @@
+//! Whole runs: what comes out of a scenario, and what must never happen in one.
+
+mod capture;
+mod common;
+mod delivery;
+mod determinism;
+mod throughput;

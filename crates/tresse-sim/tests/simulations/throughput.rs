@@ -1,0 +1,75 @@
+//! What the papers' simplest setups give, at a scale of seconds; the lab measures them at full length.
+
+use crate::common::{checked, scenario, two_paths};
+use tresse_sim::{Outcome, RunOptions, run};
+
+/// User data's share of a full packet: 1,452 of 1,500 bytes.
+const PAYLOAD: f64 = 0.968;
+
+fn assert_within(value: f64, low: f64, high: f64, outcome: &Outcome) {
+    assert!((low..=high).contains(&value), "{value} is not within {low} to {high}: {outcome:#?}");
+}
+
+#[test]
+fn one_path_carries_its_rate() {
+    let single =
+        [("preset", "rfc9260"), ("transport.send_buffer", "256KiB"), ("transport.receive_buffer", "256KiB")];
+    let outcome = checked(&two_paths(&single));
+    assert_within(outcome.throughput_mbps, 0.95 * 10.0 * PAYLOAD, 10.0 * PAYLOAD, &outcome);
+    assert_eq!(outcome.paths[1].chunks_sent, 0);
+}
+
+#[test]
+fn two_similar_paths_add_up_with_either_stream_map() {
+    for map in ["any", "fixed:0,1"] {
+        let outcome = checked(&two_paths(&[("transport.stream_map", map), ("measure", "10s")]));
+        assert_within(outcome.throughput_mbps, 0.95 * 20.0 * PAYLOAD, 20.0 * PAYLOAD, &outcome);
+    }
+}
+
+#[test]
+fn no_path_carries_more_than_its_rate() {
+    let outcome = checked(&two_paths(&[("path.1.rate", "2Mbit/s"), ("framing", "7B")]));
+    for (path, rate) in outcome.paths.iter().zip([10.0, 2.0]) {
+        assert_within(path.wire_mbps, 0.0, rate * 1500.0 / 1507.0 + 0.001, &outcome);
+    }
+}
+
+#[test]
+fn a_small_buffer_bounds_the_rate_by_the_round_trip() {
+    let small = [("transport.send_buffer", "16KiB"), ("transport.receive_buffer", "16KiB")];
+    let outcome = checked(&two_paths(&small));
+    // 16 KiB in a round trip of 20 ms and one packet's 1.2 ms; 10 % for what is counted at the edges.
+    let bound = 16.0 * 1024.0 * 8.0 / 0.0212 / 1e6;
+    assert_within(outcome.throughput_mbps, 0.5 * bound, 1.1 * bound, &outcome);
+}
+
+#[test]
+fn shares_of_time_add_up() {
+    let outcome = checked(&two_paths(&[]));
+    let limits = tresse_proto::Limit::ALL;
+    let sum = |shares: &tresse_sim::Shares| limits.iter().map(|limit| shares.of(*limit)).sum::<f64>();
+    for shares in outcome.limited_by.paths.iter().chain([&outcome.limited_by.total]) {
+        assert!((sum(shares) - 1.0).abs() < 1e-6, "{:#?}", outcome.limited_by);
+    }
+}
+
+#[test]
+fn the_scenarios_of_the_repository_run() {
+    for path in ["wifi-lte.toml", "two-paths-100mbit.toml", "pfldnet2010/two-paths.toml"] {
+        let outcome =
+            checked(&scenario(path, &[("settle", "1s"), ("measure", "1s"), ("record.interval", "50ms")]));
+        assert!(outcome.throughput_mbps > 1.0, "{path}: {outcome:#?}");
+        let series = outcome.series.expect("asked for");
+        assert!(series.time_s.len() > 10 && series.paths.len() == 2);
+    }
+}
+
+#[test]
+fn a_stopped_run_gives_what_it_has() {
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let mut progress = |share: f64| stop.store(share > 0.6, std::sync::atomic::Ordering::Relaxed);
+    let options = RunOptions { progress: Some(&mut progress), stop: Some(&stop), ..RunOptions::default() };
+    let outcome = run(&two_paths(&[]), options).expect("it runs");
+    assert!(outcome.interrupted && outcome.measured_s < 5.0 && outcome.throughput_mbps > 1.0, "{outcome:#?}");
+}
