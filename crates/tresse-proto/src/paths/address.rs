@@ -1,0 +1,157 @@
+//! Which pairs of a local and a remote address are worth a path. Knows addresses only.
+
+use std::net::IpAddr;
+
+use crate::config::PathPairs;
+
+/// The pairs that become paths, in their order: at most `limit`, each once, of one address family.
+///
+/// By position, the remote addresses come first, each with the local address at its place within the
+/// family; then the local addresses that are still without a partner. The shorter list starts over.
+/// A full mesh begins with the same pairs, so that its first paths share as little as possible.
+/// Addresses without a partner of their family are left out: see [`unreachable`].
+pub(crate) fn pairs(
+    policy: PathPairs,
+    local: &[IpAddr],
+    remote: &[IpAddr],
+    limit: usize,
+) -> Vec<(IpAddr, IpAddr)> {
+    let mut chosen = Vec::new();
+    let mut add = |pair| {
+        if chosen.len() < limit && !chosen.contains(&pair) {
+            chosen.push(pair);
+        }
+        chosen.len() < limit
+    };
+    let families = [Family::of(local, remote, true), Family::of(local, remote, false)];
+    for (position, &remote) in with_family_positions(remote) {
+        let family = &families[usize::from(remote.is_ipv6())];
+        if let Some(local) = around(&family.local, position)
+            && !add((local, remote))
+        {
+            return chosen;
+        }
+    }
+    for (position, &local) in with_family_positions(local) {
+        let family = &families[usize::from(local.is_ipv6())];
+        if position >= family.remote.len()
+            && let Some(remote) = around(&family.remote, position)
+            && !add((local, remote))
+        {
+            return chosen;
+        }
+    }
+    if policy == PathPairs::FullMesh {
+        for &remote in remote {
+            for &local in &families[usize::from(remote.is_ipv6())].local {
+                if !add((local, remote)) {
+                    return chosen;
+                }
+            }
+        }
+    }
+    chosen
+}
+
+/// The first remote address that no local one can reach.
+pub(crate) fn unreachable(local: &[IpAddr], remote: &[IpAddr]) -> Option<IpAddr> {
+    remote.iter().copied().find(|remote| local.iter().all(|local| local.is_ipv4() != remote.is_ipv4()))
+}
+
+/// The addresses of one family on both sides.
+struct Family {
+    local: Vec<IpAddr>,
+    remote: Vec<IpAddr>,
+}
+
+impl Family {
+    fn of(local: &[IpAddr], remote: &[IpAddr], ipv4: bool) -> Self {
+        let select = |addresses: &[IpAddr]| {
+            addresses.iter().copied().filter(|address| address.is_ipv4() == ipv4).collect()
+        };
+        Family { local: select(local), remote: select(remote) }
+    }
+}
+
+/// Each address with its position among those of its family.
+fn with_family_positions(addresses: &[IpAddr]) -> impl Iterator<Item = (usize, &IpAddr)> {
+    let mut counts = [0, 0];
+    addresses.iter().map(move |address| {
+        let count = &mut counts[usize::from(address.is_ipv6())];
+        *count += 1;
+        (*count - 1, address)
+    })
+}
+
+fn around(addresses: &[IpAddr], position: usize) -> Option<IpAddr> {
+    addresses.get(position % addresses.len().max(1)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(texts: &[&str]) -> Vec<IpAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn paired(policy: PathPairs, local: &[&str], remote: &[&str], limit: usize) -> Vec<String> {
+        pairs(policy, &addresses(local), &addresses(remote), limit)
+            .iter()
+            .map(|(local, remote)| format!("{local}>{remote}"))
+            .collect()
+    }
+
+    #[test]
+    fn by_position_pairs_first_with_first_and_starts_the_shorter_list_over() {
+        let by_position = |local: &[&str], remote: &[&str]| paired(PathPairs::ByPosition, local, remote, 16);
+        assert_eq!(
+            by_position(&["10.0.0.1", "10.1.0.1"], &["10.0.0.2", "10.1.0.2"]),
+            ["10.0.0.1>10.0.0.2", "10.1.0.1>10.1.0.2"]
+        );
+        assert_eq!(
+            by_position(&["10.0.0.1"], &["10.0.0.2", "10.1.0.2"]),
+            ["10.0.0.1>10.0.0.2", "10.0.0.1>10.1.0.2"]
+        );
+        assert_eq!(
+            by_position(&["10.0.0.1", "10.1.0.1", "10.2.0.1"], &["10.0.0.2", "10.1.0.2"]),
+            ["10.0.0.1>10.0.0.2", "10.1.0.1>10.1.0.2", "10.2.0.1>10.0.0.2"]
+        );
+    }
+
+    #[test]
+    fn families_do_not_mix() {
+        let local = ["10.0.0.1", "fd00::1", "10.1.0.1"];
+        let remote = ["fd00::2", "10.0.0.2", "10.1.0.2"];
+        assert_eq!(
+            paired(PathPairs::ByPosition, &local, &remote, 16),
+            ["fd00::1>fd00::2", "10.0.0.1>10.0.0.2", "10.1.0.1>10.1.0.2"]
+        );
+        assert_eq!(
+            paired(PathPairs::FullMesh, &["10.0.0.1"], &["fd00::2", "10.0.0.2"], 16),
+            ["10.0.0.1>10.0.0.2"]
+        );
+        assert_eq!(unreachable(&addresses(&local), &addresses(&remote)), None);
+        let (ipv4_only, remote) = (addresses(&["10.0.0.1"]), addresses(&["10.0.0.2", "fd00::2"]));
+        assert_eq!(unreachable(&ipv4_only, &remote), Some(remote[1]));
+    }
+
+    #[test]
+    fn a_full_mesh_begins_with_what_shares_least() {
+        let (local, remote) = (["10.0.0.1", "10.1.0.1"], ["10.0.0.2", "10.1.0.2"]);
+        assert_eq!(
+            paired(PathPairs::FullMesh, &local, &remote, 16),
+            ["10.0.0.1>10.0.0.2", "10.1.0.1>10.1.0.2", "10.1.0.1>10.0.0.2", "10.0.0.1>10.1.0.2"]
+        );
+    }
+
+    #[test]
+    fn pairs_are_few_and_distinct() {
+        let (local, remote) = (["10.0.0.1", "10.0.0.1"], ["10.0.0.2", "10.0.0.2", "10.1.0.2"]);
+        assert_eq!(paired(PathPairs::FullMesh, &local, &remote, 16).len(), 2);
+        assert_eq!(paired(PathPairs::FullMesh, &local, &remote, 1), ["10.0.0.1>10.0.0.2"]);
+        assert!(paired(PathPairs::ByPosition, &[], &remote, 16).is_empty());
+        assert!(paired(PathPairs::ByPosition, &local, &[], 16).is_empty());
+        assert!(paired(PathPairs::ByPosition, &local, &remote, 0).is_empty());
+    }
+}

@@ -1,0 +1,124 @@
+//! What a path has lately delivered: its rate while it was busy, and the share that was lost.
+//!
+//! Both are for schedulers and reports; no protocol rule depends on them.
+
+use std::time::Duration;
+
+use crate::time::Instant;
+
+/// Rate and loss of one path, from what SACKs say of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Estimate {
+    /// bit/s; 0 before the first measurement.
+    rate: u64,
+    /// Start of the interval being measured; none while nothing has been acknowledged since the path
+    /// was idle, so that neither idleness nor the first round trip dilutes the rate.
+    since: Option<Instant>,
+    /// Bytes acknowledged in the interval.
+    bytes: usize,
+    /// Bytes acknowledged, halved now and then together with `lost`.
+    acked: u64,
+    lost: u64,
+}
+
+impl Estimate {
+    /// Data is sent although nothing was in flight.
+    pub(super) fn on_busy(&mut self) {
+        self.since = None;
+    }
+
+    /// `acked` bytes were acknowledged and `lost` bytes given up. Intervals last a round-trip time.
+    pub(super) fn on_sack(&mut self, now: Instant, acked: usize, lost: usize, srtt: Option<Duration>) {
+        self.count(acked, lost);
+        let Some(since) = self.since else {
+            self.since = Some(now);
+            self.bytes = 0;
+            return;
+        };
+        self.bytes += acked;
+        let interval = now - since;
+        if interval.is_zero() || srtt.is_none_or(|srtt| interval < srtt) {
+            return;
+        }
+        let sample = (self.bytes as f64 * 8.0 / interval.as_secs_f64()) as u64;
+        self.rate = if self.rate == 0 { sample } else { self.rate - self.rate / 4 + sample / 4 };
+        self.since = Some(now);
+        self.bytes = 0;
+    }
+
+    /// `bytes` in flight were given up.
+    pub(super) fn on_lost(&mut self, bytes: usize) {
+        self.count(0, bytes);
+    }
+
+    /// bit/s of user data; 0 when not yet known.
+    pub(super) fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// Lost share of the bytes sent lately, from 0 to 1.
+    pub(super) fn loss(&self) -> f64 {
+        let sent = self.acked + self.lost;
+        if sent == 0 { 0.0 } else { self.lost as f64 / sent as f64 }
+    }
+
+    fn count(&mut self, acked: usize, lost: usize) {
+        self.acked += acked as u64;
+        self.lost += lost as u64;
+        if self.acked + self.lost > LOSS_MEMORY {
+            self.acked /= 2;
+            self.lost /= 2;
+        }
+    }
+}
+
+/// The loss rate is that of the last half to whole of so many bytes: some hundred full packets.
+const LOSS_MEMORY: u64 = 512 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn the_rate_is_that_of_whole_round_trips() {
+        let srtt = Some(Duration::from_millis(20));
+        let mut estimate = Estimate::default();
+        estimate.on_busy();
+        estimate.on_sack(at(20), 2904, 0, srtt);
+        estimate.on_sack(at(30), 12_500, 0, srtt);
+        assert_eq!(estimate.rate(), 0, "not a round-trip time yet");
+        estimate.on_sack(at(40), 12_500, 0, srtt);
+        assert_eq!(estimate.rate(), 10_000_000, "25,000 bytes in 20 ms");
+        estimate.on_sack(at(60), 50_000, 0, srtt);
+        assert_eq!(estimate.rate(), 12_500_000, "a quarter of the way to 20 Mbit/s");
+    }
+
+    #[test]
+    fn idleness_does_not_lower_the_rate() {
+        let srtt = Some(Duration::from_millis(20));
+        let mut estimate = Estimate::default();
+        estimate.on_sack(at(20), 1452, 0, srtt);
+        estimate.on_sack(at(40), 25_000, 0, srtt);
+        estimate.on_busy();
+        estimate.on_sack(at(5000), 1452, 0, srtt);
+        assert_eq!(estimate.rate(), 10_000_000);
+    }
+
+    #[test]
+    fn loss_is_a_share_of_what_was_sent_lately() {
+        let mut estimate = Estimate::default();
+        assert_eq!(estimate.loss(), 0.0);
+        estimate.on_sack(at(0), 3000, 1000, None);
+        assert_eq!(estimate.loss(), 0.25);
+        estimate.on_lost(4000);
+        assert_eq!(estimate.loss(), 0.625);
+        for _ in 0..1000 {
+            estimate.on_sack(at(0), 14_520, 0, None);
+        }
+        assert!(estimate.loss() < 0.001, "old losses are forgotten: {}", estimate.loss());
+    }
+}

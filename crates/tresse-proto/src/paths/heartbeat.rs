@@ -1,0 +1,235 @@
+//! When a path is probed, what a heartbeat says, and whether an answer fits (RFC 9260 §5.4, §8.3).
+//!
+//! A heartbeat carries a path, its sending time and a nonce; an answer is believed only when all
+//! three are those of the last heartbeat of that path, be it late or not.
+
+use std::time::Duration;
+
+use rand_chacha::ChaCha12Rng;
+use rand_core::Rng;
+
+use crate::path_id::PathId;
+use crate::stats::PathState;
+use crate::time::{Instant, nanos};
+
+/// What a HEARTBEAT carries as its information; opaque to the peer.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct HeartbeatInfo {
+    pub(super) path: PathId,
+    pub(super) sent: Instant,
+    pub(super) nonce: u64,
+}
+
+/// Length of that information in bytes.
+pub(crate) const HEARTBEAT_INFO_LEN: usize = 17;
+
+impl HeartbeatInfo {
+    pub(super) fn to_bytes(self) -> [u8; HEARTBEAT_INFO_LEN] {
+        let mut bytes = [self.path.0; HEARTBEAT_INFO_LEN];
+        bytes[1..9].copy_from_slice(&self.sent.as_nanos().to_be_bytes());
+        bytes[9..].copy_from_slice(&self.nonce.to_be_bytes());
+        bytes
+    }
+
+    /// `None` when these bytes are not of the kind that [`to_bytes`](Self::to_bytes) makes.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (&path, rest) = bytes.split_first()?;
+        let (sent, rest) = rest.split_first_chunk()?;
+        let nonce = rest.try_into().ok()?;
+        Some(HeartbeatInfo {
+            path: PathId(path),
+            sent: Instant::from_nanos(u64::from_be_bytes(*sent)),
+            nonce: u64::from_be_bytes(nonce),
+        })
+    }
+}
+
+/// The heartbeats of one path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Heartbeats {
+    /// When the last one was sent, or since when there may be some.
+    since: Instant,
+    /// Part of the RTO, in 1/65536, by which the next period exceeds half an RTO.
+    jitter: u16,
+    /// That of the last one, until it is answered.
+    nonce: Option<u64>,
+    /// When it counts as unanswered.
+    answer_due: Option<Instant>,
+    /// One is due and waits for a packet.
+    queued: bool,
+}
+
+/// What the pace of heartbeats depends on besides the heartbeats themselves.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Pace {
+    /// HB.interval; zero sends none but those that confirm a path.
+    pub(super) interval: Duration,
+    pub(super) rto: Duration,
+    pub(super) state: PathState,
+    /// When data was last sent, which serves as well as a heartbeat.
+    pub(super) last_data: Instant,
+    /// Before this no unconfirmed path is probed: HB.Max.Burst is 1 per RTO.
+    pub(super) next_probe: Instant,
+}
+
+impl Heartbeats {
+    pub(super) fn new(now: Instant) -> Self {
+        Heartbeats { since: now, jitter: u16::MAX / 2, nonce: None, answer_due: None, queued: false }
+    }
+
+    /// Counts the first period from now on.
+    pub(super) fn start(&mut self, now: Instant, rng: &mut ChaCha12Rng) {
+        self.since = now;
+        self.jitter = draw_jitter(rng);
+    }
+
+    /// Awaits no answer any more, and has none queued.
+    pub(super) fn stop(&mut self) {
+        self.nonce = None;
+        self.answer_due = None;
+        self.queued = false;
+    }
+
+    /// When the next one is due; `None` while one is queued or awaits its answer.
+    pub(super) fn due(&self, pace: &Pace) -> Option<Instant> {
+        if self.queued || self.answer_due.is_some() {
+            return None;
+        }
+        if pace.state == PathState::Unconfirmed {
+            return Some(self.since.max(pace.next_probe));
+        }
+        if pace.interval.is_zero() {
+            return None;
+        }
+        // RTO ± 50 % (RFC 9260 §8.3), so that paths and peers do not fall into step.
+        let spread = nanos(pace.rto).saturating_mul(u64::from(self.jitter)) >> u16::BITS;
+        let period = pace.interval + pace.rto / 2 + Duration::from_nanos(spread);
+        Some(self.since.max(pace.last_data) + period)
+    }
+
+    pub(super) fn answer_due(&self) -> Option<Instant> {
+        self.answer_due
+    }
+
+    pub(super) fn on_due(&mut self) {
+        self.queued = true;
+    }
+
+    /// One is being sent: its nonce.
+    pub(super) fn on_sent(&mut self, now: Instant, rto: Duration, rng: &mut ChaCha12Rng) -> u64 {
+        let nonce = rng.next_u64();
+        *self = Heartbeats {
+            since: now,
+            jitter: draw_jitter(rng),
+            nonce: Some(nonce),
+            answer_due: Some(now + rto),
+            queued: false,
+        };
+        nonce
+    }
+
+    /// The answer did not come in time. Should it come late, it still proves the path.
+    pub(super) fn on_expired(&mut self) {
+        self.answer_due = None;
+    }
+
+    /// Whether this answers the last heartbeat; it does so once.
+    pub(super) fn accept(&mut self, info: &HeartbeatInfo) -> bool {
+        let fits = self.nonce == Some(info.nonce) && self.since == info.sent;
+        if fits {
+            self.nonce = None;
+            self.answer_due = None;
+        }
+        fits
+    }
+}
+
+fn draw_jitter(rng: &mut ChaCha12Rng) -> u16 {
+    (rng.next_u32() >> u16::BITS) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::SeedableRng;
+
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn pace(state: PathState) -> Pace {
+        Pace {
+            interval: Duration::from_secs(30),
+            rto: Duration::from_secs(1),
+            state,
+            last_data: Instant::ZERO,
+            next_probe: Instant::ZERO,
+        }
+    }
+
+    #[test]
+    fn information_reads_back_and_nothing_else_does() {
+        let info = HeartbeatInfo { path: PathId(3), sent: at(1234), nonce: 0x0102_0304_0506_0708 };
+        let bytes = info.to_bytes();
+        assert_eq!(HeartbeatInfo::parse(&bytes), Some(info));
+        assert_eq!(HeartbeatInfo::parse(&bytes[..16]), None);
+        assert_eq!(HeartbeatInfo::parse(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(HeartbeatInfo::parse(&[]), None);
+    }
+
+    #[test]
+    fn the_period_is_the_interval_and_half_to_one_and_a_half_rto() {
+        let mut rng = ChaCha12Rng::seed_from_u64(1);
+        let mut heartbeats = Heartbeats::new(at(0));
+        let mut seen = Vec::new();
+        for _ in 0..200 {
+            heartbeats.start(at(1000), &mut rng);
+            seen.push(heartbeats.due(&pace(PathState::Active)).unwrap() - at(1000));
+        }
+        let (shortest, longest) = (seen.iter().min().unwrap(), seen.iter().max().unwrap());
+        assert!((30.5..30.6).contains(&shortest.as_secs_f64()), "{shortest:?}");
+        assert!((31.4..31.5).contains(&longest.as_secs_f64()), "{longest:?}");
+    }
+
+    #[test]
+    fn data_puts_heartbeats_off_and_interval_zero_stops_them() {
+        let heartbeats = Heartbeats::new(at(0));
+        let idle = pace(PathState::Active);
+        let busy = Pace { last_data: at(10_000), ..idle };
+        let later = |pace| heartbeats.due(pace).unwrap();
+        assert_eq!(later(&busy) - later(&idle), Duration::from_secs(10));
+        let off = Pace { interval: Duration::ZERO, ..idle };
+        assert_eq!(heartbeats.due(&off), None);
+        assert_eq!(heartbeats.due(&Pace { state: PathState::Inactive, ..off }), None);
+        assert_eq!(heartbeats.due(&Pace { state: PathState::Unconfirmed, ..off }), Some(at(0)));
+    }
+
+    #[test]
+    fn an_unconfirmed_path_is_probed_at_once_and_again_when_unanswered() {
+        let mut rng = ChaCha12Rng::seed_from_u64(1);
+        let mut heartbeats = Heartbeats::new(at(5));
+        let unconfirmed = pace(PathState::Unconfirmed);
+        assert_eq!(heartbeats.due(&unconfirmed), Some(at(5)));
+        assert_eq!(heartbeats.due(&Pace { next_probe: at(900), ..unconfirmed }), Some(at(900)));
+        heartbeats.on_due();
+        assert_eq!(heartbeats.due(&unconfirmed), None);
+        heartbeats.on_sent(at(6), Duration::from_secs(1), &mut rng);
+        assert_eq!((heartbeats.due(&unconfirmed), heartbeats.answer_due()), (None, Some(at(1006))));
+        heartbeats.on_expired();
+        assert_eq!(heartbeats.due(&unconfirmed), Some(at(6)), "at once");
+    }
+
+    #[test]
+    fn an_answer_fits_once_also_when_late() {
+        let mut rng = ChaCha12Rng::seed_from_u64(1);
+        let mut heartbeats = Heartbeats::new(at(0));
+        let nonce = heartbeats.on_sent(at(10), Duration::from_secs(1), &mut rng);
+        let info = HeartbeatInfo { path: PathId(0), sent: at(10), nonce };
+        assert!(!heartbeats.accept(&HeartbeatInfo { nonce: nonce ^ 1, ..info }));
+        assert!(!heartbeats.accept(&HeartbeatInfo { sent: at(11), ..info }));
+        heartbeats.on_expired();
+        assert!(heartbeats.accept(&info));
+        assert!(!heartbeats.accept(&info));
+    }
+}

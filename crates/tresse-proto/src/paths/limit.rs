@@ -1,0 +1,60 @@
+//! How long something was limited by what: the clock behind every `LimitTimes`.
+
+use crate::stats::{Limit, LimitTimes};
+use crate::time::Instant;
+
+/// Integrates the limit that holds over time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LimitClock {
+    current: Limit,
+    since: Instant,
+    times: LimitTimes,
+}
+
+impl LimitClock {
+    /// Starts to count under `limit`.
+    pub(crate) fn new(now: Instant, limit: Limit) -> Self {
+        LimitClock { current: limit, since: now, times: LimitTimes::default() }
+    }
+
+    /// From `now` on, `limit` holds.
+    pub(crate) fn note(&mut self, now: Instant, limit: Limit) {
+        if limit != self.current {
+            self.times = self.times(now);
+            self.current = limit;
+            self.since = self.since.max(now);
+        }
+    }
+
+    /// The time spent under each limit until `now`.
+    pub(crate) fn times(&self, now: Instant) -> LimitTimes {
+        let mut times = self.times;
+        times.add(self.current, now - self.since);
+        times
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn every_instant_is_counted_under_one_limit() {
+        let mut clock = LimitClock::new(at(10), Limit::Application);
+        clock.note(at(20), Limit::Application);
+        clock.note(at(40), Limit::CongestionWindow);
+        clock.note(at(45), Limit::SendBuffer);
+        clock.note(at(60), Limit::CongestionWindow);
+        let times = clock.times(at(100));
+        assert_eq!(times.of(Limit::Application), Duration::from_millis(30));
+        assert_eq!(times.of(Limit::CongestionWindow), Duration::from_millis(45));
+        assert_eq!(times.of(Limit::SendBuffer), Duration::from_millis(15));
+        assert_eq!(times.of(Limit::Nothing), Duration::ZERO);
+    }
+}

@@ -1,0 +1,266 @@
+//! The paths of an association: which there are, how they fare, how much each may carry.
+//!
+//! Owns round-trip times, T3, error counters, heartbeats and windows; asks the congestion controller
+//! once per SACK. Refuses to know chunks and TSNs: flight and acknowledged bytes are told by the ring
+//! of outstanding chunks, and who sends what is decided elsewhere.
+
+mod address;
+mod choice;
+mod estimate;
+mod health;
+mod heartbeat;
+mod limit;
+mod path;
+mod rtt;
+mod timers;
+mod view;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+pub(crate) use address::{pairs, unreachable};
+pub(crate) use health::Failure;
+pub(crate) use limit::LimitClock;
+pub(crate) use path::Path;
+pub(crate) use timers::PathTimer;
+
+use crate::config::{AssociationConfig, ConfigError, SackPath};
+use crate::congestion::{self, CongestionControl, PathAck, Window};
+use crate::path_id::PathId;
+use crate::stats::PathState;
+use crate::time::Instant;
+
+use health::AssociationHealth;
+use rtt::RtoRules;
+
+/// The paths of one association. A [`PathId`] given to its methods is one that it gave out.
+pub(crate) struct Paths {
+    paths: Vec<Path>,
+    /// `windows[p]` is that of path `p`.
+    windows: Vec<Window>,
+    controller: Box<dyn CongestionControl>,
+    rules: Rules,
+    primary: PathId,
+    health: AssociationHealth,
+    /// Before this no further unconfirmed path is probed.
+    next_probe: Instant,
+    /// Heartbeats are sent: the association is established and not shutting down.
+    probing: bool,
+}
+
+/// The settings of this room.
+#[derive(Copy, Clone, Debug)]
+struct Rules {
+    rto: RtoRules,
+    path_max_retrans: u32,
+    heartbeat_interval: Duration,
+    mtu: usize,
+    initial_window: usize,
+    max_paths: usize,
+    concurrent: bool,
+    sack_path: SackPath,
+}
+
+/// What a SACK did on one path besides what congestion control is told.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PathProgress {
+    /// The path.
+    pub(crate) path: PathId,
+    /// A round-trip time, if the chunk that was timed has been acknowledged: at most one chunk of a
+    /// path is timed at a time (RFC 9260 §6.3.1 C4).
+    pub(crate) rtt: Option<Duration>,
+    /// Whether the earliest outstanding chunk of the path was acknowledged.
+    pub(crate) earliest_acked: bool,
+    /// Bytes in flight after this SACK.
+    pub(crate) flight_after: usize,
+}
+
+impl Paths {
+    /// No paths yet.
+    ///
+    /// # Errors
+    /// An unknown congestion controller.
+    pub(crate) fn new(config: &AssociationConfig, now: Instant) -> Result<Self, ConfigError> {
+        Ok(Paths {
+            paths: Vec::new(),
+            windows: Vec::new(),
+            controller: congestion::build(config)?,
+            rules: Rules::new(config),
+            primary: PathId(0),
+            health: AssociationHealth::new(config.association_max_retrans),
+            next_probe: now,
+            probing: false,
+        })
+    }
+
+    /// Adds a path; the first is the primary one. `confirmed` says that it needs no proof by
+    /// heartbeat (RFC 9260 §5.4). `None` when there are as many as allowed.
+    pub(crate) fn add(
+        &mut self,
+        now: Instant,
+        local: IpAddr,
+        remote: IpAddr,
+        encapsulation_port: Option<u16>,
+        confirmed: bool,
+    ) -> Option<PathId> {
+        if self.paths.len() >= self.rules.max_paths {
+            return None;
+        }
+        let id = PathId(u8::try_from(self.paths.len()).ok()?);
+        let sizes = (self.rules.mtu, &self.rules.rto);
+        let path = Path::new(id, (local, remote), encapsulation_port, confirmed, sizes, now);
+        let window = Window::new(path.payload(), remote.is_ipv6(), self.rules.initial_window);
+        // Most associations have one or two paths; doubling would waste more than it saves.
+        self.paths.reserve_exact(1);
+        self.windows.reserve_exact(1);
+        self.paths.push(path);
+        self.windows.push(Window { usable: confirmed, ..window });
+        self.controller.on_path_added(&mut self.windows, id);
+        Some(id)
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// All of them, by position.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Path> {
+        self.paths.iter()
+    }
+
+    /// One of them.
+    pub(crate) fn get(&self, id: PathId) -> &Path {
+        &self.paths[id.index()]
+    }
+
+    /// The path between these addresses.
+    pub(crate) fn find(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
+        self.paths.iter().find(|path| path.local == local && path.remote == remote).map(|path| path.id)
+    }
+
+    /// The first path to this address of the peer.
+    pub(crate) fn find_remote(&self, remote: IpAddr) -> Option<PathId> {
+        self.paths.iter().find(|path| path.remote == remote).map(|path| path.id)
+    }
+
+    /// Prefers another path; one that does not exist changes nothing.
+    pub(crate) fn set_primary(&mut self, id: PathId) {
+        if id.index() < self.paths.len() {
+            self.primary = id;
+        }
+    }
+
+    /// The peer's first receive window: slow start ends there at the latest (RFC 9260 §7.2.1).
+    pub(crate) fn limit_ssthresh(&mut self, peer_window: usize) {
+        for window in &mut self.windows {
+            window.ssthresh = window.ssthresh.min(peer_window.max(window.payload));
+        }
+    }
+
+    /// The next path whose state has changed since this was last asked, with its new state. To be
+    /// asked until there is none, after whatever can change a path.
+    pub(crate) fn pop_state_change(&mut self) -> Option<(PathId, PathState)> {
+        self.paths.iter_mut().find_map(|path| Some((path.id, path.health.unreported()?)))
+    }
+
+    /// A packet of `bytes` arrived, SCTP headers included, and its tag is right: the peer is where it
+    /// came from (RFC 6951 §5.4).
+    pub(crate) fn on_packet_received(&mut self, id: PathId, bytes: usize, encapsulation_port: Option<u16>) {
+        let path = self.path_mut(id);
+        path.counters.packets_received += 1;
+        path.counters.packet_bytes_received += bytes as u64;
+        if path.encapsulation_port != encapsulation_port {
+            path.encapsulation_port = encapsulation_port;
+            let payload = path.payload();
+            self.windows[id.index()].payload = payload;
+        }
+    }
+
+    /// A SACK was sent on the path.
+    pub(crate) fn on_sack_sent(&mut self, id: PathId, now: Instant) {
+        self.path_mut(id).last_sack = Some(now);
+    }
+
+    /// A SACK was processed: times, T3 (RFC 9260 §6.3.2 R2 to R4), error counters (§8.1, §8.2), windows.
+    ///
+    /// `acks` and `progress` have at most one entry for each path.
+    pub(crate) fn on_sack(&mut self, now: Instant, acks: &[PathAck], progress: &[PathProgress]) {
+        for step in progress {
+            if let Some(sample) = step.rtt {
+                self.on_rtt(step.path, sample);
+            }
+            if step.flight_after == 0 {
+                self.stop_t3(step.path);
+            } else if step.earliest_acked || !self.get(step.path).t3_runs() {
+                self.restart_t3(step.path, now);
+            }
+        }
+        for ack in acks {
+            let path = self.path_mut(ack.path);
+            // What left the flight without being acknowledged was lost.
+            let lost = ack.flight_before.saturating_sub(ack.flight_after + ack.acked);
+            path.estimate.on_sack(now, ack.acked, lost, path.rtt.srtt());
+            path.counters.bytes_acked += ack.acked as u64;
+            if ack.acked > 0 {
+                path.health.on_alive();
+                self.refresh_usable(ack.path);
+                self.health.on_alive();
+            }
+        }
+        self.controller.on_sack(now, &mut self.windows, acks);
+    }
+
+    /// The peer answered over the path without taking what probes its closed window: no failure
+    /// (RFC 9260 §6.1 A).
+    pub(crate) fn on_probe_answered(&mut self, id: PathId) {
+        self.path_mut(id).health.on_alive();
+        self.refresh_usable(id);
+        self.health.on_alive();
+    }
+
+    /// A round-trip time was measured.
+    pub(crate) fn on_rtt(&mut self, id: PathId, sample: Duration) {
+        let rules = self.rules.rto;
+        let path = self.path_mut(id);
+        path.rtt.on_sample(sample, &rules);
+        let srtt = path.srtt();
+        self.windows[id.index()].srtt = srtt;
+    }
+
+    /// The RTO backs off and the path's error counter grows.
+    fn on_error(&mut self, id: PathId) {
+        let rules = self.rules;
+        let path = self.path_mut(id);
+        path.rtt.back_off(&rules.rto);
+        path.health.on_error(rules.path_max_retrans);
+        self.refresh_usable(id);
+    }
+
+    fn refresh_usable(&mut self, id: PathId) {
+        let usable = self.get(id).state() == PathState::Active;
+        self.windows[id.index()].usable = usable;
+    }
+
+    fn path_mut(&mut self, id: PathId) -> &mut Path {
+        &mut self.paths[id.index()]
+    }
+}
+
+impl Rules {
+    fn new(config: &AssociationConfig) -> Self {
+        Rules {
+            rto: RtoRules { initial: config.rto_initial, min: config.rto_min, max: config.rto_max },
+            path_max_retrans: config.path_max_retrans,
+            heartbeat_interval: config.heartbeat_interval,
+            mtu: config.mtu.0,
+            initial_window: config.initial_window.0,
+            max_paths: usize::from(config.max_paths),
+            concurrent: config.concurrent,
+            sack_path: config.sack_path,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

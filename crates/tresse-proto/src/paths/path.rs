@@ -1,0 +1,179 @@
+//! One path: its addresses, its timers and counters. Its window stands beside those of the other
+//! paths, in the set.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tresse_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN};
+
+use super::estimate::Estimate;
+use super::health::PathHealth;
+use super::heartbeat::{Heartbeats, Pace};
+use super::limit::LimitClock;
+use super::rtt::{RtoRules, Rtt};
+use crate::path_id::PathId;
+use crate::stats::{Limit, PathState};
+use crate::time::Instant;
+
+/// A pair of a local and a remote address over which an association runs.
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(super) id: PathId,
+    pub(super) local: IpAddr,
+    pub(super) remote: IpAddr,
+    pub(super) encapsulation_port: Option<u16>,
+    /// Largest IP packet.
+    pub(super) mtu: usize,
+    pub(super) health: PathHealth,
+    pub(super) rtt: Rtt,
+    pub(super) estimate: Estimate,
+    pub(super) heartbeats: Heartbeats,
+    /// When T3 expires.
+    pub(super) t3: Option<Instant>,
+    /// The window decays one RTO after this.
+    pub(super) idle_since: Option<Instant>,
+    /// When data was last sent; the origin if never.
+    pub(super) last_data: Instant,
+    pub(super) last_sack: Option<Instant>,
+    pub(super) counters: Counters,
+    pub(super) limits: LimitClock,
+}
+
+/// What went over a path, as `PathStats` has it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) packets_sent: u64,
+    pub(super) packet_bytes_sent: u64,
+    pub(super) packets_received: u64,
+    pub(super) packet_bytes_received: u64,
+    pub(super) bytes_acked: u64,
+    pub(super) timeouts: u64,
+    pub(super) heartbeats_sent: u64,
+    pub(super) heartbeats_acked: u64,
+}
+
+impl Path {
+    pub(super) fn new(
+        id: PathId,
+        (local, remote): (IpAddr, IpAddr),
+        encapsulation_port: Option<u16>,
+        confirmed: bool,
+        (mtu, rto): (usize, &RtoRules),
+        now: Instant,
+    ) -> Self {
+        let limit = if confirmed { Limit::Nothing } else { Limit::Path };
+        Path {
+            id,
+            local,
+            remote,
+            encapsulation_port,
+            mtu,
+            health: PathHealth::new(confirmed),
+            rtt: Rtt::new(rto),
+            estimate: Estimate::default(),
+            heartbeats: Heartbeats::new(now),
+            t3: None,
+            idle_since: None,
+            last_data: Instant::ZERO,
+            last_sack: None,
+            counters: Counters::default(),
+            limits: LimitClock::new(now, limit),
+        }
+    }
+
+    /// Own address.
+    pub(crate) fn local(&self) -> IpAddr {
+        self.local
+    }
+
+    /// The peer's address.
+    pub(crate) fn remote(&self) -> IpAddr {
+        self.remote
+    }
+
+    /// The peer's UDP port, when it is spoken to over UDP (RFC 6951).
+    pub(crate) fn encapsulation_port(&self) -> Option<u16> {
+        self.encapsulation_port
+    }
+
+    /// Whether it can be used.
+    pub(crate) fn state(&self) -> PathState {
+        self.health.state()
+    }
+
+    /// Smoothed round-trip time, once measured.
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    /// Retransmission timeout with its back-off.
+    pub(crate) fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
+    /// Whether T3 runs: data is in flight.
+    pub(crate) fn t3_runs(&self) -> bool {
+        self.t3.is_some()
+    }
+
+    /// Largest SCTP packet, common header included: what IP and UDP leave of the MTU.
+    pub(crate) fn packet_size(&self) -> usize {
+        let ip = if self.remote.is_ipv6() { IPV6_HEADER_LEN } else { IPV4_HEADER_LEN };
+        let udp = if self.encapsulation_port.is_some() { UDP_HEADER_LEN } else { 0 };
+        self.mtu.saturating_sub(ip + udp)
+    }
+
+    /// Most user data that one DATA chunk carries in a packet of its own; a multiple of 4, so that
+    /// no full chunk needs padding.
+    pub(crate) fn payload(&self) -> usize {
+        self.packet_size().saturating_sub(COMMON_HEADER_LEN + DATA_HEADER_LEN) & !3
+    }
+
+    pub(super) fn heartbeat_due(&self, interval: Duration, next_probe: Instant) -> Option<Instant> {
+        self.heartbeats.due(&Pace {
+            interval,
+            rto: self.rto(),
+            state: self.state(),
+            last_data: self.last_data,
+            next_probe,
+        })
+    }
+
+    pub(super) fn idle_due(&self) -> Option<Instant> {
+        self.idle_since.map(|since| since + self.rto())
+    }
+}
+
+const IPV4_HEADER_LEN: usize = 20;
+const IPV6_HEADER_LEN: usize = 40;
+const UDP_HEADER_LEN: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(remote: &str, port: Option<u16>) -> Path {
+        let rules = RtoRules {
+            initial: Duration::from_secs(1),
+            min: Duration::from_secs(1),
+            max: Duration::from_secs(60),
+        };
+        let remote: IpAddr = remote.parse().unwrap();
+        Path::new(PathId(0), (remote, remote), port, true, (1500, &rules), Instant::ZERO)
+    }
+
+    #[test]
+    fn a_packet_is_what_ip_and_udp_leave() {
+        let sizes = |path: Path| (path.packet_size(), path.payload());
+        assert_eq!(sizes(path("10.0.0.1", None)), (1480, 1452));
+        assert_eq!(sizes(path("10.0.0.1", Some(9899))), (1472, 1444));
+        assert_eq!(sizes(path("fd00::1", None)), (1460, 1432));
+        assert_eq!(sizes(path("fd00::1", Some(9899))), (1452, 1424));
+        assert_eq!(Path { mtu: 1503, ..path("10.0.0.1", None) }.payload(), 1452);
+    }
+
+    #[test]
+    fn an_idle_path_is_small() {
+        assert!(size_of::<Path>() <= 512, "{}", size_of::<Path>());
+    }
+}

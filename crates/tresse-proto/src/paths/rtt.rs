@@ -1,0 +1,123 @@
+//! Round-trip time and retransmission timeout of one path (RFC 9260 §6.3.1 to §6.3.3).
+
+use std::time::Duration;
+
+/// Bounds and start of every RTO.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct RtoRules {
+    pub(super) initial: Duration,
+    pub(super) min: Duration,
+    pub(super) max: Duration,
+}
+
+/// The estimates of one path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Rtt {
+    smoothed: Option<Smoothed>,
+    /// With its back-off.
+    rto: Duration,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Smoothed {
+    srtt: Duration,
+    rttvar: Duration,
+}
+
+impl Rtt {
+    pub(super) fn new(rules: &RtoRules) -> Self {
+        Rtt { smoothed: None, rto: rules.initial }
+    }
+
+    /// A measurement, of something sent once. It also ends the back-off of the RTO.
+    pub(super) fn on_sample(&mut self, sample: Duration, rules: &RtoRules) {
+        let next = match self.smoothed {
+            None => Smoothed { srtt: sample, rttvar: sample / 2 },
+            // RTO.Alpha is 1/8 and RTO.Beta 1/4; the variation takes the old average.
+            Some(Smoothed { srtt, rttvar }) => {
+                Smoothed { rttvar: (rttvar * 3 + srtt.abs_diff(sample)) / 4, srtt: (srtt * 7 + sample) / 8 }
+            }
+        };
+        self.smoothed = Some(next);
+        self.rto = (next.srtt + next.rttvar.max(GRANULARITY) * 4).clamp(rules.min, rules.max);
+    }
+
+    /// Nothing came back in time: the RTO doubles (RFC 9260 §6.3.3 E2).
+    pub(super) fn back_off(&mut self, rules: &RtoRules) {
+        self.rto = (self.rto * 2).min(rules.max);
+    }
+
+    pub(super) fn srtt(&self) -> Option<Duration> {
+        self.smoothed.map(|smoothed| smoothed.srtt)
+    }
+
+    pub(super) fn rttvar(&self) -> Duration {
+        self.smoothed.map_or(Duration::ZERO, |smoothed| smoothed.rttvar)
+    }
+
+    pub(super) fn rto(&self) -> Duration {
+        self.rto
+    }
+}
+
+/// Variation below this is not told from zero, whose place RFC 9260 §6.3.1 C3 gives to the
+/// granularity of the clock: drivers' timers are about this coarse.
+const GRANULARITY: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    const RULES: RtoRules = RtoRules { initial: ms(3000), min: ms(1), max: ms(60_000) };
+
+    #[test]
+    fn follows_the_worked_example() {
+        let mut rtt = Rtt::new(&RULES);
+        assert_eq!((rtt.srtt(), rtt.rto()), (None, ms(3000)));
+        rtt.on_sample(ms(100), &RULES);
+        assert_eq!((rtt.srtt(), rtt.rttvar(), rtt.rto()), (Some(ms(100)), ms(50), ms(300)));
+        // rttvar = 3/4 * 50 + 1/4 * |100 - 180| = 57.5; srtt = 7/8 * 100 + 1/8 * 180 = 110.
+        rtt.on_sample(ms(180), &RULES);
+        assert_eq!((rtt.srtt(), rtt.rttvar()), (Some(ms(110)), Duration::from_micros(57_500)));
+        assert_eq!(rtt.rto(), ms(340));
+        // rttvar = 3/4 * 57.5 + 1/4 * |110 - 70| = 53.125; srtt = 7/8 * 110 + 1/8 * 70 = 105.
+        rtt.on_sample(ms(70), &RULES);
+        assert_eq!((rtt.srtt(), rtt.rttvar()), (Some(ms(105)), Duration::from_micros(53_125)));
+        assert_eq!(rtt.rto(), Duration::from_micros(317_500));
+    }
+
+    #[test]
+    fn the_timeout_stays_within_its_bounds() {
+        let rules = RtoRules { min: ms(1000), ..RULES };
+        let mut rtt = Rtt::new(&rules);
+        rtt.on_sample(ms(20), &rules);
+        assert_eq!(rtt.rto(), ms(1000));
+        rtt.on_sample(ms(400_000), &rules);
+        assert_eq!(rtt.rto(), ms(60_000));
+        let mut steady = Rtt::new(&RULES);
+        for _ in 0..100 {
+            steady.on_sample(ms(20), &RULES);
+        }
+        assert_eq!(steady.rto(), ms(24), "no variation: four ticks above the average");
+    }
+
+    #[test]
+    fn back_off_doubles_up_to_the_bound_and_ends_with_a_sample() {
+        let rules = RtoRules { min: ms(1000), ..RULES };
+        let mut rtt = Rtt::new(&rules);
+        rtt.on_sample(ms(20), &rules);
+        let seen: Vec<u64> = (0..7)
+            .map(|_| {
+                rtt.back_off(&rules);
+                rtt.rto().as_secs()
+            })
+            .collect();
+        assert_eq!(seen, [2, 4, 8, 16, 32, 60, 60]);
+        rtt.on_sample(ms(20), &rules);
+        assert_eq!(rtt.rto(), ms(1000));
+    }
+}

@@ -1,0 +1,195 @@
+//! The timers of all paths: T3, heartbeats, their answers, and the decay of idle windows.
+//!
+//! There are few paths, so each question looks at all of them; nothing is kept sorted.
+
+use rand_chacha::ChaCha12Rng;
+
+use super::health::Failure;
+use super::heartbeat::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
+use super::{Path, Paths};
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// A timer that expired.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum PathTimer {
+    /// T3: go on with `Paths::on_t3`.
+    T3(PathId),
+    /// A heartbeat is to be sent: fetch it from `Paths::heartbeat`. None is due before that is done.
+    Heartbeat(PathId),
+    /// A heartbeat stayed unanswered: go on with `Paths::on_heartbeat_expired`.
+    HeartbeatExpired(PathId),
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Kind {
+    T3,
+    HeartbeatAnswer,
+    Heartbeat,
+    Idle,
+}
+
+/// An answer to no heartbeat that was sent, or a second one.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Stray;
+
+impl Paths {
+    /// The earliest instant at which [`pop_due`](Self::pop_due) has something to do.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines().map(|(deadline, _, _)| deadline).min()
+    }
+
+    /// The next timer that has expired at `now`. It runs no longer.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<PathTimer> {
+        loop {
+            let (_, kind, id) = self.deadlines().filter(|&(deadline, _, _)| deadline <= now).min()?;
+            let path = self.path_mut(id);
+            match kind {
+                Kind::T3 => {
+                    path.t3 = None;
+                    return Some(PathTimer::T3(id));
+                }
+                Kind::HeartbeatAnswer => {
+                    path.heartbeats.on_expired();
+                    return Some(PathTimer::HeartbeatExpired(id));
+                }
+                Kind::Heartbeat => {
+                    path.heartbeats.on_due();
+                    let rto = path.rto();
+                    // A probe that is to confirm a path uses up this RTO's share (RFC 9260 §5.4).
+                    if !path.health.confirmed() {
+                        self.next_probe = now + rto;
+                    }
+                    return Some(PathTimer::Heartbeat(id));
+                }
+                Kind::Idle => self.decay(id, now),
+            }
+        }
+    }
+
+    /// Data was sent: T3 starts if it does not run (RFC 9260 §6.3.2 R1).
+    pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant) {
+        let path = self.path_mut(id);
+        if path.t3.is_none() {
+            path.t3 = Some(now + path.rto());
+            path.estimate.on_busy();
+        }
+        path.last_data = now;
+        path.idle_since = Some(now);
+        self.windows[id.index()].decayed = false;
+    }
+
+    /// T3 starts over: the lowest outstanding chunk of the path was sent again.
+    pub(crate) fn restart_t3(&mut self, id: PathId, now: Instant) {
+        let path = self.path_mut(id);
+        path.t3 = Some(now + path.rto());
+    }
+
+    /// T3 stops: nothing is outstanding on the path any more.
+    pub(crate) fn stop_t3(&mut self, id: PathId) {
+        self.path_mut(id).t3 = None;
+    }
+
+    /// T3 expired: the window falls to one packet, the RTO backs off (RFC 9260 §6.3.3 E1 and E2), and
+    /// the error counters grow (§8.1, §8.2).
+    pub(crate) fn on_t3(&mut self, id: PathId, now: Instant) -> Failure {
+        let payload = self.windows[id.index()].payload;
+        let path = self.path_mut(id);
+        path.t3 = None;
+        path.counters.timeouts += 1;
+        // At least one packet was lost; how many of the others only came too late is not known.
+        path.estimate.on_lost(payload);
+        self.controller.on_timeout(now, &mut self.windows, id);
+        self.health.on_error();
+        self.on_error(id);
+        self.health.verdict()
+    }
+
+    /// The information for a heartbeat that leaves now, due or not.
+    pub(crate) fn heartbeat(
+        &mut self,
+        id: PathId,
+        now: Instant,
+        rng: &mut ChaCha12Rng,
+    ) -> [u8; HEARTBEAT_INFO_LEN] {
+        let path = self.path_mut(id);
+        path.counters.heartbeats_sent += 1;
+        let rto = path.rto();
+        let nonce = path.heartbeats.on_sent(now, rto, rng);
+        HeartbeatInfo { path: id, sent: now, nonce }.to_bytes()
+    }
+
+    /// The information of a HEARTBEAT ACK: measures and confirms the path that it names, and clears
+    /// its errors (RFC 9260 §5.4, §8.3).
+    ///
+    /// # Errors
+    /// Information that was not sent, or that was answered before.
+    pub(crate) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) -> Result<PathId, Stray> {
+        let info = HeartbeatInfo::parse(info).ok_or(Stray)?;
+        let path = self.paths.get_mut(info.path.index()).ok_or(Stray)?;
+        if !path.heartbeats.accept(&info) {
+            return Err(Stray);
+        }
+        path.counters.heartbeats_acked += 1;
+        path.health.on_confirmed();
+        self.refresh_usable(info.path);
+        self.on_rtt(info.path, now - info.sent);
+        // Answers must not hide that data gets no acknowledgement (RFC 9260 §8.1).
+        if self.paths.iter().all(|path| path.t3.is_none()) {
+            self.health.on_alive();
+        }
+        Ok(info.path)
+    }
+
+    /// A heartbeat stayed unanswered for one RTO (RFC 9260 §8.3).
+    pub(crate) fn on_heartbeat_expired(&mut self, id: PathId) -> Failure {
+        // Only a path that data would take now speaks for the association (RFC 9260 §8.1).
+        if self.may_carry_new_data(id) {
+            self.health.on_error();
+        }
+        self.on_error(id);
+        self.health.verdict()
+    }
+
+    /// The association is established: heartbeats begin, first of all on unconfirmed paths.
+    pub(crate) fn on_established(&mut self, now: Instant, rng: &mut ChaCha12Rng) {
+        self.probing = true;
+        self.next_probe = now;
+        for path in &mut self.paths {
+            path.heartbeats.start(now, rng);
+        }
+    }
+
+    /// The association shuts down: no more heartbeats (RFC 9260 §8.3).
+    pub(crate) fn stop_heartbeats(&mut self) {
+        self.probing = false;
+        for path in &mut self.paths {
+            path.heartbeats.stop();
+        }
+    }
+
+    /// Another RTO has passed without data on the path.
+    fn decay(&mut self, id: PathId, now: Instant) {
+        let before = self.windows[id.index()].cwnd;
+        self.controller.on_idle(now, &mut self.windows, id);
+        let decayed = self.windows[id.index()].cwnd != before;
+        self.path_mut(id).idle_since = decayed.then_some(now);
+    }
+
+    fn deadlines(&self) -> impl Iterator<Item = (Instant, Kind, PathId)> {
+        self.paths.iter().flat_map(|path| {
+            [
+                (path.t3, Kind::T3),
+                (path.heartbeats.answer_due(), Kind::HeartbeatAnswer),
+                (self.heartbeat_due(path), Kind::Heartbeat),
+                (path.idle_due(), Kind::Idle),
+            ]
+            .into_iter()
+            .filter_map(|(deadline, kind)| Some((deadline?, kind, path.id)))
+        })
+    }
+
+    fn heartbeat_due(&self, path: &Path) -> Option<Instant> {
+        if self.probing { path.heartbeat_due(self.rules.heartbeat_interval, self.next_probe) } else { None }
+    }
+}

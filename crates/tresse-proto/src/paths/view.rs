@@ -1,0 +1,88 @@
+//! What others see of the paths: schedulers their views, reports their counters.
+
+use super::Paths;
+use crate::congestion::Window;
+use crate::path_id::PathId;
+use crate::schedule::PathView;
+use crate::stats::{Limit, PathStats};
+use crate::time::Instant;
+
+impl Paths {
+    /// The congestion window of a path.
+    pub(crate) fn window(&self, id: PathId) -> &Window {
+        &self.windows[id.index()]
+    }
+
+    /// Most user data that a DATA chunk carries in a packet of its own on every path. Chunks no larger
+    /// can be sent again anywhere (AMDCS, RFC 9260 §6.9).
+    pub(crate) fn smallest_payload(&self) -> usize {
+        self.windows.iter().map(|window| window.payload).min().unwrap_or(0)
+    }
+
+    /// A path as schedulers see it, with `flight` bytes in flight.
+    pub(crate) fn view(&self, id: PathId, flight: usize) -> PathView {
+        let (path, window) = (self.get(id), self.window(id));
+        PathView {
+            id,
+            primary: id == self.primary,
+            state: path.state(),
+            cwnd: window.cwnd,
+            ssthresh: window.ssthresh,
+            flight,
+            room: window.room(flight),
+            srtt: path.srtt(),
+            rttvar: path.rtt.rttvar(),
+            rto: path.rto(),
+            mtu: path.mtu,
+            rate: path.estimate.rate(),
+            loss: path.estimate.loss(),
+            last_sent: path.last_data,
+        }
+    }
+
+    /// From `now` on, `limit` keeps the path from sending more.
+    pub(crate) fn note_limit(&mut self, id: PathId, now: Instant, limit: Limit) {
+        self.path_mut(id).limits.note(now, limit);
+    }
+
+    /// A packet of `bytes` was sent, SCTP headers included.
+    pub(crate) fn on_packet_sent(&mut self, id: PathId, bytes: usize) {
+        let counters = &mut self.path_mut(id).counters;
+        counters.packets_sent += 1;
+        counters.packet_bytes_sent += bytes as u64;
+    }
+
+    /// What this room knows of a path. Flight, queued bytes and the counters of chunks are zero, for
+    /// the ring of outstanding chunks to fill in.
+    pub(crate) fn stats(&self, id: PathId, now: Instant) -> PathStats {
+        let (path, window) = (self.get(id), self.window(id));
+        let counters = &path.counters;
+        PathStats {
+            id,
+            local: path.local,
+            remote: path.remote,
+            state: path.state(),
+            primary: id == self.primary,
+            cwnd: window.cwnd,
+            ssthresh: window.ssthresh,
+            flight: 0,
+            queued: 0,
+            srtt: path.srtt(),
+            rto: path.rto(),
+            mtu: path.mtu,
+            packets_sent: counters.packets_sent,
+            packet_bytes_sent: counters.packet_bytes_sent,
+            packets_received: counters.packets_received,
+            packet_bytes_received: counters.packet_bytes_received,
+            chunks_sent: 0,
+            bytes_sent: 0,
+            chunks_resent: 0,
+            bytes_acked: counters.bytes_acked,
+            fast_retransmits: 0,
+            timeouts: counters.timeouts,
+            heartbeats_sent: counters.heartbeats_sent,
+            heartbeats_acked: counters.heartbeats_acked,
+            limited_by: path.limits.times(now),
+        }
+    }
+}

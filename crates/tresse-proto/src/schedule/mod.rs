@@ -1,0 +1,55 @@
+//! The two questions asked at each chance to send: which path next, and which stream's data on it.
+//!
+//! Schedulers are given plain views and answer with a name; the queues, the windows and the packets
+//! stay with the core. Both kinds are traits that people can implement; stream schedulers are found
+//! by name in a [`Registry`] that may change while associations run.
+//!
+//! # A stream scheduler of one's own
+//!
+//! Strict priority by stream number, the lowest first:
+//!
+//! ```
+//! use std::collections::BTreeSet;
+//! use std::sync::Arc;
+//!
+//! use tresse_proto::StreamId;
+//! use tresse_proto::schedule::{Backlog, PathView, Queued, Registry, StreamScheduler, Taken};
+//!
+//! #[derive(Default)]
+//! struct LowestFirst {
+//!     waiting: BTreeSet<StreamId>,
+//! }
+//!
+//! impl StreamScheduler for LowestFirst {
+//!     fn on_queued(&mut self, queued: Queued) {
+//!         self.waiting.insert(queued.stream);
+//!     }
+//!     fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
+//!         self.waiting.first().copied()
+//!     }
+//!     fn on_taken(&mut self, taken: Taken) {
+//!         if taken.stream_empty {
+//!             self.waiting.remove(&taken.stream);
+//!         }
+//!     }
+//!     fn is_empty(&self) -> bool {
+//!         self.waiting.is_empty()
+//!     }
+//! }
+//!
+//! let mut registry = Registry::default();
+//! registry.register("lowest_first", Arc::new(|_config| Ok(Box::new(LowestFirst::default()))))?;
+//! assert_eq!(registry.names(), ["first_come", "lowest_first", "round_robin"]);
+//! # Ok::<(), tresse_proto::ScheduleError>(())
+//! ```
+
+pub(crate) mod ack_path;
+mod path;
+mod registry;
+mod stream;
+
+pub use path::{PathScheduler, PathView};
+pub use registry::{Built, Registry, StreamSchedulerFactory};
+pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
+
+pub(crate) use path::build as build_path_scheduler;

@@ -1,0 +1,144 @@
+//! Which path sends next: the contract of path schedulers, the view they decide by, and their names.
+
+mod in_order;
+mod lowest_rtt;
+mod round_robin;
+
+use std::time::Duration;
+
+use crate::error::ScheduleError;
+use crate::path_id::PathId;
+use crate::stats::PathState;
+use crate::time::Instant;
+
+use in_order::InOrder;
+use lowest_rtt::LowestRtt;
+use round_robin::RoundRobin;
+
+/// One path at one instant, as schedulers see it. Bytes are user data.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathView {
+    /// The path.
+    pub id: PathId,
+    /// Whether it is the primary path.
+    pub primary: bool,
+    /// Whether it can be used.
+    pub state: PathState,
+    /// Congestion window, bytes.
+    pub cwnd: usize,
+    /// Slow-start threshold, bytes.
+    pub ssthresh: usize,
+    /// Bytes in flight.
+    pub flight: usize,
+    /// Bytes that the congestion window still admits; one packet may exceed it.
+    pub room: usize,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Duration>,
+    /// Variation of the round-trip time; zero before the first measurement.
+    pub rttvar: Duration,
+    /// Retransmission timeout with its back-off.
+    pub rto: Duration,
+    /// Largest IP packet, bytes with all headers.
+    pub mtu: usize,
+    /// Rate at which data has lately been acknowledged while it was sent, bit/s; 0 when not yet known.
+    pub rate: u64,
+    /// Share of the bytes sent lately that were lost, from 0 to 1.
+    pub loss: f64,
+    /// When data was last sent here; the driver's origin if never.
+    pub last_sent: Instant,
+}
+
+/// Orders the paths that could send at an instant.
+pub trait PathScheduler: Send {
+    /// The name it is chosen by.
+    fn name(&self) -> &'static str;
+
+    /// The path for the next packet of new data, or `None` to wait for a better one.
+    ///
+    /// `candidates` are the usable paths with room and with data they may carry, by ascending id.
+    /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer.
+    fn pick(&mut self, now: Instant, candidates: &[PathView]) -> Option<PathId>;
+
+    /// A packet with `bytes` of new data was sent on `path`, whoever chose it.
+    fn on_sent(&mut self, path: PathId, bytes: usize);
+}
+
+/// The names that [`build`] knows.
+pub(crate) const NAMES: &[&str] = &["in_order", "lowest_rtt", "round_robin"];
+
+/// The path scheduler that the switch `path_scheduler` names.
+///
+/// # Errors
+/// An unknown name; the error lists the known ones.
+pub(crate) fn build(name: &str) -> Result<Box<dyn PathScheduler>, ScheduleError> {
+    match name {
+        "in_order" => Ok(Box::new(InOrder)),
+        "lowest_rtt" => Ok(Box::new(LowestRtt)),
+        "round_robin" => Ok(Box::new(RoundRobin::default())),
+        unknown => Err(ScheduleError::Unknown {
+            kind: "path scheduler",
+            name: unknown.to_owned(),
+            known: NAMES.join(", "),
+        }),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A usable path with room; the first one is primary.
+    pub(crate) fn view(id: u8) -> PathView {
+        PathView {
+            id: PathId(id),
+            primary: id == 0,
+            state: PathState::Active,
+            cwnd: 14_520,
+            ssthresh: 65_536,
+            flight: 0,
+            room: 14_520,
+            srtt: None,
+            rttvar: Duration::ZERO,
+            rto: Duration::from_secs(1),
+            mtu: 1500,
+            rate: 0,
+            loss: 0.0,
+            last_sent: Instant::ZERO,
+        }
+    }
+
+    pub(super) fn with_srtt(id: u8, millis: u64) -> PathView {
+        PathView { srtt: Some(Duration::from_millis(millis)), ..view(id) }
+    }
+
+    #[test]
+    fn every_known_name_builds_a_scheduler_of_that_name() {
+        for &name in NAMES {
+            assert_eq!(build(name).map(|scheduler| scheduler.name()), Ok(name));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_known_ones() {
+        let error = build("fastest").map(|_| ()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "unknown path scheduler \"fastest\"; registered are in_order, lowest_rtt, round_robin"
+        );
+    }
+
+    #[test]
+    fn all_pick_repeatably_and_none_picks_from_nothing() {
+        let paths = [with_srtt(1, 30), with_srtt(2, 20), view(3)];
+        for &name in NAMES {
+            let mut scheduler = build(name).unwrap();
+            assert_eq!(scheduler.pick(Instant::ZERO, &[]), None, "{name}");
+            for _ in 0..5 {
+                let first = scheduler.pick(Instant::ZERO, &paths);
+                assert!(first.is_some(), "{name}");
+                assert_eq!(scheduler.pick(Instant::ZERO, &paths), first, "{name}");
+                scheduler.on_sent(first.unwrap(), 1452);
+            }
+        }
+    }
+}

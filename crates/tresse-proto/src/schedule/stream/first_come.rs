@@ -1,0 +1,77 @@
+//! Messages in the order in which the application gave them (SCTP_SS_FCFS, RFC 8260 §3.1).
+//!
+//! Optimises surprise: what applications without thoughts on streams expect. One stream's backlog
+//! delays all others.
+
+use std::collections::VecDeque;
+
+use tresse_wire::StreamId;
+
+use super::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
+use crate::schedule::path::PathView;
+
+/// The stream scheduler "first_come".
+#[derive(Default)]
+pub(in crate::schedule) struct FirstCome {
+    runs: VecDeque<Run>,
+}
+
+/// Messages of one stream that follow each other; a saturated stream is one run.
+struct Run {
+    stream: StreamId,
+    messages: usize,
+}
+
+impl FirstCome {
+    /// Forgets the message of `stream` that has `ahead` of its messages before it.
+    fn forget(&mut self, stream: StreamId, mut ahead: usize) {
+        // Nearly always the very first run: data is taken where `next` said.
+        for (position, run) in self.runs.iter_mut().enumerate() {
+            if run.stream != stream {
+                continue;
+            }
+            if ahead >= run.messages {
+                ahead -= run.messages;
+                continue;
+            }
+            run.messages -= 1;
+            if run.messages == 0 {
+                self.runs.remove(position);
+            }
+            return;
+        }
+    }
+}
+
+impl StreamScheduler for FirstCome {
+    fn on_queued(&mut self, queued: Queued) {
+        let Queued { stream, place, .. } = queued;
+        let neighbour = match place {
+            Place::Tail => self.runs.back_mut(),
+            Place::Head => self.runs.front_mut(),
+        };
+        match (neighbour, place) {
+            (Some(run), _) if run.stream == stream => run.messages += 1,
+            (_, Place::Tail) => self.runs.push_back(Run { stream, messages: 1 }),
+            (_, Place::Head) => self.runs.push_front(Run { stream, messages: 1 }),
+        }
+    }
+
+    fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
+        self.runs.front().map(|run| run.stream)
+    }
+
+    fn on_taken(&mut self, taken: Taken) {
+        if taken.message_done {
+            self.forget(taken.stream, 0);
+        }
+    }
+
+    fn on_removed(&mut self, removed: Removed) {
+        self.forget(removed.stream, removed.ahead);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+}

@@ -1,0 +1,129 @@
+//! Which stream's data goes next: the contract of stream schedulers (RFC 8260 §3).
+//!
+//! The core owns the queues, cuts the fragments and keeps messages of a stream in order; a scheduler
+//! owns only the order among streams.
+
+mod first_come;
+mod round_robin;
+
+use tresse_wire::StreamId;
+
+use super::path::PathView;
+
+pub(super) use first_come::FirstCome;
+pub(super) use round_robin::RoundRobin;
+
+/// Which end of its stream's queue a message was put at.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Behind what waits already: a new message.
+    Tail,
+    /// Before it: a message that was put back.
+    Head,
+}
+
+/// A message was queued.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Queued {
+    /// On this stream.
+    pub stream: StreamId,
+    /// Its length.
+    pub bytes: usize,
+    /// Whether the stream had nothing to send before.
+    pub was_idle: bool,
+    /// Where it was put.
+    pub place: Place,
+}
+
+/// Data of a stream went into a packet.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// The stream.
+    pub stream: StreamId,
+    /// Bytes of user data taken.
+    pub bytes: usize,
+    /// Whether this was the end of a message.
+    pub message_done: bool,
+    /// Whether the stream has nothing left to send.
+    pub stream_empty: bool,
+}
+
+/// A message that had not been sent was withdrawn, because it expired for instance.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Removed {
+    /// The stream.
+    pub stream: StreamId,
+    /// Bytes of it that were still to be sent.
+    pub bytes: usize,
+    /// How many messages of the stream were waiting before it.
+    pub ahead: usize,
+    /// Whether the stream has nothing left to send.
+    pub stream_empty: bool,
+}
+
+/// What waits on each stream; a stream that was never used has nothing.
+pub trait Backlog {
+    /// Bytes not yet sent.
+    fn unsent_bytes(&self, stream: StreamId) -> usize;
+    /// Messages not yet sent, or not to their end.
+    fn messages(&self, stream: StreamId) -> usize;
+    /// Bytes not yet sent of the first of them.
+    fn head_bytes(&self, stream: StreamId) -> usize;
+}
+
+/// Orders the streams of an association, or of one group of its streams.
+///
+/// Each call should cost no more than O(log streams): there may be 65,535 of them. A scheduler that
+/// breaks the contract can delay data, but neither lose nor reorder it.
+pub trait StreamScheduler: Send {
+    /// A message was queued.
+    fn on_queued(&mut self, queued: Queued);
+
+    /// The stream whose data is to leave next on `path`; `None` for nothing on this path now.
+    ///
+    /// Asked again before anything else was told, it gives the same answer. Without interleaving it
+    /// is not asked in the middle of a message: that continues (RFC 9260 §6.9).
+    fn next(&mut self, path: &PathView, backlog: &dyn Backlog) -> Option<StreamId>;
+
+    /// Data was taken: mostly what [`next`](Self::next) named, or the continuation of a message.
+    fn on_taken(&mut self, taken: Taken);
+
+    /// A message was withdrawn. Unless a scheduler says otherwise, that counts as taken when it empties
+    /// the stream, and else as nothing.
+    fn on_removed(&mut self, removed: Removed) {
+        if removed.stream_empty {
+            let Removed { stream, bytes, .. } = removed;
+            self.on_taken(Taken { stream, bytes, message_done: true, stream_empty: true });
+        }
+    }
+
+    /// A packet is complete; what is taken next goes into another one.
+    fn on_packet_end(&mut self) {}
+
+    /// Whether no stream has data.
+    fn is_empty(&self) -> bool;
+
+    /// Sets the value of a stream: a priority or weight, whatever the scheduler makes of it
+    /// (RFC 8260 §4.3.3).
+    ///
+    /// # Errors
+    /// In the scheduler's own words; schedulers without such values refuse all.
+    fn set_value(&mut self, stream: StreamId, value: u16) -> Result<(), String> {
+        let _ = (stream, value);
+        Err("streams have no values with this scheduler".to_owned())
+    }
+
+    /// The value of a stream, where there are such values.
+    fn value(&self, stream: StreamId) -> Option<u16> {
+        let _ = stream;
+        None
+    }
+}
+
+/// For schedulers without settings.
+pub(super) fn no_settings(config: &str) -> Result<(), String> {
+    if config.is_empty() { Ok(()) } else { Err(format!("it takes no configuration, but got \"{config}\"")) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! The orders that stream schedulers produce, by driving them as the core does.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::*;
+use crate::schedule::path::tests::view;
+
+/// Queues of message lengths, and a scheduler that is told what happens to them.
+struct Core<S> {
+    scheduler: S,
+    queues: BTreeMap<StreamId, VecDeque<usize>>,
+    open: Option<StreamId>,
+}
+
+impl Backlog for BTreeMap<StreamId, VecDeque<usize>> {
+    fn unsent_bytes(&self, stream: StreamId) -> usize {
+        self.get(&stream).map_or(0, |queue| queue.iter().sum())
+    }
+
+    fn messages(&self, stream: StreamId) -> usize {
+        self.get(&stream).map_or(0, VecDeque::len)
+    }
+
+    fn head_bytes(&self, stream: StreamId) -> usize {
+        self.get(&stream).and_then(|queue| queue.front()).copied().unwrap_or(0)
+    }
+}
+
+impl<S: StreamScheduler> Core<S> {
+    fn new(scheduler: S) -> Self {
+        Core { scheduler, queues: BTreeMap::new(), open: None }
+    }
+
+    fn queue(&mut self, messages: &[(u16, usize)]) {
+        for &(stream, bytes) in messages {
+            self.put(StreamId(stream), bytes, Place::Tail);
+        }
+    }
+
+    fn put(&mut self, stream: StreamId, bytes: usize, place: Place) {
+        let queue = self.queues.entry(stream).or_default();
+        let was_idle = queue.is_empty();
+        match place {
+            Place::Tail => queue.push_back(bytes),
+            Place::Head => queue.push_front(bytes),
+        }
+        self.scheduler.on_queued(Queued { stream, bytes, was_idle, place });
+    }
+
+    /// Takes at most `limit` bytes of one message, staying on a message that was begun.
+    fn take(&mut self, limit: usize) -> Option<u16> {
+        let stream = match self.open {
+            Some(stream) => stream,
+            None => {
+                let stream = self.scheduler.next(&view(0), &self.queues)?;
+                assert_eq!(self.scheduler.next(&view(0), &self.queues), Some(stream), "not repeatable");
+                stream
+            }
+        };
+        let queue = self.queues.get_mut(&stream).expect("a scheduler names streams that were queued on");
+        let head = queue.front_mut().expect("a scheduler names streams with data");
+        let bytes = limit.min(*head);
+        *head -= bytes;
+        let message_done = *head == 0;
+        if message_done {
+            queue.pop_front();
+        }
+        self.open = (!message_done).then_some(stream);
+        let stream_empty = queue.is_empty();
+        self.scheduler.on_taken(Taken { stream, bytes, message_done, stream_empty });
+        Some(stream.0)
+    }
+
+    fn withdraw(&mut self, stream: StreamId, ahead: usize) {
+        let queue = self.queues.get_mut(&stream).unwrap();
+        let bytes = queue.remove(ahead).unwrap();
+        let stream_empty = queue.is_empty();
+        self.scheduler.on_removed(Removed { stream, bytes, ahead, stream_empty });
+    }
+
+    fn drain(&mut self) -> Vec<u16> {
+        let order = std::iter::from_fn(|| self.take(1452)).collect();
+        assert!(self.scheduler.is_empty());
+        order
+    }
+}
+
+#[test]
+fn first_come_keeps_the_order_of_the_application() {
+    let mut core = Core::new(FirstCome::default());
+    core.queue(&[(3, 10), (1, 10), (1, 10), (3, 10), (0, 10)]);
+    assert_eq!(core.drain(), [3, 1, 1, 3, 0]);
+}
+
+#[test]
+fn first_come_takes_a_message_put_back_before_all_others() {
+    let mut core = Core::new(FirstCome::default());
+    core.queue(&[(3, 10), (1, 10)]);
+    core.put(StreamId(1), 10, Place::Head);
+    assert_eq!(core.drain(), [1, 3, 1]);
+}
+
+#[test]
+fn first_come_forgets_the_message_that_was_withdrawn() {
+    let mut core = Core::new(FirstCome::default());
+    core.queue(&[(1, 10), (2, 10), (1, 10), (1, 10), (3, 10)]);
+    core.withdraw(StreamId(1), 1);
+    assert_eq!(core.drain(), [1, 2, 1, 3]);
+    core.queue(&[(1, 10), (2, 10)]);
+    core.withdraw(StreamId(1), 0);
+    assert_eq!(core.drain(), [2]);
+}
+
+#[test]
+fn round_robin_takes_a_message_of_each_stream_in_turn() {
+    let mut core = Core::new(RoundRobin::default());
+    core.queue(&[(5, 10), (5, 10), (5, 10), (0, 10), (0, 10), (9, 10)]);
+    assert_eq!(core.drain(), [0, 5, 9, 0, 5, 5]);
+}
+
+#[test]
+fn round_robin_goes_on_after_the_stream_that_sent_last() {
+    let mut core = Core::new(RoundRobin::default());
+    core.queue(&[(4, 10), (7, 10)]);
+    assert_eq!(core.take(1452), Some(4));
+    core.queue(&[(4, 10), (2, 10)]);
+    assert_eq!(core.drain(), [7, 2, 4]);
+    core.queue(&[(65_535, 10), (65_535, 10), (0, 10)]);
+    assert_eq!(core.drain(), [65_535, 0, 65_535]);
+}
+
+#[test]
+fn round_robin_forgets_a_stream_whose_last_message_was_withdrawn() {
+    let mut core = Core::new(RoundRobin::default());
+    core.queue(&[(1, 10), (2, 10), (2, 10)]);
+    core.withdraw(StreamId(2), 0);
+    core.withdraw(StreamId(1), 0);
+    assert_eq!(core.drain(), [2]);
+}
+
+#[test]
+fn a_message_in_several_packets_is_one_turn() {
+    let messages = [(1, 3000), (2, 3000), (1, 10)];
+    let mut turns = Core::new(RoundRobin::default());
+    turns.queue(&messages);
+    assert_eq!(turns.drain(), [1, 1, 1, 2, 2, 2, 1]);
+    let mut arrival = Core::new(FirstCome::default());
+    arrival.queue(&messages);
+    assert_eq!(arrival.drain(), [1, 1, 1, 2, 2, 2, 1]);
+}
+
+#[test]
+fn values_are_refused_where_there_are_none() {
+    let mut scheduler = RoundRobin::default();
+    assert!(scheduler.set_value(StreamId(0), 1).is_err());
+    assert_eq!(scheduler.value(StreamId(0)), None);
+}
