@@ -101,6 +101,9 @@ pub enum ScheduleError {
     /// An association still uses it.
     #[error("scheduler \"{0}\" is in use")]
     InUse(String),
+    /// It belongs to the registry itself.
+    #[error("scheduler \"{0}\" is built in and cannot be removed")]
+    BuiltIn(String),
     /// The stream was not negotiated.
     #[error("stream {} does not exist", .0.0)]
     NoSuchStream(StreamId),

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub use multipath::{
     BufferSplit, CwndUpdate, NrSack, PathPairs, RetransmitPath, SackPath, SplitCounts, StreamMap,
 };
-pub use presets::PRESETS;
+pub use presets::{PRESETS, Preset};
 pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, nearest};
 
 use switch::switches;
@@ -61,7 +61,7 @@ switches! {
         max_paths: u16 = 16,
         /// Send new data on all paths at once (CMT); off sends on the primary path.
         concurrent: bool = true,
-        /// Order in which paths with room are served: round_robin or lowest_rtt.
+        /// Order in which paths with room are served: round_robin, lowest_rtt or in_order.
         path_scheduler: String = "round_robin".to_owned(),
         /// Which paths a stream's data may use: any, or fixed: and a table.
         stream_map: StreamMap = StreamMap::Any,
