@@ -1,7 +1,7 @@
 //! What the application is told, and what it is handed.
 
 use bytes::Bytes;
-use tresse_wire::{Ppid, Ssn, StreamId};
+use tresse_wire::{Cause, Causes, Ppid, Ssn, StreamId};
 
 use crate::path_id::PathId;
 use crate::stats::PathState;
@@ -53,6 +53,26 @@ pub enum CloseReason {
     PathsLost,
     /// The peer broke the protocol and was sent an ABORT.
     PeerFault(&'static str),
+}
+
+impl CloseReason {
+    /// The peer sent an ABORT with these causes.
+    pub(crate) fn aborted_by_peer(causes: &Causes<'_>) -> Self {
+        let cause = match causes.iter().flatten().next() {
+            Some(Cause::UserAbort(reason)) => format!("User-Initiated Abort: {}", printable(reason)),
+            Some(Cause::ProtocolViolation(what)) => format!("Protocol Violation: {}", printable(what)),
+            Some(cause) => cause.code().to_string(),
+            None => "no cause given".to_owned(),
+        };
+        CloseReason::AbortedByPeer { cause }
+    }
+}
+
+/// A peer's text, cut to a line and freed of what could confuse a terminal.
+fn printable(text: &[u8]) -> String {
+    const LONGEST: usize = 200;
+    let text = String::from_utf8_lossy(text);
+    text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// How a message is to be sent.

@@ -9,20 +9,35 @@
 //!
 //! ARCHITECTURE.md has the map of the rooms and the walks of data through them.
 
+mod association;
 pub mod config;
+mod congestion;
+mod cx;
+mod datagram;
 mod endpoint;
 mod error;
 mod event;
+mod fragment;
+mod inbound;
+mod outbound;
 mod path_id;
+mod paths;
+mod range_set;
+mod receiver;
+pub mod schedule;
 mod stats;
+mod stream_table;
 mod time;
+mod transmission;
 pub mod units;
 
 pub use config::{AssociationConfig, ConfigError, EndpointConfig};
-pub use endpoint::{AssociationHandle, Connect, Datagram, Endpoint, Transmit};
+pub use datagram::{Datagram, Transmit};
+pub use endpoint::{AssociationHandle, Connect, Endpoint};
 pub use error::{ConnectError, ScheduleError, SendError};
 pub use event::{CloseReason, Event, Message, Payload, SendOptions};
 pub use path_id::{AssociationId, PathId};
+pub use schedule::{PathScheduler, PathView, Registry, StreamScheduler};
 pub use stats::{AssociationStats, Discards, Limit, LimitTimes, PathState, PathStats, SendQueueInfo};
 pub use time::Instant;
 pub use tresse_wire::{Ppid, Ssn, StreamId, Tsn};

@@ -115,8 +115,10 @@ impl Stack for Tresse {
 
     fn receive(&mut self) -> Result<usize, Box<dyn Error>> {
         let now = self.now;
+        for host in [&mut self.sender, &mut self.receiver] {
+            while host.endpoint.poll_event().is_some() {}
+        }
         let host = &mut self.receiver;
-        while host.endpoint.poll_event().is_some() {}
         let Some(mut association) = host.association.and_then(|id| host.endpoint.association(id)) else {
             return Err("tresse: the association has ended".into());
         };
@@ -138,9 +140,6 @@ impl Stack for Tresse {
             while !rest.is_empty() {
                 packets.push_back(rest.split_to(segment.min(rest.len())));
             }
-        }
-        if side == Side::Sender {
-            while host.endpoint.poll_event().is_some() {}
         }
     }
 

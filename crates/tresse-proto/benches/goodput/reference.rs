@@ -109,6 +109,9 @@ impl Stack for SctpProto {
     }
 
     fn receive(&mut self) -> Result<usize, Box<dyn Error>> {
+        if let Some((_, association)) = &mut self.sender.association {
+            while association.poll().is_some() {}
+        }
         let Some((_, association)) = &mut self.receiver.association else { return Ok(0) };
         while let Some(event) = association.poll() {
             if matches!(event, Event::Stream(StreamEvent::Readable { .. })) {
@@ -145,11 +148,6 @@ impl Stack for SctpProto {
             while let Some(transmit) = association.poll_transmit(now) {
                 queue(transmit);
             }
-        }
-        if side == Side::Sender
-            && let Some((_, association)) = &mut host.association
-        {
-            while association.poll().is_some() {}
         }
     }
 

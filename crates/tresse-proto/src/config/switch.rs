@@ -37,6 +37,16 @@ pub enum ConfigError {
         /// What it contradicts.
         reason: String,
     },
+    /// The value is well-formed, but names something that does not exist or that refuses its configuration.
+    #[error("setting \"{name}\" = \"{value}\": {reason}")]
+    Unusable {
+        /// The switch.
+        name: String,
+        /// The value that was given.
+        value: String,
+        /// Why it cannot be used.
+        reason: String,
+    },
     /// No preset has this name.
     #[error("unknown preset \"{name}\"; the presets are {known}")]
     UnknownPreset {

@@ -1,45 +1,42 @@
 //! The front door: an endpoint owns its associations, finds the one a packet is for, and answers
 //! what belongs to none.
+//!
+//! After anything happens to an association it is settled: its events are taken over, its deadline is
+//! filed, and it is queued when it may have something to send. No call looks at all associations.
 
+mod accept;
+mod cookie;
+mod demux;
+mod handle;
+mod slots;
+mod stray;
+
+use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use tresse_wire::StreamId;
+use rand_chacha::ChaCha12Rng;
+use rand_core::{Rng, SeedableRng};
+use tresse_wire::{Cause, ChecksumRule, Chunk, CommonHeader, Packet, PacketError, Seal, Tsn};
 
-use crate::config::{AssociationConfig, EndpointConfig, StreamMap};
-use crate::error::{ConnectError, ScheduleError, SendError};
-use crate::event::{Event, Message, SendOptions};
-use crate::path_id::{AssociationId, PathId};
-use crate::stats::{AssociationStats, Discards, PathStats, SendQueueInfo};
+use crate::association::{Origin, Setup, SetupParts, SetupStep};
+use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
+use crate::congestion;
+use crate::cx::Cx;
+use crate::datagram::{Datagram, Transmit};
+use crate::error::ConnectError;
+use crate::event::{CloseReason, Event};
+use crate::path_id::AssociationId;
+use crate::paths::unreachable;
+use crate::schedule::{Registry, build_path_scheduler};
+use crate::stats::Discards;
 use crate::time::Instant;
 
-/// A packet that arrived, with what the lower layer knows of it.
-#[derive(Clone, Debug)]
-pub struct Datagram {
-    /// Own address that it came to.
-    pub local: IpAddr,
-    /// The peer's address that it came from.
-    pub remote: IpAddr,
-    /// The peer's UDP port, when it came encapsulated in UDP (RFC 6951).
-    pub encapsulation_port: Option<u16>,
-    /// The SCTP packet.
-    pub payload: Bytes,
-}
+pub use handle::AssociationHandle;
 
-/// One or more packets to send, which `poll_transmit` appended to the caller's buffer.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Transmit {
-    /// Own address to send from.
-    pub local: IpAddr,
-    /// The peer's address.
-    pub remote: IpAddr,
-    /// The peer's UDP port, when SCTP is to be encapsulated in UDP (RFC 6951).
-    pub encapsulation_port: Option<u16>,
-    /// Bytes appended.
-    pub size: usize,
-    /// When there are several packets: the length of each but the last, which may be shorter.
-    pub segment_size: Option<usize>,
-}
+use cookie::CookieKeys;
+use demux::{Demux, Slot};
+use slots::{Occupant, Slots};
 
 /// What an association is to be made of.
 #[derive(Clone, Debug)]
@@ -50,6 +47,8 @@ pub struct Connect {
     pub remote: Vec<IpAddr>,
     /// The peer's SCTP port.
     pub remote_port: u16,
+    /// The peer's UDP port; `None` takes the endpoint's `encapsulation_port`.
+    pub encapsulation_port: Option<u16>,
     /// Settings of this association.
     pub config: AssociationConfig,
 }
@@ -57,7 +56,30 @@ pub struct Connect {
 /// An SCTP endpoint: one port, any number of associations.
 pub struct Endpoint {
     config: EndpointConfig,
+    template: Arc<AssociationConfig>,
+    rng: ChaCha12Rng,
+    registry: Registry,
+    keys: CookieKeys,
+    local_addresses: Vec<IpAddr>,
+    slots: Slots,
+    demux: Demux,
+    /// Associations that may have something to send.
+    ready: VecDeque<Slot>,
+    /// One entry for each association with a deadline, never later than it.
+    deadlines: BTreeSet<(Instant, Slot)>,
+    events: VecDeque<(AssociationId, Event)>,
+    /// Packets that belong to no association.
+    answers: VecDeque<Answer>,
+    discards: Discards,
 }
+
+struct Answer {
+    to: Transmit,
+    packet: Vec<u8>,
+}
+
+/// The most answers to strangers that may wait; a flood of INITs gets fewer.
+const MAX_ANSWERS: usize = 256;
 
 impl Endpoint {
     /// An endpoint that gives `template` to the associations that peers set up.
@@ -66,155 +88,459 @@ impl Endpoint {
     /// unpredictable on a real network.
     ///
     /// # Errors
-    /// Settings that contradict each other.
+    /// Settings that contradict each other, or that name a scheduler that does not exist.
     pub fn new(
-        config: EndpointConfig,
+        mut config: EndpointConfig,
         template: AssociationConfig,
         seed: [u8; 32],
-    ) -> Result<Self, crate::ConfigError> {
-        let _ = (template, seed);
-        Ok(Endpoint { config })
+    ) -> Result<Self, ConfigError> {
+        template.check()?;
+        let mut rng = ChaCha12Rng::from_seed(seed);
+        if config.port == 0 {
+            if config.listen {
+                let reason = "a listening endpoint needs a port".to_owned();
+                return Err(ConfigError::Inconsistent { name: "port", reason });
+            }
+            config.port = EPHEMERAL_PORTS + (rng.next_u32() % u32::from(u16::MAX - EPHEMERAL_PORTS)) as u16;
+        }
+        let registry = Registry::default();
+        check_names(&registry, &template)?;
+        Ok(Endpoint {
+            keys: CookieKeys::new(Instant::ZERO, config.cookie_key_lifetime, &mut rng),
+            template: Arc::new(template),
+            rng,
+            registry,
+            local_addresses: Vec::new(),
+            slots: Slots::default(),
+            demux: Demux::default(),
+            ready: VecDeque::new(),
+            deadlines: BTreeSet::new(),
+            events: VecDeque::new(),
+            answers: VecDeque::new(),
+            discards: Discards::default(),
+            config,
+        })
     }
 
     /// Own addresses that associations set up by peers may use, besides the one an INIT came to.
-    pub fn set_local_addresses(&mut self, _addresses: Vec<IpAddr>) {
-        unimplemented!()
+    pub fn set_local_addresses(&mut self, addresses: Vec<IpAddr>) {
+        self.local_addresses = addresses;
     }
 
-    /// The SCTP port, once it is known.
+    /// The SCTP port.
     pub fn port(&self) -> u16 {
         self.config.port
+    }
+
+    /// The stream schedulers that associations of this endpoint can use; more can be registered.
+    pub fn schedulers(&mut self) -> &mut Registry {
+        &mut self.registry
     }
 
     /// Starts to set up an association.
     ///
     /// # Errors
     /// Addresses or settings that cannot work, or too many associations.
-    pub fn connect(&mut self, _now: Instant, _connect: Connect) -> Result<AssociationId, ConnectError> {
-        unimplemented!()
+    pub fn connect(&mut self, _now: Instant, connect: Connect) -> Result<AssociationId, ConnectError> {
+        let Connect { local, remote, remote_port, encapsulation_port, config } = connect;
+        config.check()?;
+        check_names(&self.registry, &config)?;
+        if local.is_empty() {
+            return Err(ConnectError::NoLocalAddress);
+        }
+        if remote.is_empty() {
+            return Err(ConnectError::NoRemoteAddress);
+        }
+        if remote_port == 0 {
+            return Err(ConnectError::PortZero);
+        }
+        if let Some(remote) = unreachable(&local, &remote) {
+            return Err(ConnectError::AddressFamily { remote });
+        }
+        if self.is_full() {
+            return Err(ConnectError::TooManyAssociations { limit: self.config.max_associations });
+        }
+        let setup = Setup::new(SetupParts {
+            config: Arc::new(config),
+            local_port: self.config.port,
+            remote_port,
+            local_tag: self.fresh_tag(),
+            initial_tsn: self.fresh_tsn(),
+            local,
+            remote,
+            encapsulation_port: encapsulation_port
+                .or(Some(self.config.encapsulation_port))
+                .filter(|&port| port != 0),
+            checksum_offload: self.config.checksum_offload,
+        });
+        let (tag, peers) = (setup.local_tag(), setup.peer_addresses().collect::<Vec<_>>());
+        let slot = self.slots.insert(Occupant::Setup(Box::new(setup)));
+        self.demux.insert(slot, tag, peers.into_iter());
+        self.settle(slot);
+        Ok(self.slots.id(slot))
     }
 
     /// Takes a packet that arrived.
-    pub fn handle_datagram(&mut self, _now: Instant, _datagram: Datagram) {
-        unimplemented!()
+    pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+        let rule = if self.config.checksum_offload { ChecksumRule::Trust } else { ChecksumRule::Verify };
+        let packet = match Packet::parse(&datagram.payload, rule) {
+            Ok(packet) => packet,
+            Err(PacketError::BadChecksum { .. }) => {
+                self.discards.bad_checksum += 1;
+                return;
+            }
+            Err(_) => {
+                self.discards.malformed_packet += 1;
+                return;
+            }
+        };
+        if packet.header.destination_port != self.config.port {
+            self.on_stray(&datagram, &packet);
+            return;
+        }
+        match self.demux.by_tag(packet.header.verification_tag) {
+            Some(slot) => self.on_own_packet(now, slot, &datagram, &packet),
+            None => self.on_unknown_tag(now, &datagram, &packet),
+        }
     }
 
     /// Lets everything happen that is due at `now`.
-    pub fn handle_timeout(&mut self, _now: Instant) {
-        unimplemented!()
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&(at, slot)) = self.deadlines.first()
+            && at <= now
+        {
+            self.deadlines.pop_first();
+            self.slots.set_armed(slot, None);
+            let mut cx = Cx { now, rng: &mut self.rng };
+            match self.slots.get_mut(slot) {
+                Some(Occupant::Setup(setup)) => {
+                    if let Some(reason) = setup.handle_timeout(now) {
+                        self.fail_setup(slot, reason);
+                    }
+                }
+                Some(Occupant::Open(association)) => {
+                    if association.deadline().is_some_and(|deadline| deadline <= now) {
+                        association.handle_timeout(&mut cx);
+                    }
+                }
+                Some(Occupant::Failed(_)) | None => {}
+            }
+            self.settle(slot);
+        }
     }
 
-    /// When `handle_timeout` wants to be called next; never earlier than needed by more than one RTO.
-    pub fn poll_timeout(&mut self) -> Option<Instant> {
-        unimplemented!()
+    /// When `handle_timeout` wants to be called next. It may be early: a timer that was put off is filed
+    /// anew only when its old time has come.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deadlines.first().map(|&(at, _)| at)
     }
 
-    /// Appends the next packets to `buffer`: up to `max_packets` for one destination.
+    /// Appends the next packets to `buffer`: up to `max_packets`, all for one destination.
     pub fn poll_transmit(
         &mut self,
-        _now: Instant,
-        _max_packets: usize,
-        _buffer: &mut Vec<u8>,
+        now: Instant,
+        max_packets: usize,
+        buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        unimplemented!()
+        if let Some(answer) = self.answers.pop_front() {
+            buffer.extend_from_slice(&answer.packet);
+            return Some(answer.to);
+        }
+        while let Some(&slot) = self.ready.front() {
+            let transmit = match self.slots.get_mut(slot) {
+                Some(Occupant::Open(association)) => association.write_packets(now, max_packets, buffer),
+                Some(Occupant::Setup(setup)) => {
+                    setup.write_packet(now, buffer).map(|(local, remote, encapsulation_port, size)| {
+                        Transmit { local, remote, encapsulation_port, size, segment_size: None }
+                    })
+                }
+                Some(Occupant::Failed(_)) | None => None,
+            };
+            if transmit.is_some() {
+                return transmit;
+            }
+            self.ready.pop_front();
+            self.slots.set_queued(slot, false);
+            self.settle(slot);
+        }
+        None
     }
 
     /// The next event, in the order in which they happened.
     pub fn poll_event(&mut self) -> Option<(AssociationId, Event)> {
-        unimplemented!()
+        self.events.pop_front()
     }
 
     /// Commands for an association; `None` once it was released.
-    pub fn association(&mut self, _id: AssociationId) -> Option<AssociationHandle<'_>> {
-        unimplemented!()
+    pub fn association(&mut self, id: AssociationId) -> Option<AssociationHandle<'_>> {
+        let slot = self.slots.find(id)?;
+        Some(AssociationHandle::new(self, slot))
     }
 
     /// Forgets an association that has closed; one that has not is aborted first.
-    pub fn release(&mut self, _now: Instant, _id: AssociationId) {
-        unimplemented!()
+    pub fn release(&mut self, now: Instant, id: AssociationId) {
+        let Some(slot) = self.slots.find(id) else { return };
+        if let Some(Occupant::Open(association)) = self.slots.get_mut(slot) {
+            association.abort("the application let go of the association", CloseReason::Aborted);
+            let mut packet = Vec::new();
+            while let Some(to) = association.write_packets(now, 1, &mut packet) {
+                let packet = std::mem::take(&mut packet);
+                push_answer(&mut self.answers, Answer { to, packet });
+            }
+        }
+        self.forget_addresses(slot);
+        self.disarm(slot);
+        self.slots.remove(slot);
+        self.ready.retain(|&queued| queued != slot);
+        self.events.retain(|&(of, _)| of != id);
     }
 
     /// What was thrown away before it reached an association.
     pub fn discards(&self) -> Discards {
-        unimplemented!()
+        self.discards
+    }
+
+    fn on_own_packet(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
+        match self.slots.get_mut(slot) {
+            Some(Occupant::Open(association)) => {
+                let identity = association.identity();
+                match association.path_of(datagram.local, datagram.remote) {
+                    Some(path) if identity.remote_port == packet.header.source_port => {
+                        if accept::carries_cookie(packet) {
+                            self.on_cookie_echo(now, datagram, packet);
+                        } else {
+                            let mut cx = Cx { now, rng: &mut self.rng };
+                            let from = Origin { path, encapsulation_port: datagram.encapsulation_port };
+                            association.handle_packet(&mut cx, from, packet, &datagram.payload);
+                        }
+                    }
+                    _ => self.discards.out_of_the_blue += 1,
+                }
+            }
+            Some(Occupant::Setup(_)) => self.on_setup_packet(now, slot, datagram, packet),
+            Some(Occupant::Failed(_)) | None => self.discards.out_of_the_blue += 1,
+        }
+        self.settle(slot);
+    }
+
+    /// A packet for an association that this side is setting up.
+    fn on_setup_packet(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
+        for chunk in packet.chunks().flatten() {
+            let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { break };
+            let step = match chunk {
+                Chunk::InitAck(init) => setup.on_init_ack(&init, datagram.remote),
+                Chunk::CookieAck => setup.on_cookie_ack(now),
+                Chunk::CookieEcho(_) => return self.on_cookie_echo(now, datagram, packet),
+                Chunk::Abort(abort) => {
+                    return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
+                }
+                Chunk::Error(error) if accept::says_stale_cookie(&error) => {
+                    setup.on_stale_cookie();
+                    SetupStep::Waiting
+                }
+                _ => {
+                    self.discards.unexpected_chunk += 1;
+                    SetupStep::Waiting
+                }
+            };
+            match step {
+                SetupStep::Waiting => {}
+                SetupStep::Done(beginnings, rtt) => {
+                    self.open(now, slot, *beginnings);
+                    if let Some(rtt) = rtt {
+                        self.note_setup_rtt(slot, datagram, rtt);
+                    }
+                    // What follows COOKIE ACK in its packet is for the association.
+                    self.hand_over(now, slot, datagram, packet);
+                    return;
+                }
+                SetupStep::Refused(what) => {
+                    let abort = stray::abort(
+                        reply_header(packet),
+                        true,
+                        Cause::ProtocolViolation(what.as_bytes()),
+                        self.seal(),
+                    );
+                    self.answer(datagram, abort);
+                    return self.fail_setup(slot, CloseReason::PeerFault(what));
+                }
+            }
+        }
+    }
+
+    /// A packet whose tag is none of this endpoint's.
+    fn on_unknown_tag(&mut self, now: Instant, datagram: &Datagram, packet: &Packet<'_>) {
+        let mut chunks = packet.chunks();
+        match (chunks.next(), chunks.next()) {
+            (Some(Ok(Chunk::Init(init))), None) if packet.header.verification_tag == 0 => {
+                self.on_init(now, datagram, packet, &init);
+            }
+            (Some(Ok(Chunk::Init(_))), _) => self.discards.bad_init += 1,
+            (Some(Ok(Chunk::CookieEcho(_))), _) => self.on_cookie_echo(now, datagram, packet),
+            (Some(Ok(first)), _) => {
+                let tag_reflected = matches!(
+                    first,
+                    Chunk::Abort(tresse_wire::Abort { tag_reflected: true, .. })
+                        | Chunk::ShutdownComplete { tag_reflected: true }
+                );
+                if tag_reflected && self.on_reflected_tag(datagram, packet, &first) {
+                    return;
+                }
+                self.on_stray(datagram, packet);
+            }
+            _ => self.discards.malformed_packet += 1,
+        }
+    }
+
+    /// ABORT or SHUTDOWN COMPLETE that carries the peer's own tag back (RFC 9260 §8.5.1): the peer has no
+    /// association. Answers whether it was for one of ours.
+    fn on_reflected_tag(&mut self, datagram: &Datagram, packet: &Packet<'_>, chunk: &Chunk<'_>) -> bool {
+        let Some(slot) = self.demux.by_peer(datagram.remote, packet.header.source_port) else { return false };
+        let tag = packet.header.verification_tag;
+        match self.slots.get_mut(slot) {
+            Some(Occupant::Open(association)) if association.identity().peer_tag == tag => {
+                association.on_reflected(chunk);
+            }
+            Some(Occupant::Setup(setup)) if setup.peer_tag() == Some(tag) => {
+                let cause = "the peer knows no such association".to_owned();
+                self.fail_setup(slot, CloseReason::AbortedByPeer { cause });
+            }
+            _ => return false,
+        }
+        self.settle(slot);
+        true
+    }
+
+    fn on_stray(&mut self, datagram: &Datagram, packet: &Packet<'_>) {
+        self.discards.out_of_the_blue += 1;
+        let unanswerable = datagram.remote.is_multicast() || datagram.local.is_multicast();
+        if !unanswerable && let Some(packet) = stray::answer(packet, self.seal()) {
+            self.answer(datagram, packet);
+        }
+    }
+
+    fn answer(&mut self, datagram: &Datagram, packet: Vec<u8>) {
+        let to = Transmit {
+            local: datagram.local,
+            remote: datagram.remote,
+            encapsulation_port: datagram.encapsulation_port,
+            size: packet.len(),
+            segment_size: None,
+        };
+        push_answer(&mut self.answers, Answer { to, packet });
+    }
+
+    fn fail_setup(&mut self, slot: Slot, reason: CloseReason) {
+        self.forget_addresses(slot);
+        self.slots.replace(slot, Occupant::Failed(self.template.clone()));
+        self.events.push_back((self.slots.id(slot), Event::Closed(reason)));
+    }
+
+    fn forget_addresses(&mut self, slot: Slot) {
+        let (tag, peers): (u32, Vec<_>) = match self.slots.get_mut(slot) {
+            Some(Occupant::Setup(setup)) => (setup.local_tag(), setup.peer_addresses().collect()),
+            Some(Occupant::Open(association)) => {
+                (association.identity().local_tag, association.peer_addresses().collect())
+            }
+            Some(Occupant::Failed(_)) | None => return,
+        };
+        self.demux.remove(slot, tag, peers.into_iter());
+    }
+
+    /// Takes over what happened to an association: events, deadline, and whether it wants to send.
+    fn settle(&mut self, slot: Slot) {
+        let id = self.slots.id(slot);
+        let (deadline, wants_to_send) = match self.slots.get_mut(slot) {
+            Some(Occupant::Open(association)) => {
+                let mut closed = false;
+                while let Some(event) = association.pop_event() {
+                    closed |= matches!(event, Event::Closed(_));
+                    self.events.push_back((id, event));
+                }
+                let settled = (association.deadline(), association.is_stirred());
+                if closed {
+                    self.forget_addresses(slot);
+                }
+                settled
+            }
+            Some(Occupant::Setup(setup)) => (setup.deadline(), setup.is_due()),
+            Some(Occupant::Failed(_)) | None => (None, false),
+        };
+        if wants_to_send && self.slots.set_queued(slot, true) {
+            self.ready.push_back(slot);
+        }
+        if let Some(deadline) = deadline
+            && self.slots.armed(slot).is_none_or(|armed| deadline < armed)
+        {
+            self.disarm(slot);
+            self.slots.set_armed(slot, Some(deadline));
+            self.deadlines.insert((deadline, slot));
+        }
+    }
+
+    fn disarm(&mut self, slot: Slot) {
+        if let Some(armed) = self.slots.armed(slot) {
+            self.deadlines.remove(&(armed, slot));
+            self.slots.set_armed(slot, None);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.slots.len() >= self.config.max_associations as usize
+    }
+
+    fn seal(&self) -> Seal {
+        if self.config.checksum_offload { Seal::Zero } else { Seal::Crc32c }
+    }
+
+    /// A tag that no association of this endpoint has; never 0 (RFC 9260 §5.3.1).
+    fn fresh_tag(&mut self) -> u32 {
+        loop {
+            let tag = self.rng.next_u32();
+            if tag != 0 && !self.demux.has_tag(tag) {
+                return tag;
+            }
+        }
+    }
+
+    fn fresh_tsn(&mut self) -> Tsn {
+        Tsn(self.rng.next_u32())
     }
 }
 
-/// Commands for one association.
-pub struct AssociationHandle<'a> {
-    endpoint: &'a mut Endpoint,
+/// Checks that every scheduler and controller named in the settings exists and takes its configuration.
+fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<(), ConfigError> {
+    let refused = |name: &str, value: &str, error: &dyn std::fmt::Display| ConfigError::Unusable {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        reason: error.to_string(),
+    };
+    let scheduler = &config.stream_scheduler;
+    registry
+        .build(scheduler, &config.stream_scheduler_config)
+        .map_err(|error| refused("stream_scheduler", scheduler, &error))?;
+    build_path_scheduler(&config.path_scheduler)
+        .map_err(|error| refused("path_scheduler", &config.path_scheduler, &error))?;
+    congestion::build(config).map(|_| ())
 }
 
-impl AssociationHandle<'_> {
-    /// Queues a message.
-    ///
-    /// # Errors
-    /// When the message cannot be queued; nothing of it was.
-    pub fn send(&mut self, _now: Instant, _options: SendOptions, _data: Bytes) -> Result<(), SendError> {
-        let _ = &self.endpoint;
-        unimplemented!()
-    }
-
-    /// The next message that arrived.
-    pub fn recv(&mut self, _now: Instant) -> Option<Message> {
-        unimplemented!()
-    }
-
-    /// Ends the association once everything queued has been delivered (RFC 9260 §9.2).
-    pub fn shutdown(&mut self, _now: Instant) {
-        unimplemented!()
-    }
-
-    /// Ends the association at once (RFC 9260 §9.1); `reason` is shown to the peer.
-    pub fn abort(&mut self, _now: Instant, _reason: &str) {
-        unimplemented!()
-    }
-
-    /// The send queue as a whole.
-    pub fn send_queue(&self) -> SendQueueInfo {
-        unimplemented!()
-    }
-
-    /// Bytes of `stream` not yet sent; zero for a stream that was never used.
-    pub fn unsent_on(&self, _stream: StreamId) -> usize {
-        unimplemented!()
-    }
-
-    /// Chooses the stream scheduler by name; queued data stays.
-    ///
-    /// # Errors
-    /// An unknown name, or a configuration that the scheduler refuses.
-    pub fn set_stream_scheduler(&mut self, _name: &str, _config: &str) -> Result<(), ScheduleError> {
-        unimplemented!()
-    }
-
-    /// Chooses which paths streams may use; queued data stays.
-    pub fn set_stream_map(&mut self, _map: StreamMap) {
-        unimplemented!()
-    }
-
-    /// Makes `path` the primary one.
-    pub fn set_primary(&mut self, _path: PathId) {
-        unimplemented!()
-    }
-
-    /// Counters and windows of the association.
-    pub fn stats(&self, _now: Instant) -> AssociationStats {
-        unimplemented!()
-    }
-
-    /// Counters and windows of every path, by position.
-    pub fn path_stats(&self, _now: Instant) -> Vec<PathStats> {
-        unimplemented!()
-    }
-
-    /// The settings it was made of.
-    pub fn config(&self) -> &AssociationConfig {
-        unimplemented!()
-    }
-
-    /// Streams after negotiation: sending and receiving direction.
-    pub fn streams(&self) -> (u16, u16) {
-        unimplemented!()
+/// The header of a direct answer to `packet`, which carries its tag back.
+fn reply_header(packet: &Packet<'_>) -> CommonHeader {
+    CommonHeader {
+        source_port: packet.header.destination_port,
+        destination_port: packet.header.source_port,
+        verification_tag: packet.header.verification_tag,
     }
 }
+
+fn push_answer(answers: &mut VecDeque<Answer>, answer: Answer) {
+    if answers.len() < MAX_ANSWERS && !answer.packet.is_empty() {
+        answers.push_back(answer);
+    }
+}
+
+/// The first of the ports that are free for any use (RFC 6335 §6).
+const EPHEMERAL_PORTS: u16 = 49_152;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! What the application asks of an association: send, receive, choose, look.
+
+use bytes::Bytes;
+use tresse_wire::StreamId;
+
+use super::{Association, State};
+use crate::config::{AssociationConfig, StreamMap};
+use crate::error::{ScheduleError, SendError};
+use crate::event::{Message, SendOptions};
+use crate::path_id::PathId;
+use crate::schedule::Registry;
+use crate::stats::{AssociationStats, PathStats, SendQueueInfo};
+use crate::time::Instant;
+
+impl Association {
+    /// Queues a message.
+    ///
+    /// # Errors
+    /// See `SendError`; nothing was queued then.
+    pub(crate) fn send(&mut self, options: SendOptions, data: Bytes) -> Result<(), SendError> {
+        if self.state != State::Established {
+            return Err(SendError::NotOpen { state: self.state.name() });
+        }
+        self.outbound.push(options, data, self.longest_message)?;
+        self.stir();
+        Ok(())
+    }
+
+    /// The next message; tells whether the window that this opened is to be announced.
+    pub(crate) fn recv(&mut self) -> Option<(Message, bool)> {
+        let Some(message) = self.inbound.recv() else {
+            self.readable_told = false;
+            return None;
+        };
+        self.counters.messages_received += 1;
+        self.counters.bytes_received += message.payload.len() as u64;
+        let update = self.receiver.wants_window_update(self.inbound.window(), self.config.receive_buffer.0);
+        if update && self.state.takes_data() {
+            self.receiver.demand();
+            self.stir();
+        }
+        Some((message, update))
+    }
+
+    pub(crate) fn send_queue(&self) -> SendQueueInfo {
+        self.outbound.info()
+    }
+
+    pub(crate) fn unsent_on(&self, stream: StreamId) -> usize {
+        self.outbound.unsent_on(stream)
+    }
+
+    pub(crate) fn set_stream_scheduler(
+        &mut self,
+        registry: &Registry,
+        name: &str,
+        config: &str,
+    ) -> Result<(), ScheduleError> {
+        self.outbound.set_scheduler(registry, name, config)
+    }
+
+    pub(crate) fn set_stream_map(
+        &mut self,
+        registry: &Registry,
+        map: StreamMap,
+    ) -> Result<(), ScheduleError> {
+        self.outbound.set_map(registry, map)?;
+        self.stir();
+        Ok(())
+    }
+
+    pub(crate) fn set_primary(&mut self, path: PathId) {
+        self.paths.set_primary(path);
+        self.stir();
+    }
+
+    pub(crate) fn config(&self) -> &AssociationConfig {
+        &self.config
+    }
+
+    /// Streams after negotiation: sending and receiving direction.
+    pub(crate) fn streams(&self) -> (u16, u16) {
+        (self.outbound.stream_count(), self.inbound_streams)
+    }
+
+    pub(crate) fn stats(&self, now: Instant) -> AssociationStats {
+        let send_queue = self.outbound.info();
+        AssociationStats {
+            state: self.state.name(),
+            peer_window: self.transmission.peer_window(),
+            own_window: self.inbound.window(),
+            send_buffer_used: send_queue.used,
+            unsent: send_queue.unsent,
+            flight: self.transmission.flight(),
+            receive_buffer_used: self.inbound.used(),
+            messages_sent: self.outbound.messages_accepted(),
+            messages_received: self.counters.messages_received,
+            bytes_received: self.counters.bytes_received,
+            duplicates: self.counters.duplicates,
+            sacks_sent: self.counters.sacks_sent,
+            sacks_received: self.counters.sacks_received,
+            limited_by: self.counters.limits.times(now),
+            discards: self.counters.discards,
+        }
+    }
+
+    pub(crate) fn path_stats(&self, now: Instant) -> Vec<PathStats> {
+        (0..self.paths.len())
+            .map(|position| {
+                let path = PathId(position as u8);
+                let mut stats = self.paths.stats(path, now);
+                self.transmission.fill_stats(path, &mut stats);
+                stats
+            })
+            .collect()
+    }
+}

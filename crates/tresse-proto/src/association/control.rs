@@ -1,0 +1,128 @@
+//! Control chunks that wait to leave, each with the path it insists on.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use tresse_wire::{Abort, Cause, Causes, Chunk, ErrorChunk, Heartbeat, NoRoom, PacketWriter, Shutdown, Tsn};
+
+use crate::path_id::PathId;
+
+/// The most control chunks that may wait: a peer that floods with requests gets fewer answers.
+const LIMIT: usize = 64;
+
+/// A control chunk, owned until it is written.
+#[derive(Clone, Debug)]
+pub(super) enum Control {
+    CookieAck,
+    /// The TLVs of a heartbeat of our own.
+    Heartbeat(Vec<u8>),
+    /// The TLVs of the peer's heartbeat.
+    HeartbeatAck(Bytes),
+    /// The cumulative TSN is filled in when it leaves.
+    Shutdown,
+    ShutdownAck,
+    ShutdownComplete,
+    Error(Reason),
+    Abort(Reason),
+}
+
+/// An error cause, owned.
+#[derive(Clone, Debug)]
+pub(super) enum Reason {
+    InvalidStream(tresse_wire::StreamId),
+    UnrecognisedChunk(Bytes),
+    NoUserData(Tsn),
+    ProtocolViolation(&'static str),
+    User(String),
+    CookieWhileShuttingDown,
+}
+
+impl Reason {
+    fn cause(&self) -> Cause<'_> {
+        match self {
+            Reason::InvalidStream(stream) => Cause::InvalidStream(*stream),
+            Reason::UnrecognisedChunk(whole) => Cause::UnrecognisedChunk(whole),
+            Reason::NoUserData(tsn) => Cause::NoUserData(*tsn),
+            Reason::ProtocolViolation(text) => Cause::ProtocolViolation(text.as_bytes()),
+            Reason::User(text) => Cause::UserAbort(text.as_bytes()),
+            Reason::CookieWhileShuttingDown => Cause::CookieWhileShuttingDown,
+        }
+    }
+}
+
+/// The queue.
+#[derive(Debug, Default)]
+pub(super) struct ControlQueue {
+    waiting: VecDeque<(PathId, Control)>,
+}
+
+impl ControlQueue {
+    /// Queues a chunk for `path`; dropped when too many wait, as if the network had lost it.
+    pub(super) fn push(&mut self, path: PathId, control: Control) {
+        if self.waiting.len() < LIMIT {
+            self.waiting.push_back((path, control));
+        }
+    }
+
+    /// Forgets everything that waits: the association ends with what is queued next.
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// The path of the first chunk.
+    pub(super) fn next_path(&self) -> Option<PathId> {
+        self.waiting.front().map(|(path, _)| *path)
+    }
+
+    /// Writes what waits for `path`, in order, as far as it fits. Answers whether anything was written,
+    /// and whether it forbids DATA in the same packet (RFC 9260 §6.10).
+    pub(super) fn write(&mut self, path: PathId, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Written {
+        let mut written = Written::default();
+        while let Some((_, control)) = self.waiting.front().filter(|(wanted, _)| *wanted == path) {
+            // SHUTDOWN COMPLETE travels alone (RFC 9260 §6.10).
+            let alone = matches!(control, Control::ShutdownComplete);
+            if alone && written.any {
+                break;
+            }
+            if write_one(control, cumulative, writer).is_err() && written.any {
+                break;
+            }
+            written.any = true;
+            written.heartbeat |= matches!(control, Control::Heartbeat(_));
+            written.without_data |= !matches!(
+                control,
+                Control::CookieAck | Control::Heartbeat(_) | Control::HeartbeatAck(_) | Control::Error(_)
+            );
+            self.waiting.pop_front();
+            if alone {
+                break;
+            }
+        }
+        written
+    }
+}
+
+/// What `ControlQueue::write` did.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct Written {
+    pub(super) any: bool,
+    /// No DATA may be in this packet.
+    pub(super) without_data: bool,
+    pub(super) heartbeat: bool,
+}
+
+fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {
+    match control {
+        Control::CookieAck => writer.push(&Chunk::CookieAck),
+        Control::Heartbeat(body) => writer.push(&Chunk::Heartbeat(Heartbeat { body })),
+        Control::HeartbeatAck(body) => writer.push(&Chunk::HeartbeatAck(Heartbeat { body })),
+        Control::Shutdown => writer.push(&Chunk::Shutdown(Shutdown { cumulative_tsn: cumulative })),
+        Control::ShutdownAck => writer.push(&Chunk::ShutdownAck),
+        Control::ShutdownComplete => writer.push(&Chunk::ShutdownComplete { tag_reflected: false }),
+        Control::Error(reason) => {
+            writer.push(&Chunk::Error(ErrorChunk { causes: Causes::Values(&[reason.cause()]) }))
+        }
+        Control::Abort(reason) => writer
+            .push(&Chunk::Abort(Abort { tag_reflected: false, causes: Causes::Values(&[reason.cause()]) })),
+    }
+}

@@ -1,0 +1,233 @@
+//! A packet in: each chunk to one room, then the step at the end of the packet. Nothing is sent here.
+
+use bytes::Bytes;
+use tresse_wire::{Chunk, ChunkError, Data, Fault, Heartbeat, List, Packet};
+
+use super::control::{Control, Reason};
+use super::{Association, State};
+use crate::cx::Cx;
+use crate::event::{CloseReason, Event};
+use crate::inbound::{InboundData, Refusal};
+use crate::path_id::PathId;
+use crate::receiver::{Arrival, PacketSummary};
+use crate::time::Instant;
+use crate::transmission::{AckReport, SackFault, SackView};
+
+/// How a packet came in.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Origin {
+    pub(crate) path: PathId,
+    /// The peer's UDP port, when it came encapsulated in UDP (RFC 6951).
+    pub(crate) encapsulation_port: Option<u16>,
+}
+
+impl Association {
+    /// Takes a packet with this association's tag that arrived over `via`.
+    pub(crate) fn handle_packet(
+        &mut self,
+        cx: &mut Cx<'_>,
+        from: Origin,
+        packet: &Packet<'_>,
+        bytes: &Bytes,
+    ) {
+        let Origin { path: via, encapsulation_port } = from;
+        self.paths.on_packet_received(via, bytes.len(), encapsulation_port);
+        let mut summary = PacketSummary::default();
+        let gaps_before = self.receiver.has_gaps();
+        for chunk in packet.chunks() {
+            match chunk {
+                Ok(Chunk::Data(data)) => self.on_data(&data, bytes, &mut summary),
+                Ok(chunk) => self.on_chunk(cx, via, &chunk, bytes),
+                Err(error) => self.on_broken_chunk(via, &error),
+            }
+            if self.state == State::Closed {
+                break;
+            }
+        }
+        if summary.any() {
+            summary.out_of_order = gaps_before || self.receiver.has_gaps();
+            self.counters.duplicates += u64::from(summary.duplicates);
+            self.receiver.on_packet(cx.now, via, summary);
+            if let Err(Refusal::Protocol(fault)) = self.inbound.check_progress(self.receiver.cumulative()) {
+                self.fault(fault);
+            }
+            self.on_data_in_shutdown(cx.now);
+        }
+        self.spread_path_changes();
+        self.tell_readable();
+        self.stir();
+    }
+
+    fn on_data(&mut self, data: &Data<'_>, bytes: &Bytes, summary: &mut PacketSummary) {
+        if !self.state.takes_data() {
+            self.counters.discards.unexpected_chunk += 1;
+            return;
+        }
+        summary.immediate |= data.flags.immediate;
+        let index = match self.receiver.classify(data.tsn) {
+            Arrival::New(index) => index,
+            Arrival::Duplicate => {
+                summary.duplicates += 1;
+                return;
+            }
+            Arrival::Outside => {
+                summary.refused = true;
+                self.counters.discards.beyond_window += 1;
+                return;
+            }
+        };
+        if !self.inbound.fits(index, self.receiver.highest(), data.payload.len()) {
+            summary.refused = true;
+            self.counters.discards.beyond_window += 1;
+            return;
+        }
+        let content = InboundData {
+            stream: data.stream,
+            ssn: data.ssn,
+            ppid: data.ppid,
+            flags: data.flags,
+            payload: bytes.slice_ref(data.payload),
+        };
+        self.scratch.deliverable.clear();
+        match self.inbound.accept(index, content, &mut self.scratch.deliverable) {
+            Ok(_) => {
+                summary.new += 1;
+                self.receiver.record(index);
+                for range in self.scratch.deliverable.drain(..) {
+                    self.receiver.mark_deliverable(range);
+                }
+            }
+            Err(Refusal::NoSuchStream) => {
+                // The TSN is acknowledged and its data thrown away (RFC 9260 §6.5).
+                summary.new += 1;
+                self.receiver.record(index);
+                self.receiver.mark_deliverable(index..index + 1);
+                self.counters.discards.no_such_stream += 1;
+                let path = self.paths.best_for_control();
+                self.control.push(path, Control::Error(Reason::InvalidStream(data.stream)));
+            }
+            Err(Refusal::Protocol(fault)) => self.fault(fault),
+        }
+    }
+
+    fn on_chunk(&mut self, cx: &mut Cx<'_>, via: PathId, chunk: &Chunk<'_>, bytes: &Bytes) {
+        match chunk {
+            Chunk::Sack(sack) => {
+                let view = SackView {
+                    cumulative_tsn: sack.cumulative_tsn,
+                    a_rwnd: sack.a_rwnd,
+                    renegable: sack.gaps,
+                    non_renegable: List::Values(&[]),
+                    dac_count: sack.dac_count(),
+                };
+                self.on_sack(cx.now, view, via);
+            }
+            Chunk::NrSack(sack) if self.capabilities.nr_sack => {
+                let view = SackView {
+                    cumulative_tsn: sack.cumulative_tsn,
+                    a_rwnd: sack.a_rwnd,
+                    renegable: sack.renegable,
+                    non_renegable: sack.non_renegable,
+                    dac_count: sack.dac_count(),
+                };
+                self.on_sack(cx.now, view, via);
+            }
+            Chunk::Heartbeat(heartbeat) => self.on_heartbeat(via, heartbeat, bytes),
+            Chunk::HeartbeatAck(heartbeat) => self.on_heartbeat_ack(cx, heartbeat),
+            Chunk::Abort(abort) => {
+                self.close(CloseReason::aborted_by_peer(&abort.causes));
+            }
+            Chunk::Shutdown(shutdown) => self.on_shutdown(cx.now, shutdown, via),
+            Chunk::ShutdownAck => self.on_shutdown_ack(via),
+            Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
+            // A COOKIE ACK that comes again, and errors that ask for nothing.
+            Chunk::CookieAck | Chunk::Error(_) | Chunk::Pad(_) => {}
+            Chunk::Unrecognised(unrecognised) => {
+                self.counters.discards.unrecognised_chunk += 1;
+                if unrecognised.kind.unrecognised_action().report {
+                    let whole = bytes.slice_ref(unrecognised.whole);
+                    self.control.push(via, Control::Error(Reason::UnrecognisedChunk(whole)));
+                }
+            }
+            _ => self.counters.discards.unexpected_chunk += 1,
+        }
+    }
+
+    fn on_broken_chunk(&mut self, via: PathId, error: &ChunkError) {
+        if let Fault::NoUserData { tsn } = error.fault
+            && self.state.takes_data()
+        {
+            // RFC 9260 §6.2: DATA without user data ends the association.
+            self.control.clear();
+            self.control.push(via, Control::Abort(Reason::NoUserData(tsn)));
+            self.close(CloseReason::PeerFault("DATA without user data"));
+            return;
+        }
+        self.counters.discards.malformed_chunk += 1;
+    }
+
+    fn on_sack(&mut self, now: Instant, sack: SackView<'_>, via: PathId) {
+        self.counters.sacks_received += 1;
+        let mut report = std::mem::take(&mut self.scratch.report);
+        match self.transmission.on_sack(now, sack, via, &mut report) {
+            Ok(()) => {
+                self.apply_report(now, &report);
+                // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
+                if self.transmission.is_probing_window() {
+                    self.paths.on_probe_answered(via);
+                }
+            }
+            Err(SackFault::Stale) => self.counters.discards.stale_sack += 1,
+            Err(SackFault::Impossible) => self.counters.discards.impossible_sack += 1,
+        }
+        self.scratch.report = report;
+        self.advance_shutdown(now);
+    }
+
+    /// Carries what an acknowledgement changed to the paths and to the send buffer.
+    pub(super) fn apply_report(&mut self, now: Instant, report: &AckReport) {
+        let losing = report.acks.iter().filter(|ack| ack.lost);
+        let before: Vec<_> = losing.map(|ack| (ack.path, self.paths.window(ack.path).recovery)).collect();
+        self.paths.on_sack(now, &report.acks, &report.progress);
+        for (path, recovery) in before {
+            // One packet of what was lost leaves whatever the smaller window says (RFC 9260 §7.2.4).
+            if self.paths.window(path).recovery != recovery {
+                self.transmission.grant_free_packet(path);
+            }
+        }
+        for &path in &report.reneged {
+            self.paths.on_data_sent(path, now);
+        }
+        if self.outbound.release(report.released) {
+            self.events.push_back(Event::Writable);
+        }
+    }
+
+    fn on_heartbeat(&mut self, via: PathId, heartbeat: &Heartbeat<'_>, bytes: &Bytes) {
+        // Answered until the last acts of a shutdown (RFC 9260 §8.3).
+        if self.state != State::ShutdownAckSent {
+            self.control.push(via, Control::HeartbeatAck(bytes.slice_ref(heartbeat.body)));
+        }
+    }
+
+    fn on_heartbeat_ack(&mut self, cx: &mut Cx<'_>, heartbeat: &Heartbeat<'_>) {
+        if self.paths.on_heartbeat_ack(cx.now, heartbeat.info().unwrap_or_default()).is_err() {
+            self.counters.discards.stray_heartbeat_ack += 1;
+        }
+    }
+
+    /// The peer broke the protocol: ABORT with a Protocol Violation (RFC 9260 §3.3.10.13).
+    fn fault(&mut self, what: &'static str) {
+        self.control.clear();
+        let path = self.paths.best_for_control();
+        self.control.push(path, Control::Abort(Reason::ProtocolViolation(what)));
+        self.close(CloseReason::PeerFault(what));
+    }
+
+    pub(super) fn tell_readable(&mut self) {
+        if !self.readable_told && self.inbound.has_ready() {
+            self.readable_told = true;
+            self.events.push_back(Event::Readable);
+        }
+    }
+}

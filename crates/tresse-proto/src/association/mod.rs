@@ -1,0 +1,363 @@
+//! The association: a struct of rooms. Only the corridor (`input`, `output`, `timeout`, `shutdown`) touches
+//! two rooms in one function; it carries values between them and does no protocol arithmetic.
+
+mod capabilities;
+mod commands;
+mod control;
+mod input;
+mod output;
+mod peer;
+mod setup;
+mod shutdown;
+mod state;
+mod timeout;
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand_chacha::ChaCha12Rng;
+use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
+
+use crate::config::AssociationConfig;
+use crate::config::ConfigError;
+use crate::datagram::Transmit;
+use crate::error::ScheduleError;
+use crate::event::{CloseReason, Event};
+use crate::inbound::Inbound;
+use crate::outbound::Outbound;
+use crate::path_id::PathId;
+use crate::paths::{LimitClock, Paths};
+use crate::receiver::Receiver;
+use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
+use crate::stats::{Discards, Limit, PathState};
+use crate::time::Instant;
+use crate::transmission::{AckReport, Transmission};
+
+pub(crate) use capabilities::Capabilities;
+pub(crate) use input::Origin;
+pub(crate) use peer::{Peer, own_init, own_params};
+pub(crate) use setup::{Setup, SetupParts, SetupStep};
+pub(crate) use state::State;
+
+use control::ControlQueue;
+use output::Bursts;
+use shutdown::ShutdownTimers;
+
+/// A name in the settings that nothing answers to, or a configuration that is refused.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum NamesError {
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// What both sides of an association call themselves.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Identity {
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+    /// Packets from the peer carry this tag.
+    pub(crate) local_tag: u32,
+    /// Packets to the peer carry this tag.
+    pub(crate) peer_tag: u32,
+}
+
+/// A path to be.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PathSeed {
+    pub(crate) local: IpAddr,
+    pub(crate) remote: IpAddr,
+    pub(crate) encapsulation_port: Option<u16>,
+    /// Known to lead to the peer (RFC 9260 §5.4).
+    pub(crate) confirmed: bool,
+}
+
+/// Everything that an association starts from, once both sides are known.
+pub(crate) struct Beginnings {
+    pub(crate) identity: Identity,
+    pub(crate) config: Arc<AssociationConfig>,
+    pub(crate) initial_tsn: Tsn,
+    pub(crate) peer: Peer,
+    pub(crate) paths: Vec<PathSeed>,
+    pub(crate) checksum_offload: bool,
+}
+
+/// An association in which both sides know each other.
+pub(crate) struct Association {
+    config: Arc<AssociationConfig>,
+    identity: Identity,
+    state: State,
+    capabilities: Capabilities,
+    inbound_streams: u16,
+    /// The longest message that the peer's receive buffer can hold.
+    longest_message: usize,
+    seal: Seal,
+
+    paths: Paths,
+    path_scheduler: Box<dyn PathScheduler>,
+    outbound: Outbound,
+    transmission: Transmission,
+    receiver: Receiver,
+    inbound: Inbound,
+
+    control: ControlQueue,
+    shutdown: ShutdownTimers,
+    bursts: Bursts,
+    events: VecDeque<Event>,
+    readable_told: bool,
+    counters: Counters,
+    scratch: Scratch,
+    /// Output found nothing to send since the last thing that happened.
+    dry: bool,
+}
+
+/// What no room counts for itself.
+#[derive(Debug)]
+struct Counters {
+    messages_received: u64,
+    bytes_received: u64,
+    duplicates: u64,
+    sacks_sent: u64,
+    sacks_received: u64,
+    discards: Discards,
+    limits: LimitClock,
+}
+
+/// Vectors kept so that none is allocated for a packet.
+#[derive(Default)]
+struct Scratch {
+    report: AckReport,
+    candidates: Vec<PathView>,
+    deliverable: Vec<std::ops::Range<u64>>,
+}
+
+impl Association {
+    /// An association in ESTABLISHED.
+    ///
+    /// # Errors
+    /// A scheduler or congestion controller that does not exist, or refuses its configuration.
+    pub(crate) fn new(
+        now: Instant,
+        from: Beginnings,
+        registry: &Registry,
+        rng: &mut ChaCha12Rng,
+    ) -> Result<Self, NamesError> {
+        let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload } = from;
+        let capabilities = Capabilities::offered(&config).agreed(peer.capabilities);
+        let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
+        let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
+        let mut paths = Paths::new(&config, now)?;
+        for seed in &seeds {
+            paths.add(now, seed.local, seed.remote, seed.encapsulation_port, seed.confirmed);
+        }
+        let a_rwnd = peer.a_rwnd as usize;
+        paths.limit_ssthresh(a_rwnd);
+        paths.on_established(now, rng);
+        let mut transmission = Transmission::new(initial_tsn, a_rwnd, &config);
+        transmission.cover_paths(paths.len());
+        let mut association = Association {
+            outbound: Outbound::new(&config, registry, outbound_streams, paths.len())?,
+            path_scheduler: build_path_scheduler(&config.path_scheduler)?,
+            receiver: Receiver::new(peer.initial_tsn, &config),
+            inbound: Inbound::new(&config, inbound_streams),
+            bursts: Bursts::new(config.max_burst, paths.len()),
+            state: State::Established,
+            capabilities,
+            inbound_streams,
+            longest_message: a_rwnd,
+            seal: if checksum_offload { Seal::Zero } else { Seal::Crc32c },
+            identity,
+            paths,
+            transmission,
+            control: ControlQueue::default(),
+            shutdown: ShutdownTimers::default(),
+            events: VecDeque::new(),
+            readable_told: false,
+            counters: Counters::new(now),
+            scratch: Scratch::default(),
+            dry: false,
+            config,
+        };
+        association.refresh_usable();
+        association.events.push_back(Event::Established { outbound_streams, inbound_streams });
+        Ok(association)
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Every address of the peer with its port: what the endpoint finds it by.
+    pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, u16)> {
+        let port = self.identity.remote_port;
+        self.paths.iter().map(move |path| (path.remote(), port))
+    }
+
+    /// The next thing to tell the application.
+    pub(crate) fn pop_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When `handle_timeout` is wanted next.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        if self.state == State::Closed {
+            return None;
+        }
+        let sack = self.receiver.deadline();
+        [self.paths.next_deadline(), sack, self.shutdown.deadline()].into_iter().flatten().min()
+    }
+
+    /// The header of every packet to the peer.
+    fn header(&self) -> CommonHeader {
+        CommonHeader {
+            source_port: self.identity.local_port,
+            destination_port: self.identity.remote_port,
+            verification_tag: self.identity.peer_tag,
+        }
+    }
+
+    /// Something happened: there may be something to send again.
+    fn stir(&mut self) {
+        if std::mem::replace(&mut self.dry, false) {
+            self.bursts.refill();
+        } else {
+            self.bursts.extend();
+        }
+    }
+
+    /// Whether output may have something to send.
+    pub(crate) fn is_stirred(&self) -> bool {
+        !self.dry
+    }
+
+    /// Ends it here; what was received can still be read.
+    fn close(&mut self, reason: CloseReason) {
+        if self.state != State::Closed {
+            self.state = State::Closed;
+            self.shutdown = ShutdownTimers::default();
+            self.events.push_back(Event::Closed(reason));
+        }
+    }
+
+    /// Tells the rooms which paths can be used, after a path was added or changed its state.
+    fn refresh_usable(&mut self) {
+        for position in 0..self.paths.len() {
+            let path = PathId(position as u8);
+            self.outbound.set_usable(path, self.paths.usable(path));
+        }
+    }
+
+    /// Tells everybody about paths that changed their state.
+    fn spread_path_changes(&mut self) {
+        while let Some((path, state)) = self.paths.pop_state_change() {
+            self.refresh_usable();
+            if state != PathState::Active {
+                let target = self.paths.alternate(path);
+                if self.paths.usable(target) {
+                    self.transmission.redirect(path, target);
+                }
+            }
+            self.events.push_back(Event::PathChanged { path, state });
+        }
+    }
+
+    /// The path that a packet between these addresses uses; its port is the peer's from now on
+    /// (RFC 6951 §5.4). A path not yet confirmed follows the local address that the peer chose.
+    pub(crate) fn path_of(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
+        self.paths.find(local, remote).or_else(|| self.paths.find_remote(remote))
+    }
+
+    /// The round trip of the set-up gives the first estimate for the path it used.
+    pub(crate) fn on_setup_rtt(&mut self, path: PathId, rtt: Duration) {
+        self.paths.on_rtt(path, rtt);
+    }
+
+    /// ABORT or SHUTDOWN COMPLETE with the peer's own tag: the peer has no association (RFC 9260 §8.5.1).
+    pub(crate) fn on_reflected(&mut self, chunk: &Chunk<'_>) {
+        if matches!(chunk, Chunk::Abort(_)) {
+            self.close(CloseReason::AbortedByPeer { cause: "the peer knows no such association".to_owned() });
+        } else if self.state == State::ShutdownAckSent {
+            self.close(CloseReason::Graceful);
+        }
+    }
+
+    /// The next packets for one destination: up to `most`, all but the last of one length.
+    pub(crate) fn write_packets(
+        &mut self,
+        now: Instant,
+        most: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        let first = self.write_packet(now, None, buffer)?;
+        let mut size = first.len;
+        let mut count = 1;
+        while count < most
+            && let Some(next) = self.write_packet(now, Some(first), buffer)
+        {
+            size += next.len;
+            count += 1;
+            if next.len < first.len {
+                break;
+            }
+        }
+        let path = self.paths.get(first.path);
+        Some(Transmit {
+            local: path.local(),
+            remote: path.remote(),
+            encapsulation_port: path.encapsulation_port(),
+            size,
+            segment_size: (count > 1).then_some(first.len),
+        })
+    }
+
+    /// Notes for each path, and for the association, what keeps it from sending more.
+    fn note_limits(&mut self, now: Instant) {
+        let mut total: Option<Limit> = None;
+        for position in 0..self.paths.len() {
+            let path = PathId(position as u8);
+            let limit = self.limit_of(path);
+            self.paths.note_limit(path, now, limit);
+            if limit != Limit::Path {
+                total = Some(total.map_or(limit, |other| stronger(limit, other)));
+            }
+        }
+        self.counters.limits.note(now, total.unwrap_or(Limit::Path));
+    }
+}
+
+impl Counters {
+    fn new(now: Instant) -> Self {
+        Counters {
+            messages_received: 0,
+            bytes_received: 0,
+            duplicates: 0,
+            sacks_sent: 0,
+            sacks_received: 0,
+            discards: Discards::default(),
+            limits: LimitClock::new(now, Limit::Nothing),
+        }
+    }
+}
+
+/// Which of two paths' limits is that of the association: a full window is the network's business, so
+/// a path that is kept back although its window has room counts for more.
+fn stronger(one: Limit, other: Limit) -> Limit {
+    const ORDER: [Limit; 7] = [
+        Limit::ReceiveBuffer,
+        Limit::SendBuffer,
+        Limit::Scheduler,
+        Limit::Application,
+        Limit::CongestionWindow,
+        Limit::Nothing,
+        Limit::Path,
+    ];
+    let rank = |limit| ORDER.iter().position(|&other| other == limit);
+    if rank(one) <= rank(other) { one } else { other }
+}

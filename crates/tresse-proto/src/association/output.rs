@@ -1,0 +1,258 @@
+//! A packet out: choose its path, lay it out in a fixed order (control, SACK, what goes again, new data),
+//! account for it. The only writer of an association's packets.
+
+use tresse_wire::{DATA_HEADER_LEN, PacketWriter};
+
+use super::Association;
+use super::control::Written;
+use crate::path_id::PathId;
+use crate::stats::Limit;
+use crate::time::Instant;
+use crate::transmission::Verdict;
+
+/// Full packets that each path may still send in one go (Max.Burst, RFC 9260 §6.1).
+#[derive(Debug)]
+pub(super) struct Bursts {
+    limit: u32,
+    left: Vec<u32>,
+}
+
+impl Bursts {
+    pub(super) fn new(limit: u32, paths: usize) -> Self {
+        Bursts { limit, left: vec![limit; paths] }
+    }
+
+    /// A new opportunity after everything that could be sent was.
+    pub(super) fn refill(&mut self) {
+        self.left.fill(self.limit);
+    }
+
+    /// One more opportunity before the last was used up: a driver may hand in several packets at a time.
+    pub(super) fn extend(&mut self) {
+        for left in &mut self.left {
+            *left = left.saturating_add(self.limit);
+        }
+    }
+
+    fn allows(&self, path: PathId) -> bool {
+        self.limit == 0 || self.left.get(path.index()).is_some_and(|&left| left > 0)
+    }
+
+    fn spend(&mut self, path: PathId) {
+        if let Some(left) = self.left.get_mut(path.index()) {
+            *left = left.saturating_sub(1);
+        }
+    }
+}
+
+/// A packet that was written.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Sending {
+    pub(crate) path: PathId,
+    pub(crate) len: usize,
+}
+
+impl Association {
+    /// Appends the next packet to `buffer`; `None` when nothing may or need be sent.
+    ///
+    /// With `after`, the packet must follow one on the same path and be no longer than it.
+    pub(crate) fn write_packet(
+        &mut self,
+        now: Instant,
+        after: Option<Sending>,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Sending> {
+        let Some(path) = self.choose_path(now) else {
+            if after.is_none() && !self.dry {
+                self.dry = true;
+                self.note_limits(now);
+            }
+            return None;
+        };
+        let limit = match after {
+            Some(before) if before.path != path => return None,
+            Some(before) => before.len,
+            None => self.paths.get(path).packet_size(),
+        };
+        let mut writer = PacketWriter::new(buffer, self.header(), limit);
+        let cumulative = self.receiver.cumulative_tsn();
+        let written = self.control.write(path, cumulative, &mut writer);
+        let data_follows = !written.without_data && self.may_send_data(path);
+        self.write_sack(now, path, data_follows, &mut writer);
+        let data = data_follows && self.write_data(now, path, &mut writer);
+        if writer.is_empty() {
+            writer.discard();
+            return None;
+        }
+        let len = writer.finish(self.seal);
+        self.account(now, path, len, written, data);
+        Some(Sending { path, len })
+    }
+
+    /// Which path the next packet leaves on: the one that a control chunk insists on, that of a SACK that
+    /// is due, one with something to send again, or the path scheduler's choice for new data.
+    fn choose_path(&mut self, now: Instant) -> Option<PathId> {
+        if let Some(path) = self.control.next_path() {
+            return Some(path);
+        }
+        if !self.state.takes_data() && !self.state.sends_data() {
+            return None;
+        }
+        if self.receiver.is_due(now) {
+            let sources = self.receiver.sources();
+            let paths = self.path_ids().filter(|&path| sources.paths.contains(path));
+            return Some(self.paths.ack_path(sources.first, sources.last, paths));
+        }
+        if !self.state.sends_data() {
+            return None;
+        }
+        if self.transmission.has_lost()
+            && let Some(path) = self.path_ids().find(|&path| self.may_resend(path))
+        {
+            return Some(path);
+        }
+        self.choose_for_new_data(now)
+    }
+
+    fn choose_for_new_data(&mut self, now: Instant) -> Option<PathId> {
+        if self.outbound.is_empty() {
+            return None;
+        }
+        let mut candidates = std::mem::take(&mut self.scratch.candidates);
+        candidates.clear();
+        for path in self.path_ids().filter(|&path| self.may_send_new(path).is_ok()) {
+            candidates.push(self.paths.view(path, self.transmission.flight_on(path)));
+        }
+        let choice = if candidates.is_empty() { None } else { self.path_scheduler.pick(now, &candidates) };
+        self.scratch.candidates = candidates;
+        choice
+    }
+
+    fn path_ids(&self) -> impl Iterator<Item = PathId> + use<> {
+        (0..self.paths.len()).map(|position| PathId(position as u8))
+    }
+
+    fn may_resend(&self, path: PathId) -> bool {
+        self.transmission.may_resend(path, self.paths.window(path).cwnd)
+    }
+
+    /// What the peer can take of new data on `path` in one packet.
+    ///
+    /// # Errors
+    /// What keeps the path from sending any.
+    fn may_send_new(&self, path: PathId) -> Result<usize, Limit> {
+        if !self.paths.may_carry_new_data(path) {
+            return Err(Limit::Path);
+        }
+        let cwnd = self.paths.window(path).cwnd;
+        let allowance =
+            match self.transmission.verdict(path, cwnd, self.paths.smallest_payload(), self.paths.len()) {
+                Verdict::Go(allowance) => allowance,
+                Verdict::Wait(limit) => return Err(limit),
+            };
+        if !self.bursts.allows(path) {
+            return Err(Limit::CongestionWindow);
+        }
+        if !self.outbound.has_data_for(path) {
+            return Err(self.why_no_data());
+        }
+        Ok(allowance)
+    }
+
+    /// Why a path that could send has nothing to: the send buffer is full of what waits for
+    /// acknowledgements, what waits to be sent is for other paths, or the application gives nothing.
+    fn why_no_data(&self) -> Limit {
+        if self.outbound.is_full() {
+            Limit::SendBuffer
+        } else if !self.outbound.is_empty() {
+            Limit::Scheduler
+        } else {
+            Limit::Application
+        }
+    }
+
+    pub(super) fn limit_of(&self, path: PathId) -> Limit {
+        if !self.state.sends_data() {
+            return Limit::Application;
+        }
+        if self.may_resend(path) {
+            return Limit::Nothing;
+        }
+        match self.may_send_new(path) {
+            // There is room and data, but a whole packet's worth does not fit what the peer can take.
+            Ok(allowance) if allowance < self.paths.smallest_payload() => Limit::ReceiveBuffer,
+            Ok(_) => Limit::Scheduler,
+            Err(limit) => limit,
+        }
+    }
+
+    fn may_send_data(&self, path: PathId) -> bool {
+        self.state.sends_data() && (self.may_resend(path) || self.may_send_new(path).is_ok())
+    }
+
+    fn write_sack(&mut self, now: Instant, path: PathId, data_follows: bool, writer: &mut PacketWriter<'_>) {
+        if !self.state.takes_data() && !self.state.sends_data() {
+            return;
+        }
+        // A report that is not due yet rides along with data (RFC 9260 §6.1).
+        let wanted = self.receiver.is_due(now) || (data_follows && self.receiver.is_pending());
+        if !wanted {
+            return;
+        }
+        let window = u32::try_from(self.inbound.window()).unwrap_or(u32::MAX);
+        if self.receiver.write_report(window, self.capabilities.nr_sack, writer).is_ok() {
+            self.counters.sacks_sent += 1;
+            self.paths.on_sack_sent(path, now);
+        }
+    }
+
+    /// Writes what goes again, then new data; answers whether there was any.
+    fn write_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
+        let mut any = false;
+        if self.may_resend(path) {
+            while let Some((index, len)) = self.transmission.next_resend(path)
+                && writer.room() >= DATA_HEADER_LEN + len
+                && let Some(data) = self.transmission.resend(now, index)
+            {
+                any |= writer.push_data(&data).is_ok();
+            }
+            if any {
+                self.transmission.on_resent(path);
+            }
+        }
+        any | self.write_new_data(now, path, writer)
+    }
+
+    fn write_new_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
+        let Ok(mut allowance) = self.may_send_new(path) else { return false };
+        let full = self.paths.smallest_payload();
+        let view = self.paths.view(path, self.transmission.flight_on(path));
+        let mut bytes = 0;
+        loop {
+            let room = writer.room().saturating_sub(DATA_HEADER_LEN).min(full);
+            let Some(fragment) = self.outbound.take(&view, room, full, allowance) else { break };
+            allowance -= fragment.payload.len();
+            bytes += fragment.payload.len();
+            let Some(data) = self.transmission.record(now, fragment, path) else { break };
+            if writer.push_data(&data).is_err() {
+                break;
+            }
+        }
+        if bytes > 0 {
+            self.outbound.on_packet_end(path);
+            self.path_scheduler.on_sent(path, bytes);
+        }
+        bytes > 0
+    }
+
+    fn account(&mut self, now: Instant, path: PathId, len: usize, written: Written, data: bool) {
+        self.paths.on_packet_sent(path, len);
+        if data {
+            self.bursts.spend(path);
+            self.paths.on_data_sent(path, now);
+        }
+        if written.without_data {
+            self.on_shutdown_chunk_sent(now);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a peer says of itself in its INIT or INIT ACK, and what this side says in its own.
+
+use std::net::IpAddr;
+
+use tresse_wire::{Init, Param, Params, Tsn};
+
+use super::capabilities::Capabilities;
+use crate::config::AssociationConfig;
+
+/// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
+const MIN_A_RWND: u32 = 1500;
+
+/// The peer's half of the association's parameters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Peer {
+    /// The tag that packets to the peer carry.
+    pub(crate) tag: u32,
+    pub(crate) a_rwnd: u32,
+    pub(crate) outbound_streams: u16,
+    pub(crate) inbound_streams: u16,
+    pub(crate) initial_tsn: Tsn,
+    pub(crate) capabilities: Capabilities,
+    /// The addresses it listed, in its order; the address its packet came from is not added.
+    pub(crate) addresses: Vec<IpAddr>,
+}
+
+impl Peer {
+    /// Reads an INIT or INIT ACK; `None` when a mandatory field has a value that RFC 9260 §3.3.2 forbids.
+    /// At most `most` addresses are kept.
+    pub(crate) fn read(init: &Init<'_>, most: usize) -> Option<Self> {
+        if init.initiate_tag == 0
+            || init.a_rwnd < MIN_A_RWND
+            || init.outbound_streams == 0
+            || init.inbound_streams == 0
+        {
+            return None;
+        }
+        let mut addresses = Vec::new();
+        for param in init.params.iter().flatten() {
+            if let Param::Address(address) = param
+                && is_usable(address)
+                && !addresses.contains(&address)
+                && addresses.len() < most
+            {
+                addresses.push(address);
+            }
+        }
+        Some(Peer {
+            tag: init.initiate_tag,
+            a_rwnd: init.a_rwnd,
+            outbound_streams: init.outbound_streams,
+            inbound_streams: init.inbound_streams,
+            initial_tsn: init.initial_tsn,
+            capabilities: Capabilities::listed(init),
+            addresses,
+        })
+    }
+}
+
+/// Whether an address can belong to one host (RFC 9260 §3.3.2.1: no multicast or broadcast).
+fn is_usable(address: IpAddr) -> bool {
+    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+    !address.is_multicast() && !address.is_unspecified() && !broadcast
+}
+
+/// The parameters of an own INIT or INIT ACK; `extensions` must be what `Capabilities::kinds` gave.
+pub(crate) fn own_params<'a>(addresses: &[IpAddr], extensions: &'a [u8]) -> Vec<Param<'a>> {
+    let mut params = Vec::new();
+    // A single address is the one the packet comes from: listing it would only break behind a NAT.
+    if addresses.len() > 1 {
+        params.extend(addresses.iter().copied().map(Param::Address));
+    }
+    if !extensions.is_empty() {
+        params.push(Param::SupportedExtensions(extensions));
+    }
+    params
+}
+
+/// An own INIT or INIT ACK.
+pub(crate) fn own_init<'a>(
+    config: &AssociationConfig,
+    tag: u32,
+    initial_tsn: Tsn,
+    outbound_streams: u16,
+    params: &'a [Param<'a>],
+) -> Init<'a> {
+    Init {
+        initiate_tag: tag,
+        a_rwnd: config.receive_buffer.0 as u32,
+        outbound_streams,
+        inbound_streams: config.inbound_streams,
+        initial_tsn,
+        params: Params::Values(params),
+    }
+}

@@ -1,0 +1,270 @@
+//! The initiator's side of the four-way handshake (RFC 9260 §5.1): INIT until INIT ACK, COOKIE ECHO until
+//! COOKIE ACK, both repeated by T1 over the peer's addresses in turn.
+//!
+//! No room of the association exists yet: the set-up ends in the `Beginnings` of one, or in a failure.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tresse_wire::{Chunk, CommonHeader, CookieEcho, Init, PacketWriter, Param, Seal, Tsn};
+
+use super::{Beginnings, Capabilities, Identity, PathSeed, Peer, own_init, own_params};
+use crate::config::AssociationConfig;
+use crate::event::CloseReason;
+use crate::paths::pairs;
+use crate::time::Instant;
+
+/// An association that is being set up from this side.
+pub(crate) struct Setup {
+    config: Arc<AssociationConfig>,
+    local_port: u16,
+    remote_port: u16,
+    local_tag: u32,
+    initial_tsn: Tsn,
+    local: Vec<IpAddr>,
+    remote: Vec<IpAddr>,
+    encapsulation_port: Option<u16>,
+    checksum_offload: bool,
+    phase: Phase,
+    /// The pair of addresses in use, as a position in `pairs`.
+    position: usize,
+    attempts: u32,
+    rto: Duration,
+    due: bool,
+    t1: Option<Instant>,
+    first_sent: Option<Instant>,
+}
+
+enum Phase {
+    CookieWait,
+    CookieEchoed { peer: Peer, cookie: Vec<u8>, source: IpAddr },
+}
+
+/// What a set-up came to.
+pub(crate) enum SetupStep {
+    /// It goes on.
+    Waiting,
+    /// Both sides know each other; the round-trip time of COOKIE ECHO, when it was sent once only.
+    Done(Box<Beginnings>, Option<Duration>),
+    /// The peer answered with what cannot be used; it is to be told with an ABORT.
+    Refused(&'static str),
+}
+
+/// What a set-up is made of.
+pub(crate) struct SetupParts {
+    pub(crate) config: Arc<AssociationConfig>,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+    pub(crate) local_tag: u32,
+    pub(crate) initial_tsn: Tsn,
+    pub(crate) local: Vec<IpAddr>,
+    pub(crate) remote: Vec<IpAddr>,
+    pub(crate) encapsulation_port: Option<u16>,
+    pub(crate) checksum_offload: bool,
+}
+
+impl Setup {
+    /// In COOKIE-WAIT, with an INIT to send.
+    pub(crate) fn new(parts: SetupParts) -> Self {
+        Setup {
+            rto: parts.config.rto_initial,
+            config: parts.config,
+            local_port: parts.local_port,
+            remote_port: parts.remote_port,
+            local_tag: parts.local_tag,
+            initial_tsn: parts.initial_tsn,
+            local: parts.local,
+            remote: parts.remote,
+            encapsulation_port: parts.encapsulation_port,
+            checksum_offload: parts.checksum_offload,
+            phase: Phase::CookieWait,
+            position: 0,
+            attempts: 0,
+            due: true,
+            t1: None,
+            first_sent: None,
+        }
+    }
+
+    pub(crate) fn local_tag(&self) -> u32 {
+        self.local_tag
+    }
+
+    pub(crate) fn initial_tsn(&self) -> Tsn {
+        self.initial_tsn
+    }
+
+    pub(crate) fn config(&self) -> &Arc<AssociationConfig> {
+        &self.config
+    }
+
+    /// The name of its state in RFC 9260.
+    pub(crate) fn state_name(&self) -> &'static str {
+        match self.phase {
+            Phase::CookieWait => "COOKIE-WAIT",
+            Phase::CookieEchoed { .. } => "COOKIE-ECHOED",
+        }
+    }
+
+    /// The tag that packets to the peer carry, once it is known.
+    pub(crate) fn peer_tag(&self) -> Option<u32> {
+        match &self.phase {
+            Phase::CookieWait => None,
+            Phase::CookieEchoed { peer, .. } => Some(peer.tag),
+        }
+    }
+
+    /// What the endpoint finds it by, besides its tag.
+    pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, u16)> {
+        self.remote.iter().map(|&remote| (remote, self.remote_port))
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.t1
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// Appends INIT or COOKIE ECHO when one is due; answers its addresses and length.
+    pub(crate) fn write_packet(
+        &mut self,
+        now: Instant,
+        buffer: &mut Vec<u8>,
+    ) -> Option<(IpAddr, IpAddr, Option<u16>, usize)> {
+        if !std::mem::replace(&mut self.due, false) {
+            return None;
+        }
+        self.t1 = Some(now + self.rto);
+        if self.first_sent.is_none() {
+            self.first_sent = Some(now);
+        }
+        let pairs = self.pairs(&self.remote);
+        let &(local, remote) = pairs.get(self.position % pairs.len().max(1))?;
+        let header = CommonHeader {
+            source_port: self.local_port,
+            destination_port: self.remote_port,
+            verification_tag: self.peer_tag().unwrap_or(0),
+        };
+        let extensions = Capabilities::offered(&self.config).kinds();
+        let params: Vec<Param<'_>> = own_params(&self.local, &extensions);
+        let chunk = match &self.phase {
+            Phase::CookieWait => Chunk::Init(own_init(
+                &self.config,
+                self.local_tag,
+                self.initial_tsn,
+                self.config.outbound_streams,
+                &params,
+            )),
+            Phase::CookieEchoed { cookie, .. } => Chunk::CookieEcho(CookieEcho { cookie }),
+        };
+        // Neither chunk can be split: one larger than the path's packets leaves as IP fragments.
+        let mut writer = PacketWriter::new(buffer, header, usize::from(u16::MAX));
+        if writer.push(&chunk).is_err() {
+            writer.discard();
+            return None;
+        }
+        let len = writer.finish(if self.checksum_offload { Seal::Zero } else { Seal::Crc32c });
+        Some((local, remote, self.encapsulation_port, len))
+    }
+
+    /// T1 may have expired: send again over the next pair of addresses, or give up.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Option<CloseReason> {
+        if self.t1.is_none_or(|t1| t1 > now) {
+            return None;
+        }
+        self.attempts += 1;
+        if self.attempts > self.config.max_init_retransmits {
+            return Some(CloseReason::SetupTimeout);
+        }
+        self.rto = (self.rto * 2).min(self.config.rto_max);
+        self.position += 1;
+        self.t1 = None;
+        self.due = true;
+        None
+    }
+
+    /// INIT ACK came from `source`.
+    pub(crate) fn on_init_ack(&mut self, init: &Init<'_>, source: IpAddr) -> SetupStep {
+        if !matches!(self.phase, Phase::CookieWait) {
+            return SetupStep::Waiting;
+        }
+        let Some(peer) = Peer::read(init, usize::from(self.config.max_paths)) else {
+            return SetupStep::Refused("INIT ACK with an impossible mandatory field");
+        };
+        let cookie = init.params.iter().flatten().find_map(|param| match param {
+            Param::StateCookie(cookie) => Some(cookie.to_vec()),
+            _ => None,
+        });
+        let Some(cookie) = cookie else {
+            return SetupStep::Refused("INIT ACK without a state cookie");
+        };
+        if peer.outbound_streams > self.config.inbound_streams {
+            return SetupStep::Refused("INIT ACK with more streams than the INIT allowed");
+        }
+        self.phase = Phase::CookieEchoed { peer, cookie, source };
+        self.restart_t1();
+        SetupStep::Waiting
+    }
+
+    /// The peer says that its cookie is too old: begin again (RFC 9260 §5.2.6).
+    pub(crate) fn on_stale_cookie(&mut self) {
+        if matches!(self.phase, Phase::CookieEchoed { .. }) {
+            self.phase = Phase::CookieWait;
+            self.due = true;
+            self.t1 = None;
+        }
+    }
+
+    /// COOKIE ACK came: both sides have agreed.
+    pub(crate) fn on_cookie_ack(&mut self, now: Instant) -> SetupStep {
+        let Phase::CookieEchoed { peer, source, .. } = &self.phase else { return SetupStep::Waiting };
+        let rtt = self.first_sent.filter(|_| self.attempts == 0).map(|sent| now.since(sent));
+        let beginnings = Beginnings {
+            identity: Identity {
+                local_port: self.local_port,
+                remote_port: self.remote_port,
+                local_tag: self.local_tag,
+                peer_tag: peer.tag,
+            },
+            config: self.config.clone(),
+            initial_tsn: self.initial_tsn,
+            paths: self.path_seeds(peer, *source),
+            peer: peer.clone(),
+            checksum_offload: self.checksum_offload,
+        };
+        SetupStep::Done(Box::new(beginnings), rtt)
+    }
+
+    /// The peer's addresses are those it listed and the one its answer came from (RFC 9260 §5.1.2); in the
+    /// order in which the user named them, who thereby confirmed them (§5.4).
+    fn path_seeds(&self, peer: &Peer, source: IpAddr) -> Vec<PathSeed> {
+        let belongs = |address: &IpAddr| *address == source || peer.addresses.contains(address);
+        let named = self.remote.iter().copied().filter(belongs);
+        let others = peer.addresses.iter().copied().filter(|address| !self.remote.contains(address));
+        let remote: Vec<IpAddr> = named.chain(others).collect();
+        self.pairs(&remote)
+            .into_iter()
+            .map(|(local, remote)| PathSeed {
+                local,
+                remote,
+                encapsulation_port: self.encapsulation_port,
+                confirmed: self.remote.contains(&remote),
+            })
+            .collect()
+    }
+
+    fn pairs(&self, remote: &[IpAddr]) -> Vec<(IpAddr, IpAddr)> {
+        pairs(self.config.path_pairs, &self.local, remote, usize::from(self.config.max_paths))
+    }
+
+    fn restart_t1(&mut self) {
+        self.due = true;
+        self.t1 = None;
+        self.attempts = 0;
+        self.rto = self.config.rto_initial;
+        self.first_sent = None;
+    }
+}

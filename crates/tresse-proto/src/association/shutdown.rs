@@ -1,0 +1,182 @@
+//! The graceful end (RFC 9260 §9.2): T2, its guard T5, and the step from state to state.
+
+use std::time::Duration;
+
+use tresse_wire::Shutdown;
+
+use super::control::{Control, Reason};
+use super::{Association, State};
+use crate::event::{CloseReason, Event};
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// The timers of a shutdown.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct ShutdownTimers {
+    /// SHUTDOWN or SHUTDOWN ACK is sent again.
+    t2: Option<Instant>,
+    /// The whole shutdown takes too long (T5-shutdown-guard).
+    t5: Option<Instant>,
+    backoff: u32,
+}
+
+/// T5 is this many times RTO.Max (RFC 9260 §9.2).
+const GUARD_RTOS: u32 = 5;
+
+impl ShutdownTimers {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        [self.t2, self.t5].into_iter().flatten().min()
+    }
+}
+
+impl Association {
+    /// The application wants to end the association once everything queued is delivered.
+    pub(crate) fn shut_down(&mut self, now: Instant) {
+        if self.state == State::Established {
+            self.state = State::ShutdownPending;
+            self.shutdown.t5 = Some(now + self.config.rto_max * GUARD_RTOS);
+            self.advance_shutdown(now);
+            self.stir();
+        }
+    }
+
+    /// Everything sent is acknowledged: take the next step of a shutdown, if one is on.
+    pub(super) fn advance_shutdown(&mut self, now: Instant) {
+        if !self.transmission.is_empty() || !self.outbound.is_empty() {
+            return;
+        }
+        match self.state {
+            State::ShutdownPending => self.enter(State::ShutdownSent, Control::Shutdown, now),
+            State::ShutdownReceived => self.enter(State::ShutdownAckSent, Control::ShutdownAck, now),
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, state: State, chunk: Control, now: Instant) {
+        self.state = state;
+        self.shutdown.backoff = 0;
+        self.paths.stop_heartbeats();
+        let path = self.paths.best_for_control();
+        self.control.push(path, chunk);
+        self.shutdown.t5.get_or_insert(now + self.config.rto_max * GUARD_RTOS);
+    }
+
+    /// SHUTDOWN or SHUTDOWN ACK is leaving: T2 starts.
+    pub(super) fn on_shutdown_chunk_sent(&mut self, now: Instant) {
+        if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
+            self.shutdown.t2 = Some(now + self.t2_period());
+        }
+    }
+
+    fn t2_period(&self) -> Duration {
+        let rto = self.paths.get(self.paths.best_for_control()).rto();
+        rto.saturating_mul(1 << self.shutdown.backoff.min(16)).min(self.config.rto_max)
+    }
+
+    pub(super) fn on_shutdown_timers(&mut self, now: Instant) {
+        if self.shutdown.t5.is_some_and(|at| at <= now) {
+            self.abort("the shutdown took too long", CloseReason::PathsLost);
+            return;
+        }
+        if self.shutdown.t2.is_none_or(|at| at > now) {
+            return;
+        }
+        self.shutdown.t2 = None;
+        self.shutdown.backoff += 1;
+        if self.shutdown.backoff > self.config.association_max_retrans {
+            self.control.clear();
+            self.close(CloseReason::PathsLost);
+            return;
+        }
+        let chunk = if self.state == State::ShutdownSent { Control::Shutdown } else { Control::ShutdownAck };
+        // Repeated chunks take turns over the paths, as data does (RFC 9260 §6.4.1).
+        let best = self.paths.best_for_control();
+        let path = if self.shutdown.backoff % 2 == 1 { self.paths.alternate(best) } else { best };
+        self.control.push(path, chunk);
+    }
+
+    /// DATA arrived although SHUTDOWN was sent: answer at once with SHUTDOWN and a SACK (RFC 9260 §9.2).
+    pub(super) fn on_data_in_shutdown(&mut self, now: Instant) {
+        if self.state == State::ShutdownSent {
+            self.receiver.demand();
+            self.shutdown.backoff = 0;
+            self.shutdown.t2 = Some(now + self.t2_period());
+            let path = self.paths.best_for_control();
+            self.control.push(path, Control::Shutdown);
+        }
+    }
+
+    /// SHUTDOWN arrived: its cumulative TSN acknowledges.
+    pub(super) fn on_shutdown(&mut self, now: Instant, shutdown: &Shutdown, via: PathId) {
+        match self.state {
+            State::Established | State::ShutdownPending => {
+                self.state = State::ShutdownReceived;
+                self.events.push_back(Event::PeerShutdown);
+                self.shutdown.t5.get_or_insert(now + self.config.rto_max * GUARD_RTOS);
+            }
+            State::ShutdownReceived => {}
+            State::ShutdownSent => {
+                // Both sides shut down at once.
+                self.enter(State::ShutdownAckSent, Control::ShutdownAck, now);
+                return;
+            }
+            State::ShutdownAckSent => {
+                self.control.push(via, Control::ShutdownAck);
+                return;
+            }
+            State::Closed => return,
+        }
+        let mut report = std::mem::take(&mut self.scratch.report);
+        if self.transmission.on_shutdown(now, shutdown.cumulative_tsn, via, &mut report).is_ok() {
+            self.apply_report(now, &report);
+        }
+        self.scratch.report = report;
+        self.advance_shutdown(now);
+    }
+
+    /// SHUTDOWN ACK arrived: the last word is ours.
+    pub(super) fn on_shutdown_ack(&mut self, via: PathId) {
+        if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
+            self.control.clear();
+            self.control.push(via, Control::ShutdownComplete);
+            self.close(CloseReason::Graceful);
+        } else {
+            self.counters.discards.unexpected_chunk += 1;
+        }
+    }
+
+    pub(super) fn on_shutdown_complete(&mut self) {
+        if self.state == State::ShutdownAckSent {
+            self.close(CloseReason::Graceful);
+        } else {
+            self.counters.discards.unexpected_chunk += 1;
+        }
+    }
+
+    /// A COOKIE ECHO of this very association came again (RFC 9260 §5.2.4 D): its COOKIE ACK was lost.
+    pub(crate) fn on_cookie_again(&mut self, via: PathId) {
+        if self.state == State::ShutdownAckSent {
+            self.control.push(via, Control::Error(Reason::CookieWhileShuttingDown));
+            self.control.push(via, Control::ShutdownAck);
+        } else {
+            self.control.push(via, Control::CookieAck);
+        }
+        self.stir();
+    }
+
+    /// Answers the cookie that created this association.
+    pub(crate) fn acknowledge_cookie(&mut self, via: PathId) {
+        self.control.push(via, Control::CookieAck);
+    }
+
+    /// Ends the association at once and tells the peer why (RFC 9260 §9.1).
+    pub(crate) fn abort(&mut self, why: &str, reason: CloseReason) {
+        if self.state != State::Closed {
+            self.control.clear();
+            let path = self.paths.best_for_control();
+            self.control.push(path, Control::Abort(Reason::User(why.to_owned())));
+            self.close(reason);
+            self.stir();
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The states of an association that exists (RFC 9260 §4). COOKIE-WAIT and COOKIE-ECHOED are a
+//! `Setup`, since no room of the association exists before both sides are known.
+
+/// Where an association stands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    Established,
+    /// The application wants to end it; data is still under way.
+    ShutdownPending,
+    ShutdownSent,
+    /// The peer wants to end it; data is still under way.
+    ShutdownReceived,
+    ShutdownAckSent,
+    Closed,
+}
+
+impl State {
+    /// The name RFC 9260 uses.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            State::Established => "ESTABLISHED",
+            State::ShutdownPending => "SHUTDOWN-PENDING",
+            State::ShutdownSent => "SHUTDOWN-SENT",
+            State::ShutdownReceived => "SHUTDOWN-RECEIVED",
+            State::ShutdownAckSent => "SHUTDOWN-ACK-SENT",
+            State::Closed => "CLOSED",
+        }
+    }
+
+    /// Whether queued user data is still sent.
+    pub(crate) fn sends_data(self) -> bool {
+        matches!(self, State::Established | State::ShutdownPending | State::ShutdownReceived)
+    }
+
+    /// Whether DATA from the peer is still taken.
+    pub(crate) fn takes_data(self) -> bool {
+        matches!(self, State::Established | State::ShutdownPending | State::ShutdownSent)
+    }
+}

@@ -1,0 +1,56 @@
+//! Which timer fired, and which room hears it.
+
+use tresse_wire::heartbeat_info_tlv;
+
+use super::control::Control;
+use super::{Association, State};
+use crate::config::RetransmitPath;
+use crate::cx::Cx;
+use crate::event::CloseReason;
+use crate::path_id::PathId;
+use crate::paths::{Failure, PathTimer};
+
+impl Association {
+    /// Lets everything happen that is due.
+    pub(crate) fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        while self.state != State::Closed {
+            let Some(timer) = self.paths.pop_due(cx.now) else { break };
+            match timer {
+                PathTimer::T3(path) => self.on_t3(cx, path),
+                PathTimer::Heartbeat(path) => self.send_heartbeat(cx, path),
+                PathTimer::HeartbeatExpired(path) => {
+                    let failure = self.paths.on_heartbeat_expired(path);
+                    self.on_failure(failure);
+                }
+            }
+        }
+        self.spread_path_changes();
+        self.on_shutdown_timers(cx.now);
+        self.stir();
+    }
+
+    /// T3-rtx of `path` expired (RFC 9260 §6.3.3).
+    fn on_t3(&mut self, cx: &mut Cx<'_>, path: PathId) {
+        let failure = self.paths.on_t3(path, cx.now);
+        let target = match self.config.timeout_retransmit_path {
+            RetransmitPath::Same if self.paths.usable(path) => path,
+            _ => self.paths.alternate(path),
+        };
+        self.transmission.on_timeout(path, target);
+        self.on_failure(failure);
+    }
+
+    fn send_heartbeat(&mut self, cx: &mut Cx<'_>, path: PathId) {
+        let info = self.paths.heartbeat(path, cx.now, cx.rng);
+        let mut body = Vec::new();
+        heartbeat_info_tlv(&info, &mut body);
+        self.control.push(path, Control::Heartbeat(body));
+    }
+
+    fn on_failure(&mut self, failure: Failure) {
+        if failure.association_lost {
+            self.control.clear();
+            self.close(CloseReason::PathsLost);
+        }
+    }
+}

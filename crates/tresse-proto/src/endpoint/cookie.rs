@@ -1,0 +1,307 @@
+//! State cookies (RFC 9260 §5.1.3): everything an association needs, signed and handed to the peer, so that
+//! an INIT leaves no state here.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use rand_chacha::ChaCha12Rng;
+use rand_core::Rng;
+use sha2::Sha256;
+use tresse_wire::Tsn;
+
+use crate::association::{Capabilities, Peer};
+use crate::time::Instant;
+
+/// Length of the signature (HMAC-SHA-256).
+const MAC_LEN: usize = 32;
+
+/// What a cookie says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Cookie {
+    pub(super) created: Instant,
+    pub(super) local_port: u16,
+    pub(super) remote_port: u16,
+    /// The tag this side will have.
+    pub(super) local_tag: u32,
+    pub(super) local_initial_tsn: Tsn,
+    pub(super) peer: Peer,
+    /// Where the INIT came to, and from where.
+    pub(super) local: IpAddr,
+    pub(super) remote: IpAddr,
+    pub(super) encapsulation_port: Option<u16>,
+    /// Tags of the association that existed when the INIT came; 0 without one (RFC 9260 §5.2.2).
+    pub(super) local_tie_tag: u32,
+    pub(super) peer_tie_tag: u32,
+}
+
+/// Why a cookie was not taken.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum CookieFault {
+    /// Not signed here, or damaged.
+    Forged,
+    /// Older than it may be, by this much.
+    Stale(Duration),
+}
+
+/// The keys that sign cookies: the present one and the one before.
+pub(super) struct CookieKeys {
+    current: [u8; 32],
+    previous: [u8; 32],
+    since: Instant,
+    lifetime: Duration,
+}
+
+impl CookieKeys {
+    pub(super) fn new(now: Instant, lifetime: Duration, rng: &mut ChaCha12Rng) -> Self {
+        CookieKeys { current: fresh_key(rng), previous: fresh_key(rng), since: now, lifetime }
+    }
+
+    /// Changes the key when its time is over.
+    pub(super) fn rotate(&mut self, now: Instant, rng: &mut ChaCha12Rng) {
+        if now.since(self.since) >= self.lifetime {
+            self.previous = std::mem::replace(&mut self.current, fresh_key(rng));
+            self.since = now;
+        }
+    }
+
+    /// Signs `cookie`.
+    pub(super) fn seal(&self, cookie: &Cookie) -> Vec<u8> {
+        let mut bytes = cookie.write();
+        let mac = sign(&self.current, &bytes).finalize().into_bytes();
+        bytes.extend_from_slice(&mac);
+        bytes
+    }
+
+    /// Reads a cookie that this endpoint signed at most `lifetime` ago.
+    ///
+    /// # Errors
+    /// Forged or stale; of a stale one the content is answered too, since a duplicate of the
+    /// COOKIE ECHO of a living association is taken at any age (RFC 9260 §5.2.4).
+    pub(super) fn open(
+        &self,
+        now: Instant,
+        lifetime: Duration,
+        bytes: &[u8],
+    ) -> Result<Cookie, (CookieFault, Option<Cookie>)> {
+        let forged = || (CookieFault::Forged, None);
+        let split = bytes.len().checked_sub(MAC_LEN).ok_or_else(forged)?;
+        let (content, mac) = bytes.split_at(split);
+        let signed = [&self.current, &self.previous]
+            .into_iter()
+            .any(|key| sign(key, content).verify_slice(mac).is_ok());
+        if !signed {
+            return Err(forged());
+        }
+        let cookie = Cookie::read(content).ok_or_else(forged)?;
+        let age = now.since(cookie.created);
+        if age > lifetime { Err((CookieFault::Stale(age - lifetime), Some(cookie))) } else { Ok(cookie) }
+    }
+}
+
+fn fresh_key(rng: &mut ChaCha12Rng) -> [u8; 32] {
+    let mut key = [0; 32];
+    rng.fill_bytes(&mut key);
+    key
+}
+
+fn sign(key: &[u8; 32], content: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    mac.update(content);
+    mac
+}
+
+impl Cookie {
+    fn write(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(128);
+        out.extend_from_slice(&self.created.as_nanos().to_be_bytes());
+        for short in [
+            self.local_port,
+            self.remote_port,
+            self.encapsulation_port.unwrap_or(0),
+            self.peer.outbound_streams,
+            self.peer.inbound_streams,
+        ] {
+            out.extend_from_slice(&short.to_be_bytes());
+        }
+        for long in [
+            self.local_tag,
+            self.local_initial_tsn.0,
+            self.peer.tag,
+            self.peer.a_rwnd,
+            self.peer.initial_tsn.0,
+            self.peer.capabilities.bits(),
+            self.local_tie_tag,
+            self.peer_tie_tag,
+        ] {
+            out.extend_from_slice(&long.to_be_bytes());
+        }
+        write_address(&mut out, self.local);
+        write_address(&mut out, self.remote);
+        for &address in &self.peer.addresses {
+            write_address(&mut out, address);
+        }
+        out
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let created = Instant::from_nanos(u64::from_be_bytes(reader.take()?));
+        let local_port = reader.u16()?;
+        let remote_port = reader.u16()?;
+        let encapsulation_port = Some(reader.u16()?).filter(|&port| port != 0);
+        let outbound_streams = reader.u16()?;
+        let inbound_streams = reader.u16()?;
+        let local_tag = reader.u32()?;
+        let local_initial_tsn = Tsn(reader.u32()?);
+        let tag = reader.u32()?;
+        let a_rwnd = reader.u32()?;
+        let initial_tsn = Tsn(reader.u32()?);
+        let capabilities = Capabilities::from_bits(reader.u32()?);
+        let local_tie_tag = reader.u32()?;
+        let peer_tie_tag = reader.u32()?;
+        let local = reader.address()?;
+        let remote = reader.address()?;
+        let mut addresses = Vec::new();
+        while !reader.0.is_empty() {
+            addresses.push(reader.address()?);
+        }
+        let peer =
+            Peer { tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn, capabilities, addresses };
+        Some(Cookie {
+            created,
+            local_port,
+            remote_port,
+            local_tag,
+            local_initial_tsn,
+            peer,
+            local,
+            remote,
+            encapsulation_port,
+            local_tie_tag,
+            peer_tie_tag,
+        })
+    }
+}
+
+fn write_address(out: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(v4) => {
+            out.push(4);
+            out.extend_from_slice(&v4.octets());
+        }
+        IpAddr::V6(v6) => {
+            out.push(6);
+            out.extend_from_slice(&v6.octets());
+        }
+    }
+}
+
+/// Reads a cookie's fields in order; `None` at its end.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    fn address(&mut self) -> Option<IpAddr> {
+        match self.take::<1>()? {
+            [4] => self.take::<4>().map(|octets| Ipv4Addr::from(octets).into()),
+            [6] => self.take::<16>().map(|octets| Ipv6Addr::from(octets).into()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::SeedableRng;
+
+    use super::*;
+
+    fn cookie() -> Cookie {
+        Cookie {
+            created: Instant::from_nanos(1_000),
+            local_port: 5001,
+            remote_port: 40_000,
+            local_tag: 0x0102_0304,
+            local_initial_tsn: Tsn(77),
+            peer: Peer {
+                tag: 9,
+                a_rwnd: 65_536,
+                outbound_streams: 10,
+                inbound_streams: 20,
+                initial_tsn: Tsn(u32::MAX),
+                capabilities: Capabilities { nr_sack: true },
+                addresses: vec![
+                    "10.0.0.2".parse().expect("an address"),
+                    "fd00::2".parse().expect("an address"),
+                ],
+            },
+            local: "10.0.0.1".parse().expect("an address"),
+            remote: "10.0.0.2".parse().expect("an address"),
+            encapsulation_port: Some(9899),
+            local_tie_tag: 1,
+            peer_tie_tag: 2,
+        }
+    }
+
+    fn keys() -> (CookieKeys, ChaCha12Rng) {
+        let mut rng = ChaCha12Rng::from_seed([7; 32]);
+        (CookieKeys::new(Instant::ZERO, Duration::from_secs(3600), &mut rng), rng)
+    }
+
+    const LIFETIME: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_sealed_cookie_opens_unchanged() {
+        let (keys, _) = keys();
+        let sealed = keys.seal(&cookie());
+        assert_eq!(keys.open(Instant::from_nanos(2_000), LIFETIME, &sealed), Ok(cookie()));
+    }
+
+    #[test]
+    fn every_changed_bit_is_noticed() {
+        let (keys, _) = keys();
+        let sealed = keys.seal(&cookie());
+        for position in 0..sealed.len() * 8 {
+            let mut forged = sealed.clone();
+            forged[position / 8] ^= 1 << (position % 8);
+            assert_eq!(keys.open(Instant::ZERO, LIFETIME, &forged), Err((CookieFault::Forged, None)));
+        }
+        for len in 0..sealed.len() {
+            assert!(keys.open(Instant::ZERO, LIFETIME, &sealed[..len]).is_err());
+        }
+    }
+
+    #[test]
+    fn an_old_cookie_is_stale_by_the_difference() {
+        let (keys, _) = keys();
+        let sealed = keys.seal(&cookie());
+        let late = Instant::from_nanos(1_000) + LIFETIME + Duration::from_millis(3);
+        let fault = keys.open(late, LIFETIME, &sealed).expect_err("stale");
+        assert_eq!(fault, (CookieFault::Stale(Duration::from_millis(3)), Some(cookie())));
+    }
+
+    #[test]
+    fn a_cookie_outlives_one_change_of_keys_but_not_two() {
+        let (mut keys, mut rng) = keys();
+        let sealed = keys.seal(&cookie());
+        let hour = Duration::from_secs(3600);
+        keys.rotate(Instant::ZERO + hour, &mut rng);
+        assert!(keys.open(Instant::from_nanos(1_000), LIFETIME, &sealed).is_ok());
+        keys.rotate(Instant::ZERO + hour * 2, &mut rng);
+        assert!(keys.open(Instant::from_nanos(1_000), LIFETIME, &sealed).is_err());
+    }
+}

@@ -1,0 +1,57 @@
+//! From a packet to its association: by this side's verification tag, which is unique in an endpoint, and
+//! by the peer's address and port where a packet does not carry that tag.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// The position of an association in its endpoint.
+pub(super) type Slot = u32;
+
+/// What finds associations.
+#[derive(Debug, Default)]
+pub(super) struct Demux {
+    by_tag: BTreeMap<u32, Slot>,
+    by_peer: BTreeMap<(IpAddr, u16), Slot>,
+    /// The tag found last: packets of one association come in a row.
+    last: Option<(u32, Slot)>,
+}
+
+impl Demux {
+    pub(super) fn by_tag(&mut self, tag: u32) -> Option<Slot> {
+        if let Some((last, slot)) = self.last
+            && last == tag
+        {
+            return Some(slot);
+        }
+        let slot = self.by_tag.get(&tag).copied()?;
+        self.last = Some((tag, slot));
+        Some(slot)
+    }
+
+    pub(super) fn by_peer(&self, address: IpAddr, port: u16) -> Option<Slot> {
+        self.by_peer.get(&(address, port)).copied()
+    }
+
+    pub(super) fn has_tag(&self, tag: u32) -> bool {
+        self.by_tag.contains_key(&tag)
+    }
+
+    pub(super) fn insert(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
+        self.by_tag.insert(tag, slot);
+        for peer in peers {
+            self.by_peer.insert(peer, slot);
+        }
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
+        self.last = None;
+        if self.by_tag.get(&tag) == Some(&slot) {
+            self.by_tag.remove(&tag);
+        }
+        for peer in peers {
+            if self.by_peer.get(&peer) == Some(&slot) {
+                self.by_peer.remove(&peer);
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Commands for one association, borrowed from its endpoint.
+
+use bytes::Bytes;
+use tresse_wire::StreamId;
+
+use super::Endpoint;
+use super::demux::Slot;
+use super::slots::Occupant;
+use crate::association::{Association, State};
+use crate::config::{AssociationConfig, StreamMap};
+use crate::error::{ScheduleError, SendError};
+use crate::event::{CloseReason, Message, SendOptions};
+use crate::path_id::PathId;
+use crate::stats::{AssociationStats, PathStats, SendQueueInfo};
+use crate::time::Instant;
+
+/// Commands for one association.
+pub struct AssociationHandle<'a> {
+    endpoint: &'a mut Endpoint,
+    slot: Slot,
+}
+
+impl<'a> AssociationHandle<'a> {
+    pub(super) fn new(endpoint: &'a mut Endpoint, slot: Slot) -> Self {
+        AssociationHandle { endpoint, slot }
+    }
+
+    /// Queues a message.
+    ///
+    /// # Errors
+    /// When the message cannot be queued; nothing of it was.
+    pub fn send(&mut self, _now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
+        let state = self.state_name();
+        let Some(association) = self.open_mut() else { return Err(SendError::NotOpen { state }) };
+        association.send(options, data)?;
+        // A queued message moves no deadline: the association only has to be polled.
+        if self.endpoint.slots.set_queued(self.slot, true) {
+            self.endpoint.ready.push_back(self.slot);
+        }
+        Ok(())
+    }
+
+    /// The next message that arrived.
+    pub fn recv(&mut self, _now: Instant) -> Option<Message> {
+        let (message, settle) = self.open_mut()?.recv()?;
+        if settle {
+            self.endpoint.settle(self.slot);
+        }
+        Some(message)
+    }
+
+    /// Ends the association once everything queued has been delivered (RFC 9260 §9.2). One that is still
+    /// being set up ends at once.
+    pub fn shutdown(&mut self, now: Instant) {
+        if let Some(association) = self.open_mut() {
+            association.shut_down(now);
+            self.endpoint.settle(self.slot);
+        } else if self.is_setting_up() {
+            self.endpoint.fail_setup(self.slot, CloseReason::Aborted);
+        }
+    }
+
+    /// Ends the association at once (RFC 9260 §9.1); `reason` is shown to the peer.
+    pub fn abort(&mut self, _now: Instant, reason: &str) {
+        if let Some(association) = self.open_mut() {
+            association.abort(reason, CloseReason::Aborted);
+            self.endpoint.settle(self.slot);
+        } else if self.is_setting_up() {
+            self.endpoint.fail_setup(self.slot, CloseReason::Aborted);
+        }
+    }
+
+    /// Whether messages can be sent.
+    pub fn is_established(&self) -> bool {
+        self.open().is_some_and(|association| association.state() == State::Established)
+    }
+
+    /// The send queue as a whole.
+    pub fn send_queue(&self) -> SendQueueInfo {
+        self.open().map(Association::send_queue).unwrap_or_default()
+    }
+
+    /// Bytes of `stream` not yet sent; zero for a stream that was never used.
+    pub fn unsent_on(&self, stream: StreamId) -> usize {
+        self.open().map_or(0, |association| association.unsent_on(stream))
+    }
+
+    /// Chooses the stream scheduler by name; queued data stays.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that the scheduler refuses; the old one then stays.
+    pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
+        match self.endpoint.slots.get_mut(self.slot) {
+            Some(Occupant::Open(association)) => {
+                association.set_stream_scheduler(&self.endpoint.registry, name, config)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Chooses which paths streams may use; queued data stays.
+    ///
+    /// # Errors
+    /// When the stream scheduler cannot be built for the new groups; the old map then stays.
+    pub fn set_stream_map(&mut self, map: StreamMap) -> Result<(), ScheduleError> {
+        if let Some(Occupant::Open(association)) = self.endpoint.slots.get_mut(self.slot) {
+            association.set_stream_map(&self.endpoint.registry, map)?;
+            self.endpoint.settle(self.slot);
+        }
+        Ok(())
+    }
+
+    /// Makes `path` the primary one.
+    pub fn set_primary(&mut self, path: PathId) {
+        if let Some(association) = self.open_mut() {
+            association.set_primary(path);
+            self.endpoint.settle(self.slot);
+        }
+    }
+
+    /// Counters and windows of the association; `None` while it is being set up or when that failed.
+    pub fn stats(&self, now: Instant) -> Option<AssociationStats> {
+        self.open().map(|association| association.stats(now))
+    }
+
+    /// Counters and windows of every path, by position; empty before the association is set up.
+    pub fn path_stats(&self, now: Instant) -> Vec<PathStats> {
+        self.open().map(|association| association.path_stats(now)).unwrap_or_default()
+    }
+
+    /// The settings it was made of.
+    pub fn config(&self) -> &AssociationConfig {
+        match self.endpoint.slots.get(self.slot) {
+            Some(Occupant::Open(association)) => association.config(),
+            Some(Occupant::Setup(setup)) => setup.config(),
+            Some(Occupant::Failed(config)) => config,
+            None => &self.endpoint.template,
+        }
+    }
+
+    /// Streams after negotiation: sending and receiving direction; 0 before.
+    pub fn streams(&self) -> (u16, u16) {
+        self.open().map_or((0, 0), Association::streams)
+    }
+
+    /// The state, in the words of RFC 9260 §4.
+    pub fn state_name(&self) -> &'static str {
+        match self.endpoint.slots.get(self.slot) {
+            Some(Occupant::Open(association)) => association.state().name(),
+            Some(Occupant::Setup(setup)) => setup.state_name(),
+            Some(Occupant::Failed(_)) | None => State::Closed.name(),
+        }
+    }
+
+    fn is_setting_up(&self) -> bool {
+        matches!(self.endpoint.slots.get(self.slot), Some(Occupant::Setup(_)))
+    }
+
+    fn open(&self) -> Option<&Association> {
+        match self.endpoint.slots.get(self.slot) {
+            Some(Occupant::Open(association)) => Some(association),
+            _ => None,
+        }
+    }
+
+    fn open_mut(&mut self) -> Option<&mut Association> {
+        match self.endpoint.slots.get_mut(self.slot) {
+            Some(Occupant::Open(association)) => Some(association),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The table of an endpoint's associations, with what the endpoint notes about each.
+
+use std::sync::Arc;
+
+use super::demux::Slot;
+use crate::association::{Association, Setup};
+use crate::config::AssociationConfig;
+use crate::path_id::AssociationId;
+use crate::time::Instant;
+
+/// What a slot holds.
+pub(super) enum Occupant {
+    /// Being set up from this side.
+    Setup(Box<Setup>),
+    /// Set up, closing or closed.
+    Open(Box<Association>),
+    /// Its set-up failed; it waits to be released.
+    Failed(Arc<AssociationConfig>),
+}
+
+#[derive(Default)]
+struct Entry {
+    generation: u32,
+    occupant: Option<Occupant>,
+    /// The deadline that is filed for it.
+    armed: Option<Instant>,
+    /// It is in the queue of those that may have something to send.
+    queued: bool,
+}
+
+/// The table; a free slot is used again under a new generation.
+#[derive(Default)]
+pub(super) struct Slots {
+    entries: Vec<Entry>,
+    free: Vec<Slot>,
+}
+
+impl Slots {
+    /// Associations in the table.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    pub(super) fn insert(&mut self, occupant: Occupant) -> Slot {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry::default());
+            (self.entries.len() - 1) as Slot
+        });
+        self.replace(slot, occupant);
+        slot
+    }
+
+    pub(super) fn replace(&mut self, slot: Slot, occupant: Occupant) {
+        if let Some(entry) = self.entries.get_mut(slot as usize) {
+            entry.occupant = Some(occupant);
+        }
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot) {
+        if let Some(entry) = self.entries.get_mut(slot as usize)
+            && entry.occupant.take().is_some()
+        {
+            entry.generation = entry.generation.wrapping_add(1);
+            entry.queued = false;
+            entry.armed = None;
+            self.free.push(slot);
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut Occupant> {
+        self.entries.get_mut(slot as usize)?.occupant.as_mut()
+    }
+
+    pub(super) fn get(&self, slot: Slot) -> Option<&Occupant> {
+        self.entries.get(slot as usize)?.occupant.as_ref()
+    }
+
+    pub(super) fn id(&self, slot: Slot) -> AssociationId {
+        let generation = self.entries.get(slot as usize).map_or(0, |entry| entry.generation);
+        AssociationId { slot, generation }
+    }
+
+    pub(super) fn find(&self, id: AssociationId) -> Option<Slot> {
+        let entry = self.entries.get(id.slot as usize)?;
+        (entry.generation == id.generation && entry.occupant.is_some()).then_some(id.slot)
+    }
+
+    pub(super) fn armed(&self, slot: Slot) -> Option<Instant> {
+        self.entries.get(slot as usize)?.armed
+    }
+
+    pub(super) fn set_armed(&mut self, slot: Slot, at: Option<Instant>) {
+        if let Some(entry) = self.entries.get_mut(slot as usize) {
+            entry.armed = at;
+        }
+    }
+
+    /// Answers whether this changed anything.
+    pub(super) fn set_queued(&mut self, slot: Slot, queued: bool) -> bool {
+        match self.entries.get_mut(slot as usize) {
+            Some(entry) => std::mem::replace(&mut entry.queued, queued) != queued,
+            None => false,
+        }
+    }
+}

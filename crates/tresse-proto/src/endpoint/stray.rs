@@ -1,0 +1,59 @@
+//! Packets that belong to no association (RFC 9260 §8.4): what is answered, and with what.
+
+use tresse_wire::{Abort, Cause, CauseCode, Causes, Chunk, CommonHeader, Packet, PacketWriter, Seal};
+
+/// Builds the answer to an out-of-the-blue packet; `None` when it deserves none.
+pub(super) fn answer(packet: &Packet<'_>, seal: Seal) -> Option<Vec<u8>> {
+    let mut first = true;
+    let mut reply = Reply::Abort;
+    for chunk in packet.chunks().flatten() {
+        match chunk {
+            Chunk::Abort(_) | Chunk::ShutdownComplete { .. } => return None,
+            Chunk::CookieAck if first => return None,
+            Chunk::Error(error)
+                if error.causes.iter().flatten().any(|cause| cause.code() == CauseCode::STALE_COOKIE) =>
+            {
+                return None;
+            }
+            Chunk::ShutdownAck if first => reply = Reply::ShutdownComplete,
+            _ => {}
+        }
+        first = false;
+    }
+    if first {
+        return None;
+    }
+    let header = CommonHeader {
+        source_port: packet.header.destination_port,
+        destination_port: packet.header.source_port,
+        verification_tag: packet.header.verification_tag,
+    };
+    Some(match reply {
+        Reply::Abort => {
+            single(header, &Chunk::Abort(Abort { tag_reflected: true, causes: Causes::Values(&[]) }), seal)
+        }
+        Reply::ShutdownComplete => single(header, &Chunk::ShutdownComplete { tag_reflected: true }, seal),
+    })
+}
+
+enum Reply {
+    Abort,
+    ShutdownComplete,
+}
+
+/// An ABORT to a peer whose tag is known, or reflected.
+pub(super) fn abort(header: CommonHeader, tag_reflected: bool, cause: Cause<'_>, seal: Seal) -> Vec<u8> {
+    single(header, &Chunk::Abort(Abort { tag_reflected, causes: Causes::Values(&[cause]) }), seal)
+}
+
+/// A packet of one chunk.
+pub(super) fn single(header: CommonHeader, chunk: &Chunk<'_>, seal: Seal) -> Vec<u8> {
+    let mut buffer = Vec::with_capacity(256);
+    let mut writer = PacketWriter::new(&mut buffer, header, usize::from(u16::MAX));
+    if writer.push(chunk).is_err() {
+        writer.discard();
+        return Vec::new();
+    }
+    writer.finish(seal);
+    buffer
+}

@@ -1,0 +1,85 @@
+//! One outgoing stream: its queue of messages, the next SSN, and how far its first message is cut.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use tresse_wire::{DataFlags, Ppid, Ssn, StreamId};
+
+use crate::fragment::Fragment;
+
+/// A message that waits to be sent.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) data: Bytes,
+    pub(super) ppid: Ppid,
+    pub(super) unordered: bool,
+}
+
+/// The queue of one stream.
+#[derive(Debug, Default)]
+pub(super) struct OutStream {
+    queue: VecDeque<Waiting>,
+    next_ssn: Ssn,
+    /// Bytes of the first message that were already cut off.
+    begun: usize,
+    unsent: usize,
+}
+
+impl OutStream {
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(super) fn messages(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Bytes not yet cut.
+    pub(super) fn unsent(&self) -> usize {
+        self.unsent
+    }
+
+    /// Bytes of the first message not yet cut.
+    pub(super) fn head_bytes(&self) -> usize {
+        self.queue.front().map_or(0, |waiting| waiting.data.len() - self.begun)
+    }
+
+    /// Bytes not yet cut of every message, in order.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = usize> {
+        let rest = self.queue.iter().skip(1).map(|waiting| waiting.data.len());
+        (!self.is_empty()).then(|| self.head_bytes()).into_iter().chain(rest)
+    }
+
+    pub(super) fn push(&mut self, waiting: Waiting) {
+        self.unsent += waiting.data.len();
+        self.queue.push_back(waiting);
+    }
+
+    /// Cuts the next piece of the first message, of at most `room` bytes.
+    pub(super) fn cut(&mut self, stream: StreamId, room: usize) -> Option<Fragment> {
+        let waiting = self.queue.front_mut()?;
+        let beginning = self.begun == 0;
+        let whole = waiting.data.len() - self.begun;
+        let len = whole.min(room);
+        let ending = len == whole;
+        let (ppid, unordered, ssn) = (waiting.ppid, waiting.unordered, self.next_ssn);
+        let payload = if ending {
+            let rest = std::mem::take(&mut waiting.data);
+            if beginning { rest } else { rest.slice(self.begun..) }
+        } else {
+            waiting.data.slice(self.begun..self.begun + len)
+        };
+        self.unsent -= len;
+        if ending {
+            self.begun = 0;
+            self.queue.pop_front();
+            if !unordered {
+                self.next_ssn = self.next_ssn.next();
+            }
+        } else {
+            self.begun += len;
+        }
+        let flags = DataFlags { beginning, ending, unordered, immediate: false };
+        Some(Fragment { stream, ssn, ppid, flags, payload })
+    }
+}

@@ -1,0 +1,69 @@
+//! How much new data a path may send now: its window, the peer's window, the split buffers.
+
+use super::Transmission;
+use crate::config::{BufferSplit, SplitCounts};
+use crate::path_id::PathId;
+use crate::stats::Limit;
+
+/// Whether a packet of new data may leave on a path.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// It may, with at most this many bytes of user data: what the peer can take.
+    Go(usize),
+    /// It may not, because of this.
+    Wait(Limit),
+}
+
+impl Transmission {
+    /// The verdict on one packet of new data on `path`, whose congestion window is `cwnd` and whose
+    /// largest chunk has `payload` bytes of user data; `paths` is the number of all paths.
+    ///
+    /// The window is a gate, not a measure: a packet may exceed it by less than one full chunk
+    /// (RFC 9260 §6.1 B).
+    pub(crate) fn verdict(&self, path: PathId, cwnd: usize, payload: usize, paths: usize) -> Verdict {
+        let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
+        if load.flight >= cwnd {
+            return Verdict::Wait(Limit::CongestionWindow);
+        }
+        if !load.lost.is_empty() {
+            // Lost chunks go first (RFC 9260 §6.1 C).
+            return Verdict::Wait(Limit::CongestionWindow);
+        }
+        let window = self.peer_window();
+        if self.flight == 0 {
+            // RFC 9260 §6.1 A: whatever the peer announced, one chunk may be under way.
+            return Verdict::Go(window.max(payload));
+        }
+        if window == 0 {
+            return Verdict::Wait(Limit::ReceiveBuffer);
+        }
+        match self.split(path, payload, paths.max(1)) {
+            Some(limit) => Verdict::Wait(limit),
+            None => Verdict::Go(window),
+        }
+    }
+
+    /// Buffer splitting (GLOBECOM 2010 paper, §IV): no path may own more than its equal share of a buffer.
+    fn split(&self, path: PathId, payload: usize, paths: usize) -> Option<Limit> {
+        let load = self.load(path)?;
+        let bytes = match self.rules.split_counts {
+            SplitCounts::Queued => load.queued,
+            SplitCounts::Outstanding => load.flight,
+        };
+        let overbooking = if self.rules.split_overbooking { payload } else { 0 };
+        let sender = matches!(self.rules.buffer_split, BufferSplit::Sender | BufferSplit::Both);
+        let receiver = matches!(self.rules.buffer_split, BufferSplit::Receiver | BufferSplit::Both);
+        // A path with nothing under way may always send one packet: a share smaller than a packet
+        // must not silence it.
+        if bytes == 0 {
+            return None;
+        }
+        if receiver && bytes + payload > (self.peer_window() + self.flight) / paths + overbooking {
+            return Some(Limit::ReceiveBuffer);
+        }
+        if sender && bytes + payload > self.rules.send_buffer / paths {
+            return Some(Limit::SendBuffer);
+        }
+        None
+    }
+}

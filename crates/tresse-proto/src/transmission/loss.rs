@@ -1,0 +1,97 @@
+//! Finding losses: missing reports, apart for each path (SFR), and timeouts.
+
+use super::sack::Note;
+use super::{Standing, Transmission};
+use crate::path_id::PathId;
+
+/// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
+const MISSING_REPORTS: u8 = 3;
+
+impl Transmission {
+    /// Counts missing reports and declares lost what has three.
+    ///
+    /// With split fast retransmit a chunk is struck only by a newly acknowledged later one of its own
+    /// path, since only on one path does later mean overtaken (Iyengar et al., §III). Without, by any
+    /// later one (RFC 9260 §7.2.4). A chunk that was sent again is not struck.
+    pub(super) fn strike(&mut self, notes: &mut [Note], dac_count: u8, advanced: bool) {
+        let highest_new = notes.iter().map(|note| note.highest_new).max().unwrap_or(0);
+        for position in 0..self.loads.len() {
+            let bound = if self.rules.split_fast_retransmit {
+                notes.get(position).map_or(0, |note| note.highest_new)
+            } else {
+                // Rule of RFC 9260 §7.2.4 for fast recovery: when the cumulative TSN moves, everything
+                // reported missing is struck.
+                let reported = self.acked.iter().next_back().map_or(0, |last| last.end);
+                if advanced { highest_new.max(reported) } else { highest_new }
+            };
+            self.strike_path(position, bound, notes, dac_count);
+        }
+    }
+
+    fn strike_path(&mut self, position: usize, bound: u64, notes: &mut [Note], dac_count: u8) {
+        let mut next = self.loads[position].fresh.head();
+        while let Some(index) = next.filter(|&index| index < bound) {
+            next = self.loads[position].fresh.after(&self.ring, index);
+            let strikes = self.rules.strikes(index, notes, dac_count);
+            let Some(sent) = self.ring.get_mut(index) else { break };
+            sent.misses = sent.misses.saturating_add(strikes);
+            if sent.misses >= MISSING_REPORTS {
+                self.lose(index, PathId(position as u8), false);
+                if let Some(note) = notes.get_mut(position) {
+                    note.lost = true;
+                }
+            }
+        }
+    }
+
+    /// T3 of `path` expired: everything in flight there is lost and goes again on `target`
+    /// (RFC 9260 §6.3.3). Answers how many chunks that were.
+    pub(crate) fn on_timeout(&mut self, path: PathId, target: PathId) -> usize {
+        let mut count = 0;
+        while let Some(index) =
+            self.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head()))
+        {
+            self.lose(index, target, true);
+            count += 1;
+        }
+        if let Some(load) = self.loads.get_mut(path.index()) {
+            load.timed = None;
+        }
+        if let Some(load) = self.loads.get_mut(target.index()) {
+            load.free_packet |= count > 0;
+        }
+        count
+    }
+
+    /// Lets `path` send one packet of lost chunks whatever its window says: it just entered fast recovery.
+    pub(crate) fn grant_free_packet(&mut self, path: PathId) {
+        if let Some(load) = self.loads.get_mut(path.index()) {
+            load.free_packet = true;
+        }
+    }
+
+    /// Declares a chunk in flight lost; it waits to be sent again on `target`.
+    fn lose(&mut self, index: u64, target: PathId, by_timeout: bool) {
+        let Some(sent) = self.ring.get_mut(index) else { return };
+        if sent.standing != Standing::InFlight {
+            return;
+        }
+        sent.standing = Standing::Lost;
+        sent.misses = 0;
+        sent.timed_out = by_timeout;
+        let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
+        sent.path = target;
+        if let Some(load) = self.loads.get_mut(path.index()) {
+            let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
+            order.unlink(&mut self.ring, index);
+            load.flight -= bytes;
+            load.queued -= bytes;
+            load.fast_retransmits += u64::from(!by_timeout);
+            self.flight -= bytes;
+        }
+        if let Some(load) = self.loads.get_mut(target.index()) {
+            load.lost.insert(index);
+            load.queued += bytes;
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What was sent and is not yet acknowledged for good: which TSN went where and when, what of it is
+//! in flight, lost or acknowledged, and what may follow.
+//!
+//! Knows nothing of streams' queues, of windows or of timers: it is told what to remember, and
+//! answers a SACK or a timeout with a report.
+
+mod budget;
+mod loss;
+mod resend;
+mod ring;
+mod sack;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use tresse_wire::{Data, Tsn};
+
+use crate::config::{AssociationConfig, BufferSplit, CwndUpdate, SplitCounts};
+use crate::fragment::Fragment;
+use crate::path_id::PathId;
+use crate::range_set::RangeSet;
+use crate::stats::PathStats;
+use crate::time::Instant;
+
+pub(crate) use budget::Verdict;
+pub(crate) use sack::{AckReport, SackFault, SackView};
+
+use ring::{Ring, SendOrder, Sent, Standing};
+
+/// The sent chunks of an association and what they load each path with.
+#[derive(Debug)]
+pub(crate) struct Transmission {
+    rules: Rules,
+    initial_tsn: Tsn,
+    ring: Ring,
+    /// Gap-acknowledged indices, as far as they are believed.
+    acked: RangeSet,
+    /// Non-renegably acknowledged indices above the cumulative one.
+    released: RangeSet,
+    loads: Vec<PathLoad>,
+    flight: usize,
+    /// The window that the peer announced last.
+    announced: usize,
+    /// The path whose SACK last acknowledged something by a gap block.
+    acked_via: PathId,
+    scratch: sack::Scratch,
+}
+
+/// The settings that this room reads, taken out of the configuration once.
+#[derive(Clone, Debug)]
+struct Rules {
+    split_fast_retransmit: bool,
+    cwnd_update: CwndUpdate,
+    delayed_ack: bool,
+    pseudo_cumulative_recovery: bool,
+    smart_fast_retransmit: bool,
+    buffer_split: BufferSplit,
+    split_counts: SplitCounts,
+    split_overbooking: bool,
+    send_buffer: usize,
+}
+
+/// What the chunks of one path amount to.
+#[derive(Debug, Default)]
+struct PathLoad {
+    /// Bytes in flight.
+    flight: usize,
+    /// Bytes last sent here and not released, whether or not a gap block acknowledged them.
+    queued: usize,
+    /// In flight, sent once: in TSN order too.
+    fresh: SendOrder,
+    /// In flight, sent again.
+    again: SendOrder,
+    /// Declared lost, to be sent on this path, in TSN order.
+    lost: BTreeSet<u64>,
+    /// One packet of lost chunks may leave whatever the window says (RFC 9260 §7.2.4, §6.3.3 E3).
+    free_packet: bool,
+    /// The chunk whose round trip is being timed.
+    timed: Option<u64>,
+    chunks_sent: u64,
+    bytes_sent: u64,
+    chunks_resent: u64,
+    fast_retransmits: u64,
+}
+
+impl Transmission {
+    pub(crate) fn new(initial_tsn: Tsn, peer_window: usize, config: &AssociationConfig) -> Self {
+        Transmission {
+            rules: Rules {
+                split_fast_retransmit: config.split_fast_retransmit,
+                cwnd_update: config.cwnd_update,
+                delayed_ack: config.delayed_ack,
+                pseudo_cumulative_recovery: config.pseudo_cumulative_recovery,
+                smart_fast_retransmit: config.smart_fast_retransmit,
+                buffer_split: config.buffer_split,
+                split_counts: config.split_counts,
+                split_overbooking: config.split_overbooking,
+                send_buffer: config.send_buffer.0,
+            },
+            initial_tsn,
+            ring: Ring::new(),
+            acked: RangeSet::default(),
+            released: RangeSet::default(),
+            loads: Vec::new(),
+            flight: 0,
+            announced: peer_window,
+            acked_via: PathId::default(),
+            scratch: sack::Scratch::default(),
+        }
+    }
+
+    /// Makes room for paths up to `count`.
+    pub(crate) fn cover_paths(&mut self, count: usize) {
+        if self.loads.len() < count {
+            self.loads.resize_with(count, PathLoad::default);
+        }
+    }
+
+    /// Whether nothing waits for an acknowledgement.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Bytes in flight on all paths.
+    pub(crate) fn flight(&self) -> usize {
+        self.flight
+    }
+
+    /// Bytes in flight on `path`.
+    pub(crate) fn flight_on(&self, path: PathId) -> usize {
+        self.load(path).map_or(0, |load| load.flight)
+    }
+
+    /// Fills in what this room knows of a path.
+    pub(crate) fn fill_stats(&self, path: PathId, stats: &mut PathStats) {
+        if let Some(load) = self.load(path) {
+            stats.flight = load.flight;
+            stats.queued = load.queued;
+            stats.chunks_sent = load.chunks_sent;
+            stats.bytes_sent = load.bytes_sent;
+            stats.chunks_resent = load.chunks_resent;
+            stats.fast_retransmits = load.fast_retransmits;
+        }
+    }
+
+    /// What the peer can still take, by its last announcement (RFC 9260 §6.2.1).
+    pub(crate) fn peer_window(&self) -> usize {
+        self.announced.saturating_sub(self.flight)
+    }
+
+    /// Whether what is in flight only asks if the peer's window is still closed (RFC 9260 §6.1 A).
+    pub(crate) fn is_probing_window(&self) -> bool {
+        self.announced == 0 && self.flight > 0
+    }
+
+    /// The cumulative TSN acknowledged by the peer.
+    pub(crate) fn cumulative_tsn(&self) -> Tsn {
+        self.tsn(self.ring.cumulative())
+    }
+
+    /// Gives `fragment` the next TSN and remembers it as sent on `path`; answers the chunk to write.
+    pub(crate) fn record(&mut self, now: Instant, fragment: Fragment, path: PathId) -> Option<Data<'_>> {
+        let len = fragment.payload.len();
+        let load = self.loads.get_mut(path.index())?;
+        let index = self.ring.push(Sent::new(fragment, path, now));
+        load.fresh.append(&mut self.ring, index);
+        load.flight += len;
+        load.queued += len;
+        load.chunks_sent += 1;
+        load.bytes_sent += len as u64;
+        load.timed.get_or_insert(index);
+        self.flight += len;
+        let tsn = self.tsn(index);
+        self.ring.get(index).map(|sent| sent.fragment.data(tsn))
+    }
+
+    /// The highest index in flight on `path`, or the cumulative one when there is none.
+    pub(crate) fn highest_on(&self, path: PathId) -> u64 {
+        // New data has ever higher TSNs; that of the whole association is a safe upper bound.
+        if self.flight_on(path) > 0 { self.ring.highest() } else { self.ring.cumulative() }
+    }
+
+    fn load(&self, path: PathId) -> Option<&PathLoad> {
+        self.loads.get(path.index())
+    }
+
+    fn tsn(&self, index: u64) -> Tsn {
+        Tsn(self.initial_tsn.0.wrapping_add(index as u32).wrapping_sub(1))
+    }
+
+    /// Bytes in flight summed over the ring: equals `flight` whatever happened.
+    #[cfg(test)]
+    fn flight_by_ring(&self) -> usize {
+        self.ring
+            .iter()
+            .filter(|(_, sent)| sent.standing == Standing::InFlight)
+            .map(|(_, sent)| sent.bytes())
+            .sum()
+    }
+}

@@ -1,0 +1,72 @@
+//! What goes again, on which path, and when it does.
+
+use tresse_wire::Data;
+
+use super::{Standing, Transmission};
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+impl Transmission {
+    /// The first lost chunk that waits for `path`, with its length.
+    pub(crate) fn next_resend(&self, path: PathId) -> Option<(u64, usize)> {
+        let index = *self.load(path)?.lost.first()?;
+        self.ring.get(index).map(|sent| (index, sent.bytes()))
+    }
+
+    /// Whether lost chunks wait for `path` and its window, or a free packet, lets them leave.
+    pub(crate) fn may_resend(&self, path: PathId, cwnd: usize) -> bool {
+        self.load(path).is_some_and(|load| !load.lost.is_empty() && (load.free_packet || load.flight < cwnd))
+    }
+
+    /// Whether lost chunks wait for any path.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.loads.iter().any(|load| !load.lost.is_empty())
+    }
+
+    /// Remembers that the lost chunk `index` leaves again on its path; answers the chunk to write.
+    pub(crate) fn resend(&mut self, now: Instant, index: u64) -> Option<Data<'_>> {
+        let tsn = self.tsn(index);
+        let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::Lost)?;
+        sent.standing = Standing::InFlight;
+        sent.sends = sent.sends.saturating_add(1);
+        sent.sent_at = now;
+        let (path, bytes) = (sent.path, sent.bytes());
+        let load = self.loads.get_mut(path.index())?;
+        load.lost.remove(&index);
+        load.again.append(&mut self.ring, index);
+        load.chunks_resent += 1;
+        load.flight += bytes;
+        self.flight += bytes;
+        // Karn's rule as RFC 9260 §6.3.1 C5 puts it: an acknowledgement of a TSN from this one on may
+        // have waited for the retransmission.
+        if load.timed.is_some_and(|timed| timed >= index) {
+            load.timed = None;
+        }
+        self.ring.get(index).map(|sent| sent.fragment.data(tsn))
+    }
+
+    /// A packet with lost chunks left on `path`: its free packet is used.
+    pub(crate) fn on_resent(&mut self, path: PathId) {
+        if let Some(load) = self.loads.get_mut(path.index()) {
+            load.free_packet = false;
+        }
+    }
+
+    /// Hands what waits to be sent again on `from` over to `to`: `from` can no longer be used.
+    pub(crate) fn redirect(&mut self, from: PathId, to: PathId) {
+        if from == to || to.index() >= self.loads.len() {
+            return;
+        }
+        let Some(load) = self.loads.get_mut(from.index()) else { return };
+        let lost = std::mem::take(&mut load.lost);
+        for &index in &lost {
+            if let Some(sent) = self.ring.get_mut(index) {
+                sent.path = to;
+                self.loads[from.index()].queued -= sent.bytes();
+                self.loads[to.index()].queued += sent.bytes();
+            }
+        }
+        self.loads[to.index()].free_packet |= !lost.is_empty();
+        self.loads[to.index()].lost.extend(lost);
+    }
+}

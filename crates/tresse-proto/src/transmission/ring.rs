@@ -1,0 +1,175 @@
+//! Every chunk that has a TSN and is not cumulatively acknowledged, in TSN order. Nothing else
+//! holds a sent chunk.
+//!
+//! TSNs are unwrapped to indices: 1 is the first TSN of the association, 0 stands for "none yet".
+//! The chunks in flight on a path are linked into two lists of that path, in the order of sending:
+//! those sent once and those sent again. So a SACK touches only what it changes.
+
+use std::collections::VecDeque;
+
+use crate::fragment::Fragment;
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// Where a chunk stands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// On its way; linked in one of its path's lists.
+    InFlight,
+    /// Declared lost; waits to be sent again on its path.
+    Lost,
+    /// Acknowledged by a gap block.
+    Acked,
+}
+
+/// A chunk that was sent.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    /// Its content; the payload is dropped once it can never be needed again.
+    pub(crate) fragment: Fragment,
+    /// When it was last sent.
+    pub(crate) sent_at: Instant,
+    /// Length of its user data, also after the payload was dropped.
+    pub(crate) len: u32,
+    /// Missing reports since it was last sent.
+    pub(crate) misses: u8,
+    /// Times sent; saturates.
+    pub(crate) sends: u8,
+    /// The path it was last sent on, or is to be sent on again when lost.
+    pub(crate) path: PathId,
+    pub(crate) standing: Standing,
+    /// Non-renegably acknowledged: it no longer counts in any buffer.
+    pub(crate) released: bool,
+    /// Its last loss was found by a timeout.
+    pub(crate) timed_out: bool,
+    previous: u64,
+    next: u64,
+}
+
+impl Sent {
+    pub(crate) fn new(fragment: Fragment, path: PathId, now: Instant) -> Self {
+        Sent {
+            len: fragment.payload.len() as u32,
+            fragment,
+            sent_at: now,
+            misses: 0,
+            sends: 1,
+            path,
+            standing: Standing::InFlight,
+            released: false,
+            timed_out: false,
+            previous: NONE,
+            next: NONE,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.len as usize
+    }
+}
+
+/// The chunks in TSN order.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    chunks: VecDeque<Sent>,
+    /// Index of the first chunk; one above the cumulative acknowledgement.
+    first: u64,
+}
+
+/// Chunks in flight on a path in the order of sending, linked through the ring.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct SendOrder {
+    head: u64,
+    tail: u64,
+}
+
+/// No chunk has this index.
+const NONE: u64 = 0;
+
+impl Ring {
+    pub(crate) fn new() -> Self {
+        Ring { chunks: VecDeque::new(), first: 1 }
+    }
+
+    /// The highest index that is cumulatively acknowledged.
+    pub(crate) fn cumulative(&self) -> u64 {
+        self.first - 1
+    }
+
+    /// The highest index that was given out.
+    pub(crate) fn highest(&self) -> u64 {
+        self.first + self.chunks.len() as u64 - 1
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    pub(crate) fn get(&self, index: u64) -> Option<&Sent> {
+        self.chunks.get(index.checked_sub(self.first)? as usize)
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u64) -> Option<&mut Sent> {
+        self.chunks.get_mut(index.checked_sub(self.first)? as usize)
+    }
+
+    /// Appends a chunk; answers its index.
+    pub(crate) fn push(&mut self, sent: Sent) -> u64 {
+        self.chunks.push_back(sent);
+        self.highest()
+    }
+
+    /// Takes out the first chunk: it is cumulatively acknowledged.
+    pub(crate) fn pop(&mut self) -> Option<Sent> {
+        let sent = self.chunks.pop_front()?;
+        self.first += 1;
+        Some(sent)
+    }
+
+    /// The chunks with their indices.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Sent)> {
+        (self.first..).zip(&self.chunks)
+    }
+}
+
+impl SendOrder {
+    /// The chunk sent earliest, if any is in flight.
+    pub(crate) fn head(&self) -> Option<u64> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    /// Appends `index`, which must be in the ring and in no list.
+    pub(crate) fn append(&mut self, ring: &mut Ring, index: u64) {
+        if let Some(tail) = ring.get_mut(self.tail) {
+            tail.next = index;
+        } else {
+            self.head = index;
+        }
+        if let Some(sent) = ring.get_mut(index) {
+            sent.previous = self.tail;
+            sent.next = NONE;
+        }
+        self.tail = index;
+    }
+
+    /// Takes `index` out of the list that it is in.
+    pub(crate) fn unlink(&mut self, ring: &mut Ring, index: u64) {
+        let Some(sent) = ring.get_mut(index) else { return };
+        let (previous, next) = (sent.previous, sent.next);
+        sent.previous = NONE;
+        sent.next = NONE;
+        match ring.get_mut(previous) {
+            Some(before) => before.next = next,
+            None => self.head = next,
+        }
+        match ring.get_mut(next) {
+            Some(after) => after.previous = previous,
+            None => self.tail = previous,
+        }
+    }
+
+    /// The chunk sent after `index`.
+    pub(crate) fn after(&self, ring: &Ring, index: u64) -> Option<u64> {
+        ring.get(index).map(|sent| sent.next).filter(|&next| next != NONE)
+    }
+}

@@ -1,0 +1,429 @@
+//! One pass over what a SACK or NR-SACK changed: what is newly acknowledged, released or reneged,
+//! and what that means for each path.
+
+use std::ops::Range;
+
+use tresse_wire::{GapBlock, List, Tsn};
+
+use super::{PathLoad, Rules, Standing, Transmission};
+use crate::config::CwndUpdate;
+use crate::congestion::PathAck;
+use crate::path_id::PathId;
+use crate::paths::PathProgress;
+use crate::time::Instant;
+
+/// What a SACK or an NR-SACK says, in one shape.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct SackView<'a> {
+    pub(crate) cumulative_tsn: Tsn,
+    pub(crate) a_rwnd: u32,
+    /// Blocks that the peer may still take back.
+    pub(crate) renegable: List<'a, GapBlock>,
+    /// Blocks that it may not (NR-SACK).
+    pub(crate) non_renegable: List<'a, GapBlock>,
+    /// Packets that this SACK stands for (CMT-DAC); 1 without.
+    pub(crate) dac_count: u8,
+}
+
+/// Why a SACK was not processed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum SackFault {
+    /// Its cumulative TSN is older than one already seen.
+    Stale,
+    /// It acknowledges what was never sent, or its blocks contradict each other.
+    Impossible,
+}
+
+/// What a SACK changed. Kept by the caller and filled anew for each SACK.
+#[derive(Debug, Default)]
+pub(crate) struct AckReport {
+    /// The cumulative acknowledgement moved.
+    pub(crate) advanced: bool,
+    /// Bytes that no buffer has to keep any more.
+    pub(crate) released: usize,
+    /// One entry for each path with something newly acknowledged or lost.
+    pub(crate) acks: Vec<PathAck>,
+    /// In step with `acks`.
+    pub(crate) progress: Vec<PathProgress>,
+    /// Paths with a reneged chunk: their T3 must run (RFC 9260 §6.3.2 R4).
+    pub(crate) reneged: Vec<PathId>,
+}
+
+/// Per-path notes of one pass.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Note {
+    pub(super) acked: usize,
+    pub(super) flight_before: usize,
+    /// The earliest chunk in flight of the path was acknowledged.
+    pub(super) head_moved: bool,
+    /// The path's pseudo-cumulative acknowledgement moved (CUC).
+    pub(super) pseudo_moved: bool,
+    /// Highest index newly acknowledged on the path that counts for missing reports (SFR).
+    pub(super) highest_new: u64,
+    pub(super) lowest_new: u64,
+    pub(super) rtt_from: Option<Instant>,
+    pub(super) lost: bool,
+}
+
+/// Vectors that are kept between SACKs so that none is allocated for one.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub(super) notes: Vec<Note>,
+    blocks: Vec<Range<u64>>,
+    news: Vec<Range<u64>>,
+    gone: Vec<Range<u64>>,
+}
+
+impl Transmission {
+    /// Processes a SACK that arrived over `via`.
+    ///
+    /// # Errors
+    /// A SACK that is stale or impossible changes nothing.
+    pub(crate) fn on_sack(
+        &mut self,
+        now: Instant,
+        sack: SackView<'_>,
+        via: PathId,
+        report: &mut AckReport,
+    ) -> Result<(), SackFault> {
+        let cumulative = self.unwrap_cumulative(sack.cumulative_tsn)?;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let outcome = self.collect_blocks(cumulative, &sack, &mut scratch.blocks);
+        if outcome.is_ok() {
+            report.clear();
+            scratch.begin(&self.loads);
+            self.announced = sack.a_rwnd as usize;
+            report.advanced = cumulative > self.ring.cumulative();
+            self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
+            self.acknowledge_blocks(&mut scratch, via, report);
+            self.release_blocks(cumulative, &sack, &mut scratch, report);
+            self.strike(&mut scratch.notes, sack.dac_count, report.advanced);
+            self.fill_report(now, &scratch.notes, via, report);
+        }
+        self.scratch = scratch;
+        outcome
+    }
+
+    /// The cumulative TSN of SHUTDOWN acknowledges like a SACK without blocks, which takes nothing
+    /// back (RFC 9260 §9.2).
+    ///
+    /// # Errors
+    /// As `on_sack`.
+    pub(crate) fn on_shutdown(
+        &mut self,
+        now: Instant,
+        cumulative_tsn: Tsn,
+        via: PathId,
+        report: &mut AckReport,
+    ) -> Result<(), SackFault> {
+        let cumulative = self.unwrap_cumulative(cumulative_tsn)?;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        report.clear();
+        scratch.begin(&self.loads);
+        report.advanced = cumulative > self.ring.cumulative();
+        self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
+        self.fill_report(now, &scratch.notes, via, report);
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    fn unwrap_cumulative(&self, tsn: Tsn) -> Result<u64, SackFault> {
+        let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
+        let cumulative =
+            self.ring.cumulative().checked_add_signed(i64::from(ahead)).ok_or(SackFault::Stale)?;
+        if ahead < 0 {
+            return Err(SackFault::Stale);
+        }
+        if cumulative > self.ring.highest() { Err(SackFault::Impossible) } else { Ok(cumulative) }
+    }
+
+    /// All blocks, of both kinds, as ascending disjoint ranges of indices.
+    fn collect_blocks(
+        &self,
+        cumulative: u64,
+        sack: &SackView<'_>,
+        blocks: &mut Vec<Range<u64>>,
+    ) -> Result<(), SackFault> {
+        blocks.clear();
+        for block in sack.renegable.iter().chain(sack.non_renegable.iter()) {
+            let range = self.block_range(cumulative, block)?;
+            blocks.push(range);
+        }
+        if !blocks.is_sorted_by_key(|block| block.start) {
+            blocks.sort_unstable_by_key(|block| block.start);
+        }
+        // A broken peer may let blocks overlap; as ranges of a set that does no harm.
+        blocks.dedup_by(|later, earlier| {
+            let joins = later.start <= earlier.end;
+            if joins {
+                earlier.end = earlier.end.max(later.end);
+            }
+            joins
+        });
+        Ok(())
+    }
+
+    fn block_range(&self, cumulative: u64, block: GapBlock) -> Result<Range<u64>, SackFault> {
+        let range = cumulative + u64::from(block.start)..cumulative + u64::from(block.end) + 1;
+        if block.start == 0 || range.is_empty() || range.end > self.ring.highest() + 1 {
+            return Err(SackFault::Impossible);
+        }
+        Ok(range)
+    }
+
+    fn acknowledge_up_to(&mut self, cumulative: u64, notes: &mut [Note], report: &mut AckReport) {
+        while self.ring.cumulative() < cumulative {
+            let index = self.ring.cumulative() + 1;
+            self.acknowledge(index, notes, true);
+            let Some(sent) = self.ring.pop() else { break };
+            if !sent.released {
+                report.released += sent.bytes();
+                if let Some(load) = self.loads.get_mut(sent.path.index()) {
+                    load.queued -= sent.bytes();
+                }
+            }
+        }
+        self.acked.remove_below(cumulative + 1);
+        self.released.remove_below(cumulative + 1);
+    }
+
+    fn acknowledge_blocks(&mut self, scratch: &mut Scratch, via: PathId, report: &mut AckReport) {
+        let Scratch { notes, blocks, news, gone } = scratch;
+        if blocks.is_empty() && self.acked.is_empty() {
+            return;
+        }
+        difference(blocks.iter().cloned(), self.acked.iter(), news);
+        // What an earlier SACK acknowledged and this one does not: reneged, unless this SACK is only
+        // older than that one, or was cut to fit its packet.
+        let believed = via == self.acked_via || self.flight == 0;
+        let reach = blocks.last().map_or(u64::MAX, |last| last.end);
+        gone.clear();
+        if believed {
+            difference(self.acked.iter(), blocks.iter().cloned(), gone);
+        }
+        for range in news.iter() {
+            self.acked_via = via;
+            for index in range.clone() {
+                self.acknowledge(index, notes, false);
+            }
+            self.acked.insert_range(range.clone());
+        }
+        for range in gone.iter() {
+            for index in range.start..range.end.min(reach) {
+                self.renege(index, report);
+            }
+        }
+    }
+
+    /// Frees what NR-SACK blocks promise to keep (draft-tuexen-tsvwg-sctp-multipath §4).
+    fn release_blocks(
+        &mut self,
+        cumulative: u64,
+        sack: &SackView<'_>,
+        scratch: &mut Scratch,
+        report: &mut AckReport,
+    ) {
+        if sack.non_renegable.is_empty() {
+            return;
+        }
+        let Scratch { blocks, news, .. } = scratch;
+        blocks.clear();
+        blocks.extend(sack.non_renegable.iter().filter_map(|block| self.block_range(cumulative, block).ok()));
+        difference(blocks.iter().cloned(), self.released.iter(), news);
+        for range in news.iter() {
+            for index in range.clone() {
+                if let Some(sent) = self.ring.get_mut(index).filter(|sent| !sent.released) {
+                    sent.released = true;
+                    sent.fragment.payload = bytes::Bytes::new();
+                    report.released += sent.bytes();
+                    let (path, bytes) = (sent.path, sent.bytes());
+                    if let Some(load) = self.loads.get_mut(path.index()) {
+                        load.queued -= bytes;
+                    }
+                }
+            }
+            self.released.insert_range(range.clone());
+        }
+    }
+
+    /// Takes a chunk out of flight, or out of what is to be sent again.
+    fn acknowledge(&mut self, index: u64, notes: &mut [Note], by_cumulative: bool) {
+        let Some(sent) = self.ring.get_mut(index) else { return };
+        let standing = std::mem::replace(&mut sent.standing, Standing::Acked);
+        let (path, bytes, sends, sent_at, timed_out) =
+            (sent.path, sent.bytes(), sent.sends, sent.sent_at, sent.timed_out);
+        let (Some(load), Some(note)) = (self.loads.get_mut(path.index()), notes.get_mut(path.index())) else {
+            return;
+        };
+        match standing {
+            Standing::Acked => return,
+            Standing::Lost => {
+                load.lost.remove(&index);
+            }
+            Standing::InFlight => {
+                note.pseudo_moved |= load.pseudo_cumulative_moves(index, sends, self.rules.cwnd_update);
+                let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
+                note.head_moved |= order.head() == Some(index);
+                order.unlink(&mut self.ring, index);
+                load.flight -= bytes;
+                self.flight -= bytes;
+            }
+        }
+        note.pseudo_moved |= by_cumulative;
+        note.acked += bytes;
+        if load.timed == Some(index) {
+            load.timed = None;
+            note.rtt_from = (sends == 1).then_some(sent_at);
+        }
+        if !(self.rules.smart_fast_retransmit && timed_out) {
+            note.highest_new = note.highest_new.max(index);
+            note.lowest_new = note.lowest_new.min(index);
+        }
+    }
+
+    fn renege(&mut self, index: u64, report: &mut AckReport) {
+        let Some(sent) = self.ring.get_mut(index) else { return };
+        if sent.released || sent.standing != Standing::Acked {
+            return;
+        }
+        sent.standing = Standing::InFlight;
+        // It was sent once or more; either way its place in the order of first sending is gone.
+        sent.sends = sent.sends.max(2);
+        sent.misses = 1;
+        let (path, bytes) = (sent.path, sent.bytes());
+        if let Some(load) = self.loads.get_mut(path.index()) {
+            load.again.append(&mut self.ring, index);
+            load.flight += bytes;
+            self.flight += bytes;
+        }
+        self.acked.remove(index);
+        if !report.reneged.contains(&path) {
+            report.reneged.push(path);
+        }
+    }
+
+    fn fill_report(&mut self, now: Instant, notes: &[Note], via: PathId, report: &mut AckReport) {
+        for (position, note) in notes.iter().enumerate() {
+            if note.acked == 0 && !note.lost {
+                continue;
+            }
+            let path = PathId(position as u8);
+            let flight_after = self.flight_on(path);
+            report.acks.push(PathAck {
+                path,
+                acked: note.acked,
+                flight_before: note.flight_before,
+                flight_after,
+                may_grow: note.pseudo_moved || self.rules.cwnd_update == CwndUpdate::Off,
+                lost: note.lost,
+                exit_point: self.highest_on(path),
+                recovered_to: self.recovered_to(path),
+            });
+            report.progress.push(PathProgress {
+                path,
+                // A SACK that came over another path mixes the delays of two paths (cmt.md §8 of the model).
+                rtt: note.rtt_from.filter(|_| via == path).map(|sent_at| now.since(sent_at)),
+                earliest_acked: note.head_moved,
+                flight_after,
+            });
+        }
+    }
+
+    /// Up to where a fast recovery of `path` may count everything as repaired.
+    fn recovered_to(&self, path: PathId) -> u64 {
+        let cumulative = self.ring.cumulative();
+        if !self.rules.pseudo_cumulative_recovery {
+            return cumulative;
+        }
+        let Some(load) = self.load(path) else { return cumulative };
+        let pending = [load.fresh.head(), load.again.head(), load.lost.first().copied()];
+        let lowest = pending.into_iter().flatten().min().unwrap_or(self.ring.highest() + 1);
+        cumulative.max(lowest - 1)
+    }
+}
+
+impl PathLoad {
+    /// Whether acknowledging `index`, in flight here, moves the path's pseudo-cumulative acknowledgement:
+    /// whether nothing that v1, or v2 among chunks sent as often, follows was sent before it and is
+    /// still in flight.
+    fn pseudo_cumulative_moves(&self, index: u64, sends: u8, rule: CwndUpdate) -> bool {
+        match rule {
+            CwndUpdate::Off => true,
+            CwndUpdate::V1 => {
+                [self.fresh.head(), self.again.head()].into_iter().flatten().min() == Some(index)
+            }
+            CwndUpdate::V2 if sends == 1 => self.fresh.head() == Some(index),
+            CwndUpdate::V2 => self.again.head() == Some(index),
+        }
+    }
+}
+
+impl AckReport {
+    fn clear(&mut self) {
+        self.advanced = false;
+        self.released = 0;
+        self.acks.clear();
+        self.progress.clear();
+        self.reneged.clear();
+    }
+}
+
+impl Scratch {
+    fn begin(&mut self, loads: &[PathLoad]) {
+        self.notes.clear();
+        self.notes.extend(loads.iter().map(|load| Note {
+            flight_before: load.flight,
+            lowest_new: u64::MAX,
+            ..Note::default()
+        }));
+    }
+}
+
+impl Rules {
+    /// How many missing reports one SACK amounts to for a chunk at `index` (CMT-DAC).
+    pub(super) fn strikes(&self, index: u64, notes: &[Note], dac_count: u8) -> u8 {
+        if !self.delayed_ack || dac_count <= 1 {
+            return 1;
+        }
+        let mut touched = notes.iter().filter(|note| note.highest_new > 0);
+        match (touched.next(), touched.next()) {
+            // All newly acknowledged chunks are of one path and later than the missing one: each of
+            // the packets that the SACK stands for would have reported it.
+            (Some(only), None) if index < only.lowest_new => dac_count,
+            _ => 1,
+        }
+    }
+}
+
+/// What is in `from` and not in `without`; both ascending and disjoint.
+fn difference(
+    from: impl Iterator<Item = Range<u64>>,
+    without: impl Iterator<Item = Range<u64>>,
+    out: &mut Vec<Range<u64>>,
+) {
+    out.clear();
+    let mut without = without.peekable();
+    for range in from {
+        let mut start = range.start;
+        while let Some(hole) = without.peek() {
+            if hole.end <= start {
+                without.next();
+                continue;
+            }
+            if hole.start >= range.end {
+                break;
+            }
+            if hole.start > start {
+                out.push(start..hole.start);
+            }
+            start = hole.end;
+            if hole.end > range.end {
+                break;
+            }
+            without.next();
+        }
+        if start < range.end {
+            out.push(start..range.end);
+        }
+    }
+}

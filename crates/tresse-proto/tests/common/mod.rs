@@ -1,0 +1,316 @@
+//! Two endpoints, a queue of packets between them, and a clock that jumps to whatever comes next.
+
+// Each test file uses its own part of this.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tresse_proto::{
+    AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Endpoint, EndpointConfig, Event,
+    Instant, Message, SendOptions, StreamId, Transmit,
+};
+
+/// The server's SCTP port.
+pub const PORT: u16 = 5001;
+
+/// What happens to a packet: `None` drops it, else it arrives after this time.
+pub type Network = Box<dyn FnMut(&Flight) -> Option<Duration>>;
+
+/// A packet on its way.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    /// Its number, from 0, counting both directions.
+    pub number: u64,
+    /// From the client to the server.
+    pub to_server: bool,
+    pub sent: Instant,
+    pub transmit: Transmit,
+    pub bytes: Bytes,
+}
+
+impl Flight {
+    /// The path position, by the addresses that `address` gives.
+    pub fn path(&self) -> u8 {
+        match self.transmit.local {
+            IpAddr::V4(v4) => v4.octets()[2],
+            IpAddr::V6(_) => 0,
+        }
+    }
+
+    /// One line on its content.
+    pub fn dissect(&self) -> String {
+        tresse_wire::dissect(&self.bytes)
+    }
+
+    /// Whether it carries user data.
+    pub fn has_data(&self) -> bool {
+        self.dissect().contains("DATA")
+    }
+}
+
+/// Address of a host (1 client, 2 server) on a path.
+pub fn address(host: u8, path: u8) -> IpAddr {
+    Ipv4Addr::new(10, 0, path, host).into()
+}
+
+/// One of the two ends, with what its application saw.
+pub struct Side {
+    pub endpoint: Endpoint,
+    pub id: Option<AssociationId>,
+    pub events: Vec<Event>,
+    pub received: Vec<Message>,
+    /// Whether messages are read as they come.
+    pub reads: bool,
+}
+
+/// A client and a server.
+pub struct Pair {
+    pub now: Instant,
+    pub client: Side,
+    pub server: Side,
+    pub network: Network,
+    flights: BTreeMap<(Instant, u64), Flight>,
+    sent: u64,
+    paths: u8,
+    config: AssociationConfig,
+    /// A line a packet, for failures.
+    pub log: Vec<String>,
+}
+
+impl Pair {
+    /// Over `paths` disjoint paths of 10 ms each way, nothing sent yet.
+    pub fn new(paths: u8, config: &AssociationConfig) -> Self {
+        Self::with_seed(paths, config, 1)
+    }
+
+    pub fn with_seed(paths: u8, config: &AssociationConfig, seed: u8) -> Self {
+        let side = |listen: bool, host: u8| {
+            let port = if listen { PORT } else { 0 };
+            let endpoint_config = EndpointConfig { port, listen, ..EndpointConfig::default() };
+            let mut endpoint = Endpoint::new(endpoint_config, config.clone(), [seed ^ (host << 4); 32])
+                .expect("the settings are consistent");
+            endpoint.set_local_addresses((0..paths).map(|path| address(host, path)).collect());
+            Side { endpoint, id: None, events: Vec::new(), received: Vec::new(), reads: true }
+        };
+        Pair {
+            now: Instant::ZERO,
+            client: side(false, 1),
+            server: side(true, 2),
+            network: Box::new(|_| Some(Duration::from_millis(10))),
+            flights: BTreeMap::new(),
+            sent: 0,
+            paths,
+            config: config.clone(),
+            log: Vec::new(),
+        }
+    }
+
+    /// Starts the set-up from the client.
+    pub fn connect(&mut self) {
+        let connect = Connect {
+            local: (0..self.paths).map(|path| address(1, path)).collect(),
+            remote: (0..self.paths).map(|path| address(2, path)).collect(),
+            remote_port: PORT,
+            encapsulation_port: None,
+            config: self.config.clone(),
+        };
+        self.client.id = Some(self.client.endpoint.connect(self.now, connect).expect("a sound request"));
+    }
+
+    /// A pair with an association, all paths confirmed.
+    pub fn established(paths: u8, config: &AssociationConfig) -> Self {
+        let mut pair = Pair::new(paths, config);
+        pair.connect();
+        pair.run_for(Duration::from_millis(500));
+        assert!(pair.client().is_established(), "client: {:?}\n{}", pair.client.events, pair.log.join("\n"));
+        assert!(pair.server().is_established(), "server: {:?}\n{}", pair.server.events, pair.log.join("\n"));
+        pair.client.events.clear();
+        pair.server.events.clear();
+        pair
+    }
+
+    pub fn client(&mut self) -> AssociationHandle<'_> {
+        let id = self.client.id.expect("connected");
+        self.client.endpoint.association(id).expect("not released")
+    }
+
+    pub fn server(&mut self) -> AssociationHandle<'_> {
+        let id = self.server.id.expect("accepted");
+        self.server.endpoint.association(id).expect("not released")
+    }
+
+    /// Queues a message of `len` bytes at the client; its bytes name stream and number.
+    pub fn send(&mut self, stream: u16, number: u32, len: usize) {
+        let now = self.now;
+        let sent = self.client().send(now, SendOptions::on(StreamId(stream)), content(stream, number, len));
+        sent.expect("room in the send buffer");
+        self.pump();
+    }
+
+    /// Lets everything happen until `duration` has passed.
+    pub fn run_for(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        self.pump();
+        while let Some(next) = self.next_instant().filter(|&next| next <= end) {
+            self.now = self.now.max(next);
+            self.step();
+        }
+        self.now = end;
+    }
+
+    /// Lets everything happen until `done`, but no longer than `limit`.
+    pub fn run_until(&mut self, limit: Duration, mut done: impl FnMut(&mut Pair) -> bool) {
+        let end = self.now + limit;
+        self.pump();
+        while !done(self) {
+            let next = self.next_instant().filter(|&next| next <= end);
+            let Some(next) = next else {
+                panic!("not done after {limit:?}\n{}", self.log.join("\n"));
+            };
+            self.now = self.now.max(next);
+            self.step();
+        }
+    }
+
+    /// Hands in a packet as if it had come from the network.
+    pub fn inject(&mut self, to_server: bool, path: u8, bytes: Bytes) {
+        let (from, to) = if to_server { (1, 2) } else { (2, 1) };
+        let datagram = Datagram {
+            local: address(to, path),
+            remote: address(from, path),
+            encapsulation_port: None,
+            payload: bytes,
+        };
+        let side = if to_server { &mut self.server } else { &mut self.client };
+        side.endpoint.handle_datagram(self.now, datagram);
+        self.pump();
+    }
+
+    fn next_instant(&mut self) -> Option<Instant> {
+        let flight = self.flights.first_key_value().map(|(&(at, _), _)| at);
+        [flight, self.client.endpoint.poll_timeout(), self.server.endpoint.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn step(&mut self) {
+        while let Some(entry) = self.flights.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let flight = entry.remove();
+            self.log.push(format!(
+                "{:>10.6} {} {}",
+                self.now.as_secs_f64(),
+                direction(&flight),
+                flight.dissect()
+            ));
+            let datagram = Datagram {
+                local: flight.transmit.remote,
+                remote: flight.transmit.local,
+                encapsulation_port: flight.transmit.encapsulation_port,
+                payload: flight.bytes,
+            };
+            let side = if flight.to_server { &mut self.server } else { &mut self.client };
+            side.endpoint.handle_datagram(self.now, datagram);
+        }
+        self.client.endpoint.handle_timeout(self.now);
+        self.server.endpoint.handle_timeout(self.now);
+        self.pump();
+    }
+
+    /// The contract loop of both ends: events, then packets until there are none.
+    pub fn pump(&mut self) {
+        for to_server in [true, false] {
+            let side = if to_server { &mut self.client } else { &mut self.server };
+            side.read_events(self.now);
+            let mut buffer = Vec::new();
+            while let Some(transmit) = side.endpoint.poll_transmit(self.now, 1, &mut buffer) {
+                let bytes = Bytes::from(std::mem::take(&mut buffer));
+                assert_eq!(bytes.len(), transmit.size);
+                let flight = Flight { number: self.sent, to_server, sent: self.now, transmit, bytes };
+                self.sent += 1;
+                match (self.network)(&flight) {
+                    Some(delay) => {
+                        self.flights.insert((self.now + delay, flight.number), flight);
+                    }
+                    None => {
+                        let line = format!(
+                            "{:>10.6} {} LOST {}",
+                            self.now.as_secs_f64(),
+                            direction(&flight),
+                            flight.dissect()
+                        );
+                        self.log.push(line);
+                    }
+                }
+                side.read_events(self.now);
+            }
+        }
+    }
+}
+
+impl Side {
+    fn read_events(&mut self, now: Instant) {
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            self.id.get_or_insert(id);
+            self.events.push(event);
+        }
+        if let Some(mut association) =
+            self.id.filter(|_| self.reads).and_then(|id| self.endpoint.association(id))
+        {
+            while let Some(message) = association.recv(now) {
+                self.received.push(message);
+            }
+        }
+    }
+
+    /// Numbers of the messages received on `stream`, in order; checks their content.
+    pub fn numbers_on(&self, stream: u16) -> Vec<u32> {
+        let on_stream = self.received.iter().filter(|message| message.stream.0 == stream);
+        on_stream
+            .map(|message| {
+                let bytes = message.payload.clone().into_bytes();
+                let number = u32::from_be_bytes(bytes[..4].try_into().expect("a number"));
+                assert_eq!(bytes, content(stream, number, bytes.len()), "content of message {number}");
+                number
+            })
+            .collect()
+    }
+}
+
+/// Bytes that depend on stream, number and position.
+pub fn content(stream: u16, number: u32, len: usize) -> Bytes {
+    let mut bytes = number.to_be_bytes().to_vec();
+    bytes.extend((4..len).map(|position| (position as u32 * 31 + number * 7 + u32::from(stream)) as u8));
+    bytes.truncate(len.max(4));
+    bytes.into()
+}
+
+fn direction(flight: &Flight) -> String {
+    let arrow = if flight.to_server { "->" } else { "<-" };
+    format!("path {} {arrow}", flight.path())
+}
+
+/// A small deterministic generator for networks (xorshift).
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// True with probability `share`.
+    pub fn hits(&mut self, share: f64) -> bool {
+        (self.below(1_000_000) as f64) < share * 1e6
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
