@@ -1,1 +1,34 @@
-//! Python bindings of tresse (private module tresse._native).
+//! The private module `tresse._native`: scenarios in, outcome documents out, as text.
+//!
+//! It knows how to run and nothing about what a run is for; sweeps, statistics and figures are the lab's, in Python.
+
+mod error;
+mod scenario;
+
+use pyo3::prelude::*;
+
+/// The simulator, as Python sees it.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::error::{RunError, ScenarioError};
+    #[pymodule_export]
+    use super::scenario::{resolve, run};
+    #[pymodule_export]
+    use super::{switches, version};
+}
+
+/// Name, default, accepted values and documentation of every association switch.
+#[pyfunction]
+fn switches() -> Vec<(&'static str, String, String, &'static str)> {
+    tresse_proto::AssociationConfig::describe()
+        .into_iter()
+        .map(|switch| (switch.name, switch.default, switch.accepted, switch.doc))
+        .collect()
+}
+
+/// The version of the native module.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}

@@ -1,0 +1,64 @@
+//! Runs scenarios for Python: text in, text out, other threads going on meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+use tresse_sim::{Outcome, RunOptions, Scenario};
+
+use crate::error::{RunError, failed, refused};
+
+/// Runs the scenario with `seed` and returns the outcome document as JSON.
+///
+/// An interrupt that reaches the calling thread ends the run within half a second of virtual time.
+#[pyfunction]
+#[pyo3(signature = (scenario_toml, overrides, seed, *, name = "scenario"))]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario_toml: &str,
+    mut overrides: BTreeMap<String, String>,
+    seed: u64,
+    name: &str,
+) -> PyResult<String> {
+    overrides.insert("seed".to_owned(), seed.to_string());
+    let scenario = load(scenario_toml, &overrides, name)?;
+    let outcome = py.detach(|| run_detached(&scenario))?;
+    serde_json::to_string(&outcome).map_err(|error| RunError::new_err(error.to_string()))
+}
+
+/// The scenario as TOML with overrides applied and every default filled in.
+#[pyfunction]
+#[pyo3(signature = (scenario_toml, overrides, *, name = "scenario"))]
+pub(crate) fn resolve(
+    scenario_toml: &str,
+    overrides: BTreeMap<String, String>,
+    name: &str,
+) -> PyResult<String> {
+    Ok(load(scenario_toml, &overrides, name)?.to_toml())
+}
+
+/// Runs while other threads of Python go on; looks now and then whether this one is interrupted.
+fn run_detached(scenario: &Scenario) -> PyResult<Outcome> {
+    let stop = AtomicBool::new(false);
+    let mut interrupt = None;
+    let mut progress = |_share: f64| {
+        if let Err(error) = Python::attach(|py| py.check_signals()) {
+            interrupt = Some(error);
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let options = RunOptions { progress: Some(&mut progress), stop: Some(&stop), ..RunOptions::default() };
+    let outcome = tresse_sim::run(scenario, options);
+    match interrupt {
+        Some(error) => Err(error),
+        None => outcome.map_err(|error| failed(&error)),
+    }
+}
+
+fn load(text: &str, overrides: &BTreeMap<String, String>, name: &str) -> PyResult<Scenario> {
+    let mut scenario = Scenario::from_toml(text, name).map_err(|error| refused(&error))?;
+    scenario
+        .set_all(overrides.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+        .map_err(|error| refused(&error))?;
+    Ok(scenario)
+}

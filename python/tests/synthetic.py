@@ -1,0 +1,91 @@
+"""Outcomes made up by a simple model, so that the lab is tested without waiting for a simulation.
+
+Throughput follows the bound up to the paths' capacity; round-robin wastes some of the buffer on paths of
+different delay; the delay is what the buffer's content needs to drain. `Model` bends these to reach verdicts.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tresse.figures.pfldnet2010 import delays
+from tresse.figures.pfldnet2010.delays import FIXED, SWEEP, Curve
+from tresse.sweep import Point
+from tresse.tables import LIMITS, Tables
+
+RUNS = 3
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the made-up stack does."""
+
+    full_mbps: float = 19.3
+    wasted: Mapping[str, float] | None = None
+    """Share of the buffer that a mapping cannot use on paths of different delay."""
+    delay_gap: Callable[[Curve], float] = lambda curve: 0.5 if curve.mapping == FIXED and curve.delay_b_ms > 10 else 0
+    """How much longer stream 1's delay is than stream 0's, as a share of their mean."""
+    throughput_gap: float = 0.0
+    """How much more stream 1 carries than stream 0, as a share of their mean."""
+    bend: float = 0.0
+    """How far the delay curves away from a straight line."""
+
+    def outcome(self, curve: Curve, sigma_kib: int, seed: int) -> dict[str, Any]:
+        """The document of one run; seeds differ a little."""
+        noise = 1 + 0.001 * (seed % 3 - 1)
+        wasted = (self.wasted or {"round-robin": 0.2, "fixed": 0.0})[curve.mapping] * (curve.delay_b_ms > 10)
+        total = min(delays.bound_mbps(curve.delay_b_ms, sigma_kib * (1 - wasted)), self.full_mbps) * noise
+        delay = sigma_kib * delays.KIB * 8 / (total * 1000) * (1 + self.bend * (sigma_kib / 320) ** 3)
+        streams = [
+            {
+                "id": stream,
+                "throughput_mbps": total / 2 * (1 + sign * self.throughput_gap / 2),
+                "delay_ms": {
+                    name: factor * delay * (1 + sign * self.delay_gap(curve) / 2)
+                    for name, factor in (("mean", 1.0), ("p50", 0.9), ("p95", 1.4), ("p99", 1.6))
+                },
+            }
+            for stream, sign in enumerate((-1, 1))
+        ]
+        return {
+            "throughput_mbps": total,
+            "streams": streams,
+            "paths": [{"throughput_mbps": total / 2, "loss": 0.0} for _ in range(2)],
+            "limited_by": {"total": shares(sigma_kib), "paths": [shares(sigma_kib), shares(sigma_kib // 2)]},
+            "seed": seed,
+            "scenario": {},
+        }
+
+
+def shares(sigma_kib: int) -> dict[str, float]:
+    """Made-up shares of time: the smaller the buffer, the more it limits."""
+    held = dict.fromkeys(LIMITS, 0.0)
+    held["send_buffer"] = max(0.0, 1 - sigma_kib / 400)
+    held["congestion_window"] = 1 - held["send_buffer"]
+    return held
+
+
+def curve_of(point: Point) -> Curve:
+    """The curve that a point of the sweep belongs to."""
+    return Curve(int(point.labels["delay_b_ms"]), str(point.labels["mapping"]))
+
+
+def tables(model: Model, runs: int = RUNS) -> Tables:
+    """Tables of a whole sweep by the model."""
+    return Tables.of(
+        (point, model.outcome(curve_of(point), int(point.labels["sigma_kib"]), seed))
+        for seed in range(1, runs + 1)
+        for point in SWEEP.points
+    )
+
+
+def run_of(model: Model) -> Callable[..., str]:
+    """Stands in for the native `run`: reads the point back from the overrides."""
+
+    def run(scenario: str, overrides: dict[str, str], seed: int, *, name: str = "scenario") -> str:
+        mapping = {"any": "round-robin", "fixed:0,1": "fixed"}[overrides["transport.stream_map"]]
+        curve = Curve(int(overrides["path.1.delay"].removesuffix("ms")), mapping)
+        return json.dumps(model.outcome(curve, int(overrides["transport.send_buffer"].removesuffix("KiB")), seed))
+
+    return run

@@ -1,0 +1,48 @@
+"""From outcome documents to tidy tables."""
+
+from typing import Any
+
+import synthetic
+
+from tresse.figures.pfldnet2010.delays import FIXED, Curve
+from tresse.metrics import summarise
+from tresse.sweep import Point
+from tresse.tables import LIMITS, Tables
+
+POINT = Point({"sigma_kib": 64}, {})
+
+
+def outcome(seed: int = 1) -> dict[str, Any]:
+    return synthetic.Model().outcome(Curve(10, FIXED), 64, seed)
+
+
+def test_one_row_for_each_run_stream_and_path() -> None:
+    tables = Tables.of([(POINT, outcome(1)), (POINT, outcome(2))])
+    assert len(tables.runs) == 2
+    assert list(zip(tables.streams["seed"], tables.streams["stream"], strict=True)) == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert tables.paths["path"].tolist() == [0, 1, 0, 1]
+    assert set(tables.runs["sigma_kib"]) == {64}
+
+
+def test_units_are_in_the_column_names() -> None:
+    columns = set(Tables.of([(POINT, outcome())]).streams.columns)
+    assert {"throughput_mbps", "delay_mean_ms", "delay_p50_ms", "delay_p95_ms", "delay_p99_ms"} <= columns
+
+
+def test_limits_are_shares_of_time() -> None:
+    paths = Tables.of([(POINT, outcome())]).paths
+    assert paths[[f"limit_{name}" for name in LIMITS]].sum(axis=1).round(9).tolist() == [1.0, 1.0]
+
+
+def test_a_stream_without_messages_has_no_delay_and_does_not_count_in_means() -> None:
+    silent = outcome(1)
+    silent["streams"][1]["delay_ms"] = None
+    tables = Tables.of([(POINT, silent), (POINT, outcome(2))])
+    assert tables.streams["delay_mean_ms"].isna().tolist() == [False, True, False, False]
+    assert summarise(tables.streams, ["stream"], "delay_mean_ms")["n"].tolist() == [2, 1]
+
+
+def test_rows_are_chosen_by_label() -> None:
+    tables = Tables.of([(POINT, outcome()), (Point({"sigma_kib": 128}, {}), outcome())])
+    assert tables.where(sigma_kib=128).runs["sigma_kib"].tolist() == [128]
+    assert tables.where(sigma_kib=99).runs.empty

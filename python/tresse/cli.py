@@ -1,0 +1,141 @@
+"""The command `tresse-lab`: its grammar, its exit codes, one line for every error.
+
+Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 cluster not reachable, 4 a required claim
+was missed, 130 interrupted with what was measured kept.
+"""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.console import Console
+
+from tresse import _native, report, reproduction
+from tresse.claims import Verdict
+from tresse.console import display, print_claims
+from tresse.figures import FIGURES, UnknownFigureError, select
+from tresse.profiles import PROFILES, QUICK
+from tresse.reproduction import Measured, OutputError
+from tresse.runner import ClusterError, Workers
+from tresse.sweep import Profile
+
+FAILED, WRONG_INPUT, UNREACHABLE, MISSED, INTERRUPTED = 1, 2, 3, 4, 130
+
+_OUT = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("out"),
+    show_default=True,
+    help="Directory of the results.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(_native.version(), prog_name="tresse-lab")
+def main() -> None:
+    """Re-create published figures and judge their claims."""
+
+
+@main.command("list")
+def list_figures() -> None:
+    """List the figures and the claims that they answer."""
+    console = Console(highlight=False, soft_wrap=True)
+    for figure in FIGURES:
+        console.print(f"[bold]{figure.name}[/]  {figure.title}")
+        console.print(f"  {figure.source}", style="dim")
+        console.print(f"  {len(figure.sweep.points)} points of scenarios/{figure.sweep.scenario}")
+        for claim in figure.claims:
+            console.print(f"  {claim.id}  {claim.statement}")
+
+
+@main.command()
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
+@click.option("--profile", type=click.Choice(sorted(PROFILES)), default=QUICK.name, show_default=True)
+@click.option("--jobs", type=click.IntRange(min=1), help="Runs at a time.  [default: all cores]")
+@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster whose scheduler is at ADDRESS.")
+@_OUT
+@click.option("--require-claims", is_flag=True, help="Exit with 4 unless every claim is reproduced or better.")
+@click.option("--quiet", is_flag=True, help="Show errors only.")
+def reproduce(
+    figures: tuple[str, ...],
+    profile: str,
+    jobs: int | None,
+    dask: str | None,
+    out: Path,
+    require_claims: bool,
+    quiet: bool,
+) -> None:
+    """Re-create FIGUREs (all when none is named) and write OUT/report.html.
+
+    Runs that are already finished are not run again, so an interrupted reproduction goes on where it was.
+    """
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    interrupted = _measure(figures, PROFILES[profile], Workers(jobs or -1, dask), out, command, quiet)
+    measured = _conclude(out, interrupted)
+    findings = [finding for figure in measured for finding in figure.findings]
+    if not quiet:
+        print_claims(Console(highlight=False), findings)
+        click.echo(f"report: {out / 'report.html'}")
+    if interrupted:
+        left = sum(figure.made.all_runs - figure.made.finished_runs for figure in measured)
+        _fail(
+            INTERRUPTED,
+            f"interrupted; finished runs are kept in {out} ({left} left), the same command goes on",
+        )
+    if require_claims and any(f.judgement.verdict not in (Verdict.REPRODUCED, Verdict.BETTER) for f in findings):
+        _fail(MISSED, "not every claim is reproduced")
+
+
+@main.command()
+@_OUT
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def claims(out: Path, as_json: bool) -> None:
+    """Print the verdicts on what was measured into OUT."""
+    try:
+        measured = reproduction.load(out)
+    except (OutputError, OSError) as error:
+        _fail(WRONG_INPUT, str(error))
+    findings = [finding for figure in measured for finding in figure.findings]
+    if as_json:
+        click.echo(json.dumps([finding.document() for finding in findings], indent=2, ensure_ascii=False))
+    else:
+        print_claims(Console(highlight=False), findings)
+
+
+def _measure(names: tuple[str, ...], profile: Profile, workers: Workers, out: Path, command: str, quiet: bool) -> bool:
+    """Run what is missing; true when interrupted."""
+    progress = display(Console(stderr=True, highlight=False), quiet)
+    try:
+        figures = select(names)
+        reproduction.open_directory(out)
+        reproduction.reproduce(figures, profile, out, workers, command, progress)
+    except KeyboardInterrupt:
+        return True
+    except (UnknownFigureError, OutputError, _native.ScenarioError, FileNotFoundError) as error:
+        _fail(WRONG_INPUT, str(error))
+    except ClusterError as error:
+        _fail(UNREACHABLE, str(error))
+    except (_native.RunError, OSError) as error:
+        _fail(FAILED, str(error))
+    return False
+
+
+def _conclude(out: Path, interrupted: bool) -> list[Measured]:
+    try:
+        measured = reproduction.load(out)
+        report.write(measured, out / "report.html")
+    except OutputError:
+        if interrupted:
+            _fail(INTERRUPTED, "interrupted before the first run was finished")
+        raise
+    except OSError as error:
+        _fail(FAILED, f"the report cannot be written: {error}")
+    return measured
+
+
+def _fail(code: int, message: str) -> NoReturn:
+    click.echo(f"tresse-lab: {message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,84 @@
+"""What the terminal shows: progress while runs are made, verdicts at the end.
+
+Results go to standard output, everything else to standard error.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from tresse.claims import Finding, Verdict
+from tresse.reproduction import Display, Progress
+
+_STYLES = {
+    Verdict.REPRODUCED: "green",
+    Verdict.BETTER: "bold cyan",
+    Verdict.MISSED: "bold red",
+    Verdict.NOT_MEASURED: "dim",
+}
+
+
+def display(console: Console, quiet: bool) -> Display:
+    """How progress is shown: nothing when quiet, a bar on a terminal, else two lines."""
+    if quiet:
+        return _silent
+    bar = _bar if console.is_terminal else _lines
+
+    @contextmanager
+    def shown(progress: Progress) -> Iterator[Callable[[], None]]:
+        with bar(console, progress) as advance:
+            yield advance
+
+    return shown
+
+
+def print_claims(console: Console, findings: Sequence[Finding]) -> None:
+    """The verdicts, each with what the paper states and the numbers behind it."""
+    for finding in findings:
+        verdict = finding.judgement.verdict
+        title = f"{finding.claim.id}  [{_STYLES[verdict]}]{verdict.value}[/]  paper: {finding.claim.paper}"
+        console.print(title, soft_wrap=True)
+        console.print(f"    {finding.judgement.finding}", soft_wrap=True)
+        for measure in finding.judgement.measures:
+            console.print(f"    {measure.text()}", style="dim", soft_wrap=True)
+
+
+@contextmanager
+def _silent(_progress: Progress) -> Iterator[Callable[[], None]]:
+    yield lambda: None
+
+
+@contextmanager
+def _bar(console: Console, progress: Progress) -> Iterator[Callable[[], None]]:
+    columns = (
+        TextColumn("[progress.description]{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console) as bar:
+        task = bar.add_task("runs", total=progress.all_runs, completed=progress.kept_runs)
+        yield lambda: bar.advance(task)
+
+
+@contextmanager
+def _lines(console: Console, progress: Progress) -> Iterator[Callable[[], None]]:
+    started = time.monotonic()
+    kept = f", {progress.kept_runs} of them kept from before" if progress.kept_runs else ""
+    console.print(f"{progress.all_runs} runs{kept}")
+    finished = 0
+
+    def advance() -> None:
+        nonlocal finished
+        finished += 1
+
+    try:
+        yield advance
+    finally:
+        console.print(f"{finished} runs finished in {time.monotonic() - started:.0f} s")

@@ -1,0 +1,1 @@
+"""Dreibholz, Seggelmann, Tüxen, Rathgeb: Transmission Scheduling Optimizations for CMT. PFLDNeT 2010."""

@@ -1,0 +1,120 @@
+"""The runs behind figures 4 and 5: two paths of 10 Mbit/s whose delays differ (section 6.1).
+
+Send and receive buffer have the same size sigma; streams are scheduled round-robin over both paths, or
+stream 0 is fixed to path A and stream 1 to path B. Both figures read the same runs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tresse.bound import BoundPath, throughput_bound
+from tresse.claims import NotMeasured
+from tresse.metrics import Mean, mean
+from tresse.plots.theme import BLUE, GREEN, ORANGE
+from tresse.sweep import Point, Sweep
+from tresse.tables import Tables
+
+SOURCE = (
+    "T. Dreibholz, R. Seggelmann, M. Tüxen, E. P. Rathgeb: "
+    "Transmission Scheduling Optimizations for Concurrent Multipath Transfer. PFLDNeT 2010"
+)
+SCENARIO = "pfldnet2010/two-paths.toml"
+
+KIB = 1024
+SIGMAS_KIB = tuple(range(32, 321, 16))
+"""The paper's steps of 32 KiB, halved."""
+
+RATE_MBPS = 10.0
+DELAY_A_MS = 10
+PACKET_BYTES, PAYLOAD_BYTES = 1500, 1452
+CAPACITY_MBPS = 2 * RATE_MBPS * PAYLOAD_BYTES / PACKET_BYTES
+"""User data that both paths can carry: 19.36 Mbit/s."""
+FULL_SHARE = 0.95
+FULL_MBPS = FULL_SHARE * CAPACITY_MBPS
+"""From here on a throughput counts as full."""
+
+ROUND_ROBIN, FIXED = "round-robin", "fixed"
+STREAM_MAPS = {ROUND_ROBIN: "any", FIXED: "fixed:0,1"}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One of the six curves: the delay of path B and how streams are mapped."""
+
+    delay_b_ms: int
+    mapping: str
+
+    @property
+    def colour(self) -> str:
+        """Same delay, same colour."""
+        return {10: BLUE, 50: ORANGE, 75: GREEN}[self.delay_b_ms]
+
+    @property
+    def dash(self) -> str:
+        """Same mapping, same line."""
+        return {ROUND_ROBIN: "--", FIXED: "-"}[self.mapping]
+
+    @property
+    def text(self) -> str:
+        """Print as "10/75 ms, fixed"."""
+        return f"{DELAY_A_MS}/{self.delay_b_ms} ms, {self.mapping}"
+
+    def of(self, tables: Tables) -> Tables:
+        """The rows of this curve."""
+        return tables.where(delay_b_ms=self.delay_b_ms, mapping=self.mapping)
+
+
+DELAYS_B_MS = (10, 50, 75)
+CURVES = tuple(Curve(delay, mapping) for delay in DELAYS_B_MS for mapping in STREAM_MAPS)
+
+
+def _points() -> Iterator[Point]:
+    for curve in CURVES:
+        for sigma in SIGMAS_KIB:
+            yield Point(
+                labels={"delay_b_ms": curve.delay_b_ms, "mapping": curve.mapping, "sigma_kib": sigma},
+                overrides={
+                    "path.1.delay": f"{curve.delay_b_ms}ms",
+                    "transport.stream_map": STREAM_MAPS[curve.mapping],
+                    "transport.send_buffer": f"{sigma}KiB",
+                    "transport.receive_buffer": f"{sigma}KiB",
+                },
+            )
+
+
+SWEEP = Sweep(SCENARIO, tuple(_points()))
+
+
+def bandwidth_delay_kib(delay_b_ms: int) -> float:
+    """Equation 1 without its queueing term: what both paths hold in flight, in KiB."""
+    return 2 * (DELAY_A_MS + delay_b_ms) * RATE_MBPS * 1000 / 8 / KIB
+
+
+def bound_mbps(delay_b_ms: int, sigma_kib: float) -> float:
+    """Throughput that no schedule can exceed with buffers of `sigma_kib`."""
+    paths = [BoundPath.of(RATE_MBPS, delay, PACKET_BYTES, PAYLOAD_BYTES) for delay in (DELAY_A_MS, delay_b_ms)]
+    return throughput_bound(paths, int(sigma_kib * KIB))
+
+
+def throughput(tables: Tables, curve: Curve, sigma_kib: int) -> Mean:
+    """Mean throughput of one point, in Mbit/s."""
+    return mean(measured(curve.of(tables).where(sigma_kib=sigma_kib).runs, curve, sigma_kib)["throughput_mbps"])
+
+
+def sufficient_kib(tables: Tables, curve: Curve) -> int | None:
+    """Smallest sigma from which on every measured sigma gives full throughput; None if the largest does not."""
+    found = None
+    for sigma in reversed(SIGMAS_KIB):
+        if throughput(tables, curve, sigma).value < FULL_MBPS:
+            break
+        found = sigma
+    return found
+
+
+def measured(rows: pd.DataFrame, curve: Curve, sigma_kib: int) -> pd.DataFrame:
+    """`rows`, which belong to this point; raises `NotMeasured` when there are none."""
+    if rows.empty:
+        raise NotMeasured(f"no run at {curve.text}, {sigma_kib} KiB")
+    return rows

@@ -1,0 +1,211 @@
+"""Figure 5: mean message delay of each stream over buffer size, and the claims P5 to P7."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+
+from tresse.claims import TOLERANCE, Claim, Judgement, Measure, NotMeasured, Verdict
+from tresse.figures.figure import Drawing, Figure, Listing
+from tresse.figures.pfldnet2010 import delays
+from tresse.figures.pfldnet2010.delays import CURVES, DELAYS_B_MS, FIXED, ROUND_ROBIN, SIGMAS_KIB, Curve
+from tresse.metrics import Mean, mean, summarise
+from tresse.plots.theme import PAPER, new_figure, style
+from tresse.tables import Tables
+
+_TOLERANCE_TEXT = f"{100 * TOLERANCE:.0f} %"
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Both streams at one point, run by run."""
+
+    curve: Curve
+    sigma_kib: int
+    delay_ms: tuple[Mean, Mean]
+    delay_difference_ms: Mean
+    """Stream 1 minus stream 0, paired by seed: both streams of a run share its randomness."""
+    throughput_mbps: tuple[Mean, Mean]
+
+    @property
+    def text(self) -> str:
+        return f"{self.curve.text}, {self.sigma_kib} KiB"
+
+    @property
+    def delay_gap(self) -> float:
+        """Difference of the mean delays as a share of their mean; positive when stream 1's is longer."""
+        first, second = (delay.value for delay in self.delay_ms)
+        return (second - first) / ((first + second) / 2)
+
+    @property
+    def throughput_gap(self) -> float:
+        """Difference of the throughputs as a share of their mean."""
+        first, second = (throughput.value for throughput in self.throughput_mbps)
+        return abs(second - first) / ((first + second) / 2)
+
+    def delays(self) -> Iterator[Measure]:
+        for stream, value in enumerate(self.delay_ms):
+            yield Measure(f"{self.text}, stream {stream} delay", value, "ms", 1)
+
+    def throughputs(self) -> Iterator[Measure]:
+        for stream, value in enumerate(self.throughput_mbps):
+            yield Measure(f"{self.text}, stream {stream}", value, "Mbit/s")
+
+
+def _pair(tables: Tables, curve: Curve, sigma_kib: int) -> _Pair:
+    rows = delays.measured(curve.of(tables).where(sigma_kib=sigma_kib).streams, curve, sigma_kib)
+    if rows["delay_mean_ms"].isna().any():
+        raise NotMeasured(f"a stream got no message at {curve.text}, {sigma_kib} KiB")
+    by_stream = [rows[rows["stream"] == stream].sort_values("seed") for stream in (0, 1)]
+    first, second = (stream["delay_mean_ms"].to_numpy(dtype=float) for stream in by_stream)
+    return _Pair(
+        curve,
+        sigma_kib,
+        (mean(first), mean(second)),
+        mean(second - first),
+        (mean(by_stream[0]["throughput_mbps"]), mean(by_stream[1]["throughput_mbps"])),
+    )
+
+
+def _pairs(tables: Tables, mapping: str, delays_b_ms: tuple[int, ...]) -> list[_Pair]:
+    return [_pair(tables, Curve(delay, mapping), sigma) for delay in delays_b_ms for sigma in SIGMAS_KIB]
+
+
+def _judge_p5(tables: Tables) -> Judgement:
+    worst = max(_pairs(tables, ROUND_ROBIN, DELAYS_B_MS), key=lambda pair: abs(pair.delay_gap))
+    same = abs(worst.delay_gap) <= TOLERANCE
+    finding = f"largest difference {100 * abs(worst.delay_gap):.1f} %, at {worst.text}"
+    return Judgement(Verdict.REPRODUCED if same else Verdict.MISSED, finding, tuple(worst.delays()))
+
+
+def _judge_p6(tables: Tables) -> Judgement:
+    pairs = _pairs(tables, FIXED, (50, 75))
+    served = [pair for pair in pairs if pair.sigma_kib >= delays.bandwidth_delay_kib(pair.curve.delay_b_ms)]
+    closest = min(pairs, key=lambda pair: pair.delay_gap)
+    uneven = max(served, key=lambda pair: pair.throughput_gap)
+    # With one run there is no interval; the gap alone must then be clear enough.
+    clear = closest.delay_gap > TOLERANCE and not min(pair.delay_difference_ms.low for pair in pairs) <= 0
+    same = uneven.throughput_gap <= TOLERANCE
+    finding = (
+        f"stream 0's delay is smaller by {100 * closest.delay_gap:.0f} % or more (least at {closest.text}); "
+        f"throughputs differ by up to {100 * uneven.throughput_gap:.1f} % where σ satisfies equation 1 "
+        f"(most at {uneven.text})"
+    )
+    verdict = Verdict.REPRODUCED if clear and same else Verdict.MISSED
+    return Judgement(verdict, finding, (*closest.delays(), *uneven.throughputs()))
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """A straight line through the mean delays of one stream beyond the minimum sigma."""
+
+    text: str
+    slope_ms_per_kib: float
+    deviation: float
+    """Largest distance from the line, as a share of the line."""
+
+
+def _growth(curve: Curve, stream: int, pairs: list[_Pair]) -> _Growth:
+    sigmas = np.array([pair.sigma_kib for pair in pairs], dtype=float)
+    found = np.array([pair.delay_ms[stream].value for pair in pairs])
+    slope, base = np.polyfit(sigmas, found, 1)
+    line = base + slope * sigmas
+    return _Growth(f"{curve.mapping}, stream {stream}", float(slope), float(np.max(np.abs(found / line - 1))))
+
+
+def _judge_p7(tables: Tables) -> Judgement:
+    growths, spreads, measures = [], [], []
+    for mapping in delays.STREAM_MAPS:
+        curve = Curve(10, mapping)
+        beyond = [sigma for sigma in SIGMAS_KIB if sigma >= delays.bandwidth_delay_kib(10)]
+        pairs = [_pair(tables, curve, sigma) for sigma in beyond]
+        growths += [_growth(curve, stream, pairs) for stream in (0, 1)]
+        totals = [delays.throughput(tables, curve, sigma) for sigma in beyond]
+        values = [total.value for total in totals]
+        spreads.append((max(values) - min(values)) / max(values))
+        measures += [Measure(f"{curve.text}, {beyond[end]} KiB", totals[end], "Mbit/s") for end in (0, -1)]
+    worst = max(growths, key=lambda growth: growth.deviation)
+    grows = all(growth.slope_ms_per_kib > 0 for growth in growths) and worst.deviation <= TOLERANCE
+    steady = max(spreads) <= TOLERANCE
+    slopes = [growth.slope_ms_per_kib for growth in growths]
+    finding = (
+        f"{min(slopes):.3f} to {max(slopes):.3f} ms a KiB, at most {100 * worst.deviation:.1f} % off a straight "
+        f"line ({worst.text}); throughput varies by {100 * max(spreads):.1f} %"
+    )
+    return Judgement(Verdict.REPRODUCED if grows and steady else Verdict.MISSED, finding, tuple(measures))
+
+
+def _draw(tables: Tables) -> matplotlib.figure.Figure:
+    figure, [axes] = new_figure(9.4, 4.4, columns=2)
+    with style():
+        for stream, ax in enumerate(axes):
+            for curve in CURVES:
+                rows = curve.of(tables).streams
+                points = summarise(rows[rows["stream"] == stream], ["sigma_kib"], "delay_mean_ms")
+                ax.errorbar(
+                    points["sigma_kib"],
+                    points["mean"],
+                    yerr=points["half_width"].fillna(0),
+                    label=curve.text,
+                    color=curve.colour,
+                    linestyle=curve.dash,
+                    marker="o" if curve.mapping == FIXED else "s",
+                    markerfacecolor=curve.colour if curve.mapping == FIXED else PAPER,
+                    capsize=2,
+                )
+            ax.set_title(f"stream {stream}")
+            ax.set_xlabel("send and receive buffer σ [KiB]")
+            ax.set_xticks(range(32, SIGMAS_KIB[-1] + 1, 32))
+            ax.set_ylim(bottom=0)
+        axes[0].set_ylabel("mean message delay [ms]")
+        axes[0].legend(loc="upper left")
+    return figure
+
+
+def _delays(tables: Tables) -> pd.DataFrame:
+    return summarise(tables.streams, ["delay_b_ms", "mapping", "stream", "sigma_kib"], "delay_mean_ms")
+
+
+FIGURE = Figure(
+    name="pfldnet2010-5",
+    title="Figure 5: message delay of each stream on paths of dissimilar delay",
+    source=delays.SOURCE,
+    sweep=delays.SWEEP,
+    drawings=(
+        Drawing(
+            "delay",
+            "Mean time from handing a message to the stack until the receiving application has it, over the buffer "
+            "size σ, in the runs of figure 4. Same colour: same delay; dashed: round-robin, solid: fixed mapping "
+            "(stream 0 on path A, stream 1 on path B). The paper's text states no values here.",
+            _draw,
+        ),
+    ),
+    listings=(Listing("summary", "Mean message delay in ms, mean over runs and 95 % half-width", _delays),),
+    claims=(
+        Claim(
+            "P5",
+            "With round-robin, both streams have the same mean message delay, whatever the paths' delays.",
+            "no significant difference",
+            f"{_TOLERANCE_TEXT} at every σ",
+            _judge_p5,
+        ),
+        Claim(
+            "P6",
+            "With fixed mapping and delays of 10/50 and 10/75 ms, stream 0 has a clearly smaller delay than stream 1; "
+            "both have the same throughput once σ satisfies equation 1.",
+            "stream 0 < stream 1; equal throughput",
+            f"smaller: by more than {_TOLERANCE_TEXT} and beyond the 95 % interval of the paired difference, at "
+            f"every σ; same: {_TOLERANCE_TEXT} from σ = 2 (δA ρA + δB ρB) on",
+            _judge_p6,
+        ),
+        Claim(
+            "P7",
+            "With delays of 10/10 ms, beyond the minimum σ, message delay grows linearly with σ, throughput does not.",
+            "linear",
+            f"{_TOLERANCE_TEXT} from a straight line; throughput within {_TOLERANCE_TEXT}",
+            _judge_p7,
+        ),
+    ),
+)

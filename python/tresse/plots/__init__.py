@@ -1,0 +1,1 @@
+"""Drawing: one look for every figure, and the parts that several figures share."""

@@ -1,0 +1,110 @@
+"""The report: one self-contained page of figures, verdicts and how they were made."""
+
+import base64
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tresse.claims import Finding, NotMeasured, Verdict
+from tresse.figures.figure import Figure
+from tresse.plots import theme
+from tresse.reproduction import Measured
+from tresse.store import write_atomically
+
+
+@dataclass(frozen=True)
+class _Plot:
+    caption: str
+    svg: Markup
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    caption: str
+    header: list[str]
+    rows: list[list[str]]
+    csv_name: str
+    csv_link: str
+
+
+@dataclass(frozen=True)
+class _Section:
+    measured: Measured
+    plots: list[_Plot]
+    numbers: list[_Numbers]
+
+
+def render(measured: list[Measured]) -> str:
+    """The page as HTML text."""
+    environment = Environment(
+        loader=PackageLoader("tresse.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    findings = [finding for figure in measured for finding in figure.findings]
+    return environment.get_template("template.html.j2").render(
+        sections=[_section(figure) for figure in measured],
+        findings=findings,
+        counts=verdict_counts(findings),
+        incomplete=[figure for figure in measured if figure.made.finished_runs < figure.made.all_runs],
+    )
+
+
+def write(measured: list[Measured], path: Path) -> None:
+    """Write the page to `path` in one step."""
+    write_atomically(path, render(measured).encode())
+
+
+def verdict_counts(findings: list[Finding]) -> list[tuple[Verdict, int]]:
+    """How often each verdict was given; verdicts not given are left out."""
+    verdicts = [finding.judgement.verdict for finding in findings]
+    return [(verdict, verdicts.count(verdict)) for verdict in Verdict if verdict in verdicts]
+
+
+def _section(measured: Measured) -> _Section:
+    figure = measured.figure
+    plots = [
+        _Plot(drawing.caption, Markup(theme.inline_svg(drawing.draw(measured.tables), drawing.name)))
+        for drawing in figure.drawings
+    ]
+    return _Section(measured, plots, _numbers(figure, measured))
+
+
+def _numbers(figure: Figure, measured: Measured) -> list[_Numbers]:
+    numbers = []
+    for listing in figure.listings:
+        try:
+            table = listing.make(measured.tables)
+        except NotMeasured:
+            # Some of its points have no run yet; the page says that the figure is incomplete.
+            continue
+        csv = base64.b64encode(table.to_csv(index=False).encode()).decode()
+        numbers.append(
+            _Numbers(
+                listing.caption,
+                [_heading(str(column)) for column in table.columns],
+                [[_cell(value) for value in row] for row in table.itertuples(index=False)],
+                f"{figure.name}-{listing.name}.csv",
+                f"data:text/csv;base64,{csv}",
+            )
+        )
+    return numbers
+
+
+def _heading(column: str) -> str:
+    """A column's name for people: "sigma_kib" reads "sigma [KiB]"."""
+    stem, _, last = column.rpartition("_")
+    unit = {"kib": "KiB", "ms": "ms", "mbps": "Mbit/s"}.get(last)
+    return f"{stem} [{unit}]".replace("_", " ") if unit else column.replace("_", " ")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else f"{value:.3f}"
+    return str(value) if not pd.isna(value) else "–"  # type: ignore[call-overload]

@@ -1,0 +1,165 @@
+"""A reproduction from end to end: run what is missing, tabulate, judge, draw, report.
+
+Everything lands in one directory that belongs to the lab; a directory with other things in it is refused.
+"""
+
+import contextlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tresse import machine
+from tresse.claims import Finding, NotMeasured, judge
+from tresse.figures import FIGURES
+from tresse.figures.figure import Figure
+from tresse.plots import theme
+from tresse.runner import Workers, run_tasks
+from tresse.store import Store, write_atomically
+from tresse.sweep import Profile, code_version
+from tresse.tables import Tables
+
+MANIFEST = "lab.json"
+"""Marks a directory as the lab's, and says how each figure in it was made."""
+
+
+class OutputError(ValueError):
+    """A directory that cannot be used for output, or holds no results."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """How one figure of a directory was made."""
+
+    profile: str
+    command: str
+    finished_runs: int
+    all_runs: int
+    when: str
+    machine: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One figure with its measurements and verdicts."""
+
+    figure: Figure
+    tables: Tables
+    findings: tuple[Finding, ...]
+    made: Made
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a display is told: how many runs there are, how many were kept from before, and each as it ends."""
+
+    all_runs: int
+    kept_runs: int
+
+
+Display = Callable[[Progress], AbstractContextManager[Callable[[], None]]]
+
+
+def open_directory(directory: Path) -> Path:
+    """Claim `directory` for the lab; raises `OutputError` when it holds anything else."""
+    if directory.exists() and not directory.is_dir():
+        raise OutputError(f"{directory} is a file; name a directory")
+    if directory.is_dir() and not (directory / MANIFEST).exists() and any(directory.iterdir()):
+        raise OutputError(f"{directory} holds files that are not the lab's; name an empty or new directory with --out")
+    if not (directory / MANIFEST).exists():
+        _write_manifest(directory, {})
+    return directory
+
+
+def reproduce(
+    figures: Sequence[Figure],
+    profile: Profile,
+    directory: Path,
+    workers: Workers,
+    command: str,
+    display: Display,
+) -> None:
+    """Measure `figures` and write their tables and plots into `directory`, for `load` to read.
+
+    Runs that were finished before are not run again. When a run fails or is interrupted, what was measured
+    is written all the same before the exception goes on.
+    """
+    store = Store(directory / "runs", code_version())
+    plans = {figure.name: figure.sweep.tasks(profile) for figure in figures}
+    tasks = list(dict.fromkeys(task for plan in plans.values() for _, task in plan))
+    kept = sum(store.load(task) is not None for task in tasks)
+    try:
+        with display(Progress(len(tasks), kept)) as on_finished:
+            run_tasks(tasks, store, workers, on_finished)
+    finally:
+        for figure in figures:
+            plan = plans[figure.name]
+            done = [(point, outcome) for point, task in plan if (outcome := store.load(task)) is not None]
+            if done:
+                _write_figure(figure, Tables.of(done), directory)
+                _record(figure, _made(profile, command, len(done), len(plan)), directory)
+
+
+def load(directory: Path) -> list[Measured]:
+    """Every figure that was measured into `directory`; raises `OutputError` when there is none."""
+    if not (directory / MANIFEST).is_file():
+        raise OutputError(f"no results in {directory}; make some with: tresse-lab reproduce --out {directory}")
+    manifest = _read_manifest(directory)
+    measured = [
+        _judged(figure, Tables.load(directory / figure.name), _made_of(manifest[figure.name], directory))
+        for figure in FIGURES
+        if figure.name in manifest
+    ]
+    if not measured:
+        raise OutputError(f"no finished run in {directory}; continue with: tresse-lab reproduce --out {directory}")
+    return measured
+
+
+def _judged(figure: Figure, tables: Tables, made: Made) -> Measured:
+    findings = tuple(judge(claim, figure.name, tables) for claim in figure.claims)
+    return Measured(figure, tables, findings, made)
+
+
+def _write_figure(figure: Figure, tables: Tables, directory: Path) -> None:
+    home = directory / figure.name
+    tables.save(home)
+    for listing in figure.listings:
+        # A listing that needs points without a run waits until they have one.
+        with contextlib.suppress(NotMeasured):
+            write_atomically(home / f"{listing.name}.csv", listing.make(tables).to_csv(index=False).encode())
+    for drawing in figure.drawings:
+        theme.save(drawing.draw(tables), home, drawing.name)
+
+
+def _made(profile: Profile, command: str, finished: int, planned: int) -> Made:
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return Made(profile.text(), command, finished, planned, now, machine.describe())
+
+
+def _made_of(entry: Any, directory: Path) -> Made:
+    try:
+        return Made(**entry)
+    except TypeError:
+        raise OutputError(f"{directory / MANIFEST} is damaged; remove {directory} or name another") from None
+
+
+def _record(figure: Figure, made: Made, directory: Path) -> None:
+    _write_manifest(directory, _read_manifest(directory) | {figure.name: asdict(made)})
+
+
+def _read_manifest(directory: Path) -> dict[str, Any]:
+    path = directory / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise OutputError(f"{path} is damaged ({error}); remove {directory} or name another with --out") from None
+    if not isinstance(manifest, dict):
+        raise OutputError(f"{path} is not the lab's; name another directory with --out")
+    return manifest
+
+
+def _write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
+    write_atomically(directory / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())

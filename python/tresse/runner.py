@@ -1,0 +1,99 @@
+"""Runs tasks on all cores, or on a Dask cluster, and keeps each outcome the moment it is there.
+
+The native call releases the interpreter lock, so threads use every core of this machine; a cluster gets
+the same function. Outcomes are kept here, by the process that asked: workers need no shared disk.
+"""
+
+import contextlib
+import json
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+
+from tresse import _native
+from tresse.store import Store
+from tresse.sweep import Task, code_version
+
+CONNECT_TIMEOUT = "10s"
+"""How long a scheduler may take to answer."""
+
+
+class ClusterError(RuntimeError):
+    """The Dask cluster cannot be reached, lacks the package, or runs other code."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where tasks run: on `jobs` threads here (-1: all cores), or on the cluster at `dask`."""
+
+    jobs: int = -1
+    dask: str | None = None
+
+
+def execute(task: Task, code: str) -> str:
+    """Run one task and return its outcome as JSON text; refuse to when this is not the code named `code`."""
+    if code_version() != code:
+        raise ClusterError(f"a worker runs tresse {code_version()}, this is {code}; install the same build")
+    return _native.run(task.scenario, dict(task.overrides), task.seed, name=task.name)
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    store: Store,
+    workers: Workers,
+    on_finished: Callable[[], None],
+) -> None:
+    """Run every task that the store has no outcome of; `on_finished` is called after each.
+
+    When it raises (an interrupt, a failing run), everything finished by then is in the store.
+    """
+    code = code_version()
+    pending = [task for task in dict.fromkeys(tasks) if store.load(task) is None]
+    with _backend(workers):
+        # Results are wanted one by one as they end; batches would only delay keeping them.
+        parallel = Parallel(n_jobs=workers.jobs, return_as="generator_unordered", batch_size=1)
+        outcomes: Generator[Any, None, None] = parallel(delayed(_labelled)(task, code) for task in pending)
+        try:
+            for task, outcome in outcomes:
+                store.keep(task, outcome)
+                on_finished()
+        finally:
+            _close(outcomes)
+
+
+def _close(outcomes: Generator[Any, None, None]) -> None:
+    """End the workers. Stopping early loses what they had begun, which the caller knows: no warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        outcomes.close()
+
+
+def _labelled(task: Task, code: str) -> tuple[Task, dict[str, Any]]:
+    # Outcomes come back in the order they finish, so each says which task it belongs to.
+    try:
+        return task, json.loads(execute(task, code))
+    except _native.RunError as error:
+        settings = " ".join(f"{key}={value}" for key, value in task.overrides)
+        raise _native.RunError(f"{task.name} with {settings}, seed {task.seed}: {error}") from error
+
+
+@contextlib.contextmanager
+def _backend(workers: Workers) -> Iterator[None]:
+    if workers.dask is None:
+        with parallel_config(backend="threading"):
+            yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterError('--dask needs the extra "dask": pip install "tresse[dask]"') from None
+    try:
+        client: AbstractContextManager[Any] = Client(workers.dask, timeout=CONNECT_TIMEOUT)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ClusterError(f"no Dask scheduler at {workers.dask}: {error}") from None
+    with client, parallel_config(backend="dask", wait_for_workers_timeout=10):
+        yield

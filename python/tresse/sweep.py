@@ -1,0 +1,107 @@
+"""What to run: points of a scenario, each with the same seeds.
+
+A task is one scenario, its overrides and one seed; nothing else can change its outcome but the code. Its key
+names exactly that, so a kept outcome is found again and never mistaken for another.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tresse import _native, scenarios
+
+Label = str | int | float
+
+
+@cache
+def code_version() -> str:
+    """Name of the code that produces outcomes: a digest of the native module's own bytes."""
+    file = _native.__file__
+    if file is None:
+        raise RuntimeError("the native module has no file")
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run: a scenario as TOML text, sorted overrides, a seed."""
+
+    scenario: str
+    overrides: tuple[tuple[str, str], ...]
+    seed: int
+    name: str = "scenario"
+    """What errors call the scenario."""
+
+    def key(self, code: str) -> str:
+        """Digest of everything that the outcome depends on."""
+        identity = json.dumps([self.scenario, self.overrides, self.seed, code])
+        return hashlib.sha256(identity.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a sweep: the columns that tell it apart, and the overrides that make it."""
+
+    labels: Mapping[str, Label]
+    overrides: Mapping[str, str]
+
+    def text(self) -> str:
+        """Print as "delay_b_ms=50, sigma_kib=64"."""
+        return ", ".join(f"{key}={value}" for key, value in self.labels.items())
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How thoroughly to measure: runs a point, and overrides that every point gets."""
+
+    name: str
+    runs: int
+    overrides: Mapping[str, str]
+
+    def seeds(self) -> range:
+        """The seeds of every point; variants that are compared share them."""
+        return range(1, self.runs + 1)
+
+    def text(self) -> str:
+        """Print as "quick (4 runs a point, measure=30s)"."""
+        settings = "".join(f", {key}={value}" for key, value in self.overrides.items())
+        return f"{self.name} ({self.runs} runs a point{settings})"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Points over one scenario file."""
+
+    scenario: str
+    """Path below `scenarios/`."""
+    points: tuple[Point, ...]
+
+    def tasks(self, profile: Profile) -> list[tuple[Point, Task]]:
+        """Every point with every seed, all points of one seed first: an early stop leaves whole curves."""
+        text = scenarios.read(self.scenario)
+        return [
+            (point, Task(text, _merged(profile.overrides, point.overrides), seed, self.scenario))
+            for seed in profile.seeds()
+            for point in self.points
+        ]
+
+
+def run(scenario: str, overrides: Mapping[str, str] | None = None, seed: int = 1) -> dict[str, Any]:
+    """Run the scenario given as TOML text once and return its outcome document.
+
+    `overrides` are dotted keys and values as `tresse sim --set` takes them: {"path.1.delay": "75ms"}.
+    Raises `ScenarioError` for bad input and `RunError` when the run fails.
+    """
+    outcome: dict[str, Any] = json.loads(_native.run(scenario, dict(overrides or {}), seed))
+    return outcome
+
+
+def _merged(*parts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    merged: dict[str, str] = {}
+    for part in parts:
+        merged.update(part)
+    return tuple(sorted(merged.items()))

@@ -1,0 +1,102 @@
+"""Outcome documents as tidy tables: one row a run, one a stream and run, one a path and run.
+
+Units are in the column names, as they are in the document. A table's first columns tell the point apart.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tresse.store import write_atomically
+from tresse.sweep import Label, Point
+
+LIMITS = (
+    "nothing",
+    "congestion_window",
+    "receive_buffer",
+    "send_buffer",
+    "scheduler",
+    "application",
+    "path_down",
+)
+"""What can keep a path from sending; `limit_<name>` is the share of time under it."""
+
+
+DELAYS = ("mean", "p50", "p95", "p99")
+"""What is told of the distribution of message delays, as `delay_<name>_ms`."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The measurements of one sweep."""
+
+    runs: pd.DataFrame
+    streams: pd.DataFrame
+    paths: pd.DataFrame
+
+    @classmethod
+    def of(cls, measured: Iterable[tuple[Point, Mapping[str, Any]]]) -> "Tables":
+        """Tables of points and the outcomes of their runs."""
+        runs: list[dict[str, Any]] = []
+        streams: list[dict[str, Any]] = []
+        paths: list[dict[str, Any]] = []
+        for point, outcome in measured:
+            first = {**point.labels, "seed": outcome["seed"]}
+            runs.append(first | _run_row(outcome))
+            streams.extend(first | _stream_row(stream) for stream in outcome["streams"])
+            shares = outcome["limited_by"]["paths"]
+            rows = zip(outcome["paths"], shares, strict=True)
+            paths.extend(first | _path_row(i, path, share) for i, (path, share) in enumerate(rows))
+        return cls(pd.DataFrame(runs), pd.DataFrame(streams), pd.DataFrame(paths))
+
+    def where(self, **labels: Label) -> "Tables":
+        """Only the rows whose columns have these values."""
+        return Tables(*(_rows(table, labels) for table in (self.runs, self.streams, self.paths)))
+
+    def save(self, directory: Path) -> None:
+        """Write each table as Parquet and as CSV into `directory`."""
+        for name, table in self._named().items():
+            write_atomically(directory / f"{name}.parquet", table.to_parquet(index=False))
+            write_atomically(directory / f"{name}.csv", table.to_csv(index=False).encode())
+
+    @classmethod
+    def load(cls, directory: Path) -> "Tables":
+        """Read back what `save` wrote; raises `FileNotFoundError` when there is nothing."""
+        return cls(*(pd.read_parquet(directory / f"{name}.parquet") for name in ("runs", "streams", "paths")))
+
+    def _named(self) -> dict[str, pd.DataFrame]:
+        return {"runs": self.runs, "streams": self.streams, "paths": self.paths}
+
+
+def _rows(table: pd.DataFrame, labels: Mapping[str, Label]) -> pd.DataFrame:
+    for column, value in labels.items():
+        table = table[table[column] == value]
+    return table
+
+
+def _run_row(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    return {"throughput_mbps": outcome["throughput_mbps"], **_limits(outcome["limited_by"]["total"])}
+
+
+def _stream_row(stream: Mapping[str, Any]) -> dict[str, Any]:
+    # A stream that got no message has no delay.
+    measured = stream["delay_ms"] or dict.fromkeys(DELAYS, math.nan)
+    delays = {f"delay_{name}_ms": measured[name] for name in DELAYS}
+    return {"stream": stream["id"], "throughput_mbps": stream["throughput_mbps"], **delays}
+
+
+def _path_row(position: int, path: Mapping[str, Any], shares: Mapping[str, float]) -> dict[str, Any]:
+    return {
+        "path": position,
+        "throughput_mbps": path["throughput_mbps"],
+        "loss": path["loss"],
+        **_limits(shares),
+    }
+
+
+def _limits(shares: Mapping[str, float]) -> dict[str, float]:
+    return {f"limit_{name}": shares[name] for name in LIMITS}
