@@ -82,10 +82,10 @@ impl Host {
         self.turn(now, network, ledger)
     }
 
-    /// Counters of the host's association and its paths, once there is one.
+    /// Counters of the host's association and its paths, once it is set up.
     pub(crate) fn stats(&mut self, now: Instant) -> Option<(AssociationStats, Vec<PathStats>)> {
         let association = self.endpoint.association(self.application.association()?)?;
-        Some((association.stats(now), association.path_stats(now)))
+        Some((association.stats(now)?, association.path_stats(now)))
     }
 
     /// What was thrown away before it reached an association.
