@@ -11,6 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "config",
         "cx",
+        "datagram",
         "error",
         "event",
         "fragment",

@@ -19,7 +19,7 @@ use pair::{Progress, Stack, exchange};
 use reference::SctpProto;
 
 /// Message sizes: a small record, one that fills a UDP-encapsulated packet, one of many fragments.
-const MESSAGE_SIZES: [usize; 3] = [64, 1436, 65_536];
+const MESSAGE_SIZES: [usize; 3] = [65_536, 64, 1436];
 /// Turns that each stack takes for a message size.
 const TURNS: usize = 7;
 /// CPU time of the measured part of a turn, and of the part before it that opens the windows.

@@ -150,7 +150,7 @@ impl Stack for Tresse {
         host.endpoint.handle_datagram(now, datagram);
     }
 
-    fn next_timer(&mut self) -> Option<Duration> {
+    fn next_timer(&self) -> Option<Duration> {
         let deadlines = [self.sender.endpoint.poll_timeout(), self.receiver.endpoint.poll_timeout()];
         Some(deadlines.into_iter().flatten().min()?.since(self.now))
     }

@@ -15,8 +15,8 @@ pub(crate) const MTU: usize = 1500;
 const BATCH: usize = 32;
 /// What the clock of the stacks advances with each batch, as on a path of some ten Gbit/s.
 const ROUND: Duration = Duration::from_micros(40);
-/// Jumps to a timer in a row, without a byte arriving, after which the exchange has stalled.
-const PATIENCE: usize = 100;
+/// Rounds in a row, without a message arriving, after which the exchange has stalled.
+const PATIENCE: usize = 10_000;
 
 /// Which end of the association.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) trait Stack {
     /// Hands a packet to `side`.
     fn deliver(&mut self, side: Side, packet: Bytes);
     /// Time until the next timer of either side.
-    fn next_timer(&mut self) -> Option<Duration>;
+    fn next_timer(&self) -> Option<Duration>;
     /// Moves the clock of both sides and fires what is due.
     fn advance(&mut self, by: Duration);
 }
@@ -48,7 +48,7 @@ pub(crate) struct Progress {
     pub(crate) received: u64,
     data: VecDeque<Bytes>,
     reports: VecDeque<Bytes>,
-    idle_jumps: usize,
+    barren: usize,
 }
 
 /// One round: fill the send buffer, carry a batch each way, read.
@@ -65,14 +65,12 @@ pub(crate) fn exchange(
     progress.received += received as u64;
     stack.poll(Side::Receiver, &mut progress.reports);
     let reported = carry(stack, Side::Sender, &mut progress.reports);
-    if received > 0 {
-        progress.idle_jumps = 0;
-    } else if carried + reported == 0 {
-        progress.idle_jumps += 1;
-        match stack.next_timer() {
-            Some(wait) if progress.idle_jumps <= PATIENCE => stack.advance(wait),
-            _ => return Err("the exchange has stalled: nothing to send, nothing arrives".into()),
-        }
+    progress.barren = if received > 0 { 0 } else { progress.barren + 1 };
+    if progress.barren > PATIENCE {
+        return Err("the exchange has stalled: nothing has arrived for long".into());
+    }
+    if carried + reported == 0 {
+        stack.advance(stack.next_timer().ok_or("the exchange has stalled: no packet and no timer")?);
     }
     Ok(())
 }

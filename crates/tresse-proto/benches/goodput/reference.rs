@@ -167,7 +167,7 @@ impl Stack for SctpProto {
         }
     }
 
-    fn next_timer(&mut self) -> Option<Duration> {
+    fn next_timer(&self) -> Option<Duration> {
         let deadline = |host: &Host| host.association.as_ref().and_then(|(_, a)| a.poll_timeout());
         let next = deadline(&self.sender).into_iter().chain(deadline(&self.receiver)).min()?;
         Some(next.saturating_duration_since(self.now))

@@ -48,7 +48,9 @@ impl Association {
             summary.out_of_order = gaps_before || self.receiver.has_gaps();
             self.counters.duplicates += u64::from(summary.duplicates);
             self.receiver.on_packet(cx.now, via, summary);
-            if let Err(Refusal::Protocol(fault)) = self.inbound.check_progress(self.receiver.cumulative()) {
+            if self.state != State::Closed
+                && let Err(Refusal::Protocol(fault)) = self.inbound.check_progress(self.receiver.cumulative())
+            {
                 self.fault(fault);
             }
             self.on_data_in_shutdown(cx.now);

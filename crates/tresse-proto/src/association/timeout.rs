@@ -25,6 +25,10 @@ impl Association {
             }
         }
         self.spread_path_changes();
+        if self.receiver.is_due(cx.now) {
+            // The delay of a SACK is over: from now on it waits for output, not for time.
+            self.receiver.demand();
+        }
         self.on_shutdown_timers(cx.now);
         self.stir();
     }

@@ -14,6 +14,7 @@ mod stray;
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
@@ -206,10 +207,9 @@ impl Endpoint {
 
     /// Lets everything happen that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&(at, slot)) = self.deadlines.first()
-            && at <= now
-        {
-            self.deadlines.pop_first();
+        // What is due now, each association once: a timer that starts anew waits for the next call.
+        let later = self.deadlines.split_off(&(now + Duration::from_nanos(1), 0));
+        for (_, slot) in std::mem::replace(&mut self.deadlines, later) {
             self.slots.set_armed(slot, None);
             let mut cx = Cx { now, rng: &mut self.rng };
             match self.slots.get_mut(slot) {

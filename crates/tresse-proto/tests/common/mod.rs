@@ -1,7 +1,7 @@
 //! Two endpoints, a queue of packets between them, and a clock that jumps to whatever comes next.
 
 // Each test file uses its own part of this.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
