@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 from synthetic import Model
 
-from tresse import _native, runner
+from tresse import _native, report, runner
 from tresse.cli import main
 
 Install = Callable[[Model], None]
@@ -75,6 +75,20 @@ def test_an_interrupt_keeps_results_and_exits_with_130(
     assert "finished runs are kept" in result.stderr
     assert len(list((tmp_path / "out" / "runs").iterdir())) == 9
     assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_an_interrupt_while_the_report_is_made(
+    tmp_path: Path, made_up: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_up(Model())
+
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(report, "write", interrupted)
+    result = lab("reproduce", "pfldnet2010-5", "--quiet", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 130
+    assert "the report is not written" in result.stderr
 
 
 def test_an_interrupt_before_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from tresse.runner import Workers
 from tresse.sweep import Profile
 from tresse.tables import Tables
 
+FIGURE_5 = FIGURES[1]
 SHORT = Profile("quick", runs=2, overrides={"measure": "1s"})
 
 
@@ -103,7 +104,7 @@ def test_an_interrupted_reproduction_is_reported_as_incomplete_and_goes_on(
         yield advance
 
     with pytest.raises(KeyboardInterrupt):
-        reproduction.reproduce(FIGURES, SHORT, directory, Workers(jobs=1), "again", interrupting)
+        reproduction.reproduce([FIGURE_5], SHORT, directory, Workers(jobs=1), "again", interrupting)
     partial = reproduction.load(directory)
     assert partial[0].made.finished_runs == 40
     assert {finding.judgement.verdict for finding in partial[0].findings} >= {Verdict.NOT_MEASURED}
@@ -116,7 +117,7 @@ def test_an_interrupted_reproduction_is_reported_as_incomplete_and_goes_on(
         seen.append(progress)
         yield lambda: None
 
-    reproduction.reproduce(FIGURES, SHORT, directory, Workers(jobs=1), "again", noting)
+    reproduction.reproduce([FIGURE_5], SHORT, directory, Workers(jobs=1), "again", noting)
     assert seen == [Progress(all_runs=228, kept_runs=40)]
     assert reproduction.load(directory)[0].made.finished_runs == 228
 

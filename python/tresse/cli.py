@@ -73,18 +73,17 @@ def reproduce(
     Runs that are already finished are not run again, so an interrupted reproduction goes on where it was.
     """
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    interrupted = _measure(figures, PROFILES[profile], Workers(jobs or -1, dask), out, command, quiet)
-    measured = _conclude(out, interrupted)
+    try:
+        interrupted = _measure(figures, PROFILES[profile], Workers(jobs or -1, dask), out, command, quiet)
+        measured = _conclude(out, interrupted)
+    except KeyboardInterrupt:
+        _fail(INTERRUPTED, f"interrupted; finished runs are kept in {out}, the report is not written")
     findings = [finding for figure in measured for finding in figure.findings]
     if not quiet:
         print_claims(Console(highlight=False), findings)
         click.echo(f"report: {out / 'report.html'}")
     if interrupted:
-        left = sum(figure.made.all_runs - figure.made.finished_runs for figure in measured)
-        _fail(
-            INTERRUPTED,
-            f"interrupted; finished runs are kept in {out} ({left} left), the same command goes on",
-        )
+        _fail(INTERRUPTED, f"interrupted; finished runs are kept in {out}, the same command goes on from there")
     if require_claims and any(f.judgement.verdict not in (Verdict.REPRODUCED, Verdict.BETTER) for f in findings):
         _fail(MISSED, "not every claim is reproduced")
 
