@@ -11,7 +11,7 @@ use tresse_proto::{
     SendOptions, StreamId,
 };
 
-use crate::pair::{MTU, RECEIVE_BUFFER, Side, Stack};
+use crate::pair::{MTU, Side, Stack};
 
 const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
@@ -34,12 +34,12 @@ struct Host {
 }
 
 impl Tresse {
-    /// Two endpoints after the handshake; `send_buffer` in bytes.
-    pub(crate) fn connected(send_buffer: usize) -> Result<Self, Box<dyn Error>> {
+    /// Two endpoints after the handshake; `buffer` bytes to send from and to receive into.
+    pub(crate) fn connected(buffer: usize) -> Result<Self, Box<dyn Error>> {
         let mut config = AssociationConfig::default();
         for (switch, value) in [
-            ("send_buffer", format!("{send_buffer}B")),
-            ("receive_buffer", format!("{RECEIVE_BUFFER}B")),
+            ("send_buffer", format!("{buffer}B")),
+            ("receive_buffer", format!("{buffer}B")),
             ("mtu", format!("{MTU}B")),
             // The reference has no burst limit.
             ("max_burst", "0".to_owned()),

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-/// Receive buffer of both stacks: never what limits them.
-pub(crate) const RECEIVE_BUFFER: usize = 8 * 1024 * 1024;
 /// Largest IP packet.
 pub(crate) const MTU: usize = 1500;
 /// Packets handed over before the other side may answer, as one batched system call would.

@@ -14,7 +14,7 @@ use sctp_proto::{
     PayloadProtocolIdentifier, ServerConfig, StreamEvent, Transmit, TransportConfig,
 };
 
-use crate::pair::{MTU, RECEIVE_BUFFER, Side, Stack};
+use crate::pair::{MTU, Side, Stack};
 
 const STREAM: u16 = 0;
 /// Of an IPv4 packet with one DATA chunk: IP header, common header, DATA header.
@@ -30,7 +30,7 @@ pub(crate) struct SctpProto {
     receiver: Host,
     now: Instant,
     /// The crate accepts any amount; this is how much the benchmark lets it hold.
-    send_buffer: usize,
+    buffer: usize,
     readable: bool,
 }
 
@@ -41,13 +41,12 @@ struct Host {
 }
 
 impl SctpProto {
-    /// Two endpoints after the handshake, with the stream open at the sender; `send_buffer` in bytes.
-    pub(crate) fn connected(send_buffer: usize) -> Result<Self, Box<dyn Error>> {
+    /// Two endpoints after the handshake, with the stream open at the sender; `buffer` bytes to send from and to receive into.
+    pub(crate) fn connected(buffer: usize) -> Result<Self, Box<dyn Error>> {
         let mut endpoint_config = EndpointConfig::new();
         endpoint_config.max_payload_size((MTU - OVERHEAD) as u32);
         let endpoint_config = Arc::new(endpoint_config);
-        let transport =
-            Arc::new(TransportConfig::default().with_max_receive_buffer_size(RECEIVE_BUFFER as u32));
+        let transport = Arc::new(TransportConfig::default().with_max_receive_buffer_size(buffer as u32));
         let mut server = ServerConfig::new();
         server.transport = Arc::clone(&transport);
         let mut client = ClientConfig::new();
@@ -63,7 +62,7 @@ impl SctpProto {
                 peer: ADDRESSES[0],
             },
             now: Instant::now(),
-            send_buffer,
+            buffer,
             readable: false,
         };
         stack.shake_hands()?;
@@ -101,7 +100,7 @@ impl Stack for SctpProto {
     fn send(&mut self, message: &Bytes) -> Result<bool, Box<dyn Error>> {
         let Some((_, association)) = &mut self.sender.association else { return Ok(false) };
         let mut stream = association.stream(STREAM)?;
-        if stream.buffered_amount()? + message.len() > self.send_buffer {
+        if stream.buffered_amount()? + message.len() > self.buffer {
             return Ok(false);
         }
         stream.write_chunk(message)?;

@@ -63,9 +63,8 @@ impl Association {
         buffer: &mut Vec<u8>,
     ) -> Option<Sending> {
         let Some(path) = self.choose_path(now) else {
-            if after.is_none() && !self.dry {
-                self.dry = true;
-                self.note_limits(now);
+            if after.is_none() {
+                self.run_dry(now);
             }
             return None;
         };
@@ -81,12 +80,21 @@ impl Association {
         self.write_sack(now, path, data_follows, &mut writer);
         let data = data_follows && self.write_data(now, path, &mut writer);
         if writer.is_empty() {
+            // Whoever chose the path named something that cannot be sent: wait for what changes that.
             writer.discard();
+            self.run_dry(now);
             return None;
         }
         let len = writer.finish(self.seal);
         self.account(now, path, len, written, data);
         Some(Sending { path, len })
+    }
+
+    /// Nothing more can be sent until something happens.
+    fn run_dry(&mut self, now: Instant) {
+        if !std::mem::replace(&mut self.dry, true) {
+            self.note_limits(now);
+        }
     }
 
     /// Which path the next packet leaves on: the one that a control chunk insists on, that of a SACK that
@@ -179,8 +187,6 @@ impl Association {
             return Limit::Nothing;
         }
         match self.may_send_new(path) {
-            // There is room and data, but a whole packet's worth does not fit what the peer can take.
-            Ok(allowance) if allowance < self.paths.smallest_payload() => Limit::ReceiveBuffer,
             Ok(_) => Limit::Scheduler,
             Err(limit) => limit,
         }

@@ -34,7 +34,9 @@ impl Transmission {
             // RFC 9260 §6.1 A: whatever the peer announced, one chunk may be under way.
             return Verdict::Go(window.max(payload));
         }
-        if window == 0 {
+        // Less than a full chunk is not worth a packet while an acknowledgement is still to come (the
+        // sender's half of silly window avoidance, RFC 1122 §4.2.3.4).
+        if window < payload {
             return Verdict::Wait(Limit::ReceiveBuffer);
         }
         match self.split(path, payload, paths.max(1)) {
