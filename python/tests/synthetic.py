@@ -66,6 +66,19 @@ def shares(sigma_kib: int) -> dict[str, float]:
     return held
 
 
+def series(sigma_kib: int) -> dict[str, Any]:
+    """A made-up record: two seconds of settling, one measured, a path that is limited now by this, now by that."""
+    times = [step / 10 for step in range(1, 31)]
+    flight = [sigma_kib * delays.KIB // 2] * len(times)
+    path = {"flight_bytes": flight, "limit": ["send_buffer", "congestion_window", "congestion_window"] * 10}
+    return {
+        "time_s": times,
+        "send_buffer_bytes": [sigma_kib * delays.KIB] * len(times),
+        "receive_buffer_bytes": [0] * len(times),
+        "paths": [path, path],
+    }
+
+
 def curve_of(point: Point) -> Curve:
     """The curve that a point of the sweep belongs to."""
     return Curve(int(point.labels["delay_b_ms"]), str(point.labels["mapping"]))
@@ -86,6 +99,10 @@ def run_of(model: Model) -> Callable[..., str]:
     def run(scenario: str, overrides: dict[str, str], seed: int, *, name: str = "scenario") -> str:
         mapping = {"any": "round-robin", "fixed:0,1": "fixed"}[overrides["transport.stream_map"]]
         curve = Curve(int(overrides["path.1.delay"].removesuffix("ms")), mapping)
-        return json.dumps(model.outcome(curve, int(overrides["transport.send_buffer"].removesuffix("KiB")), seed))
+        sigma_kib = int(overrides["transport.send_buffer"].removesuffix("KiB"))
+        outcome = model.outcome(curve, sigma_kib, seed)
+        if "record.interval" in overrides:
+            outcome |= {"measured_s": 1.0, "series": series(sigma_kib)}
+        return json.dumps(outcome)
 
     return run

@@ -32,7 +32,7 @@ def test_reproduce_writes_the_report_and_says_so(tmp_path: Path, made_up: Instal
     assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "report.html" in result.stdout
     assert "P1  better" in result.stdout
-    assert "456 runs" in result.stderr
+    assert "458 runs" in result.stderr
 
 
 def test_claims_as_json(tmp_path: Path, made_up: Install) -> None:

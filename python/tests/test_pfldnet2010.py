@@ -11,7 +11,6 @@ from tresse.claims import Claim, Finding, Verdict, judge
 from tresse.figures import FIGURES
 from tresse.figures.pfldnet2010 import delays, figure4
 from tresse.figures.pfldnet2010.delays import FIXED, ROUND_ROBIN, Curve
-from tresse.tables import Tables
 
 CLAIMS: dict[str, Claim] = {claim.id: claim for figure in FIGURES for claim in figure.claims}
 GOOD = Model()
@@ -60,7 +59,7 @@ def test_a_throughput_that_sinks_with_the_buffer_misses_p7() -> None:
     tables = synthetic.tables(GOOD)
     runs = tables.runs.copy()
     runs.loc[runs["sigma_kib"] == delays.SIGMAS_KIB[-1], "throughput_mbps"] *= 0.9
-    sinking = Tables(runs, tables.streams, tables.paths)
+    sinking = replace(tables, runs=runs)
     assert judge(CLAIMS["P7"], "figure", sinking).judgement.verdict == Verdict.MISSED
 
 
@@ -70,7 +69,7 @@ def test_delays_that_differ_by_chance_only_miss_p6() -> None:
     # One run turned round: the means still differ by far more than 5 %, the paired interval holds zero.
     one = (streams["seed"] == 1) & (streams["mapping"] == FIXED)
     streams.loc[one, "stream"] = 1 - streams.loc[one, "stream"]
-    by_chance = Tables(tables.runs, streams, tables.paths)
+    by_chance = replace(tables, streams=streams)
     assert judge(CLAIMS["P6"], "figure", by_chance).judgement.verdict == Verdict.MISSED
 
 
@@ -79,7 +78,7 @@ def test_a_stream_without_messages_is_named() -> None:
     streams = tables.streams.copy()
     silent = (streams["mapping"] == FIXED) & (streams["sigma_kib"] == 64) & (streams["stream"] == 1)
     streams.loc[silent, "delay_mean_ms"] = math.nan
-    finding = judge(CLAIMS["P6"], "figure", Tables(tables.runs, streams, tables.paths))
+    finding = judge(CLAIMS["P6"], "figure", replace(tables, streams=streams))
     assert finding.judgement.verdict == Verdict.NOT_MEASURED
     assert finding.judgement.finding == "a stream got no message at 10/50 ms, fixed, 64 KiB"
 
@@ -88,7 +87,11 @@ def test_a_stream_without_messages_is_named() -> None:
 def test_missing_points_are_not_a_miss(claim: str) -> None:
     tables = synthetic.tables(GOOD)
     # 240 KiB lies in every judge's range.
-    partial = Tables(*(t[t["sigma_kib"] != 240] for t in (tables.runs, tables.streams, tables.paths)))
+    partial = replace(
+        tables,
+        runs=tables.runs[tables.runs["sigma_kib"] != 240],
+        streams=tables.streams[tables.streams["sigma_kib"] != 240],
+    )
     finding = judge(CLAIMS[claim], "figure", partial)
     assert finding.judgement.verdict == Verdict.NOT_MEASURED
     assert "240 KiB" in finding.judgement.finding
@@ -117,7 +120,7 @@ def test_the_sufficient_buffer_is_the_one_from_which_on_all_suffice() -> None:
     runs = tables.runs.copy()
     dip = (runs["delay_b_ms"] == 10) & (runs["mapping"] == FIXED) & (runs["sigma_kib"] == 128)
     runs.loc[dip, "throughput_mbps"] = 15.0
-    assert delays.sufficient_kib(Tables(runs, tables.streams, tables.paths), curve) == 144
+    assert delays.sufficient_kib(replace(tables, runs=runs), curve) == 144
 
 
 def test_the_table_of_sufficient_buffers() -> None:

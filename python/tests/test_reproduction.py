@@ -38,14 +38,16 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_figures_that_share_runs_share_them(reproduced: Path) -> None:
-    points = len(FIGURES[0].sweep.points)
-    assert len(list((reproduced / "runs").iterdir())) == points * SHORT.runs
+    points, recorded = len(FIGURES[0].sweep.points), len(FIGURES[0].sweep.recorded)
+    assert len(list((reproduced / "runs").iterdir())) == points * SHORT.runs + recorded
 
 
 def test_tables_stand_beside_each_figure_in_both_formats(reproduced: Path) -> None:
     for figure in FIGURES:
         names = {file.name for file in (reproduced / figure.name).iterdir()}
-        expected = {f"{table}.{kind}" for table in ("runs", "streams", "paths") for kind in ("csv", "parquet")}
+        expected = {
+            f"{table}.{kind}" for table in ("runs", "streams", "paths", "samples") for kind in ("csv", "parquet")
+        }
         drawn = {f"{drawing.name}.{kind}" for drawing in figure.drawings for kind in ("svg", "pdf")}
         assert expected | drawn | {"summary.csv"} <= names
 
@@ -54,7 +56,7 @@ def test_saved_tables_are_read_back_as_they_were(tmp_path: Path) -> None:
     tables = synthetic.tables(synthetic.Model())
     tables.save(tmp_path)
     loaded = Tables.load(tmp_path)
-    for name in ("runs", "streams", "paths"):
+    for name in ("runs", "streams", "paths", "samples"):
         assert getattr(loaded, name).equals(getattr(tables, name))
 
 
@@ -106,9 +108,9 @@ def test_an_interrupted_reproduction_is_reported_as_incomplete_and_goes_on(
     with pytest.raises(KeyboardInterrupt):
         reproduction.reproduce([FIGURE_5], SHORT, directory, Workers(jobs=1), "again", interrupting)
     partial = reproduction.load(directory)
-    assert partial[0].made.finished_runs == 40
+    assert partial[0].made.finished_runs == 38
     assert {finding.judgement.verdict for finding in partial[0].findings} >= {Verdict.NOT_MEASURED}
-    assert "40 of\n228 runs" in report.render(partial)
+    assert "38 of\n228 runs" in report.render(partial)
 
     seen: list[Progress] = []
 
@@ -118,7 +120,7 @@ def test_an_interrupted_reproduction_is_reported_as_incomplete_and_goes_on(
         yield lambda: None
 
     reproduction.reproduce([FIGURE_5], SHORT, directory, Workers(jobs=1), "again", noting)
-    assert seen == [Progress(all_runs=228, kept_runs=40)]
+    assert seen == [Progress(all_runs=230, kept_runs=40)]
     assert reproduction.load(directory)[0].made.finished_runs == 228
 
 

@@ -46,3 +46,18 @@ def test_rows_are_chosen_by_label() -> None:
     tables = Tables.of([(POINT, outcome()), (Point({"sigma_kib": 128}, {}), outcome())])
     assert tables.where(sigma_kib=128).runs["sigma_kib"].tolist() == [128]
     assert tables.where(sigma_kib=99).runs.empty
+
+
+def test_samples_are_those_of_the_measured_part_by_path() -> None:
+    recorded = outcome() | {"measured_s": 1.0, "series": synthetic.series(64)}
+    samples = Tables.of([(POINT, outcome())], [(POINT, recorded)]).samples
+    assert sorted(set(samples["path"])) == [0, 1]
+    assert samples["time_s"].min() == 2.1
+    assert samples["time_s"].max() == 3.0
+    assert set(samples["sigma_kib"]) == {64}
+
+
+def test_without_a_record_there_are_no_samples() -> None:
+    tables = Tables.of([(POINT, outcome())])
+    assert tables.samples.empty
+    assert tables.where(sigma_kib=64).samples.empty

@@ -19,7 +19,7 @@ from tresse.figures.figure import Figure
 from tresse.plots import theme
 from tresse.runner import Workers, run_tasks
 from tresse.store import Store, write_atomically
-from tresse.sweep import Profile, code_version
+from tresse.sweep import Point, Profile, Task, code_version
 from tresse.tables import Tables
 
 MANIFEST = "lab.json"
@@ -89,7 +89,9 @@ def reproduce(
     """
     store = Store(directory / "runs", code_version())
     plans = {figure.name: figure.sweep.tasks(profile) for figure in figures}
-    tasks = list(dict.fromkeys(task for plan in plans.values() for _, task in plan))
+    recordings = {figure.name: figure.sweep.recordings() for figure in figures}
+    planned = [*recordings.values(), *plans.values()]
+    tasks = list(dict.fromkeys(task for plan in planned for _, task in plan))
     kept = sum(store.load(task) is not None for task in tasks)
     try:
         with display(Progress(len(tasks), kept)) as on_finished:
@@ -97,10 +99,15 @@ def reproduce(
     finally:
         for figure in figures:
             plan = plans[figure.name]
-            done = [(point, outcome) for point, task in plan if (outcome := store.load(task)) is not None]
+            done = _finished(plan, store)
             if done:
-                _write_figure(figure, Tables.of(done), directory)
+                tables = Tables.of(done, _finished(recordings[figure.name], store))
+                _write_figure(figure, tables, directory)
                 _record(figure, _made(profile, command, len(done), len(plan)), directory)
+
+
+def _finished(plan: Sequence[tuple[Point, Task]], store: Store) -> list[tuple[Point, dict[str, Any]]]:
+    return [(point, outcome) for point, task in plan if (outcome := store.load(task)) is not None]
 
 
 def load(directory: Path) -> list[Measured]:
@@ -127,11 +134,12 @@ def _write_figure(figure: Figure, tables: Tables, directory: Path) -> None:
     home = directory / figure.name
     tables.save(home)
     for listing in figure.listings:
-        # A listing that needs points without a run waits until they have one.
+        # What needs points without a run waits until they have one.
         with contextlib.suppress(NotMeasured):
             write_atomically(home / f"{listing.name}.csv", listing.make(tables).to_csv(index=False).encode())
     for drawing in figure.drawings:
-        theme.save(drawing.draw(tables), home, drawing.name)
+        with contextlib.suppress(NotMeasured):
+            theme.save(drawing.draw(tables), home, drawing.name)
 
 
 def _made(profile: Profile, command: str, finished: int, planned: int) -> Made:

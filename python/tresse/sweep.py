@@ -79,6 +79,13 @@ class Sweep:
     scenario: str
     """Path below `scenarios/`."""
     points: tuple[Point, ...]
+    recorded: tuple[Point, ...] = ()
+    """Points that are run once more, with overrides that record the state over time."""
+
+    def recordings(self) -> list[tuple[Point, Task]]:
+        """The recorded points, with the first seed; they are the same in every profile."""
+        text = scenarios.read(self.scenario)
+        return [(point, Task(text, _merged(point.overrides), 1, self.scenario)) for point in self.recorded]
 
     def tasks(self, profile: Profile) -> list[tuple[Point, Task]]:
         """Every point with every seed, all points of one seed first: an early stop leaves whole curves."""

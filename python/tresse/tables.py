@@ -1,11 +1,11 @@
-"""Outcome documents as tidy tables: one row a run, one a stream and run, one a path and run.
+"""Outcome documents as tidy tables: one row a run, one a stream and run, one a path and run, one a sample and path.
 
 Units are in the column names, as they are in the document. A table's first columns tell the point apart.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,16 @@ class Tables:
     runs: pd.DataFrame
     streams: pd.DataFrame
     paths: pd.DataFrame
+    samples: pd.DataFrame
+    """The state of each path over time, of the runs that recorded it."""
 
     @classmethod
-    def of(cls, measured: Iterable[tuple[Point, Mapping[str, Any]]]) -> "Tables":
-        """Tables of points and the outcomes of their runs."""
+    def of(
+        cls,
+        measured: Iterable[tuple[Point, Mapping[str, Any]]],
+        recorded: Iterable[tuple[Point, Mapping[str, Any]]] = (),
+    ) -> "Tables":
+        """Tables of points and the outcomes of their runs, and of runs that recorded their state."""
         runs: list[dict[str, Any]] = []
         streams: list[dict[str, Any]] = []
         paths: list[dict[str, Any]] = []
@@ -51,11 +57,17 @@ class Tables:
             shares = outcome["limited_by"]["paths"]
             rows = zip(outcome["paths"], shares, strict=True)
             paths.extend(first | _path_row(i, path, share) for i, (path, share) in enumerate(rows))
-        return cls(pd.DataFrame(runs), pd.DataFrame(streams), pd.DataFrame(paths))
+        samples = [frame for point, outcome in recorded for frame in _samples(point, outcome)]
+        return cls(
+            pd.DataFrame(runs),
+            pd.DataFrame(streams),
+            pd.DataFrame(paths),
+            pd.concat(samples, ignore_index=True) if samples else pd.DataFrame(),
+        )
 
     def where(self, **labels: Label) -> "Tables":
         """Only the rows whose columns have these values."""
-        return Tables(*(_rows(table, labels) for table in (self.runs, self.streams, self.paths)))
+        return Tables(*(_rows(table, labels) for table in self._named().values()))
 
     def save(self, directory: Path) -> None:
         """Write each table as Parquet and as CSV into `directory`."""
@@ -66,13 +78,15 @@ class Tables:
     @classmethod
     def load(cls, directory: Path) -> "Tables":
         """Read back what `save` wrote; raises `FileNotFoundError` when there is nothing."""
-        return cls(*(pd.read_parquet(directory / f"{name}.parquet") for name in ("runs", "streams", "paths")))
+        return cls(*(pd.read_parquet(directory / f"{field.name}.parquet") for field in fields(cls)))
 
     def _named(self) -> dict[str, pd.DataFrame]:
-        return {"runs": self.runs, "streams": self.streams, "paths": self.paths}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _rows(table: pd.DataFrame, labels: Mapping[str, Label]) -> pd.DataFrame:
+    if table.empty:
+        return table
     for column, value in labels.items():
         table = table[table[column] == value]
     return table
@@ -96,6 +110,15 @@ def _path_row(position: int, path: Mapping[str, Any], shares: Mapping[str, float
         "loss": path["loss"],
         **_limits(shares),
     }
+
+
+def _samples(point: Point, outcome: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
+    """One table a path, of the measured part of the run only."""
+    series = outcome["series"]
+    shared = {name: column for name, column in series.items() if name != "paths"}
+    for position, path in enumerate(series["paths"]):
+        table = pd.DataFrame({**point.labels, "path": position, **shared, **path})
+        yield table[table["time_s"] > table["time_s"].max() - outcome["measured_s"]]
 
 
 def _limits(shares: Mapping[str, float]) -> dict[str, float]:

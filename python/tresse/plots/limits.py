@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
-from tresse.plots.theme import INK, LIMIT_COLOURS, new_figure, style
+from tresse.plots.theme import INK, LIMIT_COLOURS, limit_legend, new_figure, style
 from tresse.tables import LIMITS, Tables
 
 
@@ -44,6 +43,5 @@ def draw_limits(panels: Sequence[LimitPanel], x: str, x_label: str, path_names: 
                 if column == 0:
                     ax.set_ylabel(f"{path_name}\n% of time")
         figure.supxlabel(x_label, fontsize=10, color=INK)
-        handles = [Patch(color=LIMIT_COLOURS[name], label=name.replace("_", " ")) for name in LIMITS if name in seen]
-        figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), labelcolor=INK)
+        limit_legend(figure, seen)
     return figure

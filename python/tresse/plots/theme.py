@@ -7,11 +7,12 @@ CSS variables, so that plots follow the reader's light or dark setting; data col
 import io
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from tresse.store import write_atomically
 
@@ -69,12 +70,22 @@ def style() -> AbstractContextManager[None]:
     return mpl.rc_context(_STYLE)
 
 
-def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[list[Axes]]]:
+def new_figure(
+    width: float, height: float, rows: int = 1, columns: int = 1, share_y: Literal["all", "row"] = "all"
+) -> tuple[Figure, list[list[Axes]]]:
     """A figure of `width` × `height` inches with a grid of axes that share their scales."""
     with style():
         figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+        axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=share_y)
     return figure, [list(row) for row in axes]
+
+
+def limit_legend(figure: Figure, seen: set[str]) -> None:
+    """Name the colours of the limits that were seen, above everything else."""
+    handles = [
+        Patch(color=colour, label=name.replace("_", " ")) for name, colour in LIMIT_COLOURS.items() if name in seen
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=max(1, len(handles)), labelcolor=INK)
 
 
 def svg(figure: Figure, name: str) -> str:

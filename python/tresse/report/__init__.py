@@ -1,6 +1,7 @@
 """The report: one self-contained page of figures, verdicts and how they were made."""
 
 import base64
+import contextlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,11 +70,19 @@ def verdict_counts(findings: list[Finding]) -> list[tuple[Verdict, int]]:
 
 def _section(measured: Measured) -> _Section:
     figure = measured.figure
-    plots = [
-        _Plot(drawing.caption, Markup(theme.inline_svg(drawing.draw(measured.tables), drawing.name)))
-        for drawing in figure.drawings
-    ]
-    return _Section(measured, plots, _numbers(figure, measured))
+    return _Section(measured, _plots(figure, measured), _numbers(figure, measured))
+
+
+# What needs points without a run is left out below; the page says that the figure is incomplete.
+
+
+def _plots(figure: Figure, measured: Measured) -> list[_Plot]:
+    plots = []
+    for drawing in figure.drawings:
+        with contextlib.suppress(NotMeasured):
+            element = theme.inline_svg(drawing.draw(measured.tables), drawing.name)
+            plots.append(_Plot(drawing.caption, Markup(element)))
+    return plots
 
 
 def _numbers(figure: Figure, measured: Measured) -> list[_Numbers]:
@@ -82,7 +91,6 @@ def _numbers(figure: Figure, measured: Measured) -> list[_Numbers]:
         try:
             table = listing.make(measured.tables)
         except NotMeasured:
-            # Some of its points have no run yet; the page says that the figure is incomplete.
             continue
         csv = base64.b64encode(table.to_csv(index=False).encode()).decode()
         numbers.append(

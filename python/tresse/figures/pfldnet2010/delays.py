@@ -4,7 +4,6 @@ Send and receive buffer have the same size sigma; streams are scheduled round-ro
 stream 0 is fixed to path A and stream 1 to path B. Both figures read the same runs.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
@@ -70,21 +69,32 @@ DELAYS_B_MS = (10, 50, 75)
 CURVES = tuple(Curve(delay, mapping) for delay in DELAYS_B_MS for mapping in STREAM_MAPS)
 
 
-def _points() -> Iterator[Point]:
-    for curve in CURVES:
-        for sigma in SIGMAS_KIB:
-            yield Point(
-                labels={"delay_b_ms": curve.delay_b_ms, "mapping": curve.mapping, "sigma_kib": sigma},
-                overrides={
-                    "path.1.delay": f"{curve.delay_b_ms}ms",
-                    "transport.stream_map": STREAM_MAPS[curve.mapping],
-                    "transport.send_buffer": f"{sigma}KiB",
-                    "transport.receive_buffer": f"{sigma}KiB",
-                },
-            )
+def _point(curve: Curve, sigma_kib: int) -> Point:
+    return Point(
+        labels={"delay_b_ms": curve.delay_b_ms, "mapping": curve.mapping, "sigma_kib": sigma_kib},
+        overrides={
+            "path.1.delay": f"{curve.delay_b_ms}ms",
+            "transport.stream_map": STREAM_MAPS[curve.mapping],
+            "transport.send_buffer": f"{sigma_kib}KiB",
+            "transport.receive_buffer": f"{sigma_kib}KiB",
+        },
+    )
 
 
-SWEEP = Sweep(SCENARIO, tuple(_points()))
+RECORDED_KIB = 160
+"""Sigma of the recorded runs: between what 10/75 ms needs and what it starves with."""
+
+
+def _recorded(curve: Curve) -> Point:
+    point = _point(curve, RECORDED_KIB)
+    return Point(point.labels, {**point.overrides, "measure": "1s", "record.interval": "2ms"})
+
+
+SWEEP = Sweep(
+    SCENARIO,
+    points=tuple(_point(curve, sigma) for curve in CURVES for sigma in SIGMAS_KIB),
+    recorded=tuple(_recorded(Curve(75, mapping)) for mapping in STREAM_MAPS),
+)
 
 
 def bandwidth_delay_kib(delay_b_ms: int) -> float:

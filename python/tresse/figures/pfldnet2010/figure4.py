@@ -11,6 +11,7 @@ from tresse.figures.pfldnet2010.delays import CURVES, FIXED, ROUND_ROBIN, Curve
 from tresse.metrics import summarise
 from tresse.plots.limits import LimitPanel, draw_limits
 from tresse.plots.theme import FAINT, PAPER, new_figure, style
+from tresse.plots.timeline import TimelinePanel, draw_timeline
 from tresse.tables import Tables
 
 STATED_MBPS = 19.2
@@ -95,6 +96,14 @@ def _draw_bounds(ax: Axes) -> None:
 def _draw_limits(tables: Tables) -> matplotlib.figure.Figure:
     panels = [LimitPanel(curve.text, curve.of(tables)) for curve in CURVES]
     return draw_limits(panels, "sigma_kib", _SIGMA_LABEL, ["path A", "path B"])
+
+
+def _draw_timeline(tables: Tables) -> matplotlib.figure.Figure:
+    panels = []
+    for curve in (Curve(75, mapping) for mapping in delays.STREAM_MAPS):
+        samples = delays.measured(curve.of(tables).samples, curve, delays.RECORDED_KIB)
+        panels.append(TimelinePanel(f"{curve.text}, {delays.RECORDED_KIB} KiB", samples))
+    return draw_timeline(panels, ["path A", "path B"])
 
 
 def sufficient_sigmas(tables: Tables) -> pd.DataFrame:
@@ -199,7 +208,18 @@ FIGURE = Figure(
             "the path of their data.",
             _draw,
         ),
-        Drawing("limits", "What kept each path from sending, as shares of time.", _draw_limits),
+        Drawing(
+            "limits",
+            "What kept each path from sending, as shares of time. A buffer limits a path when it is full, or when the "
+            "path has used up its share of it.",
+            _draw_limits,
+        ),
+        Drawing(
+            "timeline",
+            f"One second of two runs with {delays.RECORDED_KIB} KiB: bytes in flight over each path on the colour of "
+            "what limited it, and what both buffers hold.",
+            _draw_timeline,
+        ),
     ),
     listings=(
         Listing("sufficient", "Smallest σ in KiB that gives 95 % of 19.36 Mbit/s", sufficient_sigmas),
