@@ -142,8 +142,8 @@ impl Association {
             Chunk::Shutdown(shutdown) => self.on_shutdown(cx.now, shutdown, via),
             Chunk::ShutdownAck => self.on_shutdown_ack(via),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
-            // A COOKIE ACK that comes again, and errors that ask for nothing.
-            Chunk::CookieAck | Chunk::Error(_) | Chunk::Pad(_) => {}
+            // The endpoint has dealt with a cookie; a COOKIE ACK may come again; errors ask for nothing.
+            Chunk::CookieEcho(_) | Chunk::CookieAck | Chunk::Error(_) | Chunk::Pad(_) => {}
             Chunk::Unrecognised(unrecognised) => {
                 self.counters.discards.unrecognised_chunk += 1;
                 if unrecognised.kind.unrecognised_action().report {
