@@ -43,6 +43,14 @@ pub enum RunError {
         /// How many packets it sent at that time.
         packets: usize,
     },
+    /// A host asks to be woken again and again at one instant.
+    #[error("at {:.9} s host {host} asks to be woken at once, again and again", .at.as_secs_f64())]
+    Sleepless {
+        /// When.
+        at: Instant,
+        /// 0 is the sender, 1 the receiver.
+        host: u16,
+    },
     /// The capture could not be written.
     #[error("the capture could not be written: {0}")]
     Capture(#[source] std::io::Error),

@@ -19,6 +19,8 @@ pub(crate) struct Host {
     application: Box<dyn Application>,
     /// The earliest wake-up that is under way; later ones in the event queue are stale.
     wake_at: Option<Instant>,
+    /// Wake-ups served at one time.
+    woken: (Instant, u32),
     /// Where the endpoint writes its packets.
     scratch: Vec<u8>,
     /// Where they wait while they are under way: blocks shared by many packets, so that a packet costs no allocation.
@@ -38,6 +40,7 @@ impl Host {
             endpoint,
             application,
             wake_at: None,
+            woken: (Instant::ZERO, 0),
             scratch: Vec::new(),
             arena: BytesMut::with_capacity(ARENA_BLOCK),
         }
@@ -72,6 +75,10 @@ impl Host {
             return Ok(());
         }
         self.wake_at = None;
+        self.woken = if self.woken.0 == now { (now, self.woken.1 + 1) } else { (now, 1) };
+        if self.woken.1 > WAKE_UPS_PER_INSTANT {
+            return Err(RunError::Sleepless { at: now, host: self.number });
+        }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now);
         }
@@ -146,7 +153,7 @@ impl Host {
     /// Sends what the endpoint has; tells how many packets.
     fn transmit(&mut self, now: Instant, network: &mut Network<'_>) -> usize {
         let mut packets = 0;
-        loop {
+        for _poll in 0..PACKETS_PER_INSTANT {
             self.scratch.clear();
             let Some(transmit) = self.endpoint.poll_transmit(now, PACKETS_PER_POLL, &mut self.scratch) else {
                 return packets;
@@ -163,10 +170,9 @@ impl Host {
                 network.send(now, self.node, packet);
                 packets += 1;
             }
-            if packets > PACKETS_PER_INSTANT {
-                return packets;
-            }
         }
+        // It would never stop, even if its packets are empty.
+        PACKETS_PER_INSTANT + 1
     }
 }
 
@@ -174,5 +180,7 @@ impl Host {
 const PACKETS_PER_POLL: usize = 16;
 /// Bytes of packets that share a block.
 const ARENA_BLOCK: usize = 64 * 1024;
+/// A deadline that is still there after having been served so often will never go away.
+const WAKE_UPS_PER_INSTANT: u32 = 1000;
 /// No host sends that many packets at one time; one that tries to would never stop.
 const PACKETS_PER_INSTANT: usize = 1 << 20;
