@@ -74,10 +74,14 @@ def _pairs(tables: Tables, mapping: str, delays_b_ms: tuple[int, ...]) -> list[_
 
 
 def _judge_p5(tables: Tables) -> Judgement:
-    worst = max(_pairs(tables, ROUND_ROBIN, DELAYS_B_MS), key=lambda pair: abs(pair.delay_gap))
-    same = abs(worst.delay_gap) <= TOLERANCE
-    finding = f"largest difference {100 * abs(worst.delay_gap):.1f} %, at {worst.text}"
-    return Judgement(Verdict.REPRODUCED if same else Verdict.MISSED, finding, tuple(worst.delays()))
+    pairs = _pairs(tables, ROUND_ROBIN, DELAYS_B_MS)
+    apart = [pair for pair in pairs if abs(pair.delay_gap) > TOLERANCE]
+    worst = max(pairs, key=lambda pair: abs(pair.delay_gap))
+    finding = (
+        f"more than {_TOLERANCE_TEXT} apart at {len(apart)} of {len(pairs)} points; "
+        f"largest difference {100 * abs(worst.delay_gap):.1f} %, at {worst.text}"
+    )
+    return Judgement(Verdict.MISSED if apart else Verdict.REPRODUCED, finding, tuple(worst.delays()))
 
 
 def _judge_p6(tables: Tables) -> Judgement:
