@@ -1,1 +1,62 @@
-//! CMT-SCTP over real sockets: associations over all paths between two hosts.
+//! CMT-SCTP over real sockets: associations over all paths between two hosts, from user space.
+//!
+//! SCTP packets travel in UDP (RFC 6951), so an ordinary user can use every address of the host,
+//! also through NATs. One driver task per [`Endpoint`] moves packets between the sockets and the
+//! protocol core, [`tresse_proto`], which decides everything; this crate decides nothing but when
+//! to wake whom.
+//!
+//! # Example
+//!
+//! A message over two paths of one host, and back:
+//!
+//! ```
+//! use tresse::{AssociationConfig, Endpoint, EndpointConfig, Peer, SendOptions, StreamId};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let here = ["127.0.0.1".parse()?, "127.0.0.2".parse()?];
+//! let settings = AssociationConfig::preset("cmt")?;
+//!
+//! let listening = EndpointConfig { port: 7, listen: true, ..EndpointConfig::default() };
+//! let server = Endpoint::bind(&here, 0, listening, settings.clone())?;
+//! let peer = Peer::new(here, 7).with_udp_port(server.udp_port());
+//!
+//! tokio::spawn(async move {
+//!     while let Some(association) = server.accept().await {
+//!         while let Ok(Some(message)) = association.recv().await {
+//!             let options = SendOptions::on(message.stream);
+//!             association.send(options, message.payload.into_bytes()).await.expect("room for an echo");
+//!         }
+//!     }
+//! });
+//!
+//! let client = Endpoint::bind(&here, 0, EndpointConfig::default(), settings)?;
+//! let association = client.connect(peer).await?;
+//! association.send(SendOptions::on(StreamId(3)), "hello").await?;
+//! let answer = association.recv().await?.expect("the echo comes before the end");
+//! assert_eq!(answer.payload.into_bytes(), "hello");
+//! assert_eq!(association.path_stats().len(), 2);
+//! association.shutdown().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod association;
+mod driver;
+mod endpoint;
+mod error;
+mod shared;
+mod transport;
+
+pub use association::{Association, Events};
+pub use endpoint::{Endpoint, Peer};
+pub use error::{BindError, ConnectError, Ended};
+pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};
+
+pub use bytes::Bytes;
+pub use tresse_proto::config;
+pub use tresse_proto::{
+    AssociationConfig, AssociationId, AssociationStats, CloseReason, ConfigError, Discards, EndpointConfig,
+    Event, Limit, LimitTimes, Message, PathId, PathState, PathStats, Payload, Ppid, ScheduleError, SendError,
+    SendOptions, SendQueueInfo, Ssn, StreamId, units,
+};

@@ -1,0 +1,251 @@
+//! An association as the application holds it: messages out and in, what there is to know, the end.
+//!
+//! Handles are cheap to clone and may be used from several tasks at once.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::task::coop::consume_budget;
+use tresse_proto::config::StreamMap;
+use tresse_proto::{
+    AssociationHandle, AssociationId, AssociationStats, CloseReason, Event, Message, PathId, PathStats,
+    ScheduleError, SendError, SendOptions, SendQueueInfo, StreamId,
+};
+
+use crate::error::Ended;
+use crate::shared::{Shared, Signals, State, until};
+
+/// One association. Clones share it.
+///
+/// When the last clone is dropped, the association is shut down in the background: what was sent is
+/// still delivered, what arrives is thrown away.
+#[derive(Clone)]
+pub struct Association {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    id: AssociationId,
+    signals: Arc<Signals>,
+}
+
+impl Association {
+    pub(crate) fn new(shared: Arc<Shared>, id: AssociationId, signals: Arc<Signals>) -> Self {
+        Association { inner: Arc::new(Inner { shared, id, signals }) }
+    }
+
+    /// Its identifier within the endpoint.
+    pub fn id(&self) -> AssociationId {
+        self.inner.id
+    }
+
+    /// Streams after negotiation: sending and receiving direction.
+    pub fn streams(&self) -> (u16, u16) {
+        self.inner.ask(|association| association.streams())
+    }
+
+    /// Queues a message, waiting for room in the send buffer.
+    ///
+    /// Delivery is not waited for; [`Association::shutdown`] does. Giving up the future queues nothing.
+    ///
+    /// # Errors
+    /// A message that can never be queued, or an association that has ended
+    /// ([`Association::close_reason`] says why).
+    pub async fn send(&self, options: SendOptions, data: impl Into<Bytes>) -> Result<(), SendError> {
+        consume_budget().await;
+        let data = data.into();
+        until(&self.inner.signals.writable, || match self.try_send(options, data.clone()) {
+            Err(SendError::Full { .. }) => None,
+            outcome => Some(outcome),
+        })
+        .await
+    }
+
+    /// Queues a message if there is room for it now.
+    ///
+    /// # Errors
+    /// As [`Association::send`], and [`SendError::Full`].
+    pub fn try_send(&self, options: SendOptions, data: impl Into<Bytes>) -> Result<(), SendError> {
+        let now = self.inner.shared.now();
+        self.inner.command(|association| association.send(now, options, data.into()))
+    }
+
+    /// The next message, in the order of its stream; `None` once the peer has ended the association
+    /// gracefully and everything was taken.
+    ///
+    /// Giving up the future loses nothing.
+    ///
+    /// # Errors
+    /// The association ended in another way. What had arrived was handed out before.
+    pub async fn recv(&self) -> Result<Option<Message>, Ended> {
+        consume_budget().await;
+        until(&self.inner.signals.readable, || {
+            let mut state = self.inner.shared.lock();
+            match self.inner.take(&mut state) {
+                Some(message) => Some(Ok(Some(message))),
+                None => self.inner.end_of_messages(&state),
+            }
+        })
+        .await
+    }
+
+    /// The next message, if one is there.
+    pub fn try_recv(&self) -> Option<Message> {
+        self.inner.take(&mut self.inner.shared.lock())
+    }
+
+    /// What happens to the association from now on: path changes, the peer's shutdown, the end.
+    pub fn events(&self) -> Events {
+        Events(self.inner.shared.lock().subscribe(self.inner.id))
+    }
+
+    /// The send queue as a whole.
+    pub fn send_queue(&self) -> SendQueueInfo {
+        self.inner.ask(|association| association.send_queue())
+    }
+
+    /// Bytes of `stream` not yet sent.
+    pub fn unsent_on(&self, stream: StreamId) -> usize {
+        self.inner.ask(|association| association.unsent_on(stream))
+    }
+
+    /// Counters and windows of the association.
+    pub fn stats(&self) -> AssociationStats {
+        let now = self.inner.shared.now();
+        self.inner
+            .ask(|association| association.stats(now))
+            .expect("handles are given out when set-up is complete")
+    }
+
+    /// Counters and windows of every path, by position.
+    pub fn path_stats(&self) -> Vec<PathStats> {
+        let now = self.inner.shared.now();
+        self.inner.ask(|association| association.path_stats(now))
+    }
+
+    /// Chooses the stream scheduler by name; queued data stays.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that the scheduler refuses.
+    pub fn set_stream_scheduler(&self, name: &str, config: &str) -> Result<(), ScheduleError> {
+        self.inner.command(|association| association.set_stream_scheduler(name, config))
+    }
+
+    /// Chooses which paths streams may use; queued data stays.
+    ///
+    /// # Errors
+    /// When the stream scheduler cannot be built for the new map; the old one then stays.
+    pub fn set_stream_map(&self, map: StreamMap) -> Result<(), ScheduleError> {
+        self.inner.command(|association| association.set_stream_map(map))
+    }
+
+    /// Makes `path` the primary one.
+    pub fn set_primary(&self, path: PathId) {
+        self.inner.command(|association| association.set_primary(path));
+    }
+
+    /// Ends the association once everything queued has been delivered, and waits for that.
+    ///
+    /// What the peer still sends has to be taken by [`Association::recv`] meanwhile: a full receive
+    /// buffer holds the end up.
+    ///
+    /// # Errors
+    /// The association ended in another way: not everything may have been delivered.
+    pub async fn shutdown(&self) -> Result<(), Ended> {
+        let now = self.inner.shared.now();
+        self.inner.command(|association| association.shutdown(now));
+        match self.closed().await {
+            CloseReason::Graceful => Ok(()),
+            reason => Err(Ended(reason)),
+        }
+    }
+
+    /// Ends the association at once; what was not delivered is lost. `reason` is shown to the peer.
+    pub fn abort(&self, reason: &str) {
+        let now = self.inner.shared.now();
+        self.inner.command(|association| association.abort(now, reason));
+    }
+
+    /// Waits for the end of the association.
+    pub async fn closed(&self) -> CloseReason {
+        until(&self.inner.signals.phase, || self.close_reason()).await
+    }
+
+    /// Why it ended, once it has.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        let state = self.inner.shared.lock();
+        state.slot(self.inner.id).and_then(|slot| slot.ended().cloned())
+    }
+
+    /// Waits until set-up has succeeded or failed.
+    pub(crate) async fn settled(&self) -> Result<(), Ended> {
+        until(&self.inner.signals.phase, || {
+            let state = self.inner.shared.lock();
+            let slot = state.slot(self.inner.id)?;
+            match slot.ended() {
+                Some(reason) => Some(Err(Ended(reason.clone()))),
+                None => slot.is_settled().then_some(Ok(())),
+            }
+        })
+        .await
+    }
+}
+
+impl Inner {
+    /// Runs a question on the core.
+    fn ask<T>(&self, question: impl FnOnce(&mut AssociationHandle<'_>) -> T) -> T {
+        let mut state = self.shared.lock();
+        state.with(self.id, question).expect("the core keeps an association until its last handle is dropped")
+    }
+
+    /// Runs a command on the core and lets the driver see its consequences.
+    fn command<T>(&self, command: impl FnOnce(&mut AssociationHandle<'_>) -> T) -> T {
+        let mut state = self.shared.lock();
+        let outcome = state.with(self.id, command);
+        state.wake_driver();
+        outcome.expect("the core keeps an association until its last handle is dropped")
+    }
+
+    fn take(&self, state: &mut State) -> Option<Message> {
+        let now = self.shared.now();
+        let message = state.with(self.id, |association| association.recv(now)).flatten()?;
+        // The window has opened: there may be a report to send.
+        state.wake_driver();
+        Some(message)
+    }
+
+    fn end_of_messages(&self, state: &State) -> Option<Result<Option<Message>, Ended>> {
+        let slot = state.slot(self.id)?;
+        match slot.ended() {
+            Some(CloseReason::Graceful) => Some(Ok(None)),
+            Some(reason) => Some(Err(Ended(reason.clone()))),
+            None => slot.peer_done().then_some(Ok(None)),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let now = self.shared.now();
+        self.shared.lock().detach(self.id, now);
+    }
+}
+
+/// What happens to an association, as [`Association::events`] gives it.
+pub struct Events(broadcast::Receiver<Event>);
+
+impl Events {
+    /// The next event; `None` after the association has ended. A listener that lags more than 64
+    /// events behind misses the oldest.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            match self.0.recv().await {
+                Ok(event) => return Some(event),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+}

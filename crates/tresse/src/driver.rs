@@ -1,0 +1,140 @@
+//! The one task of an endpoint: the contract loop of the core around real sockets.
+//!
+//! Take what arrived, let due timers fire, poll for packets until there are none, hand out the
+//! events, sleep until the deadline. Sockets are read and written outside the lock.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::time::Sleep;
+use tresse_proto::{Datagram, Instant};
+
+use crate::shared::{Shared, State};
+use crate::transport::{Batch, Udp};
+
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    udp: Udp,
+    inbox: Vec<Datagram>,
+    batch: Batch,
+    sleep: Pin<Box<Sleep>>,
+    /// What `sleep` is set to.
+    alarm: Option<Instant>,
+    faults: u64,
+}
+
+/// What a turn leaves to do.
+enum Next {
+    /// There is more to send than fits one turn.
+    Again,
+    /// Nothing before this point, unless something happens.
+    Wait(Option<Instant>),
+    /// Nothing ever again.
+    Finish,
+}
+
+impl Driver {
+    pub(crate) fn new(shared: Arc<Shared>, udp: Udp) -> Self {
+        Driver {
+            shared,
+            udp,
+            inbox: Vec::new(),
+            batch: Batch::default(),
+            sleep: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
+            alarm: None,
+            faults: 0,
+        }
+    }
+
+    /// One round of the contract loop under the lock; packets are left in the batch.
+    fn turn(&mut self, cx: &Context<'_>) -> Next {
+        let mut guard = self.shared.lock();
+        let state: &mut State = &mut guard;
+        let now = self.shared.now();
+        for datagram in self.inbox.drain(..) {
+            state.core.handle_datagram(now, datagram);
+        }
+        if state.core.poll_timeout().is_some_and(|due| due <= now) {
+            state.core.handle_timeout(now);
+        }
+        let faults = self.udp.faults();
+        if faults != self.faults {
+            self.faults = faults;
+            state.locals = self.udp.stats();
+        }
+        self.batch.clear();
+        loop {
+            while self.batch.bytes.len() < BATCH_BYTES {
+                match state.core.poll_transmit(now, MAX_PACKETS, &mut self.batch.bytes) {
+                    Some(transmit) => self.batch.transmits.push(transmit),
+                    None => break,
+                }
+            }
+            if self.batch.bytes.len() >= BATCH_BYTES {
+                return Next::Again;
+            }
+            if !self.shared.dispatch(state, now) {
+                break;
+            }
+        }
+        if state.is_finished() && self.batch.transmits.is_empty() {
+            return Next::Finish;
+        }
+        state.set_driver(cx.waker());
+        Next::Wait(state.core.poll_timeout())
+    }
+
+    /// Ready when `alarm` is reached.
+    fn poll_alarm(&mut self, cx: &mut Context<'_>, alarm: Option<Instant>) -> Poll<()> {
+        let Some(at) = alarm else { return Poll::Pending };
+        if self.alarm != alarm {
+            self.sleep.as_mut().reset(self.shared.system_time(at).into());
+            self.alarm = alarm;
+        }
+        ready!(self.sleep.as_mut().poll(cx));
+        // The timer may be an instant early, or the deadline more than its longest sleep away: set it anew.
+        self.alarm = None;
+        Poll::Ready(())
+    }
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let driver = self.get_mut();
+        for _ in 0..TURNS {
+            let arrived = driver.udp.poll_receive(cx, &mut driver.inbox).is_ready();
+            let next = driver.turn(cx);
+            driver.udp.send(&driver.batch);
+            let flushed = driver.udp.poll_flush(cx).is_ready();
+            match next {
+                Next::Again => {}
+                Next::Finish => return if flushed { Poll::Ready(()) } else { Poll::Pending },
+                Next::Wait(alarm) => {
+                    if !arrived && driver.poll_alarm(cx, alarm).is_pending() {
+                        return Poll::Pending;
+                    }
+                }
+            }
+        }
+        // Others on this thread have their turn; there is more to do.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.shared.on_driver_gone();
+    }
+}
+
+/// Rounds before other tasks of the runtime have their turn.
+const TURNS: u32 = 16;
+/// Bytes of packets taken from the core while it is locked.
+const BATCH_BYTES: usize = 256 * 1024;
+/// Packets of one destination in a row; the socket cuts further where the system wants it.
+const MAX_PACKETS: usize = 64;

@@ -1,0 +1,174 @@
+//! An endpoint as the application holds it: bound to addresses, opening and accepting associations.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig};
+
+use crate::association::Association;
+use crate::driver::Driver;
+use crate::error::{BindError, ConnectError};
+use crate::shared::{Shared, until};
+use crate::transport::{DEFAULT_UDP_PORT, LocalStats, Udp};
+
+/// Where a peer can be found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// Its addresses; the first is the primary one.
+    pub addresses: Vec<IpAddr>,
+    /// Its SCTP port.
+    pub port: u16,
+    /// The UDP port that it takes encapsulated SCTP on (RFC 6951).
+    pub udp_port: u16,
+}
+
+impl Peer {
+    /// A peer on the registered UDP port.
+    pub fn new(addresses: impl Into<Vec<IpAddr>>, port: u16) -> Self {
+        Peer { addresses: addresses.into(), port, udp_port: DEFAULT_UDP_PORT }
+    }
+
+    /// The same peer on another UDP port.
+    #[must_use]
+    pub fn with_udp_port(self, udp_port: u16) -> Self {
+        Peer { udp_port, ..self }
+    }
+}
+
+/// An SCTP endpoint over UDP: one SCTP port, any number of associations, one driver task.
+///
+/// Dropping it ends nothing that is established: associations live as long as their handles, and
+/// what they had queued is still delivered while the runtime lives (see [`Endpoint::wait_idle`]).
+pub struct Endpoint {
+    shared: Arc<Shared>,
+    template: AssociationConfig,
+    addresses: Vec<IpAddr>,
+    udp_port: u16,
+}
+
+impl Endpoint {
+    /// Binds one UDP socket on each address of `local` and starts the driver task.
+    ///
+    /// `udp_port` 0 takes a port that is free on all addresses. `template` holds the settings of the
+    /// associations that peers set up, and of [`Endpoint::connect`].
+    ///
+    /// # Errors
+    /// An address that cannot be bound (the error says which and why), or settings that contradict
+    /// each other.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and time enabled.
+    pub fn bind(
+        local: &[IpAddr],
+        udp_port: u16,
+        mut config: EndpointConfig,
+        template: AssociationConfig,
+    ) -> Result<Self, BindError> {
+        if config.encapsulation_port == 0 {
+            config.encapsulation_port = DEFAULT_UDP_PORT;
+        }
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|error| BindError::Seed(error.to_string()))?;
+        let mut core = tresse_proto::Endpoint::new(config, template.clone(), seed)?;
+        let udp = Udp::bind(local, udp_port)?;
+        let (addresses, udp_port) = (udp.addresses(), udp.port());
+        core.set_local_addresses(addresses.clone());
+        let shared = Arc::new(Shared::new(core, udp.stats()));
+        tokio::spawn(Driver::new(Arc::clone(&shared), udp));
+        Ok(Endpoint { shared, template, addresses, udp_port })
+    }
+
+    /// The addresses that paths can start from.
+    pub fn local_addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
+    /// The UDP port of all sockets.
+    pub fn udp_port(&self) -> u16 {
+        self.udp_port
+    }
+
+    /// The SCTP port.
+    pub fn port(&self) -> u16 {
+        self.shared.lock().core.port()
+    }
+
+    /// Opens an association to `peer` with the endpoint's settings and waits until it is set up.
+    ///
+    /// Giving up the future gives up the association.
+    ///
+    /// # Errors
+    /// Addresses that cannot work, or a peer that refuses or does not answer.
+    pub async fn connect(&self, peer: Peer) -> Result<Association, ConnectError> {
+        self.connect_with(peer, self.template.clone()).await
+    }
+
+    /// As [`Endpoint::connect`], with settings of its own.
+    ///
+    /// # Errors
+    /// As [`Endpoint::connect`], and settings that contradict each other.
+    pub async fn connect_with(
+        &self,
+        peer: Peer,
+        config: AssociationConfig,
+    ) -> Result<Association, ConnectError> {
+        let association = {
+            let mut state = self.shared.lock();
+            let connect = Connect {
+                local: self.addresses.clone(),
+                remote: peer.addresses,
+                remote_port: peer.port,
+                encapsulation_port: Some(peer.udp_port),
+                config,
+            };
+            let id = state.core.connect(self.shared.now(), connect)?;
+            let signals = state.insert(id);
+            state.wake_driver();
+            Association::new(Arc::clone(&self.shared), id, signals)
+        };
+        association.settled().await?;
+        Ok(association)
+    }
+
+    /// Waits for the next association that a peer sets up; `None` once the runtime is shutting down.
+    ///
+    /// Up to 128 wait for this call; further ones are aborted.
+    pub async fn accept(&self) -> Option<Association> {
+        let accepted = until(&self.shared.incoming, || {
+            let mut state = self.shared.lock();
+            match state.accept() {
+                Some(accepted) => Some(Some(accepted)),
+                None if state.is_driven() => None,
+                None => Some(None),
+            }
+        });
+        let (id, signals) = accepted.await?;
+        Some(Association::new(Arc::clone(&self.shared), id, signals))
+    }
+
+    /// Waits until no association is left: everything that was queued is delivered or given up.
+    pub async fn wait_idle(&self) {
+        until(&self.shared.idle, || {
+            let state = self.shared.lock();
+            (state.is_idle() || !state.is_driven()).then_some(())
+        })
+        .await;
+    }
+
+    /// Packets thrown away before they reached an association, by reason.
+    pub fn discards(&self) -> Discards {
+        self.shared.lock().core.discards()
+    }
+
+    /// What the operating system refused to send or receive, for each local address.
+    pub fn local_stats(&self) -> Vec<LocalStats> {
+        self.shared.lock().locals.clone()
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        let now = self.shared.now();
+        self.shared.lock().close(now);
+    }
+}

@@ -1,0 +1,106 @@
+//! Why something was refused or ended, in one line each: what, where, and what would be accepted.
+
+use std::io::{self, ErrorKind};
+use std::net::IpAddr;
+
+use tresse_proto::{CloseReason, ConfigError};
+
+/// Why an endpoint could not be bound.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// No local address was given.
+    #[error("no local address was given")]
+    NoAddress,
+    /// Unspecified or multicast: no path can start there.
+    #[error(
+        "{address} does not name one address of this host: give each address that a path shall start from"
+    )]
+    NotOneAddress {
+        /// The address.
+        address: IpAddr,
+    },
+    /// The same address a second time.
+    #[error("local address {address} was given twice")]
+    Twice {
+        /// The address.
+        address: IpAddr,
+    },
+    /// The operating system refused the socket.
+    #[error("cannot bind {address} to UDP port {port}: {}", bind_reason(source))]
+    Io {
+        /// The local address.
+        address: IpAddr,
+        /// The UDP port; 0 stands for any.
+        port: u16,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The settings are not usable.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The system has no random numbers to give, and an endpoint must be unpredictable.
+    #[error("no random seed from the operating system: {0}")]
+    Seed(String),
+}
+
+impl BindError {
+    pub(crate) fn io(address: IpAddr, port: u16, source: io::Error) -> Self {
+        BindError::Io { address, port, source }
+    }
+}
+
+fn bind_reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::AddrInUse => "the port is in use".to_owned(),
+        ErrorKind::AddrNotAvailable => "this host does not have the address".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied (ports below 1024 need a privilege)".to_owned(),
+        ErrorKind::Unsupported => "this host does not have the address family".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Why there is no association.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// It was not even started.
+    #[error(transparent)]
+    Refused(#[from] tresse_proto::ConnectError),
+    /// It ended before it was set up.
+    #[error(transparent)]
+    Ended(#[from] Ended),
+}
+
+/// The association ended otherwise than by a shutdown with everything delivered.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}", close_words(.0))]
+pub struct Ended(pub CloseReason);
+
+/// A reason as the end of a line that a person reads.
+fn close_words(reason: &CloseReason) -> String {
+    match reason {
+        CloseReason::Graceful => "the association was shut down".to_owned(),
+        CloseReason::Aborted => "the association was aborted here".to_owned(),
+        CloseReason::AbortedByPeer { cause } => format!("the peer aborted the association: {cause}"),
+        CloseReason::SetupTimeout => "the peer did not answer".to_owned(),
+        CloseReason::PathsLost => "all paths to the peer were lost".to_owned(),
+        CloseReason::PeerFault(fault) => format!("the peer broke the protocol: {fault}"),
+        _ => "the association ended".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_socket_names_address_port_and_reason() {
+        let address = IpAddr::from([192, 0, 2, 1]);
+        let error = BindError::io(address, 9899, ErrorKind::AddrNotAvailable.into());
+        assert_eq!(
+            error.to_string(),
+            "cannot bind 192.0.2.1 to UDP port 9899: this host does not have the address"
+        );
+    }
+}

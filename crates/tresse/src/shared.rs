@@ -1,0 +1,344 @@
+//! What the driver and the application's handles share: the core endpoint behind one lock, and who
+//! waits for what.
+//!
+//! Commands take the lock, act on the core at once and wake the driver, so a refusal is known where
+//! it happens. The lock is never held across an await or a system call.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use tokio::sync::{Notify, broadcast};
+use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Event, Instant};
+
+use crate::transport::LocalStats;
+
+pub(crate) struct Shared {
+    origin: std::time::Instant,
+    state: Mutex<State>,
+    /// Somebody may be let in by `accept`.
+    pub(crate) incoming: Notify,
+    /// The last association is gone.
+    pub(crate) idle: Notify,
+}
+
+impl Shared {
+    pub(crate) fn new(core: tresse_proto::Endpoint, locals: Vec<LocalStats>) -> Self {
+        let state = State {
+            core,
+            locals,
+            slots: BTreeMap::new(),
+            backlog: VecDeque::new(),
+            driver: None,
+            open: true,
+            driven: true,
+        };
+        Shared {
+            origin: std::time::Instant::now(),
+            state: Mutex::new(state),
+            incoming: Notify::new(),
+            idle: Notify::new(),
+        }
+    }
+
+    /// The core's clock: nanoseconds since the endpoint was bound.
+    pub(crate) fn now(&self) -> Instant {
+        Instant::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// A point of the core's clock on the system's; at most a day ahead.
+    pub(crate) fn system_time(&self, at: Instant) -> std::time::Instant {
+        let ahead = at.since(self.now()).min(LONGEST_SLEEP);
+        std::time::Instant::now() + ahead
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands the core's events to those who wait. Answers whether the core was touched, so that it
+    /// may have packets to send again.
+    pub(crate) fn dispatch(&self, state: &mut State, now: Instant) -> bool {
+        let mut touched = false;
+        while let Some((id, event)) = state.core.poll_event() {
+            touched |= self.on_event(state, now, id, event);
+        }
+        if state.slots.is_empty() {
+            self.idle.notify_waiters();
+        }
+        touched
+    }
+
+    fn on_event(&self, state: &mut State, now: Instant, id: AssociationId, event: Event) -> bool {
+        if !state.slots.contains_key(&id) {
+            let welcome = state.open && state.backlog.len() < ACCEPT_BACKLOG;
+            let owner = if welcome { Owner::Backlog } else { Owner::Nobody };
+            state.slots.insert(id, Slot::new(owner));
+            if welcome {
+                state.backlog.push_back(id);
+                self.incoming.notify_one();
+            } else {
+                state.abort(id, now, "nobody accepts associations here now");
+            }
+        }
+        let Some(slot) = state.slots.get_mut(&id) else { return false };
+        slot.on_event(event);
+        slot.owner == Owner::Nobody && state.tidy(id, now)
+    }
+
+    /// Ends everything in the eyes of the application: the driver is gone and nothing will move again.
+    pub(crate) fn on_driver_gone(&self) {
+        let mut state = self.lock();
+        state.driven = false;
+        for slot in state.slots.values_mut() {
+            slot.on_event(Event::Closed(CloseReason::Aborted));
+        }
+        self.incoming.notify_waiters();
+        self.idle.notify_waiters();
+    }
+}
+
+pub(crate) struct State {
+    pub(crate) core: tresse_proto::Endpoint,
+    /// What the operating system did with packets, as the driver last saw it.
+    pub(crate) locals: Vec<LocalStats>,
+    slots: BTreeMap<AssociationId, Slot>,
+    /// Set up by peers and not accepted yet.
+    backlog: VecDeque<AssociationId>,
+    driver: Option<Waker>,
+    /// The application still holds the endpoint.
+    open: bool,
+    /// The driver still runs.
+    driven: bool,
+}
+
+impl State {
+    /// Remembers whom to wake when the core has been touched.
+    pub(crate) fn set_driver(&mut self, waker: &Waker) {
+        match &mut self.driver {
+            Some(known) => known.clone_from(waker),
+            unset => *unset = Some(waker.clone()),
+        }
+    }
+
+    /// Lets the driver look at the core again.
+    pub(crate) fn wake_driver(&mut self) {
+        if let Some(waker) = self.driver.take() {
+            waker.wake();
+        }
+    }
+
+    /// Whether the driver still runs.
+    pub(crate) fn is_driven(&self) -> bool {
+        self.driven
+    }
+
+    /// Whether nobody will ask anything of this endpoint again.
+    pub(crate) fn is_finished(&self) -> bool {
+        !self.open && self.slots.is_empty()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Remembers an association that this side opened.
+    pub(crate) fn insert(&mut self, id: AssociationId) -> Arc<Signals> {
+        let slot = Slot::new(Owner::Application);
+        let signals = Arc::clone(&slot.signals);
+        self.slots.insert(id, slot);
+        signals
+    }
+
+    /// The next association that a peer has set up.
+    pub(crate) fn accept(&mut self) -> Option<(AssociationId, Arc<Signals>)> {
+        let id = self.backlog.pop_front()?;
+        let slot = self.slots.get_mut(&id)?;
+        slot.owner = Owner::Application;
+        Some((id, Arc::clone(&slot.signals)))
+    }
+
+    pub(crate) fn slot(&self, id: AssociationId) -> Option<&Slot> {
+        self.slots.get(&id)
+    }
+
+    /// Where events of `id` are published from now on.
+    pub(crate) fn subscribe(&mut self, id: AssociationId) -> broadcast::Receiver<Event> {
+        let sender = broadcast::Sender::new(EVENT_BACKLOG);
+        match self.slots.get_mut(&id) {
+            Some(slot) if slot.ended().is_none() => slot.events.get_or_insert(sender).subscribe(),
+            _ => sender.subscribe(),
+        }
+    }
+
+    pub(crate) fn abort(&mut self, id: AssociationId, now: Instant, reason: &str) {
+        if let Some(mut association) = self.core.association(id) {
+            association.abort(now, reason);
+        }
+        self.wake_driver();
+    }
+
+    /// The application let go of an association: what is queued is still delivered, what arrives is dropped.
+    pub(crate) fn detach(&mut self, id: AssociationId, now: Instant) {
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        slot.owner = Owner::Nobody;
+        match slot.phase {
+            Phase::Opening => self.abort(id, now, "given up during set-up"),
+            Phase::Open => self.with(id, |association| association.shutdown(now)).unwrap_or_default(),
+            Phase::Ended(_) => {}
+        }
+        self.tidy(id, now);
+        self.wake_driver();
+    }
+
+    /// The application let go of the endpoint: associations that it never accepted are refused.
+    pub(crate) fn close(&mut self, now: Instant) {
+        self.open = false;
+        for id in std::mem::take(&mut self.backlog) {
+            if let Some(slot) = self.slots.get_mut(&id) {
+                slot.owner = Owner::Nobody;
+            }
+            self.abort(id, now, "the application has closed its endpoint");
+            self.tidy(id, now);
+        }
+        self.wake_driver();
+    }
+
+    /// Runs a command on an association that has not been released.
+    pub(crate) fn with<T>(
+        &mut self,
+        id: AssociationId,
+        command: impl FnOnce(&mut AssociationHandle<'_>) -> T,
+    ) -> Option<T> {
+        self.core.association(id).map(|mut association| command(&mut association))
+    }
+
+    /// Keeps an association that nobody holds from filling up, and forgets it once it has ended.
+    fn tidy(&mut self, id: AssociationId, now: Instant) -> bool {
+        if let Some(mut association) = self.core.association(id) {
+            while association.recv(now).is_some() {}
+        }
+        if self.slots.get(&id).is_some_and(|slot| slot.ended().is_some()) {
+            self.core.release(now, id);
+            self.slots.remove(&id);
+        }
+        true
+    }
+}
+
+/// What this crate knows of one association beside the core.
+pub(crate) struct Slot {
+    owner: Owner,
+    phase: Phase,
+    peer_done: bool,
+    signals: Arc<Signals>,
+    events: Option<broadcast::Sender<Event>>,
+}
+
+impl Slot {
+    fn new(owner: Owner) -> Self {
+        Slot { owner, phase: Phase::Opening, peer_done: false, signals: Arc::default(), events: None }
+    }
+
+    /// Whether set-up is complete, or the association over.
+    pub(crate) fn is_settled(&self) -> bool {
+        !matches!(self.phase, Phase::Opening)
+    }
+
+    /// Why it ended, once it has.
+    pub(crate) fn ended(&self) -> Option<&CloseReason> {
+        match &self.phase {
+            Phase::Ended(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Whether the peer will send nothing more.
+    pub(crate) fn peer_done(&self) -> bool {
+        self.peer_done
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match &event {
+            Event::Established { .. } => {
+                self.phase = Phase::Open;
+                return self.signals.phase.notify_waiters();
+            }
+            Event::Readable => return self.signals.readable.notify_waiters(),
+            Event::Writable => return self.signals.writable.notify_waiters(),
+            Event::PeerShutdown => {
+                self.peer_done = true;
+                self.signals.readable.notify_waiters();
+            }
+            Event::Closed(reason) => {
+                self.phase = Phase::Ended(reason.clone());
+                self.signals.all();
+            }
+            _ => {}
+        }
+        if let Some(events) = &self.events {
+            // An error says that nobody listens now, which is fine.
+            let _ = events.send(event);
+        }
+        if self.ended().is_some() {
+            self.events = None;
+        }
+    }
+}
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Owner {
+    /// The application holds a handle.
+    Application,
+    /// It waits for `accept`.
+    Backlog,
+    /// The last handle is gone; it only winds down.
+    Nobody,
+}
+
+enum Phase {
+    Opening,
+    Open,
+    Ended(CloseReason),
+}
+
+/// Whom to wake for what.
+#[derive(Default)]
+pub(crate) struct Signals {
+    pub(crate) readable: Notify,
+    pub(crate) writable: Notify,
+    /// Set-up complete, or ended.
+    pub(crate) phase: Notify,
+}
+
+impl Signals {
+    fn all(&self) {
+        self.readable.notify_waiters();
+        self.writable.notify_waiters();
+        self.phase.notify_waiters();
+    }
+}
+
+/// Waits until `ready` answers; it is asked at once and after every notification.
+pub(crate) async fn until<T>(notify: &Notify, mut ready: impl FnMut() -> Option<T>) -> T {
+    loop {
+        if let Some(value) = ready() {
+            return value;
+        }
+        let mut notified = pin!(notify.notified());
+        // From here on no notification is missed, so ask once more before sleeping.
+        notified.as_mut().enable();
+        if let Some(value) = ready() {
+            return value;
+        }
+        notified.await;
+    }
+}
+
+/// Associations that may wait for `accept`; more are aborted.
+const ACCEPT_BACKLOG: usize = 128;
+/// Events kept for a slow listener; older ones are dropped.
+const EVENT_BACKLOG: usize = 64;
+/// Bounds the arithmetic of far deadlines.
+const LONGEST_SLEEP: std::time::Duration = std::time::Duration::from_secs(86_400);

@@ -1,0 +1,204 @@
+//! One UDP socket on one local address: batches in and out, and a bounded backlog for the moments
+//! when the operating system takes nothing more.
+//!
+//! An error on this socket stays on this socket: it is counted, and the packet is lost as if the
+//! network had dropped it. What that means for a path is the core's business.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use quinn_udp::{RecvMeta, Transmit as Segments, UdpSocketState};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+use tresse_proto::Datagram;
+
+use super::LocalStats;
+
+pub(crate) struct Socket {
+    io: UdpSocket,
+    state: UdpSocketState,
+    backlog: VecDeque<Waiting>,
+    backlog_bytes: usize,
+    stats: LocalStats,
+}
+
+/// Packets of one destination that wait until the socket takes them.
+struct Waiting {
+    to: SocketAddr,
+    segment: usize,
+    bytes: Bytes,
+}
+
+impl Socket {
+    /// Takes over a bound socket.
+    pub(crate) fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
+        let local = socket.local_addr()?.ip();
+        socket.set_nonblocking(true)?;
+        let io = UdpSocket::from_std(socket)?;
+        let state = UdpSocketState::new((&io).into())?;
+        // As much as the system grants: a batch must fit while the driver is busy elsewhere.
+        let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER);
+        let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER);
+        let stats = LocalStats::new(local);
+        Ok(Socket { io, state, backlog: VecDeque::new(), backlog_bytes: 0, stats })
+    }
+
+    pub(crate) fn local(&self) -> IpAddr {
+        self.stats.local
+    }
+
+    pub(crate) fn stats(&self) -> &LocalStats {
+        &self.stats
+    }
+
+    /// Receives one batch into `inbox`, with `scratch` as room for it; pending when nothing is there.
+    pub(crate) fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [Vec<u8>],
+        inbox: &mut Vec<Datagram>,
+    ) -> Poll<()> {
+        let mut errors = 0;
+        loop {
+            if ready!(self.io.poll_recv_ready(cx)).is_err() {
+                return Poll::Pending;
+            }
+            let mut meta = [RecvMeta::default(); RECEIVE_BATCH];
+            let mut slices: Vec<IoSliceMut<'_>> =
+                scratch.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+            let received = self
+                .io
+                .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta));
+            match received {
+                Ok(count) => {
+                    for (meta, buffer) in meta.iter().zip(scratch.iter()).take(count) {
+                        self.split(meta, buffer, inbox);
+                    }
+                    return Poll::Ready(());
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => {
+                    self.stats.receive_errors += 1;
+                    self.stats.last_error = Some(error.to_string());
+                    errors += 1;
+                    if errors == ERRORS_PER_TURN {
+                        return Poll::Ready(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes one received buffer apart: with receive offload it holds several datagrams.
+    ///
+    /// Each gets an allocation of its own size, so that a chunk kept for reassembly holds no more
+    /// memory than the packet that brought it.
+    fn split(&self, meta: &RecvMeta, buffer: &[u8], inbox: &mut Vec<Datagram>) {
+        let bytes = buffer.get(..meta.len).unwrap_or(buffer);
+        inbox.extend(bytes.chunks(meta.stride.max(1)).map(|packet| Datagram {
+            local: self.stats.local,
+            remote: meta.addr.ip(),
+            encapsulation_port: Some(meta.addr.port()),
+            payload: Bytes::copy_from_slice(packet),
+        }));
+    }
+
+    /// Sends packets of `segment` bytes each, the last one perhaps shorter, or puts them in the backlog.
+    pub(crate) fn send(&mut self, to: SocketAddr, segment: usize, bytes: &[u8]) {
+        let sent = if self.backlog.is_empty() { self.send_some(to, segment, bytes) } else { 0 };
+        let rest = &bytes[sent..];
+        if rest.is_empty() {
+            return;
+        }
+        if self.backlog_bytes + rest.len() > MAX_BACKLOG {
+            self.stats.overflows += rest.len().div_ceil(segment.max(1)) as u64;
+            return;
+        }
+        self.backlog_bytes += rest.len();
+        self.backlog.push_back(Waiting { to, segment, bytes: Bytes::copy_from_slice(rest) });
+    }
+
+    /// Whether packets wait for the socket to take them.
+    pub(crate) fn is_blocked(&self) -> bool {
+        !self.backlog.is_empty()
+    }
+
+    /// Sends what waits; pending while the socket takes nothing.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let Some(mut waiting) = self.backlog.pop_front() {
+            if self.io.poll_send_ready(cx).is_pending() {
+                self.backlog.push_front(waiting);
+                return Poll::Pending;
+            }
+            let sent = self.send_some(waiting.to, waiting.segment, &waiting.bytes);
+            self.backlog_bytes -= sent;
+            if sent < waiting.bytes.len() {
+                let _ = waiting.bytes.split_to(sent);
+                self.backlog.push_front(waiting);
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Sends until the socket is full; answers the bytes dealt with, sent or refused for good.
+    fn send_some(&mut self, to: SocketAddr, segment: usize, bytes: &[u8]) -> usize {
+        let segment = segment.max(1);
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            let per_call = self.state.max_gso_segments().min(MAX_SEND_BYTES / segment).max(1);
+            let part = &rest[..rest.len().min(per_call.saturating_mul(segment))];
+            match self.send_part(to, segment, part) {
+                Ok(()) => done += part.len(),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // An interface without segmentation offload: one packet at a time still works.
+                Err(_) if part.len() > segment => done += self.send_singly(to, segment, part),
+                Err(error) => {
+                    self.note_send_error(&error);
+                    done += part.len();
+                }
+            }
+        }
+        done
+    }
+
+    fn send_singly(&mut self, to: SocketAddr, segment: usize, bytes: &[u8]) -> usize {
+        let mut done = 0;
+        for packet in bytes.chunks(segment) {
+            match self.send_part(to, segment, packet) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => self.note_send_error(&error),
+                Ok(()) => {}
+            }
+            done += packet.len();
+        }
+        done
+    }
+
+    fn send_part(&self, to: SocketAddr, segment: usize, contents: &[u8]) -> io::Result<()> {
+        let segment_size = (contents.len() > segment).then_some(segment);
+        let segments = Segments { destination: to, ecn: None, contents, segment_size, src_ip: None };
+        self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), &segments))
+    }
+
+    fn note_send_error(&mut self, error: &io::Error) {
+        self.stats.send_errors += 1;
+        self.stats.last_error = Some(error.to_string());
+    }
+}
+
+/// Buffers handed to the system in one receive call.
+pub(crate) const RECEIVE_BATCH: usize = 8;
+/// Size of each: what receive offload may join.
+pub(crate) const RECEIVE_BUFFER: usize = 65_536;
+/// The largest total of one segmented send: a UDP payload over IPv4, rounded down.
+const MAX_SEND_BYTES: usize = 65_000;
+/// Bytes that may wait for a full socket; beyond, packets are dropped as a full queue would.
+const MAX_BACKLOG: usize = 1024 * 1024;
+/// Size to ask of the system for socket buffers.
+const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
+/// Receive errors in a row after which the other sockets have their turn.
+const ERRORS_PER_TURN: u32 = 16;

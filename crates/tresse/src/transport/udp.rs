@@ -1,0 +1,256 @@
+//! SCTP in UDP (RFC 6951): one socket for each local address, all on the same port.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::task::{Context, Poll};
+
+use tresse_proto::{Datagram, Transmit};
+
+use super::socket::{RECEIVE_BATCH, RECEIVE_BUFFER, Socket};
+use super::{Batch, LocalStats};
+use crate::error::BindError;
+
+/// The UDP port registered for encapsulated SCTP (RFC 6951 §5.1).
+pub const DEFAULT_UDP_PORT: u16 = 9899;
+
+/// The address that this host would send from to reach `remote`.
+///
+/// # Errors
+/// When there is no route.
+pub fn source_towards(remote: IpAddr) -> io::Result<IpAddr> {
+    let any: SocketAddr = match remote {
+        IpAddr::V4(_) => ([0; 4], 0).into(),
+        IpAddr::V6(_) => ([0; 16], 0).into(),
+    };
+    // Connecting a UDP socket sends nothing: it asks the routing table.
+    let probe = std::net::UdpSocket::bind(any)?;
+    probe.connect((remote, DEFAULT_UDP_PORT))?;
+    Ok(probe.local_addr()?.ip())
+}
+
+/// The sockets of one endpoint.
+pub(crate) struct Udp {
+    sockets: Vec<Socket>,
+    port: u16,
+    scratch: Vec<Vec<u8>>,
+    /// The socket that is asked first next time: none may starve the others.
+    first: usize,
+    /// Packets for a source address without socket.
+    strays: u64,
+}
+
+impl Udp {
+    /// Binds one socket for each address; port 0 takes one that is free on all of them.
+    pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<Self, BindError> {
+        check(local)?;
+        let bound = if port == 0 { bind_ephemeral(local)? } else { bind_all(local, port)? };
+        let port = bound.first().and_then(|socket| socket.local_addr().ok()).map_or(port, |addr| addr.port());
+        let mut sockets = Vec::with_capacity(bound.len());
+        for (socket, &address) in bound.into_iter().zip(local) {
+            sockets.push(Socket::new(socket).map_err(|error| BindError::io(address, port, error))?);
+        }
+        let scratch = vec![vec![0; RECEIVE_BUFFER]; RECEIVE_BATCH];
+        Ok(Udp { sockets, port, scratch, first: 0, strays: 0 })
+    }
+
+    /// The UDP port of all sockets.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The local addresses.
+    pub(crate) fn addresses(&self) -> Vec<IpAddr> {
+        self.sockets.iter().map(Socket::local).collect()
+    }
+
+    /// Receives at most one batch from each socket; pending when there was nothing on any.
+    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Datagram>) -> Poll<()> {
+        let count = self.sockets.len();
+        let mut outcome = Poll::Pending;
+        for step in 0..count {
+            let socket = &mut self.sockets[(self.first + step) % count];
+            if socket.poll_receive(cx, &mut self.scratch, inbox).is_ready() {
+                outcome = Poll::Ready(());
+            }
+        }
+        self.first = (self.first + 1) % count.max(1);
+        outcome
+    }
+
+    /// Sends the packets of `batch`; what a socket does not take at once waits for `poll_flush`.
+    pub(crate) fn send(&mut self, batch: &Batch) {
+        for (transmit, packets) in batch.iter() {
+            self.send_one(transmit, packets);
+        }
+    }
+
+    fn send_one(&mut self, transmit: &Transmit, packets: &[u8]) {
+        let socket = self.sockets.iter_mut().find(|socket| socket.local() == transmit.local);
+        let (Some(socket), Some(port)) = (socket, transmit.encapsulation_port) else {
+            self.strays += 1;
+            return;
+        };
+        let segment = transmit.segment_size.unwrap_or(packets.len());
+        socket.send(SocketAddr::new(transmit.remote, port), segment, packets);
+    }
+
+    /// Sends what waits; pending while a socket takes nothing.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut outcome = Poll::Ready(());
+        for socket in self.sockets.iter_mut().filter(|socket| socket.is_blocked()) {
+            if socket.poll_flush(cx).is_pending() {
+                outcome = Poll::Pending;
+            }
+        }
+        outcome
+    }
+
+    /// What the system did with the packets of every local address.
+    pub(crate) fn stats(&self) -> Vec<LocalStats> {
+        self.sockets.iter().map(|socket| socket.stats().clone()).collect()
+    }
+
+    /// Changes whenever `stats` would.
+    pub(crate) fn faults(&self) -> u64 {
+        let all = self.sockets.iter().map(Socket::stats);
+        self.strays + all.map(|stats| stats.send_errors + stats.overflows + stats.receive_errors).sum::<u64>()
+    }
+}
+
+fn check(local: &[IpAddr]) -> Result<(), BindError> {
+    if local.is_empty() {
+        return Err(BindError::NoAddress);
+    }
+    for (position, address) in local.iter().enumerate() {
+        if address.is_unspecified() || address.is_multicast() {
+            return Err(BindError::NotOneAddress { address: *address });
+        }
+        if local[..position].contains(address) {
+            return Err(BindError::Twice { address: *address });
+        }
+    }
+    Ok(())
+}
+
+fn bind_all(local: &[IpAddr], port: u16) -> Result<Vec<std::net::UdpSocket>, BindError> {
+    let bind = |&address: &IpAddr| {
+        std::net::UdpSocket::bind((address, port)).map_err(|error| BindError::io(address, port, error))
+    };
+    local.iter().map(bind).collect()
+}
+
+/// Lets the system pick a port on the first address, until one is free on the others too: a peer
+/// that knows one of our ports may then assume it for every address (RFC 6951 §5.4).
+fn bind_ephemeral(local: &[IpAddr]) -> Result<Vec<std::net::UdpSocket>, BindError> {
+    let mut attempt = 1;
+    loop {
+        let mut first = bind_all(&local[..1], 0)?;
+        let port = first[0].local_addr().map_err(|error| BindError::io(local[0], 0, error))?.port();
+        match bind_all(&local[1..], port) {
+            Ok(others) => {
+                first.extend(others);
+                return Ok(first);
+            }
+            Err(BindError::Io { source, .. })
+                if source.kind() == ErrorKind::AddrInUse && attempt < EPHEMERAL_ATTEMPTS =>
+            {
+                attempt += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Ports that are tried before giving up; each fails only if another socket happens to hold it.
+const EPHEMERAL_ATTEMPTS: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    fn batch(transmits: &[(Transmit, Vec<u8>)]) -> Batch {
+        let mut batch = Batch::default();
+        for (transmit, bytes) in transmits {
+            batch.bytes.extend_from_slice(bytes);
+            batch.transmits.push(*transmit);
+        }
+        batch
+    }
+
+    /// Sends from `near` until `count` packets have come to `far`.
+    async fn carry(near: &mut Udp, batch: &Batch, far: &mut Udp, count: usize) -> Vec<Datagram> {
+        let mut inbox = Vec::new();
+        let arrival = async {
+            near.send(batch);
+            poll_fn(|cx| near.poll_flush(cx)).await;
+            while inbox.len() < count {
+                poll_fn(|cx| far.poll_receive(cx, &mut inbox)).await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(60), arrival).await.expect("loopback carries it");
+        inbox
+    }
+
+    #[tokio::test]
+    async fn segments_arrive_as_packets_with_both_addresses() {
+        let mut near = Udp::bind(&[address("127.0.0.1")], 0).expect("free");
+        let mut far = Udp::bind(&[address("127.0.0.5"), address("127.0.0.6")], 0).expect("free");
+        let transmit = Transmit {
+            local: address("127.0.0.1"),
+            remote: address("127.0.0.6"),
+            encapsulation_port: Some(far.port()),
+            size: 2500,
+            segment_size: Some(1000),
+        };
+        let bytes: Vec<u8> = (0..2500_u32).map(|at| (at % 251) as u8).collect();
+        let packets = carry(&mut near, &batch(&[(transmit, bytes.clone())]), &mut far, 3).await;
+        assert_eq!(packets.iter().map(|packet| packet.payload.len()).collect::<Vec<_>>(), [1000, 1000, 500]);
+        assert_eq!(packets.iter().flat_map(|packet| packet.payload.clone()).collect::<Vec<u8>>(), bytes);
+        for packet in packets {
+            assert_eq!((packet.local, packet.remote), (address("127.0.0.6"), address("127.0.0.1")));
+            assert_eq!(packet.encapsulation_port, Some(near.port()));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_that_cannot_send_leaves_the_others_alone() {
+        let mut near = Udp::bind(&[address("127.0.0.1"), address("127.0.0.2")], 0).expect("free");
+        let mut far = Udp::bind(&[address("127.0.0.5")], 0).expect("free");
+        let good = Transmit {
+            local: address("127.0.0.1"),
+            remote: address("127.0.0.5"),
+            encapsulation_port: Some(far.port()),
+            size: 100,
+            segment_size: None,
+        };
+        // No packet leaves the host from a loopback address, and broadcasts need a permission.
+        let bad = Transmit { local: address("127.0.0.2"), remote: address("255.255.255.255"), ..good };
+        let both = batch(&[(bad, vec![1; 100]), (good, vec![2; 100])]);
+        let packets = carry(&mut near, &both, &mut far, 1).await;
+        assert_eq!(packets[0].payload, vec![2; 100]);
+        let stats = near.stats();
+        assert_eq!((stats[0].send_errors, stats[1].send_errors), (0, 1));
+        assert!(stats[1].last_error.is_some());
+        assert_eq!(near.faults(), 1);
+    }
+
+    #[tokio::test]
+    async fn an_ephemeral_port_is_the_same_on_all_addresses() {
+        let local = [address("127.0.0.1"), address("127.0.0.2"), address("127.0.0.3")];
+        let udp = Udp::bind(&local, 0).expect("free");
+        assert_ne!(udp.port(), 0);
+        assert_eq!(udp.addresses(), local);
+        assert!(matches!(bind_all(&local[2..], udp.port()), Err(BindError::Io { .. })), "all three are held");
+    }
+
+    #[test]
+    fn the_source_towards_loopback_is_loopback() {
+        assert_eq!(source_towards(address("127.0.0.1")).expect("always routed"), address("127.0.0.1"));
+    }
+}

@@ -1,0 +1,302 @@
+//! What the public API promises, over real sockets on one host.
+
+#![allow(missing_docs, clippy::disallowed_methods, reason = "a test")]
+
+mod relay;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use relay::Relay;
+use tokio::time::timeout;
+use tresse::{
+    Association, AssociationConfig, BindError, Bytes, CloseReason, ConnectError, Ended, Endpoint,
+    EndpointConfig, Event, Events, PathId, PathState, Peer, SendError, SendOptions, StreamId,
+};
+
+const PORT: u16 = 5001;
+
+/// Long enough for any machine: it only ends tests that hang.
+const FOREVER: Duration = Duration::from_secs(60);
+
+fn host(addresses: &[&str]) -> Vec<IpAddr> {
+    addresses.iter().map(|address| address.parse().expect("an address")).collect()
+}
+
+/// Timers short enough for tests that wait for them.
+fn quick() -> AssociationConfig {
+    let mut config = AssociationConfig::default();
+    for (name, value) in [
+        ("rto_initial", "100ms"),
+        ("rto_min", "50ms"),
+        ("rto_max", "500ms"),
+        ("path_max_retrans", "1"),
+        ("max_init_retransmits", "2"),
+        ("heartbeat_interval", "200ms"),
+    ] {
+        config.set(name, value).expect("a switch");
+    }
+    config
+}
+
+fn listener(addresses: &[IpAddr]) -> Endpoint {
+    let config = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    Endpoint::bind(addresses, 0, config, quick()).expect("loopback addresses are free")
+}
+
+fn caller(addresses: &[IpAddr]) -> Endpoint {
+    Endpoint::bind(addresses, 0, EndpointConfig::default(), quick()).expect("loopback addresses are free")
+}
+
+/// Both ends of one association: caller first.
+async fn pair(caller: &Endpoint, listener: &Endpoint, udp_port: u16) -> (Association, Association) {
+    let peer = Peer::new(listener.local_addresses(), PORT).with_udp_port(udp_port);
+    let both = async { tokio::join!(caller.connect(peer), listener.accept()) };
+    let (ours, theirs) = timeout(FOREVER, both).await.expect("set-up ends");
+    (ours.expect("the listener answers"), theirs.expect("the runtime lives"))
+}
+
+/// The `number`-th message of `stream`, recognisable in every byte.
+fn message(stream: u16, number: u32, len: usize) -> Bytes {
+    let seed = number.wrapping_mul(31).wrapping_add(u32::from(stream));
+    (0..len).map(|at| (seed.wrapping_add(at as u32) % 251) as u8).collect::<Vec<u8>>().into()
+}
+
+/// Sends `count` messages of `len` bytes on each of `streams` streams.
+async fn send_all(association: &Association, streams: u16, count: u32, len: usize) {
+    for number in 0..count {
+        for stream in 0..streams {
+            let options = SendOptions::on(StreamId(stream));
+            association.send(options, message(stream, number, len)).await.expect("the association is open");
+        }
+    }
+}
+
+/// Receives what `send_all` sends and checks every byte and the order of every stream.
+async fn receive_all(association: &Association, streams: u16, count: u32, len: usize) {
+    let mut next = vec![0; usize::from(streams)];
+    for _ in 0..u32::from(streams) * count {
+        let received = association.recv().await.expect("open").expect("more to come");
+        let number = &mut next[usize::from(received.stream.0)];
+        assert_eq!(received.payload.into_bytes(), message(received.stream.0, *number, len));
+        *number += 1;
+    }
+}
+
+#[tokio::test]
+async fn messages_arrive_whole_and_in_order_over_both_paths() {
+    let (near, far) = (host(&["127.0.0.1", "127.0.0.2"]), host(&["127.0.0.3", "127.0.0.4"]));
+    let (client, server) = (caller(&near), listener(&far));
+    let (ours, theirs) = pair(&client, &server, server.udp_port()).await;
+    let exchange =
+        async { tokio::join!(send_all(&ours, 4, 100, 20_000), receive_all(&theirs, 4, 100, 20_000)) };
+    timeout(FOREVER, exchange).await.expect("the transfer ends");
+
+    let done = async { tokio::join!(ours.shutdown(), theirs.recv()) };
+    let (shutdown, end) = timeout(FOREVER, done).await.expect("the shutdown ends");
+    assert_eq!(shutdown, Ok(()));
+    assert_eq!(end, Ok(None));
+    let paths = ours.path_stats();
+    assert_eq!(paths.len(), 2);
+    assert!(paths.iter().all(|path| path.bytes_acked > 0), "both paths carry data: {paths:?}");
+}
+
+#[tokio::test]
+async fn both_sides_can_send_and_several_associations_share_an_endpoint() {
+    let server = listener(&host(&["127.0.0.2"]));
+    let mut ends = Vec::new();
+    for _ in 0..3 {
+        // Two ends have at most one association: the callers are endpoints of their own.
+        let client = caller(&host(&["127.0.0.1"]));
+        let (ours, theirs) = pair(&client, &server, server.udp_port()).await;
+        ends.push((client, ours, theirs));
+    }
+    for (_, ours, theirs) in &ends {
+        let exchange = async {
+            tokio::join!(
+                send_all(ours, 2, 20, 3000),
+                receive_all(theirs, 2, 20, 3000),
+                send_all(theirs, 1, 20, 700),
+                receive_all(ours, 1, 20, 700),
+            )
+        };
+        timeout(FOREVER, exchange).await.expect("the exchange ends");
+    }
+}
+
+#[tokio::test]
+async fn a_full_send_buffer_refuses_or_waits_until_the_peer_reads() {
+    let (client, server) = (caller(&host(&["127.0.0.1"])), listener(&host(&["127.0.0.2"])));
+    let (ours, theirs) = pair(&client, &server, server.udp_port()).await;
+    let (len, options) = (50_000, SendOptions::on(StreamId(0)));
+    let mut sent = 0;
+    // Buffers are bounded: this ends whether or not the driver runs in between.
+    let full = loop {
+        match ours.try_send(options, message(0, sent, len)) {
+            Ok(()) => sent += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(full, SendError::Full { free } if free < len), "{full}");
+    let queue = ours.send_queue();
+    assert!(queue.used <= queue.limit, "{queue:?}");
+
+    let more = 100;
+    let exchange = async {
+        let sending = async {
+            for number in sent..sent + more {
+                ours.send(options, message(0, number, len)).await.expect("open");
+            }
+        };
+        tokio::join!(sending, receive_all(&theirs, 1, sent + more, len))
+    };
+    timeout(FOREVER, exchange).await.expect("room comes back");
+}
+
+#[tokio::test]
+async fn messages_that_can_never_be_sent_are_refused_at_once() {
+    let (client, server) = (caller(&host(&["127.0.0.1"])), listener(&host(&["127.0.0.2"])));
+    let (ours, _theirs) = pair(&client, &server, server.udp_port()).await;
+    let (streams, _) = ours.streams();
+    let beyond = SendOptions::on(StreamId(streams));
+    assert!(matches!(ours.send(beyond, "x").await, Err(SendError::NoSuchStream { .. })));
+    assert_eq!(ours.send(SendOptions::default(), "").await, Err(SendError::Empty));
+    let endless = vec![0; ours.send_queue().limit + 1];
+    assert!(matches!(ours.send(SendOptions::default(), endless).await, Err(SendError::TooLong { .. })));
+}
+
+#[tokio::test]
+async fn an_abort_tells_the_peer_why() {
+    let (client, server) = (caller(&host(&["127.0.0.1"])), listener(&host(&["127.0.0.2"])));
+    let (ours, theirs) = pair(&client, &server, server.udp_port()).await;
+    ours.abort("enough of this");
+    let end = timeout(FOREVER, theirs.recv()).await.expect("the abort arrives");
+    let Err(Ended(CloseReason::AbortedByPeer { cause })) = end else { panic!("{end:?}") };
+    assert!(cause.contains("enough of this"), "{cause}");
+    assert_eq!(ours.closed().await, CloseReason::Aborted);
+    assert!(matches!(ours.send(SendOptions::default(), "late").await, Err(SendError::NotOpen { .. })));
+}
+
+#[tokio::test]
+async fn a_dropped_association_delivers_what_was_sent() {
+    let (client, server) = (caller(&host(&["127.0.0.1"])), listener(&host(&["127.0.0.2"])));
+    let (ours, theirs) = pair(&client, &server, server.udp_port()).await;
+    send_all(&ours, 1, 5, 9000).await;
+    drop(ours);
+    let rest = async {
+        receive_all(&theirs, 1, 5, 9000).await;
+        assert_eq!(theirs.recv().await, Ok(None));
+        client.wait_idle().await;
+    };
+    timeout(FOREVER, rest).await.expect("the association winds down");
+}
+
+#[tokio::test]
+async fn nobody_at_home_is_a_set_up_timeout() {
+    let client = caller(&host(&["127.0.0.1"]));
+    let silent = std::net::UdpSocket::bind("127.0.0.2:0").expect("free");
+    let port = silent.local_addr().expect("bound").port();
+    let peer = Peer::new(host(&["127.0.0.2"]), PORT).with_udp_port(port);
+    let outcome = timeout(FOREVER, client.connect(peer)).await.expect("set-up is given up");
+    assert_eq!(outcome.err(), Some(ConnectError::Ended(Ended(CloseReason::SetupTimeout))));
+    timeout(FOREVER, client.wait_idle()).await.expect("nothing is left of it");
+}
+
+#[tokio::test]
+async fn addresses_that_cannot_work_are_refused_by_name() {
+    let client = caller(&host(&["127.0.0.1"]));
+    let refused = client.connect(Peer::new(host(&["::1"]), PORT)).await.err().expect("wrong family");
+    assert_eq!(refused.to_string(), "no local address can reach ::1: give a local IPv6 address");
+
+    let bind = |addresses: &[&str], port| {
+        Endpoint::bind(&host(addresses), port, EndpointConfig::default(), quick()).err().expect("refused")
+    };
+    assert!(matches!(bind(&[], 0), BindError::NoAddress));
+    assert!(matches!(bind(&["127.0.0.1", "127.0.0.1"], 0), BindError::Twice { .. }));
+    assert!(matches!(bind(&["0.0.0.0"], 0), BindError::NotOneAddress { .. }));
+    let taken = client.udp_port();
+    assert_eq!(
+        bind(&["127.0.0.2", "127.0.0.1"], taken).to_string(),
+        format!("cannot bind 127.0.0.1 to UDP port {taken}: the port is in use")
+    );
+    assert_eq!(
+        bind(&["192.0.2.1"], 0).to_string(),
+        "cannot bind 192.0.2.1 to UDP port 0: this host does not have the address"
+    );
+}
+
+#[tokio::test]
+async fn a_path_that_dies_in_mid_transfer_loses_nothing() {
+    let (near, far) = (host(&["127.0.0.1", "127.0.0.2"]), host(&["127.0.0.3", "127.0.0.4"]));
+    let (client, server) = (caller(&near), listener(&far));
+    let relay = Relay::start(&near, &far, server.udp_port()).await;
+    let (ours, theirs) = pair(&client, &server, relay.port()).await;
+    let mut events = ours.events();
+
+    let (count, len) = (400, 20_000);
+    let cut = async {
+        while relay.forwarded(1) < 500_000 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        relay.cut(1, true);
+    };
+    let exchange = async {
+        tokio::join!(send_all(&ours, 2, count, len), receive_all(&theirs, 2, count, len), cut);
+    };
+    timeout(FOREVER, exchange).await.expect("the transfer goes on over the other path");
+
+    let lost = timeout(FOREVER, path_turns(&mut events, PathState::Inactive)).await;
+    assert_eq!(lost.expect("the application is told").index(), 1);
+
+    // The path comes back, heartbeats find it.
+    relay.cut(1, false);
+    let found = timeout(FOREVER, path_turns(&mut events, PathState::Active)).await;
+    assert_eq!(found.expect("the application is told").index(), 1);
+    timeout(FOREVER, ours.shutdown()).await.expect("it ends").expect("gracefully");
+}
+
+/// The next path that changes to `wanted`.
+async fn path_turns(events: &mut Events, wanted: PathState) -> PathId {
+    loop {
+        let event = events.next().await.expect("the association is open");
+        if let Event::PathChanged { path, state } = event
+            && state == wanted
+        {
+            return path;
+        }
+    }
+}
+
+#[tokio::test]
+async fn when_all_paths_die_the_association_says_so() {
+    let (near, far) = (host(&["127.0.0.1"]), host(&["127.0.0.3"]));
+    let mut config = quick();
+    config.set("association_max_retrans", "2").expect("a switch");
+    let client = Endpoint::bind(&near, 0, EndpointConfig::default(), config).expect("free");
+    let server = listener(&far);
+    let relay = Relay::start(&near, &far, server.udp_port()).await;
+    let (ours, _theirs) = pair(&client, &server, relay.port()).await;
+    relay.cut(0, true);
+    ours.send(SendOptions::default(), "into the void").await.expect("still open");
+    let end = timeout(FOREVER, ours.closed()).await.expect("it is given up");
+    assert_eq!(end, CloseReason::PathsLost);
+}
+
+#[tokio::test]
+async fn a_closed_endpoint_lets_nobody_in() {
+    let (client, server) = (caller(&host(&["127.0.0.1"])), listener(&host(&["127.0.0.2"])));
+    let (ours, theirs) = pair(&client, &server, server.udp_port()).await;
+    let peer = Peer::new(server.local_addresses(), PORT).with_udp_port(server.udp_port());
+    drop(server);
+    let second = timeout(FOREVER, client.connect(peer)).await.expect("decided");
+    match second {
+        Err(_) => {}
+        Ok(second) => {
+            let end = timeout(FOREVER, second.closed()).await.expect("it is told");
+            assert!(matches!(end, CloseReason::AbortedByPeer { .. }), "{end:?}");
+        }
+    }
+    // What was accepted lives on.
+    let exchange = async { tokio::join!(send_all(&ours, 1, 3, 500), receive_all(&theirs, 1, 3, 500)) };
+    timeout(FOREVER, exchange).await.expect("the exchange ends");
+}
