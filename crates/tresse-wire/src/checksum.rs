@@ -13,11 +13,14 @@ const FIELD: std::ops::Range<usize> = 8..12;
 #[inline]
 pub fn checksum(packet: &[u8]) -> u32 {
     match packet.split_first_chunk::<COMMON_HEADER_LEN>() {
-        None => crc32c::crc32c(packet),
+        None => of(packet),
         Some((header, rest)) => {
             let mut header = *header;
             header[FIELD].fill(0);
-            crc32c::crc32c_append(crc32c::crc32c(&header), rest)
+            let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
+            digest.update(&header);
+            digest.update(rest);
+            digest.finalize() as u32
         }
     }
 }
@@ -28,6 +31,12 @@ pub fn checksum(packet: &[u8]) -> u32 {
 pub fn seal(packet: &mut [u8]) {
     let crc = checksum(packet);
     store(packet, crc);
+}
+
+/// CRC32c of `bytes` as they are. The catalogue of CRCs lists CRC32c as CRC-32/ISCSI.
+#[inline]
+pub(crate) fn of(bytes: &[u8]) -> u32 {
+    crc_fast::crc32_iscsi(bytes)
 }
 
 /// Writes `crc` into the checksum field.
@@ -57,7 +66,7 @@ mod tests {
     fn the_field_itself_does_not_count() {
         let mut packet: Vec<u8> = (0..40).collect();
         packet[8..12].fill(0);
-        let expected = crc32c::crc32c(&packet);
+        let expected = of(&packet);
         packet[8..12].copy_from_slice(&[9, 8, 7, 6]);
         assert_eq!(checksum(&packet), expected);
         seal(&mut packet);

@@ -138,7 +138,7 @@ impl<'b> PacketWriter<'b> {
         let packet = &mut self.buf[self.start..];
         if seal == Seal::Crc32c {
             // The field is still zero, so one pass over the packet as it stands is the checksum.
-            let crc = crc32c::crc32c(packet);
+            let crc = checksum::of(packet);
             checksum::store(packet, crc);
         }
         packet.len()

@@ -127,6 +127,7 @@ impl Ring {
     }
 
     /// The chunks with their indices.
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Sent)> {
         (self.first..).zip(&self.chunks)
     }
