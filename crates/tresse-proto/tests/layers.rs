@@ -12,6 +12,7 @@ const LAYERS: &[&[&str]] = &[
         "config",
         "cx",
         "datagram",
+        "datagram",
         "error",
         "event",
         "fragment",
