@@ -59,7 +59,7 @@ impl<'w> Network<'w> {
     pub(crate) fn new(topology: &Topology, seed: Seed, capture: Option<Capture<'w>>) -> Self {
         let link = |edge: &crate::topology::Edge| Link::new(edge.spec, seed.generator(&edge.name));
         Network {
-            events: EventQueue::default(),
+            events: EventQueue::new(topology.edges.len() as u16),
             links: topology.edges.iter().map(link).collect(),
             ends: topology.edges.iter().map(|edge| edge.to).collect(),
             routes: topology.routes.clone(),
@@ -85,7 +85,7 @@ impl<'w> Network<'w> {
         }
         if let Verdict::Arrives(at) = verdict {
             let slot = self.under_way.put(packet);
-            self.events.push(at, Happening::Arrival { link, slot });
+            self.events.push_in_lane(link.0, at, Happening::Arrival { link, slot });
         }
     }
 
