@@ -139,6 +139,39 @@ impl RangeSet {
 /// Room for ranges that an empty set may keep, so that a gap now and then allocates nothing.
 const KEPT_WHEN_EMPTY: usize = 64;
 
+/// Puts into `out` what is in `from` and not in `without`; both are ascending and disjoint.
+pub(crate) fn difference(
+    from: impl Iterator<Item = Range<u64>>,
+    without: impl Iterator<Item = Range<u64>>,
+    out: &mut Vec<Range<u64>>,
+) {
+    out.clear();
+    let mut without = without.peekable();
+    for range in from {
+        let mut start = range.start;
+        while let Some(hole) = without.peek() {
+            if hole.end <= start {
+                without.next();
+                continue;
+            }
+            if hole.start >= range.end {
+                break;
+            }
+            if hole.start > start {
+                out.push(start..hole.start);
+            }
+            start = hole.end;
+            if hole.end > range.end {
+                break;
+            }
+            without.next();
+        }
+        if start < range.end {
+            out.push(start..range.end);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

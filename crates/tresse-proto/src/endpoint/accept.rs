@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tresse_wire::{Cause, CauseCode, Causes, Chunk, CommonHeader, ErrorChunk, Init, Packet, Param};
 
-use super::cookie::{Cookie, CookieFault};
+use super::cookie::{Cookie, Opened};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
@@ -127,15 +127,11 @@ impl Endpoint {
             self.discards.bad_cookie += 1;
             return;
         };
-        let opened = self.keys.open(now, self.config.cookie_lifetime, echo.cookie);
-        let (cookie, stale) = match opened {
-            Ok(cookie) => (cookie, None),
-            Err((CookieFault::Stale(by), Some(cookie))) => (cookie, Some(by)),
-            Err(_) => {
-                self.discards.bad_cookie += 1;
-                return;
-            }
+        let Some(opened) = self.keys.open(now, self.config.cookie_lifetime, echo.cookie) else {
+            self.discards.bad_cookie += 1;
+            return;
         };
+        let cookie = &opened.cookie;
         let fits = cookie.local_port == packet.header.destination_port
             && cookie.remote_port == packet.header.source_port
             && cookie.local_tag == packet.header.verification_tag;
@@ -159,7 +155,7 @@ impl Endpoint {
             }
             (_, occupant) => {
                 let setting_up = own.filter(|_| matches!(occupant, Some(Occupant::Setup(_))));
-                self.on_new_cookie(now, setting_up, datagram, packet, cookie, stale);
+                self.on_new_cookie(now, setting_up, datagram, packet, opened);
             }
         }
     }
@@ -171,10 +167,10 @@ impl Endpoint {
         setting_up: Option<Slot>,
         datagram: &Datagram,
         packet: &Packet<'_>,
-        cookie: Cookie,
-        stale: Option<Duration>,
+        opened: Opened,
     ) {
-        if let Some(by) = stale {
+        let Opened { cookie, stale_by } = opened;
+        if let Some(by) = stale_by {
             self.on_stale_cookie(datagram, packet, &cookie, by);
         } else if setting_up.is_some() {
             // Case B: the peer answered this side's INIT with one of its own.

@@ -35,13 +35,13 @@ pub(super) struct Cookie {
     pub(super) peer_tie_tag: u32,
 }
 
-/// Why a cookie was not taken.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum CookieFault {
-    /// Not signed here, or damaged.
-    Forged,
-    /// Older than it may be, by this much.
-    Stale(Duration),
+/// A cookie that this endpoint signed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Opened {
+    pub(super) cookie: Cookie,
+    /// By how much it is older than it may be. A duplicate of the COOKIE ECHO of a living association is
+    /// taken at any age (RFC 9260 §5.2.4).
+    pub(super) stale_by: Option<Duration>,
 }
 
 /// The keys that sign cookies: the present one and the one before.
@@ -73,29 +73,16 @@ impl CookieKeys {
         bytes
     }
 
-    /// Reads a cookie that this endpoint signed at most `lifetime` ago.
-    ///
-    /// # Errors
-    /// Forged or stale; of a stale one the content is answered too, since a duplicate of the
-    /// COOKIE ECHO of a living association is taken at any age (RFC 9260 §5.2.4).
-    pub(super) fn open(
-        &self,
-        now: Instant,
-        lifetime: Duration,
-        bytes: &[u8],
-    ) -> Result<Cookie, (CookieFault, Option<Cookie>)> {
-        let forged = || (CookieFault::Forged, None);
-        let split = bytes.len().checked_sub(MAC_LEN).ok_or_else(forged)?;
-        let (content, mac) = bytes.split_at(split);
-        let signed = [&self.current, &self.previous]
-            .into_iter()
-            .any(|key| sign(key, content).verify_slice(mac).is_ok());
-        if !signed {
-            return Err(forged());
+    /// Reads a cookie; `None` when this endpoint did not sign it, or when it was damaged.
+    pub(super) fn open(&self, now: Instant, lifetime: Duration, bytes: &[u8]) -> Option<Opened> {
+        let (content, mac) = bytes.split_at(bytes.len().checked_sub(MAC_LEN)?);
+        let mut keys = [&self.current, &self.previous].into_iter();
+        if !keys.any(|key| sign(key, content).verify_slice(mac).is_ok()) {
+            return None;
         }
-        let cookie = Cookie::read(content).ok_or_else(forged)?;
+        let cookie = Cookie::read(content)?;
         let age = now.since(cookie.created);
-        if age > lifetime { Err((CookieFault::Stale(age - lifetime), Some(cookie))) } else { Ok(cookie) }
+        Some(Opened { cookie, stale_by: age.checked_sub(lifetime).filter(|late| !late.is_zero()) })
     }
 }
 
@@ -268,7 +255,8 @@ mod tests {
     fn a_sealed_cookie_opens_unchanged() {
         let (keys, _) = keys();
         let sealed = keys.seal(&cookie());
-        assert_eq!(keys.open(Instant::from_nanos(2_000), LIFETIME, &sealed), Ok(cookie()));
+        let opened = Opened { cookie: cookie(), stale_by: None };
+        assert_eq!(keys.open(Instant::from_nanos(2_000), LIFETIME, &sealed), Some(opened));
     }
 
     #[test]
@@ -278,10 +266,10 @@ mod tests {
         for position in 0..sealed.len() * 8 {
             let mut forged = sealed.clone();
             forged[position / 8] ^= 1 << (position % 8);
-            assert_eq!(keys.open(Instant::ZERO, LIFETIME, &forged), Err((CookieFault::Forged, None)));
+            assert_eq!(keys.open(Instant::ZERO, LIFETIME, &forged), None);
         }
         for len in 0..sealed.len() {
-            assert!(keys.open(Instant::ZERO, LIFETIME, &sealed[..len]).is_err());
+            assert_eq!(keys.open(Instant::ZERO, LIFETIME, &sealed[..len]), None);
         }
     }
 
@@ -290,8 +278,8 @@ mod tests {
         let (keys, _) = keys();
         let sealed = keys.seal(&cookie());
         let late = Instant::from_nanos(1_000) + LIFETIME + Duration::from_millis(3);
-        let fault = keys.open(late, LIFETIME, &sealed).expect_err("stale");
-        assert_eq!(fault, (CookieFault::Stale(Duration::from_millis(3)), Some(cookie())));
+        let opened = Opened { cookie: cookie(), stale_by: Some(Duration::from_millis(3)) };
+        assert_eq!(keys.open(late, LIFETIME, &sealed), Some(opened));
     }
 
     #[test]
@@ -300,8 +288,8 @@ mod tests {
         let sealed = keys.seal(&cookie());
         let hour = Duration::from_secs(3600);
         keys.rotate(Instant::ZERO + hour, &mut rng);
-        assert!(keys.open(Instant::from_nanos(1_000), LIFETIME, &sealed).is_ok());
+        assert!(keys.open(Instant::from_nanos(1_000), LIFETIME, &sealed).is_some());
         keys.rotate(Instant::ZERO + hour * 2, &mut rng);
-        assert!(keys.open(Instant::from_nanos(1_000), LIFETIME, &sealed).is_err());
+        assert!(keys.open(Instant::from_nanos(1_000), LIFETIME, &sealed).is_none());
     }
 }

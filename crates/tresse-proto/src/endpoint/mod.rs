@@ -5,6 +5,7 @@
 //! filed, and it is queued when it may have something to send. No call looks at all associations.
 
 mod accept;
+mod arrival;
 mod cookie;
 mod demux;
 mod handle;
@@ -18,9 +19,9 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
-use tresse_wire::{Cause, ChecksumRule, Chunk, CommonHeader, Packet, PacketError, Seal, Tsn};
+use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
-use crate::association::{Origin, Setup, SetupParts, SetupStep};
+use crate::association::{Setup, SetupParts};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::congestion;
 use crate::cx::Cx;
@@ -298,125 +299,6 @@ impl Endpoint {
     /// What was thrown away before it reached an association.
     pub fn discards(&self) -> Discards {
         self.discards
-    }
-
-    fn on_own_packet(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
-        match self.slots.get_mut(slot) {
-            Some(Occupant::Open(association)) => {
-                let identity = association.identity();
-                match association.path_of(datagram.local, datagram.remote) {
-                    Some(path) if identity.remote_port == packet.header.source_port => {
-                        if accept::carries_cookie(packet) {
-                            self.on_cookie_echo(now, datagram, packet);
-                        } else {
-                            let mut cx = Cx { now, rng: &mut self.rng };
-                            let from = Origin { path, encapsulation_port: datagram.encapsulation_port };
-                            association.handle_packet(&mut cx, from, packet, &datagram.payload);
-                        }
-                    }
-                    _ => self.discards.out_of_the_blue += 1,
-                }
-            }
-            Some(Occupant::Setup(_)) => self.on_setup_packet(now, slot, datagram, packet),
-            Some(Occupant::Failed(_)) | None => self.discards.out_of_the_blue += 1,
-        }
-        self.settle(slot);
-    }
-
-    /// A packet for an association that this side is setting up.
-    fn on_setup_packet(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
-        for chunk in packet.chunks().flatten() {
-            let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { break };
-            let step = match chunk {
-                Chunk::InitAck(init) => setup.on_init_ack(&init, datagram.remote),
-                Chunk::CookieAck => setup.on_cookie_ack(now),
-                Chunk::CookieEcho(_) => return self.on_cookie_echo(now, datagram, packet),
-                Chunk::Abort(abort) => {
-                    return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
-                }
-                Chunk::Error(error) if accept::says_stale_cookie(&error) => {
-                    setup.on_stale_cookie();
-                    SetupStep::Waiting
-                }
-                _ => {
-                    self.discards.unexpected_chunk += 1;
-                    SetupStep::Waiting
-                }
-            };
-            match step {
-                SetupStep::Waiting => {}
-                SetupStep::Done(beginnings, rtt) => {
-                    self.open(now, slot, *beginnings);
-                    if let Some(rtt) = rtt {
-                        self.note_setup_rtt(slot, datagram, rtt);
-                    }
-                    // What follows COOKIE ACK in its packet is for the association.
-                    self.hand_over(now, slot, datagram, packet);
-                    return;
-                }
-                SetupStep::Refused(what) => {
-                    let abort = stray::abort(
-                        reply_header(packet),
-                        true,
-                        Cause::ProtocolViolation(what.as_bytes()),
-                        self.seal(),
-                    );
-                    self.answer(datagram, abort);
-                    return self.fail_setup(slot, CloseReason::PeerFault(what));
-                }
-            }
-        }
-    }
-
-    /// A packet whose tag is none of this endpoint's.
-    fn on_unknown_tag(&mut self, now: Instant, datagram: &Datagram, packet: &Packet<'_>) {
-        let mut chunks = packet.chunks();
-        match (chunks.next(), chunks.next()) {
-            (Some(Ok(Chunk::Init(init))), None) if packet.header.verification_tag == 0 => {
-                self.on_init(now, datagram, packet, &init);
-            }
-            (Some(Ok(Chunk::Init(_))), _) => self.discards.bad_init += 1,
-            (Some(Ok(Chunk::CookieEcho(_))), _) => self.on_cookie_echo(now, datagram, packet),
-            (Some(Ok(first)), _) => {
-                let tag_reflected = matches!(
-                    first,
-                    Chunk::Abort(tresse_wire::Abort { tag_reflected: true, .. })
-                        | Chunk::ShutdownComplete { tag_reflected: true }
-                );
-                if tag_reflected && self.on_reflected_tag(datagram, packet, &first) {
-                    return;
-                }
-                self.on_stray(datagram, packet);
-            }
-            _ => self.discards.malformed_packet += 1,
-        }
-    }
-
-    /// ABORT or SHUTDOWN COMPLETE that carries the peer's own tag back (RFC 9260 §8.5.1): the peer has no
-    /// association. Answers whether it was for one of ours.
-    fn on_reflected_tag(&mut self, datagram: &Datagram, packet: &Packet<'_>, chunk: &Chunk<'_>) -> bool {
-        let Some(slot) = self.demux.by_peer(datagram.remote, packet.header.source_port) else { return false };
-        let tag = packet.header.verification_tag;
-        match self.slots.get_mut(slot) {
-            Some(Occupant::Open(association)) if association.identity().peer_tag == tag => {
-                association.on_reflected(chunk);
-            }
-            Some(Occupant::Setup(setup)) if setup.peer_tag() == Some(tag) => {
-                let cause = "the peer knows no such association".to_owned();
-                self.fail_setup(slot, CloseReason::AbortedByPeer { cause });
-            }
-            _ => return false,
-        }
-        self.settle(slot);
-        true
-    }
-
-    fn on_stray(&mut self, datagram: &Datagram, packet: &Packet<'_>) {
-        self.discards.out_of_the_blue += 1;
-        let unanswerable = datagram.remote.is_multicast() || datagram.local.is_multicast();
-        if !unanswerable && let Some(packet) = stray::answer(packet, self.seal()) {
-            self.answer(datagram, packet);
-        }
     }
 
     fn answer(&mut self, datagram: &Datagram, packet: Vec<u8>) {

@@ -10,6 +10,7 @@ use crate::config::CwndUpdate;
 use crate::congestion::PathAck;
 use crate::path_id::PathId;
 use crate::paths::PathProgress;
+use crate::range_set::difference;
 use crate::time::Instant;
 
 /// What a SACK or an NR-SACK says, in one shape.
@@ -391,39 +392,6 @@ impl Rules {
             // the packets that the SACK stands for would have reported it.
             (Some(only), None) if index < only.lowest_new => dac_count,
             _ => 1,
-        }
-    }
-}
-
-/// What is in `from` and not in `without`; both ascending and disjoint.
-fn difference(
-    from: impl Iterator<Item = Range<u64>>,
-    without: impl Iterator<Item = Range<u64>>,
-    out: &mut Vec<Range<u64>>,
-) {
-    out.clear();
-    let mut without = without.peekable();
-    for range in from {
-        let mut start = range.start;
-        while let Some(hole) = without.peek() {
-            if hole.end <= start {
-                without.next();
-                continue;
-            }
-            if hole.start >= range.end {
-                break;
-            }
-            if hole.start > start {
-                out.push(start..hole.start);
-            }
-            start = hole.end;
-            if hole.end > range.end {
-                break;
-            }
-            without.next();
-        }
-        if start < range.end {
-            out.push(start..range.end);
         }
     }
 }
