@@ -49,7 +49,7 @@ def run_tasks(
 ) -> None:
     """Run every task that the store has no outcome of; `on_finished` is called after each.
 
-    When it raises (an interrupt, a failing run), everything finished by then is in the store.
+    When it raises (an interrupt, a failing run), every outcome reported by then is in the store.
     """
     code = code_version()
     pending = [task for task in dict.fromkeys(tasks) if store.load(task) is None]
