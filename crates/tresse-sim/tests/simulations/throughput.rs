@@ -1,7 +1,8 @@
 //! What the papers' simplest setups give, at a scale of seconds; the lab measures them at full length.
 
 use crate::common::{checked, scenario, two_paths};
-use tresse_sim::{Outcome, RunOptions, run};
+use tresse_proto::Limit;
+use tresse_sim::{Outcome, RunOptions, Shares, run};
 
 /// User data's share of a full packet: 1,452 of 1,500 bytes.
 const PAYLOAD: f64 = 0.968;
@@ -37,6 +38,32 @@ fn two_similar_paths_add_up_with_either_stream_map() {
     }
 }
 
+/// Streams bound to paths of 10 and 25 Mbit/s: who refills in turn fills the send buffer with what waits for the slow
+/// path (PFLDNeT 2010, figure 6).
+#[test]
+fn only_refilling_by_queue_uses_a_faster_path() {
+    let settings = [
+        ("transport.stream_map", "fixed:0,1"),
+        ("transport.send_buffer", "512KiB"),
+        ("transport.receive_buffer", "512KiB"),
+        ("path.1.rate", "25Mbit/s"),
+        ("settle", "10s"),
+    ];
+    let in_turn = checked(&two_paths(&settings));
+    let [slow, fast] = [0, 1].map(|stream| in_turn.streams[stream].throughput_mbps);
+    assert!((fast / slow - 1.0).abs() < 0.05, "{in_turn:#?}");
+    assert_eq!(most_often(&in_turn.limited_by.paths[1]), Limit::SendBuffer);
+
+    let by_queue = checked(&two_paths(&[&settings[..], &[("traffic.refill", "by_queue")]].concat()));
+    assert_at_least(0.9 * 25.0 * PAYLOAD, by_queue.streams[1].throughput_mbps, &by_queue);
+    assert_at_least(0.9 * 10.0 * PAYLOAD, by_queue.streams[0].throughput_mbps, &by_queue);
+}
+
+fn most_often(shares: &Shares) -> Limit {
+    let shares = Limit::ALL.map(|limit| (limit, shares.of(limit)));
+    shares.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other)).expect("there are limits").0
+}
+
 #[test]
 fn framing_takes_its_share_of_the_rate() {
     let outcome = checked(&two_paths(&[("path.1.rate", "2Mbit/s"), ("framing", "7B")]));
@@ -58,8 +85,7 @@ fn a_small_buffer_bounds_the_rate_by_the_round_trip() {
 #[test]
 fn shares_of_time_add_up() {
     let outcome = checked(&two_paths(&[]));
-    let limits = tresse_proto::Limit::ALL;
-    let sum = |shares: &tresse_sim::Shares| limits.iter().map(|limit| shares.of(*limit)).sum::<f64>();
+    let sum = |shares: &Shares| Limit::ALL.iter().map(|limit| shares.of(*limit)).sum::<f64>();
     for shares in outcome.limited_by.paths.iter().chain([&outcome.limited_by.total]) {
         assert!((sum(shares) - 1.0).abs() < 1e-6, "{:#?}", outcome.limited_by);
     }

@@ -1,0 +1,103 @@
+//! From a scenario to the world at time zero: both hosts with their endpoints and applications.
+
+use tresse_proto::{AssociationConfig, Connect, Endpoint, EndpointConfig, Instant};
+
+use crate::error::RunError;
+use crate::host::Host;
+use crate::network::Network;
+use crate::record::Recorder;
+use crate::route::{LinkId, NodeId};
+use crate::scenario::Resolved;
+use crate::seed::{Seed, unit_interval};
+use crate::topology::Disjoint;
+use crate::traffic::{Application, Bulk, BulkSpec, Ledger, Sink, pattern};
+use crate::world::World;
+
+/// What is checked although the outcome does not depend on it.
+pub(crate) struct Care {
+    /// Packet checksums.
+    pub(crate) checksums: bool,
+    /// The rules of `invariant`, and the content of messages.
+    pub(crate) check: bool,
+}
+
+/// The host that opens the association.
+pub(crate) const SENDER: usize = 0;
+/// The host that accepts it.
+pub(crate) const RECEIVER: usize = 1;
+
+/// Builds the world of a scenario, with everybody waiting for their first event.
+///
+/// # Errors
+/// Settings that an endpoint refuses.
+pub(crate) fn build<'w>(
+    resolved: &Resolved,
+    disjoint: &Disjoint,
+    network: Network<'w>,
+    seed: Seed,
+    care: Care,
+) -> Result<World<'w>, RunError> {
+    let addresses = |node: NodeId| disjoint.topology.addresses[node.index()].clone();
+    let traffic = &resolved.traffic;
+    let message = pattern(traffic.message_size);
+    let jitter = unit_interval(&mut seed.generator("start of the sender"));
+    let bulk = Bulk::new(BulkSpec {
+        connect: Connect {
+            local: addresses(disjoint.sender),
+            remote: addresses(disjoint.receiver),
+            remote_port: RECEIVER_PORT,
+            encapsulation_port: None,
+            config: resolved.sender.clone(),
+        },
+        streams: traffic.streams,
+        message: message.clone(),
+        ordered: traffic.ordered,
+        refill: traffic.refill,
+        start: Instant::ZERO + traffic.start + resolved.start_jitter.mul_f64(jitter),
+        stop: traffic.stop.map(|stop| Instant::ZERO + stop),
+    });
+    let sink = Sink::new(care.check.then_some(message));
+
+    let endpoint = |port, listen, template: &AssociationConfig, name: &str| {
+        let config =
+            EndpointConfig { port, listen, checksum_offload: !care.checksums, ..EndpointConfig::default() };
+        Endpoint::new(config, template.clone(), seed.bytes(name))
+    };
+    let sending = endpoint(SENDER_PORT, false, &resolved.sender, "sender")?;
+    let mut receiving = endpoint(RECEIVER_PORT, true, &resolved.receiver, "receiver")?;
+    receiving.set_local_addresses(addresses(disjoint.receiver));
+    let applications: [Box<dyn Application>; 2] = [Box::new(bulk), Box::new(sink)];
+    let nodes = [disjoint.sender, disjoint.receiver];
+
+    let mut residents = vec![None; disjoint.topology.addresses.len()];
+    let mut hosts = Vec::new();
+    for ((node, endpoint), application) in nodes.into_iter().zip([sending, receiving]).zip(applications) {
+        let number = hosts.len() as u16;
+        residents[node.index()] = Some(number);
+        hosts.push(Host::new(number, node, endpoint, application));
+    }
+    let forward: Vec<LinkId> = disjoint.paths.iter().map(|(forward, _)| *forward).collect();
+    let recorder =
+        resolved.record_interval.map(|interval| Recorder::new(interval, SENDER, RECEIVER, forward));
+    let ledger = Ledger::new(traffic.streams);
+    let mut world = World {
+        network,
+        hosts,
+        residents,
+        ledger,
+        recorder,
+        check: care.check,
+        now: Instant::ZERO,
+        events: 0,
+    };
+    for host in &mut world.hosts {
+        host.arm(Instant::ZERO, &mut world.network);
+    }
+    if let Some(recorder) = &world.recorder {
+        recorder.start(&mut world.network);
+    }
+    Ok(world)
+}
+
+const SENDER_PORT: u16 = 49_152;
+const RECEIVER_PORT: u16 = 5_001;
