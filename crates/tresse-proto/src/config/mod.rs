@@ -90,7 +90,9 @@ switches! {
         /// Let each path exceed its share of the receive buffer by one packet.
         split_overbooking: bool = false,
         /// On which path a SACK travels.
-        sack_path: SackPath = SackPath::LastData,
+        sack_path: SackPath = SackPath::RoundRobin,
+        /// Take round-trip times also from SACKs that came over another path than the data went; T3 waits for any.
+        rtt_over_any_path: bool = true,
         /// Where chunks that timed out are sent again.
         timeout_retransmit_path: RetransmitPath = RetransmitPath::Alternate,
     }

@@ -322,8 +322,12 @@ impl Transmission {
             });
             report.progress.push(PathProgress {
                 path,
-                // A SACK that came over another path mixes the delays of two paths (cmt.md §8 of the model).
-                rtt: note.rtt_from.filter(|_| via == path).map(|sent_at| now.since(sent_at)),
+                // A SACK that came over another path mixes the delays of two paths. That blurs the picture of
+                // the path, but T3 has to wait for just such SACKs.
+                rtt: note
+                    .rtt_from
+                    .filter(|_| self.rules.rtt_over_any_path || via == path)
+                    .map(|sent_at| now.since(sent_at)),
                 earliest_acked: note.head_moved,
                 flight_after,
             });
