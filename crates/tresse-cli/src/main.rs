@@ -1,3 +1,72 @@
-//! The `tresse` command.
+//! The `tresse` command: parses, dispatches, and turns every outcome into an exit code.
+//!
+//! Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 peer unreachable or all
+//! paths lost, 130 interrupted. Results go to standard output, everything else to standard error.
 
-fn main() {}
+mod args;
+mod dissect;
+mod failure;
+mod output;
+mod progress;
+mod recv;
+mod report;
+mod send;
+mod signal;
+mod sim;
+mod switches;
+mod transfer;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use args::Command;
+use clap::Parser;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let command = match args::Tresse::try_parse() {
+        Ok(tresse) => tresse.command,
+        Err(error) => return refuse(&error),
+    };
+    match run(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nothing is left to do if even standard error is gone.
+            let _ = writeln!(std::io::stderr(), "tresse: {}", failure.message());
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Sim(args) => on_runtime(sim::run(args)),
+        Command::Send(args) => on_runtime(send::run(args)),
+        Command::Recv(args) => on_runtime(recv::run(args)),
+        Command::Dissect(args) => dissect::run(&args),
+        Command::Switches(args) => switches::run(&args),
+    }
+}
+
+fn on_runtime(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::running(format!("cannot start: {error}")))?;
+    let outcome = runtime.block_on(command);
+    // A thread may still sit in a read from a terminal; the process does not wait for it.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Help and version as clap words them; a mistake in one line.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    let what = text.split("\n\n").next().unwrap_or_default();
+    let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    let _ = writeln!(std::io::stderr(), "tresse: {line} (--help says what is accepted)");
+    ExitCode::from(2)
+}

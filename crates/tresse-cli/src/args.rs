@@ -1,0 +1,207 @@
+//! The grammar of the command line. Knows names, defaults and help; does nothing.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use tresse::config::AssociationConfig;
+use tresse::units;
+
+use crate::failure::Failure;
+
+/// CMT-SCTP in user space: one association over all the paths between two hosts.
+///
+/// Exit codes: 0 done; 1 failed while running; 2 wrong usage or input; 3 peer unreachable or all
+/// paths lost; 130 interrupted.
+#[derive(Parser)]
+#[command(name = "tresse", version, arg_required_else_help = true)]
+pub(crate) struct Tresse {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Simulate a scenario and say what limited it
+    Sim(SimArgs),
+    /// Send a file, or standard input, over all paths
+    Send(SendArgs),
+    /// Receive files into a directory
+    Recv(RecvArgs),
+    /// Print one line for every SCTP packet of a capture
+    Dissect(DissectArgs),
+    /// List every setting and preset of the transport
+    Switches(SwitchesArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct SimArgs {
+    /// The scenario, a TOML file
+    pub(crate) scenario: PathBuf,
+    /// Seed of everything random; the scenario's own if not given
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Change one value of the scenario, such as transport.send_buffer=64KiB or path.1.delay=75ms
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// Write a capture of all packets, as pcapng
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Overwrite the capture if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct SendArgs {
+    /// The file; - for standard input
+    pub(crate) file: PathBuf,
+    /// The receiver's addresses, the preferred one first
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
+    pub(crate) to: Vec<IpAddr>,
+    /// Own addresses, by position those that reach the receiver's; found by routing if not given
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = address)]
+    pub(crate) from: Vec<IpAddr>,
+    /// The receiver's UDP port
+    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
+    /// Own UDP port; 0 for any
+    #[arg(long, value_name = "UDP", default_value_t = 0)]
+    pub(crate) local_port: u16,
+    /// The receiver's SCTP port
+    #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) sctp_port: u16,
+    /// The name that the receiver gives to the file; the file's own if not given
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// How long to wait for the receiver's first answer
+    #[arg(long, default_value = "15s", value_parser = duration)]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct RecvArgs {
+    /// Own addresses to receive on, the preferred one first
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
+    pub(crate) listen: Vec<IpAddr>,
+    /// The directory for the files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Own UDP port; 0 for any
+    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
+    pub(crate) port: u16,
+    /// Own SCTP port
+    #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) sctp_port: u16,
+    /// End after one transfer
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Replace files that exist
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct DissectArgs {
+    /// The capture, pcap or pcapng
+    pub(crate) file: PathBuf,
+    /// UDP port of encapsulated SCTP
+    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
+    pub(crate) port: u16,
+}
+
+#[derive(Args)]
+pub(crate) struct SwitchesArgs {
+    /// As a Markdown document
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct TransportArgs {
+    /// Bundle of settings to start from (`tresse switches` lists them)
+    #[arg(long, default_value = "cmt")]
+    preset: String,
+    /// Change one setting of the transport, such as send_buffer=8MiB (`tresse switches` lists them)
+    #[arg(long = "set", value_name = "SWITCH=VALUE", value_parser = key_value)]
+    settings: Vec<(String, String)>,
+}
+
+impl TransportArgs {
+    /// The settings for a file transfer: the preset, buffers for fast paths, then what the user set.
+    pub(crate) fn config(&self) -> Result<AssociationConfig, Failure> {
+        let mut config = AssociationConfig::preset(&self.preset).map_err(Failure::usage)?;
+        let user = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in BULK_SETTINGS.iter().copied().chain(user) {
+            config.set(name, value).map_err(Failure::usage)?;
+        }
+        config.check().map_err(Failure::usage)?;
+        Ok(config)
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct OutputArgs {
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say nothing but errors (and the result, with --json)
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// SCTP port of file transfers.
+const DEFAULT_SCTP_PORT: u16 = 5001;
+
+/// What a file transfer sets on top of a preset: buffers that keep paths of some Gbit/s busy.
+const BULK_SETTINGS: &[(&str, &str)] = &[("send_buffer", "4MiB"), ("receive_buffer", "4MiB")];
+
+fn address(text: &str) -> Result<IpAddr, String> {
+    text.trim()
+        .parse()
+        .map_err(|_| format!("\"{text}\" is not an IP address such as 192.0.2.1 or 2001:db8::1"))
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    units::parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(format!("\"{text}\" is not KEY=VALUE")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        use clap::CommandFactory;
+        Tresse::command().debug_assert();
+    }
+
+    #[test]
+    fn settings_of_the_user_win_over_those_of_transfers() {
+        let settings = vec![("send_buffer".to_owned(), "1MiB".to_owned())];
+        let config = TransportArgs { preset: "cmt".to_owned(), settings }.config().expect("sound");
+        assert_eq!(config.send_buffer.0, 1 << 20);
+        assert_eq!(config.receive_buffer.0, 4 << 20);
+    }
+}

@@ -1,0 +1,101 @@
+//! How a command can end other than well: one line for the user and the exit code that goes with it.
+
+use std::fmt::Display;
+use std::io::ErrorKind;
+
+use tresse::{BindError, CloseReason, ConnectError, Ended};
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    message: String,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Kind {
+    Running,
+    Usage,
+    Unreachable,
+    Interrupted,
+}
+
+impl Failure {
+    /// It failed while running.
+    pub(crate) fn running(message: impl Display) -> Self {
+        Failure { kind: Kind::Running, message: message.to_string() }
+    }
+
+    /// What was asked, or the input, is wrong.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Failure { kind: Kind::Usage, message: message.to_string() }
+    }
+
+    /// The peer does not answer, or all paths to it are lost.
+    pub(crate) fn unreachable(message: impl Display) -> Self {
+        Failure { kind: Kind::Unreachable, message: message.to_string() }
+    }
+
+    /// The user asked to stop; `message` says what is left of the work.
+    pub(crate) fn interrupted(message: impl Display) -> Self {
+        Failure { kind: Kind::Interrupted, message: message.to_string() }
+    }
+
+    /// The line for the user.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The exit code that scripts rely on.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self.kind {
+            Kind::Running => 1,
+            Kind::Usage => 2,
+            Kind::Unreachable => 3,
+            Kind::Interrupted => 130,
+        }
+    }
+
+    /// The same failure with its consequence behind.
+    #[must_use]
+    pub(crate) fn followed_by(self, consequence: &str) -> Self {
+        Failure { message: format!("{}; {consequence}", self.message), ..self }
+    }
+
+    /// The same failure with the place where it happened in front.
+    #[must_use]
+    pub(crate) fn at(self, place: impl Display) -> Self {
+        Failure { message: format!("{place}: {}", self.message), ..self }
+    }
+}
+
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Self {
+        match &error {
+            BindError::Io { source, .. } => match source.kind() {
+                ErrorKind::AddrNotAvailable | ErrorKind::Unsupported => Failure::usage(error),
+                _ => Failure::running(error),
+            },
+            BindError::Seed(_) => Failure::running(error),
+            _ => Failure::usage(error),
+        }
+    }
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::Ended(ended) => ended.into(),
+            refused => Failure::usage(refused),
+        }
+    }
+}
+
+impl From<Ended> for Failure {
+    fn from(ended: Ended) -> Self {
+        match ended.0 {
+            CloseReason::SetupTimeout | CloseReason::PathsLost => Failure::unreachable(ended),
+            _ => Failure::running(ended),
+        }
+    }
+}

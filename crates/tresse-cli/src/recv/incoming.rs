@@ -1,0 +1,295 @@
+//! One association that brings a file: the receiver's side of the protocol.
+//!
+//! Messages are taken here and stored on a thread of their own, behind a short queue: when the disk is
+//! slow the queue fills, messages stay in the transport, and its window slows the sender down.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes};
+use indicatif::MultiProgress;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+use tresse::{Association, Message, Payload, SendOptions};
+
+use crate::args::RecvArgs;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::report::{Facts, Report, Side, Snapshot, size};
+use crate::transfer::message::Control;
+use crate::transfer::partial::{Order, Partial, StoreError};
+use crate::transfer::{CONTROL, DATA, DATA_HEADER, QUEUE, name};
+
+/// What all transfers of this process share.
+pub(crate) struct Settings {
+    pub(crate) args: RecvArgs,
+    pub(crate) display: MultiProgress,
+}
+
+/// Receives one file and reports on it.
+///
+/// # Errors
+/// Named with the file and the peer: refused, broken off, not storable, or stopped.
+pub(crate) async fn receive(
+    association: Association,
+    settings: Arc<Settings>,
+    stop: watch::Receiver<bool>,
+) -> Result<(), Failure> {
+    let peer = association.path_stats().first().map(|path| path.remote);
+    let peer = peer.as_ref().map_or_else(|| "a peer".to_owned(), IpAddr::to_string);
+    let order = match timeout(PATIENCE, announced(&association, &settings)).await {
+        Ok(Ok(order)) => order,
+        Ok(Err(failure)) => {
+            association.abort(failure.message());
+            return Err(failure.at(peer));
+        }
+        Err(_) => {
+            association.abort("no file was announced");
+            return Err(Failure::running(format!("{peer}: announced no file")));
+        }
+    };
+    let place = format!("{} from {peer}", order.name);
+    receive_file(&association, order, &settings, stop).await.map_err(|failure| failure.at(place))
+}
+
+/// What the sender wants to send; a name that must not be is refused.
+async fn announced(association: &Association, settings: &Settings) -> Result<Order, Failure> {
+    let message = association.recv().await?.filter(|message| message.ppid == CONTROL);
+    let message = message.ok_or_else(|| Failure::running("sent something else than an announcement"))?;
+    let Control::Announce { id, size, name } = decode(message.payload)? else {
+        return Err(Failure::running("sent something else than an announcement"));
+    };
+    if let Err(reason) = name::check(&name) {
+        let refusal = format!("\"{}\" is refused: {reason}", name.escape_debug());
+        answer(association, Err(refusal.clone())).await;
+        return Err(Failure::running(refusal));
+    }
+    let RecvArgs { out, force, .. } = &settings.args;
+    Ok(Order { directory: out.clone(), name, id, size, force: *force })
+}
+
+async fn receive_file(
+    association: &Association,
+    order: Order,
+    settings: &Settings,
+    stop: watch::Receiver<bool>,
+) -> Result<(), Failure> {
+    let (name, announced_size) = (order.name.clone(), order.size);
+    let started = Instant::now();
+    let opened = tokio::task::spawn_blocking(move || Partial::open(order)).await;
+    let partial = match opened.map_err(|_| Failure::running("the storing thread broke down"))? {
+        Ok(partial) => partial,
+        Err(error) => {
+            answer(association, Err(error.to_string())).await;
+            return Err(Failure::running(error));
+        }
+    };
+    let resumed = partial.resumed();
+    let accept = Control::Accept { have: partial.have().clone() };
+    let options = SendOptions { ppid: CONTROL, ..SendOptions::default() };
+    let stored_bytes = Arc::new(AtomicU64::new(resumed));
+    let (items, queue) = mpsc::channel(QUEUE);
+    let storing = tokio::task::spawn_blocking({
+        let counter = Arc::clone(&stored_bytes);
+        move || store(partial, queue, &counter)
+    });
+    let work = async {
+        // Should this fail, so does the first `recv`.
+        let _ = association.send(options, accept.encode()).await;
+        let end = take_all(association, items, stop).await;
+        let stored = storing.await.map_err(|_| Failure::running("the storing thread broke down"))?;
+        Ok::<_, Failure>((end, stored))
+    };
+    let progress = Progress::new(&settings.display, &name, announced_size);
+    let watching = progress.watch(
+        association,
+        |_| stored_bytes.load(Ordering::Relaxed),
+        |path| path.packet_bytes_received,
+    );
+    let (end, stored) = tokio::select! {
+        outcome = work => outcome?,
+        never = watching => match never {},
+    };
+    let snapshot = Snapshot::take(association);
+    conclude(association, end, stored, |size, digest| {
+        let facts = Facts { name, size, resumed, elapsed: started.elapsed(), digest: Some(digest) };
+        let output = &settings.args.output;
+        if output.quiet && !output.json {
+            return Ok(());
+        }
+        Report::new(facts, &snapshot, Side::Receiver).print(output.json)
+    })
+    .await
+}
+
+/// Tells the sender and the user how it ended.
+async fn conclude(
+    association: &Association,
+    end: End,
+    stored: Stored,
+    report: impl FnOnce(u64, [u8; 32]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    match (stored, end) {
+        (Stored::Complete { size, digest }, _) => {
+            let reported = report(size, digest);
+            answer(association, Ok(())).await;
+            reported
+        }
+        (Stored::Failed(error), _) => {
+            answer(association, Err(error.to_string())).await;
+            Err(Failure::running(error))
+        }
+        (Stored::Broken { .. }, End::Enough) => Err(Failure::running("the storing thread stopped early")),
+        (Stored::Broken { kept, bytes }, End::Failed(failure)) => {
+            association.abort(failure.message());
+            Err(failure.followed_by(&left(kept, bytes)))
+        }
+        (Stored::Broken { kept, bytes }, End::Stopped) => {
+            association.abort("the receiver was interrupted");
+            Err(Failure::interrupted(format!("interrupted; {}", left(kept, bytes))))
+        }
+    }
+}
+
+/// What remains of a transfer that broke off, in words.
+fn left(kept: Option<PathBuf>, bytes: u64) -> String {
+    match kept {
+        Some(path) => {
+            format!("{} are kept in {}: the same file sent again goes on there", size(bytes), path.display())
+        }
+        None => "nothing of it is kept".to_owned(),
+    }
+}
+
+/// Why no more messages were taken.
+enum End {
+    /// Storing has ended, well or not.
+    Enough,
+    /// The association or the peer failed.
+    Failed(Failure),
+    /// The user wants to stop.
+    Stopped,
+}
+
+/// Takes messages from the association to the storing thread until either ends.
+async fn take_all(
+    association: &Association,
+    items: mpsc::Sender<Item>,
+    mut stop: watch::Receiver<bool>,
+) -> End {
+    loop {
+        let message = tokio::select! {
+            message = association.recv() => message,
+            () = items.closed() => return End::Enough,
+            // The other half lives as long as the process serves.
+            Ok(()) = stop.changed() => return End::Stopped,
+        };
+        let item = match message {
+            Ok(Some(message)) => item(message),
+            Ok(None) => Err(Failure::running("the sender closed the association before the end of the file")),
+            Err(ended) => Err(ended.into()),
+        };
+        match item {
+            // An error says that storing has ended, which the next turn finds out.
+            Ok(item) => drop(items.send(item).await),
+            Err(failure) => return End::Failed(failure),
+        }
+    }
+}
+
+/// What the storing thread is told.
+enum Item {
+    Data { offset: u64, payload: Payload },
+    Finish { size: u64, digest: [u8; 32] },
+}
+
+fn item(message: Message) -> Result<Item, Failure> {
+    match message.ppid {
+        DATA => {
+            let (offset, payload) = split_data(message.payload)
+                .ok_or_else(|| Failure::running("the sender sent data without an offset"))?;
+            Ok(Item::Data { offset, payload })
+        }
+        CONTROL => match decode(message.payload)? {
+            Control::Finish { size, digest } => Ok(Item::Finish { size, digest }),
+            _ => Err(Failure::running("the sender sent a control message out of turn")),
+        },
+        _ => Err(Failure::running("the sender sent a message of unknown kind")),
+    }
+}
+
+/// Takes the offset off a data message.
+fn split_data(payload: Payload) -> Option<(u64, Payload)> {
+    let mut pieces = match payload {
+        Payload::Whole(bytes) => vec![bytes],
+        Payload::Fragments(pieces) => pieces,
+    };
+    let mut header = [0; DATA_HEADER];
+    let mut filled = 0;
+    for piece in &mut pieces {
+        let len = piece.len().min(DATA_HEADER - filled);
+        piece.copy_to_slice(&mut header[filled..filled + len]);
+        filled += len;
+    }
+    (filled == DATA_HEADER).then_some((u64::from_be_bytes(header), Payload::Fragments(pieces)))
+}
+
+/// How storing ended.
+enum Stored {
+    /// The file stands under its name.
+    Complete { size: u64, digest: [u8; 32] },
+    /// It cannot be stored.
+    Failed(StoreError),
+    /// No more came.
+    Broken { kept: Option<PathBuf>, bytes: u64 },
+}
+
+/// Stores what comes until the file is complete or nothing comes any more. Blocks.
+fn store(mut partial: Partial, mut queue: mpsc::Receiver<Item>, counter: &AtomicU64) -> Stored {
+    let mut finish = None;
+    while let Some(item) = queue.blocking_recv() {
+        match item {
+            Item::Data { offset, payload } => {
+                let pieces = payload.pieces().iter().map(Bytes::as_ref);
+                if let Err(error) = partial.write(offset, pieces).and_then(|()| partial.catch_up()) {
+                    partial.discard();
+                    return Stored::Failed(error);
+                }
+                counter.store(partial.have().total(), Ordering::Relaxed);
+            }
+            Item::Finish { size, digest } => finish = Some((size, digest)),
+        }
+        if let Some((size, digest)) = finish
+            && partial.is_complete(size)
+        {
+            return match partial.finish(size, &digest) {
+                Ok(_) => Stored::Complete { size, digest },
+                Err(error) => Stored::Failed(error),
+            };
+        }
+    }
+    let bytes = partial.have().total();
+    Stored::Broken { kept: partial.keep(), bytes }
+}
+
+/// Gives the sender the last word on its file, and it the time to hear it.
+async fn answer(association: &Association, verdict: Result<(), String>) {
+    let options = SendOptions { ppid: CONTROL, ..SendOptions::default() };
+    let _ = association.send(options, Control::Verdict(verdict).encode()).await;
+    let drained = async { while let Ok(Some(_)) = association.recv().await {} };
+    let _ = timeout(PATIENCE, drained).await;
+    let _ = timeout(FAREWELL, association.closed()).await;
+}
+
+fn decode(payload: Payload) -> Result<Control, Failure> {
+    Control::decode(&payload.into_bytes())
+        .map_err(|error| Failure::running(format!("the sender sent {error}")))
+}
+
+/// How long a peer may take for what it should do at once.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for the end of the association after its last message.
+const FAREWELL: Duration = Duration::from_secs(5);

@@ -1,0 +1,195 @@
+//! `tresse send`: opens an association over all paths and moves one file through it.
+
+use std::net::IpAddr;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tresse::{Association, Endpoint, EndpointConfig, Peer, SendOptions, StreamId};
+
+use crate::args::SendArgs;
+use crate::failure::Failure;
+use crate::progress::{self, Progress};
+use crate::report::{Facts, Report, Side, Snapshot};
+use crate::signal;
+use crate::transfer::message::Control;
+use crate::transfer::ranges::Ranges;
+use crate::transfer::source::{Source, Whole};
+use crate::transfer::{CONTROL, DATA, DATA_STREAMS, QUEUE};
+
+pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
+    let config = args.transport.config()?;
+    let source = Source::open(&args.file, args.name.as_deref())?;
+    let local = local_addresses(&args)?;
+    let endpoint = Endpoint::bind(&local, args.local_port, EndpointConfig::default(), config)?;
+    let association = tokio::select! {
+        association = connect(&endpoint, &args) => association?,
+        () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was sent")),
+    };
+    let outcome = tokio::select! {
+        outcome = transfer(&association, source, &args) => outcome,
+        () = signal::interrupted() => {
+            association.abort("the sender was interrupted");
+            Err(Failure::interrupted("interrupted: the receiver keeps what it has, send the file again to go on"))
+        }
+    };
+    if outcome.is_err() {
+        association.abort("the sender gave up");
+    }
+    drop(association);
+    // What tells the peer of the end should leave before this process does.
+    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
+    outcome
+}
+
+/// The user's own choice, or for each of the receiver's addresses the one that routing would take.
+fn local_addresses(args: &SendArgs) -> Result<Vec<IpAddr>, Failure> {
+    if !args.from.is_empty() {
+        return Ok(args.from.clone());
+    }
+    let mut local = Vec::new();
+    for &remote in &args.to {
+        let source = tresse::source_towards(remote)
+            .map_err(|error| Failure::unreachable(format!("no route to {remote}: {error}")))?;
+        if !local.contains(&source) {
+            local.push(source);
+        }
+    }
+    Ok(local)
+}
+
+async fn connect(endpoint: &Endpoint, args: &SendArgs) -> Result<Association, Failure> {
+    let peer = Peer::new(args.to.as_slice(), args.sctp_port).with_udp_port(args.port);
+    let place = args.to.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",");
+    let place = format!("{place} UDP port {}", args.port);
+    match timeout(args.timeout, endpoint.connect(peer)).await {
+        Ok(Ok(association)) => Ok(association),
+        Ok(Err(error)) => Err(Failure::from(error).at(place)),
+        Err(_) => {
+            let mut message =
+                format!("{place}: no answer within {}", tresse::units::format_duration(args.timeout));
+            for stats in endpoint.local_stats() {
+                if let Some(error) = stats.last_error {
+                    message.push_str(&format!(" ({}: {error})", stats.local));
+                }
+            }
+            Err(Failure::unreachable(message))
+        }
+    }
+}
+
+/// The whole dialogue, from the announcement to the verdict and the report.
+async fn transfer(association: &Association, source: Source, args: &SendArgs) -> Result<(), Failure> {
+    let (name, announced) = (source.name.clone(), source.size);
+    let started = Instant::now();
+    let announce = Control::Announce { id: source.id, size: source.size, name: name.clone() };
+    put(association, SendOptions { ppid: CONTROL, ..SendOptions::default() }, announce.encode()).await?;
+    let have = match hear(association).await? {
+        Control::Accept { have } => have,
+        other => {
+            return Err(verdict_of(other, &name)
+                .err()
+                .unwrap_or_else(|| unexpected("a verdict without a file")));
+        }
+    };
+    let resumed = have.total();
+    let work = send_and_hear(association, source, have, &name);
+    let display = progress::display(args.output.quiet || args.output.json);
+    let progress = Progress::new(&display, &name, announced);
+    let watching = progress.watch(
+        association,
+        |paths| resumed + paths.iter().map(|path| path.bytes_acked).sum::<u64>(),
+        |path| path.packet_bytes_sent,
+    );
+    let outcome = tokio::select! {
+        outcome = work => outcome,
+        never = watching => match never {},
+    };
+    let snapshot = Snapshot::take(association);
+    let whole = outcome?;
+    let facts =
+        Facts { name, size: whole.size, resumed, elapsed: started.elapsed(), digest: Some(whole.digest) };
+    // The file is stored: whether the association ends well changes nothing about that.
+    let _ = timeout(FAREWELL, association.shutdown()).await;
+    if args.output.quiet && !args.output.json {
+        return Ok(());
+    }
+    Report::new(facts, &snapshot, Side::Sender).print(args.output.json)
+}
+
+/// Sends everything that the receiver does not have and waits for its verdict, which may come early.
+async fn send_and_hear(
+    association: &Association,
+    source: Source,
+    have: Ranges,
+    name: &str,
+) -> Result<Whole, Failure> {
+    let mut verdict = pin!(hear(association));
+    let whole = tokio::select! {
+        whole = send_all(association, source, have) => whole,
+        early = &mut verdict => {
+            let refused = early.and_then(|message| verdict_of(message, name));
+            return Err(refused.err().unwrap_or_else(|| unexpected("a verdict before the end")));
+        }
+    };
+    match whole {
+        Ok(whole) => verdict_of(verdict.await?, name).map(|()| whole),
+        Err(failure) => Err(failure),
+    }
+}
+
+async fn send_all(association: &Association, source: Source, have: Ranges) -> Result<Whole, Failure> {
+    let (sender, mut pieces) = mpsc::channel(QUEUE);
+    let reading = tokio::task::spawn_blocking(move || source.read_all(&have, &sender));
+    let data_streams = association.streams().0.saturating_sub(1).min(DATA_STREAMS);
+    let mut turn = 0;
+    while let Some(piece) = pieces.recv().await {
+        // Stream 0 is for control, unless there is no other.
+        let stream = if data_streams == 0 { 0 } else { 1 + turn % data_streams };
+        turn = turn.wrapping_add(1) % DATA_STREAMS.max(1);
+        let options = SendOptions { stream: StreamId(stream), ppid: DATA, unordered: true };
+        put(association, options, piece).await?;
+    }
+    let whole = reading.await.map_err(|_| Failure::running("the reading thread broke down"))??;
+    let finish = Control::Finish { size: whole.size, digest: whole.digest };
+    put(association, SendOptions { ppid: CONTROL, ..SendOptions::default() }, finish.encode()).await?;
+    Ok(whole)
+}
+
+/// Sends one message; a failure says why the association ended rather than that it did.
+async fn put(association: &Association, options: SendOptions, data: Bytes) -> Result<(), Failure> {
+    association.send(options, data).await.map_err(|error| match association.close_reason() {
+        Some(reason) => tresse::Ended(reason).into(),
+        None => Failure::running(error),
+    })
+}
+
+/// The receiver's next control message.
+async fn hear(association: &Association) -> Result<Control, Failure> {
+    match association.recv().await? {
+        Some(message) if message.ppid == CONTROL => Control::decode(&message.payload.into_bytes())
+            .map_err(|error| Failure::running(format!("the receiver sent {error}"))),
+        Some(_) => Err(unexpected("data")),
+        None => Err(Failure::running("the receiver closed the association before the file was stored")),
+    }
+}
+
+fn verdict_of(message: Control, name: &str) -> Result<(), Failure> {
+    match message {
+        Control::Verdict(Ok(())) => Ok(()),
+        Control::Verdict(Err(reason)) => {
+            // The reason comes from the network and goes to a terminal.
+            Err(Failure::running(format!("the receiver did not store {name}: {}", reason.escape_debug())))
+        }
+        _ => Err(unexpected("a message out of turn")),
+    }
+}
+
+fn unexpected(what: &str) -> Failure {
+    Failure::running(format!("the receiver does not speak the protocol: it sent {what}"))
+}
+
+/// How long to wait for the peer once everything that matters is done.
+const FAREWELL: Duration = Duration::from_secs(2);

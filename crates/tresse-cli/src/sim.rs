@@ -1,0 +1,152 @@
+//! `tresse sim`: runs one scenario and says what came of it and what limited it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use tresse_sim::{Outcome, RunError, RunOptions, Scenario, Shares};
+
+use crate::args::SimArgs;
+use crate::failure::Failure;
+use crate::output;
+use crate::progress;
+use crate::report::limit_words;
+use crate::signal;
+
+pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
+    let scenario = load(&args)?;
+    let capture = args.pcap.as_deref().map(|path| create(path, args.force)).transpose()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let bar = progress::display(args.output.quiet || args.output.json).add(ProgressBar::new(1000));
+    if let Ok(style) = ProgressStyle::with_template("{percent:>3} % [{bar:40}] {eta} left") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    let mut simulation = tokio::task::spawn_blocking({
+        let (stop, bar) = (Arc::clone(&stop), bar.clone());
+        move || simulate(&scenario, capture, &stop, &bar)
+    });
+    let outcome = tokio::select! {
+        outcome = &mut simulation => outcome,
+        () = signal::interrupted() => {
+            stop.store(true, Ordering::Relaxed);
+            simulation.await
+        }
+    };
+    bar.finish_and_clear();
+    let outcome = outcome
+        .map_err(|_| Failure::running("the simulation broke down"))?
+        .map_err(|failure| failure.at(args.scenario.display()))?;
+    print(&outcome, &args)?;
+    if outcome.interrupted {
+        return Err(Failure::interrupted("interrupted: the results cover what was simulated before"));
+    }
+    Ok(())
+}
+
+fn load(args: &SimArgs) -> Result<Scenario, Failure> {
+    let mut scenario = Scenario::load(&args.scenario).map_err(Failure::usage)?;
+    let seed = args.seed.map(|seed| seed.to_string());
+    let settings = args.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let settings = settings.chain(seed.as_deref().map(|seed| ("seed", seed)));
+    scenario.set_all(settings).map_err(Failure::usage)?;
+    Ok(scenario)
+}
+
+/// A capture file; one that exists is only overwritten when that was asked for.
+fn create(path: &Path, force: bool) -> Result<BufWriter<File>, Failure> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).create_new(!force);
+    match options.open(path) {
+        Ok(file) => Ok(BufWriter::new(file)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(Failure::usage(format!("--pcap {}: the file exists (--force overwrites it)", path.display())))
+        }
+        Err(error) => Err(Failure::usage(format!("--pcap {}: {error}", path.display()))),
+    }
+}
+
+fn simulate(
+    scenario: &Scenario,
+    mut capture: Option<BufWriter<File>>,
+    stop: &AtomicBool,
+    bar: &ProgressBar,
+) -> Result<Outcome, Failure> {
+    let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
+    let options = RunOptions {
+        pcap: capture.as_mut().map(|capture| capture as &mut dyn Write),
+        progress: Some(&mut progress),
+        stop: Some(stop),
+        ..RunOptions::default()
+    };
+    let outcome = tresse_sim::run(scenario, options).map_err(|error| match error {
+        RunError::Config(_)
+        | RunError::Connect(_)
+        | RunError::TooFewStreams { .. }
+        | RunError::Message(_) => Failure::usage(error),
+        _ => Failure::running(error),
+    })?;
+    if let Some(mut capture) = capture {
+        capture
+            .flush()
+            .map_err(|error| Failure::running(format!("the capture could not be written: {error}")))?;
+    }
+    Ok(outcome)
+}
+
+fn print(outcome: &Outcome, args: &SimArgs) -> Result<(), Failure> {
+    let text = match (args.output.json, args.output.quiet) {
+        (true, _) => serde_json::to_string_pretty(outcome).map_err(Failure::running)? + "\n",
+        (false, true) => return Ok(()),
+        (false, false) => lines(outcome),
+    };
+    output::print(&text)
+}
+
+/// Three small tables: what came through, how the paths fared, what limited the sender.
+fn lines(outcome: &Outcome) -> String {
+    let mut lines = vec![format!(
+        "{}: {:.3} Mbit/s over {:.1} s, seed {}",
+        outcome.name, outcome.throughput_mbps, outcome.measured_s, outcome.seed
+    )];
+    lines.push("  stream     Mbit/s   delay ms: mean      p50      p95      p99".to_owned());
+    for stream in outcome.streams.iter().take(SHOWN_STREAMS) {
+        let mut line = format!("  {:>6} {:>10.3}", stream.id, stream.throughput_mbps);
+        if let Some(delay) = stream.delay_ms {
+            line.push_str(&format!(
+                "       {:>8.1} {:>8.1} {:>8.1} {:>8.1}",
+                delay.mean, delay.p50, delay.p95, delay.p99
+            ));
+        }
+        lines.push(line);
+    }
+    if outcome.streams.len() > SHOWN_STREAMS {
+        lines.push(format!("  … {} more streams (--json has all)", outcome.streams.len() - SHOWN_STREAMS));
+    }
+    lines.push("  path       Mbit/s     loss   srtt ms   queue   limited by".to_owned());
+    for (path, limits) in outcome.paths.iter().zip(&outcome.limited_by.paths) {
+        lines.push(format!(
+            "  {:>4}   {:>10.3} {:>7.2} % {:>8.1} {:>7.1}   {}",
+            path.id,
+            path.throughput_mbps,
+            path.loss * 100.0,
+            path.srtt_ms.unwrap_or(f64::NAN),
+            path.queue_mean_packets,
+            words(limits)
+        ));
+    }
+    lines.push(format!("  in total limited by {}", words(&outcome.limited_by.total)));
+    if let Some(ended) = &outcome.association.ended {
+        lines.push(format!("  the association ended early: {ended}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn words(shares: &Shares) -> String {
+    limit_words(tresse::Limit::ALL.map(|limit| (limit, shares.of(limit))))
+}
+
+/// Lines for streams before the rest is only counted.
+const SHOWN_STREAMS: usize = 16;

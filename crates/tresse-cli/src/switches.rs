@@ -1,0 +1,98 @@
+//! Lists every setting with its default and what it accepts, for people, documents and programs.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use tresse::config::{AssociationConfig, EndpointConfig, PRESETS, SwitchInfo};
+
+use crate::args::SwitchesArgs;
+use crate::failure::Failure;
+use crate::output;
+
+pub(crate) fn run(args: &SwitchesArgs) -> Result<(), Failure> {
+    let text = if args.markdown {
+        markdown()
+    } else if args.json {
+        format!("{:#}\n", document())
+    } else {
+        plain()
+    };
+    output::print(&text)
+}
+
+fn tables() -> [(&'static str, Vec<SwitchInfo>); 2] {
+    [("association", AssociationConfig::describe()), ("endpoint", EndpointConfig::describe())]
+}
+
+fn shown(default: &str) -> &str {
+    if default.is_empty() { "(empty)" } else { default }
+}
+
+fn plain() -> String {
+    let mut text = String::new();
+    for (kind, switches) in tables() {
+        let _ = writeln!(text, "Settings of an {kind}:");
+        for switch in switches {
+            let _ = writeln!(text, "  {} = {}", switch.name, shown(&switch.default));
+            let _ = writeln!(text, "      {} Accepts {}.", switch.doc, switch.accepted);
+        }
+        text.push('\n');
+    }
+    text.push_str("Presets:\n");
+    for preset in PRESETS {
+        let _ = writeln!(text, "  {}", preset.name);
+        let _ = writeln!(text, "      {}", preset.doc);
+        for (name, value) in preset.settings {
+            let _ = writeln!(text, "      {name} = {value}");
+        }
+    }
+    text
+}
+
+fn markdown() -> String {
+    let mut text = String::from(
+        "# Switches\n\n\
+         Every setting of the transport has a name, a default and a text form. Scenarios (`[transport]`), the\n\
+         command line (`--set name=value`), the library (`AssociationConfig::set`) and the lab all use these names.\n\
+         This page is what `tresse switches --markdown` prints.\n",
+    );
+    for (kind, switches) in tables() {
+        let _ = write!(text, "\n## Settings of an {kind}\n\n");
+        text.push_str("| name | default | meaning | accepts |\n| --- | --- | --- | --- |\n");
+        for switch in switches {
+            let (default, doc, accepted) = (shown(&switch.default), cell(switch.doc), cell(&switch.accepted));
+            let _ = writeln!(text, "| `{}` | `{default}` | {doc} | {accepted} |", switch.name);
+        }
+    }
+    text.push_str("\n## Presets\n\nA preset changes some defaults; what it does not name stays as above.\n");
+    for preset in PRESETS {
+        let _ = write!(text, "\n### `{}`\n\n{}\n", preset.name, preset.doc);
+        if !preset.settings.is_empty() {
+            text.push_str("\n| name | value |\n| --- | --- |\n");
+        }
+        for (name, value) in preset.settings {
+            let _ = writeln!(text, "| `{name}` | `{value}` |");
+        }
+    }
+    text
+}
+
+/// Text that cannot end a cell of a Markdown table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn document() -> serde_json::Value {
+    let switch = |info: SwitchInfo| json!({ "name": info.name, "default": info.default, "doc": info.doc, "accepts": info.accepted });
+    let preset = |preset: &tresse::config::Preset| {
+        let settings: serde_json::Map<_, _> =
+            preset.settings.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
+        json!({ "name": preset.name, "doc": preset.doc, "settings": settings })
+    };
+    let [(_, association), (_, endpoint)] = tables();
+    json!({
+        "association": association.into_iter().map(switch).collect::<Vec<_>>(),
+        "endpoint": endpoint.into_iter().map(switch).collect::<Vec<_>>(),
+        "presets": PRESETS.iter().map(preset).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,40 @@
+//! The file transfer protocol: one file over one association.
+//!
+//! ```text
+//! sender                                    receiver
+//!   stream 0   Announce: id, size, name  →
+//!              ←  Accept: the ranges that are already here   (or Verdict: refused, and why)
+//!   streams 1… Data: offset, bytes       →
+//!   stream 0   Finish: size, digest      →
+//!              ←  Verdict: stored, or why not
+//!   shutdown                             →
+//! ```
+//!
+//! Data is cut into pieces that say where they belong, sent unordered and spread over the streams in
+//! turn, so that no piece waits for another, whichever path it takes; stream maps and schedulers
+//! still have streams to act on. The digest is BLAKE3 over the whole file.
+//!
+//! The receiver writes to `NAME.part-ID` and gives the file its name only when the digest fits. The id
+//! names the file's content as far as the sender knows it without reading (name, size, time of
+//! change); a transfer that broke off goes on where it was when the same id is announced again.
+
+pub(crate) mod message;
+pub(crate) mod name;
+pub(crate) mod partial;
+pub(crate) mod ranges;
+pub(crate) mod source;
+
+use tresse::Ppid;
+
+/// Payload protocol identifier of control messages: "trs0".
+pub(crate) const CONTROL: Ppid = Ppid(0x7472_7330);
+/// Payload protocol identifier of data: "trs1".
+pub(crate) const DATA: Ppid = Ppid(0x7472_7331);
+/// Bytes of the file in one data message.
+pub(crate) const PIECE: usize = 64 * 1024;
+/// Bytes in front of them: the offset, big-endian.
+pub(crate) const DATA_HEADER: usize = 8;
+/// Streams that data is spread over, where as many were negotiated.
+pub(crate) const DATA_STREAMS: u16 = 8;
+/// Pieces that may wait between the disk and the transport, on either side.
+pub(crate) const QUEUE: usize = 32;
