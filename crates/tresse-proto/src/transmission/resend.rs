@@ -59,6 +59,8 @@ impl Transmission {
         }
         let Some(load) = self.loads.get_mut(from.index()) else { return };
         let lost = std::mem::take(&mut load.lost);
+        // The path that carries a chunk measures nothing by it any more once the chunk is another's.
+        load.timed = load.timed.filter(|timed| !lost.contains(timed));
         for &index in &lost {
             if let Some(sent) = self.ring.get_mut(index) {
                 sent.path = to;
