@@ -171,7 +171,8 @@ impl Association {
     fn on_sack(&mut self, now: Instant, sack: SackView<'_>, via: PathId) {
         self.counters.sacks_received += 1;
         let mut report = std::mem::take(&mut self.scratch.report);
-        match self.transmission.on_sack(now, sack, via, &mut report) {
+        let recovering = self.paths.recovering();
+        match self.transmission.on_sack(now, sack, via, recovering, &mut report) {
             Ok(()) => {
                 self.apply_report(now, &report);
                 // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).

@@ -13,6 +13,11 @@ impl Paths {
         &self.windows[id.index()]
     }
 
+    /// Whether any path is in fast recovery.
+    pub(crate) fn recovering(&self) -> bool {
+        self.windows.iter().any(|window| window.recovery.is_some())
+    }
+
     /// Most user data that a DATA chunk carries in a packet of its own on every path. Chunks no larger
     /// can be sent again anywhere (AMDCS, RFC 9260 §6.9).
     pub(crate) fn smallest_payload(&self) -> usize {

@@ -12,17 +12,16 @@ impl Transmission {
     ///
     /// With split fast retransmit a chunk is struck only by a newly acknowledged later one of its own
     /// path, since only on one path does later mean overtaken (Iyengar et al., §III). Without, by any
-    /// later one (RFC 9260 §7.2.4). A chunk that was sent again is not struck.
-    pub(super) fn strike(&mut self, notes: &mut [Note], dac_count: u8, advanced: bool) {
+    /// later one, or, with `all`, whenever it is reported missing: in fast recovery, when the cumulative
+    /// TSN moves (RFC 9260 §7.2.4). A chunk that was sent again is not struck.
+    pub(super) fn strike(&mut self, notes: &mut [Note], dac_count: u8, all: bool) {
         let highest_new = notes.iter().map(|note| note.highest_new).max().unwrap_or(0);
         for position in 0..self.loads.len() {
             let bound = if self.rules.split_fast_retransmit {
                 notes.get(position).map_or(0, |note| note.highest_new)
             } else {
-                // Rule of RFC 9260 §7.2.4 for fast recovery: when the cumulative TSN moves, everything
-                // reported missing is struck.
                 let reported = self.acked.iter().next_back().map_or(0, |last| last.end);
-                if advanced { highest_new.max(reported) } else { highest_new }
+                if all { highest_new.max(reported) } else { highest_new }
             };
             self.strike_path(position, bound, notes, dac_count);
         }

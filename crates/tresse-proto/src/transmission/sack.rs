@@ -76,7 +76,7 @@ pub(super) struct Scratch {
 }
 
 impl Transmission {
-    /// Processes a SACK that arrived over `via`.
+    /// Processes a SACK that arrived over `via`; `recovering` says whether a path is in fast recovery.
     ///
     /// # Errors
     /// A SACK that is stale or impossible changes nothing.
@@ -85,6 +85,7 @@ impl Transmission {
         now: Instant,
         sack: SackView<'_>,
         via: PathId,
+        recovering: bool,
         report: &mut AckReport,
     ) -> Result<(), SackFault> {
         let cumulative = self.unwrap_cumulative(sack.cumulative_tsn)?;
@@ -98,7 +99,7 @@ impl Transmission {
             self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
             self.acknowledge_blocks(&mut scratch, via, report);
             self.release_blocks(cumulative, &sack, &mut scratch, report);
-            self.strike(&mut scratch.notes, sack.dac_count, report.advanced);
+            self.strike(&mut scratch.notes, sack.dac_count, recovering && report.advanced);
             self.fill_report(now, &scratch.notes, via, report);
         }
         self.scratch = scratch;
