@@ -1,1 +1,223 @@
+//! Worked cases against a ring of a few chunks, and random ones against the sums that must always hold.
+//!
+//! The initial TSN is 1 unless a test says otherwise, so that a chunk's index is its TSN.
 
+mod budget;
+mod losses;
+mod order;
+mod property;
+mod resends;
+mod sacks;
+mod timing;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tresse_wire::{DataFlags, GapBlock, List, Ppid, Ssn, StreamId};
+
+use super::*;
+
+/// What most chunks of these tests carry.
+const LEN: usize = 1000;
+
+/// A sender without an association around it. Every step checks that the books balance.
+struct Bench {
+    sent: Transmission,
+    now: Instant,
+    report: AckReport,
+    config: AssociationConfig,
+    /// A path is in fast recovery.
+    recovering: bool,
+}
+
+/// A gap block from offset to offset, both inclusive.
+type Block = (u16, u16);
+
+impl Bench {
+    fn new(paths: usize, config: &AssociationConfig) -> Self {
+        Self::starting_at(Tsn(1), paths, config)
+    }
+
+    fn starting_at(initial: Tsn, paths: usize, config: &AssociationConfig) -> Self {
+        let mut sent = Transmission::new(initial, 1_000_000, config);
+        sent.cover_paths(paths);
+        let (report, config) = (AckReport::default(), config.clone());
+        Bench { sent, now: Instant::ZERO, report, config, recovering: false }
+    }
+
+    fn wait(&mut self, millis: u64) {
+        self.now += Duration::from_millis(millis);
+    }
+
+    /// Sends a chunk of `len` bytes; answers its TSN.
+    fn send(&mut self, path: u8, len: usize) -> u32 {
+        let fragment = Fragment {
+            stream: StreamId(0),
+            ssn: Ssn(0),
+            ppid: Ppid(0),
+            flags: DataFlags { beginning: true, ending: true, ..DataFlags::default() },
+            payload: Bytes::from(vec![0; len]),
+        };
+        let tsn = self.sent.record(self.now, fragment, PathId(path)).expect("a path there is").tsn;
+        self.check();
+        tsn.0
+    }
+
+    /// One chunk on each of `paths`, in this order.
+    fn send_over(&mut self, paths: &[u8]) {
+        for &path in paths {
+            self.send(path, LEN);
+        }
+    }
+
+    fn sack(&mut self, via: u8, cumulative: u32, gaps: &[Block]) {
+        self.hear(via, cumulative, gaps, &[], 1).expect("a sound SACK");
+    }
+
+    fn nr_sack(&mut self, via: u8, cumulative: u32, renegable: &[Block], non_renegable: &[Block]) {
+        self.hear(via, cumulative, renegable, non_renegable, 1).expect("a sound NR-SACK");
+    }
+
+    /// A SACK that stands for `packets` packets (CMT-DAC).
+    fn sack_for(&mut self, via: u8, cumulative: u32, gaps: &[Block], packets: u8) {
+        self.hear(via, cumulative, gaps, &[], packets).expect("a sound SACK");
+    }
+
+    fn hear(
+        &mut self,
+        via: u8,
+        cumulative: u32,
+        renegable: &[Block],
+        non_renegable: &[Block],
+        dac_count: u8,
+    ) -> Result<(), SackFault> {
+        self.hear_window(via, cumulative, renegable, non_renegable, dac_count, 1_000_000)
+    }
+
+    fn hear_window(
+        &mut self,
+        via: u8,
+        cumulative: u32,
+        renegable: &[Block],
+        non_renegable: &[Block],
+        dac_count: u8,
+        a_rwnd: u32,
+    ) -> Result<(), SackFault> {
+        let (renegable, non_renegable) = (blocks(renegable), blocks(non_renegable));
+        let view = SackView {
+            cumulative_tsn: Tsn(cumulative),
+            a_rwnd,
+            renegable: List::Values(&renegable),
+            non_renegable: List::Values(&non_renegable),
+            dac_count,
+        };
+        let outcome = self.sent.on_sack(self.now, view, PathId(via), self.recovering, &mut self.report);
+        self.check();
+        outcome
+    }
+
+    fn time_out(&mut self, path: u8, target: u8) -> usize {
+        let count = self.sent.on_timeout(PathId(path), PathId(target));
+        self.check();
+        count
+    }
+
+    /// Sends again the first lost chunk that waits for `path`; answers its TSN.
+    fn resend(&mut self, path: u8) -> Option<u32> {
+        let (index, _) = self.sent.next_resend(PathId(path))?;
+        let tsn = self.sent.resend(self.now, index).map(|data| data.tsn.0);
+        self.sent.on_resent(PathId(path));
+        self.check();
+        tsn
+    }
+
+    /// Everything that waits to be sent again on `path`, by TSN.
+    fn resend_all(&mut self, path: u8) -> Vec<u32> {
+        std::iter::from_fn(|| self.resend(path)).collect()
+    }
+
+    /// TSNs that wait to be sent again on `path`.
+    fn lost(&self, path: u8) -> Vec<u32> {
+        self.load(path).lost.iter().map(|&index| index as u32).collect()
+    }
+
+    fn flight(&self, path: u8) -> usize {
+        self.load(path).flight
+    }
+
+    fn queued(&self, path: u8) -> usize {
+        self.load(path).queued
+    }
+
+    /// Missing reports of a chunk.
+    fn misses(&self, index: u64) -> u8 {
+        self.sent.ring.get(index).expect("in the ring").misses
+    }
+
+    fn load(&self, path: u8) -> &PathLoad {
+        &self.sent.loads[usize::from(path)]
+    }
+
+    /// What the last SACK told about `path`.
+    fn ack(&self, path: u8) -> Option<&crate::congestion::PathAck> {
+        self.report.acks.iter().find(|ack| ack.path == PathId(path))
+    }
+
+    fn progress(&self, path: u8) -> Option<&crate::paths::PathProgress> {
+        self.report.progress.iter().find(|progress| progress.path == PathId(path))
+    }
+
+    /// Every sum and list agrees with the ring.
+    fn check(&self) {
+        let sent = &self.sent;
+        assert_eq!(sent.flight, sent.flight_by_ring(), "flight");
+        let indices = |keep: &dyn Fn(&Sent) -> bool| -> Vec<u64> {
+            sent.ring.iter().filter(|(_, chunk)| keep(chunk)).map(|(index, _)| index).collect()
+        };
+        for (position, load) in sent.loads.iter().enumerate() {
+            let here = |chunk: &Sent| chunk.path.index() == position;
+            let flying = |chunk: &Sent| here(chunk) && chunk.standing == Standing::InFlight;
+            let sum = |keep: &dyn Fn(&Sent) -> bool| -> usize {
+                sent.ring.iter().filter(|(_, chunk)| keep(chunk)).map(|(_, chunk)| chunk.bytes()).sum()
+            };
+            assert_eq!(load.flight, sum(&flying), "flight of path {position}");
+            assert_eq!(load.queued, sum(&|chunk| here(chunk) && !chunk.released), "queued on {position}");
+            let fresh = walk(&load.fresh, &sent.ring);
+            assert_eq!(fresh, indices(&|chunk| flying(chunk) && chunk.sends == 1), "fresh, in TSN order");
+            let mut again = walk(&load.again, &sent.ring);
+            again.sort_unstable();
+            assert_eq!(again, indices(&|chunk| flying(chunk) && chunk.sends > 1), "sent again");
+            let lost: Vec<u64> = load.lost.iter().copied().collect();
+            assert_eq!(lost, indices(&|chunk| here(chunk) && chunk.standing == Standing::Lost), "lost");
+            if let Some(timed) = load.timed {
+                let chunk = sent.ring.get(timed).expect("a timed chunk is not forgotten");
+                assert!(
+                    here(chunk) && chunk.standing != Standing::Acked && chunk.sends == 1,
+                    "timed {timed}"
+                );
+            }
+        }
+        let members = |set: &RangeSet| set.iter().flatten().collect::<Vec<u64>>();
+        assert_eq!(members(&sent.acked), indices(&|chunk| chunk.standing == Standing::Acked), "acked");
+        assert_eq!(members(&sent.released), indices(&|chunk| chunk.released), "released");
+    }
+}
+
+fn blocks(blocks: &[Block]) -> Vec<GapBlock> {
+    blocks.iter().map(|&(start, end)| GapBlock { start, end }).collect()
+}
+
+/// The indices of a list from its head on.
+fn walk(order: &SendOrder, ring: &Ring) -> Vec<u64> {
+    std::iter::successors(order.head(), |&index| order.after(ring, index)).collect()
+}
+
+/// Nothing beyond RFC 9260.
+fn plain() -> AssociationConfig {
+    AssociationConfig::preset("rfc9260").expect("a preset")
+}
+
+/// The recommended settings for several paths.
+fn cmt() -> AssociationConfig {
+    AssociationConfig::default()
+}
