@@ -1,0 +1,151 @@
+//! The commands that need no network: sim, dissect, switches, help.
+
+#![allow(missing_docs, reason = "a test")]
+
+mod common;
+
+use std::fs;
+
+use common::{Dir, text, tresse};
+
+const SCENARIO: &str = r#"
+name = "short"
+settle = "100ms"
+start_jitter = "0"
+measure = "2s"
+[[path]]
+rate = "10Mbit/s"
+delay = "5ms"
+[[path]]
+rate = "5Mbit/s"
+delay = "5ms"
+"#;
+
+fn scenario(dir: &Dir) -> String {
+    let path = dir.path("short.toml");
+    fs::write(&path, SCENARIO).expect("writable");
+    text(&path)
+}
+
+fn document(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn a_simulation_gives_one_document_and_the_same_for_the_same_seed() {
+    let dir = Dir::new("sim");
+    let scenario = scenario(&dir);
+    let run =
+        |seed: &str| tresse(&["sim", &scenario, "--seed", seed, "--set", "path.1.rate=10Mbit/s", "--json"]);
+    let first = run("7");
+    assert_eq!(first.code, Some(0), "{first:?}");
+    assert_eq!(first.stdout, run("7").stdout);
+    let outcome = document(&first.stdout);
+    assert_eq!(outcome["seed"], 7);
+    assert_eq!(outcome["scenario"]["path"][1]["rate"], "10Mbit/s");
+    assert!(outcome["throughput_mbps"].as_f64().is_some_and(|rate| rate > 10.0), "both paths: {outcome}");
+    assert_eq!(outcome["paths"].as_array().map(Vec::len), Some(2));
+    assert_ne!(outcome["run"]["trace_hash"], document(&run("8").stdout)["run"]["trace_hash"]);
+}
+
+#[test]
+fn a_simulation_says_what_limited_it_and_its_seed() {
+    let dir = Dir::new("lines");
+    let done = tresse(&["sim", &scenario(&dir), "--seed", "3"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stdout.starts_with("short: ") && done.stdout.contains("seed 3"), "{done:?}");
+    assert!(done.stdout.contains("in total limited by "), "{done:?}");
+    let quiet = tresse(&["sim", &scenario(&dir), "--quiet"]);
+    assert_eq!((quiet.code, quiet.stdout, quiet.stderr), (Some(0), String::new(), String::new()));
+}
+
+#[test]
+fn a_simulated_capture_dissects() {
+    let dir = Dir::new("capture");
+    let (scenario, capture) = (scenario(&dir), text(&dir.path("short.pcapng")));
+    let args = ["sim", &scenario, "--set", "measure=100ms", "--pcap", &capture];
+    assert_eq!(tresse(&args).code, Some(0));
+    let dissected = tresse(&["dissect", &capture]);
+    assert_eq!(dissected.code, Some(0), "{dissected:?}");
+    let lines: Vec<&str> = dissected.stdout.lines().collect();
+    assert!(lines[0].contains("INIT"), "{}", lines[0]);
+    for kind in ["INIT ACK", "COOKIE ECHO", "COOKIE ACK", "DATA", "SACK"] {
+        assert!(lines.iter().any(|line| line.contains(kind)), "no {kind}");
+    }
+    assert!(!dissected.stdout.contains("bad "), "captures carry right checksums");
+    assert_eq!(dissected.stderr, format!("tresse: {0} packets, {0} of them SCTP\n", lines.len()));
+
+    let again = tresse(&args);
+    assert_eq!(again.code, Some(2));
+    assert!(again.stderr.contains("the file exists"), "{again:?}");
+}
+
+#[test]
+fn damaged_captures_end_in_one_line() {
+    let dir = Dir::new("damage");
+    let (scenario, capture) = (scenario(&dir), dir.path("short.pcapng"));
+    let args = ["sim", &scenario, "--set", "settle=10ms", "--set", "measure=50ms", "--pcap", &text(&capture)];
+    assert_eq!(tresse(&args).code, Some(0));
+    let whole = fs::read(&capture).expect("written");
+    let damaged = text(&dir.path("damaged"));
+    for len in [0, 3, 10, whole.len() / 2, whole.len() - 1] {
+        fs::write(&damaged, &whole[..len]).expect("writable");
+        let done = tresse(&["dissect", &damaged]);
+        assert_eq!(done.code, Some(2), "{len} bytes: {done:?}");
+        let last = done.stderr.lines().last().unwrap_or_default();
+        assert!(last.starts_with(&format!("tresse: {damaged}: is ")), "{len} bytes: {done:?}");
+    }
+    // Whatever the bytes are: an answer, never a crash.
+    let mut state = 1_u32;
+    for _ in 0..60 {
+        let mut bytes = whole.clone();
+        for _ in 0..4 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let at = (state >> 8) as usize % bytes.len();
+            bytes[at] = (state >> 3) as u8;
+        }
+        fs::write(&damaged, bytes).expect("writable");
+        let done = tresse(&["dissect", &damaged]);
+        assert!(matches!(done.code, Some(0 | 2)), "{done:?}");
+    }
+}
+
+#[test]
+fn mistakes_in_scenarios_name_file_key_and_what_is_accepted() {
+    let dir = Dir::new("mistakes");
+    let scenario = scenario(&dir);
+    for (args, expected) in [
+        (vec!["sim", &scenario, "--set", "path.0.rat=1Mbit/s"], "did you mean \"rate\"?"),
+        (vec!["sim", &scenario, "--set", "measure=5"], "a duration such as"),
+        (vec!["sim", &scenario, "--set", "measure"], "is not KEY=VALUE"),
+        (vec!["sim", "missing.toml"], "missing.toml"),
+        (vec!["dissect", "missing.pcap"], "missing.pcap"),
+        (vec!["simulate"], "unrecognized subcommand"),
+    ] {
+        let done = tresse(&args);
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains(expected), "{expected}: {done:?}");
+        assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
+    }
+}
+
+#[test]
+fn switches_are_listed_in_three_ways() {
+    let plain = tresse(&["switches"]);
+    assert!(plain.stdout.contains("send_buffer = 1MiB") && plain.stdout.contains("pfldnet2010"), "{plain:?}");
+    let markdown = tresse(&["switches", "--markdown"]);
+    assert!(
+        markdown.stdout.starts_with("# Switches\n") && markdown.stdout.contains("| `send_buffer` | `1MiB` |")
+    );
+    let json = document(&tresse(&["switches", "--json"]).stdout);
+    let names: Vec<&str> =
+        json["presets"].as_array().expect("a list").iter().filter_map(|p| p["name"].as_str()).collect();
+    assert_eq!(names, ["cmt", "rfc9260", "pfldnet2010"]);
+}
+
+#[test]
+fn help_is_no_mistake() {
+    let help = tresse(&["--help"]);
+    assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
+    assert!(help.stdout.contains("dissect"));
+}

@@ -1,0 +1,199 @@
+//! Files from one process to another over real sockets: whole, resumed, over a path that dies, refused.
+
+#![allow(missing_docs, reason = "a test")]
+
+mod common;
+#[path = "../../tresse/tests/relay/mod.rs"]
+mod relay;
+
+use std::fs;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use common::{Dir, Running, receiver, same, text, tresse};
+use relay::Relay;
+
+const HERE: &str = "127.0.0.1,127.0.0.2";
+const THERE: &str = "127.0.0.3,127.0.0.4";
+
+/// Timers short enough for tests that wait for them.
+const QUICK: [&str; 8] = [
+    "--set",
+    "rto_initial=100ms",
+    "--set",
+    "rto_min=50ms",
+    "--set",
+    "path_max_retrans=1",
+    "--set",
+    "heartbeat_interval=200ms",
+];
+
+fn addresses(list: &str) -> Vec<IpAddr> {
+    list.split(',').map(|address| address.parse().expect("an address")).collect()
+}
+
+/// Sends `file` from HERE to THERE.
+fn send(file: &str, port: &str, more: &[&str]) -> Running {
+    let args = ["send", file, "--from", HERE, "--to", THERE, "--port", port];
+    Running::start(&[&args[..], more].concat())
+}
+
+#[test]
+fn a_file_arrives_identical_over_both_paths() {
+    let dir = Dir::new("both");
+    let len: usize =
+        std::env::var("TRESSE_TRANSFER_BYTES").map_or(40_000_000, |text| text.parse().expect("bytes"));
+    let file = dir.file("data.bin", len);
+    let (receiver, port) = receiver(&dir.out(), &["--listen", THERE, "--once", "--json"]);
+    let sent = send(&text(&file), &port, &["--json"]).finish();
+    let received = receiver.finish();
+    assert_eq!((sent.code, received.code), (Some(0), Some(0)), "{sent:?} {received:?}");
+    assert_eq!(dir.received(), ["data.bin"]);
+    assert!(same(&file, &dir.out().join("data.bin")));
+
+    let sent: serde_json::Value = serde_json::from_str(&sent.stdout).expect("one JSON document");
+    let received: serde_json::Value = serde_json::from_str(&received.stdout).expect("one JSON document");
+    assert_eq!(sent["size_bytes"], len);
+    assert_eq!(sent["blake3"], received["blake3"]);
+    assert!(sent["throughput_mbps"].as_f64().is_some_and(|rate| rate > 0.0));
+    for path in 0..2 {
+        let share = sent["paths"][path]["share"].as_f64().expect("a number");
+        assert!(share > 0.1, "path {path} carried {share}");
+        let limits = sent["limited_by"]["paths"][path].as_object().expect("a map");
+        let sum: f64 = limits.values().filter_map(serde_json::Value::as_f64).sum();
+        assert!((sum - 1.0).abs() < 1e-6, "{limits:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_that_dies_in_mid_transfer_neither_loses_a_byte_nor_stops_it() {
+    let dir = Dir::new("kill");
+    let file = dir.file("data.bin", 30_000_000);
+    let (receiver, port) = receiver(&dir.out(), &[&["--listen", THERE, "--once"], &QUICK[..]].concat());
+    let relay = Relay::start(&addresses(HERE), &addresses(THERE), port.parse().expect("a port")).await;
+    let sender = send(&text(&file), &relay.port().to_string(), &[&["--json"], &QUICK[..]].concat());
+    while relay.forwarded(1) < 3_000_000 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    relay.cut(1, true);
+    let ended = tokio::task::spawn_blocking(|| (sender.finish(), receiver.finish())).await;
+    let (sent, received) = ended.expect("both ended");
+    assert_eq!((sent.code, received.code), (Some(0), Some(0)), "{sent:?} {received:?}");
+    assert!(same(&file, &dir.out().join("data.bin")));
+    let sent: serde_json::Value = serde_json::from_str(&sent.stdout).expect("one JSON document");
+    assert_eq!(sent["paths"][1]["state"], "inactive");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_that_broke_off_goes_on_where_it_was() {
+    let dir = Dir::new("resume");
+    let file = dir.file("data.bin", 30_000_000);
+    let (first, port) = receiver(&dir.out(), &["--listen", THERE]);
+    let relay = Relay::start(&addresses(HERE), &addresses(THERE), port.parse().expect("a port")).await;
+    let sender = send(&text(&file), &relay.port().to_string(), &[]);
+    while relay.forwarded(0) < 5_000_000 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    first.interrupt();
+    let ended = tokio::task::spawn_blocking(|| (first.finish(), sender.finish())).await;
+    let (interrupted, broken) = ended.expect("both ended");
+    assert_eq!(interrupted.code, Some(130), "{interrupted:?}");
+    assert!(interrupted.stderr.contains("are kept in"), "{interrupted:?}");
+    assert_eq!(broken.code, Some(1), "{broken:?}");
+    assert!(broken.stderr.contains("the receiver was interrupted"), "{broken:?}");
+    assert!(!dir.received().contains(&"data.bin".to_owned()), "nothing under the final name");
+
+    let (second, port) = receiver(&dir.out(), &["--listen", THERE, "--once"]);
+    let sent = send(&text(&file), &port, &["--json"]).finish();
+    assert_eq!((sent.code, second.finish().code), (Some(0), Some(0)));
+    assert!(same(&file, &dir.out().join("data.bin")));
+    assert_eq!(dir.received(), ["data.bin"]);
+    let sent: serde_json::Value = serde_json::from_str(&sent.stdout).expect("one JSON document");
+    assert!(sent["resumed_bytes"].as_u64().is_some_and(|bytes| bytes > 1_000_000), "{sent}");
+}
+
+#[test]
+fn an_existing_file_is_only_replaced_with_force() {
+    let dir = Dir::new("exists");
+    let file = dir.file("data.bin", 100_000);
+    fs::write(dir.out().join("data.bin"), "old").expect("writable");
+    let (refusing, port) = receiver(&dir.out(), &["--listen", THERE, "--once"]);
+    let sent = send(&text(&file), &port, &[]).finish();
+    assert_eq!((sent.code, refusing.finish().code), (Some(1), Some(1)));
+    assert!(sent.stderr.contains("data.bin: the file exists already"), "{sent:?}");
+    assert_eq!(fs::read(dir.out().join("data.bin")).expect("there"), b"old");
+
+    let (replacing, port) = receiver(&dir.out(), &["--listen", THERE, "--once", "--force"]);
+    assert_eq!(send(&text(&file), &port, &[]).finish().code, Some(0));
+    assert_eq!(replacing.finish().code, Some(0));
+    assert!(same(&file, &dir.out().join("data.bin")));
+}
+
+#[test]
+fn a_receiver_takes_one_file_after_the_other_until_interrupted() {
+    let dir = Dir::new("several");
+    let files = [dir.file("a", 0), dir.file("b", 1), dir.file("c", 300_000)];
+    let (receiver, port) = receiver(&dir.out(), &["--listen", THERE]);
+    for file in &files {
+        let sent = send(&text(file), &port, &["--quiet"]).finish();
+        assert_eq!((sent.code, sent.stdout, sent.stderr), (Some(0), String::new(), String::new()));
+    }
+    receiver.interrupt();
+    let ended = receiver.finish();
+    assert_eq!(ended.code, Some(130));
+    assert_eq!(dir.received(), ["a", "b", "c"]);
+    for (file, name) in files.iter().zip(["a", "b", "c"]) {
+        assert!(same(file, &dir.out().join(name)));
+    }
+}
+
+#[test]
+fn nobody_listening_is_unreachable() {
+    let dir = Dir::new("nobody");
+    let file = dir.file("data.bin", 10);
+    let silent = std::net::UdpSocket::bind("127.0.0.3:0").expect("free");
+    let port = silent.local_addr().expect("bound").port().to_string();
+    let args = ["send", &text(&file), "--from", "127.0.0.1", "--to", "127.0.0.3", "--port", &port];
+    let sent = tresse(&[&args[..], &["--timeout", "300ms"]].concat());
+    assert_eq!(sent.code, Some(3));
+    let expected = format!("tresse: 127.0.0.3 UDP port {port}: no answer within 300ms\n");
+    assert_eq!(sent.stderr, expected);
+}
+
+#[test]
+fn mistakes_are_one_line_and_exit_code_2() {
+    let dir = Dir::new("mistakes");
+    let file = text(&dir.file("data.bin", 10));
+    let missing = text(&dir.path("missing"));
+    let cases: [(&[&str], &str); 9] = [
+        (&["send", &missing, "--to", "127.0.0.1"], "there is no such file"),
+        (&["send", &text(&dir.out()), "--to", "127.0.0.1"], "is a directory"),
+        (&["send", &file, "--to", "nowhere"], "is not an IP address"),
+        (&["send", &file], "--to"),
+        (&["send", &file, "--to", "::1", "--from", "127.0.0.1"], "no local address can reach ::1"),
+        (&["send", &file, "--to", "127.0.0.1", "--from", "192.0.2.1"], "this host does not have the address"),
+        (&["send", &file, "--to", "127.0.0.1", "--set", "rto_mim=1s"], "did you mean \"rto_min\"?"),
+        (&["send", &file, "--to", "127.0.0.1", "--name", "../x"], "a name has no path separators"),
+        (&["recv", "--listen", "127.0.0.1", "--out", &missing], "there is no such directory"),
+    ];
+    for (args, expected) in cases {
+        let done = tresse(args);
+        assert_eq!(done.code, Some(2), "{args:?} {done:?}");
+        assert!(done.stderr.contains(expected), "{args:?} {done:?}");
+        assert!(done.stderr.starts_with("tresse: ") && done.stderr.lines().count() == 1, "{done:?}");
+        assert_eq!(done.stdout, "");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let dir = Dir::new("port");
+    let (_holder, port) = receiver(&dir.out(), &["--listen", "127.0.0.3"]);
+    let out = text(&dir.out());
+    let second = tresse(&["recv", "--listen", "127.0.0.3", "--port", &port, "--out", &out]);
+    assert_eq!(second.code, Some(1));
+    assert_eq!(
+        second.stderr,
+        format!("tresse: cannot bind 127.0.0.3 to UDP port {port}: the port is in use\n")
+    );
+}
