@@ -1,1 +1,98 @@
+//! Messages through the send queues: how they are cut, in which order and on which path they leave, and what
+//! the send buffer says.
 
+mod cutting;
+mod maps;
+mod property;
+
+use std::time::Duration;
+
+use super::*;
+use crate::config::Size;
+use crate::stats::PathState;
+use crate::time::Instant;
+
+/// User data of a full chunk.
+const FULL: usize = 1452;
+
+/// Send queues with the registry that their schedulers come from.
+struct Bench {
+    out: Outbound,
+    registry: Registry,
+}
+
+impl Bench {
+    fn new(paths: usize, config: &AssociationConfig) -> Self {
+        let registry = Registry::default();
+        let out = Outbound::new(config, &registry, 10, paths).expect("built-in schedulers");
+        Bench { out, registry }
+    }
+
+    /// Queues a message of `len` bytes that all name its stream and number.
+    fn push(&mut self, stream: u16, number: u8, len: usize) -> Result<(), SendError> {
+        self.out.push(SendOptions::on(StreamId(stream)), content(stream, number, len), usize::MAX)
+    }
+
+    /// Queues messages of one chunk each, numbered from 0, on these streams in this order.
+    fn push_over(&mut self, streams: &[u16]) {
+        for (number, &stream) in streams.iter().enumerate() {
+            self.push(stream, number as u8, 100).expect("room");
+        }
+    }
+
+    /// What an empty packet on `path` takes of the next message.
+    fn take(&mut self, path: u8) -> Option<Fragment> {
+        self.out.take(&view(path), FULL, FULL, usize::MAX)
+    }
+
+    /// Takes whatever may leave on `path`; answers the streams in order.
+    fn drain(&mut self, path: u8) -> Vec<u16> {
+        std::iter::from_fn(|| self.take(path)).map(|fragment| fragment.stream.0).collect()
+    }
+
+    fn set_scheduler(&mut self, name: &str) -> Result<(), ScheduleError> {
+        self.out.set_scheduler(&self.registry, name, "")
+    }
+
+    fn set_map(&mut self, map: StreamMap) {
+        self.out.set_map(&self.registry, map).expect("a scheduler that was built before");
+    }
+
+    /// Used and unsent bytes of the send buffer.
+    fn bytes(&self) -> (usize, usize) {
+        let info = self.out.info();
+        (info.used, info.unsent)
+    }
+}
+
+fn content(stream: u16, number: u8, len: usize) -> Bytes {
+    vec![number ^ (stream as u8) << 4; len].into()
+}
+
+fn view(path: u8) -> PathView {
+    PathView {
+        id: PathId(path),
+        primary: path == 0,
+        state: PathState::Active,
+        cwnd: 14_520,
+        ssthresh: 65_536,
+        flight: 0,
+        room: 14_520,
+        srtt: None,
+        rttvar: Duration::ZERO,
+        rto: Duration::from_secs(1),
+        mtu: 1500,
+        rate: 0,
+        loss: 0.0,
+        last_sent: Instant::ZERO,
+    }
+}
+
+/// Beginning, ending, length and SSN of a fragment.
+fn shape(fragment: &Fragment) -> (bool, bool, usize, u16) {
+    (fragment.flags.beginning, fragment.flags.ending, fragment.payload.len(), fragment.ssn.0)
+}
+
+fn config() -> AssociationConfig {
+    AssociationConfig { send_buffer: Size(100_000), ..AssociationConfig::default() }
+}
