@@ -25,6 +25,15 @@ pub enum ConnectError {
     /// The peer's SCTP port is 0.
     #[error("the remote SCTP port must not be 0")]
     PortZero,
+    /// There is an association with this peer, or one is being set up (RFC 9260 §1.4: at most one between
+    /// two endpoints).
+    #[error("there is an association with {remote}, SCTP port {port}, already")]
+    Connected {
+        /// The address that both have.
+        remote: IpAddr,
+        /// The peer's SCTP port.
+        port: u16,
+    },
     /// max_associations is reached.
     #[error("the endpoint already has its {limit} associations (setting \"max_associations\")")]
     TooManyAssociations {

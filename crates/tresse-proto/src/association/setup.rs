@@ -30,6 +30,8 @@ pub(crate) struct Setup {
     /// The pair of addresses in use, as a position in `pairs`.
     position: usize,
     attempts: u32,
+    /// Cookies that the peer called stale.
+    stale_cookies: u32,
     rto: Duration,
     due: bool,
     t1: Option<Instant>,
@@ -49,6 +51,8 @@ pub(crate) enum SetupStep {
     Done(Box<Beginnings>, Option<Duration>),
     /// The peer answered with what cannot be used; it is to be told with an ABORT.
     Refused(&'static str),
+    /// The peer refuses its own cookies as stale.
+    GivenUp,
 }
 
 /// What a set-up is made of.
@@ -81,6 +85,7 @@ impl Setup {
             phase: Phase::CookieWait,
             position: 0,
             attempts: 0,
+            stale_cookies: 0,
             due: true,
             t1: None,
             first_sent: None,
@@ -209,13 +214,19 @@ impl Setup {
         SetupStep::Waiting
     }
 
-    /// The peer says that its cookie is too old: begin again (RFC 9260 §5.2.6).
-    pub(crate) fn on_stale_cookie(&mut self) {
-        if matches!(self.phase, Phase::CookieEchoed { .. }) {
-            self.phase = Phase::CookieWait;
-            self.due = true;
-            self.t1 = None;
+    /// The peer says that its cookie is too old: begin again (RFC 9260 §5.2.6), but no more often than INIT
+    /// may be repeated.
+    pub(crate) fn on_stale_cookie(&mut self) -> SetupStep {
+        if !matches!(self.phase, Phase::CookieEchoed { .. }) {
+            return SetupStep::Waiting;
         }
+        self.stale_cookies += 1;
+        if self.stale_cookies > self.config.max_init_retransmits {
+            return SetupStep::GivenUp;
+        }
+        self.phase = Phase::CookieWait;
+        self.restart_t1();
+        SetupStep::Waiting
     }
 
     /// COOKIE ACK came: both sides have agreed.

@@ -53,10 +53,7 @@ impl Endpoint {
                 Chunk::Abort(abort) => {
                     return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
                 }
-                Chunk::Error(error) if accept::says_stale_cookie(&error) => {
-                    setup.on_stale_cookie();
-                    SetupStep::Waiting
-                }
+                Chunk::Error(error) if accept::says_stale_cookie(&error) => setup.on_stale_cookie(),
                 _ => {
                     self.discards.unexpected_chunk += 1;
                     SetupStep::Waiting
@@ -64,6 +61,7 @@ impl Endpoint {
             };
             match step {
                 SetupStep::Waiting => {}
+                SetupStep::GivenUp => return self.fail_setup(slot, CloseReason::SetupTimeout),
                 SetupStep::Done(beginnings, rtt) => {
                     self.open(now, slot, *beginnings);
                     if let Some(rtt) = rtt {
@@ -105,7 +103,13 @@ impl Endpoint {
                 if tag_reflected && self.on_reflected_tag(datagram, packet, &first) {
                     return;
                 }
-                self.on_stray(datagram, packet);
+                let known = self.demux.by_peer(datagram.remote, packet.header.source_port);
+                match known.and_then(|slot| self.slots.get(slot)) {
+                    // A wrong tag from a peer with an association: forged, or from its past
+                    // (RFC 9260 §8.5: silently discard).
+                    Some(Occupant::Open(_)) => self.discards.wrong_tag += 1,
+                    _ => self.on_stray(datagram, packet),
+                }
             }
             _ => self.discards.malformed_packet += 1,
         }

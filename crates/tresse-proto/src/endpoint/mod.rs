@@ -162,6 +162,11 @@ impl Endpoint {
         if self.is_full() {
             return Err(ConnectError::TooManyAssociations { limit: self.config.max_associations });
         }
+        if let Some(&remote) =
+            remote.iter().find(|&&remote| self.demux.by_peer(remote, remote_port).is_some())
+        {
+            return Err(ConnectError::Connected { remote, port: remote_port });
+        }
         let setup = Setup::new(SetupParts {
             config: Arc::new(config),
             local_port: self.config.port,

@@ -16,6 +16,10 @@ pub(super) fn answer(packet: &Packet<'_>, seal: Seal) -> Option<Vec<u8>> {
                 return None;
             }
             Chunk::ShutdownAck if first => reply = Reply::ShutdownComplete,
+            // To a port that nobody listens on: the peer knows its own tag, and none of ours.
+            Chunk::Init(init) if first && packet.header.verification_tag == 0 => {
+                reply = Reply::Refusal(init.initiate_tag);
+            }
             _ => {}
         }
         first = false;
@@ -32,12 +36,19 @@ pub(super) fn answer(packet: &Packet<'_>, seal: Seal) -> Option<Vec<u8>> {
         Reply::Abort => {
             single(header, &Chunk::Abort(Abort { tag_reflected: true, causes: Causes::Values(&[]) }), seal)
         }
+        Reply::Refusal(0) => return None,
+        Reply::Refusal(verification_tag) => {
+            let abort = Chunk::Abort(Abort { tag_reflected: false, causes: Causes::Values(&[]) });
+            single(CommonHeader { verification_tag, ..header }, &abort, seal)
+        }
         Reply::ShutdownComplete => single(header, &Chunk::ShutdownComplete { tag_reflected: true }, seal),
     })
 }
 
 enum Reply {
     Abort,
+    /// Of an INIT with this tag.
+    Refusal(u32),
     ShutdownComplete,
 }
 
