@@ -12,6 +12,7 @@ use tresse_proto::{
     AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Endpoint, EndpointConfig, Event,
     Instant, Message, SendOptions, StreamId, Transmit,
 };
+use tresse_wire::{ChecksumRule, Chunk, ChunkKind, Packet};
 
 /// The server's SCTP port.
 pub const PORT: u16 = 5001;
@@ -47,7 +48,22 @@ impl Flight {
 
     /// Whether it carries user data.
     pub fn has_data(&self) -> bool {
-        self.dissect().contains("DATA")
+        self.carries(ChunkKind::DATA)
+    }
+
+    /// Its chunks; all can be read, as `Pair` has checked.
+    pub fn chunks(&self) -> Vec<Chunk<'_>> {
+        let packet = Packet::parse(&self.bytes, ChecksumRule::Verify).expect("a sound packet");
+        packet.chunks().map(|chunk| chunk.expect("a sound chunk")).collect()
+    }
+
+    /// The types of its chunks.
+    pub fn kinds(&self) -> Vec<ChunkKind> {
+        self.chunks().iter().map(Chunk::kind).collect()
+    }
+
+    pub fn carries(&self, kind: ChunkKind) -> bool {
+        self.kinds().contains(&kind)
     }
 }
 
@@ -72,9 +88,11 @@ pub struct Pair {
     pub client: Side,
     pub server: Side,
     pub network: Network,
+    /// Every packet sent, lost ones included.
+    pub wire: Vec<Flight>,
     flights: BTreeMap<(Instant, u64), Flight>,
-    sent: u64,
     paths: u8,
+    /// The client's settings.
     config: AssociationConfig,
     /// A line a packet, for failures.
     pub log: Vec<String>,
@@ -87,9 +105,28 @@ impl Pair {
     }
 
     pub fn with_seed(paths: u8, config: &AssociationConfig, seed: u8) -> Self {
-        let side = |listen: bool, host: u8| {
-            let port = if listen { PORT } else { 0 };
-            let endpoint_config = EndpointConfig { port, listen, ..EndpointConfig::default() };
+        Self::unlike(paths, config, config, seed)
+    }
+
+    /// With settings of its own for each side.
+    pub fn unlike(paths: u8, config: &AssociationConfig, server: &AssociationConfig, seed: u8) -> Self {
+        Self::between(
+            paths,
+            (config, EndpointConfig::default()),
+            (server, EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() }),
+            seed,
+        )
+    }
+
+    /// With settings of its own for each side's association and endpoint.
+    pub fn between(
+        paths: u8,
+        client: (&AssociationConfig, EndpointConfig),
+        server: (&AssociationConfig, EndpointConfig),
+        seed: u8,
+    ) -> Self {
+        let config = client.0.clone();
+        let side = |(config, endpoint_config): (&AssociationConfig, EndpointConfig), host: u8| {
             let mut endpoint = Endpoint::new(endpoint_config, config.clone(), [seed ^ (host << 4); 32])
                 .expect("the settings are consistent");
             endpoint.set_local_addresses((0..paths).map(|path| address(host, path)).collect());
@@ -97,13 +134,13 @@ impl Pair {
         };
         Pair {
             now: Instant::ZERO,
-            client: side(false, 1),
-            server: side(true, 2),
+            client: side(client, 1),
+            server: side(server, 2),
             network: Box::new(|_| Some(Duration::from_millis(10))),
+            wire: Vec::new(),
             flights: BTreeMap::new(),
-            sent: 0,
             paths,
-            config: config.clone(),
+            config,
             log: Vec::new(),
         }
     }
@@ -122,7 +159,12 @@ impl Pair {
 
     /// A pair with an association, all paths confirmed.
     pub fn established(paths: u8, config: &AssociationConfig) -> Self {
-        let mut pair = Pair::new(paths, config);
+        Self::new(paths, config).settled()
+    }
+
+    /// Connects and waits until all paths are confirmed, then forgets the events so far.
+    pub fn settled(self) -> Self {
+        let mut pair = self;
         pair.connect();
         pair.run_for(Duration::from_millis(500));
         assert!(pair.client().is_established(), "client: {:?}\n{}", pair.client.events, pair.log.join("\n"));
@@ -173,6 +215,21 @@ impl Pair {
             self.now = self.now.max(next);
             self.step();
         }
+    }
+
+    /// Packets sent since `from` of them were.
+    pub fn sent_since(&self, from: usize) -> &[Flight] {
+        &self.wire[from..]
+    }
+
+    /// Lets the first `count` packets with a chunk of `kind` get lost, and all others arrive after 10 ms.
+    pub fn lose(&mut self, kind: ChunkKind, count: usize) {
+        let mut left = count;
+        self.network = Box::new(move |flight| {
+            let hit = left > 0 && flight.carries(kind);
+            left -= usize::from(hit);
+            (!hit).then_some(Duration::from_millis(10))
+        });
     }
 
     /// Hands in a packet as if it had come from the network.
@@ -229,8 +286,10 @@ impl Pair {
             while let Some(transmit) = side.endpoint.poll_transmit(self.now, 1, &mut buffer) {
                 let bytes = Bytes::from(std::mem::take(&mut buffer));
                 assert_eq!(bytes.len(), transmit.size);
-                let flight = Flight { number: self.sent, to_server, sent: self.now, transmit, bytes };
-                self.sent += 1;
+                let number = self.wire.len() as u64;
+                let flight = Flight { number, to_server, sent: self.now, transmit, bytes };
+                check(&flight, self.config.mtu.0);
+                self.wire.push(flight.clone());
                 match (self.network)(&flight) {
                     Some(delay) => {
                         self.flights.insert((self.now + delay, flight.number), flight);
@@ -278,6 +337,24 @@ impl Side {
             })
             .collect()
     }
+}
+
+/// What holds of every packet that leaves an endpoint: it can be read to its end, and fits the MTU unless it
+/// belongs to the set-up, whose chunks cannot be cut.
+fn check(flight: &Flight, mtu: usize) {
+    let kinds = flight.kinds();
+    assert!(!kinds.is_empty(), "a packet without a chunk");
+    let setting_up = [ChunkKind::INIT, ChunkKind::INIT_ACK, ChunkKind::COOKIE_ECHO].contains(&kinds[0]);
+    let headers = if flight.transmit.local.is_ipv4() { 20 } else { 40 };
+    let udp = if flight.transmit.encapsulation_port.is_some() { 8 } else { 0 };
+    assert!(setting_up || flight.bytes.len() + headers + udp <= mtu, "{}", flight.dissect());
+    // Bundling of RFC 9260 §6.10: these travel alone, and DATA comes after every control chunk.
+    let alone = [ChunkKind::INIT, ChunkKind::INIT_ACK, ChunkKind::SHUTDOWN_COMPLETE];
+    assert!(kinds.len() == 1 || !kinds.iter().any(|kind| alone.contains(kind)), "{}", flight.dissect());
+    let data = kinds.iter().skip_while(|&&kind| kind != ChunkKind::DATA);
+    assert!(data.clone().all(|&kind| kind == ChunkKind::DATA), "{}", flight.dissect());
+    let ending = [ChunkKind::ABORT, ChunkKind::SHUTDOWN, ChunkKind::SHUTDOWN_ACK];
+    assert!(data.count() == 0 || !kinds.iter().any(|kind| ending.contains(kind)), "{}", flight.dissect());
 }
 
 /// Bytes that depend on stream, number and position.

@@ -1,0 +1,6 @@
+//! What two endpoints do with each other, one file for each behaviour.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod handshake;
