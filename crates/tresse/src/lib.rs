@@ -60,3 +60,8 @@ pub use tresse_proto::{
     Event, Limit, LimitTimes, Message, PathId, PathState, PathStats, Payload, Ppid, ScheduleError, SendError,
     SendOptions, SendQueueInfo, Ssn, StreamId, units,
 };
+
+/// The README's example is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
