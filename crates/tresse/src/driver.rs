@@ -25,9 +25,9 @@ pub(crate) struct Driver {
     faults: u64,
 }
 
-/// What a turn leaves to do.
+/// What a round leaves to do.
 enum Next {
-    /// There is more to send than fits one turn.
+    /// There is more to send, or something happened meanwhile.
     Again,
     /// Nothing before this point, unless something happens.
     Wait(Option<Instant>),
@@ -48,38 +48,38 @@ impl Driver {
         }
     }
 
-    /// One round of the contract loop under the lock; packets are left in the batch.
-    fn turn(&mut self, cx: &Context<'_>) -> Next {
+    /// Tells the core what happened and takes its packets into the batch; answers whether there are more.
+    fn turn(&mut self) -> bool {
         let mut guard = self.shared.lock();
         let state: &mut State = &mut guard;
         let now = self.shared.now();
+        self.batch.clear();
+        // What the application did came first: its packets are not to follow those of what arrived since.
+        let mut more = state.take_touched() && self.batch.fill(&mut state.core, now);
         for datagram in self.inbox.drain(..) {
             state.core.handle_datagram(now, datagram);
         }
         if state.core.poll_timeout().is_some_and(|due| due <= now) {
             state.core.handle_timeout(now);
         }
+        more |= self.batch.fill(&mut state.core, now);
         let faults = self.udp.faults();
         if faults != self.faults {
             self.faults = faults;
             state.locals = self.udp.stats();
         }
-        self.batch.clear();
-        loop {
-            while self.batch.bytes.len() < BATCH_BYTES {
-                match state.core.poll_transmit(now, MAX_PACKETS, &mut self.batch.bytes) {
-                    Some(transmit) => self.batch.transmits.push(transmit),
-                    None => break,
-                }
-            }
-            if self.batch.bytes.len() >= BATCH_BYTES {
-                return Next::Again;
-            }
-            if !self.shared.dispatch(state, now) {
-                break;
-            }
+        more
+    }
+
+    /// Hands out the events, now that the packets before them have left.
+    fn settle(&mut self, cx: &Context<'_>, more: bool) -> Next {
+        let mut guard = self.shared.lock();
+        let state: &mut State = &mut guard;
+        self.shared.dispatch(state, self.shared.now());
+        if more || state.is_touched() {
+            return Next::Again;
         }
-        if state.is_finished() && self.batch.transmits.is_empty() {
+        if state.is_finished() {
             return Next::Finish;
         }
         state.set_driver(cx.waker());
@@ -107,9 +107,10 @@ impl Future for Driver {
         let driver = self.get_mut();
         for _ in 0..TURNS {
             let arrived = driver.udp.poll_receive(cx, &mut driver.inbox).is_ready();
-            let next = driver.turn(cx);
+            let more = driver.turn();
             driver.udp.send(&driver.batch);
             let flushed = driver.udp.poll_flush(cx).is_ready();
+            let next = driver.settle(cx, more);
             match next {
                 Next::Again => {}
                 Next::Finish => return if flushed { Poll::Ready(()) } else { Poll::Pending },
@@ -134,7 +135,3 @@ impl Drop for Driver {
 
 /// Rounds before other tasks of the runtime have their turn.
 const TURNS: u32 = 16;
-/// Bytes of packets taken from the core while it is locked.
-const BATCH_BYTES: usize = 256 * 1024;
-/// Packets of one destination in a row; the socket cuts further where the system wants it.
-const MAX_PACKETS: usize = 64;

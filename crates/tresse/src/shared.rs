@@ -31,6 +31,7 @@ impl Shared {
             slots: BTreeMap::new(),
             backlog: VecDeque::new(),
             driver: None,
+            touched: false,
             open: true,
             driven: true,
         };
@@ -57,20 +58,17 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands the core's events to those who wait. Answers whether the core was touched, so that it
-    /// may have packets to send again.
-    pub(crate) fn dispatch(&self, state: &mut State, now: Instant) -> bool {
-        let mut touched = false;
+    /// Hands the core's events to those who wait.
+    pub(crate) fn dispatch(&self, state: &mut State, now: Instant) {
         while let Some((id, event)) = state.core.poll_event() {
-            touched |= self.on_event(state, now, id, event);
+            self.on_event(state, now, id, event);
         }
         if state.slots.is_empty() {
             self.idle.notify_waiters();
         }
-        touched
     }
 
-    fn on_event(&self, state: &mut State, now: Instant, id: AssociationId, event: Event) -> bool {
+    fn on_event(&self, state: &mut State, now: Instant, id: AssociationId, event: Event) {
         if !state.slots.contains_key(&id) {
             let welcome = state.open && state.backlog.len() < ACCEPT_BACKLOG;
             let owner = if welcome { Owner::Backlog } else { Owner::Nobody };
@@ -82,9 +80,11 @@ impl Shared {
                 state.abort(id, now, "nobody accepts associations here now");
             }
         }
-        let Some(slot) = state.slots.get_mut(&id) else { return false };
+        let Some(slot) = state.slots.get_mut(&id) else { return };
         slot.on_event(event);
-        slot.owner == Owner::Nobody && state.tidy(id, now)
+        if slot.owner == Owner::Nobody {
+            state.tidy(id, now);
+        }
     }
 
     /// Ends everything in the eyes of the application: the driver is gone and nothing will move again.
@@ -107,6 +107,8 @@ pub(crate) struct State {
     /// Set up by peers and not accepted yet.
     backlog: VecDeque<AssociationId>,
     driver: Option<Waker>,
+    /// The core was given a command since the driver last looked.
+    touched: bool,
     /// The application still holds the endpoint.
     open: bool,
     /// The driver still runs.
@@ -122,11 +124,22 @@ impl State {
         }
     }
 
-    /// Lets the driver look at the core again.
+    /// Lets the driver look at the core again, which was given a command.
     pub(crate) fn wake_driver(&mut self) {
+        self.touched = true;
         if let Some(waker) = self.driver.take() {
             waker.wake();
         }
+    }
+
+    /// Whether the core was given a command since the driver last took note.
+    pub(crate) fn is_touched(&self) -> bool {
+        self.touched
+    }
+
+    /// Takes note of the commands given to the core.
+    pub(crate) fn take_touched(&mut self) -> bool {
+        std::mem::take(&mut self.touched)
     }
 
     /// Whether the driver still runs.
@@ -215,7 +228,8 @@ impl State {
     }
 
     /// Keeps an association that nobody holds from filling up, and forgets it once it has ended.
-    fn tidy(&mut self, id: AssociationId, now: Instant) -> bool {
+    fn tidy(&mut self, id: AssociationId, now: Instant) {
+        self.touched = true;
         if let Some(mut association) = self.core.association(id) {
             while association.recv(now).is_some() {}
         }
@@ -223,7 +237,6 @@ impl State {
             self.core.release(now, id);
             self.slots.remove(&id);
         }
-        true
     }
 }
 

@@ -177,6 +177,28 @@ async fn an_abort_tells_the_peer_why() {
     assert!(matches!(ours.send(SendOptions::default(), "late").await, Err(SendError::NotOpen { .. })));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_abort_in_mid_transfer_comes_before_any_other_end() {
+    let server = listener(&host(&["127.0.0.2"]));
+    for _ in 0..10 {
+        let client = caller(&host(&["127.0.0.1"]));
+        let (ours, theirs) = pair(&client, &server, server.udp_port()).await;
+        let sending = tokio::spawn({
+            let ours = ours.clone();
+            async move { while ours.send(SendOptions::default(), message(0, 0, 60_000)).await.is_ok() {} }
+        });
+        for _ in 0..100 {
+            timeout(FOREVER, theirs.recv()).await.expect("data flows").expect("open");
+        }
+        theirs.abort("enough of this");
+        drop(theirs);
+        let end = timeout(FOREVER, ours.closed()).await.expect("the abort arrives");
+        let CloseReason::AbortedByPeer { cause } = end else { panic!("{end:?}") };
+        assert!(cause.contains("enough of this"), "{cause}");
+        sending.await.expect("the sender is refused and ends");
+    }
+}
+
 #[tokio::test]
 async fn a_dropped_association_delivers_what_was_sent() {
     let (client, server) = (caller(&host(&["127.0.0.1"])), listener(&host(&["127.0.0.2"])));

@@ -13,7 +13,7 @@ pub(crate) use udp::Udp;
 
 use std::net::IpAddr;
 
-use tresse_proto::Transmit;
+use tresse_proto::{Endpoint, Instant, Transmit};
 
 /// What the operating system did with the packets of one local address.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +51,17 @@ impl Batch {
         self.transmits.clear();
     }
 
+    /// Takes packets from `core` until it has none, or the batch is full: then the answer is true.
+    pub(crate) fn fill(&mut self, core: &mut Endpoint, now: Instant) -> bool {
+        while self.bytes.len() < BATCH_BYTES {
+            match core.poll_transmit(now, MAX_PACKETS, &mut self.bytes) {
+                Some(transmit) => self.transmits.push(transmit),
+                None => return false,
+            }
+        }
+        true
+    }
+
     /// Every transmit with its bytes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Transmit, &[u8])> {
         let mut rest = self.bytes.as_slice();
@@ -61,3 +72,8 @@ impl Batch {
         })
     }
 }
+
+/// Bytes of packets taken from the core while it is locked.
+const BATCH_BYTES: usize = 256 * 1024;
+/// Packets of one destination in a row; the socket cuts further where the system wants it.
+const MAX_PACKETS: usize = 64;
