@@ -1,7 +1,7 @@
 //! A packet in: each chunk to one room, then the step at the end of the packet. Nothing is sent here.
 
 use bytes::Bytes;
-use tresse_wire::{Chunk, ChunkError, Data, Fault, Heartbeat, List, Packet};
+use tresse_wire::{Abort, Chunk, ChunkError, Data, Fault, Heartbeat, List, Packet};
 
 use super::control::{Control, Reason};
 use super::{Association, State};
@@ -37,7 +37,12 @@ impl Association {
         for chunk in packet.chunks() {
             match chunk {
                 Ok(Chunk::Data(data)) => self.on_data(&data, bytes, &mut summary),
-                Ok(chunk) => self.on_chunk(cx, via, &chunk, bytes),
+                Ok(chunk) => {
+                    self.on_chunk(cx, via, &chunk, bytes);
+                    if forbids_the_rest(&chunk) {
+                        break;
+                    }
+                }
                 Err(error) => self.on_broken_chunk(via, &error),
             }
             if self.state == State::Closed {
@@ -136,9 +141,10 @@ impl Association {
             }
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(via, heartbeat, bytes),
             Chunk::HeartbeatAck(heartbeat) => self.on_heartbeat_ack(cx, heartbeat),
-            Chunk::Abort(abort) => {
-                self.close(CloseReason::aborted_by_peer(&abort.causes));
-            }
+            // With this side's own tag the T bit must not be set (RFC 9260 §8.5.1).
+            Chunk::Abort(Abort { tag_reflected: true, .. })
+            | Chunk::ShutdownComplete { tag_reflected: true } => self.counters.discards.wrong_tag += 1,
+            Chunk::Abort(abort) => self.close(CloseReason::aborted_by_peer(&abort.causes)),
             Chunk::Shutdown(shutdown) => self.on_shutdown(cx.now, shutdown, via),
             Chunk::ShutdownAck => self.on_shutdown_ack(via),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
@@ -233,4 +239,9 @@ impl Association {
             self.events.push_back(Event::Readable);
         }
     }
+}
+
+/// Whether the type of a chunk, unrecognised here, says not to read on in its packet (RFC 9260 §3.2).
+fn forbids_the_rest(chunk: &Chunk<'_>) -> bool {
+    matches!(chunk, Chunk::Unrecognised(unrecognised) if unrecognised.kind.unrecognised_action().stop)
 }

@@ -23,6 +23,9 @@ pub(super) struct ShutdownTimers {
 /// T5 is this many times RTO.Max (RFC 9260 §9.2).
 const GUARD_RTOS: u32 = 5;
 
+/// Characters of a reason that the peer is told: in UTF-8 they fit the smallest packet there is.
+const LONGEST_REASON: usize = 120;
+
 impl ShutdownTimers {
     pub(super) fn deadline(&self) -> Option<Instant> {
         [self.t2, self.t5].into_iter().flatten().min()
@@ -174,7 +177,8 @@ impl Association {
         if self.state != State::Closed {
             self.control.clear();
             let path = self.paths.best_for_control();
-            self.control.push(path, Control::Abort(Reason::User(why.to_owned())));
+            let why = why.chars().take(LONGEST_REASON).collect();
+            self.control.push(path, Control::Abort(Reason::User(why)));
             self.close(reason);
             self.stir();
         }

@@ -50,7 +50,7 @@ impl Endpoint {
                 Chunk::InitAck(init) => setup.on_init_ack(&init, datagram.remote),
                 Chunk::CookieAck => setup.on_cookie_ack(now),
                 Chunk::CookieEcho(_) => return self.on_cookie_echo(now, datagram, packet),
-                Chunk::Abort(abort) => {
+                Chunk::Abort(abort) if !abort.tag_reflected => {
                     return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
                 }
                 Chunk::Error(error) if accept::says_stale_cookie(&error) => setup.on_stale_cookie(),
