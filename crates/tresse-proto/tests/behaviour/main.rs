@@ -4,3 +4,6 @@
 mod common;
 
 mod handshake;
+mod refusals;
+mod shutdown;
+mod strays;

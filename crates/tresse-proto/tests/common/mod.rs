@@ -12,7 +12,7 @@ use tresse_proto::{
     AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Endpoint, EndpointConfig, Event,
     Instant, Message, SendOptions, StreamId, Transmit,
 };
-use tresse_wire::{ChecksumRule, Chunk, ChunkKind, Packet};
+use tresse_wire::{ChecksumRule, Chunk, ChunkKind, CommonHeader, Packet, PacketWriter, Seal};
 
 /// The server's SCTP port.
 pub const PORT: u16 = 5001;
@@ -232,6 +232,26 @@ impl Pair {
         });
     }
 
+    /// The verification tag of packets in this direction, as the handshake agreed on it.
+    pub fn tag(&self, to_server: bool) -> u32 {
+        let tags = self.wire.iter().rev().flat_map(Flight::chunks).filter_map(|chunk| match chunk {
+            Chunk::Init(init) => Some((false, init.initiate_tag)),
+            Chunk::InitAck(init) => Some((true, init.initiate_tag)),
+            _ => None,
+        });
+        tags.filter(|&(of_server, _)| of_server == to_server).map(|(_, tag)| tag).next().expect("a handshake")
+    }
+
+    /// A packet of the association with these chunks.
+    pub fn packet(&self, to_server: bool, chunks: &[Chunk<'_>]) -> Bytes {
+        self.packet_with_tag(to_server, self.tag(to_server), chunks)
+    }
+
+    pub fn packet_with_tag(&self, to_server: bool, tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
+        let (client, server) = (self.client.endpoint.port(), self.server.endpoint.port());
+        if to_server { packet(client, server, tag, chunks) } else { packet(server, client, tag, chunks) }
+    }
+
     /// Hands in a packet as if it had come from the network.
     pub fn inject(&mut self, to_server: bool, path: u8, bytes: Bytes) {
         let (from, to) = if to_server { (1, 2) } else { (2, 1) };
@@ -337,6 +357,18 @@ impl Side {
             })
             .collect()
     }
+}
+
+/// A sealed packet.
+pub fn packet(source_port: u16, destination_port: u16, verification_tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
+    let header = CommonHeader { source_port, destination_port, verification_tag };
+    let mut bytes = Vec::new();
+    let mut writer = PacketWriter::new(&mut bytes, header, 65_535);
+    for chunk in chunks {
+        writer.push(chunk).expect("room in a packet");
+    }
+    writer.finish(Seal::Crc32c);
+    bytes.into()
 }
 
 /// What holds of every packet that leaves an endpoint: it can be read to its end, and fits the MTU unless it

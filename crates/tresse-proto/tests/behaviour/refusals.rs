@@ -1,0 +1,248 @@
+//! Set-ups that come to nothing: refused, impossible, flooded, unanswered. None leaves state behind.
+
+use std::time::Duration;
+
+use tresse_proto::{AssociationConfig, CloseReason, Connect, ConnectError, EndpointConfig, Event, Tsn};
+use tresse_wire::{Abort, Causes, Chunk, ChunkKind, Init, Params};
+
+use crate::common::{PORT, Pair, address, packet};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn init(tag: u32) -> Init<'static> {
+    Init {
+        initiate_tag: tag,
+        a_rwnd: 100_000,
+        outbound_streams: 10,
+        inbound_streams: 10,
+        initial_tsn: Tsn(1),
+        params: Params::Values(&[]),
+    }
+}
+
+/// What the server sends when this INIT comes from port 700: type of the chunk and tag of the packet.
+fn answer_to(pair: &mut Pair, init: Init<'_>) -> Option<(ChunkKind, u32)> {
+    let before = pair.wire.len();
+    pair.inject(true, 0, packet(700, PORT, 0, &[Chunk::Init(init)]));
+    let answer = pair.sent_since(before).first()?;
+    let tag = u32::from_be_bytes(answer.bytes[4..8].try_into().expect("a header"));
+    Some((answer.kinds()[0], tag))
+}
+
+#[test]
+fn an_init_with_an_impossible_field_is_aborted_with_its_own_tag() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    let bad = [
+        Init { a_rwnd: 1499, ..init(9) },
+        Init { outbound_streams: 0, ..init(9) },
+        Init { inbound_streams: 0, ..init(9) },
+    ];
+    for init in bad {
+        assert_eq!(answer_to(&mut pair, init), Some((ChunkKind::ABORT, 9)), "{init:?}");
+    }
+    assert_eq!(answer_to(&mut pair, init(0)), None, "there is no tag to answer with");
+    assert_eq!(pair.server.endpoint.discards().bad_init, 4);
+    assert_eq!(answer_to(&mut pair, Init { a_rwnd: 1500, ..init(9) }), Some((ChunkKind::INIT_ACK, 9)));
+}
+
+#[test]
+fn an_init_must_be_alone_and_carry_tag_zero() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    for (tag, chunks) in [
+        (5, vec![Chunk::Init(init(9))]),
+        (0, vec![Chunk::Init(init(9)), Chunk::CookieAck]),
+        (0, vec![Chunk::Init(init(9)), Chunk::Init(init(9))]),
+    ] {
+        pair.inject(true, 0, packet(700, PORT, tag, &chunks));
+    }
+    assert!(pair.wire.is_empty());
+    assert_eq!(pair.server.endpoint.discards().bad_init, 3);
+}
+
+#[test]
+fn a_server_that_does_not_listen_refuses_at_once() {
+    let config = AssociationConfig::default();
+    let deaf = EndpointConfig { port: PORT, ..EndpointConfig::default() };
+    let mut pair = Pair::between(1, (&config, EndpointConfig::default()), (&config, deaf), 1);
+    pair.connect();
+    pair.run_for(ms(100));
+    let reason = CloseReason::AbortedByPeer { cause: "Out of Resource cause".to_owned() };
+    assert_eq!(pair.client.events, [Event::Closed(reason)]);
+    assert_eq!(pair.client().state_name(), "CLOSED");
+    assert_eq!(pair.server.endpoint.discards().refused, 1);
+}
+
+#[test]
+fn a_port_that_is_nobodys_refuses_at_once() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    let connect = Connect {
+        local: vec![address(1, 0)],
+        remote: vec![address(2, 0)],
+        remote_port: PORT + 1,
+        encapsulation_port: None,
+        config: AssociationConfig::default(),
+    };
+    pair.client.id = Some(pair.client.endpoint.connect(pair.now, connect).expect("a sound request"));
+    pair.run_for(ms(100));
+    let reason = CloseReason::AbortedByPeer { cause: "no cause given".to_owned() };
+    assert_eq!(pair.client.events, [Event::Closed(reason)]);
+}
+
+#[test]
+fn a_full_server_refuses_and_takes_the_next_when_one_has_gone() {
+    let config = AssociationConfig::default();
+    let small = EndpointConfig { port: PORT, listen: true, max_associations: 1, ..EndpointConfig::default() };
+    let mut pair = Pair::between(1, (&config, EndpointConfig::default()), (&config, small), 1).settled();
+    assert_eq!(answer_to(&mut pair, init(9)), Some((ChunkKind::ABORT, 9)));
+    let id = pair.server.id.take().expect("accepted");
+    pair.server.endpoint.release(pair.now, id);
+    pair.pump();
+    assert_eq!(answer_to(&mut pair, init(9)), Some((ChunkKind::INIT_ACK, 9)));
+    assert!(pair.server.endpoint.association(id).is_none(), "an identifier is not used again");
+}
+
+#[test]
+fn a_client_has_a_limit_too() {
+    let config = AssociationConfig::default();
+    let small = EndpointConfig { max_associations: 1, ..EndpointConfig::default() };
+    let mut pair = Pair::between(1, (&config, small), (&config, EndpointConfig::default()), 1);
+    pair.connect();
+    let second = Connect {
+        local: vec![address(1, 0)],
+        remote: vec![address(3, 0)],
+        remote_port: PORT,
+        encapsulation_port: None,
+        config,
+    };
+    let refused = pair.client.endpoint.connect(pair.now, second);
+    assert_eq!(refused, Err(ConnectError::TooManyAssociations { limit: 1 }));
+}
+
+#[test]
+fn a_flood_of_inits_leaves_nothing_behind() {
+    let config = AssociationConfig::default();
+    let server =
+        EndpointConfig { port: PORT, listen: true, max_associations: 1, ..EndpointConfig::default() };
+    let mut pair = Pair::between(1, (&config, EndpointConfig::default()), (&config, server), 1);
+    for number in 0..2_000_u32 {
+        let init = packet((number % 60_000) as u16 + 1, PORT, 0, &[Chunk::Init(init(number + 1))]);
+        let datagram = tresse_proto::Datagram {
+            local: address(2, 0),
+            remote: address(1, 0),
+            encapsulation_port: None,
+            payload: init,
+        };
+        pair.server.endpoint.handle_datagram(pair.now, datagram);
+    }
+    assert_eq!(pair.server.endpoint.poll_timeout(), None, "nothing waits");
+    assert_eq!(pair.server.endpoint.poll_event(), None);
+    let mut buffer = Vec::new();
+    let mut answers = 0;
+    while pair.server.endpoint.poll_transmit(pair.now, 1, &mut buffer).is_some() {
+        answers += 1;
+    }
+    assert!((1..=1000).contains(&answers), "a bounded number of answers, not {answers}");
+    // The only place is still free.
+    pair.connect();
+    pair.run_for(ms(100));
+    assert!(pair.client().is_established());
+}
+
+#[test]
+fn an_unanswered_set_up_ends_after_its_last_repetition() {
+    let mut pair = Pair::new(2, &AssociationConfig::default());
+    pair.network = Box::new(|_| None);
+    pair.connect();
+    pair.run_until(Duration::from_secs(1000), |pair| !pair.client.events.is_empty());
+    assert_eq!(pair.client.events, [Event::Closed(CloseReason::SetupTimeout)]);
+    let sent: Vec<u64> = pair.wire.iter().map(|flight| flight.sent.as_nanos() / 1_000_000_000).collect();
+    // RTO.Initial 1 s, doubling up to RTO.Max 60 s, eight repetitions (RFC 9260 §16).
+    assert_eq!(sent, [0, 1, 3, 7, 15, 31, 63, 123, 183]);
+    assert_eq!(pair.now.as_nanos(), 243_000_000_000);
+    assert!(pair.wire.iter().all(|flight| flight.kinds() == [ChunkKind::INIT]));
+    // Nothing more happens, and the peer may be tried again.
+    pair.run_for(Duration::from_secs(1000));
+    assert_eq!((pair.wire.len(), pair.client.events.len()), (9, 1));
+    pair.network = Box::new(|_| Some(ms(10)));
+    pair.client.id = None;
+    pair.connect();
+    pair.run_for(ms(100));
+    assert!(pair.client().is_established());
+}
+
+#[test]
+fn cookie_echo_has_repetitions_of_its_own() {
+    let config = AssociationConfig { max_init_retransmits: 2, ..AssociationConfig::default() };
+    let mut pair = Pair::new(1, &config);
+    pair.network = Box::new(|flight| (!flight.carries(ChunkKind::COOKIE_ECHO)).then_some(ms(10)));
+    pair.connect();
+    pair.run_until(Duration::from_secs(100), |pair| !pair.client.events.is_empty());
+    assert_eq!(pair.client.events, [Event::Closed(CloseReason::SetupTimeout)]);
+    let echoes = pair.wire.iter().filter(|flight| flight.carries(ChunkKind::COOKIE_ECHO)).count();
+    assert_eq!((echoes, pair.now.as_nanos() / 1_000_000), (3, 7020));
+}
+
+#[test]
+fn an_abort_during_the_set_up_ends_it() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    pair.network = Box::new(|flight| (!flight.carries(ChunkKind::INIT_ACK)).then_some(ms(10)));
+    pair.connect();
+    pair.run_for(ms(50));
+    let tag = pair.tag(false);
+    let abort = Chunk::Abort(Abort { tag_reflected: false, causes: Causes::Values(&[]) });
+    pair.inject(false, 0, pair.packet_with_tag(false, tag ^ 1, &[abort]));
+    assert_eq!(pair.client().state_name(), "COOKIE-WAIT", "not with a wrong tag");
+    pair.inject(false, 0, pair.packet_with_tag(false, tag, &[abort]));
+    assert!(matches!(pair.client.events[..], [Event::Closed(CloseReason::AbortedByPeer { .. })]));
+}
+
+#[test]
+fn the_application_can_give_up_a_set_up() {
+    for by_release in [false, true] {
+        let mut pair = Pair::new(1, &AssociationConfig::default());
+        pair.connect();
+        pair.run_for(ms(5));
+        let (now, id) = (pair.now, pair.client.id.expect("connecting"));
+        if by_release {
+            pair.client.endpoint.release(now, id);
+            assert!(pair.client.endpoint.association(id).is_none());
+        } else {
+            pair.client().shutdown(now);
+            assert_eq!(pair.client().state_name(), "CLOSED");
+        }
+        let before = pair.wire.len();
+        pair.run_for(Duration::from_secs(10));
+        // The INIT ACK that was on its way finds nobody.
+        let of_client = pair.sent_since(before).iter().filter(|flight| flight.to_server);
+        assert!(of_client.clone().all(|flight| flight.kinds() == [ChunkKind::ABORT]));
+        let expected: &[Event] = if by_release { &[] } else { &[Event::Closed(CloseReason::Aborted)] };
+        assert_eq!(pair.client.events, expected);
+        assert!(pair.server.events.is_empty());
+    }
+}
+
+#[test]
+fn connections_that_cannot_work_are_refused_with_a_reason() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    let sound = Connect {
+        local: vec![address(1, 0)],
+        remote: vec![address(2, 0)],
+        remote_port: PORT,
+        encapsulation_port: None,
+        config: AssociationConfig::default(),
+    };
+    let mut refused = |connect: Connect| {
+        pair.client.endpoint.connect(pair.now, connect).expect_err("cannot work").to_string()
+    };
+    assert_eq!(refused(Connect { local: vec![], ..sound.clone() }), "no local address was given");
+    assert_eq!(refused(Connect { remote: vec![], ..sound.clone() }), "no remote address was given");
+    assert_eq!(refused(Connect { remote_port: 0, ..sound.clone() }), "the remote SCTP port must not be 0");
+    let v6 = "fd00::2".parse().expect("an address");
+    assert!(refused(Connect { remote: vec![v6], ..sound.clone() }).contains("give a local IPv6 address"));
+    let config = AssociationConfig { path_scheduler: "best".to_owned(), ..AssociationConfig::default() };
+    assert!(refused(Connect { config, ..sound.clone() }).contains("path_scheduler"));
+    let config = AssociationConfig { sack_delay: ms(501), ..AssociationConfig::default() };
+    assert!(refused(Connect { config, ..sound }).contains("at most 500ms"));
+}

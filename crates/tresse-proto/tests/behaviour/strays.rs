@@ -1,0 +1,163 @@
+//! Packets that belong to no association, or only seem to (RFC 9260 §8.4, §8.5).
+
+use std::time::Duration;
+
+use tresse_proto::{AssociationConfig, CloseReason, Event, Ppid, Ssn, StreamId, Tsn};
+use tresse_wire::{
+    Abort, Cause, Causes, Chunk, ChunkKind, Data, DataFlags, ErrorChunk, Heartbeat, List, Sack, Shutdown,
+};
+
+use crate::common::{PORT, Pair, packet};
+
+fn abort(tag_reflected: bool) -> Chunk<'static> {
+    Chunk::Abort(Abort { tag_reflected, causes: Causes::Values(&[]) })
+}
+
+fn data() -> Chunk<'static> {
+    Chunk::Data(Data {
+        tsn: Tsn(1),
+        stream: StreamId(0),
+        ssn: Ssn(0),
+        ppid: Ppid(0),
+        flags: DataFlags { beginning: true, ending: true, ..DataFlags::default() },
+        payload: b"data",
+    })
+}
+
+fn sack() -> Chunk<'static> {
+    let (gaps, duplicates) = (List::Values(&[][..]), List::Values(&[][..]));
+    Chunk::Sack(Sack { flags: 0, cumulative_tsn: Tsn(1), a_rwnd: 1, gaps, duplicates })
+}
+
+/// What a stranger's packet is answered with.
+fn answer(chunks: &[Chunk<'_>]) -> Option<String> {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    pair.inject(true, 0, packet(700, PORT, 0xabcd, chunks));
+    assert_eq!(pair.server.endpoint.discards().out_of_the_blue, 1);
+    assert!(pair.server.events.is_empty() && pair.server.endpoint.poll_timeout().is_none());
+    pair.wire.first().map(crate::common::Flight::dissect)
+}
+
+#[test]
+fn a_stranger_is_told_that_there_is_no_association() {
+    let refusal = Some("5001 > 700 tag 0x0000abcd: ABORT T".to_owned());
+    assert_eq!(answer(&[data()]), refusal);
+    assert_eq!(answer(&[sack(), data()]), refusal);
+    assert_eq!(answer(&[Chunk::Heartbeat(Heartbeat { body: b"" })]), refusal);
+    assert_eq!(answer(&[Chunk::Shutdown(Shutdown { cumulative_tsn: Tsn(1) })]), refusal);
+}
+
+#[test]
+fn a_shutdown_ack_of_the_past_is_completed() {
+    let complete = Some("5001 > 700 tag 0x0000abcd: SHUTDOWN COMPLETE T".to_owned());
+    assert_eq!(answer(&[Chunk::ShutdownAck]), complete);
+}
+
+#[test]
+fn what_could_begin_a_loop_is_not_answered() {
+    let stale = [Cause::StaleCookie { micros: 1 }];
+    for silent in [
+        vec![abort(false)],
+        vec![abort(true)],
+        vec![data(), abort(false)],
+        vec![Chunk::ShutdownComplete { tag_reflected: true }],
+        vec![Chunk::ShutdownComplete { tag_reflected: false }],
+        vec![Chunk::CookieAck],
+        vec![Chunk::Error(ErrorChunk { causes: Causes::Values(&stale) })],
+    ] {
+        assert_eq!(answer(&silent), None, "{silent:?}");
+    }
+}
+
+#[test]
+fn damaged_packets_are_counted_and_dropped() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let sound = pair.packet(true, &[data()]);
+    let before = pair.wire.len();
+    let mut wrong_checksum = sound.to_vec();
+    wrong_checksum[20] ^= 1;
+    pair.inject(true, 0, wrong_checksum.into());
+    assert_eq!(pair.server.endpoint.discards().bad_checksum, 1);
+    for len in [0, 1, 11] {
+        pair.inject(true, 0, sound.slice(..len));
+    }
+    assert_eq!(pair.server.endpoint.discards().malformed_packet, 3);
+    assert_eq!(pair.wire.len(), before, "silently");
+    assert!(pair.server().is_established());
+}
+
+#[test]
+fn a_wrong_tag_of_a_known_peer_is_dropped_silently() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let (before, tag) = (pair.wire.len(), pair.tag(true));
+    for chunk in [data(), sack(), abort(false), abort(true), Chunk::ShutdownAck] {
+        pair.inject(true, 0, pair.packet_with_tag(true, tag ^ 0x10, &[chunk]));
+    }
+    assert_eq!((pair.wire.len(), pair.server.endpoint.discards().wrong_tag), (before, 5));
+    assert!(pair.server().is_established());
+}
+
+#[test]
+fn the_right_tag_from_elsewhere_is_dropped() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let before = pair.wire.len();
+    // From an address that is no path's, and from another port.
+    pair.inject(true, 9, pair.packet(true, &[abort(false)]));
+    let tag = pair.tag(true);
+    pair.inject(true, 0, packet(700, PORT, tag, &[abort(false)]));
+    assert_eq!((pair.wire.len(), pair.server.endpoint.discards().out_of_the_blue), (before, 2));
+    assert!(pair.server().is_established());
+}
+
+#[test]
+fn an_abort_with_the_peers_tag_says_that_it_knows_no_association() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let peer_tag = pair.tag(false);
+    // Without the T bit that tag is simply wrong.
+    pair.inject(true, 0, pair.packet_with_tag(true, peer_tag, &[abort(false)]));
+    assert!(pair.server().is_established());
+    pair.inject(true, 0, pair.packet_with_tag(true, peer_tag, &[abort(true)]));
+    assert!(matches!(pair.server.events[..], [Event::Closed(CloseReason::AbortedByPeer { .. })]));
+}
+
+#[test]
+fn the_t_bit_with_the_own_tag_ends_nothing() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    pair.inject(true, 0, pair.packet(true, &[abort(true)]));
+    assert!(pair.server().is_established(), "RFC 9260 §8.5.1");
+}
+
+#[test]
+fn a_peer_that_forgot_the_association_ends_it_with_its_answer() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let id = pair.server.id.take().expect("accepted");
+    // The server's process dies: its ABORT never leaves.
+    pair.server.endpoint.release(pair.now, id);
+    pair.network = Box::new(|flight| flight.to_server.then_some(Duration::from_millis(10)));
+    pair.run_for(Duration::from_millis(1));
+    pair.network = Box::new(|_| Some(Duration::from_millis(10)));
+    pair.send(0, 0, 100);
+    pair.run_for(Duration::from_millis(50));
+    let cause = "the peer knows no such association".to_owned();
+    assert_eq!(pair.client.events, [Event::Closed(CloseReason::AbortedByPeer { cause })]);
+}
+
+#[test]
+fn unrecognised_chunks_follow_their_action_bits() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let reports = |pair: &mut Pair, kind: u8| {
+        let before = pair.wire.len();
+        let bytes = [kind, 0, 0, 8, 1, 2, 3, 4];
+        let unknown = Chunk::parse(&bytes).expect("any type can be read");
+        let tail = Chunk::Heartbeat(Heartbeat { body: &[0, 1, 0, 8, 9, 9, 9, 9] });
+        pair.inject(true, 0, pair.packet(true, &[unknown, tail]));
+        let kinds: Vec<ChunkKind> =
+            pair.sent_since(before).iter().flat_map(|flight| flight.kinds()).collect();
+        (kinds.contains(&ChunkKind::ERROR), kinds.contains(&ChunkKind::HEARTBEAT_ACK))
+    };
+    // RFC 9260 §3.2: the two highest bits say whether to report, and whether to go on with the packet.
+    assert_eq!(reports(&mut pair, 0x3e), (false, false));
+    assert_eq!(reports(&mut pair, 0x7e), (true, false));
+    assert_eq!(reports(&mut pair, 0xbe), (false, true));
+    assert_eq!(reports(&mut pair, 0xfe), (true, true));
+}
