@@ -254,8 +254,11 @@ impl Association {
         }
     }
 
-    /// Tells everybody about paths that changed their state.
+    /// Tells everybody about paths that changed their state; after the end nobody cares.
     fn spread_path_changes(&mut self) {
+        if self.state == State::Closed {
+            return;
+        }
         while let Some((path, state)) = self.paths.pop_state_change() {
             self.refresh_usable();
             if state != PathState::Active {

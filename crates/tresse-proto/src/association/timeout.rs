@@ -53,6 +53,8 @@ impl Association {
 
     fn on_failure(&mut self, failure: Failure) {
         if failure.association_lost {
+            // That a path turned inactive is told before the end that it brings.
+            self.spread_path_changes();
             self.control.clear();
             self.close(CloseReason::PathsLost);
         }
