@@ -15,6 +15,7 @@ mod rtt;
 mod timers;
 mod view;
 
+use std::cell::Cell;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -44,6 +45,8 @@ pub(crate) struct Paths {
     health: AssociationHealth,
     /// Before this no further unconfirmed path is probed.
     next_probe: Instant,
+    /// No timer expires before this; `None` when that has to be worked out anew.
+    quiet_until: Cell<Option<Instant>>,
     /// Heartbeats are sent: the association is established and not shutting down.
     probing: bool,
 }
@@ -89,6 +92,7 @@ impl Paths {
             primary: PathId(0),
             health: AssociationHealth::new(config.association_max_retrans),
             next_probe: now,
+            quiet_until: Cell::new(None),
             probing: false,
         })
     }
@@ -113,6 +117,7 @@ impl Paths {
         // Most associations have one or two paths; doubling would waste more than it saves.
         self.paths.reserve_exact(1);
         self.windows.reserve_exact(1);
+        self.quiet_until.set(None);
         self.paths.push(path);
         self.windows.push(Window { usable: confirmed, ..window });
         self.controller.on_path_added(&mut self.windows, id);
@@ -167,7 +172,7 @@ impl Paths {
     /// A packet of `bytes` arrived, SCTP headers included, and its tag is right: the peer is where it
     /// came from (RFC 6951 §5.4).
     pub(crate) fn on_packet_received(&mut self, id: PathId, bytes: usize, encapsulation_port: Option<u16>) {
-        let path = self.path_mut(id);
+        let path = self.path_mut_quietly(id);
         path.counters.packets_received += 1;
         path.counters.packet_bytes_received += bytes as u64;
         if path.encapsulation_port != encapsulation_port {
@@ -179,7 +184,7 @@ impl Paths {
 
     /// A SACK was sent on the path.
     pub(crate) fn on_sack_sent(&mut self, id: PathId, now: Instant) {
-        self.path_mut(id).last_sack = Some(now);
+        self.path_mut_quietly(id).last_sack = Some(now);
     }
 
     /// A SACK was processed: times, T3 (RFC 9260 §6.3.2 R2 to R4), error counters (§8.1, §8.2), windows.
@@ -197,7 +202,7 @@ impl Paths {
             }
         }
         for ack in acks {
-            let path = self.path_mut(ack.path);
+            let path = self.path_mut_quietly(ack.path);
             // What left the flight without being acknowledged was lost.
             let lost = ack.flight_before.saturating_sub(ack.flight_after + ack.acked);
             path.estimate.on_sack(now, ack.acked, lost, path.rtt.srtt());
@@ -242,7 +247,14 @@ impl Paths {
         self.windows[id.index()].usable = usable;
     }
 
+    /// A path of which anything may be changed.
     fn path_mut(&mut self, id: PathId) -> &mut Path {
+        self.quiet_until.set(None);
+        &mut self.paths[id.index()]
+    }
+
+    /// A path that is changed in a way that brings none of its timers forward.
+    fn path_mut_quietly(&mut self, id: PathId) -> &mut Path {
         &mut self.paths[id.index()]
     }
 }

@@ -1,6 +1,7 @@
 //! The timers of all paths: T3, heartbeats, their answers, and the decay of idle windows.
 //!
-//! There are few paths, so each question looks at all of them; nothing is kept sorted.
+//! There are few paths, so each question looks at all of them; nothing is kept sorted. The answer is kept
+//! for as long as nothing can have brought a timer forward, since data in flow only puts timers off.
 
 use rand_chacha::ChaCha12Rng;
 
@@ -34,13 +35,19 @@ enum Kind {
 pub(crate) struct Stray;
 
 impl Paths {
-    /// The earliest instant at which [`pop_due`](Self::pop_due) has something to do.
+    /// An instant before which [`pop_due`](Self::pop_due) has nothing to do. It may be too early by what
+    /// timers were put off since it was worked out, never too late.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.deadlines().map(|(deadline, _, _)| deadline).min()
+        let exact = || self.deadlines().map(|(deadline, _, _)| deadline).min().unwrap_or(Instant::FAR_FUTURE);
+        let until = self.quiet_until.get().unwrap_or_else(exact);
+        debug_assert!(until <= exact(), "a timer was brought forward unnoticed");
+        self.quiet_until.set(Some(until));
+        (until != Instant::FAR_FUTURE).then_some(until)
     }
 
     /// The next timer that has expired at `now`. It runs no longer.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<PathTimer> {
+        self.quiet_until.set(None);
         loop {
             let (_, kind, id) = self.deadlines().filter(|&(deadline, _, _)| deadline <= now).min()?;
             let path = self.path_mut(id);
@@ -69,7 +76,8 @@ impl Paths {
 
     /// Data was sent: T3 starts if it does not run (RFC 9260 §6.3.2 R1).
     pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant) {
-        let path = self.path_mut(id);
+        let path = self.path_mut_quietly(id);
+        let starts = path.t3.is_none() || path.idle_since.is_none();
         if path.t3.is_none() {
             path.t3 = Some(now + path.rto());
             path.estimate.on_busy();
@@ -77,17 +85,23 @@ impl Paths {
         path.last_data = now;
         path.idle_since = Some(now);
         self.windows[id.index()].decayed = false;
+        if starts {
+            self.quiet_until.set(None);
+        }
     }
 
     /// T3 starts over: the lowest outstanding chunk of the path was sent again.
     pub(crate) fn restart_t3(&mut self, id: PathId, now: Instant) {
-        let path = self.path_mut(id);
-        path.t3 = Some(now + path.rto());
+        let path = self.path_mut_quietly(id);
+        let before = path.t3.replace(now + path.rto());
+        if before.is_none_or(|before| before > now + path.rto()) {
+            self.quiet_until.set(None);
+        }
     }
 
     /// T3 stops: nothing is outstanding on the path any more.
     pub(crate) fn stop_t3(&mut self, id: PathId) {
-        self.path_mut(id).t3 = None;
+        self.path_mut_quietly(id).t3 = None;
     }
 
     /// T3 expired: the window falls to one packet, the RTO backs off (RFC 9260 §6.3.3 E1 and E2), and
@@ -126,6 +140,7 @@ impl Paths {
     /// Information that was not sent, or that was answered before.
     pub(crate) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) -> Result<PathId, Stray> {
         let info = HeartbeatInfo::parse(info).ok_or(Stray)?;
+        self.quiet_until.set(None);
         let path = self.paths.get_mut(info.path.index()).ok_or(Stray)?;
         if !path.heartbeats.accept(&info) {
             return Err(Stray);
@@ -153,6 +168,7 @@ impl Paths {
 
     /// The association is established: heartbeats begin, first of all on unconfirmed paths.
     pub(crate) fn on_established(&mut self, now: Instant, rng: &mut ChaCha12Rng) {
+        self.quiet_until.set(None);
         self.probing = true;
         self.next_probe = now;
         for path in &mut self.paths {
@@ -162,6 +178,7 @@ impl Paths {
 
     /// The association shuts down: no more heartbeats (RFC 9260 §8.3).
     pub(crate) fn stop_heartbeats(&mut self) {
+        self.quiet_until.set(None);
         self.probing = false;
         for path in &mut self.paths {
             path.heartbeats.stop();

@@ -47,12 +47,12 @@ impl Paths {
 
     /// From `now` on, `limit` keeps the path from sending more.
     pub(crate) fn note_limit(&mut self, id: PathId, now: Instant, limit: Limit) {
-        self.path_mut(id).limits.note(now, limit);
+        self.path_mut_quietly(id).limits.note(now, limit);
     }
 
     /// A packet of `bytes` was sent, SCTP headers included.
     pub(crate) fn on_packet_sent(&mut self, id: PathId, bytes: usize) {
-        let counters = &mut self.path_mut(id).counters;
+        let counters = &mut self.path_mut_quietly(id).counters;
         counters.packets_sent += 1;
         counters.packet_bytes_sent += bytes as u64;
     }
