@@ -204,6 +204,9 @@ impl Association {
                 self.transmission.grant_free_packet(path);
             }
         }
+        if let Some(path) = report.reopened {
+            self.paths.stop_t3(path);
+        }
         for &path in &report.reneged {
             self.paths.on_data_sent(path, now);
         }

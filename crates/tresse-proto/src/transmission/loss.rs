@@ -69,6 +69,23 @@ impl Transmission {
         }
     }
 
+    /// When the window has opened, what probed it goes again at once: the peer has probably dropped it, and
+    /// a T3 that has backed off would let the open window lie idle. Answers the path.
+    pub(super) fn recall_probe(&mut self) -> Option<PathId> {
+        let first = self.probe.take_if(|_| self.announced > 0)?;
+        let mut path = None;
+        // Nothing newer was sent while it was under way.
+        for index in first..=self.ring.highest() {
+            let flying = self.ring.get(index).filter(|sent| sent.standing == Standing::InFlight);
+            if let Some(last) = flying.map(|sent| sent.path) {
+                self.lose(index, last, true);
+                path = Some(last);
+            }
+        }
+        self.grant_free_packet(path?);
+        path
+    }
+
     /// Declares a chunk in flight lost; it waits to be sent again on `target`.
     fn lose(&mut self, index: u64, target: PathId, by_timeout: bool) {
         let Some(sent) = self.ring.get_mut(index) else { return };

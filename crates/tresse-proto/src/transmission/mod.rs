@@ -42,6 +42,9 @@ pub(crate) struct Transmission {
     flight: usize,
     /// The window that the peer announced last.
     announced: usize,
+    /// The first chunk that was sent although it did not fit that window (RFC 9260 §6.1 A), until the
+    /// window opens: the peer has probably dropped it.
+    probe: Option<u64>,
     /// The path whose SACK last acknowledged something by a gap block.
     acked_via: PathId,
     scratch: sack::Scratch,
@@ -107,6 +110,7 @@ impl Transmission {
             loads: Vec::new(),
             flight: 0,
             announced: peer_window,
+            probe: None,
             acked_via: PathId::default(),
             scratch: sack::Scratch::default(),
         }
@@ -166,6 +170,9 @@ impl Transmission {
         let len = fragment.payload.len();
         let load = self.loads.get_mut(path.index())?;
         let index = self.ring.push(Sent::new(fragment, path, now));
+        if len > self.announced && self.flight == 0 {
+            self.probe = Some(index);
+        }
         load.fresh.append(&mut self.ring, index);
         load.flight += len;
         load.queued += len;

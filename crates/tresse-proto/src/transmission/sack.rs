@@ -48,6 +48,8 @@ pub(crate) struct AckReport {
     pub(crate) progress: Vec<PathProgress>,
     /// Paths with a reneged chunk: their T3 must run (RFC 9260 §6.3.2 R4).
     pub(crate) reneged: Vec<PathId>,
+    /// The window has opened: what probed it on this path flies no longer and goes again at once.
+    pub(crate) reopened: Option<PathId>,
 }
 
 /// Per-path notes of one pass.
@@ -100,6 +102,7 @@ impl Transmission {
             self.acknowledge_blocks(&mut scratch, via, report);
             self.release_blocks(cumulative, &sack, &mut scratch, report);
             self.strike(&mut scratch.notes, sack.dac_count, recovering && report.advanced);
+            report.reopened = self.recall_probe();
             self.fill_report(now, &scratch.notes, via, report);
         }
         self.scratch = scratch;
@@ -371,6 +374,7 @@ impl AckReport {
         self.acks.clear();
         self.progress.clear();
         self.reneged.clear();
+        self.reopened = None;
     }
 }
 

@@ -59,6 +59,42 @@ fn a_closed_window_lets_one_probe_out() {
 }
 
 #[test]
+fn what_probed_a_closed_window_goes_again_when_it_opens() {
+    let mut bench = Bench::new(2, &split(BufferSplit::None, SplitCounts::Outstanding, 1 << 20));
+    bench.announce(0);
+    bench.send(1, 400);
+    bench.send(1, 600);
+    // Still closed; then its T3, and the probe goes again on the other path.
+    bench.announce(0);
+    assert_eq!((bench.report.reopened, bench.flight(1)), (None, 1000));
+    bench.time_out(1, 0);
+    bench.resend_all(0);
+    bench.announce(0);
+    assert_eq!((bench.report.reopened, bench.flight(0)), (None, 1000));
+    bench.announce(3000);
+    assert_eq!((bench.report.reopened, bench.flight(0)), (Some(PathId(0)), 0));
+    assert_eq!(bench.lost(0), [1, 2]);
+    assert!(bench.sent.may_resend(PathId(0), 0), "whatever the congestion window says");
+    bench.resend_all(0);
+    // Once only: from now on it is in flight like any other chunk.
+    bench.announce(3000);
+    assert_eq!((bench.report.reopened, bench.flight(0)), (None, 1000));
+}
+
+#[test]
+fn a_probe_that_was_taken_is_not_sent_again() {
+    let mut bench = Bench::new(1, &split(BufferSplit::None, SplitCounts::Outstanding, 1 << 20));
+    bench.announce(0);
+    bench.send(0, FULL);
+    bench.hear_window(0, 1, &[], &[], 1, 3000).expect("sound");
+    assert_eq!((bench.report.reopened, bench.sent.has_lost()), (None, false));
+    bench.send(0, FULL);
+    bench.announce(0);
+    bench.announce(3000);
+    assert_eq!((bench.report.reopened, bench.flight(0)), (None, FULL), "it was sent into an open window");
+}
+
+#[test]
 fn no_runt_is_sent_into_a_nearly_full_window() {
     let mut bench = Bench::new(1, &split(BufferSplit::None, SplitCounts::Outstanding, 1 << 20));
     bench.send(0, FULL);
