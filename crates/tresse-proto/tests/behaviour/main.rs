@@ -3,7 +3,11 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod failover;
 mod handshake;
+mod multihoming;
 mod refusals;
+mod reports;
 mod shutdown;
 mod strays;
+mod windows;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_proto::{
     AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Endpoint, EndpointConfig, Event,
-    Instant, Message, SendOptions, StreamId, Transmit,
+    Instant, Message, PathState, SendOptions, StreamId, Transmit,
 };
 use tresse_wire::{ChecksumRule, Chunk, ChunkKind, CommonHeader, Packet, PacketWriter, Seal};
 
@@ -167,6 +167,12 @@ impl Pair {
         let mut pair = self;
         pair.connect();
         pair.run_for(Duration::from_millis(500));
+        // Paths that the handshake did not use are probed one in an RTO.
+        pair.run_until(Duration::from_secs(30), |pair| {
+            let now = pair.now;
+            let paths = [pair.client().path_stats(now), pair.server().path_stats(now)].concat();
+            paths.iter().all(|path| path.state == PathState::Active)
+        });
         assert!(pair.client().is_established(), "client: {:?}\n{}", pair.client.events, pair.log.join("\n"));
         assert!(pair.server().is_established(), "server: {:?}\n{}", pair.server.events, pair.log.join("\n"));
         pair.client.events.clear();

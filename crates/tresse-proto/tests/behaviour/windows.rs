@@ -1,0 +1,175 @@
+//! The peer's receive buffer: closed windows, probes, updates, and transfers through tiny buffers.
+
+use std::time::Duration;
+
+use tresse_proto::config::Size;
+use tresse_proto::{AssociationConfig, Event, Limit, SendError, SendOptions, StreamId};
+
+use crate::common::{Pair, content};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn small(receive_buffer: usize) -> AssociationConfig {
+    AssociationConfig { receive_buffer: Size(receive_buffer), ..AssociationConfig::default() }
+}
+
+/// A pair whose server has a small receive buffer and does not read; the client has filled it.
+fn stalled(paths: u8, messages: u32, len: usize) -> Pair {
+    let mut pair = Pair::unlike(paths, &AssociationConfig::default(), &small(20_000), 1).settled();
+    pair.server.reads = false;
+    for number in 0..messages {
+        pair.send(0, number, len);
+    }
+    pair
+}
+
+/// Packets with DATA sent by the client since `from`, by the time of each in ms.
+fn data_since(pair: &Pair, from: usize) -> Vec<u64> {
+    let data = pair.sent_since(from).iter().filter(|flight| flight.to_server && flight.has_data());
+    data.map(|flight| flight.sent.as_nanos() / 1_000_000).collect()
+}
+
+#[test]
+fn a_peer_that_does_not_read_stops_the_transfer_at_its_buffer() {
+    let mut pair = stalled(2, 100, 1000);
+    pair.run_for(Duration::from_secs(30));
+    let now = pair.now;
+    let stats = pair.server().stats(now).expect("open");
+    assert!(stats.receive_buffer_used <= 20_000, "{} bytes held", stats.receive_buffer_used);
+    assert!(stats.receive_buffer_used > 17_000, "and it was used: {}", stats.receive_buffer_used);
+    let stats = pair.client().stats(now).expect("open");
+    assert_eq!(stats.peer_window, 0);
+    assert_eq!(stats.messages_sent, 100);
+    // What limits is named.
+    let half = Duration::from_secs(15);
+    assert!(stats.limited_by.of(Limit::ReceiveBuffer) > half, "{:?}", stats.limited_by);
+}
+
+#[test]
+fn a_closed_window_is_probed_ever_more_slowly_and_never_given_up() {
+    let mut pair = stalled(1, 100, 1000);
+    pair.run_for(Duration::from_secs(5));
+    let before = pair.wire.len();
+    pair.run_for(Duration::from_secs(1800));
+    assert!(
+        pair.client.events.iter().all(|event| !matches!(event, Event::Closed(_) | Event::PathChanged { .. }))
+    );
+    let probes = data_since(&pair, before);
+    let gaps: Vec<u64> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // The RTO doubles up to a minute (RFC 9260 §6.1 A).
+    assert!(gaps.is_sorted() && gaps.last().is_some_and(|gap| (59_000..=61_000).contains(gap)), "{gaps:?}");
+}
+
+#[test]
+fn reading_opens_the_window_and_the_transfer_goes_on_at_once() {
+    // Messages of a full chunk leave no room beside a probe in a window of one packet.
+    for (paths, len) in [(1, 1000), (1, 1452), (2, 1000), (2, 1452), (2, 5000)] {
+        for wait in [3, 30, 300] {
+            let mut pair = stalled(paths, 100, len);
+            pair.run_for(Duration::from_secs(wait));
+            let (before, reading) = (pair.wire.len(), pair.now);
+            pair.server.reads = true;
+            // A window update leaves by itself (RFC 9260 §6.2), and what probed the window goes again.
+            pair.run_for(ms(1));
+            assert!(!pair.sent_since(before)[0].to_server);
+            pair.run_for(ms(10));
+            let again = pair.sent_since(before).iter().find(|flight| flight.has_data());
+            assert_eq!(again.map(|flight| flight.sent - reading), Some(ms(10)));
+            pair.run_until(Duration::from_secs(100), |pair| pair.server.received.len() == 100);
+            let took = pair.now - reading;
+            assert!(took < ms(1500), "{paths} paths, {len} bytes, {wait} s: it took {took:?}");
+            assert_eq!(pair.server.numbers_on(0), (0..100).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn a_lost_window_update_delays_but_does_not_stall() {
+    let mut pair = stalled(1, 100, 1000);
+    pair.run_for(Duration::from_secs(3));
+    let mut lost = 0;
+    pair.network = Box::new(move |flight| {
+        let update = !flight.to_server && lost < 3;
+        lost += u32::from(update);
+        (!update).then_some(ms(10))
+    });
+    pair.server.reads = true;
+    pair.run_until(Duration::from_secs(300), |pair| pair.server.received.len() == 100);
+}
+
+#[test]
+fn a_slow_reader_gets_everything() {
+    let mut pair = stalled(2, 200, 1000);
+    let mut read = 0;
+    while read < 200 {
+        pair.run_for(ms(50));
+        let now = pair.now;
+        for _ in 0..2 {
+            if let Some(message) = pair.server().recv(now) {
+                pair.server.received.push(message);
+                read += 1;
+            }
+        }
+        pair.pump();
+        assert!(pair.now.as_secs_f64() < 120.0, "{read} messages only");
+    }
+    assert_eq!(pair.server.numbers_on(0), (0..200).collect::<Vec<_>>());
+}
+
+#[test]
+fn windows_are_updated_when_a_quarter_of_the_buffer_has_become_free() {
+    let mut pair = stalled(1, 20, 1000);
+    pair.run_for(Duration::from_secs(2));
+    let before = pair.wire.len();
+    let mut updates = Vec::new();
+    for read in 1..=15 {
+        let now = pair.now;
+        assert!(pair.server().recv(now).is_some());
+        pair.pump();
+        if pair.sent_since(before).iter().filter(|flight| !flight.to_server).count() > updates.len() {
+            updates.push(read);
+        }
+    }
+    assert!(updates.len() >= 3 && updates[0] >= 3, "{updates:?}");
+    assert!(updates[1..].windows(2).all(|pair| pair[1] - pair[0] >= 4), "5,000 bytes at least: {updates:?}");
+}
+
+#[test]
+fn a_tiny_receive_buffer_takes_messages_as_long_as_itself() {
+    for buffer in [1500, 3000, 5000] {
+        let mut pair = Pair::unlike(2, &AssociationConfig::default(), &small(buffer), 1).settled();
+        let now = pair.now;
+        let too_long = pair.client().send(now, SendOptions::default(), content(0, 0, buffer + 1));
+        assert_eq!(too_long, Err(SendError::TooLong { len: buffer + 1, limit: buffer }));
+        for number in 0..20 {
+            pair.send(0, number, buffer);
+        }
+        pair.run_until(Duration::from_secs(120), |pair| pair.server.received.len() == 20);
+        assert_eq!(pair.server.numbers_on(0), (0..20).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_send_buffer_holds_what_is_not_yet_acknowledged() {
+    let config = AssociationConfig { send_buffer: Size(10_000), ..AssociationConfig::default() };
+    let mut pair = Pair::established(1, &config);
+    for number in 0..10 {
+        pair.send(3, number, 1000);
+    }
+    let now = pair.now;
+    let full = pair.client().send(now, SendOptions::on(StreamId(3)), content(3, 10, 1000));
+    assert_eq!(full, Err(SendError::Full { free: 0 }));
+    let queue = pair.client().send_queue();
+    assert_eq!((queue.limit, queue.used), (10_000, 10_000));
+    let flight = pair.client().stats(now).expect("open").flight;
+    assert_eq!((queue.unsent, pair.client().unsent_on(StreamId(3))), (10_000 - flight, 10_000 - flight));
+    assert_eq!(pair.client().unsent_on(StreamId(4)), 0);
+    pair.run_until(Duration::from_secs(5), |pair| !pair.client.events.is_empty());
+    assert_eq!(pair.client.events, [Event::Writable]);
+    pair.run_for(ms(500));
+    let queue = pair.client().send_queue();
+    assert_eq!((queue.used, queue.unsent), (0, 0));
+    assert_eq!(pair.client.events, [Event::Writable], "told once");
+}
