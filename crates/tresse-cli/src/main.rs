@@ -49,7 +49,9 @@ fn run(command: Command) -> Result<(), Failure> {
 }
 
 fn on_runtime(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    // One thread for the driver and the command spares them waking each other across processors for every
+    // message; files are read and written on threads of their own.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::running(format!("cannot start: {error}")))?;
     let outcome = runtime.block_on(command);
     // A thread may still sit in a read from a terminal; the process does not wait for it.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::{Buf, Bytes};
+use bytes::Buf;
 use indicatif::MultiProgress;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -249,12 +249,15 @@ enum Stored {
 
 /// Stores what comes until the file is complete or nothing comes any more. Blocks.
 fn store(mut partial: Partial, mut queue: mpsc::Receiver<Item>, counter: &AtomicU64) -> Stored {
-    let mut finish = None;
+    let (mut finish, mut bytes) = (None, Vec::new());
     while let Some(item) = queue.blocking_recv() {
         match item {
             Item::Data { offset, payload } => {
-                let pieces = payload.pieces().iter().map(Bytes::as_ref);
-                if let Err(error) = partial.write(offset, pieces).and_then(|()| partial.catch_up()) {
+                // One copy is cheaper than a system call, and a start of the hash, for every fragment.
+                bytes.clear();
+                payload.pieces().iter().for_each(|piece| bytes.extend_from_slice(piece));
+                drop(payload);
+                if let Err(error) = partial.write(offset, &bytes) {
                     partial.discard();
                     return Stored::Failed(error);
                 }

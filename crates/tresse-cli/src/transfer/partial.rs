@@ -107,28 +107,21 @@ impl Partial {
         self.resumed
     }
 
-    /// Stores bytes at `offset`, given in pieces that follow each other.
-    pub(crate) fn write<'a>(
-        &mut self,
-        offset: u64,
-        pieces: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<(), StoreError> {
-        let mut at = offset;
-        for piece in pieces {
-            let end = at.checked_add(piece.len() as u64).ok_or(StoreError::BeyondEnd)?;
-            if end > self.order.size.unwrap_or(MAX_SIZE) {
-                return Err(StoreError::BeyondEnd);
-            }
-            self.seek(at)?;
-            self.file.write_all(piece)?;
-            self.cursor = end;
-            if at == self.hashed {
-                self.hasher.update(piece);
-                self.hashed = end;
-            }
-            at = end;
+    /// Stores `bytes` at `offset`.
+    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        let end = offset.checked_add(bytes.len() as u64).ok_or(StoreError::BeyondEnd)?;
+        if end > self.order.size.unwrap_or(MAX_SIZE) {
+            return Err(StoreError::BeyondEnd);
         }
-        Ok(self.have.insert(offset..at)?)
+        self.seek(offset)?;
+        self.file.write_all(bytes)?;
+        self.cursor = end;
+        if offset == self.hashed {
+            self.hasher.update(bytes);
+            self.hashed = end;
+        }
+        self.have.insert(offset..end)?;
+        self.catch_up()
     }
 
     /// Checks that everything is here and unchanged, and gives the file its name.
@@ -225,7 +218,7 @@ impl Partial {
     }
 
     /// Hashes what has become contiguous, once it is worth the reading.
-    pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
+    fn catch_up(&mut self) -> Result<(), StoreError> {
         let prefix = self.have.prefix();
         if prefix.saturating_sub(self.hashed) >= READ_BACK as u64 {
             self.hash_up_to(prefix)?;

@@ -47,9 +47,7 @@ fn pieces_in_any_order_make_the_file() {
     offsets.swap(3, 20);
     for offset in offsets {
         let piece = &data[offset..data.len().min(offset + 70_000)];
-        let (head, tail) = piece.split_at(piece.len() / 2);
-        partial.write(offset as u64, [head, tail]).expect("room");
-        partial.catch_up().expect("readable");
+        partial.write(offset as u64, piece).expect("room");
     }
     assert_eq!(dir.names(), [format!("file.part-{}", "ab".repeat(16))]);
     let path = partial.finish(data.len() as u64, &digest(&data)).expect("complete");
@@ -70,7 +68,7 @@ fn an_empty_file_is_a_file() {
 fn a_wrong_digest_leaves_nothing() {
     let dir = Dir::new("digest");
     let mut partial = Partial::open(dir.order(None)).expect("new");
-    partial.write(0, [&b"hello"[..]]).expect("room");
+    partial.write(0, b"hello").expect("room");
     assert!(matches!(partial.finish(5, &digest(b"hullo")), Err(StoreError::WrongDigest)));
     assert_eq!(dir.names(), [""; 0]);
 }
@@ -79,9 +77,9 @@ fn a_wrong_digest_leaves_nothing() {
 fn gaps_and_wrong_sizes_are_refused() {
     let dir = Dir::new("sizes");
     let mut partial = Partial::open(dir.order(Some(10))).expect("new");
-    assert!(matches!(partial.write(8, [&b"abc"[..]]), Err(StoreError::BeyondEnd)));
-    assert!(matches!(partial.write(u64::MAX, [&b"abc"[..]]), Err(StoreError::BeyondEnd)));
-    partial.write(5, [&b"01234"[..]]).expect("room");
+    assert!(matches!(partial.write(8, b"abc"), Err(StoreError::BeyondEnd)));
+    assert!(matches!(partial.write(u64::MAX, b"abc"), Err(StoreError::BeyondEnd)));
+    partial.write(5, b"01234").expect("room");
     assert!(!partial.is_complete(10));
     assert!(matches!(partial.finish(10, &[0; 32]), Err(StoreError::Incomplete { missing: 5 })));
     let partial = Partial::open(dir.order(Some(10))).expect("again");
@@ -96,7 +94,7 @@ fn existing_files_are_kept_unless_forced() {
 
     let forced = Order { force: true, ..dir.order(Some(3)) };
     let mut partial = Partial::open(forced).expect("forced");
-    partial.write(0, [&b"new"[..]]).expect("room");
+    partial.write(0, b"new").expect("room");
     partial.finish(3, &digest(b"new")).expect("replaced");
     assert_eq!(fs::read(dir.0.join("file")).expect("there"), b"new");
 }
@@ -105,7 +103,7 @@ fn existing_files_are_kept_unless_forced() {
 fn a_name_taken_meanwhile_is_not_replaced() {
     let dir = Dir::new("race");
     let mut partial = Partial::open(dir.order(Some(3))).expect("new");
-    partial.write(0, [&b"new"[..]]).expect("room");
+    partial.write(0, b"new").expect("room");
     fs::write(dir.0.join("file"), "old").expect("writable");
     assert!(matches!(partial.finish(3, &digest(b"new")), Err(StoreError::Exists)));
     assert_eq!(fs::read(dir.0.join("file")).expect("there"), b"old");
@@ -122,15 +120,15 @@ fn two_transfers_do_not_share_a_file() {
 fn a_kept_file_goes_on_where_it_was() {
     let dir = Dir::new("resume");
     let mut partial = Partial::open(dir.order(Some(10))).expect("new");
-    partial.write(0, [&b"0123"[..]]).expect("room");
-    partial.write(6, [&b"67"[..]]).expect("room");
+    partial.write(0, b"0123").expect("room");
+    partial.write(6, b"67").expect("room");
     assert!(partial.keep().is_some());
 
     let mut partial = Partial::open(dir.order(Some(10))).expect("again");
     assert_eq!(partial.have().iter().collect::<Vec<_>>(), [0..4, 6..8]);
     assert_eq!(partial.resumed(), 6);
-    partial.write(4, [&b"45"[..]]).expect("room");
-    partial.write(8, [&b"89"[..]]).expect("room");
+    partial.write(4, b"45").expect("room");
+    partial.write(8, b"89").expect("room");
     partial.finish(10, &digest(b"0123456789")).expect("complete");
     assert_eq!(dir.names(), ["file"]);
 }
@@ -139,7 +137,7 @@ fn a_kept_file_goes_on_where_it_was() {
 fn a_file_that_nobody_kept_starts_over() {
     let dir = Dir::new("crash");
     let mut partial = Partial::open(dir.order(Some(10))).expect("new");
-    partial.write(0, [&b"0123"[..]]).expect("room");
+    partial.write(0, b"0123").expect("room");
     // As after a crash: the partial file is there, the record is not.
     drop(partial);
     let partial = Partial::open(dir.order(Some(10))).expect("again");

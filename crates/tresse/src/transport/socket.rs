@@ -16,6 +16,7 @@ use tokio::net::UdpSocket;
 use tresse_proto::Datagram;
 
 use super::LocalStats;
+use super::batch::RUN_BYTES;
 
 pub(crate) struct Socket {
     io: UdpSocket,
@@ -148,7 +149,7 @@ impl Socket {
         let segment = segment.max(1);
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            let per_call = self.state.max_gso_segments().min(MAX_SEND_BYTES / segment).max(1);
+            let per_call = self.state.max_gso_segments().min(RUN_BYTES / segment).max(1);
             let part = &rest[..rest.len().min(per_call.saturating_mul(segment))];
             match self.send_part(to, segment, part) {
                 Ok(()) => done += part.len(),
@@ -194,8 +195,6 @@ impl Socket {
 pub(crate) const RECEIVE_BATCH: usize = 8;
 /// Size of each: what receive offload may join.
 pub(crate) const RECEIVE_BUFFER: usize = 65_536;
-/// The largest total of one segmented send: a UDP payload over IPv4, rounded down.
-const MAX_SEND_BYTES: usize = 65_000;
 /// Bytes that may wait for a full socket; beyond, packets are dropped as a full queue would.
 const MAX_BACKLOG: usize = 1024 * 1024;
 /// Size to ask of the system for socket buffers.

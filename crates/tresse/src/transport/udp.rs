@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
 
-use tresse_proto::{Datagram, Transmit};
+use tresse_proto::Datagram;
 
 use super::socket::{RECEIVE_BATCH, RECEIVE_BUFFER, Socket};
 use super::{Batch, LocalStats};
@@ -79,19 +79,14 @@ impl Udp {
 
     /// Sends the packets of `batch`; what a socket does not take at once waits for `poll_flush`.
     pub(crate) fn send(&mut self, batch: &Batch) {
-        for (transmit, packets) in batch.iter() {
-            self.send_one(transmit, packets);
+        for (to, run) in batch.iter() {
+            let socket = self.sockets.iter_mut().find(|socket| socket.local() == to.local);
+            let (Some(socket), Some(port)) = (socket, to.udp_port) else {
+                self.strays += 1;
+                continue;
+            };
+            socket.send(SocketAddr::new(to.remote, port), run.segment, &run.bytes);
         }
-    }
-
-    fn send_one(&mut self, transmit: &Transmit, packets: &[u8]) {
-        let socket = self.sockets.iter_mut().find(|socket| socket.local() == transmit.local);
-        let (Some(socket), Some(port)) = (socket, transmit.encapsulation_port) else {
-            self.strays += 1;
-            return;
-        };
-        let segment = transmit.segment_size.unwrap_or(packets.len());
-        socket.send(SocketAddr::new(transmit.remote, port), segment, packets);
     }
 
     /// Sends what waits; pending while a socket takes nothing.
@@ -168,6 +163,8 @@ const EPHEMERAL_ATTEMPTS: u32 = 64;
 mod tests {
     use std::future::poll_fn;
 
+    use tresse_proto::Transmit;
+
     use super::*;
 
     fn address(text: &str) -> IpAddr {
@@ -177,8 +174,7 @@ mod tests {
     fn batch(transmits: &[(Transmit, Vec<u8>)]) -> Batch {
         let mut batch = Batch::default();
         for (transmit, bytes) in transmits {
-            batch.bytes.extend_from_slice(bytes);
-            batch.transmits.push(*transmit);
+            batch.push(transmit, bytes);
         }
         batch
     }
