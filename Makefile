@@ -44,7 +44,7 @@ test: fmt-check check-house lint py-lint rust-test py-test ## everything that CI
 .PHONY: fmt
 fmt: $(VENV)/.binding ## format Rust and Python
 	$(CARGO) fmt --all
-	$(BIN)/ruff format --config python/pyproject.toml python tools
+	cd python && ../$(BIN)/ruff format --config pyproject.toml . ../tools
 
 .PHONY: fmt-check
 fmt-check:
@@ -66,8 +66,8 @@ rust-test: ## Rust tests: unit, property, simulation, command line, tshark, docu
 
 .PHONY: py-lint
 py-lint: $(VENV)/.binding
-	$(BIN)/ruff format --config python/pyproject.toml --check python tools
-	$(BIN)/ruff check --config python/pyproject.toml python tools
+	cd python && ../$(BIN)/ruff format --config pyproject.toml --check . ../tools
+	cd python && ../$(BIN)/ruff check --config pyproject.toml . ../tools
 	cd python && ../$(BIN)/mypy
 
 .PHONY: py-test
@@ -82,6 +82,7 @@ py: py-lint py-test ## the Python half of `make test`
 .PHONY: bench
 bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
 	$(CARGO) bench --locked --package tresse-proto --bench goodput
+	$(CARGO) bench --locked --package tresse-proto --bench schedulers
 	$(CARGO) bench --locked --package tresse-sim --bench packets
 
 .PHONY: docs

@@ -3,8 +3,6 @@
 Run from anywhere; prints each dangling pointer as FILE:LINE and exits with 1 when there is one.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A Rust function that must be longer says so: `#[expect(clippy::too_many_lines, r
 Run from anywhere; prints each breach as FILE:LINE and exits with 1 when there is one.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys
@@ -34,11 +32,11 @@ class Function:
 
 
 def rust_functions(text: str) -> Iterator[Function]:
-    """Functions of a formatted Rust file; blank lines and comments do not count.
+    r"""Functions of a formatted Rust file; blank lines and comments do not count.
 
-    >>> list(rust_functions("fn one() {\\n    // why\\n    act();\\n}\\n"))
+    >>> list(rust_functions("fn one() {\n    // why\n    act();\n}\n"))
     [Function(name='one', line=1, length=3, excused=False)]
-    >>> list(rust_functions("trait T {\\n    fn two(&self);\\n    fn three() {}\\n}\\n"))
+    >>> list(rust_functions("trait T {\n    fn two(&self);\n    fn three() {}\n}\n"))
     []
     """
     lines = text.splitlines()
@@ -65,9 +63,9 @@ def argued(lines: list[str], start: int) -> bool:
 
 
 def python_functions(text: str) -> Iterator[Function]:
-    """Functions of a Python file, with their docstrings.
+    r"""Functions of a Python file, with their docstrings.
 
-    >>> [(f.name, f.length) for f in python_functions("def f():\\n    return 1\\n")]
+    >>> [(f.name, f.length) for f in python_functions("def f():\n    return 1\n")]
     [('f', 2)]
     """
     for node in ast.walk(ast.parse(text)):
@@ -89,9 +87,9 @@ def says_what_it_is_for(path: Path, text: str) -> bool:
 
 
 def breaches(path: Path, text: str) -> Iterator[str]:
-    """What is wrong with one file, one line each.
+    r"""What is wrong with one file, one line each.
 
-    >>> list(breaches(Path("a.py"), "'''A.'''\\n" + "x = 1\\n" * 700))
+    >>> list(breaches(Path("a.py"), "'''A.'''\n" + "x = 1\n" * 700))
     ['a.py:1: 701 lines, at most 700: look for the noun hiding in it']
     """
     length = len(text.splitlines())
