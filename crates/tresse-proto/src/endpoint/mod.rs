@@ -187,28 +187,16 @@ impl Endpoint {
         Ok(self.slots.id(slot))
     }
 
-    /// Takes a packet that arrived.
+    /// Takes a packet that arrived. With `checksum_offload` the lower layer vouches for its checksum.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
         let rule = if self.config.checksum_offload { ChecksumRule::Trust } else { ChecksumRule::Verify };
-        let packet = match Packet::parse(&datagram.payload, rule) {
-            Ok(packet) => packet,
-            Err(PacketError::BadChecksum { .. }) => {
-                self.discards.bad_checksum += 1;
-                return;
-            }
-            Err(_) => {
-                self.discards.malformed_packet += 1;
-                return;
-            }
-        };
-        if packet.header.destination_port != self.config.port {
-            self.on_stray(&datagram, &packet);
-            return;
-        }
-        match self.demux.by_tag(packet.header.verification_tag) {
-            Some(slot) => self.on_own_packet(now, slot, &datagram, &packet),
-            None => self.on_unknown_tag(now, &datagram, &packet),
-        }
+        self.take(now, datagram, rule);
+    }
+
+    /// Takes a packet that arrived and that the lower layer does not vouch for. Its checksum is verified even with
+    /// `checksum_offload`, as when a network card passes on a packet that it could not verify.
+    pub fn handle_unverified_datagram(&mut self, now: Instant, datagram: Datagram) {
+        self.take(now, datagram, ChecksumRule::Verify);
     }
 
     /// Lets everything happen that is due at `now`.
@@ -304,6 +292,28 @@ impl Endpoint {
     /// What was thrown away before it reached an association.
     pub fn discards(&self) -> Discards {
         self.discards
+    }
+
+    fn take(&mut self, now: Instant, datagram: Datagram, rule: ChecksumRule) {
+        let packet = match Packet::parse(&datagram.payload, rule) {
+            Ok(packet) => packet,
+            Err(PacketError::BadChecksum { .. }) => {
+                self.discards.bad_checksum += 1;
+                return;
+            }
+            Err(_) => {
+                self.discards.malformed_packet += 1;
+                return;
+            }
+        };
+        if packet.header.destination_port != self.config.port {
+            self.on_stray(&datagram, &packet);
+            return;
+        }
+        match self.demux.by_tag(packet.header.verification_tag) {
+            Some(slot) => self.on_own_packet(now, slot, &datagram, &packet),
+            None => self.on_unknown_tag(now, &datagram, &packet),
+        }
     }
 
     fn answer(&mut self, datagram: &Datagram, packet: Vec<u8>) {
