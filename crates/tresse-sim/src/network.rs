@@ -2,12 +2,13 @@
 //!
 //! Refuses to know what a packet says and what hosts do with it.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use bytes::Bytes;
 use tresse_proto::Instant;
 
-use crate::link::{Link, Verdict};
+use crate::link::{Cause, Link, Verdict};
 use crate::pcap::{Capture, IPV4_HEADER_LEN};
 use crate::queue::EventQueue;
 use crate::route::{LinkId, NodeId, Routes};
@@ -20,6 +21,8 @@ use crate::trace::TraceHash;
 pub(crate) enum Happening {
     /// A packet comes out of a link.
     Arrival { link: LinkId, slot: u32 },
+    /// A link turns to the packets that wait for its verdict.
+    Departure { link: LinkId },
     /// A host wants to act.
     Wake { host: u16 },
     /// The recorder looks at everything.
@@ -32,12 +35,30 @@ pub(crate) struct Packet {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
     pub(crate) payload: Bytes,
+    /// Bits of it were flipped on the way. Such a packet was sealed before, and its checksum has to be verified.
+    pub(crate) damaged: bool,
 }
 
 impl Packet {
     /// Length of the IP packet.
     fn ip_len(&self) -> u32 {
         (IPV4_HEADER_LEN + self.payload.len()) as u32
+    }
+
+    /// Flips bits of the payload, counted from its start. It is sealed before that, because hosts leave checksums
+    /// out of packets that nobody damages.
+    fn flip(&mut self, bits: &[u32]) {
+        let mut bytes = self.payload.to_vec();
+        if !self.damaged {
+            tresse_wire::seal(&mut bytes);
+        }
+        for bit in bits {
+            if let Some(byte) = bytes.get_mut(*bit as usize / 8) {
+                *byte ^= 0x80 >> (bit % 8);
+            }
+        }
+        self.payload = bytes.into();
+        self.damaged = true;
     }
 }
 
@@ -49,6 +70,8 @@ pub(crate) struct Network<'w> {
     ends: Vec<NodeId>,
     routes: Routes,
     under_way: Slots,
+    /// By link: slots of the packets that wait for its verdict, oldest first.
+    waiting: Vec<VecDeque<u32>>,
     hash: TraceHash,
     capture: Option<Capture<'w>>,
     packets: u64,
@@ -57,13 +80,14 @@ pub(crate) struct Network<'w> {
 
 impl<'w> Network<'w> {
     pub(crate) fn new(topology: &Topology, seed: Seed, capture: Option<Capture<'w>>) -> Self {
-        let link = |edge: &crate::topology::Edge| Link::new(edge.spec, seed.generator(&edge.name));
+        let link = |edge: &crate::topology::Edge| Link::new(edge.spec.clone(), seed, &edge.name);
         Network {
             events: EventQueue::new(topology.edges.len() as u16),
             links: topology.edges.iter().map(link).collect(),
             ends: topology.edges.iter().map(|edge| edge.to).collect(),
             routes: topology.routes.clone(),
             under_way: Slots::default(),
+            waiting: vec![VecDeque::new(); topology.edges.len()],
             hash: TraceHash::default(),
             capture,
             packets: 0,
@@ -81,12 +105,26 @@ impl<'w> Network<'w> {
         let verdict = self.links[link.index()].offer(now, packet.ip_len());
         self.hash.add(now, link, &packet.payload, verdict);
         if let Some(capture) = &mut self.capture {
-            capture.record(now, link, (packet.source, packet.destination), &packet.payload, verdict);
+            capture.record(now, link, &packet, verdict);
         }
-        if let Verdict::Arrives(at) = verdict {
-            let slot = self.under_way.put(packet);
-            self.events.push_in_lane(link.0, at, Happening::Arrival { link, slot });
+        self.follow(link, packet, verdict);
+    }
+
+    /// A link's transmitter is free: packets that waited leave the queue, one way or another.
+    pub(crate) fn depart(&mut self, now: Instant, link: LinkId) {
+        let departure = self.links[link.index()].depart(now);
+        for _ in 0..departure.dropped {
+            if let Some(packet) = self.stop_waiting(link) {
+                self.hash.add(now, link, &packet.payload, Verdict::Dropped(Cause::Early));
+            }
         }
+        if let Some(verdict) = departure.next
+            && let Some(packet) = self.stop_waiting(link)
+        {
+            self.hash.add(now, link, &packet.payload, verdict);
+            self.follow(link, packet, verdict);
+        }
+        self.ask_for_departure(link);
     }
 
     /// Takes the packet out of `slot` at the end of `link`; tells at which node it is now.
@@ -108,11 +146,7 @@ impl<'w> Network<'w> {
 
     /// Packets that links have taken and neither dropped nor given out, by their own counters.
     pub(crate) fn packets_accepted_by_links(&mut self, now: Instant) -> u64 {
-        let inside = |link: &mut Link| {
-            let counters = link.counters(now);
-            counters.offered - counters.dropped() - counters.arrived
-        };
-        self.links.iter_mut().map(inside).sum()
+        self.links.iter_mut().map(|link| link.counters(now).inside()).sum()
     }
 
     /// Packets handed to links so far.
@@ -133,6 +167,47 @@ impl<'w> Network<'w> {
     /// Why the capture stopped, if it did.
     pub(crate) fn take_capture_failure(&mut self) -> Option<std::io::Error> {
         self.capture.as_mut().and_then(Capture::take_failure)
+    }
+
+    /// Does with a packet what its link said.
+    fn follow(&mut self, link: LinkId, mut packet: Packet, verdict: Verdict) {
+        match verdict {
+            Verdict::Arrives(at) => self.carry(link, at, packet),
+            Verdict::Altered { at, damaged, twice } => {
+                if damaged {
+                    packet.flip(self.links[link.index()].flips());
+                }
+                if twice {
+                    self.carry(link, at, packet.clone());
+                }
+                self.carry(link, at, packet);
+            }
+            Verdict::Dropped(_) => {}
+            Verdict::Waits => {
+                let slot = self.under_way.put(packet);
+                self.waiting[link.index()].push_back(slot);
+                if self.waiting[link.index()].len() == 1 {
+                    self.ask_for_departure(link);
+                }
+            }
+        }
+    }
+
+    fn carry(&mut self, link: LinkId, at: Instant, packet: Packet) {
+        let slot = self.under_way.put(packet);
+        self.events.push_in_lane(link.0, at, Happening::Arrival { link, slot });
+    }
+
+    fn stop_waiting(&mut self, link: LinkId) -> Option<Packet> {
+        let slot = self.waiting[link.index()].pop_front()?;
+        self.under_way.take(slot)
+    }
+
+    /// One departure of a link is under way as long as packets wait for its verdict.
+    fn ask_for_departure(&mut self, link: LinkId) {
+        if let Some(at) = self.links[link.index()].next_departure() {
+            self.events.push(at, Happening::Departure { link });
+        }
     }
 }
 
@@ -172,16 +247,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::link::{LinkSpec, Loss, QueueLimit};
+    use crate::link::LinkSpec;
 
     fn spec(delay_ms: u64) -> LinkSpec {
-        LinkSpec {
-            rate: 10_000_000,
-            delay: Duration::from_millis(delay_ms),
-            queue: QueueLimit::Packets(100),
-            loss: Loss::None,
-            framing: 0,
-        }
+        LinkSpec::new(10_000_000, Duration::from_millis(delay_ms))
     }
 
     #[test]
@@ -200,6 +269,7 @@ mod tests {
             source: near,
             destination: far,
             payload: Bytes::from_static(&[0; 1250 - IPV4_HEADER_LEN]),
+            damaged: false,
         };
         network.send(Instant::ZERO, host, packet);
         let mut at = Vec::new();
@@ -221,7 +291,7 @@ mod tests {
     fn packets_without_a_route_are_counted() {
         let mut network = Network::new(&Topology::default(), Seed(1), None);
         let address: IpAddr = [10, 0, 0, 1].into();
-        let packet = Packet { source: address, destination: address, payload: Bytes::new() };
+        let packet = Packet { source: address, destination: address, payload: Bytes::new(), damaged: false };
         network.send(Instant::ZERO, NodeId(0), packet);
         assert_eq!((network.unroutable(), network.packets()), (1, 0));
     }

@@ -83,6 +83,18 @@ pub struct PathOutcome {
     pub dropped_queue_full: u64,
     /// Packets that the forward link's loss model took.
     pub dropped_loss: u64,
+    /// Packets that the forward queue dropped although there was room: RED, CoDel.
+    pub dropped_early: u64,
+    /// Packets sent while the forward link was out.
+    pub dropped_outage: u64,
+    /// Packets with bit errors in their frame or IP header.
+    pub dropped_damaged: u64,
+    /// Packets with bit errors, dropped or delivered.
+    pub damaged: u64,
+    /// Packets that came out of the forward link twice.
+    pub duplicated: u64,
+    /// Packets that came out later than in their turn.
+    pub late: u64,
     /// Mean number of packets that waited in the forward queue.
     pub queue_mean_packets: f64,
     /// The most that ever waited there.

@@ -2,7 +2,8 @@
 //!
 //! Each link is an interface, and a packet is recorded where it enters the link, as a capture on the sending host
 //! would; a packet that the link then drops says so in its comment. Packets are sealed here with their real
-//! checksums, in a copy: the simulation goes on with what it had.
+//! checksums, in a copy: the simulation goes on with what it had. What a queue drops later, when the packet's turn has
+//! come, is not yet known here.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -18,6 +19,7 @@ use pcap_file::{DataLink, PcapError};
 use tresse_proto::Instant;
 
 use crate::link::Verdict;
+use crate::network::Packet;
 use crate::route::LinkId;
 use crate::topology::Topology;
 
@@ -55,24 +57,21 @@ impl<'w> Capture<'w> {
     }
 
     /// Records a packet that was handed to `link`. The first failure to write is kept, and nothing follows it.
-    pub(crate) fn record(
-        &mut self,
-        now: Instant,
-        link: LinkId,
-        (source, destination): (IpAddr, IpAddr),
-        sctp: &[u8],
-        verdict: Verdict,
-    ) {
+    pub(crate) fn record(&mut self, now: Instant, link: LinkId, packet: &Packet, verdict: Verdict) {
         if self.failed.is_some() {
             return;
         }
-        write_packet(&mut self.packet, source, destination, sctp);
-        let options = match verdict {
-            Verdict::Arrives(_) => Vec::new(),
-            Verdict::Dropped(cause) => {
-                vec![EnhancedPacketOption::Comment(format!("dropped: {}", cause.name()).into())]
-            }
+        write_packet(&mut self.packet, packet);
+        let comment = match verdict {
+            Verdict::Arrives(_) | Verdict::Waits => None,
+            Verdict::Altered { damaged, twice, .. } => Some(match (damaged, twice) {
+                (true, true) => "will be damaged and doubled".to_owned(),
+                (true, false) => "will be damaged".to_owned(),
+                (false, _) => "will be doubled".to_owned(),
+            }),
+            Verdict::Dropped(cause) => Some(format!("dropped: {}", cause.name())),
         };
+        let options = comment.map(|text| EnhancedPacketOption::Comment(text.into())).into_iter().collect();
         let block = EnhancedPacketBlock {
             interface_id: u32::from(link.0),
             timestamp: Duration::from_nanos(now.as_nanos()),
@@ -91,9 +90,10 @@ impl<'w> Capture<'w> {
     }
 }
 
-/// Writes `sctp` with a sealed checksum behind an IPv4 header. Addresses of the other family, which no topology
-/// has so far, are written as 0.0.0.0.
-fn write_packet(buffer: &mut Vec<u8>, source: IpAddr, destination: IpAddr, sctp: &[u8]) {
+/// Writes a packet behind an IPv4 header, with a sealed checksum unless it came damaged from another link.
+/// Addresses of the other family, which no topology has so far, are written as 0.0.0.0.
+fn write_packet(buffer: &mut Vec<u8>, packet: &Packet) {
+    let sctp = &packet.payload;
     let octets = |address| match address {
         IpAddr::V4(address) => address.octets(),
         IpAddr::V6(_) => [0; 4],
@@ -105,14 +105,16 @@ fn write_packet(buffer: &mut Vec<u8>, source: IpAddr, destination: IpAddr, sctp:
     header[6] = 0x40; // do not fragment
     header[8] = 64; // time to live
     header[9] = SCTP;
-    header[12..16].copy_from_slice(&octets(source));
-    header[16..20].copy_from_slice(&octets(destination));
+    header[12..16].copy_from_slice(&octets(packet.source));
+    header[16..20].copy_from_slice(&octets(packet.destination));
     let checksum = internet_checksum(&header);
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
     buffer.clear();
     buffer.extend_from_slice(&header);
     buffer.extend_from_slice(sctp);
-    tresse_wire::seal(&mut buffer[IPV4_HEADER_LEN..]);
+    if !packet.damaged {
+        tresse_wire::seal(&mut buffer[IPV4_HEADER_LEN..]);
+    }
 }
 
 /// The one's complement sum of RFC 791 over a header of even length whose checksum field is 0.
@@ -133,12 +135,18 @@ fn io_error(error: PcapError) -> std::io::Error {
 mod tests {
     use super::*;
 
+    fn packet(sctp: Vec<u8>) -> Packet {
+        let (source, destination) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        Packet { source, destination, payload: sctp.into(), damaged: false }
+    }
+
     #[test]
     fn packets_get_a_valid_header_and_checksum() {
         let mut sctp = vec![0; 16];
         sctp[..4].copy_from_slice(&[0x12, 0x34, 0x56, 0x78]);
+        let sent = packet(sctp);
         let mut packet = Vec::new();
-        write_packet(&mut packet, [10, 0, 0, 1].into(), [10, 0, 0, 2].into(), &sctp);
+        write_packet(&mut packet, &sent);
         assert_eq!(packet.len(), 36);
         assert_eq!(packet[..4], [0x45, 0, 0, 36]);
         assert_eq!(packet[9], 132);
@@ -168,8 +176,8 @@ mod tests {
         }
         let mut disk = Full(50);
         let mut capture = Capture::new(&mut disk, &Topology::default()).expect("room for the section header");
-        let ends = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
-        capture.record(Instant::ZERO, LinkId(0), ends, &[0; 1000], Verdict::Arrives(Instant::ZERO));
+        let packet = packet(vec![0; 1000]);
+        capture.record(Instant::ZERO, LinkId(0), &packet, Verdict::Arrives(Instant::ZERO));
         assert!(capture.take_failure().is_some());
     }
 }

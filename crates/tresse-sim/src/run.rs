@@ -39,7 +39,8 @@ pub struct RunOptions<'a> {
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunError> {
     let resolved = scenario.resolved();
     let RunOptions { pcap, progress, stop, checksums, check } = options;
-    let links: Vec<_> = resolved.paths.iter().map(|path| (path.forward, path.backward)).collect();
+    let links: Vec<_> =
+        resolved.paths.iter().map(|path| (path.forward.clone(), path.backward.clone())).collect();
     let disjoint = Topology::disjoint(&links);
     let capture = pcap.map(|output| Capture::new(output, &disjoint.topology)).transpose();
     let seed = Seed(resolved.seed);

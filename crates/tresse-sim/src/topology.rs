@@ -66,8 +66,8 @@ impl Topology {
         let receiver = topology.add_node((0..paths.len()).map(|path| address(path, 2)).collect());
         let mut links = Vec::with_capacity(paths.len());
         for (path, (forward, backward)) in paths.iter().enumerate() {
-            let there = topology.add_link(format!("path {path} forward"), sender, receiver, *forward);
-            let back = topology.add_link(format!("path {path} backward"), receiver, sender, *backward);
+            let there = topology.add_link(format!("path {path} forward"), sender, receiver, forward.clone());
+            let back = topology.add_link(format!("path {path} backward"), receiver, sender, backward.clone());
             topology.routes.add(sender, address(path, 2), there);
             topology.routes.add(receiver, address(path, 1), back);
             links.push((there, back));
@@ -81,19 +81,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::link::{Loss, QueueLimit};
 
     #[test]
     fn disjoint_paths_have_their_own_addresses_and_links() {
-        let spec = LinkSpec {
-            rate: 10_000_000,
-            delay: Duration::from_millis(10),
-            queue: QueueLimit::Packets(100),
-            loss: Loss::None,
-            framing: 0,
-        };
-        let slow = LinkSpec { rate: 1_000_000, ..spec };
-        let disjoint = Topology::disjoint(&[(spec, spec), (slow, spec)]);
+        let spec = LinkSpec::new(10_000_000, Duration::from_millis(10));
+        let slow = LinkSpec { rate: 1_000_000, ..spec.clone() };
+        let disjoint = Topology::disjoint(&[(spec.clone(), spec.clone()), (slow, spec)]);
         let topology = &disjoint.topology;
         assert_eq!(topology.addresses[0], [IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 1, 1])]);
         let (there, back) = disjoint.paths[1];

@@ -28,7 +28,12 @@ impl TraceHash {
     pub(crate) fn add(&mut self, now: Instant, link: LinkId, packet: &[u8], verdict: Verdict) {
         let fate = match verdict {
             Verdict::Arrives(at) => at.as_nanos(),
+            Verdict::Altered { at, damaged, twice } => {
+                self.mix(u64::from(damaged) << 1 | u64::from(twice));
+                at.as_nanos()
+            }
             Verdict::Dropped(cause) => u64::MAX - cause as u64,
+            Verdict::Waits => u64::MAX / 2,
         };
         self.mix(now.as_nanos());
         self.mix(fate);

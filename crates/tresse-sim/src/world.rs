@@ -51,6 +51,7 @@ impl World<'_> {
                     None => self.network.send(now, node, packet),
                 }
             }
+            Happening::Departure { link } => self.network.depart(now, link),
             Happening::Wake { host } => {
                 self.hosts[usize::from(host)].on_wake(now, &mut self.network, &mut self.ledger)?;
             }

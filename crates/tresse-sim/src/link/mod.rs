@@ -1,23 +1,38 @@
-//! One direction of a link: a drop-tail queue, a transmitter of constant rate, a propagation delay, losses.
+//! One direction of a link: a queue, a transmitter, a propagation delay, and what goes wrong on the way.
 //!
-//! A link answers for each packet, at once and for good, whether and when it arrives. It has no clock and sees no
-//! bytes, only lengths, so the simulator and a real-time emulator can both drive it.
+//! A link answers for each packet whether and when it arrives: at once, or, when its queue decides about packets at
+//! their turn, as they depart. It has no clock and sees no bytes, only lengths, so the simulator and a real-time
+//! emulator can both drive it.
 
+mod bit_errors;
+mod codel;
+mod counters;
+mod dynamics;
 mod impair;
 mod queue;
+mod red;
 
 use std::time::Duration;
 
 use tresse_proto::Instant;
 
-pub use impair::Loss;
+pub use codel::CoDelSpec;
+pub use counters::LinkCounters;
+pub use dynamics::Change;
+pub use impair::{GilbertElliott, Loss, MishapSpec, Reordering};
 pub use queue::QueueLimit;
+pub use red::RedSpec;
 
-use crate::seed::Generator;
-use queue::DropTail;
+use crate::seed::Seed;
+use bit_errors::Damage;
+use codel::CoDel;
+use dynamics::Dynamics;
+use impair::{Losses, Mishaps};
+use queue::Fifo;
+use red::{Opinion, Red};
 
 /// What one direction of a link is like.
-#[derive(Copy, Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct LinkSpec {
     /// Bits a second on the transmitter; at least 1.
     pub rate: u64,
@@ -25,10 +40,44 @@ pub struct LinkSpec {
     pub delay: Duration,
     /// How much may wait for the transmitter.
     pub queue: QueueLimit,
+    /// Which of what may wait does.
+    pub discipline: Discipline,
     /// Which packets are lost.
     pub loss: Loss,
+    /// What befalls the others.
+    pub mishaps: MishapSpec,
+    /// What is different later.
+    pub changes: Vec<Change>,
     /// Bytes that each packet occupies on the transmitter besides its own: the link layer's frame.
     pub framing: u32,
+}
+
+impl LinkSpec {
+    /// A link with room for 100 packets on which nothing goes wrong.
+    pub fn new(rate: u64, delay: Duration) -> Self {
+        LinkSpec {
+            rate,
+            delay,
+            queue: QueueLimit::Packets(100),
+            discipline: Discipline::DropTail,
+            loss: Loss::None,
+            mishaps: MishapSpec::default(),
+            changes: Vec::new(),
+            framing: 0,
+        }
+    }
+}
+
+/// How a queue decides which packets it drops before it is full.
+#[derive(Copy, Clone, PartialEq, Debug, Default)]
+pub enum Discipline {
+    /// None.
+    #[default]
+    DropTail,
+    /// By the average length, when they come.
+    Red(RedSpec),
+    /// By how long they have waited, when they depart.
+    CoDel(CoDelSpec),
 }
 
 /// What becomes of a packet.
@@ -36,8 +85,19 @@ pub struct LinkSpec {
 pub enum Verdict {
     /// Its last bit is at the other end at this time.
     Arrives(Instant),
+    /// It arrives, and not as it was sent.
+    Altered {
+        /// When its last bit is at the other end.
+        at: Instant,
+        /// Bits of it are flipped; [`Link::flips`] has them.
+        damaged: bool,
+        /// It arrives a second time, right behind the first.
+        twice: bool,
+    },
     /// It is gone.
     Dropped(Cause),
+    /// It waits; [`Link::depart`] will say.
+    Waits,
 }
 
 /// Why a packet is gone.
@@ -47,6 +107,12 @@ pub enum Cause {
     QueueFull,
     /// The loss model struck.
     Loss,
+    /// The queue dropped it although there was room.
+    Early,
+    /// The link was out.
+    Outage,
+    /// Bit errors in its frame or IP header, which no receiver passes on.
+    Damage,
 }
 
 impl Cause {
@@ -55,88 +121,107 @@ impl Cause {
         match self {
             Cause::QueueFull => "queue full",
             Cause::Loss => "lost",
+            Cause::Early => "dropped early",
+            Cause::Outage => "outage",
+            Cause::Damage => "damaged header",
         }
     }
 }
 
-/// What went through a link so far. Bytes are those of IP packets, framing not counted.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct LinkCounters {
-    /// Packets offered.
-    pub offered: u64,
-    /// Packets dropped because the queue had no room.
-    pub dropped_queue_full: u64,
-    /// Packets that the loss model took.
-    pub dropped_loss: u64,
-    /// Packets that arrived.
-    pub arrived: u64,
-    /// Bytes of these.
-    pub arrived_bytes: u64,
-    /// Integral of the queue's length over time, in packet-nanoseconds.
-    pub queue_packet_nanos: u128,
-}
-
-impl LinkCounters {
-    /// Packets dropped, for whatever reason.
-    pub fn dropped(&self) -> u64 {
-        self.dropped_queue_full + self.dropped_loss
-    }
-
-    /// What was counted since `earlier`.
-    #[must_use]
-    pub fn since(&self, earlier: &LinkCounters) -> LinkCounters {
-        LinkCounters {
-            offered: self.offered - earlier.offered,
-            dropped_queue_full: self.dropped_queue_full - earlier.dropped_queue_full,
-            dropped_loss: self.dropped_loss - earlier.dropped_loss,
-            arrived: self.arrived - earlier.arrived,
-            arrived_bytes: self.arrived_bytes - earlier.arrived_bytes,
-            queue_packet_nanos: self.queue_packet_nanos - earlier.queue_packet_nanos,
-        }
-    }
+/// What a turn of the transmitter made of the packets that waited, oldest first.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// So many were dropped, for [`Cause::Early`].
+    pub dropped: u32,
+    /// What becomes of the next, when there was one.
+    pub next: Option<Verdict>,
 }
 
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link {
     spec: LinkSpec,
-    generator: Generator,
-    queue: DropTail,
+    queue: Queue,
     /// When the transmitter has sent all it has accepted.
     free_at: Instant,
+    dynamics: Option<Box<Dynamics>>,
+    losses: Losses,
+    mishaps: Option<Box<Mishaps>>,
     counters: LinkCounters,
 }
 
+#[derive(Debug)]
+enum Queue {
+    Fifo { fifo: Fifo, red: Option<Box<Red>> },
+    CoDel(Box<CoDel>),
+}
+
 impl Link {
-    /// A link with its own source of chance.
-    pub fn new(spec: LinkSpec, generator: Generator) -> Self {
+    /// A link with its own sources of chance, derived from its name.
+    pub fn new(spec: LinkSpec, seed: Seed, name: &str) -> Self {
+        let red = match spec.discipline {
+            Discipline::Red(red) => Some(Box::new(Red::new(red, seed.generator(&format!("{name} red"))))),
+            _ => None,
+        };
+        let queue = match spec.discipline {
+            Discipline::CoDel(codel) => Queue::CoDel(Box::new(CoDel::new(codel, spec.queue))),
+            _ => Queue::Fifo { fifo: Fifo::new(spec.queue), red },
+        };
+        let changing = !spec.changes.is_empty();
         Link {
-            spec,
-            generator,
-            queue: DropTail::new(spec.queue),
+            queue,
             free_at: Instant::ZERO,
+            dynamics: changing.then(|| Box::new(Dynamics::new(&spec.changes, spec.rate, spec.delay))),
+            losses: Losses::new(spec.loss, seed.generator(name)),
+            mishaps: Mishaps::new(&spec.mishaps, seed, name).map(Box::new),
             counters: LinkCounters::default(),
+            spec,
         }
     }
 
     /// Takes an IP packet of `bytes`, and says what becomes of it. `now` never decreases.
     pub fn offer(&mut self, now: Instant, bytes: u32) -> Verdict {
         self.counters.offered += 1;
-        self.queue.advance(now);
         let starts = self.free_at.max(now);
-        if starts > now {
-            if !self.queue.admits(bytes) {
-                self.counters.dropped_queue_full += 1;
-                return Verdict::Dropped(Cause::QueueFull);
+        match &mut self.queue {
+            Queue::Fifo { fifo, red } => {
+                fifo.advance(now);
+                if starts > now {
+                    if let Some(refusal) = refusal(fifo, red.as_deref_mut(), now, bytes) {
+                        return self.drop(refusal);
+                    }
+                    fifo.push(now, starts, bytes);
+                }
             }
-            self.queue.push(starts, bytes);
+            Queue::CoDel(codel) => {
+                if starts > now || !codel.is_empty() {
+                    return if codel.push(now, bytes) { Verdict::Waits } else { self.drop(Cause::QueueFull) };
+                }
+            }
         }
-        self.free_at = starts + self.transmission_time(bytes);
-        if self.spec.loss.strikes(&mut self.generator) {
-            self.counters.dropped_loss += 1;
-            return Verdict::Dropped(Cause::Loss);
+        self.transmit(starts, bytes)
+    }
+
+    /// When [`Link::depart`] wants to be called, as long as packets wait for their verdict.
+    pub fn next_departure(&self) -> Option<Instant> {
+        match &self.queue {
+            Queue::CoDel(codel) if !codel.is_empty() => Some(self.free_at),
+            _ => None,
         }
-        Verdict::Arrives(self.free_at + self.spec.delay)
+    }
+
+    /// The transmitter is free and turns to the packets whose verdict was [`Verdict::Waits`]. `now` is what
+    /// [`Link::next_departure`] said.
+    pub fn depart(&mut self, now: Instant) -> Departure {
+        let Queue::CoDel(codel) = &mut self.queue else { return Departure { dropped: 0, next: None } };
+        let served = codel.serve(now);
+        self.counters.dropped_early += u64::from(served.dropped);
+        Departure { dropped: served.dropped, next: served.next.map(|bytes| self.transmit(now, bytes)) }
+    }
+
+    /// The flipped bits of the packet that was the last to get a verdict, counted from the end of its IP header.
+    pub fn flips(&self) -> &[u32] {
+        self.mishaps.as_ref().map_or(&[], |mishaps| mishaps.flips())
     }
 
     /// Counts a packet of `bytes` that has come to the other end.
@@ -147,20 +232,18 @@ impl Link {
 
     /// Packets waiting at `now`.
     pub fn waiting(&mut self, now: Instant) -> usize {
-        self.queue.advance(now);
-        self.queue.len()
+        self.occupancy(now).packets()
     }
 
     /// What went through so far.
     pub fn counters(&mut self, now: Instant) -> LinkCounters {
-        self.queue.advance(now);
-        LinkCounters { queue_packet_nanos: self.queue.packet_nanos(), ..self.counters }
+        let queue_packet_nanos = self.occupancy(now).packet_nanos();
+        LinkCounters { queue_packet_nanos, ..self.counters }
     }
 
     /// The most packets that waited since the last call.
     pub fn take_longest_queue(&mut self, now: Instant) -> usize {
-        self.queue.advance(now);
-        self.queue.take_longest()
+        self.occupancy(now).take_longest()
     }
 
     /// What it is like.
@@ -168,13 +251,88 @@ impl Link {
         &self.spec
     }
 
-    /// Whole nanoseconds, rounded up, so that no packet leaves in no time.
-    fn transmission_time(&self, bytes: u32) -> Duration {
-        const BIT_NANOS_PER_BYTE: u64 = 8_000_000_000;
-        let bytes = u64::from(bytes) + u64::from(self.spec.framing);
-        Duration::from_nanos((bytes.saturating_mul(BIT_NANOS_PER_BYTE)).div_ceil(self.spec.rate.max(1)))
+    /// Sends an IP packet of `bytes` whose transmission starts at `starts`.
+    fn transmit(&mut self, starts: Instant, bytes: u32) -> Verdict {
+        let occupied = u64::from(bytes) + u64::from(self.spec.framing);
+        match &mut self.dynamics {
+            None => self.free_at = starts + transmission_time(occupied, self.spec.rate),
+            Some(dynamics) => {
+                self.free_at = dynamics.transmit(starts, occupied);
+                if let Some(loss) = dynamics.new_loss.take() {
+                    self.losses.set_model(loss);
+                }
+                if dynamics.outage {
+                    return self.drop(Cause::Outage);
+                }
+            }
+        }
+        if self.losses.strike() {
+            return self.drop(Cause::Loss);
+        }
+        let at = match &mut self.dynamics {
+            None => self.free_at + self.spec.delay,
+            Some(dynamics) => dynamics.arrival(self.free_at),
+        };
+        if self.mishaps.is_none() { Verdict::Arrives(at) } else { self.befall(at, bytes) }
+    }
+
+    /// What befalls a packet that would have arrived at `at`.
+    fn befall(&mut self, at: Instant, bytes: u32) -> Verdict {
+        let Some(mishaps) = &mut self.mishaps else { return Verdict::Arrives(at) };
+        let mishap = mishaps.befall(bytes, self.spec.framing);
+        self.counters.damaged += u64::from(mishap.damage != Damage::None);
+        if mishap.damage == Damage::Header {
+            return self.drop(Cause::Damage);
+        }
+        self.counters.late += u64::from(!mishap.extra_delay.is_zero());
+        self.counters.duplicated += u64::from(mishap.twice);
+        let at = at + mishap.extra_delay;
+        let damaged = mishap.damage == Damage::Payload;
+        if damaged || mishap.twice {
+            Verdict::Altered { at, damaged, twice: mishap.twice }
+        } else {
+            Verdict::Arrives(at)
+        }
+    }
+
+    fn drop(&mut self, cause: Cause) -> Verdict {
+        *self.counters.of(cause) += 1;
+        Verdict::Dropped(cause)
+    }
+
+    /// What waits, counted up to `now`.
+    fn occupancy(&mut self, now: Instant) -> &mut queue::Occupancy {
+        match &mut self.queue {
+            Queue::Fifo { fifo, .. } => {
+                fifo.advance(now);
+                &mut fifo.occupancy
+            }
+            Queue::CoDel(codel) => {
+                codel.occupancy.integrate(now);
+                &mut codel.occupancy
+            }
+        }
     }
 }
+
+/// Why a packet of `bytes` may not wait, if it may not.
+fn refusal(fifo: &Fifo, red: Option<&mut Red>, now: Instant, bytes: u32) -> Option<Cause> {
+    let opinion =
+        red.map_or(Opinion::Admit, |red| red.judge(now, fifo.occupancy.packets(), fifo.idle_since()));
+    match opinion {
+        Opinion::DropEarly => Some(Cause::Early),
+        Opinion::DropFull => Some(Cause::QueueFull),
+        Opinion::Admit => (!fifo.occupancy.admits(bytes)).then_some(Cause::QueueFull),
+    }
+}
+
+/// Whole nanoseconds, rounded up, so that no packet leaves in no time.
+fn transmission_time(bytes: u64, rate: u64) -> Duration {
+    Duration::from_nanos(bytes.saturating_mul(BIT_NANOS_PER_BYTE).div_ceil(rate.max(1)))
+}
+
+/// What a byte takes at 1 bit/s, in nanoseconds.
+const BIT_NANOS_PER_BYTE: u64 = 8_000_000_000;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,8 @@
-//! The waiting room in front of a transmitter: drop-tail, limited in packets or in bytes.
+//! The waiting room in front of a transmitter, limited in packets or in bytes.
 //!
-//! A first-in first-out queue before a constant-rate transmitter needs no event per departure: when a packet is
-//! queued, the start of its transmission is known. The queue keeps these starts and forgets them as time passes.
+//! A first-in first-out queue before a transmitter whose rate is known ahead needs no event per departure: when a
+//! packet is queued, the start of its transmission is known. The queue keeps these starts and forgets them as time
+//! passes.
 //! It refuses to know rates and delays; those are the link's.
 
 use std::collections::VecDeque;
@@ -45,16 +46,81 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// The packets that wait, oldest first.
+/// How much waits, how much may, and how much did over time.
 #[derive(Debug)]
-pub(super) struct DropTail {
+pub(super) struct Occupancy {
     limit: QueueLimit,
-    waiting: VecDeque<Waiting>,
-    waiting_bytes: u64,
+    packets: usize,
+    bytes: u64,
     longest: usize,
     /// Integral of the length over time, in packet-nanoseconds, up to `integrated_to`.
     packet_nanos: u128,
     integrated_to: Instant,
+}
+
+impl Occupancy {
+    pub(super) fn new(limit: QueueLimit) -> Self {
+        Occupancy { limit, packets: 0, bytes: 0, longest: 0, packet_nanos: 0, integrated_to: Instant::ZERO }
+    }
+
+    /// Whether a packet of `bytes` may wait.
+    pub(super) fn admits(&self, bytes: u32) -> bool {
+        match self.limit {
+            QueueLimit::Packets(packets) => self.packets < packets as usize,
+            QueueLimit::Bytes(limit) => self.bytes + u64::from(bytes) <= limit,
+        }
+    }
+
+    /// A packet of `bytes` begins to wait at `now`.
+    pub(super) fn enter(&mut self, now: Instant, bytes: u32) {
+        self.integrate(now);
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        self.longest = self.longest.max(self.packets);
+    }
+
+    /// One that waited is gone from `now` on.
+    pub(super) fn leave(&mut self, now: Instant, bytes: u32) {
+        self.integrate(now);
+        self.packets -= 1;
+        self.bytes -= u64::from(bytes);
+    }
+
+    /// Packets waiting.
+    pub(super) fn packets(&self) -> usize {
+        self.packets
+    }
+
+    /// Bytes of these.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Integral of the length up to the last [`Occupancy::integrate`], in packet-nanoseconds.
+    pub(super) fn packet_nanos(&self) -> u128 {
+        self.packet_nanos
+    }
+
+    /// The most that ever waited since the last call, which starts over from the present length.
+    pub(super) fn take_longest(&mut self) -> usize {
+        std::mem::replace(&mut self.longest, self.packets)
+    }
+
+    /// Counts the present length as that of the time until `to`.
+    pub(super) fn integrate(&mut self, to: Instant) {
+        let passed = to.since(self.integrated_to).as_nanos();
+        self.packet_nanos += passed * self.packets as u128;
+        self.integrated_to = self.integrated_to.max(to);
+    }
+}
+
+/// The packets that wait, oldest first, when all that wait are going to be transmitted.
+#[derive(Debug)]
+pub(super) struct Fifo {
+    waiting: VecDeque<Waiting>,
+    pub(super) occupancy: Occupancy,
+    /// When the last one left, if none waits.
+    idle_since: Instant,
 }
 
 #[derive(Debug)]
@@ -64,16 +130,9 @@ struct Waiting {
     bytes: u32,
 }
 
-impl DropTail {
+impl Fifo {
     pub(super) fn new(limit: QueueLimit) -> Self {
-        DropTail {
-            limit,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            longest: 0,
-            packet_nanos: 0,
-            integrated_to: Instant::ZERO,
-        }
+        Fifo { waiting: VecDeque::new(), occupancy: Occupancy::new(limit), idle_since: Instant::ZERO }
     }
 
     /// Lets those leave whose transmission has started by `now`.
@@ -82,48 +141,22 @@ impl DropTail {
             if head.starts > now {
                 break;
             }
-            let (starts, bytes) = (head.starts, head.bytes);
-            self.integrate(starts);
+            self.occupancy.leave(head.starts, head.bytes);
+            self.idle_since = head.starts;
             self.waiting.pop_front();
-            self.waiting_bytes -= u64::from(bytes);
         }
-        self.integrate(now);
+        self.occupancy.integrate(now);
     }
 
-    /// Whether a packet of `bytes` may wait. Call after [`DropTail::advance`].
-    pub(super) fn admits(&self, bytes: u32) -> bool {
-        match self.limit {
-            QueueLimit::Packets(packets) => self.waiting.len() < packets as usize,
-            QueueLimit::Bytes(limit) => self.waiting_bytes + u64::from(bytes) <= limit,
-        }
-    }
-
-    /// Queues an admitted packet whose transmission starts at `starts`, after all others.
-    pub(super) fn push(&mut self, starts: Instant, bytes: u32) {
+    /// Queues an admitted packet at `now` whose transmission starts at `starts`, after all others.
+    pub(super) fn push(&mut self, now: Instant, starts: Instant, bytes: u32) {
         self.waiting.push_back(Waiting { starts, bytes });
-        self.waiting_bytes += u64::from(bytes);
-        self.longest = self.longest.max(self.waiting.len());
+        self.occupancy.enter(now, bytes);
     }
 
-    /// Packets waiting. Call after [`DropTail::advance`].
-    pub(super) fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
-    /// Integral of the length so far, in packet-nanoseconds.
-    pub(super) fn packet_nanos(&self) -> u128 {
-        self.packet_nanos
-    }
-
-    /// The most that ever waited since the last call, which starts over from the present length.
-    pub(super) fn take_longest(&mut self) -> usize {
-        std::mem::replace(&mut self.longest, self.waiting.len())
-    }
-
-    fn integrate(&mut self, to: Instant) {
-        let passed = to.since(self.integrated_to).as_nanos();
-        self.packet_nanos += passed * self.waiting.len() as u128;
-        self.integrated_to = self.integrated_to.max(to);
+    /// When the last one left, if none waits.
+    pub(super) fn idle_since(&self) -> Instant {
+        self.idle_since
     }
 }
 
@@ -150,25 +183,25 @@ mod tests {
 
     #[test]
     fn packets_wait_until_their_transmission_starts() {
-        let mut queue = DropTail::new(QueueLimit::Packets(2));
-        queue.push(at(10), 1500);
-        queue.push(at(20), 1500);
-        assert!(!queue.admits(40), "two wait, and two may");
+        let mut queue = Fifo::new(QueueLimit::Packets(2));
+        queue.push(at(0), at(10), 1500);
+        queue.push(at(0), at(20), 1500);
+        assert!(!queue.occupancy.admits(40), "two wait, and two may");
         queue.advance(at(10));
-        assert_eq!(queue.len(), 1);
-        assert!(queue.admits(40));
+        assert_eq!(queue.occupancy.packets(), 1);
+        assert!(queue.occupancy.admits(40));
         queue.advance(at(100));
-        assert_eq!(queue.len(), 0);
+        assert_eq!((queue.occupancy.packets(), queue.idle_since()), (0, at(20)));
         // Two waited for 10 ns, then one for 10 ns.
-        assert_eq!(queue.packet_nanos(), 30);
-        assert_eq!((queue.take_longest(), queue.take_longest()), (2, 0));
+        assert_eq!(queue.occupancy.packet_nanos(), 30);
+        assert_eq!((queue.occupancy.take_longest(), queue.occupancy.take_longest()), (2, 0));
     }
 
     #[test]
     fn a_byte_limit_counts_bytes() {
-        let mut queue = DropTail::new(QueueLimit::Bytes(3000));
-        queue.push(at(10), 1500);
-        assert!(queue.admits(1500));
-        assert!(!queue.admits(1501));
+        let mut queue = Fifo::new(QueueLimit::Bytes(3000));
+        queue.push(at(0), at(10), 1500);
+        assert!(queue.occupancy.admits(1500));
+        assert!(!queue.occupancy.admits(1501));
     }
 }

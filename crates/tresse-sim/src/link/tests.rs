@@ -8,17 +8,11 @@ use super::*;
 use crate::seed::Seed;
 
 fn spec() -> LinkSpec {
-    LinkSpec {
-        rate: 10_000_000,
-        delay: Duration::from_millis(10),
-        queue: QueueLimit::Packets(100),
-        loss: Loss::None,
-        framing: 0,
-    }
+    LinkSpec::new(10_000_000, Duration::from_millis(10))
 }
 
 fn link(spec: LinkSpec) -> Link {
-    Link::new(spec, Seed(1).generator("link"))
+    Link::new(spec, Seed(1), "link")
 }
 
 fn micros(us: u64) -> Instant {
@@ -100,4 +94,111 @@ fn uniform_loss_strikes_at_its_rate() {
 fn a_fast_link_still_takes_time() {
     let mut link = link(LinkSpec { rate: u64::MAX, delay: Duration::ZERO, ..spec() });
     assert_eq!(link.offer(Instant::ZERO, 1), Verdict::Arrives(Instant::from_nanos(1)));
+}
+
+#[test]
+fn codel_gives_its_verdicts_at_departure() {
+    let discipline = Discipline::CoDel(CoDelSpec::default());
+    let mut link = link(LinkSpec { discipline, queue: QueueLimit::Packets(2), ..spec() });
+    let verdicts: Vec<Verdict> = (0..4).map(|_| link.offer(Instant::ZERO, 1500)).collect();
+    let full = Verdict::Dropped(Cause::QueueFull);
+    assert_eq!(verdicts, [Verdict::Arrives(micros(11_200)), Verdict::Waits, Verdict::Waits, full]);
+    assert_eq!((link.next_departure(), link.waiting(Instant::ZERO)), (Some(micros(1200)), 2));
+    let sent = |us| Departure { dropped: 0, next: Some(Verdict::Arrives(micros(us))) };
+    assert_eq!(link.depart(micros(1200)), sent(12_400));
+    assert_eq!(link.offer(micros(2400), 1500), Verdict::Waits, "it has its turn behind one that waits");
+    assert_eq!(link.depart(micros(2400)), sent(13_600));
+    assert_eq!(link.depart(micros(3600)), sent(14_800));
+    assert_eq!(link.next_departure(), None);
+    assert_eq!(link.offer(micros(9000), 1500), Verdict::Arrives(micros(20_200)), "nothing is owed");
+    // One waits for 1.2 ms, one for 2.4 ms, one for 1.2 ms.
+    assert_eq!(link.counters(micros(9000)).queue_packet_nanos, 4_800_000);
+}
+
+#[test]
+fn codel_counts_what_it_drops() {
+    let discipline = Discipline::CoDel(CoDelSpec::default());
+    let mut link = link(LinkSpec { discipline, queue: QueueLimit::Packets(1000), ..spec() });
+    for _ in 0..300 {
+        link.offer(Instant::ZERO, 1500);
+    }
+    let mut dropped = 0;
+    while let Some(now) = link.next_departure() {
+        dropped += u64::from(link.depart(now).dropped);
+    }
+    // 299 wait, for up to 360 ms: the first drop at 106 ms, then 100, 71, 58 ms apart.
+    assert_eq!((dropped, link.counters(micros(360_000)).dropped_early), (4, 4));
+    assert_eq!(link.counters(micros(360_000)).inside(), 296, "none of them was reported as arrived");
+}
+
+#[test]
+fn red_leaves_packets_alone_that_need_not_wait() {
+    let red = RedSpec { min_threshold: 0, max_threshold: 1, ..RedSpec::default() };
+    let mut link = link(LinkSpec { discipline: Discipline::Red(red), ..spec() });
+    assert_eq!(link.offer(Instant::ZERO, 1500), Verdict::Arrives(micros(11_200)));
+    assert_eq!(link.offer(Instant::ZERO, 1500), Verdict::Arrives(micros(12_400)));
+    assert_eq!(link.offer(Instant::ZERO, 1500), Verdict::Dropped(Cause::QueueFull), "one waits, and one may");
+}
+
+#[test]
+fn a_change_of_rate_moves_what_waits() {
+    let slower = Change { at: Duration::from_micros(1200), rate: Some(1_000_000), ..Change::default() };
+    let mut link = link(LinkSpec { changes: vec![slower], ..spec() });
+    assert_eq!(link.offer(Instant::ZERO, 1500), Verdict::Arrives(micros(1200 + 10_000)));
+    assert_eq!(link.offer(Instant::ZERO, 1500), Verdict::Arrives(micros(1200 + 12_000 + 10_000)));
+    assert_eq!(link.waiting(micros(1199)), 1);
+    assert_eq!(link.waiting(micros(1200)), 0);
+}
+
+#[test]
+fn an_outage_takes_what_leaves_the_transmitter_during_it() {
+    let change =
+        |ms, outage| Change { at: Duration::from_millis(ms), outage: Some(outage), ..Change::default() };
+    let mut link = link(LinkSpec { changes: vec![change(2, true), change(3, false)], ..spec() });
+    let verdicts: Vec<Verdict> = (0..3).map(|_| link.offer(Instant::ZERO, 1500)).collect();
+    // They leave at 1.2, 2.4 and 3.6 ms; what is in the air at 2 ms arrives.
+    let arrives = |us| Verdict::Arrives(micros(us));
+    assert_eq!(verdicts, [arrives(11_200), Verdict::Dropped(Cause::Outage), arrives(13_600)]);
+    assert_eq!(link.counters(micros(20_000)).dropped_outage, 1);
+}
+
+#[test]
+fn a_change_of_loss_takes_the_place_of_the_model() {
+    let certain =
+        Change { at: Duration::from_millis(2), loss: Some(Loss::Uniform(1.0)), ..Change::default() };
+    let mut link = link(LinkSpec { changes: vec![certain], ..spec() });
+    assert_eq!(link.offer(Instant::ZERO, 1500), Verdict::Arrives(micros(11_200)));
+    assert_eq!(link.offer(Instant::ZERO, 1500), Verdict::Dropped(Cause::Loss));
+}
+
+#[test]
+fn mishaps_strike_at_their_rates() {
+    let reordering = Some(Reordering { probability: 0.2, extra_delay: Duration::from_millis(3) });
+    let mishaps = MishapSpec { bit_error_rate: 1e-5, duplication: 0.1, reordering };
+    let mut link = link(LinkSpec { mishaps, ..spec() });
+    let (mut twice, mut hit) = (0, 0);
+    for k in 0..10_000 {
+        let now = micros(2000 * k);
+        let on_time = now + Duration::from_micros(11_200);
+        let late = on_time + Duration::from_millis(3);
+        match link.offer(now, 1500) {
+            Verdict::Arrives(at) => assert!(at == on_time || at == late),
+            Verdict::Altered { at, damaged, twice: doubled } => {
+                assert!(at == on_time || at == late);
+                assert!(damaged || doubled);
+                assert_eq!(damaged, !link.flips().is_empty());
+                twice += u64::from(doubled);
+                hit += u64::from(damaged);
+            }
+            Verdict::Dropped(cause) => assert_eq!(cause, Cause::Damage),
+            Verdict::Waits => panic!("nothing waits"),
+        }
+    }
+    let counters = link.counters(micros(20_000_000));
+    // 12,000 bits: 1,131 of 10,000 are hit, with deviation 32; 160 bits of these are the header's.
+    assert!((1000..1260).contains(&counters.damaged), "{counters:?}");
+    assert_eq!((counters.duplicated, counters.damaged - counters.dropped_damaged), (twice, hit));
+    assert!((1..50).contains(&counters.dropped_damaged), "{counters:?}");
+    assert!((880..1120).contains(&counters.duplicated), "{counters:?}");
+    assert!((1840..2160).contains(&counters.late), "{counters:?}");
 }

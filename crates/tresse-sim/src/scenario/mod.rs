@@ -4,6 +4,7 @@
 //! written: a changed preset still leaves the settings alone that the document names itself.
 
 mod error;
+mod link;
 mod overrides;
 mod print;
 mod read;
@@ -56,7 +57,7 @@ pub struct Resolved {
 }
 
 /// The two directions of a path.
-#[derive(Copy, Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct PathSpec {
     /// From the sender to the receiver.
     pub forward: LinkSpec,

@@ -7,7 +7,7 @@ use tresse_proto::AssociationConfig;
 use tresse_proto::units::{format_duration, format_rate, format_size};
 
 use super::{PathSpec, Resolved, Traffic};
-use crate::link::{LinkSpec, Loss};
+use crate::link::{Change, CoDelSpec, Discipline, GilbertElliott, LinkSpec, Loss, MishapSpec, RedSpec};
 
 pub(super) fn table(resolved: &Resolved) -> Table {
     let mut table = Table::new();
@@ -82,11 +82,71 @@ fn link(link: &LinkSpec) -> Table {
     put(&mut table, "rate", format_rate(link.rate));
     put_duration(&mut table, "delay", link.delay);
     put(&mut table, "queue", link.queue.to_string());
-    let probability = match link.loss {
-        Loss::None => 0.0,
-        Loss::Uniform(probability) => probability,
-    };
-    put(&mut table, "loss", probability);
+    match link.discipline {
+        Discipline::DropTail => put(&mut table, "discipline", "drop_tail"),
+        Discipline::Red(parameters) => {
+            put(&mut table, "discipline", "red");
+            put(&mut table, "red", red(&parameters));
+        }
+        Discipline::CoDel(CoDelSpec { target, interval }) => {
+            put(&mut table, "discipline", "codel");
+            let mut parameters = Table::new();
+            put_duration(&mut parameters, "target", target);
+            put_duration(&mut parameters, "interval", interval);
+            put(&mut table, "codel", parameters);
+        }
+    }
+    match link.loss {
+        Loss::None => put(&mut table, "loss", 0.0),
+        Loss::Uniform(probability) => put(&mut table, "loss", probability),
+        Loss::GilbertElliott(GilbertElliott { p, r, good_loss, bad_loss }) => {
+            let mut chain = Table::new();
+            for (key, value) in [("p", p), ("r", r), ("good_loss", good_loss), ("bad_loss", bad_loss)] {
+                put(&mut chain, key, value);
+            }
+            put(&mut table, "gilbert_elliott", chain);
+        }
+    }
+    let MishapSpec { bit_error_rate, duplication, reordering } = link.mishaps;
+    put(&mut table, "bit_error_rate", bit_error_rate);
+    put(&mut table, "duplicate", duplication);
+    put(&mut table, "reorder", reordering.map_or(0.0, |late| late.probability));
+    if let Some(late) = reordering {
+        put_duration(&mut table, "reorder_delay", late.extra_delay);
+    }
+    let changes: Vec<Value> = link.changes.iter().map(|one| Value::Table(change(one))).collect();
+    put(&mut table, "change", changes);
+    table
+}
+
+fn red(red: &RedSpec) -> Table {
+    let mut table = Table::new();
+    put(&mut table, "weight", red.weight);
+    put(&mut table, "min_threshold", i64::from(red.min_threshold));
+    put(&mut table, "max_threshold", i64::from(red.max_threshold));
+    put(&mut table, "max_probability", red.max_probability);
+    put(&mut table, "idle_rate", red.idle_rate);
+    put(&mut table, "uniform_drops", red.uniform_drops);
+    table
+}
+
+fn change(change: &Change) -> Table {
+    let mut table = Table::new();
+    put_duration(&mut table, "at", change.at);
+    if let Some(rate) = change.rate {
+        put(&mut table, "rate", format_rate(rate));
+    }
+    if let Some(delay) = change.delay {
+        put_duration(&mut table, "delay", delay);
+    }
+    match change.loss {
+        Some(Loss::Uniform(probability)) => put(&mut table, "loss", probability),
+        Some(_) => put(&mut table, "loss", 0.0),
+        None => {}
+    }
+    if let Some(outage) = change.outage {
+        put(&mut table, "outage", outage);
+    }
     table
 }
 

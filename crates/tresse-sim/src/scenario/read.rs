@@ -1,4 +1,4 @@
-//! From a document to a resolved scenario: every key, its default and what it accepts.
+//! From a document to a resolved scenario: every key but those of links, its default and what it accepts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use tresse_proto::config::{PRESETS, PathPairs, StreamMap, nearest};
 use tresse_proto::{AssociationConfig, units};
 
 use super::error::ScenarioError;
+use super::link::read_path;
 use super::section::Section;
 use super::{PathSpec, Resolved, Traffic};
-use crate::link::{LinkSpec, Loss, QueueLimit};
 use crate::traffic::Refill;
 
-const DURATION: &str = "a duration such as \"25ms\"";
-const TRUTH: &str = "true or false";
+pub(super) const DURATION: &str = "a duration such as \"25ms\"";
+pub(super) const TRUTH: &str = "true or false";
 
 pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, ScenarioError> {
     let mut top = Section::top(file, document);
@@ -76,27 +76,6 @@ fn read_paths(top: &mut Section<'_>, framing: u32) -> Result<Vec<PathSpec>, Scen
     sections.into_iter().map(|section| read_path(section, framing)).collect()
 }
 
-fn read_path(mut section: Section<'_>, framing: u32) -> Result<PathSpec, ScenarioError> {
-    let rate = section.require("rate", RATE, parse_rate)?;
-    let delay = section.require("delay", DELAY, parse_delay)?;
-    let queue = section.read("queue", QUEUE, QueueLimit::parse)?.unwrap_or(QueueLimit::Packets(100));
-    let loss = section.read("loss", LOSS, parse_loss)?.unwrap_or_default();
-    let forward = LinkSpec { rate, delay, queue, loss, framing };
-    let mut backward = forward;
-    if let Some(mut reverse) = section.section("reverse")? {
-        backward = LinkSpec {
-            rate: reverse.read("rate", RATE, parse_rate)?.unwrap_or(rate),
-            delay: reverse.read("delay", DELAY, parse_delay)?.unwrap_or(delay),
-            queue: reverse.read("queue", QUEUE, QueueLimit::parse)?.unwrap_or(queue),
-            loss: reverse.read("loss", LOSS, parse_loss)?.unwrap_or(loss),
-            framing,
-        };
-        reverse.finish()?;
-    }
-    section.finish()?;
-    Ok(PathSpec { forward, backward })
-}
-
 fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
     let mut traffic = Traffic {
         streams: 1,
@@ -113,7 +92,7 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
     if let Some(size) = section.read("message_size", "a size from 1B to 16MiB", parse_message_size)? {
         traffic.message_size = size;
     }
-    if let Some(ordered) = section.read("ordered", TRUTH, |text| text.parse().ok())? {
+    if let Some(ordered) = section.read("ordered", TRUTH, parse_truth)? {
         traffic.ordered = ordered;
     }
     if let Some(refill) = section.read("refill", "\"in_turn\" or \"by_queue\"", parse_refill)? {
@@ -202,25 +181,16 @@ fn apply_settings(
     Ok(())
 }
 
-const RATE: &str = "a rate from 1bit/s to 1000Gbit/s, such as \"10Mbit/s\"";
-const DELAY: &str = "a duration up to 10min, such as \"25ms\"";
-const QUEUE: &str = "a limit such as \"100 packets\" or \"64KiB\"";
-const LOSS: &str = "a probability such as \"1%\" or 0.01";
-
 fn parse_number(text: &str) -> Option<u64> {
     text.parse().ok()
 }
 
-fn parse_duration(text: &str) -> Option<Duration> {
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
     units::parse_duration(text).ok()
 }
 
-fn parse_delay(text: &str) -> Option<Duration> {
-    parse_duration(text).filter(|delay| *delay <= LONGEST_DELAY)
-}
-
-fn parse_rate(text: &str) -> Option<u64> {
-    units::parse_rate(text).ok().filter(|rate| (1..=FASTEST).contains(rate))
+pub(super) fn parse_truth(text: &str) -> Option<bool> {
+    text.parse().ok()
 }
 
 fn parse_framing(text: &str) -> Option<u32> {
@@ -240,22 +210,8 @@ fn parse_refill(text: &str) -> Option<Refill> {
     Refill::ALL.iter().copied().find(|refill| refill.name() == text)
 }
 
-fn parse_loss(text: &str) -> Option<Loss> {
-    let probability = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
-        None => text.parse::<f64>().ok()?,
-    };
-    match probability {
-        0.0 => Some(Loss::None),
-        p if (0.0..=1.0).contains(&p) => Some(Loss::Uniform(p)),
-        _ => None,
-    }
-}
-
 /// Each path has an address ending of its own.
 const MOST_PATHS: usize = 64;
 const MOST_SAMPLES: u128 = 100_000;
-const LONGEST_RUN: Duration = Duration::from_secs(1000 * 3600);
-const LONGEST_DELAY: Duration = Duration::from_secs(600);
-const FASTEST: u64 = 1_000_000_000_000;
+pub(super) const LONGEST_RUN: Duration = Duration::from_secs(1000 * 3600);
 const LARGEST_MESSAGE: u64 = 16 * 1024 * 1024;

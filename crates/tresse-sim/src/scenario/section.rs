@@ -49,6 +49,12 @@ impl<'t> Section<'t> {
         })
     }
 
+    /// Whether `key` is there.
+    pub(super) fn contains(&mut self, key: &'static str) -> bool {
+        self.asked.push(key);
+        self.table.contains_key(key)
+    }
+
     /// The table `key`, when there is one.
     pub(super) fn section(&mut self, key: &'static str) -> Result<Option<Section<'t>>, ScenarioError> {
         self.asked.push(key);

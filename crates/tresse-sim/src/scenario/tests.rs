@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::link::{Loss, QueueLimit};
+use crate::link::{Change, CoDelSpec, Discipline, GilbertElliott, Loss, QueueLimit, RedSpec, Reordering};
 
 const TWO_PATHS: &str = r#"
 name = "two"
@@ -57,7 +57,7 @@ fn a_scenario_is_read_with_its_defaults() {
     assert_eq!(resolved.sender.sack_delay, Duration::from_millis(200));
     assert_eq!(resolved.paths[0].forward.queue, QueueLimit::Packets(100));
     assert_eq!(resolved.paths[0].backward, resolved.paths[0].forward);
-    let PathSpec { forward, backward } = resolved.paths[1];
+    let PathSpec { forward, backward } = &resolved.paths[1];
     assert_eq!((forward.rate, backward.rate), (2_000_000, 1_000_000));
     assert_eq!((forward.loss, backward.loss), (Loss::Uniform(0.01), Loss::None));
     assert_eq!(backward.delay, forward.delay);
@@ -192,6 +192,131 @@ fn errors_say_where_and_what_would_be_accepted() {
     ] {
         assert!(two_paths().set(key, value).is_err(), "{key}={value}");
     }
+}
+
+const IMPAIRED: &str = r#"
+[[path]]
+rate = "10Mbit/s"
+delay = "10ms"
+discipline = "red"
+bit_error_rate = "1e-6"
+duplicate = "2%"
+reorder = 0.01
+reorder_delay = "5ms"
+red = { min_threshold = 10, uniform_drops = true }
+gilbert_elliott = { p = "1%", r = 0.25 }
+reverse = { discipline = "codel", codel = { target = "10ms" }, loss = 0, reorder = 0, change = [] }
+
+[[path.change]]
+at = "30s"
+delay = "75ms"
+
+[[path.change]]
+at = "40s"
+rate = "1Mbit/s"
+loss = "5%"
+outage = true
+"#;
+
+fn impaired() -> Scenario {
+    Scenario::from_toml(IMPAIRED, "impaired.toml").expect("a good scenario")
+}
+
+#[test]
+fn impairments_are_read_and_inherited() {
+    let scenario = impaired();
+    let PathSpec { forward, backward } = &scenario.resolved().paths[0];
+    let red = RedSpec { min_threshold: 10, uniform_drops: true, ..RedSpec::default() };
+    assert_eq!(forward.discipline, Discipline::Red(red));
+    let chain = GilbertElliott { p: 0.01, r: 0.25, good_loss: 0.0, bad_loss: 1.0 };
+    assert_eq!((forward.loss, backward.loss), (Loss::GilbertElliott(chain), Loss::None));
+    assert_eq!((forward.mishaps.bit_error_rate, backward.mishaps.bit_error_rate), (1e-6, 1e-6));
+    assert_eq!((forward.mishaps.duplication, backward.mishaps.duplication), (0.02, 0.02));
+    let late = Reordering { probability: 0.01, extra_delay: Duration::from_millis(5) };
+    assert_eq!((forward.mishaps.reordering, backward.mishaps.reordering), (Some(late), None));
+    let second = |s| Duration::from_secs(s);
+    let delay = Change { at: second(30), delay: Some(Duration::from_millis(75)), ..Change::default() };
+    let worse = Change {
+        at: second(40),
+        rate: Some(1_000_000),
+        delay: None,
+        loss: Some(Loss::Uniform(0.05)),
+        outage: Some(true),
+    };
+    assert_eq!(forward.changes, [delay, worse]);
+    assert!(backward.changes.is_empty());
+    let codel = CoDelSpec { target: Duration::from_millis(10), ..CoDelSpec::default() };
+    assert_eq!(backward.discipline, Discipline::CoDel(codel));
+}
+
+#[test]
+fn impairments_are_printed_so_that_they_read_back() {
+    let mut scenario = impaired();
+    for key in [None, Some(("path.0.discipline", "codel")), Some(("path.0.reverse.discipline", "drop_tail"))]
+    {
+        if let Some((key, value)) = key {
+            scenario.set(key, value).expect(key);
+        }
+        let again = Scenario::from_toml(&scenario.to_toml(), "again.toml").expect("what we print we read");
+        assert_eq!(again.resolved().paths, scenario.resolved().paths);
+    }
+}
+
+/// A parameter that one direction does not use is still what the other one starts from.
+#[test]
+fn unused_parameters_are_inherited_too() {
+    let mut scenario = impaired();
+    let swap = [("path.0.discipline", "codel"), ("path.0.reverse.discipline", "red")];
+    scenario.set_all(swap).expect("both exist");
+    let Discipline::Red(red) = scenario.resolved().paths[0].backward.discipline else { panic!("it is red") };
+    assert_eq!(red.min_threshold, 10);
+}
+
+#[test]
+fn bad_impairments_are_refused() {
+    let refusals = [
+        (
+            "path.0.discipline",
+            "fifo",
+            "path[0].discipline: \"fifo\" is not \"drop_tail\", \"red\" or \"codel\"",
+        ),
+        (
+            "path.0.red.min_treshold",
+            "1",
+            "path[0].red.min_treshold: unknown key; did you mean \"min_threshold\"?",
+        ),
+        ("path.0.red.max_threshold", "10", "path[0].red.max_threshold: must be above min_threshold"),
+        ("path.0.loss", "1%", "path[0].gilbert_elliott: takes the place of loss: leave one of them out"),
+        (
+            "path.0.change.1.at",
+            "30s",
+            "path[0].change[1].at: must be later than in the change before, and at most 1000h",
+        ),
+        ("path.0.change.0.dealy", "1ms", "path[0].change[0].dealy: unknown key; did you mean \"delay\"?"),
+    ];
+    for (key, value, expected) in refusals {
+        let error = impaired().set(key, value).expect_err(key);
+        assert_eq!(error.to_string(), format!("impaired.toml: {expected}"));
+    }
+    for (key, value) in [
+        ("path.0.bit_error_rate", "-1e-6"),
+        ("path.0.bit_error_rate", "2"),
+        ("path.0.duplicate", "101%"),
+        ("path.0.reorder_delay", "5"),
+        ("path.0.red.weight", "0"),
+        ("path.0.red.idle_rate", "-1"),
+        ("path.0.red.uniform_drops", "maybe"),
+        ("path.0.codel.interval", "0s"),
+        ("path.0.gilbert_elliott.p", "nan"),
+        ("path.0.change.0.outage", "1"),
+        ("path.0.change", "30s"),
+    ] {
+        assert!(impaired().set(key, value).is_err(), "{key}={value}");
+    }
+    let path = "[[path]]\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n";
+    assert!(refusal(&format!("{path}gilbert_elliott = {{ p = 0, r = 0 }}\n")).contains("must not both be 0"));
+    assert!(refusal(&format!("{path}change = [{{ at = \"1s\" }}]\n")).contains("changes nothing"));
+    assert!(refusal(&format!("{path}change = [{{ delay = \"1s\" }}]\n")).contains("change[0].at is missing"));
 }
 
 #[test]

@@ -4,4 +4,5 @@ mod capture;
 mod common;
 mod delivery;
 mod determinism;
+mod impairments;
 mod throughput;

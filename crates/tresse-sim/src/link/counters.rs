@@ -1,0 +1,78 @@
+//! What went through a link, and what did not.
+
+use super::Cause;
+
+/// What went through a link so far. Bytes are those of IP packets, framing not counted.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct LinkCounters {
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets dropped because the queue had no room.
+    pub dropped_queue_full: u64,
+    /// Packets that the loss model took.
+    pub dropped_loss: u64,
+    /// Packets that the queue dropped although there was room.
+    pub dropped_early: u64,
+    /// Packets sent while the link was out.
+    pub dropped_outage: u64,
+    /// Packets with bit errors in frame or IP header.
+    pub dropped_damaged: u64,
+    /// Packets with bit errors, dropped or not.
+    pub damaged: u64,
+    /// Packets that arrive twice.
+    pub duplicated: u64,
+    /// Packets that are later than their turn.
+    pub late: u64,
+    /// Packets that arrived, copies included.
+    pub arrived: u64,
+    /// Bytes of these.
+    pub arrived_bytes: u64,
+    /// Integral of the queue's length over time, in packet-nanoseconds.
+    pub queue_packet_nanos: u128,
+}
+
+impl LinkCounters {
+    /// Packets dropped, for whatever reason.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_queue_full
+            + self.dropped_loss
+            + self.dropped_early
+            + self.dropped_outage
+            + self.dropped_damaged
+    }
+
+    /// Packets and copies that are inside: neither dropped nor arrived.
+    pub fn inside(&self) -> u64 {
+        self.offered + self.duplicated - self.dropped() - self.arrived
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &LinkCounters) -> LinkCounters {
+        LinkCounters {
+            offered: self.offered - earlier.offered,
+            dropped_queue_full: self.dropped_queue_full - earlier.dropped_queue_full,
+            dropped_loss: self.dropped_loss - earlier.dropped_loss,
+            dropped_early: self.dropped_early - earlier.dropped_early,
+            dropped_outage: self.dropped_outage - earlier.dropped_outage,
+            dropped_damaged: self.dropped_damaged - earlier.dropped_damaged,
+            damaged: self.damaged - earlier.damaged,
+            duplicated: self.duplicated - earlier.duplicated,
+            late: self.late - earlier.late,
+            arrived: self.arrived - earlier.arrived,
+            arrived_bytes: self.arrived_bytes - earlier.arrived_bytes,
+            queue_packet_nanos: self.queue_packet_nanos - earlier.queue_packet_nanos,
+        }
+    }
+
+    /// The counter of packets that were dropped for `cause`.
+    pub(super) fn of(&mut self, cause: Cause) -> &mut u64 {
+        match cause {
+            Cause::QueueFull => &mut self.dropped_queue_full,
+            Cause::Loss => &mut self.dropped_loss,
+            Cause::Early => &mut self.dropped_early,
+            Cause::Outage => &mut self.dropped_outage,
+            Cause::Damage => &mut self.dropped_damaged,
+        }
+    }
+}

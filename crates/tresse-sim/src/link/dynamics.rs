@@ -1,0 +1,143 @@
+//! A link that changes at times known ahead: its rate, its delay, its losses, and whether it is there at all.
+//!
+//! Because the times are known ahead, the link still answers for each packet at once: a packet in transmission when
+//! the rate changes goes on at the new rate. Delay, loss and outage are those of the time when the last bit leaves
+//! the transmitter. Refuses to know queues.
+
+use std::time::Duration;
+
+use tresse_proto::Instant;
+
+use super::BIT_NANOS_PER_BYTE;
+use super::impair::Loss;
+
+/// What is different from a time on; what is `None` stays as it was.
+#[derive(Copy, Clone, PartialEq, Debug, Default)]
+pub struct Change {
+    /// From when on.
+    pub at: Duration,
+    /// Bits a second; at least 1.
+    pub rate: Option<u64>,
+    /// Propagation delay.
+    pub delay: Option<Duration>,
+    /// Which packets are lost.
+    pub loss: Option<Loss>,
+    /// Whether everything is.
+    pub outage: Option<bool>,
+}
+
+/// Follows the changes of a link as time passes.
+#[derive(Debug)]
+pub(super) struct Dynamics {
+    /// Changes to come in the order of their times, the next one last.
+    to_come: Vec<Change>,
+    pub(super) rate: u64,
+    pub(super) delay: Duration,
+    pub(super) outage: bool,
+    /// The model that losses follow from now on, when it has changed.
+    pub(super) new_loss: Option<Loss>,
+    /// When the latest packet arrives that took its turn.
+    latest: Instant,
+}
+
+impl Dynamics {
+    pub(super) fn new(changes: &[Change], rate: u64, delay: Duration) -> Self {
+        let mut to_come = changes.to_vec();
+        to_come.sort_by_key(|change| std::cmp::Reverse(change.at));
+        Dynamics { to_come, rate, delay, outage: false, new_loss: None, latest: Instant::ZERO }
+    }
+
+    /// When the last bit leaves of a packet whose first bit starts at `starts`; `bytes` is all that it occupies.
+    /// `starts` never decreases from call to call.
+    pub(super) fn transmit(&mut self, starts: Instant, bytes: u64) -> Instant {
+        let mut work = bytes.saturating_mul(BIT_NANOS_PER_BYTE);
+        let mut at = starts;
+        loop {
+            let done = at + Duration::from_nanos(work.div_ceil(self.rate.max(1)));
+            let Some(next) = self.to_come.last() else { return done };
+            let changes_at = Instant::ZERO + next.at;
+            if changes_at > done {
+                return done;
+            }
+            let passed = changes_at.since(at).as_nanos() as u64;
+            work = work.saturating_sub(passed.saturating_mul(self.rate));
+            at = at.max(changes_at);
+            self.apply_next();
+        }
+    }
+
+    /// When a packet arrives whose last bit left at `left`: never before one that took its turn earlier. After the
+    /// delay has shrunk, packets arrive together until the shorter delay has caught up.
+    pub(super) fn arrival(&mut self, left: Instant) -> Instant {
+        self.latest = self.latest.max(left + self.delay);
+        self.latest
+    }
+
+    fn apply_next(&mut self) {
+        let Some(change) = self.to_come.pop() else { return };
+        self.rate = change.rate.unwrap_or(self.rate);
+        self.delay = change.delay.unwrap_or(self.delay);
+        self.outage = change.outage.unwrap_or(self.outage);
+        self.new_loss = change.loss.or(self.new_loss);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + ms(millis)
+    }
+
+    /// 1,000 bytes take 8 ms at 1 Mbit/s.
+    fn dynamics(changes: &[Change]) -> Dynamics {
+        Dynamics::new(changes, 1_000_000, ms(10))
+    }
+
+    #[test]
+    fn a_packet_under_way_goes_on_at_the_new_rate() {
+        let change = |at, rate| Change { at: ms(at), rate: Some(rate), ..Change::default() };
+        let mut dynamics = dynamics(&[change(2, 500_000), change(6, 2_000_000)]);
+        // 2,000 bits in 2 ms, 2,000 in 4 ms, 4,000 in 2 ms.
+        assert_eq!(dynamics.transmit(at(0), 1000), at(8));
+        assert_eq!(dynamics.transmit(at(8), 1000), at(12));
+    }
+
+    #[test]
+    fn changes_while_idle_take_effect_and_owe_nothing() {
+        let change = Change { at: ms(50), rate: Some(8_000_000), delay: Some(ms(3)), ..Change::default() };
+        let mut dynamics = dynamics(&[change]);
+        assert_eq!(dynamics.transmit(at(0), 1000), at(8));
+        assert_eq!(dynamics.arrival(at(8)), at(18));
+        assert_eq!(dynamics.transmit(at(100), 1000), at(101));
+        assert_eq!(dynamics.arrival(at(101)), at(104));
+    }
+
+    #[test]
+    fn nobody_overtakes_when_the_delay_shrinks() {
+        let change = Change { at: ms(9), delay: Some(ms(1)), ..Change::default() };
+        let mut dynamics = dynamics(&[change]);
+        let arrivals = [0, 8, 16, 24].map(|starts| {
+            let left = dynamics.transmit(at(starts), 1000);
+            dynamics.arrival(left)
+        });
+        // Leaving at 8, 16, 24 and 32; the second would be there at 17, one before the first.
+        assert_eq!(arrivals, [at(18), at(18), at(25), at(33)]);
+    }
+
+    #[test]
+    fn changes_come_in_order_of_time_however_they_are_listed() {
+        let change = |at, outage| Change { at: ms(at), outage: Some(outage), ..Change::default() };
+        let mut dynamics = dynamics(&[change(20, false), change(10, true)]);
+        let states = [0, 8, 16].map(|starts| {
+            dynamics.transmit(at(starts), 1000);
+            dynamics.outage
+        });
+        assert_eq!(states, [false, true, false], "leaving at 8, 16 and 24");
+    }
+}

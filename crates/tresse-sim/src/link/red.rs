@@ -1,0 +1,204 @@
+//! Random Early Detection: drops by the average length of the queue, before it is full.
+//!
+//! Owns the average and the decision. Refuses to know rates and what else happens to a packet. The parameters and the
+//! hard limit are those of the model behind "On the Use of Concurrent Multipath Transfer over Asymmetric Paths"
+//! (2010); the algorithm is that of Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance"
+//! (1993), which averages the length in packets.
+
+use tresse_proto::Instant;
+
+use crate::seed::{Generator, unit_interval};
+
+/// The parameters of a RED queue.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct RedSpec {
+    /// Weight of the present length in the average, w_q; above 0, at most 1.
+    pub weight: f64,
+    /// Below this average, in packets, nothing is dropped early.
+    pub min_threshold: u32,
+    /// From this average on, in packets, everything is; also the most packets that may wait at any time. Above
+    /// `min_threshold`.
+    pub max_threshold: u32,
+    /// Probability of a drop when the average comes to `max_threshold`, max_p.
+    pub max_probability: f64,
+    /// Packets a second by which the average ages while nothing waits; 1/s in the paper of 1993.
+    pub idle_rate: f64,
+    /// Spread the drops evenly by counting the packets since the last one, as the paper of 1993 has it. Without,
+    /// each packet is dropped by itself, and drops come in clusters.
+    pub uniform_drops: bool,
+}
+
+impl Default for RedSpec {
+    /// The papers' bottlenecks of 2010. Their model did not count packets between drops until 2013.
+    fn default() -> Self {
+        RedSpec {
+            weight: 0.002,
+            min_threshold: 20,
+            max_threshold: 80,
+            max_probability: 0.02,
+            idle_rate: 150.0,
+            uniform_drops: false,
+        }
+    }
+}
+
+/// What RED thinks of a packet.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Opinion {
+    /// It may wait.
+    Admit,
+    /// It is dropped for the average.
+    DropEarly,
+    /// It is dropped because `max_threshold` packets wait.
+    DropFull,
+}
+
+/// A RED queue's memory.
+#[derive(Debug)]
+pub(super) struct Red {
+    spec: RedSpec,
+    generator: Generator,
+    average: f64,
+    /// Packets since the last drop, while the average is between the thresholds.
+    since_drop: Option<u32>,
+}
+
+impl Red {
+    pub(super) fn new(spec: RedSpec, generator: Generator) -> Self {
+        Red { spec, generator, average: 0.0, since_drop: None }
+    }
+
+    /// Judges a packet that would have to wait behind `waiting` others; `idle_since` is when the last one left,
+    /// when none waits.
+    pub(super) fn judge(&mut self, now: Instant, waiting: usize, idle_since: Instant) -> Opinion {
+        self.update_average(now, waiting, idle_since);
+        if self.drops_early() {
+            return Opinion::DropEarly;
+        }
+        if waiting >= self.spec.max_threshold as usize {
+            self.since_drop = self.since_drop.map(|_| 0);
+            return Opinion::DropFull;
+        }
+        Opinion::Admit
+    }
+
+    fn update_average(&mut self, now: Instant, waiting: usize, idle_since: Instant) {
+        let RedSpec { weight, idle_rate, .. } = self.spec;
+        if waiting > 0 {
+            self.average += weight * (waiting as f64 - self.average);
+        } else {
+            let could_have_come = now.since(idle_since).as_secs_f64() * idle_rate;
+            // libm, because the standard library's powers differ between machines in the last bit.
+            self.average *= libm::pow(1.0 - weight, could_have_come);
+        }
+    }
+
+    fn drops_early(&mut self) -> bool {
+        let (min, max) = (f64::from(self.spec.min_threshold), f64::from(self.spec.max_threshold));
+        if self.average < min {
+            self.since_drop = None;
+            return false;
+        }
+        if self.average >= max {
+            self.since_drop = Some(0);
+            return true;
+        }
+        let counted = self.since_drop.map_or(0, |count| count.saturating_add(1));
+        let alone = self.spec.max_probability * (self.average - min) / (max - min);
+        let probability = if self.spec.uniform_drops {
+            let rest = 1.0 - f64::from(counted) * alone;
+            if rest > alone { alone / rest } else { 1.0 }
+        } else {
+            alone
+        };
+        let drop = unit_interval(&mut self.generator) < probability;
+        self.since_drop = Some(if drop { 0 } else { counted });
+        drop
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::seed::Seed;
+
+    fn red(spec: RedSpec) -> Red {
+        Red::new(spec, Seed(1).generator("red"))
+    }
+
+    /// Numbers of packets between drops when the average stays at the middle of the thresholds: p_b is 0.05.
+    fn gaps(uniform_drops: bool) -> Vec<u32> {
+        let spec = RedSpec { weight: 1.0, max_probability: 0.1, uniform_drops, ..RedSpec::default() };
+        let mut red = red(spec);
+        let mut gaps = Vec::new();
+        let mut gap = 0;
+        while gaps.len() < 5_000 {
+            gap += 1;
+            if red.judge(Instant::ZERO, 50, Instant::ZERO) == Opinion::DropEarly {
+                gaps.push(std::mem::take(&mut gap));
+            }
+        }
+        gaps
+    }
+
+    fn mean_and_deviation(gaps: &[u32]) -> (f64, f64) {
+        let n = gaps.len() as f64;
+        let mean = gaps.iter().map(|gap| f64::from(*gap)).sum::<f64>() / n;
+        let square = gaps.iter().map(|gap| (f64::from(*gap) - mean).powi(2)).sum::<f64>() / n;
+        (mean, square.sqrt())
+    }
+
+    #[test]
+    fn the_average_follows_the_length_by_its_weight() {
+        let mut red = red(RedSpec { weight: 0.25, ..RedSpec::default() });
+        red.judge(Instant::ZERO, 8, Instant::ZERO);
+        assert_eq!(red.average, 2.0);
+        red.judge(Instant::ZERO, 10, Instant::ZERO);
+        assert_eq!(red.average, 4.0);
+    }
+
+    #[test]
+    fn the_average_ages_while_nothing_waits() {
+        let mut red = red(RedSpec::default());
+        red.average = 16.0;
+        // It halves in ln 0.5 / ln 0.998 = 346.23 packets, at 150 a second.
+        red.judge(Instant::ZERO + Duration::from_micros(2_308_200), 0, Instant::ZERO);
+        assert!((red.average - 8.0).abs() < 1e-3, "{}", red.average);
+    }
+
+    #[test]
+    fn thresholds_bound_the_early_drops() {
+        let mut red = red(RedSpec { weight: 1.0, max_probability: 1.0, ..RedSpec::default() });
+        for _ in 0..1000 {
+            assert_eq!(red.judge(Instant::ZERO, 19, Instant::ZERO), Opinion::Admit);
+            assert_eq!(red.judge(Instant::ZERO, 20, Instant::ZERO), Opinion::Admit, "p_b is 0");
+        }
+        assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO), Opinion::DropEarly);
+        // A slow average still admits, and the hard limit does not.
+        red.spec.weight = 0.002;
+        red.average = 0.0;
+        assert_eq!(red.judge(Instant::ZERO, 79, Instant::ZERO), Opinion::Admit);
+        assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO), Opinion::DropFull);
+    }
+
+    #[test]
+    fn without_counting_gaps_are_geometric() {
+        let (mean, deviation) = mean_and_deviation(&gaps(false));
+        // p = 0.05: mean 20, deviation 19.5; standard error of the mean 0.28.
+        assert!((mean - 20.0).abs() < 1.2, "{mean}");
+        assert!((deviation - 19.5).abs() < 1.5, "{deviation}");
+    }
+
+    #[test]
+    fn with_counting_gaps_are_uniform() {
+        let gaps = gaps(true);
+        let (mean, deviation) = mean_and_deviation(&gaps);
+        // The first packet after a drop counts 1, so p_a is 1/19, 1/18, … 1: uniform on 1 to 19, with mean 10 and
+        // deviation 5.48.
+        assert!((mean - 10.0).abs() < 0.4, "{mean}");
+        assert!((deviation - 5.48).abs() < 0.2, "{deviation}");
+        assert_eq!(gaps.iter().max(), Some(&19));
+    }
+}
