@@ -69,7 +69,7 @@ switches! {
         stream_scheduler: String = "first_come".to_owned(),
         /// Opaque configuration handed to the stream scheduler.
         stream_scheduler_config: String = String::new(),
-        /// Congestion controller over all windows: rfc9260.
+        /// Congestion controller over all windows: rfc9260, cubic, cmt_rp_v1, cmt_rp_v2, lia, olia or balia.
         congestion_control: String = "rfc9260".to_owned(),
         /// Count missing reports apart for each path (SFR).
         split_fast_retransmit: bool = true,

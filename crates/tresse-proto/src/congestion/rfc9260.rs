@@ -4,6 +4,7 @@
 //! paths share a bottleneck, an association of n paths takes n flows' share of it.
 
 use super::CongestionControl;
+use super::steps::Earned;
 use super::window::{PathAck, Window};
 use crate::path_id::PathId;
 use crate::time::Instant;
@@ -15,67 +16,22 @@ impl CongestionControl for Rfc9260 {
     fn on_sack(&mut self, _now: Instant, windows: &mut [Window], acks: &[PathAck]) {
         for ack in acks {
             let Some(window) = windows.get_mut(ack.path.index()) else { continue };
-            if window.growth_allowed(ack) {
-                grow(window, ack);
-            }
-            if ack.flight_after == 0 {
-                window.partial_bytes_acked = 0;
+            match window.earned(ack) {
+                Earned::Nothing => {}
+                Earned::SlowStart(bytes) => window.grow(bytes),
+                Earned::FullWindow => window.grow(window.payload),
             }
             if window.recovery_begins(ack) {
-                window.ssthresh = window.halved();
-                window.cwnd = window.ssthresh;
-                window.partial_bytes_acked = 0;
+                window.cut_to(window.halved());
             }
         }
     }
 
     fn on_timeout(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
         let Some(window) = windows.get_mut(path.index()) else { return };
-        window.ssthresh = window.halved();
-        window.cwnd = window.payload;
-        window.partial_bytes_acked = 0;
-        window.recovery = None;
-    }
-
-    fn on_idle(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
-        let Some(window) = windows.get_mut(path.index()) else { return };
-        // A window below the floor stays where it is: silence is no reason to send more.
-        let decayed = window.halved().min(window.cwnd);
-        if decayed == window.cwnd {
-            return;
-        }
-        if !window.decayed {
-            window.ssthresh = window.cwnd;
-            window.decayed = true;
-        }
-        window.cwnd = decayed;
+        window.time_out(window.halved());
     }
 }
-
-/// RFC 9260 §7.2.1 and §7.2.2.
-fn grow(window: &mut Window, ack: &PathAck) {
-    let fully_used = ack.flight_before >= window.cwnd;
-    if window.cwnd <= window.ssthresh {
-        if fully_used {
-            window.cwnd += ack.acked.min(SLOW_START_PACKETS * window.payload);
-        }
-        return;
-    }
-    window.partial_bytes_acked += ack.acked;
-    if window.partial_bytes_acked < window.cwnd {
-        return;
-    }
-    if fully_used {
-        window.partial_bytes_acked -= window.cwnd;
-        window.cwnd += window.payload;
-    } else {
-        window.partial_bytes_acked = window.cwnd;
-    }
-}
-
-/// L of RFC 9260 §7.2.1: how many full packets a SACK may add in slow start, however much it
-/// acknowledges. The RFC allows more where bursts are limited; 1 is what all can live with.
-const SLOW_START_PACKETS: usize = 1;
 
 #[cfg(test)]
 mod tests {

@@ -36,10 +36,11 @@ impl Window {
     ///
     /// ssthresh starts higher than any buffer can be, which the RFC allows.
     pub(crate) fn new(payload: usize, ipv6: bool, initial: usize) -> Self {
-        let cwnd = if initial == 0 { rfc_initial_window(payload, ipv6) } else { initial.max(payload) };
+        let cwnd =
+            if initial == 0 { rfc_initial_window(payload, ipv6) } else { initial.min(LARGEST).max(payload) };
         Window {
             cwnd,
-            ssthresh: UNLIMITED,
+            ssthresh: LARGEST,
             partial_bytes_acked: 0,
             payload,
             recovery: None,
@@ -57,7 +58,12 @@ impl Window {
 
     /// The window after half of it is taken away, but at least four full packets (RFC 9260 §7.2.3).
     pub(crate) fn halved(&self) -> usize {
-        (self.cwnd / 2).max(MIN_SSTHRESH_PACKETS * self.payload)
+        (self.cwnd / 2).max(self.floor())
+    }
+
+    /// What a loss leaves at least: four full packets (RFC 9260 §7.2.3).
+    pub(super) fn floor(&self) -> usize {
+        MIN_SSTHRESH_PACKETS * self.payload
     }
 }
 
@@ -94,8 +100,8 @@ const INITIAL_IPV4: usize = 4404;
 const INITIAL_IPV6: usize = 4344;
 /// No threshold falls below this many full packets.
 const MIN_SSTHRESH_PACKETS: usize = 4;
-/// No buffer, and so no flight, is larger.
-const UNLIMITED: usize = 1 << 30;
+/// No window grows beyond this: no buffer, and so no flight, is larger.
+pub(super) const LARGEST: usize = 1 << 30;
 
 #[cfg(test)]
 mod tests {
@@ -117,6 +123,7 @@ mod tests {
     fn a_configured_initial_window_holds_at_least_one_packet() {
         assert_eq!(Window::new(1452, false, 10_000).cwnd, 10_000);
         assert_eq!(Window::new(1452, false, 100).cwnd, 1452);
+        assert_eq!(Window::new(1452, false, usize::MAX).cwnd, LARGEST);
     }
 
     #[test]

@@ -1,0 +1,168 @@
+//! CUBIC (RFC 9438) on each path by itself: growth by time since the last loss, not by round trips.
+//!
+//! Optimises the use of fast, long paths, where a packet per round trip takes minutes to fill them;
+//! where that is not the question it grows as RFC 9260 would. For bulk transfer over paths that are
+//! not shared among themselves. Loses where they are: n paths take n flows' share. It keeps queues
+//! fuller than `rfc9260`, which costs delay.
+//!
+//! Windows and times are those of the RFC: packets and seconds, as f64. Cuts start from cwnd, which
+//! §4.6 allows as no window grows that is not fully used. HyStart++ (§4.10) is not there.
+
+use super::CongestionControl;
+use super::steps::Earned;
+use super::window::{LARGEST, PathAck, Window};
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// The controller "cubic".
+#[derive(Default)]
+pub(super) struct Cubic {
+    /// By path.
+    curves: Vec<Curve>,
+}
+
+/// What CUBIC remembers of one path.
+#[derive(Copy, Clone, PartialEq, Debug, Default)]
+struct Curve {
+    /// W_max, where the curve is flat; 0 to begin the next stage there.
+    plateau: f64,
+    /// cwnd_prior: the window before the last cut.
+    prior: f64,
+    /// The current stage of congestion avoidance.
+    stage: Option<Stage>,
+}
+
+/// One stage of congestion avoidance, from its first growth on.
+#[derive(Copy, Clone, PartialEq, Debug)]
+struct Stage {
+    /// t_epoch, moved on by the time in which the window was not fully used.
+    start: Instant,
+    /// The last SACK that acknowledged data.
+    last_ack: Instant,
+    /// K: seconds from the start to the plateau.
+    to_plateau: f64,
+    /// W_est: the window that RFC 5681 would have.
+    reno: f64,
+    /// Growth below one byte, carried along.
+    fraction: f64,
+}
+
+impl CongestionControl for Cubic {
+    fn on_path_added(&mut self, windows: &mut [Window], _path: PathId) {
+        self.curves.resize(windows.len(), Curve::default());
+    }
+
+    fn on_sack(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
+        for ack in acks {
+            let place = ack.path.index();
+            let (Some(window), Some(curve)) = (windows.get_mut(place), self.curves.get_mut(place)) else {
+                continue;
+            };
+            if window.cwnd <= window.ssthresh {
+                if let Earned::SlowStart(bytes) = window.earned(ack) {
+                    window.grow(bytes);
+                }
+            } else if window.growth_allowed(ack) {
+                curve.on_ack(now, window, ack);
+            }
+            if window.recovery_begins(ack) {
+                window.cut_to(curve.on_loss(window));
+            }
+        }
+    }
+
+    fn on_timeout(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
+        let place = path.index();
+        let (Some(window), Some(curve)) = (windows.get_mut(place), self.curves.get_mut(place)) else {
+            return;
+        };
+        window.time_out(curve.on_loss(window));
+        // The next stage begins on the plateau (§4.8).
+        curve.plateau = 0.0;
+    }
+
+    fn on_idle(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
+        if let Some(curve) = self.curves.get_mut(path.index()) {
+            // Idle time is no time (§4.2): a new stage begins when data flows again.
+            curve.stage = None;
+        }
+        if let Some(window) = windows.get_mut(path.index()) {
+            window.decay();
+        }
+    }
+}
+
+impl Curve {
+    /// Data was acknowledged in congestion avoidance (§4.2 to §4.5).
+    fn on_ack(&mut self, now: Instant, window: &mut Window, ack: &PathAck) {
+        let packet = window.payload as f64;
+        let cwnd = window.cwnd as f64 / packet;
+        let mut stage = match self.stage {
+            Some(stage) => stage,
+            None => self.begin(now, cwnd),
+        };
+        if ack.flight_before < window.cwnd {
+            // The sender did not use the window: that time does not count (§4.2).
+            stage.start += now.since(stage.last_ack);
+        } else {
+            let acked = ack.acked as f64 / packet;
+            let alpha = if stage.reno < self.prior { FRIENDLY_ALPHA } else { 1.0 };
+            stage.reno = (stage.reno + alpha * acked / cwnd).min(LARGEST as f64);
+
+            let elapsed = now.since(stage.start).as_secs_f64();
+            let target = if self.at(elapsed, stage.to_plateau) < stage.reno {
+                stage.reno.max(cwnd)
+            } else {
+                let rtt = window.srtt.map_or(0.0, |srtt| srtt.as_secs_f64());
+                let ahead = self.at(elapsed + rtt, stage.to_plateau).clamp(cwnd, MOST_GROWTH * cwnd);
+                cwnd + (ahead - cwnd) / cwnd * acked
+            };
+            let bytes = (target - cwnd) * packet + stage.fraction;
+            stage.fraction = bytes.fract();
+            window.grow(bytes as usize);
+        }
+        stage.last_ack = now;
+        self.stage = Some(stage);
+    }
+
+    /// A stage begins at a window of `cwnd` packets.
+    fn begin(&mut self, now: Instant, cwnd: f64) -> Stage {
+        if self.plateau <= cwnd {
+            // Nothing lost below this window: on from here (§4.8, §4.10).
+            self.plateau = cwnd;
+            self.prior = cwnd;
+        }
+        let to_plateau = ((self.plateau - cwnd) / C).cbrt();
+        Stage { start: now, last_ack: now, to_plateau, reno: cwnd, fraction: 0.0 }
+    }
+
+    /// W_cubic, `seconds` after the start of the stage.
+    fn at(&self, seconds: f64, to_plateau: f64) -> f64 {
+        let from_plateau = seconds - to_plateau;
+        C * from_plateau * from_plateau * from_plateau + self.plateau
+    }
+
+    /// The new threshold, in bytes; where the plateau will be (§4.6, §4.7).
+    fn on_loss(&mut self, window: &Window) -> usize {
+        let cwnd = window.cwnd as f64 / window.payload as f64;
+        // Below the last plateau: someone else came, and gets room sooner (fast convergence).
+        self.plateau = if cwnd < self.plateau { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        self.prior = cwnd;
+        self.stage = None;
+        ((window.cwnd as f64 * BETA) as usize).max(MIN_PACKETS * window.payload)
+    }
+}
+
+/// Packets per cubed second (§5.1).
+const C: f64 = 0.4;
+/// What a cut leaves of a window (§4.6).
+const BETA: f64 = 0.7;
+/// Packets per round trip at which a cut by `BETA` averages what Reno does (§4.3).
+const FRIENDLY_ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// The target is at most this times the window (§4.2).
+const MOST_GROWTH: f64 = 1.5;
+/// A cut leaves at least so many packets (§4.6).
+const MIN_PACKETS: usize = 2;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! One initial window for all paths of an association: what CMT/RP starts with.
+
+use super::window::Window;
+
+/// Shares one initial window among the paths as they are added.
+#[derive(Default)]
+pub(super) struct SharedInitial {
+    /// The window that each path would have had alone.
+    alone: Vec<usize>,
+}
+
+impl SharedInitial {
+    /// The last of `windows` was added. It and the others that still stand at their initial value get
+    /// min(⌈4 packets / n⌉, initial window), but at least one packet; a configured initial window
+    /// beyond four packets is divided instead.
+    pub(super) fn on_path_added(&mut self, windows: &mut [Window]) {
+        let before = windows.len().saturating_sub(1);
+        for (place, window) in windows.iter_mut().enumerate() {
+            let alone = match self.alone.get(place) {
+                Some(&alone) if window.cwnd != part(alone, window.payload, before) => continue,
+                Some(&alone) => alone,
+                None => {
+                    self.alone.push(window.cwnd);
+                    window.cwnd
+                }
+            };
+            window.cwnd = part(alone, window.payload, before + 1);
+        }
+    }
+}
+
+fn part(alone: usize, payload: usize, paths: usize) -> usize {
+    let divided = alone.max(4 * payload).div_ceil(paths.max(1));
+    divided.min(alone).max(payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const M: usize = 1452;
+
+    fn shared(count: usize, initial: usize) -> Vec<usize> {
+        let mut windows = Vec::new();
+        let mut shared = SharedInitial::default();
+        for _ in 0..count {
+            windows.push(Window::new(M, false, initial));
+            shared.on_path_added(&mut windows);
+        }
+        windows.iter().map(|window| window.cwnd).collect()
+    }
+
+    #[test]
+    fn paths_share_four_packets() {
+        assert_eq!(shared(1, 0), [3 * M], "a single path starts as in RFC 9260");
+        assert_eq!(shared(2, 0), [2 * M; 2]);
+        assert_eq!(shared(3, 0), [1936; 3]);
+        assert_eq!(shared(6, 0), [M; 6]);
+    }
+
+    #[test]
+    fn a_larger_configured_window_is_divided() {
+        assert_eq!(shared(2, 20 * M), [10 * M; 2]);
+    }
+
+    #[test]
+    fn a_window_in_use_is_left_alone() {
+        let mut shared = SharedInitial::default();
+        let mut windows = vec![Window::new(M, false, 0)];
+        shared.on_path_added(&mut windows);
+        windows[0].cwnd = 9 * M;
+        windows.push(Window::new(M, false, 0));
+        shared.on_path_added(&mut windows);
+        assert_eq!([windows[0].cwnd, windows[1].cwnd], [9 * M, 2 * M]);
+    }
+}
