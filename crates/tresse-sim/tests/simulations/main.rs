@@ -2,6 +2,7 @@
 
 mod capture;
 mod common;
+mod congestion;
 mod delivery;
 mod determinism;
 mod impairments;
