@@ -123,9 +123,6 @@ pub(crate) struct DissectArgs {
 
 #[derive(Args)]
 pub(crate) struct SwitchesArgs {
-    /// As a Markdown document
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) markdown: bool,
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -56,10 +56,15 @@ impl Failure {
         }
     }
 
-    /// The same failure with its consequence behind.
+    /// Whether the peer could not be reached any more.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.kind == Kind::Unreachable
+    }
+
+    /// The same failure with something that belongs to it behind.
     #[must_use]
-    pub(crate) fn followed_by(self, consequence: &str) -> Self {
-        Failure { message: format!("{}; {consequence}", self.message), ..self }
+    pub(crate) fn followed_by(self, more: &str) -> Self {
+        Failure { message: format!("{}; {more}", self.message), ..self }
     }
 
     /// The same failure with the place where it happened in front.

@@ -28,8 +28,10 @@ impl Progress {
     pub(crate) fn new(display: &MultiProgress, name: &str, total: Option<u64>) -> Self {
         let bar = display.add(total.map_or_else(ProgressBar::no_length, ProgressBar::new));
         let template = match total {
-            Some(_) => "{prefix} {percent:>3} % [{bar:20}] {bytes} of {total_bytes}, {msg}, {eta} left",
-            None => "{prefix} {bytes}, {msg}",
+            Some(_) => {
+                "{prefix} {percent:>3} % [{bar:20}] {decimal_bytes} of {decimal_total_bytes}{msg}, {eta} left"
+            }
+            None => "{prefix} {decimal_bytes}{msg}",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
@@ -56,7 +58,7 @@ impl Progress {
             state => state.name().to_owned(),
         });
         let each = each.collect::<Vec<_>>().join(" + ");
-        self.bar.set_message(format!("{} ({each})", rate(self.rates.iter().sum())));
+        self.bar.set_message(format!(", {} ({each})", rate(self.rates.iter().sum())));
         self.bar.set_position(done);
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
-use tresse::{Association, AssociationStats, Limit, LimitTimes, PathStats, units};
+use tresse::{Association, AssociationStats, Limit, LimitTimes, PathStats};
 
 use crate::failure::Failure;
 use crate::output;
@@ -193,26 +193,33 @@ pub(crate) fn limit_words(shares: impl IntoIterator<Item = (Limit, f64)>) -> Str
     if words.is_empty() { "nothing".to_owned() } else { words }
 }
 
-/// A rate in the unit that keeps three digits in front of it.
+/// A rate with three digits, in the unit that suits it.
 pub(crate) fn rate(bits_per_second: f64) -> String {
-    let (scale, unit) = match bits_per_second {
-        rate if rate >= 1e9 => (1e9, "Gbit/s"),
-        rate if rate >= 1e6 => (1e6, "Mbit/s"),
-        rate if rate >= 1e3 => (1e3, "kbit/s"),
-        _ => (1.0, "bit/s"),
-    };
-    format!("{:.3} {unit}", bits_per_second / scale)
+    match bits_per_second {
+        rate if rate >= 1e9 => format!("{} Gbit/s", three_digits(rate / 1e9)),
+        rate if rate >= 1e6 => format!("{} Mbit/s", three_digits(rate / 1e6)),
+        rate if rate >= 1e3 => format!("{} kbit/s", three_digits(rate / 1e3)),
+        rate => format!("{} bit/s", three_digits(rate)),
+    }
 }
 
-/// A size, exact where it is short.
+/// A size with three digits, in the unit that suits it.
 pub(crate) fn size(bytes: u64) -> String {
-    let (scale, unit) = match bytes {
-        0..1_000 => return units::format_size(bytes),
-        1_000..1_000_000 => (1e3, "kB"),
-        1_000_000..1_000_000_000 => (1e6, "MB"),
-        _ => (1e9, "GB"),
+    match bytes as f64 {
+        size if size >= 1e9 => format!("{} GB", three_digits(size / 1e9)),
+        size if size >= 1e6 => format!("{} MB", three_digits(size / 1e6)),
+        size if size >= 1e3 => format!("{} kB", three_digits(size / 1e3)),
+        _ => format!("{bytes} B"),
+    }
+}
+
+fn three_digits(number: f64) -> String {
+    let decimals = match number {
+        number if number >= 100.0 || number == 0.0 => 0,
+        number if number >= 10.0 => 1,
+        _ => 2,
     };
-    format!("{:.3} {unit}", bytes as f64 / scale)
+    format!("{number:.decimals$}")
 }
 
 #[cfg(test)]
@@ -221,11 +228,12 @@ mod tests {
 
     #[test]
     fn numbers_have_units() {
-        assert_eq!(rate(1_234_000_000.0), "1.234 Gbit/s");
-        assert_eq!(rate(56_000.0), "56.000 kbit/s");
-        assert_eq!(rate(0.0), "0.000 bit/s");
-        assert_eq!(size(1_000_000_000), "1.000 GB");
-        assert_eq!(size(999), "999B");
+        assert_eq!(rate(1_234_000_000.0), "1.23 Gbit/s");
+        assert_eq!(rate(56_000.0), "56.0 kbit/s");
+        assert_eq!(rate(0.0), "0 bit/s");
+        assert_eq!(size(1_000_000_000), "1.00 GB");
+        assert_eq!(size(176_488_000), "176 MB");
+        assert_eq!(size(999), "999 B");
     }
 
     #[test]

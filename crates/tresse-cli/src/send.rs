@@ -25,7 +25,7 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     let local = local_addresses(&args)?;
     let endpoint = Endpoint::bind(&local, args.local_port, EndpointConfig::default(), config)?;
     let association = tokio::select! {
-        association = connect(&endpoint, &args) => association?,
+        association = connect(&endpoint, &args) => association.map_err(|failure| with_causes(failure, &endpoint))?,
         () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was sent")),
     };
     let outcome = tokio::select! {
@@ -41,7 +41,19 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     drop(association);
     // What tells the peer of the end should leave before this process does.
     let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
-    outcome
+    outcome.map_err(|failure| with_causes(failure, &endpoint))
+}
+
+/// A lost peer may be this host's own doing: adds what the operating system refused to send.
+fn with_causes(mut failure: Failure, endpoint: &Endpoint) -> Failure {
+    if failure.is_unreachable() {
+        for stats in endpoint.local_stats() {
+            if let Some(error) = stats.last_error {
+                failure = failure.followed_by(&format!("{}: {error}", stats.local));
+            }
+        }
+    }
+    failure
 }
 
 /// The user's own choice, or for each of the receiver's addresses the one that routing would take.
@@ -68,14 +80,8 @@ async fn connect(endpoint: &Endpoint, args: &SendArgs) -> Result<Association, Fa
         Ok(Ok(association)) => Ok(association),
         Ok(Err(error)) => Err(Failure::from(error).at(place)),
         Err(_) => {
-            let mut message =
-                format!("{place}: no answer within {}", tresse::units::format_duration(args.timeout));
-            for stats in endpoint.local_stats() {
-                if let Some(error) = stats.last_error {
-                    message.push_str(&format!(" ({}: {error})", stats.local));
-                }
-            }
-            Err(Failure::unreachable(message))
+            let patience = tresse::units::format_duration(args.timeout);
+            Err(Failure::unreachable(format!("{place}: no answer within {patience}")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lists every setting with its default and what it accepts, for people, documents and programs.
+//! Lists every setting with its default and what it accepts, for people and for programs.
 
 use std::fmt::Write as _;
 
@@ -10,13 +10,7 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &SwitchesArgs) -> Result<(), Failure> {
-    let text = if args.markdown {
-        markdown()
-    } else if args.json {
-        format!("{:#}\n", document())
-    } else {
-        plain()
-    };
+    let text = if args.json { format!("{:#}\n", document()) } else { plain() };
     output::print(&text)
 }
 
@@ -47,39 +41,6 @@ fn plain() -> String {
         }
     }
     text
-}
-
-fn markdown() -> String {
-    let mut text = String::from(
-        "# Switches\n\n\
-         Every setting of the transport has a name, a default and a text form. Scenarios (`[transport]`), the\n\
-         command line (`--set name=value`), the library (`AssociationConfig::set`) and the lab all use these names.\n\
-         This page is what `tresse switches --markdown` prints.\n",
-    );
-    for (kind, switches) in tables() {
-        let _ = write!(text, "\n## Settings of an {kind}\n\n");
-        text.push_str("| name | default | meaning | accepts |\n| --- | --- | --- | --- |\n");
-        for switch in switches {
-            let (default, doc, accepted) = (shown(&switch.default), cell(switch.doc), cell(&switch.accepted));
-            let _ = writeln!(text, "| `{}` | `{default}` | {doc} | {accepted} |", switch.name);
-        }
-    }
-    text.push_str("\n## Presets\n\nA preset changes some defaults; what it does not name stays as above.\n");
-    for preset in PRESETS {
-        let _ = write!(text, "\n### `{}`\n\n{}\n", preset.name, preset.doc);
-        if !preset.settings.is_empty() {
-            text.push_str("\n| name | value |\n| --- | --- |\n");
-        }
-        for (name, value) in preset.settings {
-            let _ = writeln!(text, "| `{name}` | `{value}` |");
-        }
-    }
-    text
-}
-
-/// Text that cannot end a cell of a Markdown table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
 }
 
 fn document() -> serde_json::Value {

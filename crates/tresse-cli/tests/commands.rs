@@ -130,13 +130,9 @@ fn mistakes_in_scenarios_name_file_key_and_what_is_accepted() {
 }
 
 #[test]
-fn switches_are_listed_in_three_ways() {
+fn switches_are_listed_for_people_and_programs() {
     let plain = tresse(&["switches"]);
     assert!(plain.stdout.contains("send_buffer = 1MiB") && plain.stdout.contains("pfldnet2010"), "{plain:?}");
-    let markdown = tresse(&["switches", "--markdown"]);
-    assert!(
-        markdown.stdout.starts_with("# Switches\n") && markdown.stdout.contains("| `send_buffer` | `1MiB` |")
-    );
     let json = document(&tresse(&["switches", "--json"]).stdout);
     let names: Vec<&str> =
         json["presets"].as_array().expect("a list").iter().filter_map(|p| p["name"].as_str()).collect();

@@ -8,9 +8,8 @@ mod relay;
 
 use std::fs;
 use std::net::IpAddr;
-use std::time::Duration;
 
-use common::{Dir, Running, receiver, same, text, tresse};
+use common::{Dir, Running, noise, receiver, same, text, tresse};
 use relay::Relay;
 
 const HERE: &str = "127.0.0.1,127.0.0.2";
@@ -36,6 +35,13 @@ fn addresses(list: &str) -> Vec<IpAddr> {
 fn send(file: &str, port: &str, more: &[&str]) -> Running {
     let args = ["send", file, "--from", HERE, "--to", THERE, "--port", port];
     Running::start(&[&args[..], more].concat())
+}
+
+/// Lets a part of the file through, so that the transfer is under way and cannot end.
+fn starve(relay: &Relay) {
+    for path in 0..2 {
+        relay.starve_after(path, 4_000_000);
+    }
 }
 
 #[test]
@@ -71,11 +77,8 @@ async fn a_path_that_dies_in_mid_transfer_neither_loses_a_byte_nor_stops_it() {
     let file = dir.file("data.bin", 30_000_000);
     let (receiver, port) = receiver(&dir.out(), &[&["--listen", THERE, "--once"], &QUICK[..]].concat());
     let relay = Relay::start(&addresses(HERE), &addresses(THERE), port.parse().expect("a port")).await;
+    relay.cut_after(1, 3_000_000);
     let sender = send(&text(&file), &relay.port().to_string(), &[&["--json"], &QUICK[..]].concat());
-    while relay.forwarded(1) < 3_000_000 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    relay.cut(1, true);
     let ended = tokio::task::spawn_blocking(|| (sender.finish(), receiver.finish())).await;
     let (sent, received) = ended.expect("both ended");
     assert_eq!((sent.code, received.code), (Some(0), Some(0)), "{sent:?} {received:?}");
@@ -90,10 +93,9 @@ async fn a_transfer_that_broke_off_goes_on_where_it_was() {
     let file = dir.file("data.bin", 30_000_000);
     let (first, port) = receiver(&dir.out(), &["--listen", THERE]);
     let relay = Relay::start(&addresses(HERE), &addresses(THERE), port.parse().expect("a port")).await;
+    starve(&relay);
     let sender = send(&text(&file), &relay.port().to_string(), &[]);
-    while relay.forwarded(0) < 5_000_000 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    relay.limited(0).await;
     first.interrupt();
     let ended = tokio::task::spawn_blocking(|| (first.finish(), sender.finish())).await;
     let (interrupted, broken) = ended.expect("both ended");
@@ -110,6 +112,36 @@ async fn a_transfer_that_broke_off_goes_on_where_it_was() {
     assert_eq!(dir.received(), ["data.bin"]);
     let sent: serde_json::Value = serde_json::from_str(&sent.stdout).expect("one JSON document");
     assert!(sent["resumed_bytes"].as_u64().is_some_and(|bytes| bytes > 1_000_000), "{sent}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_sender_says_so_and_the_receiver_keeps_what_it_has() {
+    let dir = Dir::new("interrupt");
+    let file = dir.file("data.bin", 30_000_000);
+    let (receiver, port) = receiver(&dir.out(), &["--listen", THERE, "--once"]);
+    let relay = Relay::start(&addresses(HERE), &addresses(THERE), port.parse().expect("a port")).await;
+    starve(&relay);
+    let sender = send(&text(&file), &relay.port().to_string(), &[]);
+    relay.limited(0).await;
+    sender.interrupt();
+    let ended = tokio::task::spawn_blocking(|| (sender.finish(), receiver.finish())).await;
+    let (sent, received) = ended.expect("both ended");
+    assert_eq!(sent.code, Some(130), "{sent:?}");
+    assert_eq!(received.code, Some(1), "{received:?}");
+    assert!(received.stderr.contains("the sender was interrupted"), "{received:?}");
+    assert!(received.stderr.contains("are kept in"), "{received:?}");
+    assert!(!dir.received().contains(&"data.bin".to_owned()), "nothing under the final name");
+}
+
+#[test]
+fn standard_input_is_sent_under_the_name_it_is_given() {
+    let dir = Dir::new("stdin");
+    let (receiver, port) = receiver(&dir.out(), &["--listen", THERE, "--once"]);
+    let args = ["send", "-", "--name", "piped", "--from", HERE, "--to", THERE, "--port", &port];
+    let content = noise(700_001);
+    let sent = Running::fed(&args, content.clone()).finish();
+    assert_eq!((sent.code, receiver.finish().code), (Some(0), Some(0)), "{sent:?}");
+    assert!(fs::read(dir.out().join("piped")).expect("there") == content, "content differs");
 }
 
 #[test]

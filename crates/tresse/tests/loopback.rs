@@ -256,14 +256,9 @@ async fn a_path_that_dies_in_mid_transfer_loses_nothing() {
     let mut events = ours.events();
 
     let (count, len) = (400, 20_000);
-    let cut = async {
-        while relay.forwarded(1) < 500_000 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        relay.cut(1, true);
-    };
+    relay.cut_after(1, 500_000);
     let exchange = async {
-        tokio::join!(send_all(&ours, 2, count, len), receive_all(&theirs, 2, count, len), cut);
+        tokio::join!(send_all(&ours, 2, count, len), receive_all(&theirs, 2, count, len), relay.limited(1));
     };
     timeout(FOREVER, exchange).await.expect("the transfer goes on over the other path");
 
@@ -271,7 +266,7 @@ async fn a_path_that_dies_in_mid_transfer_loses_nothing() {
     assert_eq!(lost.expect("the application is told").index(), 1);
 
     // The path comes back, heartbeats find it.
-    relay.cut(1, false);
+    relay.mend(1);
     let found = timeout(FOREVER, path_turns(&mut events, PathState::Active)).await;
     assert_eq!(found.expect("the application is told").index(), 1);
     timeout(FOREVER, ours.shutdown()).await.expect("it ends").expect("gracefully");
@@ -298,7 +293,7 @@ async fn when_all_paths_die_the_association_says_so() {
     let server = listener(&far);
     let relay = Relay::start(&near, &far, server.udp_port()).await;
     let (ours, _theirs) = pair(&client, &server, relay.port()).await;
-    relay.cut(0, true);
+    relay.cut_after(0, 0);
     ours.send(SendOptions::default(), "into the void").await.expect("still open");
     let end = timeout(FOREVER, ours.closed()).await.expect("it is given up");
     assert_eq!(end, CloseReason::PathsLost);

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::thread;
@@ -33,20 +33,15 @@ impl Dir {
 
     /// A file of `len` bytes that repeat only after 1 MiB and a bit.
     pub(crate) fn file(&self, name: &str, len: usize) -> PathBuf {
-        let mut state = 0x9e37_79b9_u32;
-        let period: Vec<u8> = (0..1_048_583.min(len))
-            .map(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                (state >> 24) as u8
-            })
-            .collect();
         let path = self.path(name);
-        let mut content = Vec::with_capacity(len);
-        while content.len() < len {
-            let rest = len - content.len();
-            content.extend_from_slice(&period[..period.len().min(rest)]);
+        let mut file = BufWriter::new(fs::File::create(&path).expect("writable"));
+        let (period, mut rest) = (noise(1_048_583), len);
+        while rest > 0 {
+            let part = &period[..period.len().min(rest)];
+            file.write_all(part).expect("room in the temporary directory");
+            rest -= part.len();
         }
-        fs::write(&path, content).expect("room in the temporary directory");
+        file.flush().expect("room in the temporary directory");
         path
     }
 
@@ -67,6 +62,16 @@ impl Drop for Dir {
     }
 }
 
+/// Bytes without a pattern that a mistake could keep.
+pub(crate) fn noise(len: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
 /// A command that ended.
 #[derive(Debug)]
 pub(crate) struct Done {
@@ -85,13 +90,21 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(args: &[&str]) -> Self {
+        Running::fed(args, Vec::new())
+    }
+
+    /// With `input` as standard input.
+    pub(crate) fn fed(args: &[&str], input: Vec<u8>) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tresse"))
             .args(args)
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the command was built");
+        let mut stdin = child.stdin.take().expect("piped");
+        // A command that takes no input closes its end, which is no error here.
+        thread::spawn(move || stdin.write_all(&input));
         let mut stdout = child.stdout.take().expect("piped");
         let stdout = thread::spawn(move || {
             let mut text = String::new();

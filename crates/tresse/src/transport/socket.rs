@@ -187,7 +187,11 @@ impl Socket {
 
     fn note_send_error(&mut self, error: &io::Error) {
         self.stats.send_errors += 1;
-        self.stats.last_error = Some(error.to_string());
+        self.stats.last_error = Some(if quinn_udp::is_msg_size_err(error) {
+            "a packet was larger than the network takes (setting \"mtu\")".to_owned()
+        } else {
+            error.to_string()
+        });
     }
 }
 
