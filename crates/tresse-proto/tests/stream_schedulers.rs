@@ -3,11 +3,11 @@
 
 mod common;
 
-#[path = "stream_schedulers/shares.rs"]
-mod shares;
-#[path = "stream_schedulers/packets.rs"]
-mod packets;
 #[path = "stream_schedulers/faults.rs"]
 mod faults;
+#[path = "stream_schedulers/packets.rs"]
+mod packets;
+#[path = "stream_schedulers/shares.rs"]
+mod shares;
 #[path = "stream_schedulers/values.rs"]
 mod values;

@@ -57,7 +57,7 @@ fn pair(paths: u8, loyal: u32, fault: Fault, config: &AssociationConfig) -> Pair
     let factory = Arc::new(move |_: &str| {
         Ok(Box::new(Turncoat { waiting: BTreeSet::new(), loyal, fault }) as Box<dyn StreamScheduler>)
     });
-    pair.client.endpoint.registry_mut().register("turncoat", factory).expect("a new name");
+    pair.client.endpoint.schedulers().register("turncoat", factory).expect("a new name");
     pair.client().set_stream_scheduler("turncoat", "").expect("registered");
     pair
 }
@@ -131,10 +131,10 @@ fn each_group_falls_back_for_itself() {
 #[test]
 fn the_registry_lets_go_of_a_scheduler_that_failed() {
     let mut pair = pair(1, 0, Fault::Silent, &AssociationConfig::default());
-    assert!(pair.client.endpoint.registry_mut().remove("turncoat").is_err(), "still in use");
+    assert!(pair.client.endpoint.schedulers().remove("turncoat").is_err(), "still in use");
     let now = pair.now;
     pair.client().send(now, SendOptions::on(StreamId(0)), content(0, 0, 100)).expect("room");
     pair.run_for(Duration::from_secs(1));
     assert_eq!(pair.server.received.len(), 1);
-    assert_eq!(pair.client.endpoint.registry_mut().remove("turncoat"), Ok(()));
+    assert_eq!(pair.client.endpoint.schedulers().remove("turncoat"), Ok(()));
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tresse_proto::{AssociationConfig, SendError, SendOptions, StreamId};
-use tresse_wire::{Chunk, Packet};
+use tresse_wire::{ChecksumRule, Chunk, Packet};
 
 use crate::common::{Pair, content};
 
@@ -23,7 +23,7 @@ pub(super) fn observed(paths: u8, scheduler: &str, config: &str) -> (Pair, Rc<Re
     let seen = Rc::new(RefCell::new(Vec::new()));
     let notes = seen.clone();
     pair.network = Box::new(move |flight| {
-        let packet = Packet::parse(&flight.bytes).expect("own packets are sound");
+        let packet = Packet::parse(&flight.bytes, ChecksumRule::Verify).expect("own packets are sound");
         let chunks: Chunks = packet
             .chunks()
             .flatten()
@@ -45,7 +45,8 @@ pub(super) fn queue(pair: &mut Pair, streams: &[u16], count: u32, len: usize) {
     let now = pair.now;
     for number in 0..count {
         for &stream in streams {
-            let sent = pair.client().send(now, SendOptions::on(StreamId(stream)), content(stream, number, len));
+            let sent =
+                pair.client().send(now, SendOptions::on(StreamId(stream)), content(stream, number, len));
             assert!(!matches!(sent, Err(SendError::Full { .. })), "the test queues too much");
             sent.expect("accepted");
         }
@@ -78,7 +79,9 @@ fn priority_sends_nothing_lower_while_something_higher_waits() {
     let (mut pair, seen) = observed(1, "priority", "1=5,2=9");
     queue(&mut pair, &[2, 1, 0], 60, 700);
     // More of the highest while the lower ones are on their way.
-    pair.run_until(Duration::from_secs(10), |_| seen.borrow().iter().flatten().any(|&(stream, _)| stream == 2));
+    pair.run_until(Duration::from_secs(10), |_| {
+        seen.borrow().iter().flatten().any(|&(stream, _)| stream == 2)
+    });
     let before = seen.borrow().len();
     let now = pair.now;
     for number in 60..80 {
@@ -114,7 +117,9 @@ fn round_robin_packet_sends_packets_of_one_stream_only() {
             assert!(packet.iter().all(|(stream, _)| *stream == packet[0].0), "{packet:?}");
         }
         let first: Vec<u16> = seen.borrow().iter().map(|packet| packet[0].0).collect();
-        assert!((0..4).all(|stream| first[..16].contains(&stream)), "all in turn: {first:?}");
+        // A message that begins at the end of a packet takes the next one along.
+        let early = &first[..first.len().min(40)];
+        assert!((0..4).all(|stream| early.contains(&stream)), "all in turn: {first:?}");
     }
 }
 

@@ -21,7 +21,8 @@ fn values_are_read_back_and_survive_a_change_of_scheduler() {
     client.set_stream_scheduler("round_robin", "").expect("built in");
     assert_eq!(client.stream_value(StreamId(2)), None, "streams have no values there");
     let refused = client.set_stream_value(StreamId(2), 6).expect_err("none to set either");
-    let expected = "scheduler \"round_robin\" refused 6 for stream 2: streams have no values with this scheduler";
+    let expected =
+        "scheduler \"round_robin\" refused 6 for stream 2: streams have no values with this scheduler";
     assert_eq!(refused.to_string(), expected);
 
     client.set_stream_scheduler("weighted_fair", "2=9,4=2").expect("built in");
@@ -37,7 +38,10 @@ fn values_that_cannot_be_are_refused_with_a_reason() {
     let (mut pair, _) = observed(1, "weighted_fair", "");
     let mut client = pair.client();
     let refused = client.set_stream_value(StreamId(1), 0).expect_err("no weight");
-    assert_eq!(refused.to_string(), "scheduler \"weighted_fair\" refused 0 for stream 1: a weight is at least 1");
+    assert_eq!(
+        refused.to_string(),
+        "scheduler \"weighted_fair\" refused 0 for stream 1: a weight is at least 1"
+    );
     assert_eq!(client.stream_value(StreamId(1)), Some(1));
     let absent = client.set_stream_value(StreamId(10), 1);
     assert_eq!(absent, Err(ScheduleError::NoSuchStream(StreamId(10))));
