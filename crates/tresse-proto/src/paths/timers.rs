@@ -187,6 +187,11 @@ impl Paths {
 
     /// Another RTO has passed without data on the path.
     fn decay(&mut self, id: PathId, now: Instant) {
+        // A path that waits for an acknowledgement is not idle: what it lost, T3 will say.
+        if self.get(id).t3_runs() {
+            self.path_mut(id).idle_since = Some(now);
+            return;
+        }
         let before = self.windows[id.index()].cwnd;
         self.controller.on_idle(now, &mut self.windows, id);
         let decayed = self.windows[id.index()].cwnd != before;
