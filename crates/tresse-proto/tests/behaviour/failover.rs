@@ -104,7 +104,7 @@ fn the_dead_path_is_reported_and_left_alone_until_it_returns() {
             pair.sent_since(before).iter().filter(move |flight| flight.to_server && flight.path() == path);
         sent.filter(|flight| flight.has_data()).count()
     };
-    assert!(data(1) * 3 > data(0), "{} packets there, {} on the other", data(1), data(0));
+    assert!(data(1) > 100, "{} packets there, {} on the other", data(1), data(0));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_peer_that_vanishes_in_mid_transfer_ends_it_after_the_configured_timeouts() 
             .filter(|flight| flight.carries(ChunkKind::HEARTBEAT) && flight.to_server);
         let failures = timeouts + heartbeats.count() as u64;
         assert!(
-            timeouts <= u64::from(limit) + 1 && failures >= u64::from(limit) + 1,
+            timeouts <= u64::from(limit) + 1 && failures > u64::from(limit),
             "{timeouts} of {failures}"
         );
         // After the end there is silence.

@@ -3,11 +3,16 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bundling;
+mod determinism;
 mod failover;
 mod handshake;
+mod limits;
 mod multihoming;
 mod refusals;
 mod reports;
+mod robustness;
 mod shutdown;
 mod strays;
+mod timers;
 mod windows;

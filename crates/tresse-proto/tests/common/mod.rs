@@ -297,6 +297,7 @@ impl Pair {
             };
             let side = if flight.to_server { &mut self.server } else { &mut self.client };
             side.endpoint.handle_datagram(self.now, datagram);
+            self.pump();
         }
         self.client.endpoint.handle_timeout(self.now);
         self.server.endpoint.handle_timeout(self.now);

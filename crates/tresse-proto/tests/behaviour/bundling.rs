@@ -1,0 +1,167 @@
+//! What shares a packet, how large packets are, and what a caller gets who asks for several at once.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tresse_proto::config::Size;
+use tresse_proto::{AssociationConfig, SendOptions, StreamId, Transmit};
+use tresse_wire::{Chunk, ChunkKind};
+
+use crate::common::{Pair, content};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Queues messages of `len` bytes at the client without polling for packets.
+fn queue(pair: &mut Pair, count: u32, len: usize) {
+    let now = pair.now;
+    for number in 0..count {
+        pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number, len)).expect("room");
+    }
+}
+
+fn data_lengths(pair: &Pair, from: usize) -> Vec<Vec<usize>> {
+    let packets = pair.sent_since(from).iter().filter(|flight| flight.to_server && flight.has_data());
+    packets
+        .map(|flight| {
+            let lengths = flight.chunks().into_iter().filter_map(|chunk| match chunk {
+                Chunk::Data(data) => Some(data.payload.len()),
+                _ => None,
+            });
+            lengths.collect()
+        })
+        .collect()
+}
+
+#[test]
+fn small_messages_share_packets() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let before = pair.wire.len();
+    queue(&mut pair, 36, 64);
+    pair.run_for(ms(100));
+    // 1,480 bytes of IP payload: 12 of common header and 18 chunks of 16 + 64 bytes are 1,452.
+    assert_eq!(data_lengths(&pair, before), [vec![64; 18], vec![64; 18]]);
+    assert_eq!(pair.server.received.len(), 36);
+}
+
+#[test]
+fn padding_counts() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let before = pair.wire.len();
+    // 61 bytes take 64: no more of them fit than of those with 64.
+    queue(&mut pair, 20, 61);
+    pair.run_for(ms(100));
+    assert_eq!(data_lengths(&pair, before), [vec![61; 18], vec![61; 2]]);
+}
+
+#[test]
+fn full_chunks_fill_the_mtu_exactly() {
+    for (mtu, full) in [(1500, 1452), (576, 528), (9000, 8952), (1501, 1452), (1504, 1456)] {
+        let config = AssociationConfig { mtu: Size(mtu), ..AssociationConfig::default() };
+        let mut pair = Pair::established(1, &config);
+        let before = pair.wire.len();
+        queue(&mut pair, 1, 10 * full);
+        pair.run_until(Duration::from_secs(10), |pair| pair.server.received.len() == 1);
+        let lengths = data_lengths(&pair, before).concat();
+        assert_eq!(lengths, vec![full; 10], "MTU {mtu}");
+    }
+}
+
+#[test]
+fn a_long_message_fills_the_packets_that_short_ones_left_open() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let before = pair.wire.len();
+    let now = pair.now;
+    for (number, len) in [1000, 3000, 20].into_iter().enumerate() {
+        pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number as u32, len)).expect("room");
+    }
+    pair.run_for(ms(500));
+    // After 1,000 bytes and a second chunk header 436 bytes are left: the long message begins there.
+    assert_eq!(data_lengths(&pair, before), [vec![1000, 436], vec![1452], vec![1112, 20]]);
+    assert_eq!(pair.server.numbers_on(0), [0, 1, 2]);
+}
+
+#[test]
+fn several_packets_at_once_are_equal_segments_for_one_destination() {
+    let config =
+        AssociationConfig { initial_window: Size(100_000), max_burst: 0, ..AssociationConfig::default() };
+    for (paths, most) in [(1, 1), (1, 2), (1, 3), (1, 10), (1, 64), (2, 10)] {
+        let mut pair = Pair::established(paths, &config);
+        let now = pair.now;
+        for (number, len) in (0..).zip([1452, 1452, 1452, 100, 1452, 700, 1452, 1452, 3000, 9000, 50, 1452]) {
+            let message = content(0, number, len);
+            pair.client().send(now, SendOptions::on(StreamId(0)), message).expect("room");
+        }
+        let mut buffer = Vec::new();
+        let mut runs = Vec::new();
+        while let Some(transmit) = pair.client.endpoint.poll_transmit(now, most, &mut buffer) {
+            assert_eq!(transmit.size, buffer.len(), "appended to an empty buffer");
+            let segment = transmit.segment_size.unwrap_or(transmit.size);
+            let count = transmit.size.div_ceil(segment);
+            assert!(count <= most && (count == 1) == transmit.segment_size.is_none());
+            runs.push(count);
+            for packet in buffer.chunks(segment) {
+                assert!(packet.len() <= 1480);
+                let line = tresse_wire::dissect(packet);
+                assert!(line.contains("DATA tsn") && !line.contains("checksum"), "{line}");
+                deliver(&mut pair, &transmit, packet);
+            }
+            buffer.clear();
+        }
+        pair.pump();
+        assert!(runs.iter().sum::<usize>() >= 15, "{runs:?}");
+        assert_eq!(runs.iter().any(|&run| run > 1), paths == 1 && most > 1, "{runs:?}");
+        assert_eq!(pair.server.numbers_on(0), (0..12).collect::<Vec<_>>(), "{most} at once");
+    }
+}
+
+fn deliver(pair: &mut Pair, transmit: &Transmit, packet: &[u8]) {
+    let datagram = tresse_proto::Datagram {
+        local: transmit.remote,
+        remote: transmit.local,
+        encapsulation_port: transmit.encapsulation_port,
+        payload: Bytes::copy_from_slice(packet),
+    };
+    pair.server.endpoint.handle_datagram(pair.now, datagram);
+}
+
+#[test]
+fn packets_are_appended_to_what_the_buffer_holds() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    queue(&mut pair, 2, 1452);
+    let mut buffer = b"before".to_vec();
+    let transmit = pair.client.endpoint.poll_transmit(pair.now, 8, &mut buffer).expect("two packets");
+    assert_eq!((&buffer[..6], buffer.len()), (&b"before"[..], 6 + transmit.size));
+    assert_eq!((transmit.size, transmit.segment_size), (2 * 1480, Some(1480)));
+}
+
+#[test]
+fn a_burst_is_limited_until_the_next_acknowledgement() {
+    let config = AssociationConfig { initial_window: Size(100_000), ..AssociationConfig::default() };
+    for (max_burst, expected) in [(4, 4), (1, 1), (0, 20)] {
+        let mut pair = Pair::established(1, &AssociationConfig { max_burst, ..config.clone() });
+        let before = pair.wire.len();
+        queue(&mut pair, 1, 20 * 1452);
+        pair.pump();
+        assert_eq!(data_lengths(&pair, before).len(), expected, "Max.Burst {max_burst}");
+        pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == 1);
+    }
+}
+
+#[test]
+fn in_both_directions_at_once_sacks_ride_with_data() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let now = pair.now;
+    for number in 0..100 {
+        pair.client().send(now, SendOptions::default(), content(0, number, 3000)).expect("room");
+        pair.server().send(now, SendOptions::default(), content(0, number, 3000)).expect("room");
+    }
+    pair.run_until(Duration::from_secs(20), |pair| {
+        pair.client.received.len() == 100 && pair.server.received.len() == 100
+    });
+    // `Pair` checks the order within every packet; here there were such packets to check.
+    let both = |flight: &&crate::common::Flight| flight.carries(ChunkKind::NR_SACK) && flight.has_data();
+    let bundled = pair.wire.iter().filter(both).count();
+    assert!(bundled > 30, "{bundled} of {}", pair.wire.len());
+}

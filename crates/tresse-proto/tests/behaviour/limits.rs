@@ -1,0 +1,184 @@
+//! `limited_by`: every instant is counted once, and in situations made for it the right limit is named.
+
+use std::time::Duration;
+
+use tresse_proto::config::{BufferSplit, Size, StreamMap};
+use tresse_proto::{AssociationConfig, Instant, Limit, LimitTimes, SendError, SendOptions, StreamId};
+
+use crate::common::{Pair, content};
+
+/// Limits of the client's association and of its paths since `earlier`.
+struct Shares {
+    total: LimitTimes,
+    paths: Vec<LimitTimes>,
+}
+
+impl Shares {
+    fn now(pair: &mut Pair) -> Self {
+        let now = pair.now;
+        let total = pair.client().stats(now).expect("open").limited_by;
+        Shares { total, paths: pair.client().path_stats(now).iter().map(|path| path.limited_by).collect() }
+    }
+
+    fn since(&self, earlier: &Shares) -> Shares {
+        let paths = self.paths.iter().zip(&earlier.paths).map(|(now, then)| now.since(then)).collect();
+        Shares { total: self.total.since(&earlier.total), paths }
+    }
+}
+
+fn share(times: &LimitTimes, limit: Limit) -> f64 {
+    times.shares().into_iter().find(|(of, _)| *of == limit).map_or(0.0, |(_, share)| share)
+}
+
+/// Keeps the client's send buffer filled on these streams for a time, after two seconds of the same; answers
+/// the limits.
+fn saturated(pair: &mut Pair, streams: &[u16], len: usize, seconds: u64) -> Shares {
+    fn fill(pair: &mut Pair, streams: &[u16], len: usize, until: Instant) {
+        let mut number = 0;
+        while pair.now < until {
+            for &stream in streams.iter().cycle() {
+                let now = pair.now;
+                let message = content(stream, number, len);
+                match pair.client().send(now, SendOptions::on(StreamId(stream)), message) {
+                    Ok(()) => number += 1,
+                    Err(SendError::Full { .. }) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            pair.run_for(Duration::from_millis(2));
+        }
+    }
+    let warm = pair.now + Duration::from_secs(2);
+    fill(pair, streams, len, warm);
+    let before = Shares::now(pair);
+    let end = pair.now + Duration::from_secs(seconds);
+    fill(pair, streams, len, end);
+    Shares::now(pair).since(&before)
+}
+
+#[test]
+fn every_instant_is_counted_once() {
+    let mut pair = Pair::established(3, &AssociationConfig::default());
+    pair.network = Box::new(|flight| {
+        let lost = flight.number % 17 == 0 || flight.path() == 2;
+        (!lost).then_some(Duration::from_millis(10 + 10 * u64::from(flight.path())))
+    });
+    let start = pair.now;
+    let before = Shares::now(&mut pair);
+    for number in 0..300 {
+        pair.send(0, number, 3000);
+        pair.run_for(Duration::from_millis(u64::from(number % 50)));
+    }
+    pair.run_for(Duration::from_secs(100));
+    let elapsed = pair.now - start;
+    let shares = Shares::now(&mut pair).since(&before);
+    for times in shares.paths.iter().chain([&shares.total]) {
+        let sum: Duration = Limit::ALL.iter().map(|&limit| times.of(limit)).sum();
+        assert_eq!(sum, elapsed);
+    }
+}
+
+#[test]
+fn silence_is_the_applications() {
+    let mut pair = Pair::established(2, &AssociationConfig::default());
+    let before = Shares::now(&mut pair);
+    pair.run_for(Duration::from_secs(10));
+    let idle = Shares::now(&mut pair).since(&before);
+    for times in idle.paths.iter().chain([&idle.total]) {
+        assert_eq!(times.of(Limit::Application), Duration::from_secs(10));
+    }
+    // A message now and then leaves it so.
+    let before = Shares::now(&mut pair);
+    for number in 0..100 {
+        pair.send(0, number, 200);
+        pair.run_for(Duration::from_millis(100));
+    }
+    let trickle = Shares::now(&mut pair).since(&before);
+    assert!(share(&trickle.total, Limit::Application) > 0.95, "{:?}", trickle.total);
+}
+
+#[test]
+fn a_small_congestion_window_is_the_networks() {
+    let mut pair = Pair::established(2, &AssociationConfig::default());
+    // Every fiftieth packet is lost: windows stay small.
+    pair.network = Box::new(|flight| (flight.number % 50 != 0).then_some(Duration::from_millis(25)));
+    let shares = saturated(&mut pair, &[0], 1452, 20);
+    for times in shares.paths.iter().chain([&shares.total]) {
+        assert!(share(times, Limit::CongestionWindow) > 0.9, "{times:?}");
+    }
+}
+
+#[test]
+fn a_small_send_buffer_is_named() {
+    let config = AssociationConfig {
+        send_buffer: Size(8 * 1452),
+        buffer_split: BufferSplit::None,
+        ..AssociationConfig::default()
+    };
+    let mut pair = Pair::established(1, &config);
+    let shares = saturated(&mut pair, &[0], 1452, 10);
+    assert!(share(&shares.total, Limit::SendBuffer) > 0.8, "{:?}", shares.total);
+}
+
+#[test]
+fn a_share_of_the_send_buffer_is_named_for_the_path_that_is_kept_back() {
+    let config = AssociationConfig {
+        send_buffer: Size(40 * 1452),
+        buffer_split: BufferSplit::Sender,
+        ..AssociationConfig::default()
+    };
+    let mut pair = Pair::established(2, &config);
+    // Path 1 takes twenty times as long: its half of the buffer is full most of the time.
+    pair.network = Box::new(|flight| {
+        Some(Duration::from_millis(if flight.path() == 1 && flight.to_server { 400 } else { 10 }))
+    });
+    let shares = saturated(&mut pair, &[0], 1452, 20);
+    assert!(share(&shares.paths[1], Limit::SendBuffer) > 0.5, "{:?}", shares.paths[1]);
+}
+
+#[test]
+fn a_small_receive_buffer_is_named() {
+    let small = AssociationConfig { receive_buffer: Size(8 * 1452), ..AssociationConfig::default() };
+    let mut pair = Pair::unlike(1, &AssociationConfig::default(), &small, 1).settled();
+    let shares = saturated(&mut pair, &[0], 1452, 10);
+    assert!(share(&shares.total, Limit::ReceiveBuffer) > 0.8, "{:?}", shares.total);
+}
+
+#[test]
+fn a_fixed_map_that_starves_a_path_is_the_schedulers() {
+    let config =
+        AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1]), ..AssociationConfig::default() };
+    let mut pair = Pair::established(2, &config);
+    pair.network = Box::new(|flight| (flight.number % 50 != 0).then_some(Duration::from_millis(25)));
+    // Stream 0 always has data and the send buffer always room, but stream 1 has never any data.
+    let mut number = 0;
+    let mut run = |pair: &mut Pair, seconds: u64| {
+        let end = pair.now + Duration::from_secs(seconds);
+        while pair.now < end {
+            while pair.client().send_queue().used < 500_000 {
+                pair.send(0, number, 1000);
+                number += 1;
+            }
+            pair.run_for(Duration::from_millis(2));
+        }
+    };
+    run(&mut pair, 2);
+    let before = Shares::now(&mut pair);
+    run(&mut pair, 10);
+    let shares = Shares::now(&mut pair).since(&before);
+    assert!(share(&shares.paths[1], Limit::Scheduler) > 0.9, "{:?}", shares.paths[1]);
+    assert!(share(&shares.paths[0], Limit::CongestionWindow) > 0.8, "{:?}", shares.paths[0]);
+    assert!(share(&shares.total, Limit::Scheduler) > 0.9, "{:?}", shares.total);
+}
+
+#[test]
+fn a_path_that_is_down_is_named_and_does_not_speak_for_the_whole() {
+    let mut pair = Pair::established(2, &AssociationConfig::default());
+    pair.network = Box::new(|flight| (flight.path() == 0).then_some(Duration::from_millis(10)));
+    pair.run_for(Duration::from_secs(400));
+    let before = Shares::now(&mut pair);
+    pair.run_for(Duration::from_secs(10));
+    let shares = Shares::now(&mut pair).since(&before);
+    assert_eq!(shares.paths[1].of(Limit::Path), Duration::from_secs(10));
+    assert_eq!(shares.total.of(Limit::Application), Duration::from_secs(10));
+}
