@@ -13,7 +13,7 @@ const INTRODUCTION: &str = "\
 
 Every setting has a name, a default and a line of documentation. Scenarios set them under `[transport]`, command lines
 with `--set name=value`, programs through `AssociationConfig::set` and `EndpointConfig::set`. An unknown name is refused
-with the nearest valid one. Numbers carry their unit: `64KiB`, `25ms`.
+with the nearest valid one. Sizes and times carry their unit: `64KiB`, `25ms`.
 
 <!-- Written by `make docs` from crates/tresse-proto/src/config; edit the documentation there. -->
 ";
