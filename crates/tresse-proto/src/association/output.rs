@@ -1,7 +1,7 @@
 //! A packet out: choose its path, lay it out in a fixed order (control, SACK, what goes again, new data),
 //! account for it. The only writer of an association's packets.
 
-use tresse_wire::{DATA_HEADER_LEN, PacketWriter};
+use tresse_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, PacketWriter};
 
 use super::Association;
 use super::control::Written;
@@ -71,7 +71,7 @@ impl Association {
         let limit = match after {
             Some(before) if before.path != path => return None,
             Some(before) => before.len,
-            None => self.paths.get(path).packet_size(),
+            None => self.packet_limit(path),
         };
         let mut writer = PacketWriter::new(buffer, self.header(), limit);
         let cumulative = self.receiver.cumulative_tsn();
@@ -88,6 +88,18 @@ impl Association {
         let len = writer.finish(self.seal);
         self.account(now, path, len, written, data);
         Some(Sending { path, len })
+    }
+
+    /// How large the next packet on `path` may be. A lost chunk that was cut when packets were larger, before
+    /// the peer went behind a UDP header for instance, leaves in IP fragments (RFC 9260 §6.9).
+    fn packet_limit(&self, path: PathId) -> usize {
+        let size = self.paths.get(path).packet_size();
+        match self.transmission.next_resend(path) {
+            Some((_, len)) if self.may_resend(path) => {
+                size.max(COMMON_HEADER_LEN + DATA_HEADER_LEN + len.next_multiple_of(4))
+            }
+            _ => size,
+        }
     }
 
     /// Nothing more can be sent until something happens.

@@ -157,10 +157,7 @@ fn a_peer_that_vanishes_in_mid_transfer_ends_it_after_the_configured_timeouts() 
             .iter()
             .filter(|flight| flight.carries(ChunkKind::HEARTBEAT) && flight.to_server);
         let failures = timeouts + heartbeats.count() as u64;
-        assert!(
-            timeouts <= u64::from(limit) + 1 && failures > u64::from(limit),
-            "{timeouts} of {failures}"
-        );
+        assert!(timeouts <= u64::from(limit) + 1 && failures > u64::from(limit), "{timeouts} of {failures}");
         // After the end there is silence.
         let quiet = pair.wire.iter().filter(|flight| flight.to_server).count();
         pair.run_for(Duration::from_secs(600));

@@ -5,6 +5,7 @@ mod common;
 
 mod bundling;
 mod determinism;
+mod encapsulation;
 mod failover;
 mod handshake;
 mod limits;

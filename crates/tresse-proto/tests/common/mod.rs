@@ -3,6 +3,8 @@
 // Each test file uses its own part of this.
 #![allow(dead_code, unreachable_pub)]
 
+mod flight;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -10,62 +12,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_proto::{
     AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Endpoint, EndpointConfig, Event,
-    Instant, Message, PathState, SendOptions, StreamId, Transmit,
+    Instant, Message, PathState, SendOptions, StreamId,
 };
-use tresse_wire::{ChecksumRule, Chunk, ChunkKind, CommonHeader, Packet, PacketWriter, Seal};
+use tresse_wire::{Chunk, ChunkKind};
+
+pub use flight::{Flight, packet};
 
 /// The server's SCTP port.
 pub const PORT: u16 = 5001;
 
 /// What happens to a packet: `None` drops it, else it arrives after this time.
 pub type Network = Box<dyn FnMut(&Flight) -> Option<Duration>>;
-
-/// A packet on its way.
-#[derive(Clone, Debug)]
-pub struct Flight {
-    /// Its number, from 0, counting both directions.
-    pub number: u64,
-    /// From the client to the server.
-    pub to_server: bool,
-    pub sent: Instant,
-    pub transmit: Transmit,
-    pub bytes: Bytes,
-}
-
-impl Flight {
-    /// The path position, by the addresses that `address` gives.
-    pub fn path(&self) -> u8 {
-        match self.transmit.local {
-            IpAddr::V4(v4) => v4.octets()[2],
-            IpAddr::V6(_) => 0,
-        }
-    }
-
-    /// One line on its content.
-    pub fn dissect(&self) -> String {
-        tresse_wire::dissect(&self.bytes)
-    }
-
-    /// Whether it carries user data.
-    pub fn has_data(&self) -> bool {
-        self.carries(ChunkKind::DATA)
-    }
-
-    /// Its chunks; all can be read, as `Pair` has checked.
-    pub fn chunks(&self) -> Vec<Chunk<'_>> {
-        let packet = Packet::parse(&self.bytes, ChecksumRule::Verify).expect("a sound packet");
-        packet.chunks().map(|chunk| chunk.expect("a sound chunk")).collect()
-    }
-
-    /// The types of its chunks.
-    pub fn kinds(&self) -> Vec<ChunkKind> {
-        self.chunks().iter().map(Chunk::kind).collect()
-    }
-
-    pub fn carries(&self, kind: ChunkKind) -> bool {
-        self.kinds().contains(&kind)
-    }
-}
 
 /// Address of a host (1 client, 2 server) on a path.
 pub fn address(host: u8, path: u8) -> IpAddr {
@@ -88,6 +45,8 @@ pub struct Pair {
     pub client: Side,
     pub server: Side,
     pub network: Network,
+    /// Whether a packet may be larger than the MTU.
+    pub may_fragment: bool,
     /// Every packet sent, lost ones included.
     pub wire: Vec<Flight>,
     flights: BTreeMap<(Instant, u64), Flight>,
@@ -137,6 +96,7 @@ impl Pair {
             client: side(client, 1),
             server: side(server, 2),
             network: Box::new(|_| Some(Duration::from_millis(10))),
+            may_fragment: false,
             wire: Vec::new(),
             flights: BTreeMap::new(),
             paths,
@@ -315,7 +275,7 @@ impl Pair {
                 assert_eq!(bytes.len(), transmit.size);
                 let number = self.wire.len() as u64;
                 let flight = Flight { number, to_server, sent: self.now, transmit, bytes };
-                check(&flight, self.config.mtu.0);
+                flight.check(if self.may_fragment { usize::MAX } else { self.config.mtu.0 });
                 self.wire.push(flight.clone());
                 match (self.network)(&flight) {
                     Some(delay) => {
@@ -364,36 +324,6 @@ impl Side {
             })
             .collect()
     }
-}
-
-/// A sealed packet.
-pub fn packet(source_port: u16, destination_port: u16, verification_tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
-    let header = CommonHeader { source_port, destination_port, verification_tag };
-    let mut bytes = Vec::new();
-    let mut writer = PacketWriter::new(&mut bytes, header, 65_535);
-    for chunk in chunks {
-        writer.push(chunk).expect("room in a packet");
-    }
-    writer.finish(Seal::Crc32c);
-    bytes.into()
-}
-
-/// What holds of every packet that leaves an endpoint: it can be read to its end, and fits the MTU unless it
-/// belongs to the set-up, whose chunks cannot be cut.
-fn check(flight: &Flight, mtu: usize) {
-    let kinds = flight.kinds();
-    assert!(!kinds.is_empty(), "a packet without a chunk");
-    let setting_up = [ChunkKind::INIT, ChunkKind::INIT_ACK, ChunkKind::COOKIE_ECHO].contains(&kinds[0]);
-    let headers = if flight.transmit.local.is_ipv4() { 20 } else { 40 };
-    let udp = if flight.transmit.encapsulation_port.is_some() { 8 } else { 0 };
-    assert!(setting_up || flight.bytes.len() + headers + udp <= mtu, "{}", flight.dissect());
-    // Bundling of RFC 9260 §6.10: these travel alone, and DATA comes after every control chunk.
-    let alone = [ChunkKind::INIT, ChunkKind::INIT_ACK, ChunkKind::SHUTDOWN_COMPLETE];
-    assert!(kinds.len() == 1 || !kinds.iter().any(|kind| alone.contains(kind)), "{}", flight.dissect());
-    let data = kinds.iter().skip_while(|&&kind| kind != ChunkKind::DATA);
-    assert!(data.clone().all(|&kind| kind == ChunkKind::DATA), "{}", flight.dissect());
-    let ending = [ChunkKind::ABORT, ChunkKind::SHUTDOWN, ChunkKind::SHUTDOWN_ACK];
-    assert!(data.count() == 0 || !kinds.iter().any(|kind| ending.contains(kind)), "{}", flight.dissect());
 }
 
 /// Bytes that depend on stream, number and position.

@@ -1,0 +1,84 @@
+//! A packet between the two endpoints: what is asked of it, and how to make one by hand.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use tresse_proto::{Instant, Transmit};
+use tresse_wire::{ChecksumRule, Chunk, ChunkKind, CommonHeader, Packet, PacketWriter, Seal};
+
+/// A packet on its way.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    /// Its number, from 0, counting both directions.
+    pub number: u64,
+    /// From the client to the server.
+    pub to_server: bool,
+    pub sent: Instant,
+    pub transmit: Transmit,
+    pub bytes: Bytes,
+}
+
+impl Flight {
+    /// The path position, by the addresses that `address` gives.
+    pub fn path(&self) -> u8 {
+        match self.transmit.local {
+            IpAddr::V4(v4) => v4.octets()[2],
+            IpAddr::V6(_) => 0,
+        }
+    }
+
+    /// One line on its content.
+    pub fn dissect(&self) -> String {
+        tresse_wire::dissect(&self.bytes)
+    }
+
+    /// Whether it carries user data.
+    pub fn has_data(&self) -> bool {
+        self.carries(ChunkKind::DATA)
+    }
+
+    /// Its chunks; all can be read, as `Pair` has checked.
+    pub fn chunks(&self) -> Vec<Chunk<'_>> {
+        let packet = Packet::parse(&self.bytes, ChecksumRule::Verify).expect("a sound packet");
+        packet.chunks().map(|chunk| chunk.expect("a sound chunk")).collect()
+    }
+
+    /// The types of its chunks.
+    pub fn kinds(&self) -> Vec<ChunkKind> {
+        self.chunks().iter().map(Chunk::kind).collect()
+    }
+
+    pub fn carries(&self, kind: ChunkKind) -> bool {
+        self.kinds().contains(&kind)
+    }
+
+    /// What holds of every packet that leaves an endpoint: it can be read to its end, and fits the MTU unless
+    /// it belongs to the set-up, whose chunks cannot be cut.
+    pub fn check(&self, mtu: usize) {
+        let kinds = self.kinds();
+        assert!(!kinds.is_empty(), "a packet without a chunk");
+        let setting_up = [ChunkKind::INIT, ChunkKind::INIT_ACK, ChunkKind::COOKIE_ECHO].contains(&kinds[0]);
+        let headers = if self.transmit.local.is_ipv4() { 20 } else { 40 };
+        let udp = if self.transmit.encapsulation_port.is_some() { 8 } else { 0 };
+        assert!(setting_up || self.bytes.len() + headers + udp <= mtu, "{}", self.dissect());
+        // Bundling of RFC 9260 §6.10: these travel alone, and DATA comes after every control chunk.
+        let alone = [ChunkKind::INIT, ChunkKind::INIT_ACK, ChunkKind::SHUTDOWN_COMPLETE];
+        assert!(kinds.len() == 1 || !kinds.iter().any(|kind| alone.contains(kind)), "{}", self.dissect());
+        let data = kinds.iter().skip_while(|&&kind| kind != ChunkKind::DATA);
+        assert!(data.clone().all(|&kind| kind == ChunkKind::DATA), "{}", self.dissect());
+        let ending = [ChunkKind::ABORT, ChunkKind::SHUTDOWN, ChunkKind::SHUTDOWN_ACK];
+        assert!(data.count() == 0 || !kinds.iter().any(|kind| ending.contains(kind)), "{}", self.dissect());
+    }
+}
+
+/// A sealed packet.
+pub fn packet(source_port: u16, destination_port: u16, verification_tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
+    let header = CommonHeader { source_port, destination_port, verification_tag };
+    let mut bytes = Vec::new();
+    let mut writer = PacketWriter::new(&mut bytes, header, 65_535);
+    for chunk in chunks {
+        writer.push(chunk).expect("room in a packet");
+    }
+    writer.finish(Seal::Crc32c);
+    bytes.into()
+}
