@@ -104,6 +104,18 @@ pub enum ScheduleError {
         /// In its own words.
         reason: String,
     },
+    /// The scheduler refused a stream's value, or its streams have none.
+    #[error("scheduler \"{name}\" refused {value} for stream {}: {reason}", stream.0)]
+    BadValue {
+        /// The scheduler.
+        name: String,
+        /// The stream.
+        stream: StreamId,
+        /// The value that it refused.
+        value: u16,
+        /// In its own words.
+        reason: String,
+    },
     /// The name is taken.
     #[error("a scheduler named \"{0}\" is already registered")]
     NameTaken(String),

@@ -28,10 +28,34 @@ pub enum Event {
         /// Its new state.
         state: PathState,
     },
+    /// The stream scheduler, or that of one group of streams, broke its contract; `first_come` goes on in
+    /// its place, by stream number with what waits already. Nothing was lost, and every stream keeps its
+    /// order.
+    SchedulerFailed {
+        /// Its registered name.
+        name: String,
+        /// What it did.
+        fault: SchedulerFault,
+    },
     /// The peer will send nothing more; what is queued here is still delivered.
     PeerShutdown,
     /// The association has ended. What was received can still be read until it is released.
     Closed(CloseReason),
+}
+
+/// How a stream scheduler broke its contract.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchedulerFault {
+    /// It named a stream that has nothing to send, or is not among its own.
+    #[error("it named stream {}, which has nothing to send", stream.0)]
+    NothingToSend {
+        /// The stream it named.
+        stream: StreamId,
+    },
+    /// It named none although data waits and every path could take some.
+    #[error("it named no stream although data waits and every path could take it")]
+    NoAnswer,
 }
 
 /// Why an association ended.

@@ -35,7 +35,7 @@ pub use config::{AssociationConfig, ConfigError, EndpointConfig};
 pub use datagram::{Datagram, Transmit};
 pub use endpoint::{AssociationHandle, Connect, Endpoint};
 pub use error::{ConnectError, ScheduleError, SendError};
-pub use event::{CloseReason, Event, Message, Payload, SendOptions};
+pub use event::{CloseReason, Event, Message, Payload, SchedulerFault, SendOptions};
 pub use path_id::{AssociationId, PathId};
 pub use schedule::{PathScheduler, PathView, Registry, StreamScheduler};
 pub use stats::{AssociationStats, Discards, Limit, LimitTimes, PathState, PathStats, SendQueueInfo};

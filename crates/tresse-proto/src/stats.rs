@@ -193,6 +193,8 @@ pub struct AssociationStats {
     pub sacks_sent: u64,
     /// SACK and NR-SACK chunks received.
     pub sacks_received: u64,
+    /// Stream schedulers that broke their contract and were replaced (`Event::SchedulerFailed`).
+    pub scheduler_failures: u64,
     /// How long it was limited by what.
     pub limited_by: LimitTimes,
     /// What was thrown away.

@@ -56,7 +56,17 @@ impl Association {
         name: &str,
         config: &str,
     ) -> Result<(), ScheduleError> {
-        self.outbound.set_scheduler(registry, name, config)
+        self.outbound.set_scheduler(registry, name, config)?;
+        self.stir();
+        Ok(())
+    }
+
+    pub(crate) fn set_stream_value(&mut self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
+        self.outbound.set_value(stream, value)
+    }
+
+    pub(crate) fn stream_value(&self, stream: StreamId) -> Option<u16> {
+        self.outbound.value(stream)
     }
 
     pub(crate) fn set_stream_map(
@@ -99,6 +109,7 @@ impl Association {
             duplicates: self.counters.duplicates,
             sacks_sent: self.counters.sacks_sent,
             sacks_received: self.counters.sacks_received,
+            scheduler_failures: self.outbound.scheduler_failures(),
             limited_by: self.counters.limits.times(now),
             discards: self.counters.discards,
         }

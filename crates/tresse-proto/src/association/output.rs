@@ -5,6 +5,7 @@ use tresse_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, PacketWriter};
 
 use super::Association;
 use super::control::Written;
+use crate::event::Event;
 use crate::path_id::PathId;
 use crate::stats::Limit;
 use crate::time::Instant;
@@ -62,17 +63,36 @@ impl Association {
         after: Option<Sending>,
         buffer: &mut Vec<u8>,
     ) -> Option<Sending> {
-        let Some(path) = self.choose_path(now) else {
-            if after.is_none() {
-                self.run_dry(now);
+        while let Some(path) = self.choose_path(now) {
+            let limit = match after {
+                Some(before) if before.path != path => return None,
+                Some(before) => before.len,
+                None => self.packet_limit(path),
+            };
+            let declined = self.outbound.was_declined(path);
+            if let Some(sending) = self.write_packet_on(now, path, limit, buffer) {
+                return Some(sending);
             }
-            return None;
-        };
-        let limit = match after {
-            Some(before) if before.path != path => return None,
-            Some(before) => before.len,
-            None => self.packet_limit(path),
-        };
+            // A path that the stream scheduler now named nothing for leaves the turn to the others. Else
+            // whoever chose the path named something that cannot be sent: wait for what changes that.
+            if declined || !self.outbound.was_declined(path) {
+                self.run_dry(now);
+                return None;
+            }
+        }
+        if after.is_none() {
+            self.run_dry(now);
+        }
+        None
+    }
+
+    fn write_packet_on(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        limit: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Sending> {
         let mut writer = PacketWriter::new(buffer, self.header(), limit);
         let cumulative = self.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
@@ -80,9 +100,7 @@ impl Association {
         self.write_sack(now, path, data_follows, &mut writer);
         let data = data_follows && self.write_data(now, path, &mut writer);
         if writer.is_empty() {
-            // Whoever chose the path named something that cannot be sent: wait for what changes that.
             writer.discard();
-            self.run_dry(now);
             return None;
         }
         let len = writer.finish(self.seal);
@@ -106,6 +124,10 @@ impl Association {
     fn run_dry(&mut self, now: Instant) {
         if !std::mem::replace(&mut self.dry, true) {
             self.note_limits(now);
+        }
+        self.outbound.forget_declined();
+        while let Some((name, fault)) = self.outbound.pop_failure() {
+            self.events.push_back(Event::SchedulerFailed { name, fault });
         }
     }
 
@@ -138,6 +160,14 @@ impl Association {
         if self.outbound.is_empty() {
             return None;
         }
+        let choice = self.pick_path(now);
+        if choice.is_none() && self.outbound.replace_silent(|path| self.paths.may_carry_new_data(path)) {
+            return self.pick_path(now);
+        }
+        choice
+    }
+
+    fn pick_path(&mut self, now: Instant) -> Option<PathId> {
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         candidates.clear();
         for path in self.path_ids().filter(|&path| self.may_send_new(path).is_ok()) {

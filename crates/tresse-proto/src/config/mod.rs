@@ -65,9 +65,9 @@ switches! {
         path_scheduler: String = "round_robin".to_owned(),
         /// Which paths a stream's data may use: any, or fixed: and a table.
         stream_map: StreamMap = StreamMap::Any,
-        /// Which stream is next: first_come or round_robin, or a registered name.
+        /// Which stream is next: first_come, round_robin, round_robin_packet, priority, fair_bandwidth, weighted_fair, or a registered name.
         stream_scheduler: String = "first_come".to_owned(),
-        /// Opaque configuration handed to the stream scheduler.
+        /// Opaque configuration of the stream scheduler; priority and weighted_fair take initial values of streams, as in 0=1,5=10.
         stream_scheduler_config: String = String::new(),
         /// Congestion controller over all windows: rfc9260, cubic, cmt_rp_v1, cmt_rp_v2, lia, olia or balia.
         congestion_control: String = "rfc9260".to_owned(),

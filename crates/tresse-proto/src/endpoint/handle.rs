@@ -92,10 +92,30 @@ impl<'a> AssociationHandle<'a> {
     pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) => {
-                association.set_stream_scheduler(&self.endpoint.registry, name, config)
+                association.set_stream_scheduler(&self.endpoint.registry, name, config)?;
+                self.endpoint.settle(self.slot);
+                Ok(())
             }
             _ => Ok(()),
         }
+    }
+
+    /// Gives a stream a value: its priority, weight, or what else the stream scheduler makes of it
+    /// (RFC 8260 §4.3.3). It survives a change of scheduler wherever the new one has values too, and
+    /// goes before the initial values of a configuration.
+    ///
+    /// # Errors
+    /// A stream that was not negotiated (all of them before the association is set up), or a value that
+    /// the scheduler refuses; schedulers without values refuse all.
+    pub fn set_stream_value(&mut self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
+        self.open_mut()
+            .ok_or(ScheduleError::NoSuchStream(stream))
+            .and_then(|association| association.set_stream_value(stream, value))
+    }
+
+    /// The value of a stream; `None` where the stream scheduler knows none, or the stream was not negotiated.
+    pub fn stream_value(&self, stream: StreamId) -> Option<u16> {
+        self.open().and_then(|association| association.stream_value(stream))
     }
 
     /// Chooses which paths streams may use; queued data stays.

@@ -4,22 +4,26 @@
 //! stream scheduler works with any stream map. The queues are owned here; a scheduler owns only its
 //! order. Knows nothing of TSNs, windows or acknowledgements.
 
+mod group;
 mod stream;
 #[cfg(test)]
 mod tests;
+
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use tresse_wire::StreamId;
 
 use crate::config::{AssociationConfig, StreamMap};
 use crate::error::{ScheduleError, SendError};
-use crate::event::SendOptions;
+use crate::event::{SchedulerFault, SendOptions};
 use crate::fragment::Fragment;
 use crate::path_id::PathId;
-use crate::schedule::{Backlog, Built, PathView, Place, Queued, Registry, Taken};
+use crate::schedule::{Backlog, PathView, Place, Queued, Registry, Taken};
 use crate::stats::SendQueueInfo;
 use crate::stream_table::StreamTable;
 
+use group::{Group, serves};
 use stream::{OutStream, Waiting};
 
 /// The smallest piece worth cutting off a long message to fill a packet: below this the chunk header
@@ -38,6 +42,11 @@ pub(crate) struct Outbound {
     /// A message that was begun: without interleaving nothing else may be cut before its end
     /// (RFC 9260 §6.9).
     open: Option<StreamId>,
+    /// Whose data the packet under way holds: that group alone decides what else goes into it.
+    packet: Option<usize>,
+    /// Values that the application gave to streams, for schedulers to come.
+    values: StreamTable<Option<u16>>,
+    failures: Failures,
     limit: usize,
     /// Bytes accepted and not released.
     used: usize,
@@ -52,8 +61,11 @@ struct Queues {
     count: u16,
 }
 
-struct Group {
-    scheduler: Built,
+/// Schedulers that broke their contract: how many, and which the application has not heard of.
+#[derive(Default)]
+struct Failures {
+    count: u64,
+    untold: VecDeque<(String, SchedulerFault)>,
 }
 
 impl Outbound {
@@ -74,6 +86,9 @@ impl Outbound {
             scheduler: (config.stream_scheduler.clone(), config.stream_scheduler_config.clone()),
             usable: vec![true; paths],
             open: None,
+            packet: None,
+            values: StreamTable::default(),
+            failures: Failures::default(),
             limit: config.send_buffer.0,
             used: 0,
             unsent: 0,
@@ -121,7 +136,7 @@ impl Outbound {
         self.unsent += len;
         self.messages_accepted += 1;
         let group = self.group_of(stream);
-        self.groups[group].scheduler.on_queued(Queued { stream, bytes: len, was_idle, place: Place::Tail });
+        self.groups[group].on_queued(Queued { stream, bytes: len, was_idle, place: Place::Tail });
         Ok(())
     }
 
@@ -138,7 +153,7 @@ impl Outbound {
         match self.open {
             Some(stream) => self.serves(path, self.group_of(stream)),
             None => (0..self.groups.len())
-                .any(|group| self.serves(path, group) && !self.groups[group].scheduler.is_empty()),
+                .any(|group| self.serves(path, group) && self.groups[group].has_data_for(path)),
         }
     }
 
@@ -155,9 +170,9 @@ impl Outbound {
         allowance: usize,
     ) -> Option<Fragment> {
         let (group, stream) = match self.open {
-            Some(stream) => {
-                Some((self.group_of(stream), stream)).filter(|&(group, _)| self.serves(view.id, group))
-            }
+            Some(stream) => Some((self.group_of(stream), stream)).filter(|&(group, _)| {
+                self.serves(view.id, group) && self.packet.is_none_or(|own| own == group)
+            }),
             None => self.pick(view),
         }?;
         let queue = self.queues.streams.entry(stream);
@@ -168,12 +183,14 @@ impl Outbound {
         let message_done = fragment.flags.ending;
         self.open = (!message_done).then_some(stream);
         let stream_empty = queue.is_empty();
-        self.groups[group].scheduler.on_taken(Taken { stream, bytes: len, message_done, stream_empty });
+        self.packet = Some(group);
+        self.groups[group].on_taken(Taken { stream, bytes: len, message_done, stream_empty });
         Some(fragment)
     }
 
     /// A packet with new data for a path is complete.
     pub(crate) fn on_packet_end(&mut self, path: PathId) {
+        self.packet = None;
         for group in 0..self.groups.len() {
             if self.serves(path, group) {
                 self.groups[group].scheduler.on_packet_end();
@@ -214,6 +231,69 @@ impl Outbound {
         self.regroup(registry).inspect_err(|_| self.map = old)
     }
 
+    /// Gives a stream a value, for this scheduler and those to come that have values.
+    ///
+    /// # Errors
+    /// A stream that was not negotiated, or a value that the scheduler refuses; nothing is kept then.
+    pub(crate) fn set_value(&mut self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
+        if stream.0 >= self.queues.count {
+            return Err(ScheduleError::NoSuchStream(stream));
+        }
+        let group = self.group_of(stream);
+        let scheduler = &mut self.groups[group].scheduler;
+        scheduler.set_value(stream, value).map_err(|reason| {
+            let name = scheduler.name().to_owned();
+            ScheduleError::BadValue { name, stream, value, reason }
+        })?;
+        *self.values.entry(stream) = Some(value);
+        Ok(())
+    }
+
+    /// The value of a stream; `None` for one that was not negotiated, or where streams have none.
+    pub(crate) fn value(&self, stream: StreamId) -> Option<u16> {
+        let exists = stream.0 < self.queues.count;
+        exists.then(|| self.groups[self.group_of(stream)].scheduler.value(stream))?
+    }
+
+    /// Replaces the scheduler of each group that named no stream to any of the paths it could use, those
+    /// that `carries` accepts; answers whether there was one. To wait for a better path is no fault as
+    /// long as that path has no room: it was not offered then.
+    pub(crate) fn replace_silent(&mut self, carries: impl Fn(PathId) -> bool) -> bool {
+        let mut any = false;
+        for group in 0..self.groups.len() {
+            let mut paths = (0..self.usable.len()).map(|position| PathId(position as u8));
+            if self.groups[group].declined_any()
+                && paths.all(|path| {
+                    self.groups[group].declined(path) || !self.serves(path, group) || !carries(path)
+                })
+            {
+                self.replace(group, SchedulerFault::NoAnswer);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Something happened, or will: paths that were left without data may be offered again.
+    pub(crate) fn forget_declined(&mut self) {
+        self.groups.iter_mut().for_each(Group::forget_declined);
+    }
+
+    /// Whether a group named no stream to `path` since anything happened.
+    pub(crate) fn was_declined(&self, path: PathId) -> bool {
+        self.groups.iter().any(|group| group.declined(path))
+    }
+
+    /// The name of a scheduler that was replaced and what it did, once for each.
+    pub(crate) fn pop_failure(&mut self) -> Option<(String, SchedulerFault)> {
+        self.failures.untold.pop_front()
+    }
+
+    /// Schedulers that were replaced so far.
+    pub(crate) fn scheduler_failures(&self) -> u64 {
+        self.failures.count
+    }
+
     /// Bytes of `stream` that wait.
     pub(crate) fn unsent_on(&self, stream: StreamId) -> usize {
         self.queues.unsent_bytes(stream)
@@ -235,15 +315,39 @@ impl Outbound {
     }
 
     fn pick(&mut self, view: &PathView) -> Option<(usize, StreamId)> {
-        let usable = &self.usable;
-        let serves = |group: usize, groups: usize| serves(usable, view.id, group, groups);
         let count = self.groups.len();
-        (0..count).filter(|&group| serves(group, count)).find_map(|group| {
-            let scheduler = &mut self.groups[group].scheduler;
-            let stream = scheduler.next(view, &self.queues)?;
-            // A scheduler that names a stream with nothing to send is not followed.
-            (self.queues.head_bytes(stream) > 0).then_some((group, stream))
-        })
+        let of_packet = self.packet;
+        (0..count)
+            .filter(|&group| of_packet.is_none_or(|own| own == group))
+            .find_map(|group| self.ask(group, view).map(|stream| (group, stream)))
+    }
+
+    /// The stream of `group` whose data goes next on the path; a scheduler whose answer cannot be followed
+    /// is replaced.
+    fn ask(&mut self, group: usize, view: &PathView) -> Option<StreamId> {
+        if !self.serves(view.id, group) || self.groups[group].is_empty() {
+            return None;
+        }
+        let Some(stream) = self.groups[group].scheduler.next(view, &self.queues) else {
+            // In the middle of a packet it only means that the packet is to end there.
+            if self.packet.is_none() {
+                self.groups[group].decline(view.id);
+            }
+            return None;
+        };
+        if self.queues.head_bytes(stream) > 0 && self.group_of(stream) == group {
+            return Some(stream);
+        }
+        self.replace(group, SchedulerFault::NothingToSend { stream });
+        self.groups[group].scheduler.next(view, &self.queues)
+    }
+
+    /// Lets first come, first served take over a group.
+    fn replace(&mut self, group: usize, fault: SchedulerFault) {
+        let failed = std::mem::replace(&mut self.groups[group], Group::fallback(self.usable.len()));
+        self.failures.count += 1;
+        self.failures.untold.push_back((failed.scheduler.name().to_owned(), fault));
+        self.refill(Some(group));
     }
 
     fn serves(&self, path: PathId, group: usize) -> bool {
@@ -261,23 +365,35 @@ impl Outbound {
             StreamMap::Fixed(_) => self.usable.len().max(1),
         };
         let (name, config) = &self.scheduler;
-        let groups: Result<Vec<Group>, ScheduleError> =
-            (0..count).map(|_| registry.build(name, config).map(|scheduler| Group { scheduler })).collect();
+        let groups: Result<Vec<Group>, ScheduleError> = (0..count)
+            .map(|_| registry.build(name, config).map(|scheduler| Group::new(scheduler, self.usable.len())))
+            .collect();
         self.groups = groups?;
-        for (stream, queue) in self.queues.streams.iter() {
-            let group = self.map.path_of(stream).map_or(0, |position| usize::from(position) % count);
-            for (position, bytes) in queue.lengths().enumerate() {
-                let queued = Queued { stream, bytes, was_idle: position == 0, place: Place::Tail };
-                self.groups[group].scheduler.on_queued(queued);
+        self.packet = None;
+        for (stream, value) in self.values.iter() {
+            if let Some(value) = *value {
+                // One that has no values, or not this one, goes by its own.
+                let group = self.group_of(stream);
+                self.groups[group].scheduler.set_value(stream, value).ok();
             }
         }
+        self.refill(None);
         Ok(())
     }
-}
 
-/// Whether `path` draws from `group`: its own, the only one, or one whose path cannot be used.
-fn serves(usable: &[bool], path: PathId, group: usize, groups: usize) -> bool {
-    groups == 1 || group == path.index() || !usable.get(group).copied().unwrap_or(false)
+    /// Tells the new scheduler of a group, or of all, what waits.
+    fn refill(&mut self, only: Option<usize>) {
+        for (stream, queue) in self.queues.streams.iter() {
+            let group = self.group_of(stream);
+            if only.is_some_and(|only| only != group) {
+                continue;
+            }
+            for (position, bytes) in queue.lengths().enumerate() {
+                let queued = Queued { stream, bytes, was_idle: position == 0, place: Place::Tail };
+                self.groups[group].on_queued(queued);
+            }
+        }
+    }
 }
 
 /// How much of a message with `head` bytes left goes into a packet with `room`; `None` for nothing.

@@ -42,7 +42,9 @@ impl Bench {
 
     /// What an empty packet on `path` takes of the next message.
     fn take(&mut self, path: u8) -> Option<Fragment> {
-        self.out.take(&view(path), FULL, FULL, usize::MAX)
+        let fragment = self.out.take(&view(path), FULL, FULL, usize::MAX);
+        self.out.on_packet_end(PathId(path));
+        fragment
     }
 
     /// Takes whatever may leave on `path`; answers the streams in order.

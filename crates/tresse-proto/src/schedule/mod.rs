@@ -39,7 +39,7 @@
 //!
 //! let mut registry = Registry::default();
 //! registry.register("lowest_first", Arc::new(|_config| Ok(Box::new(LowestFirst::default()))))?;
-//! assert_eq!(registry.names(), ["first_come", "lowest_first", "round_robin"]);
+//! assert!(registry.names().contains(&"lowest_first"));
 //! # Ok::<(), tresse_proto::ScheduleError>(())
 //! ```
 

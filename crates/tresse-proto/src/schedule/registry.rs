@@ -8,11 +8,20 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::stream::{FirstCome, RoundRobin, StreamScheduler, no_settings};
+use super::stream::{
+    FairBandwidth, FirstCome, Priority, RoundRobin, RoundRobinPacket, StreamScheduler, WeightedFair,
+    no_settings,
+};
 use crate::error::ScheduleError;
 
 /// Makes a scheduler of its opaque configuration, or says in its own words what is wrong with that.
-pub type StreamSchedulerFactory = Arc<dyn Fn(&str) -> Result<Box<dyn StreamScheduler>, String> + Send + Sync>;
+pub type StreamSchedulerFactory = Arc<dyn Fn(&str) -> Made + Send + Sync>;
+
+/// What a factory makes of a configuration.
+type Made = Result<Box<dyn StreamScheduler>, String>;
+
+/// The scheduler that stands in for one that fails.
+const FALLBACK: &str = "first_come";
 
 /// The stream schedulers that associations can be given.
 pub struct Registry {
@@ -94,20 +103,28 @@ impl Registry {
 }
 
 impl Default for Registry {
-    /// The built-in schedulers: first_come and round_robin.
+    /// The built-in schedulers: the six of RFC 8260 §3.
+    ///
+    /// `priority` and `weighted_fair` take initial values of streams as configuration, such as
+    /// "0=1,5=10"; streams that were not negotiated do no harm in it. The others take none.
     fn default() -> Self {
-        fn built_in<S: StreamScheduler + Default + 'static>() -> Entry {
-            let factory: StreamSchedulerFactory = Arc::new(|config| {
-                no_settings(config)?;
-                Ok(Box::new(S::default()))
-            });
-            Entry { factory, built_in: true, users: Arc::new(()) }
+        type Make = fn(&str) -> Made;
+        fn plain<S: StreamScheduler + Default + 'static>(config: &str) -> Made {
+            no_settings(config)?;
+            Ok(Box::new(S::default()))
         }
-        let entries = [
-            ("first_come".to_owned(), built_in::<FirstCome>()),
-            ("round_robin".to_owned(), built_in::<RoundRobin>()),
+        let schedulers: [(&str, Make); 6] = [
+            (FALLBACK, plain::<FirstCome>),
+            ("round_robin", plain::<RoundRobin>),
+            ("round_robin_packet", plain::<RoundRobinPacket>),
+            ("priority", |config| Ok(Box::new(Priority::new(config)?))),
+            ("fair_bandwidth", plain::<FairBandwidth>),
+            ("weighted_fair", |config| Ok(Box::new(WeightedFair::new(config)?))),
         ];
-        Registry { entries: BTreeMap::from(entries) }
+        let entry = |make| Entry { factory: Arc::new(make), built_in: true, users: Arc::new(()) };
+        Registry {
+            entries: schedulers.into_iter().map(|(name, make)| (name.to_owned(), entry(make))).collect(),
+        }
     }
 }
 
@@ -118,6 +135,12 @@ impl fmt::Debug for Registry {
 }
 
 impl Built {
+    /// What stands in for a scheduler that failed.
+    pub(crate) fn fallback() -> Self {
+        let scheduler = Box::new(FirstCome::default());
+        Built { scheduler, name: FALLBACK.to_owned(), _in_use: Arc::new(()) }
+    }
+
     /// The name it was built by.
     pub fn name(&self) -> &str {
         &self.name
@@ -148,6 +171,9 @@ impl fmt::Debug for Built {
 mod tests {
     use super::*;
 
+    const BUILT_IN: [&str; 6] =
+        ["fair_bandwidth", "first_come", "priority", "round_robin", "round_robin_packet", "weighted_fair"];
+
     fn factory() -> StreamSchedulerFactory {
         Arc::new(|config| match config {
             "" | "fast" => Ok(Box::new(FirstCome::default())),
@@ -158,8 +184,8 @@ mod tests {
     #[test]
     fn the_built_in_schedulers_are_there_and_stay() {
         let mut registry = Registry::default();
-        assert_eq!(registry.names(), ["first_come", "round_robin"]);
-        for name in ["first_come", "round_robin"] {
+        assert_eq!(registry.names(), BUILT_IN);
+        for name in BUILT_IN {
             assert!(registry.build(name, "").is_ok_and(|built| built.name() == name && built.is_empty()));
             assert_eq!(registry.remove(name), Err(ScheduleError::BuiltIn(name.to_owned())));
         }
@@ -194,7 +220,7 @@ mod tests {
         let message = |error: ScheduleError| error.to_string();
         assert_eq!(
             registry.build("fifo", "").map(|_| ()).map_err(message),
-            Err("unknown stream scheduler \"fifo\"; registered are first_come, round_robin".to_owned())
+            Err(format!("unknown stream scheduler \"fifo\"; registered are {}", BUILT_IN.join(", ")))
         );
         assert!(matches!(registry.remove("fifo"), Err(ScheduleError::Unknown { .. })));
         registry.register("mine", factory()).unwrap();

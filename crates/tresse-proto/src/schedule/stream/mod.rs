@@ -3,15 +3,28 @@
 //! The core owns the queues, cuts the fragments and keeps messages of a stream in order; a scheduler
 //! owns only the order among streams.
 
+mod fair_bandwidth;
+mod fair_queue;
 mod first_come;
+mod list;
+mod priority;
 mod round_robin;
+mod round_robin_packet;
+mod set;
+mod slots;
+mod values;
+mod weighted_fair;
 
 use tresse_wire::StreamId;
 
 use super::path::PathView;
 
+pub(super) use fair_bandwidth::FairBandwidth;
 pub(super) use first_come::FirstCome;
+pub(super) use priority::Priority;
 pub(super) use round_robin::RoundRobin;
+pub(super) use round_robin_packet::RoundRobinPacket;
+pub(super) use weighted_fair::WeightedFair;
 
 /// Which end of its stream's queue a message was put at.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

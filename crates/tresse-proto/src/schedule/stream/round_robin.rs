@@ -1,18 +1,18 @@
 //! One message of each stream that has data, in turn by stream number (SCTP_SS_RR, RFC 8260 §3.2).
 //!
-//! Optimises fairness in messages: streams with longer messages get more bytes.
-
-use std::collections::BTreeSet;
+//! For streams of equal standing whose messages are alike. Loses where lengths differ: streams with
+//! longer messages get more bytes.
 
 use tresse_wire::StreamId;
 
+use super::set::StreamSet;
 use super::{Backlog, Queued, Removed, StreamScheduler, Taken};
 use crate::schedule::path::PathView;
 
 /// The stream scheduler "round_robin".
 #[derive(Default)]
 pub(in crate::schedule) struct RoundRobin {
-    waiting: BTreeSet<StreamId>,
+    waiting: StreamSet,
     /// The stream after which the turn goes on.
     last: Option<StreamId>,
 }
@@ -25,8 +25,7 @@ impl StreamScheduler for RoundRobin {
     }
 
     fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
-        let after = self.last.and_then(|last| self.waiting.range(StreamId(last.0.checked_add(1)?)..).next());
-        after.or_else(|| self.waiting.first()).copied()
+        self.waiting.next_after(self.last)
     }
 
     fn on_taken(&mut self, taken: Taken) {
@@ -34,13 +33,13 @@ impl StreamScheduler for RoundRobin {
             self.last = Some(taken.stream);
         }
         if taken.stream_empty {
-            self.waiting.remove(&taken.stream);
+            self.waiting.remove(taken.stream);
         }
     }
 
     fn on_removed(&mut self, removed: Removed) {
         if removed.stream_empty {
-            self.waiting.remove(&removed.stream);
+            self.waiting.remove(removed.stream);
         }
     }
 

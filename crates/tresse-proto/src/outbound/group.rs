@@ -1,0 +1,70 @@
+//! A group of streams with its scheduler: what waits in it, and which paths it left without data.
+//!
+//! Knows neither the queues nor which streams belong to it.
+
+use crate::path_id::PathId;
+use crate::schedule::{Built, Queued, Taken};
+
+/// Streams that share a scheduler.
+pub(super) struct Group {
+    pub(super) scheduler: Built,
+    /// Bytes not yet sent on its streams, whatever the scheduler says.
+    unsent: usize,
+    /// Paths for which the scheduler named no stream since anything happened, by position.
+    declined: Vec<bool>,
+}
+
+impl Group {
+    pub(super) fn new(scheduler: Built, paths: usize) -> Self {
+        Group { scheduler, unsent: 0, declined: vec![false; paths] }
+    }
+
+    /// With the scheduler that stands in for one that failed.
+    pub(super) fn fallback(paths: usize) -> Self {
+        Group::new(Built::fallback(), paths)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.unsent == 0
+    }
+
+    /// Whether data waits that was not just kept from `path`.
+    pub(super) fn has_data_for(&self, path: PathId) -> bool {
+        !self.is_empty() && !self.declined(path)
+    }
+
+    pub(super) fn on_queued(&mut self, queued: Queued) {
+        self.unsent += queued.bytes;
+        self.forget_declined();
+        self.scheduler.on_queued(queued);
+    }
+
+    pub(super) fn on_taken(&mut self, taken: Taken) {
+        self.unsent -= taken.bytes;
+        self.forget_declined();
+        self.scheduler.on_taken(taken);
+    }
+
+    pub(super) fn decline(&mut self, path: PathId) {
+        if let Some(declined) = self.declined.get_mut(path.index()) {
+            *declined = true;
+        }
+    }
+
+    pub(super) fn declined(&self, path: PathId) -> bool {
+        self.declined.get(path.index()).copied().unwrap_or(false)
+    }
+
+    pub(super) fn declined_any(&self) -> bool {
+        self.declined.contains(&true)
+    }
+
+    pub(super) fn forget_declined(&mut self) {
+        self.declined.fill(false);
+    }
+}
+
+/// Whether `path` draws from `group`: its own, the only one, or one whose path cannot be used.
+pub(super) fn serves(usable: &[bool], path: PathId, group: usize, groups: usize) -> bool {
+    groups == 1 || group == path.index() || !usable.get(group).copied().unwrap_or(false)
+}

@@ -1,0 +1,118 @@
+//! Strict priority: the lowest value first, 0 by default; in turn by message among equals
+//! (SCTP_SS_PRIO, RFC 8260 §3.4).
+//!
+//! For applications that know what may wait: control before bulk. Loses where the high streams never
+//! pause: those below them starve. Configuration: initial priorities, such as "0=1,5=10".
+
+use std::collections::BTreeMap;
+
+use tresse_wire::StreamId;
+
+use super::list::{Links, List};
+use super::values::pairs;
+use super::{Backlog, Queued, Removed, StreamScheduler, Taken};
+use crate::schedule::path::PathView;
+use crate::stream_table::StreamTable;
+
+/// The stream scheduler "priority".
+#[derive(Default)]
+pub(in crate::schedule) struct Priority {
+    streams: StreamTable<Standing>,
+    links: Links,
+    /// Streams with data by priority; no list is empty.
+    levels: BTreeMap<u16, List>,
+}
+
+#[derive(Debug, Default)]
+struct Standing {
+    priority: u16,
+    waiting: bool,
+}
+
+impl Priority {
+    /// With the initial priorities of `config`.
+    ///
+    /// # Errors
+    /// Text that is no list of "stream=priority".
+    pub(in crate::schedule) fn new(config: &str) -> Result<Self, String> {
+        let mut scheduler = Priority::default();
+        for (stream, value) in pairs(config, 0..=u16::MAX)? {
+            scheduler.streams.entry(stream).priority = value;
+        }
+        Ok(scheduler)
+    }
+
+    fn join(&mut self, stream: StreamId) {
+        let standing = self.streams.entry(stream);
+        standing.waiting = true;
+        self.levels.entry(standing.priority).or_default().push_back(&mut self.links, stream);
+    }
+
+    /// The turn among equals goes on.
+    fn step_back(&mut self, stream: StreamId) {
+        let standing = self.streams.entry(stream);
+        if standing.waiting
+            && let Some(level) = self.levels.get_mut(&standing.priority)
+        {
+            level.remove(&mut self.links, stream);
+            level.push_back(&mut self.links, stream);
+        }
+    }
+
+    fn leave(&mut self, stream: StreamId) {
+        let standing = self.streams.entry(stream);
+        if !std::mem::replace(&mut standing.waiting, false) {
+            return;
+        }
+        let Some(level) = self.levels.get_mut(&standing.priority) else { return };
+        level.remove(&mut self.links, stream);
+        if level.is_empty() {
+            self.levels.remove(&standing.priority);
+        }
+    }
+}
+
+impl StreamScheduler for Priority {
+    fn on_queued(&mut self, queued: Queued) {
+        if queued.was_idle {
+            self.join(queued.stream);
+        }
+    }
+
+    fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
+        self.levels.first_key_value().and_then(|(_, level)| level.front())
+    }
+
+    fn on_taken(&mut self, taken: Taken) {
+        let Taken { stream, message_done, stream_empty, .. } = taken;
+        if stream_empty {
+            self.leave(stream);
+        } else if message_done {
+            self.step_back(stream);
+        }
+    }
+
+    fn on_removed(&mut self, removed: Removed) {
+        if removed.stream_empty {
+            self.leave(removed.stream);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.levels.is_empty()
+    }
+
+    fn set_value(&mut self, stream: StreamId, value: u16) -> Result<(), String> {
+        let waiting = self.streams.entry(stream).waiting;
+        self.leave(stream);
+        self.streams.entry(stream).priority = value;
+        if waiting {
+            self.join(stream);
+        }
+        Ok(())
+    }
+
+    fn value(&self, stream: StreamId) -> Option<u16> {
+        Some(self.streams.get(stream).map_or(0, |standing| standing.priority))
+    }
+}

@@ -1,0 +1,140 @@
+//! Schedulers that misbehave: their own association goes on without them, and nobody else notices.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tresse_proto::config::StreamMap;
+use tresse_proto::schedule::{Backlog, Queued, Taken};
+use tresse_proto::{
+    AssociationConfig, Event, PathId, PathView, SchedulerFault, SendOptions, StreamId, StreamScheduler,
+};
+
+use crate::common::{Pair, content};
+use crate::packets::{finish, queue};
+
+/// Lowest stream first, until it has been asked often enough to go wrong.
+struct Turncoat {
+    waiting: BTreeSet<StreamId>,
+    loyal: u32,
+    fault: Fault,
+}
+
+#[derive(Copy, Clone)]
+enum Fault {
+    Names(u16),
+    Silent,
+    ClaimsEmpty,
+    /// Answers only this path: no fault as long as that path comes round.
+    Only(PathId),
+}
+
+impl StreamScheduler for Turncoat {
+    fn on_queued(&mut self, queued: Queued) {
+        self.waiting.insert(queued.stream);
+    }
+    fn next(&mut self, path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
+        match self.fault {
+            Fault::Only(only) if path.id != only => None,
+            Fault::Names(stream) if self.loyal == 0 => Some(StreamId(stream)),
+            Fault::Silent | Fault::ClaimsEmpty if self.loyal == 0 => None,
+            _ => self.waiting.first().copied(),
+        }
+    }
+    fn on_taken(&mut self, taken: Taken) {
+        self.loyal = self.loyal.saturating_sub(1);
+        if taken.stream_empty {
+            self.waiting.remove(&taken.stream);
+        }
+    }
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() || (self.loyal == 0 && matches!(self.fault, Fault::ClaimsEmpty))
+    }
+}
+
+fn pair(paths: u8, loyal: u32, fault: Fault, config: &AssociationConfig) -> Pair {
+    let mut pair = Pair::established(paths, config);
+    let factory = Arc::new(move |_: &str| {
+        Ok(Box::new(Turncoat { waiting: BTreeSet::new(), loyal, fault }) as Box<dyn StreamScheduler>)
+    });
+    pair.client.endpoint.schedulers().register("turncoat", factory).expect("a new name");
+    pair.client().set_stream_scheduler("turncoat", "").expect("registered");
+    pair
+}
+
+fn failures(pair: &Pair) -> Vec<SchedulerFault> {
+    let events = pair.client.events.iter();
+    events
+        .filter_map(|event| match event {
+            Event::SchedulerFailed { name, fault } => {
+                assert_eq!(name, "turncoat");
+                Some(*fault)
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn failure_count(pair: &mut Pair) -> u64 {
+    let now = pair.now;
+    pair.client().stats(now).expect("an open association").scheduler_failures
+}
+
+#[test]
+fn first_come_takes_over_and_nothing_is_lost_or_reordered() {
+    let named = |stream| SchedulerFault::NothingToSend { stream: StreamId(stream) };
+    let faults = [
+        (Fault::Names(7), named(7)),
+        (Fault::Names(10), named(10)),
+        (Fault::Names(65_535), named(65_535)),
+        (Fault::Silent, SchedulerFault::NoAnswer),
+        (Fault::ClaimsEmpty, SchedulerFault::NoAnswer),
+    ];
+    for (fault, told) in faults {
+        for loyal in [0, 1, 5, 50] {
+            for preset in ["cmt", "rfc9260"] {
+                let config = AssociationConfig::preset(preset).expect("a preset");
+                let mut pair = pair(2, loyal, fault, &config);
+                queue(&mut pair, &[0, 3, 9], 40, 1_900);
+                finish(&mut pair, &[0, 3, 9], 40);
+                assert_eq!(failures(&pair), [told], "{preset}, after {loyal}");
+                assert_eq!(failure_count(&mut pair), 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_that_waits_for_a_path_of_its_own_is_left_alone() {
+    for only in [0, 1] {
+        let mut pair = pair(2, 0, Fault::Only(PathId(only)), &AssociationConfig::default());
+        queue(&mut pair, &[0, 3], 200, 1_400);
+        finish(&mut pair, &[0, 3], 200);
+        assert_eq!(failures(&pair), []);
+        let now = pair.now;
+        let sent: Vec<u64> = pair.client().path_stats(now).iter().map(|path| path.bytes_sent).collect();
+        assert_eq!((sent[usize::from(only)], sent[1 - usize::from(only)]), (560_000, 0));
+    }
+}
+
+#[test]
+fn each_group_falls_back_for_itself() {
+    let config =
+        AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1]), ..AssociationConfig::default() };
+    // Stream 0 belongs to the other group: naming it is a fault there.
+    let mut pair = pair(2, 3, Fault::Names(0), &config);
+    queue(&mut pair, &[0, 1], 60, 1_400);
+    finish(&mut pair, &[0, 1], 60);
+    assert_eq!(failures(&pair), [SchedulerFault::NothingToSend { stream: StreamId(0) }]);
+}
+
+#[test]
+fn the_registry_lets_go_of_a_scheduler_that_failed() {
+    let mut pair = pair(1, 0, Fault::Silent, &AssociationConfig::default());
+    assert!(pair.client.endpoint.schedulers().remove("turncoat").is_err(), "still in use");
+    let now = pair.now;
+    pair.client().send(now, SendOptions::on(StreamId(0)), content(0, 0, 100)).expect("room");
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(pair.server.received.len(), 1);
+    assert_eq!(pair.client.endpoint.schedulers().remove("turncoat"), Ok(()));
+}
