@@ -37,6 +37,15 @@ impl Instant {
     }
 }
 
+/// The earlier of two deadlines, where there are any. Asked once a packet: chained iterators over options
+/// would cost more than what they decide.
+pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
 /// A duration in whole nanoseconds, saturating at 584 years.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

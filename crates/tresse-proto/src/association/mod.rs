@@ -32,7 +32,7 @@ use crate::paths::{LimitClock, Paths};
 use crate::receiver::Receiver;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
 use crate::stats::{Discards, Limit, PathState};
-use crate::time::Instant;
+use crate::time::{Instant, earlier};
 use crate::transmission::{AckReport, Transmission};
 
 pub(crate) use capabilities::Capabilities;
@@ -210,8 +210,8 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        let sack = self.receiver.deadline();
-        [self.paths.next_deadline(), sack, self.shutdown.deadline()].into_iter().flatten().min()
+        let paths = self.paths.next_deadline();
+        earlier(earlier(paths, self.receiver.deadline()), self.shutdown.deadline())
     }
 
     /// The header of every packet to the peer.

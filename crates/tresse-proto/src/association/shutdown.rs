@@ -8,7 +8,7 @@ use super::control::{Control, Reason};
 use super::{Association, State};
 use crate::event::{CloseReason, Event};
 use crate::path_id::PathId;
-use crate::time::Instant;
+use crate::time::{Instant, earlier};
 
 /// The timers of a shutdown.
 #[derive(Copy, Clone, Debug, Default)]
@@ -28,7 +28,7 @@ const LONGEST_REASON: usize = 120;
 
 impl ShutdownTimers {
     pub(super) fn deadline(&self) -> Option<Instant> {
-        [self.t2, self.t5].into_iter().flatten().min()
+        earlier(self.t2, self.t5)
     }
 }
 

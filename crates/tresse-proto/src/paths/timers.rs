@@ -38,10 +38,15 @@ impl Paths {
     /// An instant before which [`pop_due`](Self::pop_due) has nothing to do. It may be too early by what
     /// timers were put off since it was worked out, never too late.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let exact = || self.deadlines().map(|(deadline, _, _)| deadline).min().unwrap_or(Instant::FAR_FUTURE);
-        let until = self.quiet_until.get().unwrap_or_else(exact);
-        debug_assert!(until <= exact(), "a timer was brought forward unnoticed");
-        self.quiet_until.set(Some(until));
+        let until = match self.quiet_until.get() {
+            Some(until) => until,
+            None => {
+                let until = self.earliest();
+                self.quiet_until.set(Some(until));
+                until
+            }
+        };
+        debug_assert!(until <= self.earliest(), "a timer was brought forward unnoticed");
         (until != Instant::FAR_FUTURE).then_some(until)
     }
 
@@ -196,6 +201,13 @@ impl Paths {
         self.controller.on_idle(now, &mut self.windows, id);
         let decayed = self.windows[id.index()].cwnd != before;
         self.path_mut(id).idle_since = decayed.then_some(now);
+    }
+
+    /// When the first timer expires; `FAR_FUTURE` when none runs.
+    #[cold]
+    #[inline(never)]
+    fn earliest(&self) -> Instant {
+        self.deadlines().map(|(deadline, _, _)| deadline).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
     fn deadlines(&self) -> impl Iterator<Item = (Instant, Kind, PathId)> {
