@@ -63,6 +63,10 @@ impl Association {
         after: Option<Sending>,
         buffer: &mut Vec<u8>,
     ) -> Option<Sending> {
+        if after.is_some() && self.control.next_path().is_some() {
+            // A control chunk may need more than the length of the packets before it.
+            return None;
+        }
         while let Some(path) = self.choose_path(now) {
             let limit = match after {
                 Some(before) if before.path != path => return None,
@@ -72,6 +76,10 @@ impl Association {
             let declined = self.outbound.was_declined(path);
             if let Some(sending) = self.write_packet_on(now, path, limit, buffer) {
                 return Some(sending);
+            }
+            if after.is_some() {
+                // What comes next needs a longer packet than those before it.
+                return None;
             }
             // A path that the stream scheduler now named nothing for leaves the turn to the others. Else
             // whoever chose the path named something that cannot be sent: wait for what changes that.

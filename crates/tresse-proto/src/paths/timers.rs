@@ -95,7 +95,7 @@ impl Paths {
         }
     }
 
-    /// T3 starts over: the lowest outstanding chunk of the path was sent again.
+    /// T3 starts over: the earliest outstanding chunk of the path was acknowledged.
     pub(crate) fn restart_t3(&mut self, id: PathId, now: Instant) {
         let path = self.path_mut_quietly(id);
         let before = path.t3.replace(now + path.rto());

@@ -7,7 +7,7 @@ use tresse_proto::config::Size;
 use tresse_proto::{AssociationConfig, SendOptions, StreamId, Transmit};
 use tresse_wire::{Chunk, ChunkKind};
 
-use crate::common::{Pair, content};
+use crate::common::{Pair, address, content};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -124,6 +124,27 @@ fn deliver(pair: &mut Pair, transmit: &Transmit, packet: &[u8]) {
         payload: Bytes::copy_from_slice(packet),
     };
     pair.server.endpoint.handle_datagram(pair.now, datagram);
+}
+
+#[test]
+fn a_long_control_chunk_is_not_lost_behind_a_short_packet() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    for len in [100, 1_400] {
+        let mut body = Vec::new();
+        tresse_wire::heartbeat_info_tlv(&vec![7; len], &mut body);
+        let payload = pair.packet(true, &[Chunk::Heartbeat(tresse_wire::Heartbeat { body: &body })]);
+        let (local, remote) = (address(2, 0), address(1, 0));
+        let datagram = tresse_proto::Datagram { local, remote, encapsulation_port: None, payload };
+        pair.server.endpoint.handle_datagram(pair.now, datagram);
+    }
+    let mut answers = Vec::new();
+    let mut buffer = Vec::new();
+    while let Some(transmit) = pair.server.endpoint.poll_transmit(pair.now, 8, &mut buffer) {
+        let packets = buffer.chunks(transmit.segment_size.unwrap_or(transmit.size));
+        answers.extend(packets.map(<[u8]>::len));
+        buffer.clear();
+    }
+    assert_eq!(answers, [12 + 8 + 100, 12 + 8 + 1_400]);
 }
 
 #[test]
