@@ -12,7 +12,7 @@
 
 use tresse_wire::StreamId;
 
-use super::list::Links;
+use super::list::{Link, Linked};
 use super::slots::Slots;
 use super::{Backlog, Place, Queued, Removed, Taken};
 use crate::stream_table::StreamTable;
@@ -36,7 +36,6 @@ const CLASSES: usize = u16::BITS as usize;
 #[derive(Default)]
 pub(super) struct FairQueue {
     flows: StreamTable<Flow>,
-    links: Links,
     /// Streams that have had more than their share so far, by start.
     ahead: Sorted,
     /// The others that have data, by finish of their next piece.
@@ -46,14 +45,19 @@ pub(super) struct FairQueue {
     weights: u64,
 }
 
-/// One stream.
-#[derive(Debug)]
+/// One stream, in 20 bytes: with thousands of them the caches decide what a decision costs.
+#[derive(Copy, Clone, Debug)]
 struct Flow {
-    start: VirtualTime,
+    start: Packed,
     /// At least 1.
     weight: u16,
     standing: Standing,
+    link: Link,
 }
+
+/// Virtual time in 96 bits, which are plenty.
+#[derive(Copy, Clone, Default, Debug)]
+struct Packed([u32; 3]);
 
 /// Where a stream is sorted in, with its list there.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -91,13 +95,16 @@ impl FairQueue {
     }
 
     pub(super) fn on_queued(&mut self, queued: Queued) {
-        let Queued { stream, place, .. } = queued;
+        let Queued { stream, was_idle, place, .. } = queued;
+        if !was_idle && place == Place::Tail {
+            return;
+        }
         let flow = self.flows.entry(stream);
         if flow.standing == Standing::Idle {
             // What it did not use is gone, what it had too much of is not.
-            flow.start = flow.start.max(self.now);
+            flow.start = Packed::new(flow.start.unpacked().max(self.now));
             self.join(stream);
-        } else if place == Place::Head {
+        } else {
             self.refresh(stream);
         }
     }
@@ -120,7 +127,8 @@ impl FairQueue {
         let Taken { stream, bytes, stream_empty, .. } = taken;
         let served = (bytes as u64) << UNIT_BITS;
         let flow = self.flows.entry(stream);
-        flow.start += VirtualTime::from(served / u64::from(flow.weight));
+        let share = VirtualTime::from(served / u64::from(flow.weight));
+        flow.start = Packed::new(flow.start.unpacked() + share);
         self.now += VirtualTime::from(served / self.weights.max(1));
         if stream_empty {
             self.leave(stream);
@@ -145,21 +153,22 @@ impl FairQueue {
             classes &= classes - 1;
             let slots = &mut self.ahead.classes[class as usize];
             let due = slot(self.now, class);
-            while let Some((number, _)) = slots.front().filter(|&(number, _)| number <= due)
-                && let Some(stream) = slots.take(&mut self.links, number)
-            {
-                let flow = self.flows.entry(stream);
-                let start = flow.start;
-                if slot(start, class) > due {
-                    // It stood in the last slot for want of a later one.
-                    let position = slots.insert(&mut self.links, slot(start, class), stream);
-                    flow.standing = Standing::Ahead(position);
-                    continue;
+            while let Some(list) = slots.take_up_to(due) {
+                let mut next = list.front();
+                while let Some(stream) = next {
+                    next = list.behind(&mut self.flows, stream);
+                    let Flow { start, weight, .. } = *self.flows.entry(stream);
+                    let start = start.unpacked();
+                    let standing = if slot(start, class) > due {
+                        // It stood in the last slot for want of a later one.
+                        Standing::Ahead(slots.insert(&mut self.flows, slot(start, class), stream))
+                    } else {
+                        let piece = backlog.head_bytes(stream).min(LONGEST_PIECE) as u64;
+                        let finish = start + VirtualTime::from((piece << UNIT_BITS) / u64::from(weight));
+                        Standing::Eligible(self.eligible.insert(&mut self.flows, class, finish, stream))
+                    };
+                    self.flows.entry(stream).standing = standing;
                 }
-                let piece = backlog.head_bytes(stream).min(LONGEST_PIECE) as u64;
-                let finish = start + VirtualTime::from((piece << UNIT_BITS) / u64::from(flow.weight));
-                flow.standing =
-                    Standing::Eligible(self.eligible.insert(&mut self.links, class, finish, stream));
             }
             if slots.is_empty() {
                 self.ahead.occupied &= !(1 << class);
@@ -169,21 +178,21 @@ impl FairQueue {
 
     /// Sorts an idle stream in by its start.
     fn join(&mut self, stream: StreamId) {
-        let flow = self.flows.entry(stream);
-        self.weights += u64::from(flow.weight);
-        let position = self.ahead.insert(&mut self.links, class(flow.weight), flow.start, stream);
-        flow.standing = Standing::Ahead(position);
+        let Flow { start, weight, .. } = *self.flows.entry(stream);
+        self.weights += u64::from(weight);
+        let position = self.ahead.insert(&mut self.flows, class(weight), start.unpacked(), stream);
+        self.flows.entry(stream).standing = Standing::Ahead(position);
     }
 
     fn leave(&mut self, stream: StreamId) {
         let flow = self.flows.entry(stream);
-        let class = class(flow.weight);
-        match std::mem::replace(&mut flow.standing, Standing::Idle) {
+        let (weight, standing) = (flow.weight, std::mem::replace(&mut flow.standing, Standing::Idle));
+        match standing {
             Standing::Idle => return,
-            Standing::Ahead(position) => self.ahead.remove(&mut self.links, class, position, stream),
-            Standing::Eligible(position) => self.eligible.remove(&mut self.links, class, position, stream),
+            Standing::Ahead(list) => self.ahead.remove(&mut self.flows, class(weight), list, stream),
+            Standing::Eligible(list) => self.eligible.remove(&mut self.flows, class(weight), list, stream),
         }
-        self.weights -= u64::from(flow.weight);
+        self.weights -= u64::from(weight);
     }
 
     /// The start or the next piece of an active stream changed.
@@ -194,18 +203,18 @@ impl FairQueue {
 }
 
 impl Sorted {
-    fn insert(&mut self, links: &mut Links, class: u32, at: VirtualTime, stream: StreamId) -> u8 {
+    fn insert(&mut self, flows: &mut StreamTable<Flow>, class: u32, at: VirtualTime, stream: StreamId) -> u8 {
         let index = class as usize;
         if index >= self.classes.len() {
             self.classes.resize_with((index + 1).min(CLASSES), Slots::default);
         }
         self.occupied |= 1 << class;
-        self.classes[index].insert(links, slot(at, class), stream)
+        self.classes[index].insert(flows, slot(at, class), stream)
     }
 
-    fn remove(&mut self, links: &mut Links, class: u32, position: u8, stream: StreamId) {
+    fn remove(&mut self, flows: &mut StreamTable<Flow>, class: u32, position: u8, stream: StreamId) {
         let slots = &mut self.classes[class as usize];
-        slots.remove(links, position, stream);
+        slots.remove(flows, position, stream);
         if slots.is_empty() {
             self.occupied &= !(1 << class);
         }
@@ -231,7 +240,24 @@ impl Sorted {
 
 impl Default for Flow {
     fn default() -> Self {
-        Flow { start: 0, weight: 1, standing: Standing::Idle }
+        Flow { start: Packed::default(), weight: 1, standing: Standing::Idle, link: Link::default() }
+    }
+}
+
+impl Linked for Flow {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+impl Packed {
+    fn new(time: VirtualTime) -> Self {
+        Packed([time as u32, (time >> 32) as u32, (time >> 64) as u32])
+    }
+
+    fn unpacked(self) -> VirtualTime {
+        let [low, middle, high] = self.0.map(VirtualTime::from);
+        low | middle << 32 | high << 64
     }
 }
 

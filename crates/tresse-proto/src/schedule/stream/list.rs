@@ -1,5 +1,5 @@
-//! Queues of streams threaded through one table: a stream joins and leaves in constant time,
-//! wherever it stands.
+//! Queues of streams threaded through the table of their states: a stream joins and leaves in constant
+//! time, wherever it stands.
 //!
 //! Who uses them sees to it that a stream stands in one queue of a table at a time.
 
@@ -7,12 +7,14 @@ use tresse_wire::StreamId;
 
 use crate::stream_table::StreamTable;
 
-/// The neighbours of every stream in its queue. Each queue is a circle.
-#[derive(Debug, Default)]
-pub(super) struct Links(StreamTable<Link>);
+/// The state of a stream that can stand in a queue.
+pub(super) trait Linked: Default {
+    fn link(&mut self) -> &mut Link;
+}
 
+/// The neighbours of a stream in its queue, which is a circle.
 #[derive(Copy, Clone, Debug, Default)]
-struct Link {
+pub(super) struct Link {
     before: StreamId,
     after: StreamId,
 }
@@ -28,29 +30,35 @@ impl List {
         self.front
     }
 
+    /// Who stands behind `stream`, if anyone.
+    pub(super) fn behind<T: Linked>(&self, table: &mut StreamTable<T>, stream: StreamId) -> Option<StreamId> {
+        let after = table.entry(stream).link().after;
+        (self.front != Some(after)).then_some(after)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.front.is_none()
     }
 
-    pub(super) fn push_back(&mut self, links: &mut Links, stream: StreamId) {
+    pub(super) fn push_back<T: Linked>(&mut self, table: &mut StreamTable<T>, stream: StreamId) {
         let Some(front) = self.front else {
-            *links.0.entry(stream) = Link { before: stream, after: stream };
+            *table.entry(stream).link() = Link { before: stream, after: stream };
             self.front = Some(stream);
             return;
         };
-        let back = std::mem::replace(&mut links.0.entry(front).before, stream);
-        links.0.entry(back).after = stream;
-        *links.0.entry(stream) = Link { before: back, after: front };
+        let back = std::mem::replace(&mut table.entry(front).link().before, stream);
+        table.entry(back).link().after = stream;
+        *table.entry(stream).link() = Link { before: back, after: front };
     }
 
-    pub(super) fn remove(&mut self, links: &mut Links, stream: StreamId) {
-        let Link { before, after } = *links.0.entry(stream);
+    pub(super) fn remove<T: Linked>(&mut self, table: &mut StreamTable<T>, stream: StreamId) {
+        let Link { before, after } = *table.entry(stream).link();
         if after == stream {
             self.front = None;
             return;
         }
-        links.0.entry(before).after = after;
-        links.0.entry(after).before = before;
+        table.entry(before).link().after = after;
+        table.entry(after).link().before = before;
         if self.front == Some(stream) {
             self.front = Some(after);
         }
@@ -61,39 +69,45 @@ impl List {
 mod tests {
     use super::*;
 
-    fn order(list: List, links: &mut Links) -> Vec<u16> {
+    impl Linked for Link {
+        fn link(&mut self) -> &mut Link {
+            self
+        }
+    }
+
+    fn order(list: List, table: &mut StreamTable<Link>) -> Vec<u16> {
         let mut list = list;
         let mut order = Vec::new();
         while let Some(stream) = list.front() {
             order.push(stream.0);
-            list.remove(links, stream);
+            list.remove(table, stream);
         }
         order
     }
 
-    fn queue(streams: &[u16]) -> (List, Links) {
-        let (mut list, mut links) = (List::default(), Links::default());
+    fn queue(streams: &[u16]) -> (List, StreamTable<Link>) {
+        let (mut list, mut table) = (List::default(), StreamTable::default());
         for &stream in streams {
-            list.push_back(&mut links, StreamId(stream));
+            list.push_back(&mut table, StreamId(stream));
         }
-        (list, links)
+        (list, table)
     }
 
     #[test]
     fn streams_keep_the_order_in_which_they_joined() {
-        let (list, mut links) = queue(&[5, 0, 65_535, 7]);
-        assert_eq!(order(list, &mut links), [5, 0, 65_535, 7]);
+        let (list, mut table) = queue(&[5, 0, 65_535, 7]);
+        assert_eq!(order(list, &mut table), [5, 0, 65_535, 7]);
     }
 
     #[test]
     fn any_stream_can_leave() {
         for (leaver, rest) in [(5, [0, 9]), (0, [5, 9]), (9, [5, 0])] {
-            let (mut list, mut links) = queue(&[5, 0, 9]);
-            list.remove(&mut links, StreamId(leaver));
-            assert_eq!(order(list, &mut links), rest);
+            let (mut list, mut table) = queue(&[5, 0, 9]);
+            list.remove(&mut table, StreamId(leaver));
+            assert_eq!(order(list, &mut table), rest);
         }
-        let (mut list, mut links) = queue(&[3]);
-        list.remove(&mut links, StreamId(3));
+        let (mut list, mut table) = queue(&[3]);
+        list.remove(&mut table, StreamId(3));
         assert!(list.is_empty());
     }
 }

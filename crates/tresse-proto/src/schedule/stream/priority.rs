@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use tresse_wire::StreamId;
 
-use super::list::{Links, List};
+use super::list::{Link, Linked, List};
 use super::values::pairs;
 use super::{Backlog, Queued, Removed, StreamScheduler, Taken};
 use crate::schedule::path::PathView;
@@ -18,15 +18,15 @@ use crate::stream_table::StreamTable;
 #[derive(Default)]
 pub(in crate::schedule) struct Priority {
     streams: StreamTable<Standing>,
-    links: Links,
     /// Streams with data by priority; no list is empty.
     levels: BTreeMap<u16, List>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Copy, Clone, Debug, Default)]
 struct Standing {
     priority: u16,
     waiting: bool,
+    link: Link,
 }
 
 impl Priority {
@@ -45,17 +45,16 @@ impl Priority {
     fn join(&mut self, stream: StreamId) {
         let standing = self.streams.entry(stream);
         standing.waiting = true;
-        self.levels.entry(standing.priority).or_default().push_back(&mut self.links, stream);
+        let priority = standing.priority;
+        self.levels.entry(priority).or_default().push_back(&mut self.streams, stream);
     }
 
     /// The turn among equals goes on.
     fn step_back(&mut self, stream: StreamId) {
-        let standing = self.streams.entry(stream);
-        if standing.waiting
-            && let Some(level) = self.levels.get_mut(&standing.priority)
-        {
-            level.remove(&mut self.links, stream);
-            level.push_back(&mut self.links, stream);
+        let Standing { priority, waiting, .. } = *self.streams.entry(stream);
+        if waiting && let Some(level) = self.levels.get_mut(&priority) {
+            level.remove(&mut self.streams, stream);
+            level.push_back(&mut self.streams, stream);
         }
     }
 
@@ -64,11 +63,18 @@ impl Priority {
         if !std::mem::replace(&mut standing.waiting, false) {
             return;
         }
-        let Some(level) = self.levels.get_mut(&standing.priority) else { return };
-        level.remove(&mut self.links, stream);
+        let priority = standing.priority;
+        let Some(level) = self.levels.get_mut(&priority) else { return };
+        level.remove(&mut self.streams, stream);
         if level.is_empty() {
-            self.levels.remove(&standing.priority);
+            self.levels.remove(&priority);
         }
+    }
+}
+
+impl Linked for Standing {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
     }
 }
 
