@@ -3,12 +3,15 @@
 
 mod common;
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Dice, Pair, content};
 use tresse_proto::config::{BufferSplit, NrSack, Size, StreamMap};
 use tresse_proto::{AssociationConfig, SendError, SendOptions, StreamId};
+use tresse_wire::Chunk;
 
 fn presets() -> Vec<(&'static str, AssociationConfig)> {
     ["cmt", "rfc9260", "pfldnet2010"]
@@ -116,28 +119,36 @@ fn a_fixed_map_keeps_each_stream_on_its_path() {
     let config =
         AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1]), ..AssociationConfig::default() };
     let mut pair = Pair::established(2, &config);
-    let seen = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let seen = Rc::new(RefCell::new(Vec::new()));
     let notes = seen.clone();
     pair.network = Box::new(move |flight| {
-        if flight.to_server {
-            notes.borrow_mut().push((flight.path(), flight.dissect()));
+        for chunk in flight.chunks() {
+            if let Chunk::Data(data) = chunk {
+                notes.borrow_mut().push((u16::from(flight.path()), data.stream.0));
+            }
         }
         Some(Duration::from_millis(10))
     });
     exchange(&mut pair, 100, 2, 1_000);
-    let packet = |chunk: &tresse_wire::Packet<'_>| {
-        chunk
-            .chunks()
-            .flatten()
-            .filter_map(|chunk| match chunk {
-                tresse_wire::Chunk::Data(data) => Some(data.stream.0),
-                _ => None,
-            })
-            .collect::<Vec<_>>()
+    assert!(seen.borrow().iter().all(|(path, stream)| path == stream), "{seen:?}");
+    assert!(
+        [0, 1].iter().all(|stream| seen.borrow().iter().filter(|(_, other)| other == stream).count() >= 50)
+    );
+}
+
+#[test]
+fn one_path_at_a_time_carries_the_streams_of_all_paths() {
+    let config = AssociationConfig {
+        stream_map: StreamMap::Fixed(vec![0, 1]),
+        ..AssociationConfig::preset("rfc9260").expect("a preset")
     };
-    let _ = packet;
-    let data: Vec<_> = seen.borrow().iter().filter(|(_, line)| line.contains("DATA")).cloned().collect();
-    assert!(data.iter().any(|(path, _)| *path == 0) && data.iter().any(|(path, _)| *path == 1));
+    let mut pair = Pair::established(2, &config);
+    exchange(&mut pair, 40, 2, 1_000);
+    pair.client().set_primary(tresse_proto::PathId(1));
+    let before = pair.server.received.len();
+    pair.send(0, 40, 100);
+    pair.send(1, 41, 100);
+    pair.run_until(Duration::from_secs(5), |pair| pair.server.received.len() == before + 2);
 }
 
 #[test]

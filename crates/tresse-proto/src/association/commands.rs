@@ -81,6 +81,7 @@ impl Association {
 
     pub(crate) fn set_primary(&mut self, path: PathId) {
         self.paths.set_primary(path);
+        self.refresh_usable();
         self.stir();
     }
 

@@ -246,11 +246,11 @@ impl Association {
         }
     }
 
-    /// Tells the rooms which paths can be used, after a path was added or changed its state.
+    /// Tells which paths carry new data, after a path was added or changed its state or its rank.
     fn refresh_usable(&mut self) {
         for position in 0..self.paths.len() {
             let path = PathId(position as u8);
-            self.outbound.set_usable(path, self.paths.usable(path));
+            self.outbound.set_usable(path, self.paths.may_carry_new_data(path));
         }
     }
 
