@@ -72,7 +72,7 @@ py-lint: $(VENV)/.binding
 
 .PHONY: py-test
 py-test: $(VENV)/.binding
-	cd python && ../$(BIN)/pytest -q
+	cd python && ../$(BIN)/pytest
 
 .PHONY: py
 py: py-lint py-test ## the Python half of `make test`
