@@ -43,8 +43,6 @@ pub const PRESETS: &[Preset] = &[
             ("split_overbooking", "false"),
             ("sack_path", "first_data"),
             ("rtt_over_any_path", "false"),
-            // In that model the primary path sends until something stops it, then the next one.
-            ("path_scheduler", "in_order"),
             ("stream_scheduler", "round_robin"),
         ],
     },
