@@ -85,6 +85,10 @@ bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
 	$(CARGO) bench --locked --package tresse-proto --bench schedulers
 	$(CARGO) bench --locked --package tresse-sim --bench packets
 
+.PHONY: transfer-1g
+transfer-1g: ## move 1 GB over two real paths and compare the files
+	TRESSE_TRANSFER_BYTES=1000000000 $(CARGO) test --locked --package tresse-cli --test transfer a_file_arrives
+
 .PHONY: docs
 docs: ## docs/switches.md from the configuration tables
 	UPDATE_DOCS=1 $(CARGO) test --locked --quiet --package tresse-proto --test switches_page
