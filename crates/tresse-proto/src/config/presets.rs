@@ -31,7 +31,8 @@ pub const PRESETS: &[Preset] = &[
             ("buffer_split", "none"),
         ],
     },
-    // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model.
+    // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but
+    // paths take turns, where that model serves the primary one first (docs/lab.md shows both).
     Preset {
         name: "pfldnet2010",
         doc: "Transmission Scheduling Optimizations for CMT (Dreibholz, Seggelmann, Tüxen, Rathgeb; PFLDNeT 2010).",
