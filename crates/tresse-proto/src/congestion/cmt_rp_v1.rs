@@ -11,46 +11,13 @@
 //! smallest window of one packet; its switch that silences a path for an RTO when the cut goes below
 //! one packet is off there by default and absent here. FreeBSD's floors differ.
 
-use super::CongestionControl;
-use super::group::{Group, whole_bytes};
-use super::initial::SharedInitial;
-use super::steps::Earned;
-use super::window::{PathAck, Window};
-use crate::path_id::PathId;
-use crate::time::Instant;
+use super::group::Group;
+use super::pooled::Pooled;
+use super::window::Window;
 
 /// The controller "cmt_rp_v1".
-#[derive(Default)]
-pub(super) struct CmtRpV1 {
-    initial: SharedInitial,
-}
-
-impl CongestionControl for CmtRpV1 {
-    fn on_path_added(&mut self, windows: &mut [Window], _path: PathId) {
-        self.initial.on_path_added(windows);
-    }
-
-    fn on_sack(&mut self, _now: Instant, windows: &mut [Window], acks: &[PathAck]) {
-        let group = Group::of(windows);
-        for ack in acks {
-            let Some(window) = windows.get_mut(ack.path.index()) else { continue };
-            let share = group.ssthresh_share(window);
-            match window.earned(ack) {
-                Earned::Nothing => {}
-                Earned::SlowStart(bytes) => window.grow(whole_bytes(bytes as f64 * share)),
-                Earned::FullWindow => window.grow(whole_bytes(window.payload as f64 * share)),
-            }
-            if window.recovery_begins(ack) {
-                window.cut_to(after_loss(&group, window));
-            }
-        }
-    }
-
-    fn on_timeout(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
-        let group = Group::of(windows);
-        let Some(window) = windows.get_mut(path.index()) else { return };
-        window.time_out(after_loss(&group, window));
-    }
+pub(super) fn controller() -> Pooled {
+    Pooled::new(Group::ssthresh_share, after_loss)
 }
 
 /// The window less half of all windows. The model's other floor, the path's share of one packet, is
@@ -64,14 +31,18 @@ fn after_loss(group: &Group, window: &Window) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::CongestionControl;
+    use crate::congestion::PathAck;
     use crate::congestion::group::tests::{M, full_ack, loss, window};
+    use crate::path_id::PathId;
+    use crate::time::Instant;
 
     fn with_ssthresh(window: Window, packets: usize) -> Window {
         Window { ssthresh: packets * M, ..window }
     }
 
     fn after(mut windows: [Window; 2], ack: PathAck) -> [usize; 2] {
-        CmtRpV1::default().on_sack(Instant::ZERO, &mut windows, &[ack]);
+        controller().on_sack(Instant::ZERO, &mut windows, &[ack]);
         windows.map(|window| window.cwnd)
     }
 
@@ -98,9 +69,9 @@ mod tests {
     #[test]
     fn a_timeout_leaves_one_packet_and_the_threshold_of_a_loss() {
         let mut windows = [window(40, 100), window(10, 100)];
-        CmtRpV1::default().on_timeout(Instant::ZERO, &mut windows, PathId(0));
+        controller().on_timeout(Instant::ZERO, &mut windows, PathId(0));
         assert_eq!((windows[0].cwnd, windows[0].ssthresh), (M, 15 * M));
-        CmtRpV1::default().on_timeout(Instant::ZERO, &mut windows, PathId(1));
+        controller().on_timeout(Instant::ZERO, &mut windows, PathId(1));
         assert_eq!((windows[1].cwnd, windows[1].ssthresh), (M, 10 * M - 11 * M / 2));
     }
 
@@ -116,7 +87,7 @@ mod tests {
     fn sums_are_those_before_the_sack() {
         let mut windows = [window(40, 100), window(40, 100)];
         let losses = [loss(0, &windows[0]), loss(1, &windows[1])];
-        CmtRpV1::default().on_sack(Instant::ZERO, &mut windows, &losses);
+        controller().on_sack(Instant::ZERO, &mut windows, &losses);
         assert_eq!(windows.map(|window| window.cwnd), [M, M]);
     }
 }

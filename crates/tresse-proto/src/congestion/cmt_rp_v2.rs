@@ -10,46 +10,13 @@
 //! INET, with its smallest window of one packet and without its switch that silences a path (off
 //! there). FreeBSD takes rates in whole bytes per tick, which are 0 for small windows; here none is.
 
-use super::CongestionControl;
-use super::group::{Group, whole_bytes};
-use super::initial::SharedInitial;
-use super::steps::Earned;
-use super::window::{PathAck, Window};
-use crate::path_id::PathId;
-use crate::time::Instant;
+use super::group::Group;
+use super::pooled::Pooled;
+use super::window::Window;
 
 /// The controller "cmt_rp_v2".
-#[derive(Default)]
-pub(super) struct CmtRpV2 {
-    initial: SharedInitial,
-}
-
-impl CongestionControl for CmtRpV2 {
-    fn on_path_added(&mut self, windows: &mut [Window], _path: PathId) {
-        self.initial.on_path_added(windows);
-    }
-
-    fn on_sack(&mut self, _now: Instant, windows: &mut [Window], acks: &[PathAck]) {
-        let group = Group::of(windows);
-        for ack in acks {
-            let Some(window) = windows.get_mut(ack.path.index()) else { continue };
-            let share = group.rate_share(window);
-            match window.earned(ack) {
-                Earned::Nothing => {}
-                Earned::SlowStart(bytes) => window.grow(whole_bytes(bytes as f64 * share)),
-                Earned::FullWindow => window.grow(whole_bytes(window.payload as f64 * share)),
-            }
-            if window.recovery_begins(ack) {
-                window.cut_to(after_loss(&group, window));
-            }
-        }
-    }
-
-    fn on_timeout(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
-        let group = Group::of(windows);
-        let Some(window) = windows.get_mut(path.index()) else { return };
-        window.time_out(after_loss(&group, window));
-    }
+pub(super) fn controller() -> Pooled {
+    Pooled::new(Group::rate_share, after_loss)
 }
 
 /// The window less what half of the whole rate comes to on this path, but at least half of itself.
@@ -61,10 +28,14 @@ fn after_loss(group: &Group, window: &Window) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::CongestionControl;
+    use crate::congestion::PathAck;
     use crate::congestion::group::tests::{M, full_ack, loss, window};
+    use crate::path_id::PathId;
+    use crate::time::Instant;
 
     fn after(mut windows: [Window; 2], ack: PathAck) -> [usize; 2] {
-        CmtRpV2::default().on_sack(Instant::ZERO, &mut windows, &[ack]);
+        controller().on_sack(Instant::ZERO, &mut windows, &[ack]);
         windows.map(|window| window.cwnd)
     }
 
@@ -98,7 +69,7 @@ mod tests {
     #[test]
     fn a_timeout_leaves_one_packet_and_the_threshold_of_a_loss() {
         let mut windows = [window(10, 100), window(80, 200)];
-        CmtRpV2::default().on_timeout(Instant::ZERO, &mut windows, PathId(1));
+        controller().on_timeout(Instant::ZERO, &mut windows, PathId(1));
         assert_eq!((windows[1].cwnd, windows[1].ssthresh), (M, 30 * M));
     }
 

@@ -12,6 +12,7 @@ mod group;
 mod initial;
 mod lia;
 mod olia;
+mod pooled;
 mod recovery;
 mod rfc9260;
 mod steps;
@@ -24,8 +25,6 @@ use crate::path_id::PathId;
 use crate::time::Instant;
 
 use balia::Balia;
-use cmt_rp_v1::CmtRpV1;
-use cmt_rp_v2::CmtRpV2;
 use cubic::Cubic;
 use lia::Lia;
 use olia::Olia;
@@ -66,8 +65,8 @@ pub(crate) fn build(config: &AssociationConfig) -> Result<Box<dyn CongestionCont
     match config.congestion_control.as_str() {
         "rfc9260" => Ok(Box::new(Rfc9260)),
         "cubic" => Ok(Box::new(Cubic::default())),
-        "cmt_rp_v1" => Ok(Box::new(CmtRpV1::default())),
-        "cmt_rp_v2" => Ok(Box::new(CmtRpV2::default())),
+        "cmt_rp_v1" => Ok(Box::new(cmt_rp_v1::controller())),
+        "cmt_rp_v2" => Ok(Box::new(cmt_rp_v2::controller())),
         "lia" => Ok(Box::new(Lia)),
         "olia" => Ok(Box::new(Olia::default())),
         "balia" => Ok(Box::new(Balia)),

@@ -1,7 +1,6 @@
 //! Two endpoints, a queue of packets between them, and a clock that jumps to whatever comes next.
 
-// Each test file uses its own part of this.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, reason = "every test file uses its own part of this")]
 
 mod flight;
 
