@@ -1,20 +1,51 @@
-//! Which extensions were offered and which are agreed: what both sides listed.
+//! Which extensions of RFC 9260 were offered and which are agreed: what both sides listed.
+//!
+//! Owns the table of extensions: which switch offers one, and how INIT and INIT ACK say that it is
+//! spoken. Refuses to know what an extension does once it is agreed.
 
 use tresse_wire::{ChunkKind, Init, Param};
 
 use crate::config::{AssociationConfig, NrSack};
 
-/// Extensions of RFC 9260 that one side can speak, or both.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Capabilities {
+/// An extension that takes both sides.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Extension {
     /// NR-SACK chunks instead of SACK chunks (draft-tuexen-tsvwg-sctp-multipath §4).
-    pub(crate) nr_sack: bool,
+    NrSack,
 }
+
+impl Extension {
+    /// Every extension; its position is its bit in a set.
+    const ALL: [Extension; 1] = [Extension::NrSack];
+
+    /// Whether these settings offer it.
+    fn offered(self, config: &AssociationConfig) -> bool {
+        match self {
+            Extension::NrSack => config.nr_sack != NrSack::Off,
+        }
+    }
+
+    /// The chunk types that are listed as Supported Extensions (RFC 5061 §4.2.7) by who speaks it: all
+    /// of them have to be.
+    fn kinds(self) -> &'static [ChunkKind] {
+        match self {
+            Extension::NrSack => &[ChunkKind::NR_SACK],
+        }
+    }
+
+    fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+/// A set of extensions: those that one side speaks, or both.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Capabilities(u32);
 
 impl Capabilities {
     /// What these settings offer.
     pub(crate) fn offered(config: &AssociationConfig) -> Self {
-        Capabilities { nr_sack: config.nr_sack != NrSack::Off }
+        Extension::ALL.into_iter().filter(|extension| extension.offered(config)).collect()
     }
 
     /// What the peer listed in its INIT or INIT ACK.
@@ -22,7 +53,11 @@ impl Capabilities {
         let mut listed = Capabilities::default();
         for param in init.params.iter().flatten() {
             if let Param::SupportedExtensions(kinds) = param {
-                listed.nr_sack |= kinds.contains(&ChunkKind::NR_SACK.0);
+                let speaks = |extension: &Extension| {
+                    extension.kinds().iter().all(|kind| kinds.contains(&kind.0))
+                        && !extension.kinds().is_empty()
+                };
+                listed = listed.with(Extension::ALL.into_iter().filter(speaks).collect());
             }
         }
         listed
@@ -30,25 +65,45 @@ impl Capabilities {
 
     /// What both have.
     pub(crate) fn agreed(self, other: Self) -> Self {
-        Capabilities { nr_sack: self.nr_sack && other.nr_sack }
+        Capabilities(self.0 & other.0)
     }
 
-    /// The chunk types to list as Supported Extensions (RFC 5061 §4.2.7).
+    /// Whether the set has `extension`.
+    #[inline]
+    pub(crate) fn has(self, extension: Extension) -> bool {
+        self.0 & extension.bit() != 0
+    }
+
+    /// The chunk types to list as Supported Extensions (RFC 5061 §4.2.7), each once.
     pub(crate) fn kinds(self) -> Vec<u8> {
         let mut kinds = Vec::new();
-        if self.nr_sack {
-            kinds.push(ChunkKind::NR_SACK.0);
+        for kind in
+            Extension::ALL.into_iter().filter(|&extension| self.has(extension)).flat_map(Extension::kinds)
+        {
+            if !kinds.contains(&kind.0) {
+                kinds.push(kind.0);
+            }
         }
         kinds
     }
 
     /// As bits, for the state cookie.
     pub(crate) fn bits(self) -> u32 {
-        u32::from(self.nr_sack)
+        self.0
     }
 
     /// From the bits in a state cookie.
     pub(crate) fn from_bits(bits: u32) -> Self {
-        Capabilities { nr_sack: bits & 1 != 0 }
+        Capabilities(bits)
+    }
+
+    fn with(self, other: Self) -> Self {
+        Capabilities(self.0 | other.0)
+    }
+}
+
+impl FromIterator<Extension> for Capabilities {
+    fn from_iter<I: IntoIterator<Item = Extension>>(extensions: I) -> Self {
+        Capabilities(extensions.into_iter().fold(0, |bits, extension| bits | extension.bit()))
     }
 }

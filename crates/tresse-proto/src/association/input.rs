@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tresse_wire::{Abort, Chunk, ChunkError, Data, Fault, Heartbeat, List, Packet};
 
 use super::control::{Control, Reason};
-use super::{Association, State};
+use super::{Association, Extension, State};
 use crate::cx::Cx;
 use crate::event::{CloseReason, Event};
 use crate::inbound::{InboundData, Refusal};
@@ -129,7 +129,7 @@ impl Association {
                 };
                 self.on_sack(cx.now, view, via);
             }
-            Chunk::NrSack(sack) if self.capabilities.nr_sack => {
+            Chunk::NrSack(sack) if self.capabilities.has(Extension::NrSack) => {
                 let view = SackView {
                     cumulative_tsn: sack.cumulative_tsn,
                     a_rwnd: sack.a_rwnd,

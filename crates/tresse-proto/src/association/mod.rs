@@ -35,7 +35,7 @@ use crate::stats::{Discards, Limit, PathState};
 use crate::time::{Instant, earlier};
 use crate::transmission::{AckReport, Transmission};
 
-pub(crate) use capabilities::Capabilities;
+pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
 pub(crate) use peer::{Peer, own_init, own_params};
 pub(crate) use setup::{Setup, SetupParts, SetupStep};

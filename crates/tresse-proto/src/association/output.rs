@@ -3,8 +3,8 @@
 
 use tresse_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, PacketWriter};
 
-use super::Association;
 use super::control::Written;
+use super::{Association, Extension};
 use crate::event::Event;
 use crate::path_id::PathId;
 use crate::stats::Limit;
@@ -256,7 +256,7 @@ impl Association {
             return;
         }
         let window = u32::try_from(self.inbound.window()).unwrap_or(u32::MAX);
-        if self.receiver.write_report(window, self.capabilities.nr_sack, writer).is_ok() {
+        if self.receiver.write_report(window, self.capabilities.has(Extension::NrSack), writer).is_ok() {
             self.counters.sacks_sent += 1;
             self.paths.on_sack_sent(path, now);
         }

@@ -216,6 +216,7 @@ mod tests {
     use rand_core::SeedableRng;
 
     use super::*;
+    use crate::association::Extension;
 
     fn cookie() -> Cookie {
         Cookie {
@@ -230,7 +231,7 @@ mod tests {
                 outbound_streams: 10,
                 inbound_streams: 20,
                 initial_tsn: Tsn(u32::MAX),
-                capabilities: Capabilities { nr_sack: true },
+                capabilities: Capabilities::from_iter([Extension::NrSack]),
                 addresses: vec![
                     "10.0.0.2".parse().expect("an address"),
                     "fd00::2".parse().expect("an address"),
