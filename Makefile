@@ -82,6 +82,7 @@ py: py-lint py-test ## the Python half of `make test`
 .PHONY: bench
 bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
 	$(CARGO) bench --locked --package tresse-proto --bench goodput
+	$(CARGO) bench --locked --package tresse-proto --bench associations
 	$(CARGO) bench --locked --package tresse-proto --bench schedulers
 	$(CARGO) bench --locked --package tresse-sim --bench packets
 
