@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::path_id::PathId;
+use crate::time::nanos;
 
 /// What keeps a path, or an association, from sending more at an instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -52,19 +53,20 @@ impl Limit {
     }
 }
 
-/// How long each limit held.
+/// How long each limit held, in nanoseconds: half the size of durations.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct LimitTimes([Duration; Limit::ALL.len()]);
+pub struct LimitTimes([u64; Limit::ALL.len()]);
 
 impl LimitTimes {
     /// Time spent under `limit`.
     pub fn of(&self, limit: Limit) -> Duration {
-        self.0[limit as usize]
+        Duration::from_nanos(self.0[limit as usize])
     }
 
     /// Adds `time` under `limit`.
     pub fn add(&mut self, limit: Limit, time: Duration) {
-        self.0[limit as usize] += time;
+        let held = &mut self.0[limit as usize];
+        *held = held.saturating_add(nanos(time));
     }
 
     /// What was spent since `earlier`.
@@ -79,9 +81,9 @@ impl LimitTimes {
 
     /// Shares of the whole, by limit; all zero when no time has passed.
     pub fn shares(&self) -> [(Limit, f64); Limit::ALL.len()] {
-        let whole = self.0.iter().sum::<Duration>().as_secs_f64();
+        let whole = self.0.iter().map(|&held| held as f64).sum::<f64>();
         Limit::ALL.map(|limit| {
-            let share = if whole > 0.0 { self.of(limit).as_secs_f64() / whole } else { 0.0 };
+            let share = if whole > 0.0 { self.0[limit as usize] as f64 / whole } else { 0.0 };
             (limit, share)
         })
     }

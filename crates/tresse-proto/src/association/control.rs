@@ -98,6 +98,10 @@ impl ControlQueue {
                 break;
             }
         }
+        // Control chunks are rare: an association at rest keeps no room for them.
+        if self.waiting.is_empty() {
+            self.waiting = VecDeque::new();
+        }
         written
     }
 }

@@ -174,7 +174,8 @@ impl Association {
             transmission,
             control: ControlQueue::default(),
             shutdown: ShutdownTimers::default(),
-            events: VecDeque::new(),
+            // Rarely more than one waits: the endpoint takes them over after every step.
+            events: VecDeque::with_capacity(1),
             readable_told: false,
             counters: Counters::new(now),
             scratch: Scratch::default(),

@@ -167,8 +167,10 @@ impl Endpoint {
         {
             return Err(ConnectError::Connected { remote, port: remote_port });
         }
+        // Settings that are those of the endpoint need no copy of their own.
+        let config = if config == *self.template { Arc::clone(&self.template) } else { Arc::new(config) };
         let setup = Setup::new(SetupParts {
-            config: Arc::new(config),
+            config,
             local_port: self.config.port,
             remote_port,
             local_tag: self.fresh_tag(),

@@ -365,10 +365,12 @@ impl Outbound {
             StreamMap::Fixed(_) => self.usable.len().max(1),
         };
         let (name, config) = &self.scheduler;
-        let groups: Result<Vec<Group>, ScheduleError> = (0..count)
-            .map(|_| registry.build(name, config).map(|scheduler| Group::new(scheduler, self.usable.len())))
-            .collect();
-        self.groups = groups?;
+        // Most associations have one group: a collected vector would have room for four.
+        let mut groups = Vec::with_capacity(count);
+        for _ in 0..count {
+            groups.push(Group::new(registry.build(name, config)?, self.usable.len()));
+        }
+        self.groups = groups;
         self.packet = None;
         for (stream, value) in self.values.iter() {
             if let Some(value) = *value {

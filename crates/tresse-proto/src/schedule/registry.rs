@@ -32,14 +32,13 @@ struct Entry {
     factory: StreamSchedulerFactory,
     built_in: bool,
     /// Every scheduler built holds a clone: this one left alone means that none is in use.
-    users: Arc<()>,
+    name: Arc<str>,
 }
 
 /// A scheduler from a [`Registry`]. As long as it lives its name cannot be removed.
 pub struct Built {
     scheduler: Box<dyn StreamScheduler>,
-    name: String,
-    _in_use: Arc<()>,
+    name: Arc<str>,
 }
 
 impl Registry {
@@ -60,7 +59,7 @@ impl Registry {
         if entry.built_in {
             return Err(ScheduleError::BuiltIn(name.to_owned()));
         }
-        if Arc::strong_count(&entry.users) > 1 {
+        if Arc::strong_count(&entry.name) > 1 {
             return Err(ScheduleError::InUse(name.to_owned()));
         }
         self.entries.remove(name);
@@ -75,7 +74,7 @@ impl Registry {
         let entry = self.entries.get(name).ok_or_else(|| self.unknown(name))?;
         let scheduler = (entry.factory)(config)
             .map_err(|reason| ScheduleError::BadConfig { name: name.to_owned(), reason })?;
-        Ok(Built { scheduler, name: name.to_owned(), _in_use: Arc::clone(&entry.users) })
+        Ok(Built { scheduler, name: Arc::clone(&entry.name) })
     }
 
     /// The names, in alphabetical order.
@@ -92,7 +91,7 @@ impl Registry {
         if self.entries.contains_key(name) {
             return Err(ScheduleError::NameTaken(name.to_owned()));
         }
-        self.entries.insert(name.to_owned(), Entry { factory, built_in, users: Arc::new(()) });
+        self.entries.insert(name.to_owned(), Entry { factory, built_in, name: name.into() });
         Ok(())
     }
 
@@ -121,9 +120,12 @@ impl Default for Registry {
             ("fair_bandwidth", plain::<FairBandwidth>),
             ("weighted_fair", |config| Ok(Box::new(WeightedFair::new(config)?))),
         ];
-        let entry = |make| Entry { factory: Arc::new(make), built_in: true, users: Arc::new(()) };
+        let entry = |name: &str, make| Entry { factory: Arc::new(make), built_in: true, name: name.into() };
         Registry {
-            entries: schedulers.into_iter().map(|(name, make)| (name.to_owned(), entry(make))).collect(),
+            entries: schedulers
+                .into_iter()
+                .map(|(name, make)| (name.to_owned(), entry(name, make)))
+                .collect(),
         }
     }
 }
@@ -138,7 +140,7 @@ impl Built {
     /// What stands in for a scheduler that failed.
     pub(crate) fn fallback() -> Self {
         let scheduler = Box::new(FirstCome::default());
-        Built { scheduler, name: FALLBACK.to_owned(), _in_use: Arc::new(()) }
+        Built { scheduler, name: FALLBACK.into() }
     }
 
     /// The name it was built by.

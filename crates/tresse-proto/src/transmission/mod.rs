@@ -119,6 +119,7 @@ impl Transmission {
     /// Makes room for paths up to `count`.
     pub(crate) fn cover_paths(&mut self, count: usize) {
         if self.loads.len() < count {
+            self.loads.reserve_exact(count - self.loads.len());
             self.loads.resize_with(count, PathLoad::default);
         }
     }
