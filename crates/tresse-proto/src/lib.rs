@@ -32,7 +32,7 @@ mod transmission;
 pub mod units;
 
 pub use config::{AssociationConfig, ConfigError, EndpointConfig};
-pub use datagram::{Datagram, Transmit};
+pub use datagram::{Datagram, Ecn, Transmit};
 pub use endpoint::{AssociationHandle, Connect, Endpoint};
 pub use error::{ConnectError, ScheduleError, SendError};
 pub use event::{CloseReason, Event, Message, Payload, SchedulerFault, SendOptions};

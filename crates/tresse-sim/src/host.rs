@@ -58,6 +58,7 @@ impl Host {
             local: packet.destination,
             remote: packet.source,
             encapsulation_port: None,
+            ecn: packet.ecn,
             payload: packet.payload,
         };
         if packet.damaged {
@@ -171,8 +172,13 @@ impl Host {
             let segment = transmit.segment_size.unwrap_or(batch.len()).max(1);
             while !batch.is_empty() {
                 let payload = batch.split_to(segment.min(batch.len()));
-                let packet =
-                    Packet { source: transmit.local, destination: transmit.remote, payload, damaged: false };
+                let packet = Packet {
+                    source: transmit.local,
+                    destination: transmit.remote,
+                    ecn: transmit.ecn,
+                    payload,
+                    damaged: false,
+                };
                 network.send(now, self.node, packet);
                 packets += 1;
             }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use tresse_proto::Instant;
+use tresse_proto::{Ecn, Instant};
 
 use crate::link::{Cause, Link, Verdict};
 use crate::pcap::{Capture, IPV4_HEADER_LEN};
@@ -34,6 +34,7 @@ pub(crate) enum Happening {
 pub(crate) struct Packet {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
+    pub(crate) ecn: Ecn,
     pub(crate) payload: Bytes,
     /// Bits of it were flipped on the way. Such a packet was sealed before, and its checksum has to be verified.
     pub(crate) damaged: bool,
@@ -268,6 +269,7 @@ mod tests {
         let packet = Packet {
             source: near,
             destination: far,
+            ecn: Ecn::NotEct,
             payload: Bytes::from_static(&[0; 1250 - IPV4_HEADER_LEN]),
             damaged: false,
         };
@@ -291,7 +293,13 @@ mod tests {
     fn packets_without_a_route_are_counted() {
         let mut network = Network::new(&Topology::default(), Seed(1), None);
         let address: IpAddr = [10, 0, 0, 1].into();
-        let packet = Packet { source: address, destination: address, payload: Bytes::new(), damaged: false };
+        let packet = Packet {
+            source: address,
+            destination: address,
+            ecn: Ecn::NotEct,
+            payload: Bytes::new(),
+            damaged: false,
+        };
         network.send(Instant::ZERO, NodeId(0), packet);
         assert_eq!((network.unroutable(), network.packets()), (1, 0));
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_proto::{
-    AssociationConfig, AssociationId, Connect, Datagram, Endpoint, EndpointConfig, Event, Instant, SendError,
-    SendOptions, StreamId,
+    AssociationConfig, AssociationId, Connect, Datagram, Ecn, Endpoint, EndpointConfig, Event, Instant,
+    SendError, SendOptions, StreamId,
 };
 
 use crate::pair::{MTU, Side, Stack};
@@ -146,7 +146,13 @@ impl Stack for Tresse {
     fn deliver(&mut self, side: Side, payload: Bytes) {
         let now = self.now;
         let host = self.host(side);
-        let datagram = Datagram { local: host.address, remote: host.peer, encapsulation_port: None, payload };
+        let datagram = Datagram {
+            local: host.address,
+            remote: host.peer,
+            encapsulation_port: None,
+            ecn: Ecn::NotEct,
+            payload,
+        };
         host.endpoint.handle_datagram(now, datagram);
     }
 

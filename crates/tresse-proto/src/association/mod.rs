@@ -22,7 +22,7 @@ use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 
 use crate::config::AssociationConfig;
 use crate::config::ConfigError;
-use crate::datagram::Transmit;
+use crate::datagram::{Ecn, Transmit};
 use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
 use crate::inbound::Inbound;
@@ -316,6 +316,8 @@ impl Association {
             local: path.local(),
             remote: path.remote(),
             encapsulation_port: path.encapsulation_port(),
+            ecn: Ecn::NotEct,
+            may_fragment: false,
             size,
             segment_size: (count > 1).then_some(first.len),
         })

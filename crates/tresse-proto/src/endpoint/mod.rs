@@ -245,11 +245,9 @@ impl Endpoint {
         while let Some(&slot) = self.ready.front() {
             let transmit = match self.slots.get_mut(slot) {
                 Some(Occupant::Open(association)) => association.write_packets(now, max_packets, buffer),
-                Some(Occupant::Setup(setup)) => {
-                    setup.write_packet(now, buffer).map(|(local, remote, encapsulation_port, size)| {
-                        Transmit { local, remote, encapsulation_port, size, segment_size: None }
-                    })
-                }
+                Some(Occupant::Setup(setup)) => setup
+                    .write_packet(now, buffer)
+                    .map(|(local, remote, port, size)| Transmit::single((local, remote), port, size)),
                 Some(Occupant::Failed(_)) | None => None,
             };
             if transmit.is_some() {
@@ -319,13 +317,8 @@ impl Endpoint {
     }
 
     fn answer(&mut self, datagram: &Datagram, packet: Vec<u8>) {
-        let to = Transmit {
-            local: datagram.local,
-            remote: datagram.remote,
-            encapsulation_port: datagram.encapsulation_port,
-            size: packet.len(),
-            segment_size: None,
-        };
+        let pair = (datagram.local, datagram.remote);
+        let to = Transmit::single(pair, datagram.encapsulation_port, packet.len());
         push_answer(&mut self.answers, Answer { to, packet });
     }
 

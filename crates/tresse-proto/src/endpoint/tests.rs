@@ -6,6 +6,7 @@ use bytes::Bytes;
 use tresse_wire::{CommonHeader, Seal};
 
 use super::*;
+use crate::datagram::Ecn;
 
 fn datagram(payload: Vec<u8>) -> Datagram {
     let address = |host| IpAddr::V4(Ipv4Addr::new(10, 0, 0, host));
@@ -13,6 +14,7 @@ fn datagram(payload: Vec<u8>) -> Datagram {
         local: address(1),
         remote: address(2),
         encapsulation_port: None,
+        ecn: Ecn::NotEct,
         payload: Bytes::from(payload),
     }
 }

@@ -121,6 +121,7 @@ fn deliver(pair: &mut Pair, transmit: &Transmit, packet: &[u8]) {
         local: transmit.remote,
         remote: transmit.local,
         encapsulation_port: transmit.encapsulation_port,
+        ecn: tresse_proto::Ecn::NotEct,
         payload: Bytes::copy_from_slice(packet),
     };
     pair.server.endpoint.handle_datagram(pair.now, datagram);
@@ -134,7 +135,13 @@ fn a_long_control_chunk_is_not_lost_behind_a_short_packet() {
         tresse_wire::heartbeat_info_tlv(&vec![7; len], &mut body);
         let payload = pair.packet(true, &[Chunk::Heartbeat(tresse_wire::Heartbeat { body: &body })]);
         let (local, remote) = (address(2, 0), address(1, 0));
-        let datagram = tresse_proto::Datagram { local, remote, encapsulation_port: None, payload };
+        let datagram = tresse_proto::Datagram {
+            local,
+            remote,
+            encapsulation_port: None,
+            ecn: tresse_proto::Ecn::NotEct,
+            payload,
+        };
         pair.server.endpoint.handle_datagram(pair.now, datagram);
     }
     let mut answers = Vec::new();

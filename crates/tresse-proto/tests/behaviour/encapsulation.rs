@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationConfig, Datagram, EndpointConfig};
+use tresse_proto::{AssociationConfig, Datagram, Ecn, EndpointConfig};
 use tresse_wire::{Chunk, Heartbeat};
 
 use crate::common::{PORT, Pair, address};
@@ -15,8 +15,13 @@ fn ms(millis: u64) -> Duration {
 fn hear_from(pair: &mut Pair, port: Option<u16>) {
     let heartbeat = Chunk::Heartbeat(Heartbeat { body: &[0, 1, 0, 8, 1, 2, 3, 4] });
     let payload = pair.packet(false, &[heartbeat]);
-    let datagram =
-        Datagram { local: address(1, 0), remote: address(2, 0), encapsulation_port: port, payload };
+    let datagram = Datagram {
+        local: address(1, 0),
+        remote: address(2, 0),
+        encapsulation_port: port,
+        ecn: Ecn::NotEct,
+        payload,
+    };
     pair.client.endpoint.handle_datagram(pair.now, datagram);
     pair.pump();
 }

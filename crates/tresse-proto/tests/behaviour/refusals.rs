@@ -132,6 +132,7 @@ fn a_flood_of_inits_leaves_nothing_behind() {
             local: address(2, 0),
             remote: address(1, 0),
             encapsulation_port: None,
+            ecn: tresse_proto::Ecn::NotEct,
             payload: init,
         };
         pair.server.endpoint.handle_datagram(pair.now, datagram);

@@ -244,6 +244,7 @@ fn a_flood_of_heartbeats_is_answered_in_bounds() {
             local: crate::common::address(2, 0),
             remote: crate::common::address(1, 0),
             encapsulation_port: None,
+            ecn: tresse_proto::Ecn::NotEct,
             payload: heartbeat.clone(),
         };
         pair.server.endpoint.handle_datagram(pair.now, datagram);

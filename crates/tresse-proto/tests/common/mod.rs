@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_proto::{
-    AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Endpoint, EndpointConfig, Event,
-    Instant, Message, PathState, SendOptions, StreamId,
+    AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Ecn, Endpoint, EndpointConfig,
+    Event, Instant, Message, PathState, SendOptions, StreamId,
 };
 use tresse_wire::{Chunk, ChunkKind};
 
@@ -224,6 +224,7 @@ impl Pair {
             local: address(to, path),
             remote: address(from, path),
             encapsulation_port: None,
+            ecn: Ecn::NotEct,
             payload: bytes,
         };
         let side = if to_server { &mut self.server } else { &mut self.client };
@@ -252,6 +253,7 @@ impl Pair {
                 local: flight.transmit.remote,
                 remote: flight.transmit.local,
                 encapsulation_port: flight.transmit.encapsulation_port,
+                ecn: flight.transmit.ecn,
                 payload: flight.bytes,
             };
             let side = if flight.to_server { &mut self.server } else { &mut self.client };

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use tresse_proto::{Endpoint, Instant, Transmit};
+use tresse_proto::{Ecn, Endpoint, Instant, Transmit};
 
 /// What one round of the driver sends.
 #[derive(Default)]
@@ -28,12 +28,14 @@ pub(crate) struct Run {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Between which addresses a packet travels.
+/// Between which addresses a packet travels, and how it is marked.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Destination {
     pub(crate) local: IpAddr,
     pub(crate) remote: IpAddr,
     pub(crate) udp_port: Option<u16>,
+    /// The codepoint that its packets carry.
+    pub(crate) ecn: Ecn,
 }
 
 impl Batch {
@@ -64,6 +66,7 @@ impl Batch {
             local: transmit.local,
             remote: transmit.remote,
             udp_port: transmit.encapsulation_port,
+            ecn: transmit.ecn,
         };
         let segment = transmit.segment_size.unwrap_or(packets.len());
         self.bytes += packets.len();
@@ -120,7 +123,7 @@ mod tests {
 
     fn transmit(path: u8, size: usize, segment_size: Option<usize>) -> Transmit {
         let local = IpAddr::from([127, 0, 0, path]);
-        Transmit { local, remote: local, encapsulation_port: Some(9899), size, segment_size }
+        Transmit { segment_size, ..Transmit::single((local, local), Some(9899), size) }
     }
 
     /// The runs of a batch of `(path, packet length, packets)`, as `(path, segment, bytes)`.

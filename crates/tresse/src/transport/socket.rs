@@ -10,10 +10,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use quinn_udp::{RecvMeta, Transmit as Segments, UdpSocketState};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit as Segments, UdpSocketState};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
-use tresse_proto::Datagram;
+use tresse_proto::{Datagram, Ecn};
 
 use super::LocalStats;
 use super::batch::RUN_BYTES;
@@ -29,6 +29,7 @@ pub(crate) struct Socket {
 /// Packets of one destination that wait until the socket takes them.
 struct Waiting {
     to: SocketAddr,
+    ecn: Ecn,
     segment: usize,
     bytes: Bytes,
 }
@@ -103,13 +104,14 @@ impl Socket {
             local: self.stats.local,
             remote: meta.addr.ip(),
             encapsulation_port: Some(meta.addr.port()),
+            ecn: codepoint(meta.ecn),
             payload: Bytes::copy_from_slice(packet),
         }));
     }
 
     /// Sends packets of `segment` bytes each, the last one perhaps shorter, or puts them in the backlog.
-    pub(crate) fn send(&mut self, to: SocketAddr, segment: usize, bytes: &[u8]) {
-        let sent = if self.backlog.is_empty() { self.send_some(to, segment, bytes) } else { 0 };
+    pub(crate) fn send(&mut self, to: SocketAddr, ecn: Ecn, segment: usize, bytes: &[u8]) {
+        let sent = if self.backlog.is_empty() { self.send_some((to, ecn), segment, bytes) } else { 0 };
         let rest = &bytes[sent..];
         if rest.is_empty() {
             return;
@@ -119,7 +121,7 @@ impl Socket {
             return;
         }
         self.backlog_bytes += rest.len();
-        self.backlog.push_back(Waiting { to, segment, bytes: Bytes::copy_from_slice(rest) });
+        self.backlog.push_back(Waiting { to, ecn, segment, bytes: Bytes::copy_from_slice(rest) });
     }
 
     /// Whether packets wait for the socket to take them.
@@ -134,7 +136,7 @@ impl Socket {
                 self.backlog.push_front(waiting);
                 return Poll::Pending;
             }
-            let sent = self.send_some(waiting.to, waiting.segment, &waiting.bytes);
+            let sent = self.send_some((waiting.to, waiting.ecn), waiting.segment, &waiting.bytes);
             self.backlog_bytes -= sent;
             if sent < waiting.bytes.len() {
                 let _ = waiting.bytes.split_to(sent);
@@ -145,7 +147,7 @@ impl Socket {
     }
 
     /// Sends until the socket is full; answers the bytes dealt with, sent or refused for good.
-    fn send_some(&mut self, to: SocketAddr, segment: usize, bytes: &[u8]) -> usize {
+    fn send_some(&mut self, to: (SocketAddr, Ecn), segment: usize, bytes: &[u8]) -> usize {
         let segment = segment.max(1);
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
@@ -166,7 +168,7 @@ impl Socket {
         done
     }
 
-    fn send_singly(&mut self, to: SocketAddr, segment: usize, bytes: &[u8]) -> usize {
+    fn send_singly(&mut self, to: (SocketAddr, Ecn), segment: usize, bytes: &[u8]) -> usize {
         let mut done = 0;
         for packet in bytes.chunks(segment) {
             match self.send_part(to, segment, packet) {
@@ -179,9 +181,9 @@ impl Socket {
         done
     }
 
-    fn send_part(&self, to: SocketAddr, segment: usize, contents: &[u8]) -> io::Result<()> {
+    fn send_part(&self, (to, ecn): (SocketAddr, Ecn), segment: usize, contents: &[u8]) -> io::Result<()> {
         let segment_size = (contents.len() > segment).then_some(segment);
-        let segments = Segments { destination: to, ecn: None, contents, segment_size, src_ip: None };
+        let segments = Segments { destination: to, ecn: mark(ecn), contents, segment_size, src_ip: None };
         self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), &segments))
     }
 
@@ -192,6 +194,25 @@ impl Socket {
         } else {
             error.to_string()
         });
+    }
+}
+
+/// The codepoint as the system's interface names it.
+fn mark(ecn: Ecn) -> Option<EcnCodepoint> {
+    match ecn {
+        Ecn::NotEct => None,
+        Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+        Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+        Ecn::Ce => Some(EcnCodepoint::Ce),
+    }
+}
+
+fn codepoint(mark: Option<EcnCodepoint>) -> Ecn {
+    match mark {
+        None => Ecn::NotEct,
+        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+        Some(EcnCodepoint::Ce) => Ecn::Ce,
     }
 }
 

@@ -85,7 +85,7 @@ impl Udp {
                 self.strays += 1;
                 continue;
             };
-            socket.send(SocketAddr::new(to.remote, port), run.segment, &run.bytes);
+            socket.send(SocketAddr::new(to.remote, port), to.ecn, run.segment, &run.bytes);
         }
     }
 
@@ -163,7 +163,7 @@ const EPHEMERAL_ATTEMPTS: u32 = 64;
 mod tests {
     use std::future::poll_fn;
 
-    use tresse_proto::Transmit;
+    use tresse_proto::{Ecn, Transmit};
 
     use super::*;
 
@@ -197,20 +197,16 @@ mod tests {
     async fn segments_arrive_as_packets_with_both_addresses() {
         let mut near = Udp::bind(&[address("127.0.0.1")], 0).expect("free");
         let mut far = Udp::bind(&[address("127.0.0.5"), address("127.0.0.6")], 0).expect("free");
-        let transmit = Transmit {
-            local: address("127.0.0.1"),
-            remote: address("127.0.0.6"),
-            encapsulation_port: Some(far.port()),
-            size: 2500,
-            segment_size: Some(1000),
-        };
+        let pair = (address("127.0.0.1"), address("127.0.0.6"));
+        let single = Transmit::single(pair, Some(far.port()), 2500);
+        let transmit = Transmit { ecn: Ecn::Ect0, segment_size: Some(1000), ..single };
         let bytes: Vec<u8> = (0..2500_u32).map(|at| (at % 251) as u8).collect();
         let packets = carry(&mut near, &batch(&[(transmit, bytes.clone())]), &mut far, 3).await;
         assert_eq!(packets.iter().map(|packet| packet.payload.len()).collect::<Vec<_>>(), [1000, 1000, 500]);
         assert_eq!(packets.iter().flat_map(|packet| packet.payload.clone()).collect::<Vec<u8>>(), bytes);
         for packet in packets {
             assert_eq!((packet.local, packet.remote), (address("127.0.0.6"), address("127.0.0.1")));
-            assert_eq!(packet.encapsulation_port, Some(near.port()));
+            assert_eq!((packet.encapsulation_port, packet.ecn), (Some(near.port()), Ecn::Ect0));
         }
     }
 
@@ -218,13 +214,8 @@ mod tests {
     async fn an_address_that_cannot_send_leaves_the_others_alone() {
         let mut near = Udp::bind(&[address("127.0.0.1"), address("127.0.0.2")], 0).expect("free");
         let mut far = Udp::bind(&[address("127.0.0.5")], 0).expect("free");
-        let good = Transmit {
-            local: address("127.0.0.1"),
-            remote: address("127.0.0.5"),
-            encapsulation_port: Some(far.port()),
-            size: 100,
-            segment_size: None,
-        };
+        let pair = (address("127.0.0.1"), address("127.0.0.5"));
+        let good = Transmit::single(pair, Some(far.port()), 100);
         // No packet leaves the host from a loopback address, and broadcasts need a permission.
         let bad = Transmit { local: address("127.0.0.2"), remote: address("255.255.255.255"), ..good };
         let both = batch(&[(bad, vec![1; 100]), (good, vec![2; 100])]);
