@@ -189,12 +189,17 @@ impl Socket {
 
     fn note_send_error(&mut self, error: &io::Error) {
         self.stats.send_errors += 1;
-        self.stats.last_error = Some(if quinn_udp::is_msg_size_err(error) {
+        self.stats.last_error = Some(if is_too_large(error) {
             "a packet was larger than the network takes (setting \"mtu\")".to_owned()
         } else {
             error.to_string()
         });
     }
+}
+
+/// Whether the system refused a packet because it is larger than the interface, or the path as far as it knows.
+fn is_too_large(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
 }
 
 /// The codepoint as the system's interface names it.
