@@ -117,6 +117,7 @@ fn hand_over(now: Instant, from: &mut Endpoint, to: &mut Endpoint, buffer: &mut 
             local: transmit.remote,
             remote: transmit.local,
             encapsulation_port: transmit.encapsulation_port,
+            ecn: transmit.ecn,
             payload: Bytes::copy_from_slice(buffer),
         };
         buffer.clear();
