@@ -12,11 +12,11 @@ use tokio::time::Sleep;
 use tresse_proto::{Datagram, Instant};
 
 use crate::shared::{Shared, State};
-use crate::transport::{Batch, Udp};
+use crate::transport::{Batch, Sockets};
 
 pub(crate) struct Driver {
     shared: Arc<Shared>,
-    udp: Udp,
+    sockets: Sockets,
     inbox: Vec<Datagram>,
     batch: Batch,
     sleep: Pin<Box<Sleep>>,
@@ -36,10 +36,10 @@ enum Next {
 }
 
 impl Driver {
-    pub(crate) fn new(shared: Arc<Shared>, udp: Udp) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, sockets: Sockets) -> Self {
         Driver {
             shared,
-            udp,
+            sockets,
             inbox: Vec::new(),
             batch: Batch::default(),
             sleep: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
@@ -63,10 +63,10 @@ impl Driver {
             state.core.handle_timeout(now);
         }
         more |= self.batch.fill(&mut state.core, now);
-        let faults = self.udp.faults();
+        let faults = self.sockets.faults();
         if faults != self.faults {
             self.faults = faults;
-            state.locals = self.udp.stats();
+            state.locals = self.sockets.stats();
         }
         more
     }
@@ -106,10 +106,10 @@ impl Future for Driver {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let driver = self.get_mut();
         for _ in 0..TURNS {
-            let arrived = driver.udp.poll_receive(cx, &mut driver.inbox).is_ready();
+            let arrived = driver.sockets.poll_receive(cx, &mut driver.inbox).is_ready();
             let more = driver.turn();
-            driver.udp.send(&driver.batch);
-            let flushed = driver.udp.poll_flush(cx).is_ready();
+            driver.sockets.send(&driver.batch);
+            let flushed = driver.sockets.poll_flush(cx).is_ready();
             let next = driver.settle(cx, more);
             match next {
                 Next::Again => {}

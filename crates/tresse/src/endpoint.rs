@@ -9,7 +9,7 @@ use crate::association::Association;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
 use crate::shared::{Shared, until};
-use crate::transport::{DEFAULT_UDP_PORT, LocalStats, Udp};
+use crate::transport::{DEFAULT_UDP_PORT, LocalStats, Sockets, bind_raw, bind_udp};
 
 /// Where a peer can be found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ pub struct Peer {
     pub addresses: Vec<IpAddr>,
     /// Its SCTP port.
     pub port: u16,
-    /// The UDP port that it takes encapsulated SCTP on (RFC 6951).
+    /// The UDP port that it takes encapsulated SCTP on (RFC 6951); an endpoint over raw IP ignores it.
     pub udp_port: u16,
 }
 
@@ -35,7 +35,7 @@ impl Peer {
     }
 }
 
-/// An SCTP endpoint over UDP: one SCTP port, any number of associations, one driver task.
+/// An SCTP endpoint over UDP or over raw IP: one SCTP port, any number of associations, one driver task.
 ///
 /// Dropping it ends nothing that is established: associations live as long as their handles, and
 /// what they had queued is still delivered while the runtime lives (see [`Endpoint::wait_idle`]).
@@ -43,7 +43,8 @@ pub struct Endpoint {
     shared: Arc<Shared>,
     template: AssociationConfig,
     addresses: Vec<IpAddr>,
-    udp_port: u16,
+    /// `None` over raw IP.
+    udp_port: Option<u16>,
 }
 
 impl Endpoint {
@@ -67,15 +68,53 @@ impl Endpoint {
         if config.encapsulation_port == 0 {
             config.encapsulation_port = DEFAULT_UDP_PORT;
         }
-        let mut seed = [0; 32];
-        getrandom::fill(&mut seed).map_err(|error| BindError::Seed(error.to_string()))?;
-        let mut core = tresse_proto::Endpoint::new(config, template.clone(), seed)?;
-        let udp = Udp::bind(local, udp_port)?;
-        let (addresses, udp_port) = (udp.addresses(), udp.port());
+        let core = core(config, &template)?;
+        let (bound, udp_port) = bind_udp(local, udp_port)?;
+        Ok(Endpoint::start(core, Sockets::new(bound), template, Some(udp_port)))
+    }
+
+    /// Opens one raw socket for SCTP (protocol 132) on each address of `local` and starts the driver task.
+    ///
+    /// The process needs the right to open raw sockets (root or CAP_NET_RAW). Packets for other SCTP ports
+    /// are left to others. A host whose kernel speaks SCTP itself answers them too, with an ABORT: its
+    /// module must not be loaded.
+    ///
+    /// # Errors
+    /// [`BindError::RawNotPermitted`] for those who may not; an address that cannot be used, an SCTP port
+    /// that another such endpoint has, or settings that contradict each other.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and time enabled.
+    pub fn bind_raw(
+        local: &[IpAddr],
+        mut config: EndpointConfig,
+        template: AssociationConfig,
+    ) -> Result<Self, BindError> {
+        config.encapsulation_port = 0;
+        let any_port = config.port == 0;
+        let mut attempt = 1;
+        loop {
+            // Without a port in the settings, the core takes one at random.
+            let core = core(config.clone(), &template)?;
+            match bind_raw(local, core.port()) {
+                Ok(bound) => return Ok(Endpoint::start(core, Sockets::new(bound), template, None)),
+                Err(BindError::PortTaken { .. }) if any_port && attempt < PORT_ATTEMPTS => attempt += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn start(
+        mut core: tresse_proto::Endpoint,
+        sockets: Sockets,
+        template: AssociationConfig,
+        udp_port: Option<u16>,
+    ) -> Self {
+        let addresses = sockets.addresses();
         core.set_local_addresses(addresses.clone());
-        let shared = Arc::new(Shared::new(core, udp.stats()));
-        tokio::spawn(Driver::new(Arc::clone(&shared), udp));
-        Ok(Endpoint { shared, template, addresses, udp_port })
+        let shared = Arc::new(Shared::new(core, sockets.stats()));
+        tokio::spawn(Driver::new(Arc::clone(&shared), sockets));
+        Endpoint { shared, template, addresses, udp_port }
     }
 
     /// The addresses that paths can start from.
@@ -83,9 +122,9 @@ impl Endpoint {
         &self.addresses
     }
 
-    /// The UDP port of all sockets.
+    /// The UDP port of all sockets; 0 over raw IP.
     pub fn udp_port(&self) -> u16 {
-        self.udp_port
+        self.udp_port.unwrap_or(0)
     }
 
     /// The SCTP port.
@@ -118,7 +157,7 @@ impl Endpoint {
                 local: self.addresses.clone(),
                 remote: peer.addresses,
                 remote_port: peer.port,
-                encapsulation_port: Some(peer.udp_port),
+                encapsulation_port: Some(self.udp_port.map_or(0, |_| peer.udp_port)),
                 config,
             };
             let id = state.core.connect(self.shared.now(), connect)?;
@@ -172,3 +211,13 @@ impl Drop for Endpoint {
         self.shared.lock().close(now);
     }
 }
+
+/// The core of an endpoint, with an unpredictable seed.
+fn core(config: EndpointConfig, template: &AssociationConfig) -> Result<tresse_proto::Endpoint, BindError> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| BindError::Seed(error.to_string()))?;
+    Ok(tresse_proto::Endpoint::new(config, template.clone(), seed)?)
+}
+
+/// SCTP ports that are tried over raw IP; each fails only if another endpoint happens to have it.
+const PORT_ATTEMPTS: u32 = 64;

@@ -36,6 +36,27 @@ pub enum BindError {
         /// What the system said.
         source: io::Error,
     },
+    /// Raw IP is for the privileged.
+    #[error(
+        "raw IP needs the right to open raw sockets (root or CAP_NET_RAW); SCTP in UDP needs no privilege"
+    )]
+    RawNotPermitted,
+    /// The operating system refused the raw socket.
+    #[error("cannot use raw IP on {address}: {}", bind_reason(source))]
+    Raw {
+        /// The local address.
+        address: IpAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another endpoint over raw IP has the SCTP port.
+    #[error("cannot use SCTP port {port} on {address}: another endpoint over raw IP has it")]
+    PortTaken {
+        /// The local address.
+        address: IpAddr,
+        /// The SCTP port.
+        port: u16,
+    },
     /// The settings are not usable.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -47,6 +68,13 @@ pub enum BindError {
 impl BindError {
     pub(crate) fn io(address: IpAddr, port: u16, source: io::Error) -> Self {
         BindError::Io { address, port, source }
+    }
+
+    pub(crate) fn raw(address: IpAddr, source: io::Error) -> Self {
+        match source.kind() {
+            ErrorKind::PermissionDenied => BindError::RawNotPermitted,
+            _ => BindError::Raw { address, source },
+        }
     }
 }
 

@@ -1,17 +1,22 @@
 //! What carries SCTP packets: the driver hands it batches to send and takes what arrived.
 //!
 //! Owns sockets, batching and what the operating system says about addresses. Refuses to know what
-//! a packet contains. UDP encapsulation is the one transport now; raw IP joins beside it, behind
-//! the same four verbs: bind, receive, send, flush.
+//! a packet contains. UDP encapsulation and raw IP differ in how sockets are bound and in what is in front
+//! of a packet; everything else is the same.
 
 mod batch;
+mod raw;
+mod reservation;
 mod socket;
+mod sockets;
 mod udp;
 
 pub use udp::{DEFAULT_UDP_PORT, source_towards};
 
 pub(crate) use batch::Batch;
-pub(crate) use udp::Udp;
+pub(crate) use raw::bind as bind_raw;
+pub(crate) use sockets::Sockets;
+pub(crate) use udp::bind as bind_udp;
 
 use std::net::IpAddr;
 

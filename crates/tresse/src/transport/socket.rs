@@ -1,5 +1,5 @@
-//! One UDP socket on one local address: batches in and out, and a bounded backlog for the moments
-//! when the operating system takes nothing more.
+//! One socket on one local address, for SCTP in UDP or straight over IP: batches in and out, and a bounded
+//! backlog for the moments when the operating system takes nothing more.
 //!
 //! An error on this socket stays on this socket: it is counted, and the packet is lost as if the
 //! network had dropped it. What that means for a path is the core's business.
@@ -16,14 +16,25 @@ use tokio::net::UdpSocket;
 use tresse_proto::{Datagram, Ecn};
 
 use super::LocalStats;
-use super::batch::RUN_BYTES;
+use super::batch::{Destination, RUN_BYTES, Run};
+use super::raw::RawPort;
 
 pub(crate) struct Socket {
+    lower: Lower,
+    /// A raw socket too: sending to and receiving from an address are the same calls for both.
     io: UdpSocket,
     state: UdpSocketState,
     backlog: VecDeque<Waiting>,
     backlog_bytes: usize,
     stats: LocalStats,
+}
+
+/// What is between an SCTP packet and IP.
+pub(crate) enum Lower {
+    /// A UDP header (RFC 6951).
+    Udp,
+    /// Nothing.
+    Raw(RawPort),
 }
 
 /// Packets of one destination that wait until the socket takes them.
@@ -35,8 +46,8 @@ struct Waiting {
 }
 
 impl Socket {
-    /// Takes over a bound socket.
-    pub(crate) fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
+    /// Takes over a bound socket of the kind that `lower` says.
+    pub(crate) fn new(socket: std::net::UdpSocket, lower: Lower) -> io::Result<Self> {
         let local = socket.local_addr()?.ip();
         socket.set_nonblocking(true)?;
         let io = UdpSocket::from_std(socket)?;
@@ -45,7 +56,7 @@ impl Socket {
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER);
         let stats = LocalStats::new(local);
-        Ok(Socket { io, state, backlog: VecDeque::new(), backlog_bytes: 0, stats })
+        Ok(Socket { lower, io, state, backlog: VecDeque::new(), backlog_bytes: 0, stats })
     }
 
     pub(crate) fn local(&self) -> IpAddr {
@@ -100,22 +111,54 @@ impl Socket {
     /// memory than the packet that brought it.
     fn split(&self, meta: &RecvMeta, buffer: &[u8], inbox: &mut Vec<Datagram>) {
         let bytes = buffer.get(..meta.len).unwrap_or(buffer);
-        inbox.extend(bytes.chunks(meta.stride.max(1)).map(|packet| Datagram {
+        let datagram = |encapsulation_port, packet| Datagram {
             local: self.stats.local,
             remote: meta.addr.ip(),
-            encapsulation_port: Some(meta.addr.port()),
+            encapsulation_port,
             ecn: codepoint(meta.ecn),
             payload: Bytes::copy_from_slice(packet),
-        }));
+        };
+        match &self.lower {
+            Lower::Udp => {
+                let packets = bytes.chunks(meta.stride.max(1));
+                inbox.extend(packets.map(|packet| datagram(Some(meta.addr.port()), packet)));
+            }
+            Lower::Raw(port) => {
+                inbox.extend(port.packet(self.stats.local, bytes).map(|packet| datagram(None, packet)));
+            }
+        }
     }
 
-    /// Sends packets of `segment` bytes each, the last one perhaps shorter, or puts them in the backlog.
-    pub(crate) fn send(&mut self, to: SocketAddr, ecn: Ecn, segment: usize, bytes: &[u8]) {
-        let sent = if self.backlog.is_empty() { self.send_some((to, ecn), segment, bytes) } else { 0 };
-        let rest = &bytes[sent..];
-        if rest.is_empty() {
-            return;
+    /// Where the system is to send packets for `remote`; `None` when this kind of socket cannot carry them.
+    fn address(&self, remote: IpAddr, udp_port: Option<u16>) -> Option<SocketAddr> {
+        match (&self.lower, udp_port) {
+            (Lower::Udp, Some(port)) => Some(SocketAddr::new(remote, port)),
+            (Lower::Raw(_), None) => Some(SocketAddr::new(remote, 0)),
+            _ => None,
         }
+    }
+
+    /// Packets of `segment` bytes that one system call takes.
+    fn packets_per_call(&self, segment: usize) -> usize {
+        match self.lower {
+            Lower::Udp => self.state.max_gso_segments().min(RUN_BYTES / segment).max(1),
+            Lower::Raw(_) => 1,
+        }
+    }
+
+    /// Sends packets of one run, or puts them in the backlog; false when this socket cannot carry them.
+    pub(crate) fn send(&mut self, destination: Destination, run: &Run) -> bool {
+        let Some(to) = self.address(destination.remote, destination.udp_port) else { return false };
+        let (ecn, segment) = (destination.ecn, run.segment);
+        let sent = if self.backlog.is_empty() { self.send_some((to, ecn), segment, &run.bytes) } else { 0 };
+        let rest = &run.bytes[sent..];
+        if !rest.is_empty() {
+            self.postpone(to, ecn, segment, rest);
+        }
+        true
+    }
+
+    fn postpone(&mut self, to: SocketAddr, ecn: Ecn, segment: usize, rest: &[u8]) {
         if self.backlog_bytes + rest.len() > MAX_BACKLOG {
             self.stats.overflows += rest.len().div_ceil(segment.max(1)) as u64;
             return;
@@ -151,8 +194,8 @@ impl Socket {
         let segment = segment.max(1);
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            let per_call = self.state.max_gso_segments().min(RUN_BYTES / segment).max(1);
-            let part = &rest[..rest.len().min(per_call.saturating_mul(segment))];
+            let per_call = self.packets_per_call(segment).saturating_mul(segment);
+            let part = &rest[..rest.len().min(per_call)];
             match self.send_part(to, segment, part) {
                 Ok(()) => done += part.len(),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,

@@ -2,12 +2,9 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
-use std::task::{Context, Poll};
 
-use tresse_proto::Datagram;
-
-use super::socket::{RECEIVE_BATCH, RECEIVE_BUFFER, Socket};
-use super::{Batch, LocalStats};
+use super::socket::{Lower, Socket};
+use super::sockets::check;
 use crate::error::BindError;
 
 /// The UDP port registered for encapsulated SCTP (RFC 6951 §5.1).
@@ -28,103 +25,17 @@ pub fn source_towards(remote: IpAddr) -> io::Result<IpAddr> {
     Ok(probe.local_addr()?.ip())
 }
 
-/// The sockets of one endpoint.
-pub(crate) struct Udp {
-    sockets: Vec<Socket>,
-    port: u16,
-    scratch: Vec<Vec<u8>>,
-    /// The socket that is asked first next time: none may starve the others.
-    first: usize,
-    /// Packets for a source address without socket.
-    strays: u64,
-}
-
-impl Udp {
-    /// Binds one socket for each address; port 0 takes one that is free on all of them.
-    pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<Self, BindError> {
-        check(local)?;
-        let bound = if port == 0 { bind_ephemeral(local)? } else { bind_all(local, port)? };
-        let port = bound.first().and_then(|socket| socket.local_addr().ok()).map_or(port, |addr| addr.port());
-        let mut sockets = Vec::with_capacity(bound.len());
-        for (socket, &address) in bound.into_iter().zip(local) {
-            sockets.push(Socket::new(socket).map_err(|error| BindError::io(address, port, error))?);
-        }
-        let scratch = vec![vec![0; RECEIVE_BUFFER]; RECEIVE_BATCH];
-        Ok(Udp { sockets, port, scratch, first: 0, strays: 0 })
+/// Binds one socket for each address; port 0 takes one that is free on all of them. Answers the port too.
+pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<(Vec<Socket>, u16), BindError> {
+    check(local)?;
+    let bound = if port == 0 { bind_ephemeral(local)? } else { bind_all(local, port)? };
+    let port = bound.first().and_then(|socket| socket.local_addr().ok()).map_or(port, |addr| addr.port());
+    let mut sockets = Vec::with_capacity(bound.len());
+    for (socket, &address) in bound.into_iter().zip(local) {
+        let socket = Socket::new(socket, Lower::Udp);
+        sockets.push(socket.map_err(|error| BindError::io(address, port, error))?);
     }
-
-    /// The UDP port of all sockets.
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// The local addresses.
-    pub(crate) fn addresses(&self) -> Vec<IpAddr> {
-        self.sockets.iter().map(Socket::local).collect()
-    }
-
-    /// Receives at most one batch from each socket; pending when there was nothing on any.
-    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Datagram>) -> Poll<()> {
-        let count = self.sockets.len();
-        let mut outcome = Poll::Pending;
-        for step in 0..count {
-            let socket = &mut self.sockets[(self.first + step) % count];
-            if socket.poll_receive(cx, &mut self.scratch, inbox).is_ready() {
-                outcome = Poll::Ready(());
-            }
-        }
-        self.first = (self.first + 1) % count.max(1);
-        outcome
-    }
-
-    /// Sends the packets of `batch`; what a socket does not take at once waits for `poll_flush`.
-    pub(crate) fn send(&mut self, batch: &Batch) {
-        for (to, run) in batch.iter() {
-            let socket = self.sockets.iter_mut().find(|socket| socket.local() == to.local);
-            let (Some(socket), Some(port)) = (socket, to.udp_port) else {
-                self.strays += 1;
-                continue;
-            };
-            socket.send(SocketAddr::new(to.remote, port), to.ecn, run.segment, &run.bytes);
-        }
-    }
-
-    /// Sends what waits; pending while a socket takes nothing.
-    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut outcome = Poll::Ready(());
-        for socket in self.sockets.iter_mut().filter(|socket| socket.is_blocked()) {
-            if socket.poll_flush(cx).is_pending() {
-                outcome = Poll::Pending;
-            }
-        }
-        outcome
-    }
-
-    /// What the system did with the packets of every local address.
-    pub(crate) fn stats(&self) -> Vec<LocalStats> {
-        self.sockets.iter().map(|socket| socket.stats().clone()).collect()
-    }
-
-    /// Changes whenever `stats` would.
-    pub(crate) fn faults(&self) -> u64 {
-        let all = self.sockets.iter().map(Socket::stats);
-        self.strays + all.map(|stats| stats.send_errors + stats.overflows + stats.receive_errors).sum::<u64>()
-    }
-}
-
-fn check(local: &[IpAddr]) -> Result<(), BindError> {
-    if local.is_empty() {
-        return Err(BindError::NoAddress);
-    }
-    for (position, address) in local.iter().enumerate() {
-        if address.is_unspecified() || address.is_multicast() {
-            return Err(BindError::NotOneAddress { address: *address });
-        }
-        if local[..position].contains(address) {
-            return Err(BindError::Twice { address: *address });
-        }
-    }
-    Ok(())
+    Ok((sockets, port))
 }
 
 fn bind_all(local: &[IpAddr], port: u16) -> Result<Vec<std::net::UdpSocket>, BindError> {
@@ -163,12 +74,20 @@ const EPHEMERAL_ATTEMPTS: u32 = 64;
 mod tests {
     use std::future::poll_fn;
 
-    use tresse_proto::{Ecn, Transmit};
+    use tresse_proto::{Datagram, Ecn, Transmit};
 
+    use super::super::{Batch, Sockets};
     use super::*;
 
     fn address(text: &str) -> IpAddr {
         text.parse().expect("an address")
+    }
+
+    /// The sockets on `addresses` and their port.
+    fn bound(addresses: &[&str]) -> (Sockets, u16) {
+        let local: Vec<IpAddr> = addresses.iter().map(|text| address(text)).collect();
+        let (sockets, port) = bind(&local, 0).expect("free");
+        (Sockets::new(sockets), port)
     }
 
     fn batch(transmits: &[(Transmit, Vec<u8>)]) -> Batch {
@@ -180,7 +99,7 @@ mod tests {
     }
 
     /// Sends from `near` until `count` packets have come to `far`.
-    async fn carry(near: &mut Udp, batch: &Batch, far: &mut Udp, count: usize) -> Vec<Datagram> {
+    async fn carry(near: &mut Sockets, batch: &Batch, far: &mut Sockets, count: usize) -> Vec<Datagram> {
         let mut inbox = Vec::new();
         let arrival = async {
             near.send(batch);
@@ -195,10 +114,10 @@ mod tests {
 
     #[tokio::test]
     async fn segments_arrive_as_packets_with_both_addresses() {
-        let mut near = Udp::bind(&[address("127.0.0.1")], 0).expect("free");
-        let mut far = Udp::bind(&[address("127.0.0.5"), address("127.0.0.6")], 0).expect("free");
+        let (mut near, near_port) = bound(&["127.0.0.1"]);
+        let (mut far, far_port) = bound(&["127.0.0.5", "127.0.0.6"]);
         let pair = (address("127.0.0.1"), address("127.0.0.6"));
-        let single = Transmit::single(pair, Some(far.port()), 2500);
+        let single = Transmit::single(pair, Some(far_port), 2500);
         let transmit = Transmit { ecn: Ecn::Ect0, segment_size: Some(1000), ..single };
         let bytes: Vec<u8> = (0..2500_u32).map(|at| (at % 251) as u8).collect();
         let packets = carry(&mut near, &batch(&[(transmit, bytes.clone())]), &mut far, 3).await;
@@ -206,16 +125,16 @@ mod tests {
         assert_eq!(packets.iter().flat_map(|packet| packet.payload.clone()).collect::<Vec<u8>>(), bytes);
         for packet in packets {
             assert_eq!((packet.local, packet.remote), (address("127.0.0.6"), address("127.0.0.1")));
-            assert_eq!((packet.encapsulation_port, packet.ecn), (Some(near.port()), Ecn::Ect0));
+            assert_eq!((packet.encapsulation_port, packet.ecn), (Some(near_port), Ecn::Ect0));
         }
     }
 
     #[tokio::test]
     async fn an_address_that_cannot_send_leaves_the_others_alone() {
-        let mut near = Udp::bind(&[address("127.0.0.1"), address("127.0.0.2")], 0).expect("free");
-        let mut far = Udp::bind(&[address("127.0.0.5")], 0).expect("free");
+        let (mut near, _) = bound(&["127.0.0.1", "127.0.0.2"]);
+        let (mut far, far_port) = bound(&["127.0.0.5"]);
         let pair = (address("127.0.0.1"), address("127.0.0.5"));
-        let good = Transmit::single(pair, Some(far.port()), 100);
+        let good = Transmit::single(pair, Some(far_port), 100);
         // No packet leaves the host from a loopback address, and broadcasts need a permission.
         let bad = Transmit { local: address("127.0.0.2"), remote: address("255.255.255.255"), ..good };
         let both = batch(&[(bad, vec![1; 100]), (good, vec![2; 100])]);
@@ -230,10 +149,10 @@ mod tests {
     #[tokio::test]
     async fn an_ephemeral_port_is_the_same_on_all_addresses() {
         let local = [address("127.0.0.1"), address("127.0.0.2"), address("127.0.0.3")];
-        let udp = Udp::bind(&local, 0).expect("free");
-        assert_ne!(udp.port(), 0);
-        assert_eq!(udp.addresses(), local);
-        assert!(matches!(bind_all(&local[2..], udp.port()), Err(BindError::Io { .. })), "all three are held");
+        let (sockets, port) = bind(&local, 0).expect("free");
+        assert_ne!(port, 0);
+        assert_eq!(sockets.iter().map(Socket::local).collect::<Vec<_>>(), local);
+        assert!(matches!(bind_all(&local[2..], port), Err(BindError::Io { .. })), "all three are held");
     }
 
     #[test]

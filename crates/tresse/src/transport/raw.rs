@@ -1,0 +1,124 @@
+//! SCTP straight over IP (protocol 132): one raw socket for each local address, for processes that may
+//! open such sockets.
+//!
+//! A raw socket hears all SCTP packets of its address. Those for other ports belong to other endpoints
+//! and are passed over in silence: whether anybody listens there is not known here.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
+
+use super::reservation::Reservation;
+use super::socket::{Lower, Socket};
+use super::sockets::check;
+use crate::error::BindError;
+
+/// Opens one raw socket on each address, for packets to the SCTP port `port`.
+pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<Vec<Socket>, BindError> {
+    check(local)?;
+    local.iter().map(|&local| bind_one(local, port)).collect()
+}
+
+fn bind_one(local: IpAddr, port: u16) -> Result<Socket, BindError> {
+    let socket = open(local).map_err(|error| BindError::raw(local, error))?;
+    let reservation = Reservation::hold(local, port).map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => BindError::PortTaken { address: local, port },
+        _ => BindError::raw(local, error),
+    })?;
+    let lower = Lower::Raw(RawPort { port, _reservation: reservation });
+    Socket::new(socket, lower).map_err(|error| BindError::raw(local, error))
+}
+
+/// A raw socket, in the type that stands for sockets of datagrams.
+fn open(local: IpAddr) -> io::Result<UdpSocket> {
+    let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, Some(ipproto::SCTP))?;
+    rustix::net::bind(&socket, &SocketAddr::new(local, 0))?;
+    Ok(socket.into())
+}
+
+/// The SCTP port whose packets a raw socket is to hear.
+pub(crate) struct RawPort {
+    port: u16,
+    _reservation: Reservation,
+}
+
+impl RawPort {
+    /// The SCTP packet in what a socket on `local` gave, if it is for this port.
+    pub(super) fn packet<'a>(&self, local: IpAddr, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        // IPv4 hands out the IP header too, IPv6 does not.
+        let packet = if local.is_ipv4() { behind_ipv4_header(bytes)? } else { bytes };
+        let destination_port = packet.get(2..4)?;
+        (destination_port == self.port.to_be_bytes()).then_some(packet)
+    }
+}
+
+/// What follows the IP header and its options (RFC 791 §3.1).
+fn behind_ipv4_header(bytes: &[u8]) -> Option<&[u8]> {
+    let first = *bytes.first()?;
+    let words = usize::from(first & 0x0f);
+    if first >> 4 != 4 || words < 5 {
+        return None;
+    }
+    bytes.get(words * 4..)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tresse_proto::{Ecn, Transmit};
+
+    use super::super::{Batch, Sockets};
+    use super::*;
+
+    #[tokio::test]
+    async fn packets_for_the_port_arrive_with_addresses_and_mark() {
+        for local in [IpAddr::from([127, 0, 0, 77]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])] {
+            let port = 1024 + (std::process::id() % 60_000) as u16;
+            let sockets = match bind(&[local], port) {
+                // tests/raw_ip.rs says that this was skipped.
+                Err(BindError::RawNotPermitted) => return,
+                bound => bound.expect("a port of this process"),
+            };
+            let mut sockets = Sockets::new(sockets);
+            let mut batch = Batch::default();
+            for (port, mark) in [(port + 1, Ecn::NotEct), (port, Ecn::Ce), (port, Ecn::Ect0)] {
+                let [high, low] = port.to_be_bytes();
+                let packet = [0, 9, high, low, 1, 2, 3, 4];
+                batch.push(&Transmit { ecn: mark, ..Transmit::single((local, local), None, 8) }, &packet);
+            }
+            sockets.send(&batch);
+            let mut inbox = Vec::new();
+            let arrival = async {
+                poll_fn(|cx| sockets.poll_flush(cx)).await;
+                while inbox.len() < 2 {
+                    poll_fn(|cx| sockets.poll_receive(cx, &mut inbox)).await;
+                }
+            };
+            tokio::time::timeout(std::time::Duration::from_secs(60), arrival).await.expect("they arrive");
+            assert_eq!(inbox.iter().map(|packet| packet.ecn).collect::<Vec<_>>(), [Ecn::Ce, Ecn::Ect0]);
+            for packet in inbox {
+                assert_eq!((packet.local, packet.remote, packet.encapsulation_port), (local, local, None));
+                assert_eq!(packet.payload[4..], [1, 2, 3, 4]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_ip_header_is_taken_off_with_its_options() {
+        let plain: Vec<u8> = [0x45; 20].into_iter().chain([1, 2, 3]).collect();
+        assert_eq!(behind_ipv4_header(&plain), Some([1, 2, 3].as_slice()));
+        let options: Vec<u8> = [0x46; 24].into_iter().chain([1, 2]).collect();
+        assert_eq!(behind_ipv4_header(&options), Some([1, 2].as_slice()));
+    }
+
+    #[test]
+    fn what_is_no_ipv4_header_gives_nothing() {
+        assert_eq!(behind_ipv4_header(&[]), None);
+        assert_eq!(behind_ipv4_header(&[0x45; 19]), None, "cut");
+        assert_eq!(behind_ipv4_header(&[0x44; 40]), None, "shorter than the shortest");
+        assert_eq!(behind_ipv4_header(&[0x65; 40]), None, "another version");
+    }
+}

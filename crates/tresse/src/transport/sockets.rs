@@ -1,0 +1,94 @@
+//! All sockets of one endpoint, one for each local address: every packet leaves from the address that
+//! the core chose for it.
+
+use std::net::IpAddr;
+use std::task::{Context, Poll};
+
+use tresse_proto::Datagram;
+
+use super::socket::{RECEIVE_BATCH, RECEIVE_BUFFER, Socket};
+use super::{Batch, LocalStats};
+use crate::error::BindError;
+
+/// The sockets of one endpoint.
+pub(crate) struct Sockets {
+    sockets: Vec<Socket>,
+    scratch: Vec<Vec<u8>>,
+    /// The socket that is asked first next time: none may starve the others.
+    first: usize,
+    /// Packets that no socket here can carry.
+    strays: u64,
+}
+
+impl Sockets {
+    pub(crate) fn new(sockets: Vec<Socket>) -> Self {
+        let scratch = vec![vec![0; RECEIVE_BUFFER]; RECEIVE_BATCH];
+        Sockets { sockets, scratch, first: 0, strays: 0 }
+    }
+
+    /// The local addresses.
+    pub(crate) fn addresses(&self) -> Vec<IpAddr> {
+        self.sockets.iter().map(Socket::local).collect()
+    }
+
+    /// Receives at most one batch from each socket; pending when there was nothing on any.
+    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Datagram>) -> Poll<()> {
+        let count = self.sockets.len();
+        let mut outcome = Poll::Pending;
+        for step in 0..count {
+            let socket = &mut self.sockets[(self.first + step) % count];
+            if socket.poll_receive(cx, &mut self.scratch, inbox).is_ready() {
+                outcome = Poll::Ready(());
+            }
+        }
+        self.first = (self.first + 1) % count.max(1);
+        outcome
+    }
+
+    /// Sends the packets of `batch`; what a socket does not take at once waits for `poll_flush`.
+    pub(crate) fn send(&mut self, batch: &Batch) {
+        for (to, run) in batch.iter() {
+            let socket = self.sockets.iter_mut().find(|socket| socket.local() == to.local);
+            let taken = socket.is_some_and(|socket| socket.send(to, run));
+            self.strays += u64::from(!taken);
+        }
+    }
+
+    /// Sends what waits; pending while a socket takes nothing.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut outcome = Poll::Ready(());
+        for socket in self.sockets.iter_mut().filter(|socket| socket.is_blocked()) {
+            if socket.poll_flush(cx).is_pending() {
+                outcome = Poll::Pending;
+            }
+        }
+        outcome
+    }
+
+    /// What the system did with the packets of every local address.
+    pub(crate) fn stats(&self) -> Vec<LocalStats> {
+        self.sockets.iter().map(|socket| socket.stats().clone()).collect()
+    }
+
+    /// Changes whenever `stats` would.
+    pub(crate) fn faults(&self) -> u64 {
+        let all = self.sockets.iter().map(Socket::stats);
+        self.strays + all.map(|stats| stats.send_errors + stats.overflows + stats.receive_errors).sum::<u64>()
+    }
+}
+
+/// Refuses what does not name addresses of this host, each once.
+pub(super) fn check(local: &[IpAddr]) -> Result<(), BindError> {
+    if local.is_empty() {
+        return Err(BindError::NoAddress);
+    }
+    for (position, address) in local.iter().enumerate() {
+        if address.is_unspecified() || address.is_multicast() {
+            return Err(BindError::NotOneAddress { address: *address });
+        }
+        if local[..position].contains(address) {
+            return Err(BindError::Twice { address: *address });
+        }
+    }
+    Ok(())
+}
