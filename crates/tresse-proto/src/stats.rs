@@ -251,6 +251,8 @@ discards! {
     beyond_window,
     /// DATA for a stream that does not exist.
     no_such_stream,
+    /// DATA of messages that their sender gave up before all of it had arrived (RFC 3758).
+    given_up,
     /// SACKs older than one already processed.
     stale_sack,
     /// SACKs that acknowledge what was never sent.

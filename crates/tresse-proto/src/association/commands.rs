@@ -9,7 +9,7 @@ use crate::error::{ScheduleError, SendError};
 use crate::event::{Message, SendOptions};
 use crate::path_id::PathId;
 use crate::schedule::Registry;
-use crate::stats::{AssociationStats, PathStats, SendQueueInfo};
+use crate::stats::{AssociationStats, Discards, PathStats, SendQueueInfo};
 use crate::time::Instant;
 
 impl Association {
@@ -112,7 +112,7 @@ impl Association {
             sacks_received: self.counters.sacks_received,
             scheduler_failures: self.outbound.scheduler_failures(),
             limited_by: self.counters.limits.times(now),
-            discards: self.counters.discards,
+            discards: Discards { given_up: self.inbound.given_up(), ..self.counters.discards },
         }
     }
 

@@ -162,7 +162,7 @@ impl Association {
             outbound: Outbound::new(&config, registry, outbound_streams, paths.len())?,
             path_scheduler: build_path_scheduler(&config.path_scheduler)?,
             receiver: Receiver::new(peer.initial_tsn, &config),
-            inbound: Inbound::new(&config, inbound_streams),
+            inbound: Inbound::new(&config, inbound_streams, false),
             bursts: Bursts::new(config.max_burst, paths.len()),
             state: State::Established,
             capabilities,

@@ -6,6 +6,7 @@
 
 mod ordered;
 mod reassembly;
+mod skip;
 mod window;
 
 use std::collections::VecDeque;
@@ -17,6 +18,9 @@ use crate::event::{Message, Payload};
 use ordered::Ordered;
 use reassembly::Reassembly;
 use window::Window;
+
+#[cfg_attr(not(test), expect(unused_imports, reason = "FORWARD-TSN is not spoken yet"))]
+pub(crate) use skip::Skipped;
 
 /// A DATA chunk as it comes in, its payload sliced out of the packet.
 pub(crate) use crate::fragment::Fragment as InboundData;
@@ -51,17 +55,21 @@ pub(crate) struct Inbound {
     ordered: Ordered,
     /// Complete, in order, not yet taken.
     ready: VecDeque<Message>,
+    /// Chunks dropped because their messages were given up.
+    given_up: u64,
 }
 
 impl Inbound {
-    /// An empty receive buffer for `streams` streams.
-    pub(crate) fn new(config: &AssociationConfig, streams: u16) -> Self {
+    /// An empty receive buffer for `streams` streams. `lenient` says whether the peer may give messages up
+    /// (RFC 3758).
+    pub(crate) fn new(config: &AssociationConfig, streams: u16, lenient: bool) -> Self {
         Inbound {
             streams,
             window: Window::new(config.receive_buffer.0, config.mtu.0),
-            reassembly: Reassembly::default(),
+            reassembly: Reassembly::new(lenient),
             ordered: Ordered::default(),
             ready: VecDeque::new(),
+            given_up: 0,
         }
     }
 
@@ -108,14 +116,19 @@ impl Inbound {
             || self.reassembly.length_with(index, len).is_some_and(|length| length > self.window.buffer())
     }
 
-    /// Checks that what is kept can still be completed when everything up to `cumulative` has arrived:
-    /// to be called at the end of a packet.
+    /// Checks that what is kept can still be completed when everything up to `cumulative` has arrived, or
+    /// was skipped: to be called at the end of a packet. What was given up is dropped.
     ///
     /// # Errors
     /// [`Refusal::Protocol`] when the fragment before or after an incomplete message turned out to belong
-    /// to another one.
-    pub(crate) fn check_progress(&self, cumulative: u64) -> Result<(), Refusal> {
-        self.reassembly.check_progress(cumulative).map_err(Refusal::Protocol)
+    /// to another one, and the peer may give nothing up.
+    pub(crate) fn check_progress(&mut self, cumulative: u64) -> Result<(), Refusal> {
+        let dropped = self.reassembly.check_progress(cumulative).map_err(Refusal::Protocol)?;
+        if dropped.chunks > 0 {
+            self.window.release(dropped.bytes, dropped.chunks);
+            self.given_up += dropped.chunks as u64;
+        }
+        Ok(())
     }
 
     /// Takes the next message; its bytes are free again.
@@ -142,6 +155,11 @@ impl Inbound {
     /// User data in the receive buffer, in bytes: out of order, incomplete, or ready and not yet taken.
     pub(crate) fn used(&self) -> usize {
         self.window.used()
+    }
+
+    /// Chunks dropped so far because their messages were given up (RFC 3758).
+    pub(crate) fn given_up(&self) -> u64 {
+        self.given_up
     }
 
     #[inline]

@@ -58,6 +58,38 @@ impl Ordered {
         }
         stream.advance(&indices);
         deliver(indices, message);
+        if stream.waiting > 0 {
+            self.release(id, deliver);
+        }
+        Ok(Acceptance::Ready)
+    }
+
+    /// The messages of a stream up to `number` will not come: whoever waits goes without them. Calls `deliver`
+    /// as [`Self::place`] does; a number that was passed long ago changes nothing.
+    pub(super) fn skip(&mut self, id: StreamId, number: u32, mut deliver: impl FnMut(Range<u64>, Message)) {
+        let stream = self.streams.entry(id);
+        let ahead = Ssn(number as u16).distance_from(stream.next_ssn());
+        if ahead > u16::MAX / 2 {
+            return;
+        }
+        let beyond = stream.next + u64::from(ahead) + 1;
+        while stream.waiting > 0
+            && let Some((&key, _)) = self.waiting.range((id, stream.next)..(id, beyond)).next()
+            && let Some(early) = self.waiting.remove(&key)
+        {
+            stream.waiting -= 1;
+            stream.next = key.1;
+            stream.advance(&early.indices);
+            deliver(early.indices, early.message);
+        }
+        stream.next = beyond;
+        self.release(id, deliver);
+    }
+
+    /// Calls `deliver` for the messages whose turn it is.
+    #[inline]
+    fn release(&mut self, id: StreamId, mut deliver: impl FnMut(Range<u64>, Message)) {
+        let stream = self.streams.entry(id);
         while stream.waiting > 0
             && let Some(released) = self.waiting.remove(&(id, stream.next))
         {
@@ -65,7 +97,6 @@ impl Ordered {
             stream.advance(&released.indices);
             deliver(released.indices, released.message);
         }
-        Ok(Acceptance::Ready)
     }
 
     /// Keeps a message that is `ahead` messages early.

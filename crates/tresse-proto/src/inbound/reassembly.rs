@@ -16,6 +16,16 @@ use crate::fragment::Fragment;
 pub(super) struct Reassembly {
     /// Runs by the index of their first fragment. Runs that touch belong to different messages.
     runs: BTreeMap<u64, Run>,
+    /// Whether the peer may give a message up after it sent part of it (RFC 3758): then what can never be
+    /// complete is no fault.
+    lenient: bool,
+}
+
+/// Chunks that leave the receive buffer undelivered.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Dropped {
+    pub(super) bytes: usize,
+    pub(super) chunks: usize,
 }
 
 /// Consecutive fragments of one message.
@@ -40,6 +50,11 @@ struct Joins {
 }
 
 impl Reassembly {
+    /// Nothing has arrived; `lenient` says whether the peer may give up a message that it began to send.
+    pub(super) fn new(lenient: bool) -> Self {
+        Reassembly { runs: BTreeMap::new(), lenient }
+    }
+
     /// Checks that a chunk with `index` goes with the fragments that arrived beside it.
     ///
     /// # Errors
@@ -91,16 +106,30 @@ impl Reassembly {
         Some(before.unwrap_or(0) + len + after.unwrap_or(0))
     }
 
-    /// Checks that the lowest run can still become a message when everything up to `cumulative` has arrived.
+    /// Drops the runs that can never become messages now that nothing up to `cumulative` is missing or will
+    /// still come.
     ///
     /// # Errors
-    /// What is missing and cannot come any more.
-    pub(super) fn check_progress(&self, cumulative: u64) -> Result<(), &'static str> {
-        match self.runs.first_key_value() {
-            Some((&start, run)) if start <= cumulative && !run.head.flags.beginning => Err(NO_BEGINNING),
-            Some((&start, run)) if run.end(start) <= cumulative => Err(NO_ENDING),
-            _ => Ok(()),
+    /// What is missing, of a peer that may give nothing up.
+    pub(super) fn check_progress(&mut self, cumulative: u64) -> Result<Dropped, &'static str> {
+        let mut dropped = Dropped::default();
+        while let Some(entry) = self.runs.first_entry() {
+            let (start, run) = (*entry.key(), entry.get());
+            let fault = if start <= cumulative && !run.head.flags.beginning {
+                NO_BEGINNING
+            } else if run.end(start) <= cumulative {
+                NO_ENDING
+            } else {
+                break;
+            };
+            if !self.lenient {
+                return Err(fault);
+            }
+            dropped.bytes += run.bytes;
+            dropped.chunks += run.pieces.len();
+            entry.remove();
         }
+        Ok(dropped)
     }
 
     /// The run that ends right before `index`, with its start.
@@ -112,33 +141,39 @@ impl Reassembly {
     fn joins(&self, index: u64, chunk: &Fragment) -> Result<Joins, &'static str> {
         let mut joins = Joins { before: None, after: false, bytes: chunk.payload.len() };
         if let Some((start, run)) = self.run_before(index)
-            && is_one_message(&run.head, run.ending, chunk)?
+            && self.is_one_message(&run.head, run.ending, chunk)?
         {
             joins.before = Some(start);
             joins.bytes += run.bytes;
         }
         if let Some(run) = self.runs.get(&(index + 1))
-            && is_one_message(chunk, chunk.flags.ending, &run.head)?
+            && self.is_one_message(chunk, chunk.flags.ending, &run.head)?
         {
             joins.after = true;
             joins.bytes += run.bytes;
         }
         Ok(joins)
     }
-}
 
-/// Whether a message goes on from fragments like `earlier`, after which it ends or not, to `later`.
-fn is_one_message(earlier: &Fragment, ended: bool, later: &Fragment) -> Result<bool, &'static str> {
-    match (ended, later.flags.beginning) {
-        (true, true) => Ok(false),
-        (true, false) => Err(NO_BEGINNING),
-        (false, true) => Err(NO_ENDING),
-        (false, false) => {
-            let unordered = earlier.flags.unordered;
-            let alike = earlier.stream == later.stream
-                && unordered == later.flags.unordered
-                && (unordered || earlier.ssn == later.ssn);
-            if alike { Ok(true) } else { Err("fragments of one message differ in stream, SSN or U bit") }
+    /// Whether a message goes on from fragments like `earlier`, after which it ends or not, to `later`.
+    fn is_one_message(
+        &self,
+        earlier: &Fragment,
+        ended: bool,
+        later: &Fragment,
+    ) -> Result<bool, &'static str> {
+        match (ended, later.flags.beginning) {
+            (true, true) => Ok(false),
+            (true, false) => Err(NO_BEGINNING),
+            (false, true) if self.lenient => Ok(false),
+            (false, true) => Err(NO_ENDING),
+            (false, false) => {
+                let unordered = earlier.flags.unordered;
+                let alike = earlier.stream == later.stream
+                    && unordered == later.flags.unordered
+                    && (unordered || earlier.ssn == later.ssn);
+                if alike { Ok(true) } else { Err("fragments of one message differ in stream, SSN or U bit") }
+            }
         }
     }
 }

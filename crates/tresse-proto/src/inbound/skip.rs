@@ -1,0 +1,47 @@
+//! Messages that will never be complete: their sender gave them up (FORWARD-TSN, RFC 3758 §3.6).
+//!
+//! Refuses to know chunks and TSNs: the association says up to which index nothing more will come, and which
+//! messages that leaves out.
+
+use std::ops::Range;
+
+use tresse_wire::StreamId;
+
+use super::{Inbound, Refusal};
+
+/// How far the messages of a stream, of one kind, will not be waited for any longer.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Skipped {
+    pub(crate) stream: StreamId,
+    pub(crate) unordered: bool,
+    /// Highest number of a message that was given up, an SSN or a MID.
+    pub(crate) number: u32,
+}
+
+impl Inbound {
+    /// Nothing that is missing up to index `up_to` will come any more. Delivers what waited behind the
+    /// messages in `skipped`, and drops what is here of messages that lack an index up to `up_to`; what is
+    /// complete is never dropped. Appends to `deliverable` as [`Self::accept`] does.
+    ///
+    /// Streams that do not exist, and numbers that were passed long ago, are passed over.
+    ///
+    /// # Errors
+    /// As [`Self::check_progress`].
+    #[cfg_attr(not(test), expect(dead_code, reason = "FORWARD-TSN is not spoken yet"))]
+    pub(crate) fn skip(
+        &mut self,
+        up_to: u64,
+        skipped: impl Iterator<Item = Skipped>,
+        deliverable: &mut Vec<Range<u64>>,
+    ) -> Result<(), Refusal> {
+        for Skipped { stream, number, .. } in
+            skipped.filter(|skipped| !skipped.unordered && skipped.stream.0 < self.streams)
+        {
+            self.ordered.skip(stream, number, |indices, message| {
+                deliverable.push(indices);
+                self.ready.push_back(message);
+            });
+        }
+        self.check_progress(up_to)
+    }
+}
