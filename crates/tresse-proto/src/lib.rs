@@ -37,7 +37,7 @@ pub use endpoint::{AssociationHandle, Connect, Endpoint};
 pub use error::{ConnectError, ScheduleError, SendError};
 pub use event::{CloseReason, Event, Message, Payload, SchedulerFault, SendOptions};
 pub use path_id::{AssociationId, PathId};
-pub use schedule::{PathScheduler, PathView, Registry, StreamScheduler};
+pub use schedule::{Offer, PathScheduler, PathView, Registry, StreamScheduler};
 pub use stats::{AssociationStats, Discards, Limit, LimitTimes, PathState, PathStats, SendQueueInfo};
 pub use time::Instant;
 pub use tresse_wire::{Ppid, Ssn, StreamId, Tsn};

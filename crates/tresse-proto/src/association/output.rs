@@ -7,6 +7,7 @@ use super::control::Written;
 use super::{Association, Extension};
 use crate::event::Event;
 use crate::path_id::PathId;
+use crate::schedule::Offer;
 use crate::stats::Limit;
 use crate::time::Instant;
 use crate::transmission::Verdict;
@@ -176,12 +177,25 @@ impl Association {
     }
 
     fn pick_path(&mut self, now: Instant) -> Option<PathId> {
+        if self.paths.len() == 1 {
+            return self.may_send_new(PathId(0)).ok().map(|_| PathId(0));
+        }
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         candidates.clear();
-        for path in self.path_ids().filter(|&path| self.may_send_new(path).is_ok()) {
-            candidates.push(self.paths.view(path, self.transmission.flight_on(path)));
+        for path in self.path_ids().filter(|&path| self.paths.may_carry_new_data(path)) {
+            let open = self.may_send_new(path).is_ok();
+            candidates.push(self.paths.view(path, self.transmission.flight_on(path), open));
         }
-        let choice = if candidates.is_empty() { None } else { self.path_scheduler.pick(now, &candidates) };
+        let offer = Offer {
+            paths: &candidates,
+            unsent: self.outbound.unsent(),
+            peer_window: self.transmission.peer_window(),
+        };
+        let mut choice = self.path_scheduler.pick(now, &offer);
+        if choice.is_none() && self.transmission.flight() == 0 {
+            // Nothing would ever end the wait.
+            choice = offer.open().next().map(|path| path.id);
+        }
         self.scratch.candidates = candidates;
         choice
     }
@@ -282,7 +296,7 @@ impl Association {
     fn write_new_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let Ok(mut allowance) = self.may_send_new(path) else { return false };
         let full = self.paths.smallest_payload();
-        let view = self.paths.view(path, self.transmission.flight_on(path));
+        let view = self.paths.view(path, self.transmission.flight_on(path), true);
         let mut bytes = 0;
         loop {
             let room = writer.room().saturating_sub(DATA_HEADER_LEN).min(full);

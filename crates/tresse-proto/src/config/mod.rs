@@ -61,7 +61,7 @@ switches! {
         max_paths: u16 = 16,
         /// Send new data on all paths at once (CMT); off sends on the primary path.
         concurrent: bool = true,
-        /// Order in which paths with room are served: round_robin, lowest_rtt or in_order.
+        /// Which path with room is served next: round_robin, lowest_rtt, most_room, in_order, ecf or blest.
         path_scheduler: String = "round_robin".to_owned(),
         /// Which paths a stream's data may use: any, or fixed: and a table.
         stream_map: StreamMap = StreamMap::Any,

@@ -140,6 +140,11 @@ impl Outbound {
         Ok(())
     }
 
+    /// Bytes that wait to be sent, on all streams.
+    pub(crate) fn unsent(&self) -> usize {
+        self.unsent
+    }
+
     /// Whether anything waits, for whatever path.
     pub(crate) fn is_empty(&self) -> bool {
         self.unsent == 0

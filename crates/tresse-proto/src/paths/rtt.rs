@@ -22,6 +22,8 @@ pub(super) struct Rtt {
 struct Smoothed {
     srtt: Duration,
     rttvar: Duration,
+    /// The shortest and the longest measurement, in microseconds.
+    range: (u32, u32),
 }
 
 impl Rtt {
@@ -31,12 +33,15 @@ impl Rtt {
 
     /// A measurement, of something sent once. It also ends the back-off of the RTO.
     pub(super) fn on_sample(&mut self, sample: Duration, rules: &RtoRules) {
+        let micros = u32::try_from(sample.as_micros()).unwrap_or(u32::MAX);
         let next = match self.smoothed {
-            None => Smoothed { srtt: sample, rttvar: sample / 2 },
+            None => Smoothed { srtt: sample, rttvar: sample / 2, range: (micros, micros) },
             // RTO.Alpha is 1/8 and RTO.Beta 1/4; the variation takes the old average.
-            Some(Smoothed { srtt, rttvar }) => {
-                Smoothed { rttvar: (rttvar * 3 + srtt.abs_diff(sample)) / 4, srtt: (srtt * 7 + sample) / 8 }
-            }
+            Some(Smoothed { srtt, rttvar, range: (shortest, longest) }) => Smoothed {
+                rttvar: (rttvar * 3 + srtt.abs_diff(sample)) / 4,
+                srtt: (srtt * 7 + sample) / 8,
+                range: (shortest.min(micros), longest.max(micros)),
+            },
         };
         self.smoothed = Some(next);
         self.rto = (next.srtt + next.rttvar.max(GRANULARITY) * 4).clamp(rules.min, rules.max);
@@ -53,6 +58,13 @@ impl Rtt {
 
     pub(super) fn rttvar(&self) -> Duration {
         self.smoothed.map_or(Duration::ZERO, |smoothed| smoothed.rttvar)
+    }
+
+    /// The shortest and the longest measurement so far; zero before the first.
+    pub(super) fn range(&self) -> (Duration, Duration) {
+        let micros = |time: u32| Duration::from_micros(u64::from(time));
+        self.smoothed
+            .map_or_else(Default::default, |smoothed| (micros(smoothed.range.0), micros(smoothed.range.1)))
     }
 
     pub(super) fn rto(&self) -> Duration {

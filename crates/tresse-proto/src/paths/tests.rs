@@ -131,7 +131,7 @@ mod set {
         paths.on_data_sent(B, at(5));
         paths.on_packet_sent(B, 1480);
         paths.note_limit(B, at(10), Limit::CongestionWindow);
-        let view = paths.view(B, M);
+        let view = paths.view(B, M, true);
         assert_eq!((view.id, view.primary, view.state), (B, false, PathState::Active));
         assert_eq!((view.cwnd, view.flight, view.room), (3 * M, M, 2 * M));
         assert_eq!((view.srtt, view.rttvar), (Some(Duration::from_millis(100)), Duration::from_millis(50)));
@@ -140,7 +140,7 @@ mod set {
         assert_eq!((stats.cwnd, stats.srtt, stats.rto), (view.cwnd, view.srtt, view.rto));
         assert_eq!((stats.packets_sent, stats.packet_bytes_sent), (1, 1480));
         assert_eq!(stats.limited_by.of(Limit::CongestionWindow), Duration::from_millis(20));
-        assert!(paths.view(A, 0).primary && paths.stats(A, at(0)).primary);
+        assert!(paths.view(A, 0, true).primary && paths.stats(A, at(0)).primary);
     }
 }
 
@@ -156,8 +156,9 @@ mod choice {
 
     #[test]
     fn control_chunks_take_the_primary_else_a_usable_path_else_the_least_failed() {
-        let primary =
-            |paths: &Paths| paths.iter().map(|path| path.id).find(|&id| paths.view(id, 0).primary).unwrap();
+        let primary = |paths: &Paths| {
+            paths.iter().map(|path| path.id).find(|&id| paths.view(id, 0, true).primary).unwrap()
+        };
         let mut paths = paths(3);
         paths.set_primary(B);
         paths.set_primary(PathId(9));
@@ -514,7 +515,7 @@ mod windows {
     fn what_neither_arrived_nor_is_in_flight_was_lost() {
         let mut paths = silent(1);
         paths.on_sack(at(0), &[PathAck { lost: true, ..ack(A, 3 * M, 10 * M, 6 * M) }], &[]);
-        assert_eq!(paths.view(A, 0).loss, 0.25);
+        assert_eq!(paths.view(A, 0, true).loss, 0.25);
         assert_eq!(paths.stats(A, at(0)).bytes_acked, 3 * M as u64);
     }
 }

@@ -24,19 +24,22 @@ impl Paths {
         self.windows.iter().map(|window| window.payload).min().unwrap_or(0)
     }
 
-    /// A path as schedulers see it, with `flight` bytes in flight.
-    pub(crate) fn view(&self, id: PathId, flight: usize) -> PathView {
+    /// A path as schedulers see it, with `flight` bytes in flight; `open` says whether new data may leave on it.
+    pub(crate) fn view(&self, id: PathId, flight: usize, open: bool) -> PathView {
         let (path, window) = (self.get(id), self.window(id));
         PathView {
             id,
             primary: id == self.primary,
             state: path.state(),
+            open,
+            recovering: window.recovery.is_some(),
             cwnd: window.cwnd,
             ssthresh: window.ssthresh,
             flight,
             room: window.room(flight),
             srtt: path.srtt(),
             rttvar: path.rtt.rttvar(),
+            rtt_range: path.rtt.range(),
             rto: path.rto(),
             mtu: path.mtu,
             rate: path.estimate.rate(),

@@ -48,7 +48,7 @@ mod path;
 mod registry;
 mod stream;
 
-pub use path::{PathScheduler, PathView};
+pub use path::{Offer, PathScheduler, PathView};
 pub use registry::{Built, Registry, StreamSchedulerFactory};
 pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
 

@@ -3,7 +3,7 @@
 //! Optimises delay while the fast path has room, for ordinary multipath traffic. It loses when the
 //! receive buffer is small and delays differ much: the slow path then still takes what overflows.
 
-use super::{PathScheduler, PathView};
+use super::{Offer, PathScheduler};
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -15,13 +15,8 @@ impl PathScheduler for LowestRtt {
         "lowest_rtt"
     }
 
-    fn pick(&mut self, _now: Instant, candidates: &[PathView]) -> Option<PathId> {
-        // A path without a measurement comes after those with one: it gets its first data, and so its
-        // measurement, when the others are full.
-        candidates
-            .iter()
-            .min_by_key(|path| (path.srtt.is_none(), path.srtt, !path.primary, path.id))
-            .map(|path| path.id)
+    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+        Offer::fastest(offer.open()).map(|path| path.id)
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
@@ -29,16 +24,18 @@ impl PathScheduler for LowestRtt {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{view, with_srtt};
+    use super::super::PathView;
+    use super::super::tests::{full, offer, view, with_srtt};
     use super::*;
 
     fn pick(paths: &[PathView]) -> Option<u8> {
-        LowestRtt.pick(Instant::ZERO, paths).map(|path| path.0)
+        LowestRtt.pick(Instant::ZERO, &offer(paths)).map(|path| path.0)
     }
 
     #[test]
     fn takes_the_smallest_round_trip_time() {
         assert_eq!(pick(&[with_srtt(0, 40), with_srtt(1, 25), with_srtt(2, 30)]), Some(1));
+        assert_eq!(pick(&[with_srtt(0, 40), full(with_srtt(1, 25)), with_srtt(2, 30)]), Some(2));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Which path sends next: the contract of path schedulers, the view they decide by, and their names.
 
+mod blest;
+mod ecf;
 mod in_order;
 mod lowest_rtt;
+mod most_room;
 mod round_robin;
 
 use std::time::Duration;
@@ -11,8 +14,11 @@ use crate::path_id::PathId;
 use crate::stats::PathState;
 use crate::time::Instant;
 
+use blest::Blest;
+use ecf::Ecf;
 use in_order::InOrder;
 use lowest_rtt::LowestRtt;
+use most_room::MostRoom;
 use round_robin::RoundRobin;
 
 /// One path at one instant, as schedulers see it. Bytes are user data.
@@ -24,6 +30,11 @@ pub struct PathView {
     pub primary: bool,
     /// Whether it can be used.
     pub state: PathState,
+    /// Whether a packet of new data may leave on it now: its window, the peer's, the split buffers and the
+    /// burst limit have room, and data waits that it may carry.
+    pub open: bool,
+    /// Whether it is in fast recovery.
+    pub recovering: bool,
     /// Congestion window, bytes.
     pub cwnd: usize,
     /// Slow-start threshold, bytes.
@@ -36,6 +47,8 @@ pub struct PathView {
     pub srtt: Option<Duration>,
     /// Variation of the round-trip time; zero before the first measurement.
     pub rttvar: Duration,
+    /// The shortest and the longest round-trip time measured so far; zero before the first.
+    pub rtt_range: (Duration, Duration),
     /// Retransmission timeout with its back-off.
     pub rto: Duration,
     /// Largest IP packet, bytes with all headers.
@@ -48,23 +61,48 @@ pub struct PathView {
     pub last_sent: Instant,
 }
 
+/// What a path scheduler decides on: new data waits, and these paths could carry it.
+#[derive(Copy, Clone, Debug)]
+pub struct Offer<'a> {
+    /// Every path that may carry new data, by ascending id, open or not.
+    pub paths: &'a [PathView],
+    /// Bytes that wait to be sent, on all streams.
+    pub unsent: usize,
+    /// Bytes that the peer can still take beside what is in flight.
+    pub peer_window: usize,
+}
+
+impl<'a> Offer<'a> {
+    /// The paths on which a packet may leave now.
+    pub fn open(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
+        self.paths.iter().filter(|path| path.open)
+    }
+
+    /// The path with the shortest smoothed round-trip time of `paths`. One without a measurement comes
+    /// last: it gets its first data, and so its measurement, when the others are full.
+    pub fn fastest(paths: impl Iterator<Item = &'a PathView>) -> Option<&'a PathView> {
+        paths.min_by_key(|path| (path.srtt.is_none(), path.srtt, !path.primary, path.id))
+    }
+}
+
 /// Orders the paths that could send at an instant.
 pub trait PathScheduler: Send {
     /// The name it is chosen by.
     fn name(&self) -> &'static str;
 
-    /// The path for the next packet of new data, or `None` to wait for a better one.
+    /// The open path for the next packet of new data, or `None` to wait for a better one. To wait while
+    /// nothing is in flight is not possible: an open path is used then all the same.
     ///
-    /// `candidates` are the usable paths with room and with data they may carry, by ascending id.
-    /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer.
-    fn pick(&mut self, now: Instant, candidates: &[PathView]) -> Option<PathId>;
+    /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer. Also asked, for its
+    /// information, when no path is open.
+    fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId>;
 
     /// A packet with `bytes` of new data was sent on `path`, whoever chose it.
     fn on_sent(&mut self, path: PathId, bytes: usize);
 }
 
 /// The names that [`build`] knows.
-pub(crate) const NAMES: &[&str] = &["in_order", "lowest_rtt", "round_robin"];
+pub(crate) const NAMES: &[&str] = &["blest", "ecf", "in_order", "lowest_rtt", "most_room", "round_robin"];
 
 /// The path scheduler that the switch `path_scheduler` names.
 ///
@@ -72,8 +110,11 @@ pub(crate) const NAMES: &[&str] = &["in_order", "lowest_rtt", "round_robin"];
 /// An unknown name; the error lists the known ones.
 pub(crate) fn build(name: &str) -> Result<Box<dyn PathScheduler>, ScheduleError> {
     match name {
+        "blest" => Ok(Box::new(Blest::default())),
+        "ecf" => Ok(Box::new(Ecf::default())),
         "in_order" => Ok(Box::new(InOrder)),
         "lowest_rtt" => Ok(Box::new(LowestRtt)),
+        "most_room" => Ok(Box::new(MostRoom)),
         "round_robin" => Ok(Box::new(RoundRobin::default())),
         unknown => Err(ScheduleError::Unknown {
             kind: "path scheduler",
@@ -93,12 +134,15 @@ pub(crate) mod tests {
             id: PathId(id),
             primary: id == 0,
             state: PathState::Active,
+            open: true,
+            recovering: false,
             cwnd: 14_520,
             ssthresh: 65_536,
             flight: 0,
             room: 14_520,
             srtt: None,
             rttvar: Duration::ZERO,
+            rtt_range: (Duration::ZERO, Duration::ZERO),
             rto: Duration::from_secs(1),
             mtu: 1500,
             rate: 0,
@@ -108,7 +152,18 @@ pub(crate) mod tests {
     }
 
     pub(super) fn with_srtt(id: u8, millis: u64) -> PathView {
-        PathView { srtt: Some(Duration::from_millis(millis)), ..view(id) }
+        let srtt = Duration::from_millis(millis);
+        PathView { srtt: Some(srtt), rtt_range: (srtt, srtt), ..view(id) }
+    }
+
+    /// The path without room in its window.
+    pub(super) fn full(path: PathView) -> PathView {
+        PathView { open: false, flight: path.cwnd, room: 0, ..path }
+    }
+
+    /// Much data waits, and the peer can take much.
+    pub(super) fn offer(paths: &[PathView]) -> Offer<'_> {
+        Offer { paths, unsent: 1 << 20, peer_window: 1 << 20 }
     }
 
     #[test]
@@ -123,7 +178,7 @@ pub(crate) mod tests {
         let error = build("fastest").map(|_| ()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "unknown path scheduler \"fastest\"; registered are in_order, lowest_rtt, round_robin"
+            "unknown path scheduler \"fastest\"; registered are blest, ecf, in_order, lowest_rtt, most_room, round_robin"
         );
     }
 
@@ -132,11 +187,13 @@ pub(crate) mod tests {
         let paths = [with_srtt(1, 30), with_srtt(2, 20), view(3)];
         for &name in NAMES {
             let mut scheduler = build(name).unwrap();
-            assert_eq!(scheduler.pick(Instant::ZERO, &[]), None, "{name}");
+            assert_eq!(scheduler.pick(Instant::ZERO, &offer(&[])), None, "{name}");
+            let closed = paths.clone().map(full);
+            assert_eq!(scheduler.pick(Instant::ZERO, &offer(&closed)), None, "{name}");
             for _ in 0..5 {
-                let first = scheduler.pick(Instant::ZERO, &paths);
+                let first = scheduler.pick(Instant::ZERO, &offer(&paths));
                 assert!(first.is_some(), "{name}");
-                assert_eq!(scheduler.pick(Instant::ZERO, &paths), first, "{name}");
+                assert_eq!(scheduler.pick(Instant::ZERO, &offer(&paths)), first, "{name}");
                 scheduler.on_sent(first.unwrap(), 1452);
             }
         }

@@ -3,7 +3,7 @@
 //! Optimises simplicity: with data to send all the time, windows decide each path's share anyway. It
 //! loses on delay when there is little data and paths differ.
 
-use super::{PathScheduler, PathView};
+use super::{Offer, PathScheduler, PathView};
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -18,9 +18,9 @@ impl PathScheduler for RoundRobin {
         "round_robin"
     }
 
-    fn pick(&mut self, _now: Instant, candidates: &[PathView]) -> Option<PathId> {
+    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
         let had_its_turn = |path: &PathView| self.last.is_some_and(|last| path.id <= last);
-        candidates.iter().min_by_key(|path| (had_its_turn(path), path.id)).map(|path| path.id)
+        offer.open().min_by_key(|path| (had_its_turn(path), path.id)).map(|path| path.id)
     }
 
     fn on_sent(&mut self, path: PathId, _bytes: usize) {
@@ -30,11 +30,11 @@ impl PathScheduler for RoundRobin {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::view;
+    use super::super::tests::{offer, view};
     use super::*;
 
     fn turn(scheduler: &mut RoundRobin, paths: &[PathView]) -> Option<u8> {
-        let path = scheduler.pick(Instant::ZERO, paths)?;
+        let path = scheduler.pick(Instant::ZERO, &offer(paths))?;
         scheduler.on_sent(path, 1452);
         Some(path.0)
     }
