@@ -1,29 +1,91 @@
-//! A piece of a message with everything DATA says of it but the TSN: what outbound cuts and
-//! transmission keeps.
+//! A piece of a message with everything DATA or I-DATA says of it but the TSN: what outbound cuts,
+//! transmission keeps and inbound joins; and which of the two chunks carries it.
 
 use bytes::Bytes;
-use tresse_wire::{Data, DataFlags, Ppid, Ssn, StreamId, Tsn};
+use tresse_wire::{
+    Chunk, DATA_HEADER_LEN, Data, DataFlags, Fsn, I_DATA_HEADER_LEN, IData, Mid, NoRoom, PacketWriter, Ppid,
+    PpidOrFsn, Ssn, StreamId, Tsn,
+};
 
-/// A message, or a piece of one, that fits a DATA chunk.
+/// The chunk that carries user data: one of the two for a whole association, in both directions
+/// (RFC 8260 §2.2.1).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Carrier {
+    /// DATA: the fragments of a message have consecutive TSNs.
+    #[default]
+    Data,
+    /// I-DATA: fragments of other messages may come in between.
+    #[cfg_attr(not(test), expect(dead_code, reason = "not negotiated yet"))]
+    IData,
+}
+
+impl Carrier {
+    /// Bytes of the chunk before the user data.
+    #[inline]
+    pub(crate) fn header_len(self) -> usize {
+        match self {
+            Carrier::Data => DATA_HEADER_LEN,
+            Carrier::IData => I_DATA_HEADER_LEN,
+        }
+    }
+}
+
+/// A message, or a piece of one, that fits a chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct Fragment {
     pub(crate) stream: StreamId,
-    pub(crate) ssn: Ssn,
+    /// Number of the message in its stream. Of DATA only the low 16 bits count, the SSN; of I-DATA ordered
+    /// and unordered messages are numbered apart.
+    pub(crate) mid: Mid,
+    /// Number of the piece in its message; DATA does not say it.
+    pub(crate) fsn: Fsn,
+    /// Known of every piece but those that arrived in I-DATA and begin no message.
     pub(crate) ppid: Ppid,
     pub(crate) flags: DataFlags,
     pub(crate) payload: Bytes,
 }
 
 impl Fragment {
-    /// The DATA chunk that carries it as `tsn`.
-    pub(crate) fn data(&self, tsn: Tsn) -> Data<'_> {
-        Data {
-            tsn,
-            stream: self.stream,
-            ssn: self.ssn,
-            ppid: self.ppid,
-            flags: self.flags,
-            payload: &self.payload,
+    /// What a DATA chunk brought; `payload` is its user data.
+    pub(crate) fn of_data(data: &Data<'_>, payload: Bytes) -> Self {
+        let (mid, fsn) = (Mid(data.ssn.0.into()), Fsn(0));
+        Fragment { stream: data.stream, mid, fsn, ppid: data.ppid, flags: data.flags, payload }
+    }
+
+    /// The SSN of its message, as DATA has it.
+    pub(crate) fn ssn(&self) -> Ssn {
+        Ssn(self.mid.0 as u16)
+    }
+
+    fn data(&self, tsn: Tsn) -> Data<'_> {
+        let Fragment { stream, ppid, flags, .. } = *self;
+        Data { tsn, stream, ssn: self.ssn(), ppid, flags, payload: &self.payload }
+    }
+
+    fn i_data(&self, tsn: Tsn) -> IData<'_> {
+        let Fragment { stream, mid, flags, .. } = *self;
+        let ppid_or_fsn = if flags.beginning { PpidOrFsn::Ppid(self.ppid) } else { PpidOrFsn::Fsn(self.fsn) };
+        IData { tsn, stream, mid, ppid_or_fsn, flags, payload: &self.payload }
+    }
+}
+
+/// A fragment with its TSN, on its way out.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Numbered<'a> {
+    pub(crate) tsn: Tsn,
+    pub(crate) fragment: &'a Fragment,
+}
+
+impl Numbered<'_> {
+    /// Appends the chunk that carries it.
+    ///
+    /// # Errors
+    /// It does not fit.
+    #[inline]
+    pub(crate) fn write(&self, carrier: Carrier, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {
+        match carrier {
+            Carrier::Data => writer.push_data(&self.fragment.data(self.tsn)),
+            Carrier::IData => writer.push(&Chunk::IData(self.fragment.i_data(self.tsn))),
         }
     }
 }

@@ -6,6 +6,7 @@
 use tresse_wire::{ChunkKind, Init, Param};
 
 use crate::config::{AssociationConfig, NrSack};
+use crate::fragment::Carrier;
 
 /// An extension that takes both sides.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -85,6 +86,12 @@ impl Capabilities {
             }
         }
         kinds
+    }
+
+    /// The chunk that user data travels in (RFC 8260 §2.2.1).
+    #[inline]
+    pub(crate) fn carrier(self) -> Carrier {
+        Carrier::Data
     }
 
     /// As bits, for the state cookie.

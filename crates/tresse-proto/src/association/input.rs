@@ -88,13 +88,7 @@ impl Association {
             self.counters.discards.beyond_window += 1;
             return;
         }
-        let content = InboundData {
-            stream: data.stream,
-            ssn: data.ssn,
-            ppid: data.ppid,
-            flags: data.flags,
-            payload: bytes.slice_ref(data.payload),
-        };
+        let content = InboundData::of_data(data, bytes.slice_ref(data.payload));
         self.scratch.deliverable.clear();
         match self.inbound.accept(index, content, &mut self.scratch.deliverable) {
             Ok(_) => {

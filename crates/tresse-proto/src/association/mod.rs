@@ -147,9 +147,10 @@ impl Association {
     ) -> Result<Self, NamesError> {
         let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload } = from;
         let capabilities = Capabilities::offered(&config).agreed(peer.capabilities);
+        let carrier = capabilities.carrier();
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
         let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
-        let mut paths = Paths::new(&config, now)?;
+        let mut paths = Paths::new(&config, carrier, now)?;
         for seed in &seeds {
             paths.add(now, seed.local, seed.remote, seed.encapsulation_port, seed.confirmed);
         }
@@ -159,7 +160,7 @@ impl Association {
         let mut transmission = Transmission::new(initial_tsn, a_rwnd, &config);
         transmission.cover_paths(paths.len());
         let mut association = Association {
-            outbound: Outbound::new(&config, registry, outbound_streams, paths.len())?,
+            outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len())?,
             path_scheduler: build_path_scheduler(&config.path_scheduler)?,
             receiver: Receiver::new(peer.initial_tsn, &config),
             inbound: Inbound::new(&config, inbound_streams, false),

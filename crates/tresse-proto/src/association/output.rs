@@ -1,7 +1,7 @@
 //! A packet out: choose its path, lay it out in a fixed order (control, SACK, what goes again, new data),
 //! account for it. The only writer of an association's packets.
 
-use tresse_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, PacketWriter};
+use tresse_wire::{COMMON_HEADER_LEN, PacketWriter};
 
 use super::control::Written;
 use super::{Association, Extension};
@@ -122,9 +122,8 @@ impl Association {
     fn packet_limit(&self, path: PathId) -> usize {
         let size = self.paths.get(path).packet_size();
         match self.transmission.next_resend(path) {
-            Some((_, len)) if self.may_resend(path) => {
-                size.max(COMMON_HEADER_LEN + DATA_HEADER_LEN + len.next_multiple_of(4))
-            }
+            Some((_, len)) if self.may_resend(path) => size
+                .max(COMMON_HEADER_LEN + self.capabilities.carrier().header_len() + len.next_multiple_of(4)),
             _ => size,
         }
     }
@@ -278,13 +277,14 @@ impl Association {
 
     /// Writes what goes again, then new data; answers whether there was any.
     fn write_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
+        let carrier = self.capabilities.carrier();
         let mut any = false;
         if self.may_resend(path) {
             while let Some((index, len)) = self.transmission.next_resend(path)
-                && writer.room() >= DATA_HEADER_LEN + len
+                && writer.room() >= carrier.header_len() + len
                 && let Some(data) = self.transmission.resend(now, index)
             {
-                any |= writer.push_data(&data).is_ok();
+                any |= data.write(carrier, writer).is_ok();
             }
             if any {
                 self.transmission.on_resent(path);
@@ -295,16 +295,17 @@ impl Association {
 
     fn write_new_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let Ok(mut allowance) = self.may_send_new(path) else { return false };
+        let carrier = self.capabilities.carrier();
         let full = self.paths.smallest_payload();
         let view = self.paths.view(path, self.transmission.flight_on(path), true);
         let mut bytes = 0;
         loop {
-            let room = writer.room().saturating_sub(DATA_HEADER_LEN).min(full);
+            let room = writer.room().saturating_sub(carrier.header_len()).min(full);
             let Some(fragment) = self.outbound.take(&view, room, full, allowance) else { break };
             allowance -= fragment.payload.len();
             bytes += fragment.payload.len();
             let Some(data) = self.transmission.record(now, fragment, path) else { break };
-            if writer.push_data(&data).is_err() {
+            if data.write(carrier, writer).is_err() {
                 break;
             }
         }

@@ -6,8 +6,7 @@
 
 use std::time::Duration;
 
-use tresse_wire::DATA_HEADER_LEN;
-
+use crate::fragment::Carrier;
 use crate::path_id::PathId;
 
 /// The congestion state of one path.
@@ -32,12 +31,14 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// An initial window (RFC 9260 §7.2.1): `initial` bytes, or the RFC's choice when that is 0.
+    /// An initial window (RFC 9260 §7.2.1) for chunks of this kind: `initial` bytes, or the RFC's choice when that is 0.
     ///
     /// ssthresh starts higher than any buffer can be, which the RFC allows.
-    pub(crate) fn new(payload: usize, ipv6: bool, initial: usize) -> Self {
-        let cwnd =
-            if initial == 0 { rfc_initial_window(payload, ipv6) } else { initial.min(LARGEST).max(payload) };
+    pub(crate) fn carrying(carrier: Carrier, payload: usize, ipv6: bool, initial: usize) -> Self {
+        let cwnd = match initial {
+            0 => rfc_initial_window(carrier, payload, ipv6),
+            _ => initial.min(LARGEST).max(payload),
+        };
         Window {
             cwnd,
             ssthresh: LARGEST,
@@ -48,6 +49,12 @@ impl Window {
             srtt: None,
             usable: false,
         }
+    }
+
+    /// An initial window for DATA chunks.
+    #[cfg(test)]
+    pub(crate) fn new(payload: usize, ipv6: bool, initial: usize) -> Self {
+        Self::carrying(Carrier::Data, payload, ipv6, initial)
     }
 
     /// Bytes that may be sent with `flight` bytes in flight. While this is not 0, one packet may
@@ -89,12 +96,12 @@ pub(crate) struct PathAck {
     pub(crate) recovered_to: u64,
 }
 
-fn rfc_initial_window(payload: usize, ipv6: bool) -> usize {
-    let three_packets = if ipv6 { INITIAL_IPV6 } else { INITIAL_IPV4 } - 3 * DATA_HEADER_LEN;
+fn rfc_initial_window(carrier: Carrier, payload: usize, ipv6: bool) -> usize {
+    let three_packets = if ipv6 { INITIAL_IPV6 } else { INITIAL_IPV4 } - 3 * carrier.header_len();
     (4 * payload).min((2 * payload).max(three_packets))
 }
 
-/// Three full DATA chunks of an Ethernet packet, headers included (RFC 9260 §7.2.1).
+/// Three full chunks of user data of an Ethernet packet, headers included (RFC 9260 §7.2.1).
 const INITIAL_IPV4: usize = 4404;
 /// The same for IPv6.
 const INITIAL_IPV6: usize = 4344;
@@ -111,6 +118,7 @@ mod tests {
     fn the_initial_window_holds_three_ethernet_packets() {
         assert_eq!(Window::new(1452, false, 0).cwnd, 3 * 1452);
         assert_eq!(Window::new(1432, true, 0).cwnd, 3 * 1432);
+        assert_eq!(Window::carrying(Carrier::IData, 1448, false, 0).cwnd, 3 * 1448);
     }
 
     #[test]

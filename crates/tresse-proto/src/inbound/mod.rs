@@ -186,7 +186,7 @@ impl Inbound {
 fn whole(data: InboundData) -> Message {
     Message {
         stream: data.stream,
-        ssn: data.ssn,
+        ssn: data.ssn(),
         ppid: data.ppid,
         unordered: data.flags.unordered,
         payload: Payload::Whole(data.payload),

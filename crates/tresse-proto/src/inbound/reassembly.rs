@@ -171,7 +171,7 @@ impl Reassembly {
                 let unordered = earlier.flags.unordered;
                 let alike = earlier.stream == later.stream
                     && unordered == later.flags.unordered
-                    && (unordered || earlier.ssn == later.ssn);
+                    && (unordered || earlier.mid == later.mid);
                 if alike { Ok(true) } else { Err("fragments of one message differ in stream, SSN or U bit") }
             }
         }
@@ -223,7 +223,7 @@ impl Run {
     fn into_message(self) -> Message {
         Message {
             stream: self.head.stream,
-            ssn: self.head.ssn,
+            ssn: self.head.ssn(),
             ppid: self.head.ppid,
             unordered: self.head.flags.unordered,
             payload: Payload::Fragments(self.pieces.into()),

@@ -4,7 +4,7 @@ mod skip;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use tresse_wire::{DataFlags, Ppid, Ssn, StreamId};
+use tresse_wire::{DataFlags, Fsn, Mid, Ppid, Ssn, StreamId};
 
 use super::*;
 use crate::config::Size;
@@ -47,7 +47,8 @@ impl Bench {
 fn chunk(ssn: u16, shape: &str, text: &str) -> InboundData {
     InboundData {
         stream: StreamId(0),
-        ssn: Ssn(ssn),
+        mid: Mid(ssn.into()),
+        fsn: Fsn(0),
         ppid: Ppid(7),
         flags: DataFlags {
             beginning: shape.contains('B'),

@@ -17,7 +17,7 @@ use tresse_wire::StreamId;
 use crate::config::{AssociationConfig, StreamMap};
 use crate::error::{ScheduleError, SendError};
 use crate::event::{SchedulerFault, SendOptions};
-use crate::fragment::Fragment;
+use crate::fragment::{Carrier, Fragment};
 use crate::path_id::PathId;
 use crate::schedule::{Backlog, PathView, Place, Queued, Registry, Taken};
 use crate::stats::SendQueueInfo;
@@ -39,6 +39,7 @@ pub(crate) struct Outbound {
     scheduler: (String, String),
     /// Paths that can be used; the groups of the others are served by these.
     usable: Vec<bool>,
+    carrier: Carrier,
     /// A message that was begun: without interleaving nothing else may be cut before its end
     /// (RFC 9260 §6.9).
     open: Option<StreamId>,
@@ -76,6 +77,7 @@ impl Outbound {
     pub(crate) fn new(
         config: &AssociationConfig,
         registry: &Registry,
+        carrier: Carrier,
         streams: u16,
         paths: usize,
     ) -> Result<Self, ScheduleError> {
@@ -85,6 +87,7 @@ impl Outbound {
             groups: Vec::new(),
             scheduler: (config.stream_scheduler.clone(), config.stream_scheduler_config.clone()),
             usable: vec![true; paths],
+            carrier,
             open: None,
             packet: None,
             values: StreamTable::default(),
@@ -186,7 +189,7 @@ impl Outbound {
         let fragment = queue.cut(stream, len)?;
         self.unsent -= len;
         let message_done = fragment.flags.ending;
-        self.open = (!message_done).then_some(stream);
+        self.open = (!message_done && self.carrier == Carrier::Data).then_some(stream);
         let stream_empty = queue.is_empty();
         self.packet = Some(group);
         self.groups[group].on_taken(Taken { stream, bytes: len, message_done, stream_empty });

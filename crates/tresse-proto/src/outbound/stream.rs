@@ -1,9 +1,9 @@
-//! One outgoing stream: its queue of messages, the next SSN, and how far its first message is cut.
+//! One outgoing stream: its queue of messages, the next numbers, and how far its first message is cut.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use tresse_wire::{DataFlags, Ppid, Ssn, StreamId};
+use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
 use crate::fragment::Fragment;
 
@@ -19,7 +19,11 @@ pub(super) struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct OutStream {
     queue: VecDeque<Waiting>,
-    next_ssn: Ssn,
+    /// Ordered messages sent to their end; the next one has this number.
+    next_ordered: Mid,
+    next_unordered: Mid,
+    /// Pieces of the first message that were already cut off.
+    next_fragment: Fsn,
     /// Bytes of the first message that were already cut off.
     begun: usize,
     unsent: usize,
@@ -62,7 +66,9 @@ impl OutStream {
         let whole = waiting.data.len() - self.begun;
         let len = whole.min(room);
         let ending = len == whole;
-        let (ppid, unordered, ssn) = (waiting.ppid, waiting.unordered, self.next_ssn);
+        let (ppid, unordered, fsn) = (waiting.ppid, waiting.unordered, self.next_fragment);
+        let next = if unordered { &mut self.next_unordered } else { &mut self.next_ordered };
+        let mid = *next;
         let payload = if ending {
             let rest = std::mem::take(&mut waiting.data);
             if beginning { rest } else { rest.slice(self.begun..) }
@@ -73,13 +79,13 @@ impl OutStream {
         if ending {
             self.begun = 0;
             self.queue.pop_front();
-            if !unordered {
-                self.next_ssn = self.next_ssn.next();
-            }
+            self.next_fragment = Fsn(0);
+            *next = next.next();
         } else {
             self.begun += len;
+            self.next_fragment = fsn.next();
         }
         let flags = DataFlags { beginning, ending, unordered, immediate: false };
-        Some(Fragment { stream, ssn, ppid, flags, payload })
+        Some(Fragment { stream, mid, fsn, ppid, flags, payload })
     }
 }

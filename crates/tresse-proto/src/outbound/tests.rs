@@ -24,7 +24,7 @@ struct Bench {
 impl Bench {
     fn new(paths: usize, config: &AssociationConfig) -> Self {
         let registry = Registry::default();
-        let out = Outbound::new(config, &registry, 10, paths).expect("built-in schedulers");
+        let out = Outbound::new(config, &registry, Carrier::Data, 10, paths).expect("built-in schedulers");
         Bench { out, registry }
     }
 
@@ -95,7 +95,7 @@ fn view(path: u8) -> PathView {
 
 /// Beginning, ending, length and SSN of a fragment.
 fn shape(fragment: &Fragment) -> (bool, bool, usize, u16) {
-    (fragment.flags.beginning, fragment.flags.ending, fragment.payload.len(), fragment.ssn.0)
+    (fragment.flags.beginning, fragment.flags.ending, fragment.payload.len(), fragment.ssn().0)
 }
 
 fn config() -> AssociationConfig {

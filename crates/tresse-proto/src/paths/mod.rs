@@ -27,6 +27,7 @@ pub(crate) use timers::PathTimer;
 
 use crate::config::{AssociationConfig, ConfigError, SackPath};
 use crate::congestion::{self, CongestionControl, PathAck, Window};
+use crate::fragment::Carrier;
 use crate::path_id::PathId;
 use crate::stats::PathState;
 use crate::time::Instant;
@@ -58,6 +59,7 @@ struct Rules {
     path_max_retrans: u32,
     heartbeat_interval: Duration,
     mtu: usize,
+    carrier: Carrier,
     initial_window: usize,
     max_paths: usize,
     concurrent: bool,
@@ -79,16 +81,20 @@ pub(crate) struct PathProgress {
 }
 
 impl Paths {
-    /// No paths yet.
+    /// No paths yet; user data will travel in chunks of the kind `carrier`.
     ///
     /// # Errors
     /// An unknown congestion controller.
-    pub(crate) fn new(config: &AssociationConfig, now: Instant) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        config: &AssociationConfig,
+        carrier: Carrier,
+        now: Instant,
+    ) -> Result<Self, ConfigError> {
         Ok(Paths {
             paths: Vec::new(),
             windows: Vec::new(),
             controller: congestion::build(config)?,
-            rules: Rules::new(config),
+            rules: Rules::new(config, carrier),
             primary: PathId(0),
             health: AssociationHealth::new(config.association_max_retrans),
             next_probe: now,
@@ -111,9 +117,10 @@ impl Paths {
             return None;
         }
         let id = PathId(u8::try_from(self.paths.len()).ok()?);
-        let sizes = (self.rules.mtu, &self.rules.rto);
+        let sizes = (self.rules.mtu, self.rules.carrier, &self.rules.rto);
         let path = Path::new(id, (local, remote), encapsulation_port, confirmed, sizes, now);
-        let window = Window::new(path.payload(), remote.is_ipv6(), self.rules.initial_window);
+        let window =
+            Window::carrying(self.rules.carrier, path.payload(), remote.is_ipv6(), self.rules.initial_window);
         // Most associations have one or two paths; doubling would waste more than it saves.
         self.paths.reserve_exact(1);
         self.windows.reserve_exact(1);
@@ -260,12 +267,13 @@ impl Paths {
 }
 
 impl Rules {
-    fn new(config: &AssociationConfig) -> Self {
+    fn new(config: &AssociationConfig, carrier: Carrier) -> Self {
         Rules {
             rto: RtoRules { initial: config.rto_initial, min: config.rto_min, max: config.rto_max },
             path_max_retrans: config.path_max_retrans,
             heartbeat_interval: config.heartbeat_interval,
             mtu: config.mtu.0,
+            carrier,
             initial_window: config.initial_window.0,
             max_paths: usize::from(config.max_paths),
             concurrent: config.concurrent,

@@ -4,13 +4,14 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tresse_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN};
+use tresse_wire::COMMON_HEADER_LEN;
 
 use super::estimate::Estimate;
 use super::health::PathHealth;
 use super::heartbeat::{Heartbeats, Pace};
 use super::limit::LimitClock;
 use super::rtt::{RtoRules, Rtt};
+use crate::fragment::Carrier;
 use crate::path_id::PathId;
 use crate::stats::{Limit, PathState};
 use crate::time::Instant;
@@ -24,6 +25,8 @@ pub(crate) struct Path {
     pub(super) encapsulation_port: Option<u16>,
     /// Largest IP packet.
     pub(super) mtu: usize,
+    /// The chunk that its user data travels in.
+    carrier: Carrier,
     pub(super) health: PathHealth,
     pub(super) rtt: Rtt,
     pub(super) estimate: Estimate,
@@ -58,7 +61,7 @@ impl Path {
         (local, remote): (IpAddr, IpAddr),
         encapsulation_port: Option<u16>,
         confirmed: bool,
-        (mtu, rto): (usize, &RtoRules),
+        (mtu, carrier, rto): (usize, Carrier, &RtoRules),
         now: Instant,
     ) -> Self {
         let limit = if confirmed { Limit::Nothing } else { Limit::Path };
@@ -68,6 +71,7 @@ impl Path {
             remote,
             encapsulation_port,
             mtu,
+            carrier,
             health: PathHealth::new(confirmed),
             rtt: Rtt::new(rto),
             estimate: Estimate::default(),
@@ -123,10 +127,10 @@ impl Path {
         self.mtu.saturating_sub(ip + udp)
     }
 
-    /// Most user data that one DATA chunk carries in a packet of its own; a multiple of 4, so that
+    /// Most user data that one chunk carries in a packet of its own; a multiple of 4, so that
     /// no full chunk needs padding.
     pub(crate) fn payload(&self) -> usize {
-        self.packet_size().saturating_sub(COMMON_HEADER_LEN + DATA_HEADER_LEN) & !3
+        self.packet_size().saturating_sub(COMMON_HEADER_LEN + self.carrier.header_len()) & !3
     }
 
     pub(super) fn heartbeat_due(&self, interval: Duration, next_probe: Instant) -> Option<Instant> {
@@ -159,7 +163,7 @@ mod tests {
             max: Duration::from_secs(60),
         };
         let remote: IpAddr = remote.parse().unwrap();
-        Path::new(PathId(0), (remote, remote), port, true, (1500, &rules), Instant::ZERO)
+        Path::new(PathId(0), (remote, remote), port, true, (1500, Carrier::Data, &rules), Instant::ZERO)
     }
 
     #[test]
@@ -170,6 +174,7 @@ mod tests {
         assert_eq!(sizes(path("fd00::1", None)), (1460, 1432));
         assert_eq!(sizes(path("fd00::1", Some(9899))), (1452, 1424));
         assert_eq!(Path { mtu: 1503, ..path("10.0.0.1", None) }.payload(), 1452);
+        assert_eq!(Path { carrier: Carrier::IData, ..path("10.0.0.1", None) }.payload(), 1448);
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn address(text: &str) -> IpAddr {
 
 /// Confirmed paths 10.n.0.1 > 10.n.0.2.
 fn paths_with(count: u8, config: &AssociationConfig) -> Paths {
-    let mut paths = Paths::new(config, at(0)).unwrap();
+    let mut paths = Paths::new(config, Carrier::Data, at(0)).unwrap();
     for n in 0..count {
         let (local, remote) = (IpAddr::from([10, n, 0, 1]), IpAddr::from([10, n, 0, 2]));
         assert_eq!(paths.add(at(0), local, remote, None, true), Some(PathId(n)));
@@ -98,7 +98,7 @@ mod set {
     fn an_unknown_controller_is_refused() {
         let config =
             AssociationConfig { congestion_control: "vegas".to_owned(), ..AssociationConfig::default() };
-        assert!(Paths::new(&config, at(0)).is_err());
+        assert!(Paths::new(&config, Carrier::Data, at(0)).is_err());
     }
 
     #[test]

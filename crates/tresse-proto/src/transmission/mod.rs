@@ -14,10 +14,10 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use tresse_wire::{Data, Tsn};
+use tresse_wire::Tsn;
 
 use crate::config::{AssociationConfig, BufferSplit, CwndUpdate, SplitCounts};
-use crate::fragment::Fragment;
+use crate::fragment::{Fragment, Numbered};
 use crate::path_id::PathId;
 use crate::range_set::RangeSet;
 use crate::stats::PathStats;
@@ -167,7 +167,7 @@ impl Transmission {
     }
 
     /// Gives `fragment` the next TSN and remembers it as sent on `path`; answers the chunk to write.
-    pub(crate) fn record(&mut self, now: Instant, fragment: Fragment, path: PathId) -> Option<Data<'_>> {
+    pub(crate) fn record(&mut self, now: Instant, fragment: Fragment, path: PathId) -> Option<Numbered<'_>> {
         let len = fragment.payload.len();
         let load = self.loads.get_mut(path.index())?;
         let index = self.ring.push(Sent::new(fragment, path, now));
@@ -182,7 +182,7 @@ impl Transmission {
         load.timed.get_or_insert(index);
         self.flight += len;
         let tsn = self.tsn(index);
-        self.ring.get(index).map(|sent| sent.fragment.data(tsn))
+        self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
     }
 
     /// The highest index in flight on `path`, or the cumulative one when there is none.

@@ -1,8 +1,7 @@
 //! What goes again, on which path, and when it does.
 
-use tresse_wire::Data;
-
 use super::{Standing, Transmission};
+use crate::fragment::Numbered;
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -24,7 +23,7 @@ impl Transmission {
     }
 
     /// Remembers that the lost chunk `index` leaves again on its path; answers the chunk to write.
-    pub(crate) fn resend(&mut self, now: Instant, index: u64) -> Option<Data<'_>> {
+    pub(crate) fn resend(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
         let tsn = self.tsn(index);
         let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::Lost)?;
         sent.standing = Standing::InFlight;
@@ -42,7 +41,7 @@ impl Transmission {
         if load.timed.is_some_and(|timed| timed >= index) {
             load.timed = None;
         }
-        self.ring.get(index).map(|sent| sent.fragment.data(tsn))
+        self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
     }
 
     /// A packet with lost chunks left on `path`: its free packet is used.

@@ -13,7 +13,7 @@ mod timing;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tresse_wire::{DataFlags, GapBlock, List, Ppid, Ssn, StreamId};
+use tresse_wire::{DataFlags, Fsn, GapBlock, List, Mid, Ppid, StreamId};
 
 use super::*;
 
@@ -53,7 +53,8 @@ impl Bench {
     fn send(&mut self, path: u8, len: usize) -> u32 {
         let fragment = Fragment {
             stream: StreamId(0),
-            ssn: Ssn(0),
+            mid: Mid(0),
+            fsn: Fsn(0),
             ppid: Ppid(0),
             flags: DataFlags { beginning: true, ending: true, ..DataFlags::default() },
             payload: Bytes::from(vec![0; len]),

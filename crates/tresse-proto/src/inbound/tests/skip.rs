@@ -152,7 +152,7 @@ impl Giver {
             }
             up_to += 1;
             if given_up && !data.flags.unordered {
-                last.insert(data.stream.0, data.ssn.0.into());
+                last.insert(data.stream.0, data.mid.0);
             }
         }
         let skipped = last.into_iter().map(|(stream, number)| Skipped {

@@ -78,7 +78,7 @@ fn unordered_messages_use_up_no_ssn() {
         bench.out.push(options, content(1, 0, 10), usize::MAX).expect("room");
     }
     let seen: Vec<_> = std::iter::from_fn(|| bench.take(0))
-        .map(|piece| (piece.flags.unordered, piece.ssn.0, piece.ppid.0))
+        .map(|piece| (piece.flags.unordered, piece.ssn().0, piece.ppid.0))
         .collect();
     assert_eq!([seen[0], seen[3]], [(false, 0, 7), (false, 1, 7)]);
     assert!(seen[1].0 && seen[2].0);
@@ -90,7 +90,7 @@ fn ssns_of_a_stream_wrap_around() {
     let mut last = 0;
     for _ in 0..=u32::from(u16::MAX) + 2 {
         bench.push(0, 0, 1).expect("room");
-        last = bench.take(0).expect("a message waits").ssn.0;
+        last = bench.take(0).expect("a message waits").ssn().0;
         bench.out.release(1);
     }
     assert_eq!(last, 1);

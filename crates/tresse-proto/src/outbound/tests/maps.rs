@@ -97,7 +97,7 @@ fn a_scheduler_can_change_in_the_middle_of_a_message() {
         let pieces: Vec<_> = std::iter::from_fn(|| bench.take(0)).collect();
         let long: Vec<usize> = pieces
             .iter()
-            .filter(|piece| piece.ssn.0 == 0 && piece.stream.0 == 2)
+            .filter(|piece| piece.ssn().0 == 0 && piece.stream.0 == 2)
             .map(|piece| piece.payload.len())
             .collect();
         assert_eq!(long, [FULL, FULL], "{old} to {new}: the rest of it");

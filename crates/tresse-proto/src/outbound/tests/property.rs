@@ -44,7 +44,7 @@ impl Departed {
         assert_eq!(begun_on, stream, "fragments of one message follow each other");
         assert_eq!(piece.flags.beginning, bytes.is_empty());
         let ssn = self.next_ssn.entry(stream.0).or_default();
-        assert_eq!(piece.ssn.0, *ssn);
+        assert_eq!(piece.ssn().0, *ssn);
         bytes.extend_from_slice(&piece.payload);
         if piece.flags.ending {
             *ssn += 1;

@@ -7,7 +7,8 @@ fn ring(count: usize) -> Ring {
     for _ in 0..count {
         let fragment = Fragment {
             stream: StreamId(0),
-            ssn: Ssn(0),
+            mid: Mid(0),
+            fsn: Fsn(0),
             ppid: Ppid(0),
             flags: DataFlags::default(),
             payload: Bytes::from_static(b"four"),
