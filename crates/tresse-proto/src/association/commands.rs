@@ -85,6 +85,10 @@ impl Association {
         self.stir();
     }
 
+    pub(crate) fn tell_loss(&mut self, path: PathId, share: Option<f64>) {
+        self.paths.tell_loss(path, share);
+    }
+
     pub(crate) fn config(&self) -> &AssociationConfig {
         &self.config
     }

@@ -193,10 +193,8 @@ impl Association {
         let before: Vec<_> = losing.map(|ack| (ack.path, self.paths.window(ack.path).recovery)).collect();
         self.paths.on_sack(now, &report.acks, &report.progress);
         for (path, recovery) in before {
-            // One packet of what was lost leaves whatever the smaller window says (RFC 9260 §7.2.4).
-            if self.paths.window(path).recovery != recovery {
-                self.transmission.grant_free_packet(path);
-            }
+            let recovers = self.paths.window(path).recovery != recovery;
+            self.redirect_missing(path, recovers);
         }
         if let Some(path) = report.reopened {
             self.paths.stop_t3(path);

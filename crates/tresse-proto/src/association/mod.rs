@@ -7,6 +7,7 @@ mod control;
 mod input;
 mod output;
 mod peer;
+mod resend;
 mod setup;
 mod shutdown;
 mod state;
@@ -266,7 +267,7 @@ impl Association {
             if state != PathState::Active {
                 let target = self.paths.alternate(path);
                 if self.paths.usable(target) {
-                    self.transmission.redirect(path, target);
+                    self.transmission.redirect(path, target, true);
                 }
             }
             self.events.push_back(Event::PathChanged { path, state });

@@ -156,10 +156,11 @@ impl Association {
         if !self.state.sends_data() {
             return None;
         }
-        if self.transmission.has_lost()
-            && let Some(path) = self.path_ids().find(|&path| self.may_resend(path))
-        {
-            return Some(path);
+        if self.transmission.has_lost() {
+            let path = self.path_ids().find(|&path| self.may_resend(path)).or_else(|| self.move_losses_on());
+            if path.is_some() {
+                return path;
+            }
         }
         self.choose_for_new_data(now)
     }
@@ -199,7 +200,7 @@ impl Association {
         choice
     }
 
-    fn path_ids(&self) -> impl Iterator<Item = PathId> + use<> {
+    pub(super) fn path_ids(&self) -> impl Iterator<Item = PathId> + use<> {
         (0..self.paths.len()).map(|position| PathId(position as u8))
     }
 

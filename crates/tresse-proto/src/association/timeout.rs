@@ -4,7 +4,6 @@ use tresse_wire::heartbeat_info_tlv;
 
 use super::control::Control;
 use super::{Association, State};
-use crate::config::RetransmitPath;
 use crate::cx::Cx;
 use crate::event::CloseReason;
 use crate::path_id::PathId;
@@ -36,10 +35,7 @@ impl Association {
     /// T3-rtx of `path` expired (RFC 9260 §6.3.3).
     fn on_t3(&mut self, cx: &mut Cx<'_>, path: PathId) {
         let failure = self.paths.on_t3(path, cx.now);
-        let target = match self.config.timeout_retransmit_path {
-            RetransmitPath::Same if self.paths.usable(path) => path,
-            _ => self.paths.alternate(path),
-        };
+        let target = self.resend_path(self.config.timeout_retransmit_path, path);
         self.transmission.on_timeout(path, target);
         self.on_failure(failure);
     }

@@ -95,6 +95,8 @@ switches! {
         rtt_over_any_path: bool = true,
         /// Where chunks that timed out are sent again.
         timeout_retransmit_path: RetransmitPath = RetransmitPath::Alternate,
+        /// Where chunks that were reported missing are sent again (RFC 9260 §7.2.4: on the same path).
+        fast_retransmit_path: RetransmitPath = RetransmitPath::Same,
     }
 }
 

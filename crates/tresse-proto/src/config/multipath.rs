@@ -69,12 +69,21 @@ choices! {
 }
 
 choices! {
-    /// Where a chunk that was lost by timeout goes (RFC 9260 §6.4.1; Iyengar et al. for CMT).
+    /// Where a lost chunk goes again (RFC 9260 §6.4.1; the policies of Iyengar et al. for CMT). A path that
+    /// cannot be used is never chosen while another can.
     pub enum RetransmitPath {
-        /// The path it was lost on, until that turns inactive.
+        /// The path it was lost on (RTX-SAME).
         Same = "same",
-        /// Another active path where there is one.
+        /// Another path, at best one that shares no address with it (RFC 9260 §6.4.1).
         Alternate = "alternate",
+        /// The first path whose window has room when the chunk can leave (RTX-ASAP).
+        Asap = "asap",
+        /// The path with the largest congestion window (RTX-CWND).
+        Cwnd = "cwnd",
+        /// The path with the largest slow-start threshold (RTX-SSTHRESH).
+        Ssthresh = "ssthresh",
+        /// The path with the lowest loss rate, as it was told or else as estimated (RTX-LOSSRATE).
+        LossRate = "loss_rate",
     }
 }
 

@@ -138,6 +138,15 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
+    /// Tells the loss rate of `path`, as a share from 0 to 1, to who asks for it: schedulers and the policy
+    /// `loss_rate` of retransmission. It goes before the estimate until `None` is told. A path that does not
+    /// exist is ignored.
+    pub fn tell_loss_rate(&mut self, path: PathId, share: Option<f64>) {
+        if let Some(association) = self.open_mut() {
+            association.tell_loss(path, share);
+        }
+    }
+
     /// Counters and windows of the association; `None` while it is being set up or when that failed.
     pub fn stats(&self, now: Instant) -> Option<AssociationStats> {
         self.open().map(|association| association.stats(now))

@@ -19,6 +19,8 @@ pub(super) struct Estimate {
     /// Bytes acknowledged, halved now and then together with `lost`.
     acked: u64,
     lost: u64,
+    /// The loss rate as it was told by who knows it: goes before the estimate. In parts per million.
+    told: Option<u32>,
 }
 
 impl Estimate {
@@ -56,8 +58,16 @@ impl Estimate {
         self.rate
     }
 
-    /// Lost share of the bytes sent lately, from 0 to 1.
+    /// Somebody knows the loss rate, from 0 to 1.
+    pub(super) fn tell_loss(&mut self, share: Option<f64>) {
+        self.told = share.map(|share| (share.clamp(0.0, 1.0) * MILLION) as u32);
+    }
+
+    /// Lost share of the bytes sent lately, from 0 to 1, unless it was told.
     pub(super) fn loss(&self) -> f64 {
+        if let Some(told) = self.told {
+            return f64::from(told) / MILLION;
+        }
         let sent = self.acked + self.lost;
         if sent == 0 { 0.0 } else { self.lost as f64 / sent as f64 }
     }
@@ -72,6 +82,7 @@ impl Estimate {
     }
 }
 
+const MILLION: f64 = 1e6;
 /// The loss rate is that of the last half to whole of so many bytes: some hundred full packets.
 const LOSS_MEMORY: u64 = 512 * 1024;
 
@@ -106,6 +117,18 @@ mod tests {
         estimate.on_busy();
         estimate.on_sack(at(5000), 1452, 0, srtt);
         assert_eq!(estimate.rate(), 10_000_000);
+    }
+
+    #[test]
+    fn a_loss_rate_that_was_told_goes_before_the_estimate() {
+        let mut estimate = Estimate::default();
+        estimate.on_sack(at(0), 3000, 1000, None);
+        estimate.tell_loss(Some(0.01));
+        assert_eq!(estimate.loss(), 0.01);
+        estimate.tell_loss(Some(7.0));
+        assert_eq!(estimate.loss(), 1.0);
+        estimate.tell_loss(None);
+        assert_eq!(estimate.loss(), 0.25);
     }
 
     #[test]

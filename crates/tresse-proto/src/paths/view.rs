@@ -48,6 +48,13 @@ impl Paths {
         }
     }
 
+    /// The loss rate of a path is known, from 0 to 1, or no longer known.
+    pub(crate) fn tell_loss(&mut self, id: PathId, share: Option<f64>) {
+        if id.index() < self.paths.len() {
+            self.path_mut_quietly(id).estimate.tell_loss(share);
+        }
+    }
+
     /// From `now` on, `limit` keeps the path from sending more.
     pub(crate) fn note_limit(&mut self, id: PathId, now: Instant, limit: Limit) {
         self.path_mut_quietly(id).limits.note(now, limit);

@@ -46,6 +46,7 @@
 pub(crate) mod ack_path;
 mod path;
 mod registry;
+pub(crate) mod resend_path;
 mod stream;
 
 pub use path::{Offer, PathScheduler, PathView};

@@ -51,8 +51,9 @@ impl Transmission {
         }
     }
 
-    /// Hands what waits to be sent again on `from` over to `to`: `from` can no longer be used.
-    pub(crate) fn redirect(&mut self, from: PathId, to: PathId) {
+    /// Hands what waits to be sent again on `from` over to `to`. With `at_once` a packet of it leaves there
+    /// whatever the window says.
+    pub(crate) fn redirect(&mut self, from: PathId, to: PathId, at_once: bool) {
         if from == to || to.index() >= self.loads.len() {
             return;
         }
@@ -67,7 +68,7 @@ impl Transmission {
                 self.loads[to.index()].queued += sent.bytes();
             }
         }
-        self.loads[to.index()].free_packet |= !lost.is_empty();
+        self.loads[to.index()].free_packet |= at_once && !lost.is_empty();
         self.loads[to.index()].lost.extend(lost);
     }
 }

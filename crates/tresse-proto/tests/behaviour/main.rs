@@ -12,6 +12,7 @@ mod limits;
 mod multihoming;
 mod refusals;
 mod reports;
+mod resend_paths;
 mod robustness;
 mod shutdown;
 mod strays;

@@ -119,7 +119,7 @@ impl Bench {
             Step::Resend { path } => {
                 self.resend(*path);
             }
-            Step::Redirect { from, to } => self.sent.redirect(PathId(*from), PathId(*to)),
+            Step::Redirect { from, to } => self.sent.redirect(PathId(*from), PathId(*to), true),
             Step::Wait { millis } => self.wait(*millis),
             Step::Recover { recovering } => self.recovering = *recovering,
         }

@@ -82,15 +82,15 @@ fn what_waits_for_a_dead_path_moves_to_another() {
     bench.send_over(&[0, 1, 0, 2]);
     bench.time_out(0, 0);
     bench.time_out(2, 1);
-    bench.sent.redirect(PathId(0), PathId(1));
+    bench.sent.redirect(PathId(0), PathId(1), true);
     bench.check();
     assert_eq!((bench.lost(0), bench.lost(1)), (vec![], vec![1, 3, 4]));
     assert_eq!([0, 1, 2].map(|path| bench.queued(path)), [0, 4000, 0]);
     assert!(bench.load(1).free_packet);
     // To itself, or to a path that does not exist: nothing moves.
-    bench.sent.redirect(PathId(1), PathId(1));
-    bench.sent.redirect(PathId(1), PathId(3));
-    bench.sent.redirect(PathId(9), PathId(1));
+    bench.sent.redirect(PathId(1), PathId(1), true);
+    bench.sent.redirect(PathId(1), PathId(3), true);
+    bench.sent.redirect(PathId(9), PathId(1), true);
     bench.check();
     assert_eq!(bench.lost(1), [1, 3, 4]);
     bench.sack(0, 4, &[]);
@@ -101,7 +101,7 @@ fn what_waits_for_a_dead_path_moves_to_another() {
 fn moving_nothing_grants_nothing() {
     let mut bench = Bench::new(2, &cmt());
     bench.send_over(&[0]);
-    bench.sent.redirect(PathId(0), PathId(1));
+    bench.sent.redirect(PathId(0), PathId(1), true);
     assert!(!bench.load(1).free_packet);
     assert_eq!(bench.flight(0), 1000, "what flies is left to T3");
 }

@@ -101,7 +101,7 @@ fn a_path_whose_timed_chunk_moved_away_times_its_next_one() {
     bench.send_over(&[0, 0, 0, 0]);
     bench.sack_for(0, 0, &[(2, 4)], 3);
     assert_eq!((bench.lost(0), bench.load(0).timed), (vec![1], Some(1)));
-    bench.sent.redirect(PathId(0), PathId(1));
+    bench.sent.redirect(PathId(0), PathId(1), true);
     bench.check();
     assert_eq!(bench.resend_all(1), [1]);
     bench.send(0, LEN);

@@ -1,0 +1,50 @@
+//! Lost chunks and the paths that carry them again: `transmission` says what was lost, `paths` how the paths
+//! fare, and a policy of `schedule/resend_path` chooses.
+
+use super::Association;
+use crate::config::RetransmitPath;
+use crate::path_id::PathId;
+use crate::schedule::resend_path;
+
+impl Association {
+    /// The path for what was lost on `lost_on`; that one itself when none can be used.
+    pub(super) fn resend_path(&mut self, policy: RetransmitPath, lost_on: PathId) -> PathId {
+        if policy == RetransmitPath::Same && self.paths.usable(lost_on) {
+            return lost_on;
+        }
+        let mut usable = std::mem::take(&mut self.scratch.candidates);
+        usable.clear();
+        for path in self.paths.usable_ids() {
+            usable.push(self.paths.view(path, self.transmission.flight_on(path), false));
+        }
+        let alternate = self.paths.alternate(lost_on);
+        let choice = resend_path::choose(policy, lost_on, alternate, &usable);
+        self.scratch.candidates = usable;
+        choice.unwrap_or(lost_on)
+    }
+
+    /// Chunks of `path` were reported missing. With `recovers` their path has just entered fast recovery: one
+    /// packet of them leaves whatever the window of its new path says (RFC 9260 §7.2.4).
+    pub(super) fn redirect_missing(&mut self, path: PathId, recovers: bool) {
+        let target = self.resend_path(self.config.fast_retransmit_path, path);
+        if target != path {
+            self.transmission.redirect(path, target, recovers);
+        } else if recovers {
+            self.transmission.grant_free_packet(path);
+        }
+    }
+
+    /// A path with room for lost chunks that wait for another one, if the policies let them move on. They are
+    /// that path's from then on.
+    pub(super) fn move_losses_on(&mut self) -> Option<PathId> {
+        let policies = [self.config.fast_retransmit_path, self.config.timeout_retransmit_path];
+        if !policies.into_iter().any(resend_path::moves_on) {
+            return None;
+        }
+        let has_room = |path: &PathId| self.paths.window(*path).room(self.transmission.flight_on(*path)) > 0;
+        let to = self.paths.usable_ids().find(has_room)?;
+        let from = self.path_ids().find(|&path| self.transmission.next_resend(path).is_some())?;
+        self.transmission.redirect(from, to, false);
+        Some(to)
+    }
+}
