@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use tresse::config::AssociationConfig;
+use tresse::config::{AssociationConfig, EndpointConfig};
 use tresse::units;
 
 use crate::failure::Failure;
+use crate::peer::PeerArgs;
 
 /// CMT-SCTP in user space: one association over all the paths between two hosts.
 ///
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive files into a directory
     Recv(RecvArgs),
+    /// Be a plain endpoint that tests can talk to: discard, echo or generate messages
+    Peer(PeerArgs),
     /// Print one line for every SCTP packet of a capture
     Dissect(DissectArgs),
     /// List every setting and preset of the transport
@@ -139,6 +142,22 @@ pub(crate) struct TransportArgs {
 }
 
 impl TransportArgs {
+    /// Exactly the preset and what the user set, of associations and of endpoints.
+    pub(crate) fn plain(&self) -> Result<(AssociationConfig, EndpointConfig), Failure> {
+        let mut config = AssociationConfig::preset(&self.preset).map_err(Failure::usage)?;
+        let mut endpoint = EndpointConfig::default();
+        let of_endpoints = EndpointConfig::describe();
+        for (name, value) in &self.settings {
+            let outcome = match of_endpoints.iter().any(|switch| switch.name == name) {
+                true => endpoint.set(name, value),
+                false => config.set(name, value),
+            };
+            outcome.map_err(Failure::usage)?;
+        }
+        config.check().map_err(Failure::usage)?;
+        Ok((config, endpoint))
+    }
+
     /// The settings for a file transfer: the preset, buffers for fast paths, then what the user set.
     pub(crate) fn config(&self) -> Result<AssociationConfig, Failure> {
         let mut config = AssociationConfig::preset(&self.preset).map_err(Failure::usage)?;
@@ -162,18 +181,18 @@ pub(crate) struct OutputArgs {
 }
 
 /// SCTP port of file transfers.
-const DEFAULT_SCTP_PORT: u16 = 5001;
+pub(crate) const DEFAULT_SCTP_PORT: u16 = 5001;
 
 /// What a file transfer sets on top of a preset: buffers that keep paths of some Gbit/s busy.
 const BULK_SETTINGS: &[(&str, &str)] = &[("send_buffer", "4MiB"), ("receive_buffer", "4MiB")];
 
-fn address(text: &str) -> Result<IpAddr, String> {
+pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
     text.trim()
         .parse()
         .map_err(|_| format!("\"{text}\" is not an IP address such as 192.0.2.1 or 2001:db8::1"))
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text).map_err(|error| error.to_string())
 }
 

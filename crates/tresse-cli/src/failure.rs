@@ -77,11 +77,13 @@ impl Failure {
 impl From<BindError> for Failure {
     fn from(error: BindError) -> Self {
         match &error {
-            BindError::Io { source, .. } => match source.kind() {
+            BindError::Io { source, .. } | BindError::Raw { source, .. } => match source.kind() {
                 ErrorKind::AddrNotAvailable | ErrorKind::Unsupported => Failure::usage(error),
                 _ => Failure::running(error),
             },
-            BindError::Seed(_) => Failure::running(error),
+            BindError::RawNotPermitted | BindError::PortTaken { .. } | BindError::Seed(_) => {
+                Failure::running(error)
+            }
             _ => Failure::usage(error),
         }
     }

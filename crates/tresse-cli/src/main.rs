@@ -7,6 +7,7 @@ mod args;
 mod dissect;
 mod failure;
 mod output;
+mod peer;
 mod progress;
 mod recv;
 mod report;
@@ -43,6 +44,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Sim(args) => on_runtime(sim::run(args)),
         Command::Send(args) => on_runtime(send::run(args)),
         Command::Recv(args) => on_runtime(recv::run(args)),
+        Command::Peer(args) => on_runtime(peer::run(args)),
         Command::Dissect(args) => dissect::run(&args),
         Command::Switches(args) => switches::run(&args),
     }

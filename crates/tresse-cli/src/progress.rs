@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tresse::{Association, PathState, PathStats};
 
-use crate::report::rate;
+use crate::report::words::rate;
 
 /// Where progress lines are drawn: standard error, unless it is no terminal or nobody wants to see them.
 pub(crate) fn display(quiet: bool) -> MultiProgress {

@@ -12,7 +12,8 @@ use tresse::{Association, Endpoint, EndpointConfig, Peer, SendOptions, StreamId}
 use crate::args::SendArgs;
 use crate::failure::Failure;
 use crate::progress::{self, Progress};
-use crate::report::{Facts, Report, Side, Snapshot};
+use crate::report::paths::{Side, Snapshot};
+use crate::report::{Facts, Report};
 use crate::signal;
 use crate::transfer::message::Control;
 use crate::transfer::ranges::Ranges;
@@ -22,7 +23,7 @@ use crate::transfer::{CONTROL, DATA, DATA_STREAMS, QUEUE};
 pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     let config = args.transport.config()?;
     let source = Source::open(&args.file, args.name.as_deref())?;
-    let local = local_addresses(&args)?;
+    let local = if args.from.is_empty() { routed(&args.to)? } else { args.from.clone() };
     let endpoint = Endpoint::bind(&local, args.local_port, EndpointConfig::default(), config)?;
     let association = tokio::select! {
         association = connect(&endpoint, &args) => association.map_err(|failure| with_causes(failure, &endpoint))?,
@@ -56,13 +57,10 @@ fn with_causes(mut failure: Failure, endpoint: &Endpoint) -> Failure {
     failure
 }
 
-/// The user's own choice, or for each of the receiver's addresses the one that routing would take.
-fn local_addresses(args: &SendArgs) -> Result<Vec<IpAddr>, Failure> {
-    if !args.from.is_empty() {
-        return Ok(args.from.clone());
-    }
+/// For each of a peer's addresses the own one that routing would take.
+pub(crate) fn routed(to: &[IpAddr]) -> Result<Vec<IpAddr>, Failure> {
     let mut local = Vec::new();
-    for &remote in &args.to {
+    for &remote in to {
         let source = tresse::source_towards(remote)
             .map_err(|error| Failure::unreachable(format!("no route to {remote}: {error}")))?;
         if !local.contains(&source) {

@@ -13,7 +13,7 @@ use crate::args::SimArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress;
-use crate::report::limit_words;
+use crate::report::words::limit_words;
 use crate::signal;
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {

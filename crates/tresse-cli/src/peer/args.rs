@@ -1,0 +1,137 @@
+//! The grammar of `tresse peer`. Knows names, defaults and help; does nothing.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::message::Sizes;
+use crate::args::{DEFAULT_SCTP_PORT, OutputArgs, TransportArgs, address, duration};
+
+#[derive(Args)]
+pub(crate) struct PeerArgs {
+    #[command(subcommand)]
+    pub(super) role: Role,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Role {
+    /// Wait for associations
+    Server(ServerArgs),
+    /// Open associations
+    Client(ClientArgs),
+}
+
+#[derive(Args)]
+pub(super) struct ServerArgs {
+    /// Own addresses, the preferred one first
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
+    pub(super) listen: Vec<IpAddr>,
+    /// Own SCTP port
+    #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) sctp_port: u16,
+    /// Own UDP port; 0 for any
+    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
+    pub(super) udp_port: u16,
+    /// SCTP straight over IP, without UDP: needs the right to open raw sockets
+    #[arg(long, conflicts_with = "udp_port")]
+    pub(super) raw: bool,
+    /// What to do with each association
+    #[arg(long, value_enum, default_value_t = Mode::Echo)]
+    pub(super) mode: Mode,
+    /// End after so many associations; without it, go on until interrupted
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) associations: Option<u32>,
+    #[command(flatten)]
+    pub(super) work: WorkArgs,
+    #[command(flatten)]
+    pub(super) transport: TransportArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+#[derive(Args)]
+pub(super) struct ClientArgs {
+    /// The peer's addresses, the preferred one first
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
+    pub(super) to: Vec<IpAddr>,
+    /// Own addresses, by position those that reach the peer's; found by routing if not given
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = address)]
+    pub(super) from: Vec<IpAddr>,
+    /// The peer's SCTP port
+    #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) sctp_port: u16,
+    /// Own SCTP port, and with several associations those that follow it; 0 for any
+    #[arg(long, default_value_t = 0)]
+    pub(super) local_sctp_port: u16,
+    /// The peer's UDP port
+    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) udp_port: u16,
+    /// Own UDP port, and with several associations those that follow it; 0 for any
+    #[arg(long, value_name = "UDP", default_value_t = 0)]
+    pub(super) local_udp_port: u16,
+    /// SCTP straight over IP, without UDP: needs the right to open raw sockets
+    #[arg(long, conflicts_with_all = ["udp_port", "local_udp_port"])]
+    pub(super) raw: bool,
+    /// What to do with each association
+    #[arg(long, value_enum, default_value_t = Mode::Generate)]
+    pub(super) mode: Mode,
+    /// Open so many associations at once, each with an SCTP port of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) associations: u32,
+    /// How long to wait for the peer's first answer
+    #[arg(long, default_value = "15s", value_parser = duration)]
+    pub(super) timeout: Duration,
+    #[command(flatten)]
+    pub(super) work: WorkArgs,
+    #[command(flatten)]
+    pub(super) transport: TransportArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+/// What an endpoint does with messages.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum Mode {
+    /// Take what comes and throw it away
+    Discard,
+    /// Send every message back on its stream, of which there are as many as the peer allows
+    Echo,
+    /// Send messages, and throw away what comes
+    Generate,
+}
+
+/// How one association goes, on either side.
+#[derive(Args, Clone)]
+pub(super) struct WorkArgs {
+    /// Generate so many messages in each association; 0 for no limit
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(super) count: u32,
+    /// Length of generated messages, or the shortest and the longest: 1KiB, or 1B-64KiB
+    #[arg(long, value_name = "SIZE", default_value = "1000B", value_parser = Sizes::parse)]
+    pub(super) size: Sizes,
+    /// Spread generated messages over so many streams, and ask for at least as many
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) streams: u16,
+    /// Make every N-th generated message unordered; 1 for all of them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) unordered_every: Option<u32>,
+    /// Pause after every generated message
+    #[arg(long, default_value = "0s", value_parser = duration)]
+    pub(super) interval: Duration,
+    /// Before the end, wait until as many messages have come as were generated
+    #[arg(long)]
+    pub(super) await_echo: bool,
+    /// Check that every message that comes is one that `tresse peer` generated, whole and in order
+    #[arg(long)]
+    pub(super) verify: bool,
+    /// Shut each association down after this time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) shutdown_after: Option<Duration>,
+    /// Abort each association after this time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) abort_after: Option<Duration>,
+    /// End everything after this time
+    #[arg(long, value_parser = duration)]
+    pub(super) duration: Option<Duration>,
+}

@@ -1,0 +1,134 @@
+//! The side that opens associations: one endpoint for each, because two ends have at most one
+//! association for a pair of ports.
+
+use std::net::IpAddr;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer};
+
+use super::args::ClientArgs;
+use super::session::{self, Session, Task};
+use super::summary::{Facts, Summary};
+use super::{FAREWELL, Stop, list, refused, stopped, streams_for, trouble};
+use crate::failure::Failure;
+use crate::send::routed;
+
+pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
+    let (mut settings, common) = args.transport.plain()?;
+    settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
+    let local = if args.from.is_empty() { routed(&args.to)? } else { args.from.clone() };
+    let mut endpoints = Vec::new();
+    for position in 0..args.associations {
+        endpoints.push(bind(&args, &local, &common, &settings, position)?);
+    }
+    let (stop, stopping) = watch::channel(false);
+    let mut sessions = JoinSet::new();
+    for endpoint in endpoints {
+        let (peer, patience) = (peer(&args), args.timeout);
+        let task = Task { mode: args.mode, work: args.work.clone() };
+        sessions.spawn(converse(endpoint, peer, patience, task, stopping.clone()));
+    }
+    gather(sessions, stop, &args).await
+}
+
+/// Runs all associations to their ends and reports on them.
+async fn gather(
+    mut sessions: JoinSet<Result<Session, Failure>>,
+    stop: watch::Sender<bool>,
+    args: &ClientArgs,
+) -> Result<(), Failure> {
+    let mut summary = Summary::new(Facts { role: "client", mode: args.mode, raw: args.raw });
+    let mut outcome = Ok(());
+    let mut ending = std::pin::pin!(stopped(args.work.duration));
+    let mut interrupted = false;
+    loop {
+        let session = tokio::select! {
+            session = sessions.join_next() => session,
+            cause = &mut ending, if !*stop.borrow() => {
+                interrupted = cause == Stop::Interrupt;
+                let _ = stop.send(true);
+                continue;
+            }
+        };
+        let Some(session) = session else { break };
+        match session.unwrap_or_else(|_| Err(Failure::running("an association broke down"))) {
+            Ok(session) => {
+                if let (Ok(()), Some(failure)) = (&outcome, trouble(&session)) {
+                    outcome = Err(failure);
+                }
+                summary.add(session);
+            }
+            Err(failure) if outcome.is_ok() => outcome = Err(failure),
+            Err(_) => {}
+        }
+    }
+    summary.print(&args.output)?;
+    if interrupted { Err(Failure::interrupted("interrupted")) } else { outcome }
+}
+
+/// The endpoint of the association at `position`; ports follow each other unless the system picks them.
+fn bind(
+    args: &ClientArgs,
+    local: &[IpAddr],
+    common: &EndpointConfig,
+    settings: &AssociationConfig,
+    position: u32,
+) -> Result<Endpoint, Failure> {
+    let at = |first: u16, option: &str| match first {
+        0 => Ok(0),
+        first => u16::try_from(u32::from(first) + position)
+            .map_err(|_| Failure::usage(format!("{option} {first}: {} ports do not fit", args.associations))),
+    };
+    let port = at(args.local_sctp_port, "--local-sctp-port")?;
+    let config = EndpointConfig { port, ..common.clone() };
+    let endpoint = if args.raw {
+        Endpoint::bind_raw(local, config, settings.clone())
+    } else {
+        let udp_port = at(args.local_udp_port, "--local-udp-port")?;
+        Endpoint::bind(local, udp_port, config, settings.clone())
+    };
+    endpoint.map_err(refused)
+}
+
+fn peer(args: &ClientArgs) -> Peer {
+    Peer::new(args.to.as_slice(), args.sctp_port).with_udp_port(args.udp_port)
+}
+
+/// One association from its first packet to its last.
+async fn converse(
+    endpoint: Endpoint,
+    peer: Peer,
+    patience: std::time::Duration,
+    task: Task,
+    stop: watch::Receiver<bool>,
+) -> Result<Session, Failure> {
+    let mut early = stop.clone();
+    let association = tokio::select! {
+        association = connect(&endpoint, peer, patience) => association?,
+        _ = early.wait_for(|stop| *stop) => return Err(Failure::running("ended before it was set up")),
+    };
+    let session = session::run(&association, &task, stop).await;
+    drop(association);
+    // What tells the peer of the end should leave before this process does.
+    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
+    Ok(session)
+}
+
+async fn connect(
+    endpoint: &Endpoint,
+    peer: Peer,
+    patience: std::time::Duration,
+) -> Result<Association, Failure> {
+    let udp = if endpoint.udp_port() == 0 { String::new() } else { format!(" UDP port {}", peer.udp_port) };
+    let place = format!("{}{udp} SCTP port {}", list(&peer.addresses), peer.port);
+    match timeout(patience, endpoint.connect(peer)).await {
+        Ok(Ok(association)) => Ok(association),
+        Ok(Err(error)) => Err(Failure::from(error).at(place)),
+        Err(_) => {
+            let patience = tresse::units::format_duration(patience);
+            Err(Failure::unreachable(format!("{place}: no answer within {patience}")))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Generated messages: any end can tell from a message's number what it has to be.
+//!
+//! The number travels as the payload protocol identifier, so it also survives an echo. Lengths and
+//! contents follow from it: the other peers of the interoperability tests have the same rule.
+
+use tresse::{Message, Ppid, SendOptions, StreamId, units};
+
+use super::args::WorkArgs;
+
+/// Lengths from the shortest to the longest, in bytes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Sizes {
+    shortest: u32,
+    longest: u32,
+}
+
+impl Sizes {
+    /// One size, or two with a dash between.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
+        let size = |text: &str| match units::parse_size(text.trim()) {
+            Ok(bytes) => {
+                u32::try_from(bytes).ok().filter(|bytes| (1..=LONGEST).contains(bytes)).ok_or_else(|| {
+                    format!("\"{text}\" is not from 1B to {}", units::format_size(LONGEST.into()))
+                })
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let (shortest, longest) = (size(shortest)?, size(longest)?);
+        if shortest > longest {
+            return Err(format!("\"{text}\" puts the longer size first"));
+        }
+        Ok(Sizes { shortest, longest })
+    }
+
+    /// Length of message `number`: spread over the range so that neighbours differ.
+    fn of(self, number: u32) -> usize {
+        (self.shortest + number.wrapping_mul(STRIDE) % (self.longest - self.shortest + 1)) as usize
+    }
+}
+
+/// Message `number` as it is generated.
+pub(super) fn generate(work: &WorkArgs, streams: u16, number: u32) -> (SendOptions, Vec<u8>) {
+    let stream = StreamId((number % u32::from(streams.max(1))) as u16);
+    let options = SendOptions {
+        ppid: Ppid(number),
+        unordered: work.unordered_every.is_some_and(|every| number % every == every - 1),
+        ..SendOptions::on(stream)
+    };
+    (options, content(number, work.size.of(number)))
+}
+
+/// The content of message `number`: the number itself in network order, then a pattern.
+fn content(number: u32, len: usize) -> Vec<u8> {
+    let pattern =
+        (4..len.max(4)).map(|at| (at as u32).wrapping_mul(31).wrapping_add(number.wrapping_mul(7)) as u8);
+    let mut bytes: Vec<u8> = number.to_be_bytes().into_iter().chain(pattern).collect();
+    bytes.truncate(len);
+    bytes
+}
+
+/// Checks messages one by one as they come.
+#[derive(Default)]
+pub(super) struct Verifier {
+    /// The latest ordered message of each stream.
+    latest: std::collections::BTreeMap<u16, u32>,
+}
+
+impl Verifier {
+    /// What is wrong with `message`, which came next.
+    pub(super) fn check(&mut self, message: &Message) -> Result<(), String> {
+        let number = message.ppid.0;
+        let pieces = message.payload.pieces();
+        let expected = content(number, message.payload.len());
+        if !pieces.iter().flatten().eq(&expected) {
+            return Err(format!("message {number} is not as it was generated"));
+        }
+        if message.unordered {
+            return Ok(());
+        }
+        match self.latest.insert(message.stream.0, number) {
+            Some(before) if before >= number => {
+                Err(format!("message {number} came after {before} on stream {}", message.stream.0))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Lengths of messages in a row lie this far apart: a prime.
+const STRIDE: u32 = 7919;
+/// Longer messages fit no send buffer.
+const LONGEST: u32 = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use tresse::{Payload, Ssn};
+
+    use super::*;
+
+    fn message(number: u32, bytes: Vec<u8>) -> Message {
+        Message {
+            stream: StreamId(0),
+            ssn: Ssn(0),
+            ppid: Ppid(number),
+            unordered: false,
+            payload: Payload::Whole(bytes.into()),
+        }
+    }
+
+    #[test]
+    fn sizes_are_one_or_a_range() {
+        assert_eq!(Sizes::parse("1KiB"), Ok(Sizes { shortest: 1024, longest: 1024 }));
+        assert_eq!(Sizes::parse("1B-64KiB"), Ok(Sizes { shortest: 1, longest: 65_536 }));
+        assert_eq!(Sizes::parse("2KiB-1KiB"), Err("\"2KiB-1KiB\" puts the longer size first".to_owned()));
+        assert!(Sizes::parse("0B").is_err() && Sizes::parse("12").is_err());
+    }
+
+    #[test]
+    fn lengths_keep_within_their_range_and_reach_its_ends() {
+        let sizes = Sizes { shortest: 3, longest: 12 };
+        let lengths: std::collections::BTreeSet<usize> = (0..10).map(|number| sizes.of(number)).collect();
+        assert_eq!(lengths, (3..=12).collect());
+    }
+
+    #[test]
+    fn a_damaged_a_late_and_a_double_message_are_noticed() {
+        let mut verifier = Verifier::default();
+        assert_eq!(verifier.check(&message(1, content(1, 3))), Ok(()));
+        assert_eq!(verifier.check(&message(5, content(5, 100))), Ok(()));
+        let mut damaged = content(6, 100);
+        damaged[50] ^= 1;
+        assert_eq!(
+            verifier.check(&message(6, damaged)),
+            Err("message 6 is not as it was generated".to_owned())
+        );
+        let late = Err("message 5 came after 5 on stream 0".to_owned());
+        assert_eq!(verifier.check(&message(5, content(5, 100))), late);
+    }
+}

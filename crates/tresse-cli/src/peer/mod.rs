@@ -1,0 +1,94 @@
+//! `tresse peer`: a plain endpoint for tests, of this stack or of others, to talk to. Opens or accepts
+//! associations, over UDP or raw IP, and discards, echoes or generates messages.
+
+mod args;
+mod client;
+mod message;
+mod server;
+mod session;
+mod summary;
+
+use std::future::pending;
+use std::io::Write;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tresse::{BindError, CloseReason, Ended};
+
+pub(crate) use args::PeerArgs;
+
+use args::{Mode, WorkArgs};
+
+use crate::failure::Failure;
+use crate::signal;
+use session::Session;
+
+pub(crate) async fn run(args: PeerArgs) -> Result<(), Failure> {
+    match args.role {
+        args::Role::Server(args) => server::run(args).await,
+        args::Role::Client(args) => client::run(args).await,
+    }
+}
+
+/// Streams to ask for: an echo goes on the stream that its message came on, whichever that is.
+fn streams_for(mode: Mode, work: &WorkArgs) -> u16 {
+    if mode == Mode::Echo { u16::MAX } else { work.streams }
+}
+
+/// Why everything is to end now.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Stop {
+    /// The time given by the user is over.
+    Duration,
+    /// The user's wish.
+    Interrupt,
+}
+
+/// Ready when everything is to end.
+async fn stopped(duration: Option<Duration>) -> Stop {
+    let time = async {
+        match duration {
+            Some(duration) => sleep(duration).await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        () = time => Stop::Duration,
+        () = signal::interrupted() => Stop::Interrupt,
+    }
+}
+
+/// What is to be said about an association that did not go as it should.
+fn trouble(session: &Session) -> Option<Failure> {
+    if let Some(wrong) = &session.tally.first_wrong {
+        let others = session.tally.wrong - 1;
+        return Some(Failure::running(format!("{wrong} ({others} further messages were wrong)")));
+    }
+    match &session.reason {
+        CloseReason::Graceful if !session.complete => {
+            Some(Failure::running("the peer shut the association down before everything was done"))
+        }
+        CloseReason::Graceful => None,
+        CloseReason::Aborted if session.complete => None,
+        reason => Some(Failure::from(Ended(reason.clone()))),
+    }
+}
+
+fn refused(error: BindError) -> Failure {
+    let hint = matches!(error, BindError::RawNotPermitted);
+    let failure = Failure::from(error);
+    if hint { failure.followed_by("leave out --raw for that") } else { failure }
+}
+
+fn list(addresses: &[IpAddr]) -> String {
+    addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// A line for the user that is no result.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "tresse: {line}");
+}
+
+/// How long the last packets may take once everything that matters is done.
+const FAREWELL: Duration = Duration::from_secs(2);

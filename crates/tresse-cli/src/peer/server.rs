@@ -1,0 +1,72 @@
+//! The side that waits for associations.
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tresse::{Endpoint, EndpointConfig};
+
+use super::args::ServerArgs;
+use super::session::{self, Session, Task};
+use super::summary::{Facts, Summary};
+use super::{FAREWELL, Stop, list, refused, say, stopped, streams_for, trouble};
+use crate::failure::Failure;
+
+pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
+    let (mut settings, common) = args.transport.plain()?;
+    settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
+    let config = EndpointConfig { port: args.sctp_port, listen: true, ..common };
+    let endpoint = if args.raw {
+        Endpoint::bind_raw(&args.listen, config, settings)
+    } else {
+        Endpoint::bind(&args.listen, args.udp_port, config, settings)
+    };
+    let endpoint = endpoint.map_err(refused)?;
+    if !args.output.quiet {
+        let udp = if args.raw { String::new() } else { format!("UDP port {}, ", endpoint.udp_port()) };
+        say(&format!("listening on {}, {udp}SCTP port {}", list(&args.listen), endpoint.port()));
+    }
+    let outcome = serve(&endpoint, &args).await;
+    // What tells the peers of the end should leave before this process does.
+    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
+    outcome
+}
+
+async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
+    let (stop, stopping) = watch::channel(false);
+    let mut sessions: JoinSet<Session> = JoinSet::new();
+    let mut summary = Summary::new(Facts { role: "server", mode: args.mode, raw: args.raw });
+    let mut awaited = args.associations;
+    let mut ending = std::pin::pin!(stopped(args.work.duration));
+    let (mut outcome, mut interrupted) = (Ok(()), false);
+    loop {
+        let accepting = awaited != Some(0) && !*stop.borrow();
+        if sessions.is_empty() && !accepting {
+            break;
+        }
+        tokio::select! {
+            association = endpoint.accept(), if accepting => {
+                let association = association.ok_or_else(|| Failure::running("the network driver broke down"))?;
+                let task = Task { mode: args.mode, work: args.work.clone() };
+                let stopping = stopping.clone();
+                sessions.spawn(async move { session::run(&association, &task, stopping).await });
+                awaited = awaited.map(|awaited| awaited - 1);
+            }
+            Some(session) = sessions.join_next() => {
+                let session = session.map_err(|_| Failure::running("an association broke down"))?;
+                if let Some(failure) = trouble(&session) {
+                    if !args.output.quiet {
+                        say(failure.message());
+                    }
+                    outcome = outcome.and(Err(failure));
+                }
+                summary.add(session);
+            }
+            cause = &mut ending, if !*stop.borrow() => {
+                interrupted = cause == Stop::Interrupt;
+                let _ = stop.send(true);
+            }
+        }
+    }
+    summary.print(&args.output)?;
+    if interrupted { Err(Failure::interrupted("interrupted")) } else { outcome }
+}

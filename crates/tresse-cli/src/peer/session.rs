@@ -1,0 +1,198 @@
+//! One association from set-up to end: sends what is to be sent, takes what comes, counts both.
+
+use std::future::pending;
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+use tresse::{Association, Bytes, CloseReason, Message, SendError, SendOptions};
+
+use super::args::{Mode, WorkArgs};
+use super::message::{Verifier, generate};
+use crate::report::paths::Snapshot;
+
+/// How an association went.
+pub(super) struct Session {
+    pub(super) tally: Tally,
+    pub(super) reason: CloseReason,
+    /// Streams after negotiation: sending and receiving direction.
+    pub(super) streams: (u16, u16),
+    pub(super) elapsed: Duration,
+    pub(super) snapshot: Snapshot,
+    /// Whether all that was asked of it was done.
+    pub(super) complete: bool,
+}
+
+/// What went through.
+#[derive(Clone, Default)]
+pub(super) struct Tally {
+    pub(super) messages_sent: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) messages_received: u64,
+    pub(super) bytes_received: u64,
+    /// Messages that were not as they should be, and what was wrong with the first of them.
+    pub(super) wrong: u64,
+    pub(super) first_wrong: Option<String>,
+}
+
+impl Tally {
+    fn on_wrong(&mut self, what: String) {
+        self.wrong += 1;
+        self.first_wrong.get_or_insert(what);
+    }
+}
+
+/// What an association is to do.
+pub(super) struct Task {
+    pub(super) mode: Mode,
+    pub(super) work: WorkArgs,
+}
+
+/// What the two directions of one association share.
+#[derive(Default)]
+struct Counts {
+    tally: Mutex<Tally>,
+    received: Notify,
+}
+
+impl Counts {
+    fn with<T>(&self, look: impl FnOnce(&mut Tally) -> T) -> T {
+        look(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Runs `association` to its end; when `stop` turns true, it is shut down early.
+pub(super) async fn run(association: &Association, task: &Task, mut stop: watch::Receiver<bool>) -> Session {
+    let started = Instant::now();
+    let counts = Counts::default();
+    let (mut complete, mut stopped) = (false, false);
+    {
+        let mut receiving = pin!(receive(association, task, &counts));
+        let peer_ended = tokio::select! {
+            () = &mut receiving => true,
+            done = act(association, task, &counts) => { complete = done; false }
+            () = after(task.work.shutdown_after) => { complete = true; false }
+            () = after(task.work.abort_after) => {
+                association.abort("as asked for");
+                complete = true;
+                false
+            }
+            _ = stop.wait_for(|stop| *stop) => { stopped = true; false }
+        };
+        let patience = if stopped { FAREWELL } else { Duration::MAX };
+        let ending = async {
+            if peer_ended {
+                association.closed().await;
+            } else {
+                // What the peer still sends has to be taken, or it cannot end either.
+                let _ = tokio::join!(association.shutdown(), receiving);
+            }
+        };
+        let _ = timeout(patience, ending).await;
+    }
+    let tally = counts.with(std::mem::take);
+    let snapshot = Snapshot::take(association);
+    let reason = association.close_reason().unwrap_or_else(|| {
+        association.abort("interrupted");
+        CloseReason::Aborted
+    });
+    complete |= stopped || (task.mode != Mode::Generate && reason == CloseReason::Graceful);
+    Session { tally, reason, streams: association.streams(), elapsed: started.elapsed(), snapshot, complete }
+}
+
+/// Does this side's part; ready when it is done or cannot be, never when there is none.
+async fn act(association: &Association, task: &Task, counts: &Counts) -> bool {
+    if task.mode != Mode::Generate {
+        return pending().await;
+    }
+    let streams = task.work.streams.min(association.streams().0);
+    let mut number = 0;
+    while task.work.count == 0 || number < task.work.count {
+        let (options, bytes) = generate(&task.work, streams, number);
+        match put(association, options, bytes, counts).await {
+            Put::Taken => {}
+            Put::Ended => return pending().await,
+            Put::Refused => return false,
+        }
+        number = number.wrapping_add(1);
+        if !task.work.interval.is_zero() {
+            sleep(task.work.interval).await;
+        }
+    }
+    while task.work.await_echo && counts.with(|tally| tally.messages_received) < u64::from(number) {
+        counts.received.notified().await;
+    }
+    true
+}
+
+/// Takes what comes until the peer has no more.
+async fn receive(association: &Association, task: &Task, counts: &Counts) {
+    let mut verifier = task.work.verify.then(Verifier::default);
+    while let Ok(Some(message)) = association.recv().await {
+        note(&message, verifier.as_mut(), counts);
+        if task.mode == Mode::Echo {
+            let options = SendOptions {
+                ppid: message.ppid,
+                unordered: message.unordered,
+                ..SendOptions::on(message.stream)
+            };
+            put(association, options, message.payload.into_bytes(), counts).await;
+        }
+    }
+}
+
+fn note(message: &Message, verifier: Option<&mut Verifier>, counts: &Counts) {
+    let wrong = verifier.and_then(|verifier| verifier.check(message).err());
+    counts.with(|tally| {
+        tally.messages_received += 1;
+        tally.bytes_received += message.payload.len() as u64;
+        if let Some(wrong) = wrong {
+            tally.on_wrong(wrong);
+        }
+    });
+    counts.received.notify_one();
+}
+
+/// What became of a message.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Put {
+    Taken,
+    /// The association takes no more. Whoever receives hears why.
+    Ended,
+    /// It can never be sent, which counts as something wrong.
+    Refused,
+}
+
+async fn put(
+    association: &Association,
+    options: SendOptions,
+    bytes: impl Into<Bytes>,
+    counts: &Counts,
+) -> Put {
+    let bytes = bytes.into();
+    let len = bytes.len() as u64;
+    match association.send(options, bytes).await {
+        Ok(()) => counts.with(|tally| {
+            tally.messages_sent += 1;
+            tally.bytes_sent += len;
+            Put::Taken
+        }),
+        Err(SendError::NotOpen { .. }) => Put::Ended,
+        Err(error) => {
+            counts.with(|tally| tally.on_wrong(format!("message {} was refused: {error}", options.ppid.0)));
+            Put::Refused
+        }
+    }
+}
+
+async fn after(time: Option<Duration>) {
+    match time {
+        Some(time) => sleep(time).await,
+        None => pending().await,
+    }
+}
+
+/// How long the peer has to agree to an end that the user asked for.
+const FAREWELL: Duration = Duration::from_secs(2);

@@ -1,0 +1,82 @@
+//! What a command came to, as lines for people and as a document for programs.
+
+pub(crate) mod paths;
+pub(crate) mod words;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output;
+use paths::{PathsReport, Side, Snapshot};
+use words::{rate, size};
+
+/// One transfer, as seen by one side. Every key names its unit.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    name: String,
+    size_bytes: u64,
+    /// Bytes that an earlier transfer had brought.
+    resumed_bytes: u64,
+    complete: bool,
+    seconds: f64,
+    throughput_mbps: f64,
+    blake3: Option<String>,
+    #[serde(flatten)]
+    paths: PathsReport,
+}
+
+/// What the file was and how long it took.
+pub(crate) struct Facts {
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) resumed: u64,
+    pub(crate) elapsed: Duration,
+    /// Of the whole file, once everything is through.
+    pub(crate) digest: Option<[u8; 32]>,
+}
+
+impl Report {
+    pub(crate) fn new(facts: Facts, snapshot: &Snapshot, side: Side) -> Self {
+        let seconds = facts.elapsed.as_secs_f64();
+        let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 };
+        Report {
+            name: facts.name,
+            size_bytes: facts.size,
+            resumed_bytes: facts.resumed,
+            complete: facts.digest.is_some(),
+            seconds,
+            throughput_mbps: mbps(facts.size.saturating_sub(facts.resumed)),
+            blake3: facts.digest.map(|digest| blake3::Hash::from(digest).to_hex().to_string()),
+            paths: PathsReport::new(snapshot, side, facts.elapsed),
+        }
+    }
+
+    /// Prints it: one JSON document in one line, or lines for people.
+    pub(crate) fn print(&self, json: bool) -> Result<(), Failure> {
+        let mut text =
+            if json { serde_json::to_string(self).map_err(Failure::running)? } else { self.lines() };
+        text.push('\n');
+        output::print(&text)
+    }
+
+    fn lines(&self) -> String {
+        let what = if self.complete { "" } else { " (not complete)" };
+        let mut lines = vec![format!(
+            "{}{what}: {} in {:.2} s, {}",
+            self.name,
+            size(self.size_bytes),
+            self.seconds,
+            rate(self.throughput_mbps * 1e6)
+        )];
+        if self.resumed_bytes > 0 {
+            lines.push(format!("  {} of it were here from an earlier transfer", size(self.resumed_bytes)));
+        }
+        lines.extend(self.paths.lines());
+        if let Some(digest) = &self.blake3 {
+            lines.push(format!("  BLAKE3 {digest}"));
+        }
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,136 @@
+//! What each path carried, and what limited it, as lines for people and as values for programs.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use tresse::{Association, AssociationStats, LimitTimes, PathStats};
+
+use super::words::{limit_words, rate};
+
+/// The paths of one association, as seen by one side. Every key names its unit.
+#[derive(Serialize)]
+pub(crate) struct PathsReport {
+    paths: Vec<PathReport>,
+    /// The sender's view; absent at the receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limited_by: Option<LimitedBy>,
+}
+
+#[derive(Serialize)]
+struct PathReport {
+    id: usize,
+    local: String,
+    remote: String,
+    state: &'static str,
+    /// Packets in this transfer's direction, headers of SCTP included.
+    wire_mbps: f64,
+    share: f64,
+    srtt_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunks_sent: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunks_resent: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeouts: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct LimitedBy {
+    #[serde(serialize_with = "shares")]
+    total: LimitTimes,
+    #[serde(serialize_with = "shares_of_each")]
+    paths: Vec<LimitTimes>,
+}
+
+/// What went where, taken from the association while it is there.
+pub(crate) struct Snapshot {
+    association: AssociationStats,
+    paths: Vec<PathStats>,
+}
+
+impl Snapshot {
+    pub(crate) fn take(association: &Association) -> Self {
+        Snapshot { association: association.stats(), paths: association.path_stats() }
+    }
+}
+
+/// Which side reports.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Side {
+    Sender,
+    Receiver,
+}
+
+impl PathsReport {
+    /// Of traffic that took `elapsed`.
+    pub(crate) fn new(snapshot: &Snapshot, side: Side, elapsed: Duration) -> Self {
+        let seconds = elapsed.as_secs_f64();
+        let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 };
+        let carried = |path: &PathStats| match side {
+            Side::Sender => path.packet_bytes_sent,
+            Side::Receiver => path.packet_bytes_received,
+        };
+        let all: u64 = snapshot.paths.iter().map(carried).sum();
+        let sending = |count: u64| (side == Side::Sender).then_some(count);
+        let paths = snapshot.paths.iter().map(|path| PathReport {
+            id: path.id.index(),
+            local: path.local.to_string(),
+            remote: path.remote.to_string(),
+            state: path.state.name(),
+            wire_mbps: mbps(carried(path)),
+            share: if all > 0 { carried(path) as f64 / all as f64 } else { 0.0 },
+            srtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
+            chunks_sent: sending(path.chunks_sent),
+            chunks_resent: sending(path.chunks_resent),
+            timeouts: sending(path.timeouts),
+        });
+        let limited_by = (side == Side::Sender).then(|| LimitedBy {
+            total: snapshot.association.limited_by,
+            paths: snapshot.paths.iter().map(|path| path.limited_by).collect(),
+        });
+        PathsReport { paths: paths.collect(), limited_by }
+    }
+
+    /// One line for each path, and one for all together.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for path in &self.paths {
+            let mut line = format!(
+                "  path {}: {} -> {}, {}, {}, {:.0} % of the bytes",
+                path.id,
+                path.local,
+                path.remote,
+                path.state,
+                rate(path.wire_mbps * 1e6),
+                path.share * 100.0
+            );
+            if let (Some(sent), Some(resent)) = (path.chunks_sent, path.chunks_resent) {
+                line.push_str(&format!(", {resent} of {} chunks sent again", sent.saturating_add(resent)));
+            }
+            if let Some(limits) = self.limited_by.as_ref().and_then(|limits| limits.paths.get(path.id)) {
+                line.push_str(&format!("; limited by {}", limit_words(limits.shares())));
+            }
+            lines.push(line);
+        }
+        if let Some(limits) = &self.limited_by {
+            lines.push(format!("  in total limited by {}", limit_words(limits.total.shares())));
+        }
+        lines
+    }
+}
+
+/// As a map from limits to their shares of the time.
+fn shares<S: Serializer>(times: &LimitTimes, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(times.shares().map(|(limit, share)| (limit.name(), share)))
+}
+
+fn shares_of_each<S: Serializer>(times: &[LimitTimes], serializer: S) -> Result<S::Ok, S::Error> {
+    /// One element of the list.
+    struct Shares<'a>(&'a LimitTimes);
+    impl Serialize for Shares<'_> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            shares(self.0, serializer)
+        }
+    }
+    serializer.collect_seq(times.iter().map(Shares))
+}

@@ -1,0 +1,190 @@
+//! `tresse peer` as server and client, of itself: what goes through, what is reported, how it ends.
+
+#![allow(missing_docs, reason = "a test")]
+
+mod common;
+#[path = "../../tresse/tests/relay/mod.rs"]
+#[allow(dead_code, reason = "a part of it is enough here")]
+mod relay;
+
+use std::io::Write;
+use std::net::IpAddr;
+
+use common::{Done, Running, tresse};
+use relay::Relay;
+use serde_json::Value;
+
+const HERE: &str = "127.0.0.1,127.0.0.2";
+const THERE: &str = "127.0.0.3,127.0.0.4";
+
+/// Timers short enough for tests that wait for them.
+const QUICK: [&str; 6] =
+    ["--set", "rto_initial=100ms", "--set", "rto_min=50ms", "--set", "max_init_retransmits=1"];
+
+/// Starts a server on a free port; answers it with its port.
+fn server(more: &[&str]) -> (Running, String) {
+    let args = ["peer", "server", "--listen", THERE, "--udp-port", "0", "--json"];
+    let mut running = Running::start(&[&args[..], more].concat());
+    let line = running.line();
+    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next());
+    let port = port.unwrap_or_else(|| panic!("no port in {line:?}")).to_owned();
+    (running, port)
+}
+
+fn client(port: &str, more: &[&str]) -> Done {
+    let args = ["peer", "client", "--from", HERE, "--to", THERE, "--udp-port", port, "--json"];
+    tresse(&[&args[..], more].concat())
+}
+
+fn document(done: &Done) -> Value {
+    serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {done:?}"))
+}
+
+#[test]
+fn generated_messages_come_back_whole_from_an_echo() {
+    let (server, port) = server(&["--mode", "echo", "--associations", "1", "--verify"]);
+    let work = ["--count", "500", "--size", "1B-20kB", "--streams", "16", "--unordered-every", "3"];
+    let done = client(&port, &[&work[..], &["--verify", "--await-echo"]].concat());
+    let served = server.finish();
+    assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
+    for summary in [document(&done), document(&served)] {
+        let total = &summary["total"];
+        assert_eq!((&total["messages_sent"], &total["messages_received"]), (&500.into(), &500.into()));
+        assert_eq!(total["bytes_sent"], total["bytes_received"]);
+        assert_eq!(total["wrong_messages"], 0);
+        let paths = summary["associations"][0]["paths"].as_array().expect("a list");
+        assert_eq!(paths.len(), 2);
+        assert!(summary["associations"][0]["limited_by"]["total"].is_object(), "{summary}");
+    }
+    assert!(document(&done)["associations"][0]["outbound_streams"].as_u64() >= Some(16));
+}
+
+#[test]
+fn many_associations_run_at_once_from_ports_that_follow_each_other() {
+    let (server, port) = server(&["--mode", "discard", "--associations", "8", "--verify"]);
+    let done = client(&port, &["--associations", "8", "--local-sctp-port", "6001", "--count", "50"]);
+    let served = server.finish();
+    assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
+    let total = &document(&served)["total"];
+    assert_eq!((&total["associations"], &total["messages_received"]), (&8.into(), &400.into()));
+    assert_eq!(total["messages_sent"], 0);
+}
+
+#[test]
+fn either_side_generates_and_ends_when_told() {
+    let generating =
+        ["--mode", "generate", "--count", "0", "--shutdown-after", "300ms", "--associations", "1"];
+    let (server, port) = server(&generating);
+    let done = client(&port, &["--mode", "discard", "--verify"]);
+    let served = server.finish();
+    assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
+    let (sent, received) = (document(&served), document(&done));
+    assert_eq!(sent["total"]["messages_sent"], received["total"]["messages_received"]);
+    assert!(sent["associations"][0]["seconds"].as_f64() >= Some(0.3));
+}
+
+#[test]
+fn an_abort_is_told_to_the_peer_and_fails_only_there() {
+    let (server, port) = server(&["--mode", "discard", "--associations", "1"]);
+    let done = client(&port, &["--count", "0", "--abort-after", "200ms"]);
+    let served = server.finish();
+    assert_eq!((done.code, served.code), (Some(0), Some(1)), "{done:?} {served:?}");
+    assert!(served.stderr.contains("the peer aborted the association: User-Initiated Abort: as asked for"));
+    assert_eq!(document(&done)["associations"][0]["end"], "the association was aborted here");
+}
+
+#[test]
+fn switches_of_associations_and_of_endpoints_are_set_alike() {
+    let (server, port) =
+        server(&["--associations", "1", "--set", "cookie_lifetime=10s", "--set", "inbound_streams=3"]);
+    let done = client(&port, &["--set", "outbound_streams=40", "--count", "1"]);
+    assert_eq!((done.code, server.finish().code), (Some(0), Some(0)), "{done:?}");
+    assert_eq!(document(&done)["associations"][0]["outbound_streams"], 3);
+
+    let unknown = tresse(&["peer", "server", "--listen", THERE, "--set", "cookie_live=1s"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("cookie_live"), "{unknown:?}");
+}
+
+#[test]
+fn nobody_there_is_exit_code_3_and_an_interrupt_130() {
+    let done = client("9", &QUICK);
+    assert_eq!(done.code, Some(3), "{done:?}");
+    assert!(done.stderr.contains("the peer did not answer"), "{done:?}");
+
+    let (server, port) = server(&["--mode", "discard"]);
+    let done = client(&port, &["--count", "10"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    server.interrupt();
+    let served = server.finish();
+    assert_eq!(served.code, Some(130), "{served:?}");
+    assert_eq!(document(&served)["total"]["messages_received"], 10, "what was measured is written");
+}
+
+#[test]
+fn a_message_that_cannot_be_sent_is_a_failure_with_its_reason() {
+    let (server, port) = server(&["--mode", "discard", "--associations", "1"]);
+    let done = client(&port, &["--size", "3MB", "--count", "1"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.stderr.contains("message 0 was refused: the message has 3000000 bytes"), "{done:?}");
+    drop(server);
+}
+
+#[test]
+fn the_time_given_ends_everything() {
+    let (server, port) = server(&["--mode", "discard", "--duration", "1s"]);
+    let done = client(&port, &["--count", "0", "--duration", "300ms"]);
+    let served = server.finish();
+    assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
+    assert_eq!(document(&done)["associations"][0]["end"], "the association was shut down");
+}
+
+/// A path of the association is cut in mid-transfer: the other one carries the rest.
+#[test]
+fn a_path_that_dies_takes_no_message_with_it() {
+    let timers = ["--set", "rto_initial=100ms", "--set", "rto_min=50ms", "--set", "path_max_retrans=1"];
+    let (server, port) =
+        server(&[&["--mode", "discard", "--associations", "1", "--verify"][..], &timers].concat());
+    let addresses =
+        |list: &str| list.split(',').map(|text| text.parse().expect("one")).collect::<Vec<IpAddr>>();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let port = port.parse().expect("a number");
+    let relay = runtime.block_on(Relay::start(&addresses(HERE), &addresses(THERE), port));
+    relay.cut_after(1, 2_000_000);
+    let work = ["--count", "600", "--size", "1B-20kB"];
+    let done = client(&relay.port().to_string(), &[&work[..], &timers].concat());
+    let served = server.finish();
+    assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
+    assert_eq!(document(&served)["total"]["messages_received"], 600);
+    assert_eq!(document(&done)["associations"][0]["paths"][1]["state"], "inactive");
+}
+
+#[test]
+fn raw_ip_carries_it_too_or_says_what_is_missing() {
+    // Addresses of this process: raw sockets of one address share its packets.
+    let number = std::process::id() << 1;
+    let place = |last: u32| {
+        let [_, high, middle, low] = (number | last).to_be_bytes();
+        IpAddr::from([127, 128 | (high & 63), middle, low]).to_string()
+    };
+    let (there, here) = (place(0), place(1));
+    let mut server =
+        Running::start(&["peer", "server", "--listen", &there, "--raw", "--associations", "1", "--verify"]);
+    let line = server.line();
+    if !line.starts_with("tresse: listening on ") {
+        assert_eq!(
+            line,
+            "tresse: raw IP needs the right to open raw sockets (root or CAP_NET_RAW); SCTP in UDP needs no \
+             privilege; leave out --raw for that\n"
+        );
+        assert_eq!(server.finish().code, Some(1));
+        let _ = writeln!(std::io::stderr(), "raw IP: skipped, the right to open raw sockets is missing");
+        return;
+    }
+    let args =
+        ["peer", "client", "--to", &there, "--from", &here, "--raw", "--json", "--verify", "--await-echo"];
+    let done = tresse(&args);
+    assert_eq!((done.code, server.finish().code), (Some(0), Some(0)), "{done:?}");
+    assert_eq!(document(&done)["lower_layer"], "ip");
+    assert_eq!(document(&done)["total"]["messages_received"], 1000);
+}
