@@ -17,6 +17,15 @@ pub enum Event {
         /// Streams in the receiving direction after negotiation.
         inbound_streams: u16,
     },
+    /// The peer has restarted and set the association up anew (RFC 9260 §5.2.4 A): streams, windows, counters
+    /// and paths begin again, the identifier and what waits to be read stay. What was accepted for the old
+    /// peer and not acknowledged is not sent to the new one.
+    Restarted {
+        /// Streams in the sending direction after negotiation.
+        outbound_streams: u16,
+        /// Streams in the receiving direction after negotiation.
+        inbound_streams: u16,
+    },
     /// Messages wait to be received; told once until `recv` has found the queue empty.
     Readable,
     /// The send buffer has room again after a `send` was refused for lack of it.

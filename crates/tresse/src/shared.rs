@@ -81,8 +81,13 @@ impl Shared {
             }
         }
         let Some(slot) = state.slots.get_mut(&id) else { return };
+        let restarted = matches!(event, Event::Restarted { .. });
         slot.on_event(event);
         if slot.owner == Owner::Nobody {
+            if restarted {
+                // Nobody here waits for what the new peer has to say.
+                state.with(id, |association| association.shutdown(now));
+            }
             state.tidy(id, now);
         }
     }
@@ -284,6 +289,7 @@ impl Slot {
                 self.peer_done = true;
                 self.signals.readable.notify_waiters();
             }
+            Event::Restarted { .. } => self.peer_done = false,
             Event::Closed(reason) => {
                 self.phase = Phase::Ended(reason.clone());
                 self.signals.all();

@@ -8,6 +8,7 @@ mod input;
 mod output;
 mod peer;
 mod resend;
+mod restart;
 mod setup;
 mod shutdown;
 mod state;
@@ -29,7 +30,7 @@ use crate::event::{CloseReason, Event};
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
 use crate::path_id::PathId;
-use crate::paths::{LimitClock, Paths};
+use crate::paths::{LimitClock, Path, Paths};
 use crate::receiver::Receiver;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
 use crate::stats::{Discards, Limit, PathState};
@@ -38,7 +39,7 @@ use crate::transmission::{AckReport, Transmission};
 
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
-pub(crate) use peer::{Peer, own_init, own_params};
+pub(crate) use peer::{InitFault, Peer, own_init, own_params};
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
 
@@ -201,6 +202,37 @@ impl Association {
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, u16)> {
         let port = self.identity.remote_port;
         self.paths.iter().map(move |path| (path.remote(), port))
+    }
+
+    /// Own addresses of its paths, each once.
+    pub(crate) fn local_addresses(&self) -> Vec<IpAddr> {
+        let mut addresses = Vec::new();
+        for local in self.paths.iter().map(Path::local) {
+            if !addresses.contains(&local) {
+                addresses.push(local);
+            }
+        }
+        addresses
+    }
+
+    /// The peer's UDP port on `path`.
+    pub(crate) fn encapsulation_port(&self, path: PathId) -> Option<u16> {
+        self.paths.get(path).encapsulation_port()
+    }
+
+    /// Its settings, for an association that follows it.
+    pub(crate) fn shared_config(&self) -> Arc<AssociationConfig> {
+        self.config.clone()
+    }
+
+    /// Its paths, by position.
+    pub(crate) fn path_seeds(&self) -> impl Iterator<Item = PathSeed> {
+        self.paths.iter().map(|path| PathSeed {
+            local: path.local(),
+            remote: path.remote(),
+            encapsulation_port: path.encapsulation_port(),
+            confirmed: path.state() != PathState::Unconfirmed,
+        })
     }
 
     /// The next thing to tell the application.

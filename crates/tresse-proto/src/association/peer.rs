@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tresse_wire::{Init, Param, Params, Tsn};
+use tresse_wire::{Cause, Init, List, Param, ParamKind, Params, Tsn};
 
 use super::capabilities::Capabilities;
 use crate::config::AssociationConfig;
@@ -24,28 +24,72 @@ pub(crate) struct Peer {
     pub(crate) addresses: Vec<IpAddr>,
 }
 
+/// Why an INIT or INIT ACK cannot be used. The peer is told with an ABORT.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum InitFault {
+    /// A mandatory field has a value that RFC 9260 §3.3.2 forbids.
+    Field,
+    /// There is a host name where an address should be; the whole parameter (RFC 9260 §3.3.2.1.4).
+    HostName(Vec<u8>),
+    /// An INIT ACK without a state cookie.
+    NoCookie,
+    /// An INIT ACK with more outbound streams than the INIT allowed (RFC 9260 §5.1.1).
+    Streams,
+}
+
+impl InitFault {
+    /// What the ABORT says.
+    pub(crate) fn cause(&self) -> Cause<'_> {
+        match self {
+            InitFault::Field => Cause::InvalidParameter,
+            InitFault::HostName(whole) => Cause::UnresolvableAddress(whole),
+            InitFault::NoCookie => Cause::MissingParameters(List::Values(&[ParamKind::STATE_COOKIE.0])),
+            InitFault::Streams => Cause::ProtocolViolation(self.words().as_bytes()),
+        }
+    }
+
+    /// What the application is told.
+    pub(crate) fn words(&self) -> &'static str {
+        match self {
+            InitFault::Field => "INIT ACK with an impossible mandatory field",
+            InitFault::HostName(_) => "INIT ACK with a host name",
+            InitFault::NoCookie => "INIT ACK without a state cookie",
+            InitFault::Streams => "INIT ACK with more streams than the INIT allowed",
+        }
+    }
+}
+
 impl Peer {
-    /// Reads an INIT or INIT ACK; `None` when a mandatory field has a value that RFC 9260 §3.3.2 forbids.
-    /// At most `most` addresses are kept.
-    pub(crate) fn read(init: &Init<'_>, most: usize) -> Option<Self> {
+    /// Reads an INIT or INIT ACK. At most `most` addresses are kept.
+    ///
+    /// # Errors
+    /// What makes it unusable.
+    pub(crate) fn read(init: &Init<'_>, most: usize) -> Result<Self, InitFault> {
         if init.initiate_tag == 0
             || init.a_rwnd < MIN_A_RWND
             || init.outbound_streams == 0
             || init.inbound_streams == 0
         {
-            return None;
+            return Err(InitFault::Field);
         }
         let mut addresses = Vec::new();
         for param in init.params.iter().flatten() {
-            if let Param::Address(address) = param
-                && is_usable(address)
-                && !addresses.contains(&address)
-                && addresses.len() < most
-            {
-                addresses.push(address);
+            match param {
+                Param::Address(address)
+                    if is_usable(address) && !addresses.contains(&address) && addresses.len() < most =>
+                {
+                    addresses.push(address);
+                }
+                Param::HostName(_) => {
+                    let mut whole = Vec::new();
+                    // It came in a chunk, so its length can be said.
+                    param.write(&mut whole).unwrap_or_default();
+                    return Err(InitFault::HostName(whole));
+                }
+                _ => {}
             }
         }
-        Some(Peer {
+        Ok(Peer {
             tag: init.initiate_tag,
             a_rwnd: init.a_rwnd,
             outbound_streams: init.outbound_streams,

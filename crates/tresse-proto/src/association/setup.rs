@@ -7,10 +7,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tresse_wire::{Chunk, CommonHeader, CookieEcho, Init, PacketWriter, Param, Seal, Tsn};
+use tresse_wire::{
+    Abort, Cause, Causes, Chunk, CommonHeader, CookieEcho, Init, PacketWriter, Param, Seal, Tsn,
+};
 
-use super::{Beginnings, Capabilities, Identity, PathSeed, Peer, own_init, own_params};
+use super::shutdown::shortened;
+use super::{Beginnings, Capabilities, Identity, InitFault, PathSeed, Peer, own_init, own_params};
 use crate::config::AssociationConfig;
+use crate::datagram::Transmit;
 use crate::event::CloseReason;
 use crate::paths::pairs;
 use crate::time::Instant;
@@ -50,7 +54,12 @@ pub(crate) enum SetupStep {
     /// Both sides know each other; the round-trip time of COOKIE ECHO, when it was sent once only.
     Done(Box<Beginnings>, Option<Duration>),
     /// The peer answered with what cannot be used; it is to be told with an ABORT.
-    Refused(&'static str),
+    Refused {
+        /// What cannot be used.
+        fault: InitFault,
+        /// The tag that the peer gave itself, perhaps 0.
+        peer_tag: u32,
+    },
     /// The peer refuses its own cookies as stale.
     GivenUp,
 }
@@ -120,6 +129,31 @@ impl Setup {
         }
     }
 
+    /// Own addresses.
+    pub(crate) fn local_addresses(&self) -> &[IpAddr] {
+        &self.local
+    }
+
+    /// Whether the application named this address of the peer.
+    pub(crate) fn was_asked_for(&self, remote: IpAddr) -> bool {
+        self.remote.contains(&remote)
+    }
+
+    /// Whether an INIT of the peer may come with this address: until the peer has answered, with any; then
+    /// only with those that the association will have (RFC 9260 §5.2.1).
+    pub(crate) fn may_have(&self, remote: IpAddr) -> bool {
+        match &self.phase {
+            Phase::CookieWait => true,
+            Phase::CookieEchoed { peer, source, .. } => {
+                self.was_asked_for(remote) || *source == remote || peer.addresses.contains(&remote)
+            }
+        }
+    }
+
+    pub(crate) fn remote_port(&self) -> u16 {
+        self.remote_port
+    }
+
     /// What the endpoint finds it by, besides its tag.
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, u16)> {
         self.remote.iter().map(|&remote| (remote, self.remote_port))
@@ -133,12 +167,8 @@ impl Setup {
         self.due
     }
 
-    /// Appends INIT or COOKIE ECHO when one is due; answers its addresses and length.
-    pub(crate) fn write_packet(
-        &mut self,
-        now: Instant,
-        buffer: &mut Vec<u8>,
-    ) -> Option<(IpAddr, IpAddr, Option<u16>, usize)> {
+    /// Appends INIT or COOKIE ECHO when one is due.
+    pub(crate) fn write_packet(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         if !std::mem::replace(&mut self.due, false) {
             return None;
         }
@@ -146,13 +176,6 @@ impl Setup {
         if self.first_sent.is_none() {
             self.first_sent = Some(now);
         }
-        let pairs = self.pairs(&self.remote);
-        let &(local, remote) = pairs.get(self.position % pairs.len().max(1))?;
-        let header = CommonHeader {
-            source_port: self.local_port,
-            destination_port: self.remote_port,
-            verification_tag: self.peer_tag().unwrap_or(0),
-        };
         let extensions = Capabilities::offered(&self.config).kinds();
         let params: Vec<Param<'_>> = own_params(&self.local, &extensions);
         let chunk = match &self.phase {
@@ -165,14 +188,35 @@ impl Setup {
             )),
             Phase::CookieEchoed { cookie, .. } => Chunk::CookieEcho(CookieEcho { cookie }),
         };
-        // Neither chunk can be split: one larger than the path's packets leaves as IP fragments.
+        self.write(&chunk, buffer)
+    }
+
+    /// Appends an ABORT that tells the peer, which may have built its half already, that this side has given
+    /// up; `None` when the peer has not answered yet and so keeps nothing.
+    pub(crate) fn write_abort(&self, why: &str, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        self.peer_tag()?;
+        let why = shortened(why);
+        let causes = [Cause::UserAbort(why.as_bytes())];
+        self.write(&Chunk::Abort(Abort { tag_reflected: false, causes: Causes::Values(&causes) }), buffer)
+    }
+
+    /// Appends a packet with this chunk for the pair of addresses in use.
+    fn write(&self, chunk: &Chunk<'_>, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        let pairs = self.pairs(&self.remote);
+        let &between = pairs.get(self.position % pairs.len().max(1))?;
+        let header = CommonHeader {
+            source_port: self.local_port,
+            destination_port: self.remote_port,
+            verification_tag: self.peer_tag().unwrap_or(0),
+        };
         let mut writer = PacketWriter::new(buffer, header, usize::from(u16::MAX));
-        if writer.push(&chunk).is_err() {
+        if writer.push(chunk).is_err() {
             writer.discard();
             return None;
         }
         let len = writer.finish(if self.checksum_offload { Seal::Zero } else { Seal::Crc32c });
-        Some((local, remote, self.encapsulation_port, len))
+        // No chunk of a set-up can be split: one larger than the path's packets leaves as IP fragments.
+        Some(Transmit { may_fragment: true, ..Transmit::single(between, self.encapsulation_port, len) })
     }
 
     /// T1 may have expired: send again over the next pair of addresses, or give up.
@@ -196,22 +240,27 @@ impl Setup {
         if !matches!(self.phase, Phase::CookieWait) {
             return SetupStep::Waiting;
         }
-        let Some(peer) = Peer::read(init, usize::from(self.config.max_paths)) else {
-            return SetupStep::Refused("INIT ACK with an impossible mandatory field");
-        };
+        match self.read_init_ack(init) {
+            Ok((peer, cookie)) => {
+                self.phase = Phase::CookieEchoed { peer, cookie, source };
+                self.restart_t1();
+                SetupStep::Waiting
+            }
+            Err(fault) => SetupStep::Refused { fault, peer_tag: init.initiate_tag },
+        }
+    }
+
+    fn read_init_ack(&self, init: &Init<'_>) -> Result<(Peer, Vec<u8>), InitFault> {
+        let peer = Peer::read(init, usize::from(self.config.max_paths))?;
         let cookie = init.params.iter().flatten().find_map(|param| match param {
             Param::StateCookie(cookie) => Some(cookie.to_vec()),
             _ => None,
         });
-        let Some(cookie) = cookie else {
-            return SetupStep::Refused("INIT ACK without a state cookie");
-        };
+        let cookie = cookie.ok_or(InitFault::NoCookie)?;
         if peer.outbound_streams > self.config.inbound_streams {
-            return SetupStep::Refused("INIT ACK with more streams than the INIT allowed");
+            return Err(InitFault::Streams);
         }
-        self.phase = Phase::CookieEchoed { peer, cookie, source };
-        self.restart_t1();
-        SetupStep::Waiting
+        Ok((peer, cookie))
     }
 
     /// The peer says that its cookie is too old: begin again (RFC 9260 §5.2.6), but no more often than INIT

@@ -156,31 +156,19 @@ impl Association {
         }
     }
 
-    /// A COOKIE ECHO of this very association came again (RFC 9260 §5.2.4 D): its COOKIE ACK was lost.
-    pub(crate) fn on_cookie_again(&mut self, via: PathId) {
-        if self.state == State::ShutdownAckSent {
-            self.control.push(via, Control::Error(Reason::CookieWhileShuttingDown));
-            self.control.push(via, Control::ShutdownAck);
-        } else {
-            self.control.push(via, Control::CookieAck);
-        }
-        self.stir();
-    }
-
-    /// Answers the cookie that created this association.
-    pub(crate) fn acknowledge_cookie(&mut self, via: PathId) {
-        self.control.push(via, Control::CookieAck);
-    }
-
     /// Ends the association at once and tells the peer why (RFC 9260 §9.1).
     pub(crate) fn abort(&mut self, why: &str, reason: CloseReason) {
         if self.state != State::Closed {
             self.control.clear();
             let path = self.paths.best_for_control();
-            let why = why.chars().take(LONGEST_REASON).collect();
-            self.control.push(path, Control::Abort(Reason::User(why)));
+            self.control.push(path, Control::Abort(Reason::User(shortened(why))));
             self.close(reason);
             self.stir();
         }
     }
+}
+
+/// As much of a reason as the peer is told.
+pub(super) fn shortened(why: &str) -> String {
+    why.chars().take(LONGEST_REASON).collect()
 }

@@ -1,12 +1,12 @@
 //! A packet at the front door: to the association whose tag it carries, to a set-up, or to the rules for
 //! packets that belong to none.
 
-use tresse_wire::{Abort, Cause, Chunk, Packet};
+use tresse_wire::{Abort, Chunk, CommonHeader, Heartbeat, Packet};
 
 use super::demux::Slot;
 use super::slots::Occupant;
-use super::{Endpoint, accept, reply_header, stray};
-use crate::association::{Origin, SetupStep};
+use super::{Endpoint, admit, reply_header, stray};
+use crate::association::{Origin, SetupStep, State};
 use crate::cx::Cx;
 use crate::datagram::Datagram;
 use crate::event::CloseReason;
@@ -21,11 +21,11 @@ impl Endpoint {
         packet: &Packet<'_>,
     ) {
         match self.slots.get_mut(slot) {
-            Some(Occupant::Open(association)) => {
+            Some(Occupant::Open(association)) if association.state() != State::Closed => {
                 let identity = association.identity();
                 match association.path_of(datagram.local, datagram.remote) {
                     Some(path) if identity.remote_port == packet.header.source_port => {
-                        if accept::carries_cookie(packet) {
+                        if admit::carries_cookie(packet) {
                             self.on_cookie_echo(now, datagram, packet);
                         } else {
                             let mut cx = Cx { now, rng: &mut self.rng };
@@ -36,8 +36,10 @@ impl Endpoint {
                     _ => self.discards.out_of_the_blue += 1,
                 }
             }
-            Some(Occupant::Setup(_)) => self.on_setup_packet(now, slot, datagram, packet),
-            Some(Occupant::Failed(_)) | None => self.discards.out_of_the_blue += 1,
+            Some(Occupant::Setup(setup)) if setup.remote_port() == packet.header.source_port => {
+                self.on_setup_packet(now, slot, datagram, packet);
+            }
+            _ => self.discards.out_of_the_blue += 1,
         }
         self.settle(slot);
     }
@@ -53,7 +55,15 @@ impl Endpoint {
                 Chunk::Abort(abort) if !abort.tag_reflected => {
                     return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
                 }
-                Chunk::Error(error) if accept::says_stale_cookie(&error) => setup.on_stale_cookie(),
+                Chunk::Error(error) if admit::says_stale_cookie(&error) => setup.on_stale_cookie(),
+                // The peer still ends an association of the past: it is told that this one is over, and the
+                // set-up goes on (RFC 9260 §8.5.1 E).
+                Chunk::ShutdownAck => return self.on_stray(datagram, packet),
+                Chunk::Heartbeat(heartbeat) => {
+                    let tag = setup.peer_tag();
+                    self.answer_early(tag, heartbeat, datagram, packet);
+                    SetupStep::Waiting
+                }
                 _ => {
                     self.discards.unexpected_chunk += 1;
                     SetupStep::Waiting
@@ -71,18 +81,38 @@ impl Endpoint {
                     self.hand_over(now, slot, datagram, packet);
                     return;
                 }
-                SetupStep::Refused(what) => {
-                    let abort = stray::abort(
-                        reply_header(packet),
-                        true,
-                        Cause::ProtocolViolation(what.as_bytes()),
-                        self.seal(),
-                    );
+                SetupStep::Refused { fault, peer_tag } => {
+                    let header = reply_header(packet);
+                    let abort = match peer_tag {
+                        // RFC 9260 §8.5.1: the peer's tag is not known, so it gets back the one that it used.
+                        0 => stray::abort(header, true, fault.cause(), self.seal()),
+                        verification_tag => {
+                            let header = CommonHeader { verification_tag, ..header };
+                            stray::abort(header, false, fault.cause(), self.seal())
+                        }
+                    };
                     self.answer(datagram, abort);
-                    return self.fail_setup(slot, CloseReason::PeerFault(what));
+                    return self.fail_setup(slot, CloseReason::PeerFault(fault.words()));
                 }
             }
         }
+    }
+
+    /// HEARTBEAT during the set-up is answered once the peer's tag is known (RFC 9260 §8.3).
+    fn answer_early(
+        &mut self,
+        peer_tag: Option<u32>,
+        heartbeat: Heartbeat<'_>,
+        datagram: &Datagram,
+        packet: &Packet<'_>,
+    ) {
+        let Some(verification_tag) = peer_tag else {
+            self.discards.unexpected_chunk += 1;
+            return;
+        };
+        let header = CommonHeader { verification_tag, ..reply_header(packet) };
+        let answer = stray::single(header, &Chunk::HeartbeatAck(heartbeat), self.seal());
+        self.answer(datagram, answer);
     }
 
     /// A packet whose tag is none of this endpoint's.
@@ -103,11 +133,16 @@ impl Endpoint {
                 if tag_reflected && self.on_reflected_tag(datagram, packet, &first) {
                     return;
                 }
-                let known = self.demux.by_peer(datagram.remote, packet.header.source_port);
-                match known.and_then(|slot| self.slots.get(slot)) {
-                    // A wrong tag from a peer with an association: forged, or from its past
-                    // (RFC 9260 §8.5: silently discard).
-                    Some(Occupant::Open(_)) => self.discards.wrong_tag += 1,
+                let owner = self.owner_of(datagram.remote, packet.header.source_port, &[]);
+                match owner.and_then(|slot| self.slots.get(slot)) {
+                    // The peer still ends an association of the past, whatever the present one is up to
+                    // (RFC 9260 §8.5.1 E).
+                    Some(Occupant::Setup(_)) if matches!(first, Chunk::ShutdownAck) => {
+                        self.on_stray(datagram, packet);
+                    }
+                    // A wrong tag from a peer that is known: forged, or from its past (RFC 9260 §8.5:
+                    // silently discard).
+                    Some(Occupant::Open(_) | Occupant::Setup(_)) => self.discards.wrong_tag += 1,
                     _ => self.on_stray(datagram, packet),
                 }
             }
@@ -124,7 +159,12 @@ impl Endpoint {
             Some(Occupant::Open(association)) if association.identity().peer_tag == tag => {
                 association.on_reflected(chunk);
             }
+            // SHUTDOWN COMPLETE is for SHUTDOWN-ACK-SENT only.
             Some(Occupant::Setup(setup)) if setup.peer_tag() == Some(tag) => {
+                if !matches!(chunk, Chunk::Abort(_)) {
+                    self.discards.unexpected_chunk += 1;
+                    return true;
+                }
                 let cause = "the peer knows no such association".to_owned();
                 self.fail_setup(slot, CloseReason::AbortedByPeer { cause });
             }

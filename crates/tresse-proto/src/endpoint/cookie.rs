@@ -30,9 +30,15 @@ pub(super) struct Cookie {
     pub(super) local: IpAddr,
     pub(super) remote: IpAddr,
     pub(super) encapsulation_port: Option<u16>,
-    /// Tags of the association that existed when the INIT came; 0 without one (RFC 9260 §5.2.2).
-    pub(super) local_tie_tag: u32,
-    pub(super) peer_tie_tag: u32,
+    /// Those of the association that existed when the INIT came (RFC 9260 §5.2.2).
+    pub(super) ties: TieTags,
+}
+
+/// What links a cookie to an association; both 0 for none.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct TieTags {
+    pub(super) local: u32,
+    pub(super) peer: u32,
 }
 
 /// A cookie that this endpoint signed.
@@ -48,13 +54,17 @@ pub(super) struct Opened {
 pub(super) struct CookieKeys {
     current: [u8; 32],
     previous: [u8; 32],
+    /// What tie-tags are made with. It never changes: an association may be older than any cookie key.
+    ties: [u8; 32],
     since: Instant,
     lifetime: Duration,
 }
 
 impl CookieKeys {
     pub(super) fn new(now: Instant, lifetime: Duration, rng: &mut ChaCha12Rng) -> Self {
-        CookieKeys { current: fresh_key(rng), previous: fresh_key(rng), since: now, lifetime }
+        let (current, previous) = (fresh_key(rng), fresh_key(rng));
+        let ties = sign(&current, b"tie-tags").finalize().into_bytes().into();
+        CookieKeys { current, previous, ties, since: now, lifetime }
     }
 
     /// Changes the key when its time is over.
@@ -83,6 +93,15 @@ impl CookieKeys {
         let cookie = Cookie::read(content)?;
         let age = now.since(cookie.created);
         Some(Opened { cookie, stale_by: age.checked_sub(lifetime).filter(|late| !late.is_zero()) })
+    }
+
+    /// The tie-tags of the association with these tags: a nonce that shows neither of them, since anybody may
+    /// read a cookie (RFC 9260 §1.3). The same at any time, so that no association has to keep its own.
+    pub(super) fn tie_tags(&self, local_tag: u32, peer_tag: u32) -> TieTags {
+        let tags = (u64::from(local_tag) << 32) | u64::from(peer_tag);
+        let mac = sign(&self.ties, &tags.to_be_bytes()).finalize().into_bytes();
+        let word = |at: usize| u32::from_be_bytes([mac[at], mac[at + 1], mac[at + 2], mac[at + 3]]);
+        TieTags { local: word(0).max(1), peer: word(4).max(1) }
     }
 }
 
@@ -118,8 +137,8 @@ impl Cookie {
             self.peer.a_rwnd,
             self.peer.initial_tsn.0,
             self.peer.capabilities.bits(),
-            self.local_tie_tag,
-            self.peer_tie_tag,
+            self.ties.local,
+            self.ties.peer,
         ] {
             out.extend_from_slice(&long.to_be_bytes());
         }
@@ -145,8 +164,7 @@ impl Cookie {
         let a_rwnd = reader.u32()?;
         let initial_tsn = Tsn(reader.u32()?);
         let capabilities = Capabilities::from_bits(reader.u32()?);
-        let local_tie_tag = reader.u32()?;
-        let peer_tie_tag = reader.u32()?;
+        let ties = TieTags { local: reader.u32()?, peer: reader.u32()? };
         let local = reader.address()?;
         let remote = reader.address()?;
         let mut addresses = Vec::new();
@@ -165,8 +183,7 @@ impl Cookie {
             local,
             remote,
             encapsulation_port,
-            local_tie_tag,
-            peer_tie_tag,
+            ties,
         })
     }
 }
@@ -240,8 +257,7 @@ mod tests {
             local: "10.0.0.1".parse().expect("an address"),
             remote: "10.0.0.2".parse().expect("an address"),
             encapsulation_port: Some(9899),
-            local_tie_tag: 1,
-            peer_tie_tag: 2,
+            ties: TieTags { local: 1, peer: 2 },
         }
     }
 
@@ -281,6 +297,18 @@ mod tests {
         let late = Instant::from_nanos(1_000) + LIFETIME + Duration::from_millis(3);
         let opened = Opened { cookie: cookie(), stale_by: Some(Duration::from_millis(3)) };
         assert_eq!(keys.open(late, LIFETIME, &sealed), Some(opened));
+    }
+
+    #[test]
+    fn tie_tags_name_one_association_for_good_and_show_no_tag() {
+        let (mut keys, mut rng) = keys();
+        let ties = keys.tie_tags(0x0102_0304, 9);
+        assert!(![0, 9, 0x0102_0304].contains(&ties.local) && ![0, 9, 0x0102_0304].contains(&ties.peer));
+        for other in [keys.tie_tags(9, 0x0102_0304), keys.tie_tags(0x0102_0304, 8)] {
+            assert!(ties.local != other.local && ties.peer != other.peer);
+        }
+        keys.rotate(Instant::ZERO + Duration::from_secs(3600), &mut rng);
+        assert_eq!(keys.tie_tags(0x0102_0304, 9), ties);
     }
 
     #[test]

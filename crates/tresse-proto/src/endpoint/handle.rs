@@ -56,7 +56,7 @@ impl<'a> AssociationHandle<'a> {
             association.shut_down(now);
             self.endpoint.settle(self.slot);
         } else if self.is_setting_up() {
-            self.endpoint.fail_setup(self.slot, CloseReason::Aborted);
+            self.endpoint.give_up_setup(self.slot, "given up during set-up");
         }
     }
 
@@ -66,7 +66,7 @@ impl<'a> AssociationHandle<'a> {
             association.abort(reason, CloseReason::Aborted);
             self.endpoint.settle(self.slot);
         } else if self.is_setting_up() {
-            self.endpoint.fail_setup(self.slot, CloseReason::Aborted);
+            self.endpoint.give_up_setup(self.slot, reason);
         }
     }
 

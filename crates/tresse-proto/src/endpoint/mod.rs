@@ -5,6 +5,7 @@
 //! filed, and it is queued when it may have something to send. No call looks at all associations.
 
 mod accept;
+mod admit;
 mod arrival;
 mod cookie;
 mod demux;
@@ -162,10 +163,12 @@ impl Endpoint {
         if self.is_full() {
             return Err(ConnectError::TooManyAssociations { limit: self.config.max_associations });
         }
-        if let Some(&remote) =
-            remote.iter().find(|&&remote| self.demux.by_peer(remote, remote_port).is_some())
-        {
-            return Err(ConnectError::Connected { remote, port: remote_port });
+        for &remote in &remote {
+            match self.demux.by_peer(remote, remote_port) {
+                Some(slot) if self.is_over(slot) => self.forget_addresses(slot),
+                Some(_) => return Err(ConnectError::Connected { remote, port: remote_port }),
+                None => {}
+            }
         }
         // Settings that are those of the endpoint need no copy of their own.
         let config = if config == *self.template { Arc::clone(&self.template) } else { Arc::new(config) };
@@ -245,9 +248,7 @@ impl Endpoint {
         while let Some(&slot) = self.ready.front() {
             let transmit = match self.slots.get_mut(slot) {
                 Some(Occupant::Open(association)) => association.write_packets(now, max_packets, buffer),
-                Some(Occupant::Setup(setup)) => setup
-                    .write_packet(now, buffer)
-                    .map(|(local, remote, port, size)| Transmit::single((local, remote), port, size)),
+                Some(Occupant::Setup(setup)) => setup.write_packet(now, buffer),
                 Some(Occupant::Failed(_)) | None => None,
             };
             if transmit.is_some() {
@@ -274,13 +275,18 @@ impl Endpoint {
     /// Forgets an association that has closed; one that has not is aborted first.
     pub fn release(&mut self, now: Instant, id: AssociationId) {
         let Some(slot) = self.slots.find(id) else { return };
-        if let Some(Occupant::Open(association)) = self.slots.get_mut(slot) {
-            association.abort("the application let go of the association", CloseReason::Aborted);
-            let mut packet = Vec::new();
-            while let Some(to) = association.write_packets(now, 1, &mut packet) {
-                let packet = std::mem::take(&mut packet);
-                push_answer(&mut self.answers, Answer { to, packet });
+        let why = "the application let go of the association";
+        match self.slots.get_mut(slot) {
+            Some(Occupant::Open(association)) => {
+                association.abort(why, CloseReason::Aborted);
+                let mut packet = Vec::new();
+                while let Some(to) = association.write_packets(now, 1, &mut packet) {
+                    let packet = std::mem::take(&mut packet);
+                    push_answer(&mut self.answers, Answer { to, packet });
+                }
             }
+            Some(Occupant::Setup(_)) => self.give_up_setup(slot, why),
+            Some(Occupant::Failed(_)) | None => {}
         }
         self.forget_addresses(slot);
         self.disarm(slot);
@@ -328,6 +334,17 @@ impl Endpoint {
         self.events.push_back((self.slots.id(slot), Event::Closed(reason)));
     }
 
+    /// The application gives up a set-up.
+    fn give_up_setup(&mut self, slot: Slot, why: &str) {
+        let mut packet = Vec::new();
+        if let Some(Occupant::Setup(setup)) = self.slots.get(slot)
+            && let Some(to) = setup.write_abort(why, &mut packet)
+        {
+            push_answer(&mut self.answers, Answer { to, packet });
+        }
+        self.fail_setup(slot, CloseReason::Aborted);
+    }
+
     fn forget_addresses(&mut self, slot: Slot) {
         let (tag, peers): (u32, Vec<_>) = match self.slots.get_mut(slot) {
             Some(Occupant::Setup(setup)) => (setup.local_tag(), setup.peer_addresses().collect()),
@@ -344,16 +361,10 @@ impl Endpoint {
         let id = self.slots.id(slot);
         let (deadline, wants_to_send) = match self.slots.get_mut(slot) {
             Some(Occupant::Open(association)) => {
-                let mut closed = false;
                 while let Some(event) = association.pop_event() {
-                    closed |= matches!(event, Event::Closed(_));
                     self.events.push_back((id, event));
                 }
-                let settled = (association.deadline(), association.is_stirred());
-                if closed {
-                    self.forget_addresses(slot);
-                }
-                settled
+                (association.deadline(), association.is_stirred())
             }
             Some(Occupant::Setup(setup)) => (setup.deadline(), setup.is_due()),
             Some(Occupant::Failed(_)) | None => (None, false),
@@ -367,6 +378,11 @@ impl Endpoint {
             self.disarm(slot);
             self.slots.set_armed(slot, Some(deadline));
             self.deadlines.insert((deadline, slot));
+        }
+        // Until the last packets of an association have left, what still comes for it is dropped: an answer
+        // to a stranger would overtake them.
+        if !wants_to_send && self.is_over(slot) {
+            self.forget_addresses(slot);
         }
     }
 

@@ -56,6 +56,11 @@ impl Slots {
         }
     }
 
+    /// Empties a slot that is to be filled again.
+    pub(super) fn take(&mut self, slot: Slot) -> Option<Occupant> {
+        self.entries.get_mut(slot as usize)?.occupant.take()
+    }
+
     pub(super) fn remove(&mut self, slot: Slot) {
         if let Some(entry) = self.entries.get_mut(slot as usize)
             && entry.occupant.take().is_some()

@@ -142,6 +142,15 @@ impl Inbound {
         Some(message)
     }
 
+    /// Takes over from `old` what waits to be taken: whole messages in the order of their streams, which
+    /// outlast the association that they came with.
+    pub(crate) fn keep_ready(&mut self, old: Inbound) {
+        for message in old.ready {
+            message.payload.pieces().iter().for_each(|piece| self.window.hold(piece.len()));
+            self.ready.push_back(message);
+        }
+    }
+
     /// Whether a message waits to be taken.
     pub(crate) fn has_ready(&self) -> bool {
         !self.ready.is_empty()

@@ -239,6 +239,17 @@ impl Outbound {
         self.regroup(registry).inspect_err(|_| self.map = old)
     }
 
+    /// Takes over what the application chose for `old`: scheduler, map and values, but no message.
+    ///
+    /// # Errors
+    /// A scheduler that is no longer registered.
+    pub(crate) fn keep_choices(&mut self, old: Outbound, registry: &Registry) -> Result<(), ScheduleError> {
+        self.map = old.map;
+        self.scheduler = old.scheduler;
+        self.values = old.values;
+        self.regroup(registry)
+    }
+
     /// Gives a stream a value, for this scheduler and those to come that have values.
     ///
     /// # Errors

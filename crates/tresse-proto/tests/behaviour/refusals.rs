@@ -2,24 +2,17 @@
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationConfig, CloseReason, Connect, ConnectError, EndpointConfig, Event, Tsn};
-use tresse_wire::{Abort, Causes, Chunk, ChunkKind, Init, Params};
+use tresse_proto::{AssociationConfig, CloseReason, Connect, ConnectError, EndpointConfig, Event};
+use tresse_wire::{Abort, Cause, CauseCode, Causes, Chunk, ChunkKind, Init, Param};
 
-use crate::common::{PORT, Pair, address, packet};
+use crate::common::{self, PORT, Pair, address, packet};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
 fn init(tag: u32) -> Init<'static> {
-    Init {
-        initiate_tag: tag,
-        a_rwnd: 100_000,
-        outbound_streams: 10,
-        inbound_streams: 10,
-        initial_tsn: Tsn(1),
-        params: Params::Values(&[]),
-    }
+    common::init(tag, &[])
 }
 
 /// What the server sends when this INIT comes from port 700: type of the chunk and tag of the packet.
@@ -45,6 +38,57 @@ fn an_init_with_an_impossible_field_is_aborted_with_its_own_tag() {
     assert_eq!(answer_to(&mut pair, init(0)), None, "there is no tag to answer with");
     assert_eq!(pair.server.endpoint.discards().bad_init, 4);
     assert_eq!(answer_to(&mut pair, Init { a_rwnd: 1500, ..init(9) }), Some((ChunkKind::INIT_ACK, 9)));
+}
+
+/// RFC 9260 §3.3.2.1.4: the ABORT names the parameter.
+#[test]
+fn a_host_name_is_unresolvable() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    let params = [Param::Address(address(1, 0)), Param::HostName(b"client.example\0")];
+    assert_eq!(answer_to(&mut pair, common::init(9, &params)), Some((ChunkKind::ABORT, 9)));
+    let abort = pair.wire.last().expect("sent").clone();
+    let Chunk::Abort(abort) = abort.chunks()[0] else { panic!("{}", abort.dissect()) };
+    let Some(Ok(Cause::UnresolvableAddress(whole))) = abort.causes.iter().next() else { panic!("{abort:?}") };
+    assert_eq!(whole, b"\x00\x0b\x00\x13client.example\0");
+    assert_eq!(pair.server.endpoint.discards().bad_init, 1);
+}
+
+/// The same in an INIT ACK, and one without a cookie: the ABORT carries the tag of the INIT ACK.
+#[test]
+fn an_init_ack_that_cannot_be_used_is_aborted_with_its_own_tag() {
+    let name = [Param::StateCookie(b"cookie"), Param::HostName(b"server.example\0")];
+    let cookie = [Param::StateCookie(b"cookie")];
+    let many = Init { outbound_streams: 20, ..common::init(9, &cookie) };
+    for (init, code, words) in [
+        (common::init(9, &[]), CauseCode::MISSING_PARAMETERS, "INIT ACK without a state cookie"),
+        (common::init(9, &name), CauseCode::UNRESOLVABLE_ADDRESS, "INIT ACK with a host name"),
+        (
+            Init { a_rwnd: 0, ..common::init(9, &cookie) },
+            CauseCode::INVALID_PARAMETER,
+            "INIT ACK with an impossible mandatory field",
+        ),
+        (many, CauseCode::PROTOCOL_VIOLATION, "INIT ACK with more streams than the INIT allowed"),
+        (
+            common::init(0, &cookie),
+            CauseCode::INVALID_PARAMETER,
+            "INIT ACK with an impossible mandatory field",
+        ),
+    ] {
+        let config = AssociationConfig { inbound_streams: 10, ..AssociationConfig::default() };
+        let mut pair = Pair::new(1, &config);
+        pair.network = Box::new(|_| None);
+        pair.connect();
+        pair.pump();
+        let own = pair.tag(false);
+        pair.inject(false, 0, pair.packet_with_tag(false, own, &[Chunk::InitAck(init)]));
+        let answer = pair.wire.last().expect("sent").clone();
+        let Chunk::Abort(abort) = answer.chunks()[0] else { panic!("{}", answer.dissect()) };
+        assert_eq!(abort.causes.iter().flatten().next().map(|cause| cause.code()), Some(code));
+        let tag = u32::from_be_bytes(answer.bytes[4..8].try_into().expect("a header"));
+        // Without a tag of the peer it gets back the one that it used.
+        assert_eq!((tag, abort.tag_reflected), if init.initiate_tag == 0 { (own, true) } else { (9, false) });
+        assert_eq!(pair.client.events, [Event::Closed(CloseReason::PeerFault(words))]);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tresse_wire::{
     Abort, Cause, Causes, Chunk, ChunkKind, Data, DataFlags, ErrorChunk, Heartbeat, List, Sack, Shutdown,
 };
 
-use crate::common::{PORT, Pair, packet};
+use crate::common::{PORT, Pair, address, packet};
 
 fn abort(tag_reflected: bool) -> Chunk<'static> {
     Chunk::Abort(Abort { tag_reflected, causes: Causes::Values(&[]) })
@@ -140,6 +140,41 @@ fn a_peer_that_forgot_the_association_ends_it_with_its_answer() {
     pair.run_for(Duration::from_millis(50));
     let cause = "the peer knows no such association".to_owned();
     assert_eq!(pair.client.events, [Event::Closed(CloseReason::AbortedByPeer { cause })]);
+}
+
+/// What arrives while an association's last packets wait is not answered as a stranger's would be, and the
+/// application can connect anew at once.
+#[test]
+fn nothing_overtakes_the_last_packets_of_an_association() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let (before, now) = (pair.wire.len(), pair.now);
+    let late = pair.packet(false, &[data()]);
+    pair.client().abort(now, "enough");
+    let datagram = tresse_proto::Datagram {
+        local: address(1, 0),
+        remote: address(2, 0),
+        encapsulation_port: None,
+        ecn: tresse_proto::Ecn::NotEct,
+        payload: late.clone(),
+    };
+    pair.client.endpoint.handle_datagram(now, datagram);
+    pair.pump();
+    let sent: Vec<String> = pair.sent_since(before).iter().map(crate::common::Flight::dissect).collect();
+    assert!(sent.len() == 1 && sent[0].contains("User-Initiated Abort"), "{sent:?}");
+    // Now that they have left, nothing is known of it.
+    pair.inject(false, 0, late);
+    assert_eq!(pair.client.endpoint.discards().out_of_the_blue, 2);
+    assert!(pair.wire.last().expect("answered").dissect().ends_with("ABORT T"));
+}
+
+#[test]
+fn the_peer_of_an_association_that_ended_can_be_connected_to_at_once() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let now = pair.now;
+    pair.client().abort(now, "enough");
+    pair.connect();
+    pair.run_for(Duration::from_millis(100));
+    assert!(pair.client().is_established());
 }
 
 #[test]

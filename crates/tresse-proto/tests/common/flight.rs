@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use tresse_proto::{Instant, Transmit};
-use tresse_wire::{ChecksumRule, Chunk, ChunkKind, CommonHeader, Packet, PacketWriter, Seal};
+use tresse_proto::{Instant, Transmit, Tsn};
+use tresse_wire::{
+    ChecksumRule, Chunk, ChunkKind, CommonHeader, Init, Packet, PacketWriter, Param, Params, Seal,
+};
 
 /// A packet on its way.
 #[derive(Clone, Debug)]
@@ -81,4 +83,16 @@ pub fn packet(source_port: u16, destination_port: u16, verification_tag: u32, ch
     }
     writer.finish(Seal::Crc32c);
     bytes.into()
+}
+
+/// An INIT, or what an INIT ACK has in common with one.
+pub fn init<'a>(tag: u32, params: &'a [Param<'a>]) -> Init<'a> {
+    Init {
+        initiate_tag: tag,
+        a_rwnd: 100_000,
+        outbound_streams: 10,
+        inbound_streams: 10,
+        initial_tsn: Tsn(1),
+        params: Params::Values(params),
+    }
 }

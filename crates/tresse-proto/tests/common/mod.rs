@@ -1,6 +1,6 @@
 //! Two endpoints, a queue of packets between them, and a clock that jumps to whatever comes next.
 
-#![allow(dead_code, unreachable_pub, reason = "every test file uses its own part of this")]
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "every test file uses its own part of this")]
 
 mod flight;
 
@@ -15,7 +15,7 @@ use tresse_proto::{
 };
 use tresse_wire::{Chunk, ChunkKind};
 
-pub use flight::{Flight, packet};
+pub use flight::{Flight, init, packet};
 
 /// The server's SCTP port.
 pub const PORT: u16 = 5001;
@@ -137,6 +137,13 @@ impl Pair {
         pair.client.events.clear();
         pair.server.events.clear();
         pair
+    }
+
+    /// The client's process dies without a word and starts again, on the same port.
+    pub fn restart_client(&mut self) {
+        let config = EndpointConfig { port: self.client.endpoint.port(), ..EndpointConfig::default() };
+        let endpoint = Endpoint::new(config, self.config.clone(), [0xee; 32]).expect("sound settings");
+        self.client = Side { endpoint, id: None, events: Vec::new(), received: Vec::new(), reads: true };
     }
 
     pub fn client(&mut self) -> AssociationHandle<'_> {

@@ -1,0 +1,94 @@
+//! The peer has lost its half of the association and set it up anew (RFC 9260 §5.2.4 A): what the
+//! association that takes the old one's place inherits, and what the other answers to a COOKIE ECHO do.
+
+use std::net::IpAddr;
+
+use rand_chacha::ChaCha12Rng;
+
+use super::control::{Control, Reason};
+use super::{Association, Beginnings, NamesError, Peer, State};
+use crate::event::Event;
+use crate::path_id::PathId;
+use crate::receiver::Receiver;
+use crate::schedule::Registry;
+use crate::time::Instant;
+
+impl Association {
+    /// The association that follows this one, whose peer has restarted and whose COOKIE ECHO came `between`
+    /// these addresses, the own one first. It starts afresh, windows and counters included, but for what
+    /// is the application's own: messages that wait to be read, its choice of scheduler and stream map, and
+    /// its wish to end the association. Unsent messages were meant for the peer that is gone.
+    ///
+    /// # Errors
+    /// A scheduler that is no longer registered.
+    pub(crate) fn restart(
+        mut self,
+        now: Instant,
+        from: Beginnings,
+        between: (IpAddr, IpAddr),
+        registry: &Registry,
+        rng: &mut ChaCha12Rng,
+    ) -> Result<Self, NamesError> {
+        let mut next = Association::new(now, from, registry, rng)?;
+        let (outbound_streams, inbound_streams) = next.streams();
+        next.events.clear();
+        next.events.push_back(Event::Restarted { outbound_streams, inbound_streams });
+        if self.outbound.release(self.outbound.info().used) {
+            next.events.push_back(Event::Writable);
+        }
+        next.outbound.keep_choices(self.outbound, registry)?;
+        next.refresh_usable();
+        next.inbound.keep_ready(self.inbound);
+        next.tell_readable();
+        if let Some(via) = next.path_of(between.0, between.1) {
+            next.acknowledge_cookie(via);
+        }
+        if matches!(self.state, State::ShutdownPending | State::ShutdownSent) {
+            next.shut_down(now);
+        }
+        Ok(next)
+    }
+
+    /// The addresses among these that the association has not, and could use: an INIT that brings one is
+    /// refused, lest somebody joins an association that is not theirs (RFC 9260 §5.2.2).
+    pub(crate) fn new_addresses(&self, listed: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
+        let known = |address| self.paths.find_remote(address).is_some();
+        let usable =
+            |address: IpAddr| self.paths.iter().any(|path| path.local().is_ipv4() == address.is_ipv4());
+        listed.filter(|&address| !known(address) && usable(address)).collect()
+    }
+
+    /// The peer, which set up at the same time, has chosen its tag anew since (RFC 9260 §5.2.4 B).
+    pub(crate) fn on_collision(&mut self, peer: &Peer, via: PathId) {
+        self.identity.peer_tag = peer.tag;
+        if self.receiver.cumulative() == 0 && !self.receiver.has_gaps() {
+            self.receiver = Receiver::new(peer.initial_tsn, &self.config);
+        }
+        self.acknowledge_cookie(via);
+        self.stir();
+    }
+
+    /// A COOKIE ECHO of this very association came again (RFC 9260 §5.2.4 D): its COOKIE ACK was lost. In
+    /// SHUTDOWN-ACK-SENT neither that nor a restart (A) keeps the association from ending.
+    pub(crate) fn on_cookie_again(&mut self, via: PathId) {
+        if self.state == State::ShutdownAckSent {
+            self.control.push(via, Control::Error(Reason::CookieWhileShuttingDown));
+            self.control.push(via, Control::ShutdownAck);
+        } else {
+            self.acknowledge_cookie(via);
+        }
+        self.stir();
+    }
+
+    /// INIT came in SHUTDOWN-ACK-SENT: the peer has ended the association and wants another, but this side
+    /// has not heard so (RFC 9260 §9.2).
+    pub(crate) fn on_init_while_shutting_down(&mut self, via: Option<PathId>) {
+        self.control.push(via.unwrap_or_else(|| self.paths.best_for_control()), Control::ShutdownAck);
+        self.stir();
+    }
+
+    /// Answers the cookie that created this association.
+    pub(crate) fn acknowledge_cookie(&mut self, via: PathId) {
+        self.control.push(via, Control::CookieAck);
+    }
+}

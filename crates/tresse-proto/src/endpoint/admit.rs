@@ -1,0 +1,323 @@
+//! COOKIE ECHO at the front door: which association it makes, restarts, or belongs to already (RFC 9260
+//! §5.1.5, §5.2.4). Knows what a cookie says, not how it is sealed.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tresse_wire::{Cause, CauseCode, Causes, Chunk, CommonHeader, ErrorChunk, Packet};
+
+use super::cookie::{Cookie, Opened, TieTags};
+use super::demux::Slot;
+use super::slots::Occupant;
+use super::{Endpoint, reply_header, stray};
+use crate::association::{Association, Beginnings, Identity, NamesError, Origin, PathSeed, State};
+use crate::config::AssociationConfig;
+use crate::cx::Cx;
+use crate::datagram::Datagram;
+use crate::event::{CloseReason, Event};
+use crate::paths::pairs;
+use crate::time::Instant;
+
+/// What is known of the association that a cookie meets.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Known {
+    local_tag: u32,
+    /// Unknown in COOKIE-WAIT.
+    peer_tag: Option<u32>,
+    ties: Option<TieTags>,
+}
+
+/// What a cookie means for it: the actions of RFC 9260 §5.2.4.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Action {
+    /// A: the peer has restarted.
+    Restart,
+    /// B: both sides set up at once, and the peer's tag is the one in the cookie.
+    Collide,
+    /// D: the COOKIE ACK was lost, or crossed the COOKIE ECHO.
+    Acknowledge,
+    /// C, a cookie that comes late, and whatever the table does not have.
+    Discard,
+}
+
+impl Action {
+    fn of(cookie: &Cookie, known: &Known) -> Self {
+        match (cookie.local_tag == known.local_tag, known.peer_tag == Some(cookie.peer.tag)) {
+            (true, true) => Action::Acknowledge,
+            (true, false) => Action::Collide,
+            (false, false) if known.ties == Some(cookie.ties) => Action::Restart,
+            (false, _) => Action::Discard,
+        }
+    }
+}
+
+impl Endpoint {
+    /// COOKIE ECHO, first in its packet.
+    pub(super) fn on_cookie_echo(&mut self, now: Instant, datagram: &Datagram, packet: &Packet<'_>) {
+        let Some(Opened { cookie, stale_by }) = self.open_cookie(now, packet) else {
+            self.discards.bad_cookie += 1;
+            return;
+        };
+        let owner = self.demux.by_tag(cookie.local_tag);
+        let owner =
+            owner.or_else(|| self.owner_of(datagram.remote, cookie.remote_port, &cookie.peer.addresses));
+        let met = owner.and_then(|slot| Some((slot, Action::of(&cookie, &self.known(slot)?))));
+        match (met, stale_by) {
+            (Some((slot, Action::Acknowledge)), _) => {
+                self.on_cookie_again(now, slot, datagram, packet, cookie)
+            }
+            (_, Some(by)) => self.on_stale_cookie(datagram, packet, &cookie, by),
+            (Some((slot, Action::Collide)), None) => self.on_collision(now, slot, datagram, packet, cookie),
+            (Some((slot, Action::Restart)), None) => self.on_restart(now, slot, datagram, packet, cookie),
+            (Some((_, Action::Discard)), None) => self.discards.late_cookie += 1,
+            (None, None) if owner.is_some() => self.discards.late_cookie += 1,
+            (None, None) if !self.config.listen || self.is_full() => self.discards.refused += 1,
+            (None, None) => self.admit(now, None, datagram, packet, cookie),
+        }
+    }
+
+    /// The cookie, if it is one of this endpoint's and fits its packet (RFC 9260 §5.1.5).
+    fn open_cookie(&self, now: Instant, packet: &Packet<'_>) -> Option<Opened> {
+        let Some(Ok(Chunk::CookieEcho(echo))) = packet.chunks().next() else { return None };
+        let opened = self.keys.open(now, self.config.cookie_lifetime, echo.cookie)?;
+        let cookie = &opened.cookie;
+        let fits = cookie.local_port == packet.header.destination_port
+            && cookie.remote_port == packet.header.source_port
+            && cookie.local_tag == packet.header.verification_tag;
+        fits.then_some(opened)
+    }
+
+    /// `None` when the association is over.
+    fn known(&self, slot: Slot) -> Option<Known> {
+        match self.slots.get(slot)? {
+            Occupant::Setup(setup) => {
+                Some(Known { local_tag: setup.local_tag(), peer_tag: setup.peer_tag(), ties: None })
+            }
+            Occupant::Open(association) if association.state() != State::Closed => {
+                let Identity { local_tag, peer_tag, .. } = association.identity();
+                let ties = self.keys.tie_tags(local_tag, peer_tag);
+                Some(Known { local_tag, peer_tag: Some(peer_tag), ties: Some(ties) })
+            }
+            Occupant::Open(_) | Occupant::Failed(_) => None,
+        }
+    }
+
+    /// Both tags are those of the association.
+    fn on_cookie_again(
+        &mut self,
+        now: Instant,
+        slot: Slot,
+        datagram: &Datagram,
+        packet: &Packet<'_>,
+        cookie: Cookie,
+    ) {
+        let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else {
+            return self.admit(now, Some(slot), datagram, packet, cookie);
+        };
+        match association.path_of(datagram.local, datagram.remote) {
+            Some(via) => {
+                association.on_cookie_again(via);
+                self.hand_over(now, slot, datagram, packet);
+                self.settle(slot);
+            }
+            None => self.discards.bad_cookie += 1,
+        }
+    }
+
+    /// The own tag is that of the association, the peer's is not, or was not known.
+    fn on_collision(
+        &mut self,
+        now: Instant,
+        slot: Slot,
+        datagram: &Datagram,
+        packet: &Packet<'_>,
+        cookie: Cookie,
+    ) {
+        let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else {
+            return self.admit(now, Some(slot), datagram, packet, cookie);
+        };
+        match association.path_of(datagram.local, datagram.remote) {
+            Some(via) => {
+                association.on_collision(&cookie.peer, via);
+                self.hand_over(now, slot, datagram, packet);
+                self.settle(slot);
+            }
+            None => self.discards.bad_cookie += 1,
+        }
+    }
+
+    /// The peer has lost the association and set it up anew.
+    fn on_restart(
+        &mut self,
+        now: Instant,
+        slot: Slot,
+        datagram: &Datagram,
+        packet: &Packet<'_>,
+        cookie: Cookie,
+    ) {
+        let Some(Occupant::Open(old)) = self.slots.get_mut(slot) else { return };
+        let Some(via) = old.path_of(datagram.local, datagram.remote) else {
+            self.discards.bad_cookie += 1;
+            return;
+        };
+        if old.state() == State::ShutdownAckSent {
+            old.on_cookie_again(via);
+            return self.settle(slot);
+        }
+        // The same addresses keep their positions, by which the application knows the paths.
+        let belongs =
+            |seed: &PathSeed| seed.remote == cookie.remote || cookie.peer.addresses.contains(&seed.remote);
+        let seeds = old.path_seeds().filter(belongs);
+        let paths = seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
+        let config = old.shared_config();
+        let beginnings = self.beginnings(cookie, config, paths);
+        self.forget_addresses(slot);
+        if let Some(Occupant::Open(old)) = self.slots.take(slot) {
+            let between = (datagram.local, datagram.remote);
+            let restarted = old.restart(now, beginnings, between, &self.registry, &mut self.rng);
+            self.occupy(slot, restarted);
+        }
+        self.hand_over(now, slot, datagram, packet);
+        self.settle(slot);
+    }
+
+    fn on_stale_cookie(&mut self, datagram: &Datagram, packet: &Packet<'_>, cookie: &Cookie, by: Duration) {
+        self.discards.stale_cookie += 1;
+        let header = CommonHeader { verification_tag: cookie.peer.tag, ..reply_header(packet) };
+        let micros = u32::try_from(by.as_micros()).unwrap_or(u32::MAX);
+        let causes = [Cause::StaleCookie { micros }];
+        let error = Chunk::Error(ErrorChunk { causes: Causes::Values(&causes) });
+        self.answer(datagram, stray::single(header, &error, self.seal()));
+    }
+
+    /// Builds the association that a valid cookie describes, in `slot` when it was being set up there.
+    fn admit(
+        &mut self,
+        now: Instant,
+        slot: Option<Slot>,
+        datagram: &Datagram,
+        packet: &Packet<'_>,
+        cookie: Cookie,
+    ) {
+        let (config, local) = match slot.and_then(|slot| self.slots.get(slot)) {
+            Some(Occupant::Setup(setup)) => (setup.config().clone(), setup.local_addresses().to_vec()),
+            _ => (self.template.clone(), self.addresses_with(cookie.local)),
+        };
+        let paths = path_seeds(&cookie, &config, local, datagram.encapsulation_port);
+        let beginnings = self.beginnings(cookie, config, paths);
+        let slot = match slot {
+            Some(slot) => slot,
+            None => self.slots.insert(Occupant::Failed(self.template.clone())),
+        };
+        self.open(now, slot, beginnings);
+        if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
+            && let Some(via) = association.path_of(datagram.local, datagram.remote)
+        {
+            association.acknowledge_cookie(via);
+        }
+        self.hand_over(now, slot, datagram, packet);
+        self.settle(slot);
+    }
+
+    fn beginnings(&self, cookie: Cookie, config: Arc<AssociationConfig>, paths: Vec<PathSeed>) -> Beginnings {
+        Beginnings {
+            identity: Identity {
+                local_port: cookie.local_port,
+                remote_port: cookie.remote_port,
+                local_tag: cookie.local_tag,
+                peer_tag: cookie.peer.tag,
+            },
+            config,
+            initial_tsn: cookie.local_initial_tsn,
+            peer: cookie.peer,
+            paths,
+            checksum_offload: self.config.checksum_offload,
+        }
+    }
+
+    /// Gives an association the packet that its COOKIE ECHO came in: DATA may follow it.
+    pub(super) fn hand_over(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
+        if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
+            && let Some(path) = association.path_of(datagram.local, datagram.remote)
+        {
+            let mut cx = Cx { now, rng: &mut self.rng };
+            let from = Origin { path, encapsulation_port: datagram.encapsulation_port };
+            association.handle_packet(&mut cx, from, packet, &datagram.payload);
+        }
+    }
+
+    /// Makes an association in a slot, in place of what was there.
+    pub(super) fn open(&mut self, now: Instant, slot: Slot, beginnings: Beginnings) {
+        self.forget_addresses(slot);
+        let association = Association::new(now, beginnings, &self.registry, &mut self.rng);
+        self.occupy(slot, association);
+    }
+
+    /// Puts an association into its slot and remembers where to find it.
+    fn occupy(&mut self, slot: Slot, association: Result<Association, NamesError>) {
+        match association {
+            Ok(association) => {
+                let tag = association.identity().local_tag;
+                let peers: Vec<_> = association.peer_addresses().collect();
+                self.demux.insert(slot, tag, peers.into_iter());
+                self.slots.replace(slot, Occupant::Open(Box::new(association)));
+            }
+            // The names were checked when the settings were taken; a scheduler was removed since then.
+            Err(_) => {
+                self.slots.replace(slot, Occupant::Failed(self.template.clone()));
+                self.events.push_back((self.slots.id(slot), Event::Closed(CloseReason::Aborted)));
+            }
+        }
+    }
+
+    /// The set-up timed the round trip over the path that its last packet took.
+    pub(super) fn note_setup_rtt(&mut self, slot: Slot, datagram: &Datagram, rtt: Duration) {
+        if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
+            && let Some(path) = association.path_of(datagram.local, datagram.remote)
+        {
+            association.on_setup_rtt(path, rtt);
+        }
+    }
+}
+
+/// The paths of an association that a peer set up. The INIT showed one pair of addresses to work; the
+/// other addresses of both sides pair up in their order from there, and heartbeats will tell.
+fn path_seeds(
+    cookie: &Cookie,
+    config: &AssociationConfig,
+    mut local: Vec<IpAddr>,
+    encapsulation_port: Option<u16>,
+) -> Vec<PathSeed> {
+    let mut remote = cookie.peer.addresses.clone();
+    if !remote.contains(&cookie.remote) {
+        remote.insert(0, cookie.remote);
+    }
+    rotate_to(&mut local, cookie.local);
+    rotate_to(&mut remote, cookie.remote);
+    pairs(config.path_pairs, &local, &remote, usize::from(config.max_paths))
+        .into_iter()
+        .map(|(local, remote)| PathSeed {
+            local,
+            remote,
+            encapsulation_port,
+            // The cookie went to this address and came back (RFC 9260 §5.4).
+            confirmed: remote == cookie.remote,
+        })
+        .collect()
+}
+
+fn rotate_to(addresses: &mut [IpAddr], first: IpAddr) {
+    let position = addresses.iter().position(|&address| address == first).unwrap_or(0);
+    addresses.rotate_left(position);
+}
+
+/// Whether COOKIE ECHO is the packet's first chunk.
+pub(super) fn carries_cookie(packet: &Packet<'_>) -> bool {
+    matches!(packet.chunks().next(), Some(Ok(Chunk::CookieEcho(_))))
+}
+
+/// Whether an ERROR says that the cookie was too old.
+pub(super) fn says_stale_cookie(error: &ErrorChunk<'_>) -> bool {
+    error.causes.iter().flatten().any(|cause| cause.code() == CauseCode::STALE_COOKIE)
+}
