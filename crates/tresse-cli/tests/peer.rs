@@ -142,7 +142,7 @@ fn the_time_given_ends_everything() {
 /// A path of the association is cut in mid-transfer: the other one carries the rest.
 #[test]
 fn a_path_that_dies_takes_no_message_with_it() {
-    let timers = ["--set", "rto_initial=100ms", "--set", "rto_min=50ms", "--set", "path_max_retrans=1"];
+    let timers = ["--set", "rto_initial=100ms", "--set", "rto_min=50ms", "--set", "path_max_retrans=0"];
     let (server, port) =
         server(&[&["--mode", "discard", "--associations", "1", "--verify"][..], &timers].concat());
     let addresses =

@@ -96,6 +96,8 @@ pub enum PathState {
     Unconfirmed,
     /// In use.
     Active,
+    /// Timed out lately: probed, and used only when no other path is better (RFC 7829).
+    PotentiallyFailed,
     /// Timed out more often than Path.Max.Retrans; probed only.
     Inactive,
 }
@@ -106,6 +108,7 @@ impl PathState {
         match self {
             PathState::Unconfirmed => "unconfirmed",
             PathState::Active => "active",
+            PathState::PotentiallyFailed => "potentially_failed",
             PathState::Inactive => "inactive",
         }
     }

@@ -177,7 +177,9 @@ impl Association {
                 self.apply_report(now, &report);
                 // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
                 if self.transmission.is_probing_window() {
-                    self.paths.on_probe_answered(via);
+                    for path in self.path_ids().filter(|&path| self.transmission.flight_on(path) > 0) {
+                        self.paths.on_probe_answered(path);
+                    }
                 }
             }
             Err(SackFault::Stale) => self.counters.discards.stale_sack += 1,

@@ -7,7 +7,7 @@ use crate::path_id::PathId;
 use crate::schedule::resend_path;
 
 impl Association {
-    /// The path for what was lost on `lost_on`; that one itself when none can be used.
+    /// The path for what was lost on `lost_on`; when none can be used, the least doubtful one (RFC 7829 §3.2).
     pub(super) fn resend_path(&mut self, policy: RetransmitPath, lost_on: PathId) -> PathId {
         if policy == RetransmitPath::Same && self.paths.usable(lost_on) {
             return lost_on;
@@ -20,7 +20,7 @@ impl Association {
         let alternate = self.paths.alternate(lost_on);
         let choice = resend_path::choose(policy, lost_on, alternate, &usable);
         self.scratch.candidates = usable;
-        choice.unwrap_or(lost_on)
+        choice.unwrap_or(alternate)
     }
 
     /// Chunks of `path` were reported missing. With `recovers` their path has just entered fast recovery: one

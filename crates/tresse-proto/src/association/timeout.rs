@@ -48,6 +48,9 @@ impl Association {
     }
 
     fn on_failure(&mut self, failure: Failure) {
+        if failure.primary_changed {
+            self.refresh_usable();
+        }
         if failure.association_lost {
             // That a path turned inactive is told before the end that it brings.
             self.spread_path_changes();

@@ -97,6 +97,14 @@ switches! {
         timeout_retransmit_path: RetransmitPath = RetransmitPath::Alternate,
         /// Where chunks that were reported missing are sent again (RFC 9260 §7.2.4: on the same path).
         fast_retransmit_path: RetransmitPath = RetransmitPath::Same,
+        /// Stop sending on a path at its first timeouts and probe it until it answers (RFC 7829); needs heartbeats.
+        potentially_failed: bool = true,
+        /// Timeouts in a row on one path before it counts as potentially failed (PFMR, RFC 7829 §3.1).
+        potentially_failed_max_retrans: u32 = 0,
+        /// Window in full packets of a path that returns by answering a probe (CMT-PF); 0 leaves it as it is.
+        potentially_failed_window: u32 = 1,
+        /// Timeouts in a row on the primary path before another one takes its place for good (PSMR, RFC 7829 §5); 65535 for never.
+        primary_switchover_max_retrans: u32 = 65_535,
     }
 }
 
@@ -145,6 +153,12 @@ impl AssociationConfig {
         }
         if self.max_paths == 0 || self.max_paths > 255 {
             return inconsistent("max_paths", "must be from 1 to 255");
+        }
+        if self.primary_switchover_max_retrans < self.potentially_failed_max_retrans {
+            return inconsistent(
+                "primary_switchover_max_retrans",
+                "must be at least potentially_failed_max_retrans (RFC 7829 §5)",
+            );
         }
         if let StreamMap::Fixed(table) = &self.stream_map
             && table.iter().any(|&path| path >= self.max_paths)

@@ -29,6 +29,7 @@ pub const PRESETS: &[Preset] = &[
             ("nr_sack", "off"),
             ("sack_path", "last_data"),
             ("buffer_split", "none"),
+            ("potentially_failed", "false"),
         ],
     },
     // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but
@@ -45,6 +46,7 @@ pub const PRESETS: &[Preset] = &[
             ("sack_path", "first_data"),
             ("rtt_over_any_path", "false"),
             ("stream_scheduler", "round_robin"),
+            ("potentially_failed", "false"),
         ],
     },
 ];

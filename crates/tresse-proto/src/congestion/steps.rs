@@ -63,6 +63,16 @@ impl Window {
         self.recovery = None;
     }
 
+    /// The path was thought to have failed and answers again: slow start from so many full packets
+    /// (CMT-PF: Natarajan et al.); 0 leaves the window as it is.
+    pub(crate) fn reopen(&mut self, packets: usize) {
+        if packets > 0 {
+            self.cwnd = packets.saturating_mul(self.payload).min(LARGEST);
+            self.partial_bytes_acked = 0;
+            self.recovery = None;
+        }
+    }
+
     /// An RTO without data: half of the window goes, and the first time ssthresh remembers it (§7.2.1).
     pub(super) fn decay(&mut self) {
         // A window below the floor stays where it is: silence is no reason to send more.

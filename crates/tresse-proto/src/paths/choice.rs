@@ -17,11 +17,12 @@ impl Paths {
     }
 
     /// The path for control chunks, and for data where only one path is used: the primary if it is
-    /// usable, else another usable one, else the confirmed one with the fewest errors (RFC 9260 §6.4).
+    /// usable, else another usable one, else the confirmed one with the fewest errors, potentially failed
+    /// ones before inactive ones (RFC 9260 §6.4, RFC 7829 §3.2 and §4.1).
     pub(crate) fn best_for_control(&self) -> PathId {
         let rank = |path: &&Path| {
             let primary = path.id == self.primary;
-            (path.state() != PathState::Active, !path.health.confirmed(), path.health.errors(), !primary)
+            (self.doubts(path), !path.health.confirmed(), path.health.errors(), !primary)
         };
         if self.paths.get(self.primary.index()).is_some_and(|path| path.state() == PathState::Active) {
             return self.primary;
@@ -36,18 +37,32 @@ impl Paths {
     }
 
     /// Where to send again what timed out on `id`: another usable path, at best one that shares no
-    /// address with it (RFC 9260 §6.4.1); else `id` itself.
+    /// address with it (RFC 9260 §6.4.1). Where there is none: `id` itself, or by RFC 7829 §3.2 the confirmed
+    /// path with the fewest errors, potentially failed ones before inactive ones.
     pub(crate) fn alternate(&self, id: PathId) -> PathId {
         let from = self.get(id);
         // After `id` in turn, so that the chunks of several failing paths do not all meet on one.
-        let turn = |other: &PathId| (other.index() + self.paths.len() - id.index()) % self.paths.len();
-        self.usable_ids()
-            .filter(|&other| other != id)
-            .min_by_key(|other| {
-                let to = self.get(*other);
-                (to.local == from.local || to.remote == from.remote, turn(other))
-            })
-            .unwrap_or(id)
+        let turn = |other: PathId| (other.index() + self.paths.len() - id.index()) % self.paths.len();
+        let rank = |to: &&Path| {
+            let doubts = self.doubts(to);
+            let errors = if doubts == 0 { 0 } else { to.health.errors() };
+            let shares = to.local == from.local || to.remote == from.remote;
+            (doubts, errors, to.id == id, shares, turn(to.id))
+        };
+        let dormant = self.rules.tolerance.has_potentially_failed();
+        let candidate =
+            |path: &&Path| path.health.confirmed() && (dormant || path.state() == PathState::Active);
+        let best = self.paths.iter().filter(candidate).min_by_key(rank);
+        best.map_or(id, |path| path.id)
+    }
+
+    /// How little a path is to be trusted: 0 when it is usable.
+    fn doubts(&self, path: &Path) -> u8 {
+        match path.state() {
+            PathState::Active => 0,
+            PathState::PotentiallyFailed => 1,
+            PathState::Inactive | PathState::Unconfirmed => 2,
+        }
     }
 
     /// The path that carries the next SACK; `first`, `last` and `sources` say which paths brought

@@ -1,37 +1,94 @@
-//! Error counters and what follows from them: paths turn inactive, associations end
-//! (RFC 9260 §8.1 to §8.3, §5.4 for confirmation). Knows no timers and no addresses.
+//! Error counters and what follows from them: paths turn potentially failed (RFC 7829) and inactive,
+//! associations end (RFC 9260 §8.1 to §8.3, §5.4 for confirmation). Knows no timers and no addresses.
 
+use crate::config::AssociationConfig;
 use crate::stats::PathState;
+
+/// How many timeouts in a row a path may have.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Tolerance {
+    /// Path.Max.Retrans: with more it is inactive.
+    inactive: u32,
+    /// PFMR: with more it is potentially failed (RFC 7829 §3.1); `None` when there is no such state.
+    potentially_failed: Option<u32>,
+    /// PSMR: with more it is the primary path no longer (RFC 7829 §5).
+    pub(super) primary: Option<u32>,
+}
+
+/// PSMR that switches the switchover off (RFC 7829 §7).
+const NEVER: u32 = 65_535;
+
+/// The counter of an inactive path grows up to so many times what makes it inactive: paths that are all
+/// inactive are told apart by it (RFC 7829 §4.1).
+const DORMANT_FACTOR: u32 = 10;
+
+impl Tolerance {
+    pub(super) fn new(config: &AssociationConfig) -> Self {
+        // Only a heartbeat brings a path back that carries no data: without them, data keeps trying.
+        let on = config.potentially_failed && !config.heartbeat_interval.is_zero();
+        let primary = config.primary_switchover_max_retrans;
+        Tolerance {
+            inactive: config.path_max_retrans,
+            potentially_failed: on.then_some(config.potentially_failed_max_retrans),
+            primary: (primary < NEVER).then_some(primary),
+        }
+    }
+
+    /// Whether RFC 7829 is followed.
+    pub(super) fn has_potentially_failed(&self) -> bool {
+        self.potentially_failed.is_some()
+    }
+
+    /// Up to where an error counter grows.
+    fn most(&self) -> u32 {
+        let first_too_many = self.inactive.saturating_add(1);
+        if self.has_potentially_failed() {
+            first_too_many.saturating_mul(DORMANT_FACTOR)
+        } else {
+            first_too_many
+        }
+    }
+}
 
 /// Whether one path can be trusted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PathHealth {
     confirmed: bool,
-    active: bool,
+    standing: Standing,
     /// Timeouts in a row.
     errors: u32,
     /// The state that the application was last told.
     reported: PathState,
 }
 
+/// What the timeouts say of a path, be it confirmed or not.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Standing {
+    Good,
+    Doubtful,
+    Bad,
+}
+
 impl PathHealth {
     pub(super) fn new(confirmed: bool) -> Self {
         let reported = if confirmed { PathState::Active } else { PathState::Unconfirmed };
-        PathHealth { confirmed, active: true, errors: 0, reported }
+        PathHealth { confirmed, standing: Standing::Good, errors: 0, reported }
     }
 
-    /// An expiration of T3, or a heartbeat unanswered. The counter of an inactive path stands still.
-    pub(super) fn on_error(&mut self, max_retrans: u32) {
-        if self.active {
-            self.errors += 1;
-            self.active = self.errors <= max_retrans;
+    /// An expiration of T3, or a heartbeat unanswered.
+    pub(super) fn on_error(&mut self, tolerance: &Tolerance) {
+        self.errors = self.errors.saturating_add(1).min(tolerance.most());
+        if self.errors > tolerance.inactive {
+            self.standing = Standing::Bad;
+        } else if self.confirmed && tolerance.potentially_failed.is_some_and(|most| self.errors > most) {
+            self.standing = Standing::Doubtful;
         }
     }
 
     /// Something sent here has been answered.
     pub(super) fn on_alive(&mut self) {
         self.errors = 0;
-        self.active = true;
+        self.standing = Standing::Good;
     }
 
     /// The path was shown to lead to the peer.
@@ -41,10 +98,11 @@ impl PathHealth {
     }
 
     pub(super) fn state(&self) -> PathState {
-        match (self.active, self.confirmed) {
-            (false, _) => PathState::Inactive,
-            (true, false) => PathState::Unconfirmed,
-            (true, true) => PathState::Active,
+        match (self.standing, self.confirmed) {
+            (Standing::Bad, _) => PathState::Inactive,
+            (_, false) => PathState::Unconfirmed,
+            (Standing::Doubtful, true) => PathState::PotentiallyFailed,
+            (Standing::Good, true) => PathState::Active,
         }
     }
 
@@ -84,7 +142,11 @@ impl AssociationHealth {
     }
 
     pub(super) fn verdict(&self) -> Failure {
-        Failure { association_errors: self.errors, association_lost: self.errors > self.max_retrans }
+        Failure {
+            association_errors: self.errors,
+            association_lost: self.errors > self.max_retrans,
+            primary_changed: false,
+        }
     }
 }
 
@@ -95,30 +157,76 @@ pub(crate) struct Failure {
     pub(crate) association_errors: u32,
     /// More of them than Association.Max.Retrans: the peer is unreachable.
     pub(crate) association_lost: bool,
+    /// Another path has become the primary one.
+    pub(crate) primary_changed: bool,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Without the potentially failed state.
+    fn tolerating(inactive: u32) -> Tolerance {
+        Tolerance { inactive, potentially_failed: None, primary: None }
+    }
+
     #[test]
     fn a_path_turns_inactive_when_errors_exceed_the_limit_and_returns_with_an_answer() {
         let mut health = PathHealth::new(true);
         for _ in 0..5 {
-            health.on_error(5);
+            health.on_error(&tolerating(5));
             assert_eq!(health.state(), PathState::Active);
         }
-        health.on_error(5);
-        health.on_error(5);
+        health.on_error(&tolerating(5));
+        health.on_error(&tolerating(5));
         assert_eq!((health.state(), health.errors()), (PathState::Inactive, 6));
         health.on_alive();
         assert_eq!((health.state(), health.errors()), (PathState::Active, 0));
     }
 
     #[test]
+    fn a_path_is_potentially_failed_before_it_is_inactive() {
+        let tolerance = Tolerance { potentially_failed: Some(1), ..tolerating(3) };
+        let mut health = PathHealth::new(true);
+        let mut seen = Vec::new();
+        for _ in 0..5 {
+            health.on_error(&tolerance);
+            seen.push(health.state());
+        }
+        let (active, doubtful, inactive) =
+            (PathState::Active, PathState::PotentiallyFailed, PathState::Inactive);
+        assert_eq!(seen, [active, doubtful, doubtful, inactive, inactive]);
+        assert_eq!(health.errors(), 5, "those of an inactive path count on");
+        for _ in 0..100 {
+            health.on_error(&tolerance);
+        }
+        assert_eq!(health.errors(), 40, "up to ten times the limit");
+        health.on_alive();
+        assert_eq!((health.state(), health.errors()), (active, 0));
+    }
+
+    #[test]
+    fn a_path_not_yet_confirmed_is_never_potentially_failed() {
+        let tolerance = Tolerance { potentially_failed: Some(0), ..tolerating(1) };
+        let mut health = PathHealth::new(false);
+        health.on_error(&tolerance);
+        assert_eq!(health.state(), PathState::Unconfirmed);
+        health.on_error(&tolerance);
+        assert_eq!(health.state(), PathState::Inactive);
+    }
+
+    #[test]
+    fn without_heartbeats_nothing_is_potentially_failed() {
+        let config = AssociationConfig::default();
+        assert!(Tolerance::new(&config).has_potentially_failed());
+        let silent = AssociationConfig { heartbeat_interval: std::time::Duration::ZERO, ..config };
+        assert!(!Tolerance::new(&silent).has_potentially_failed());
+    }
+
+    #[test]
     fn only_confirmation_makes_a_new_path_active() {
         let mut health = PathHealth::new(false);
-        health.on_error(0);
+        health.on_error(&tolerating(0));
         assert_eq!(health.state(), PathState::Inactive);
         health.on_alive();
         assert_eq!(health.state(), PathState::Unconfirmed);
@@ -130,11 +238,11 @@ mod tests {
     fn a_change_is_reported_once_and_a_change_back_cancels_it() {
         let mut health = PathHealth::new(true);
         assert_eq!(health.unreported(), None);
-        health.on_error(0);
+        health.on_error(&tolerating(0));
         assert_eq!(health.unreported(), Some(PathState::Inactive));
         assert_eq!(health.unreported(), None);
         health.on_alive();
-        health.on_error(0);
+        health.on_error(&tolerating(0));
         assert_eq!(health.unreported(), None);
     }
 
@@ -143,7 +251,7 @@ mod tests {
         let mut health = AssociationHealth::new(2);
         health.on_error();
         health.on_error();
-        assert_eq!(health.verdict(), Failure { association_errors: 2, association_lost: false });
+        assert_eq!((health.verdict().association_errors, health.verdict().association_lost), (2, false));
         health.on_error();
         assert!(health.verdict().association_lost);
         health.on_alive();

@@ -66,6 +66,8 @@ pub(super) struct Pace {
     pub(super) interval: Duration,
     pub(super) rto: Duration,
     pub(super) state: PathState,
+    /// Data is in flight, whose fate says as much as a probe of a potentially failed path would.
+    pub(super) busy: bool,
     /// When data was last sent, which serves as well as a heartbeat.
     pub(super) last_data: Instant,
     /// Before this no unconfirmed path is probed: HB.Max.Burst is 1 per RTO.
@@ -100,6 +102,10 @@ impl Heartbeats {
         }
         if pace.interval.is_zero() {
             return None;
+        }
+        if pace.state == PathState::PotentiallyFailed {
+            // At once, and again as soon as one stayed unanswered (RFC 7829 §3.2).
+            return (!pace.busy).then_some(self.since);
         }
         // RTO ± 50 % (RFC 9260 §8.3), so that paths and peers do not fall into step.
         let spread = nanos(pace.rto).saturating_mul(u64::from(self.jitter)) >> u16::BITS;
@@ -163,6 +169,7 @@ mod tests {
             interval: Duration::from_secs(30),
             rto: Duration::from_secs(1),
             state,
+            busy: false,
             last_data: Instant::ZERO,
             next_probe: Instant::ZERO,
         }
@@ -218,6 +225,20 @@ mod tests {
         assert_eq!((heartbeats.due(&unconfirmed), heartbeats.answer_due()), (None, Some(at(1006))));
         heartbeats.on_expired();
         assert_eq!(heartbeats.due(&unconfirmed), Some(at(6)), "at once");
+    }
+
+    #[test]
+    fn a_potentially_failed_path_is_probed_at_once_unless_data_is_in_flight() {
+        let mut rng = ChaCha12Rng::seed_from_u64(1);
+        let mut heartbeats = Heartbeats::new(at(5));
+        let failed = pace(PathState::PotentiallyFailed);
+        assert_eq!(heartbeats.due(&failed), Some(at(5)));
+        assert_eq!(heartbeats.due(&Pace { busy: true, ..failed }), None);
+        assert_eq!(heartbeats.due(&Pace { interval: Duration::ZERO, ..failed }), None);
+        heartbeats.on_sent(at(100), Duration::from_secs(2), &mut rng);
+        assert_eq!(heartbeats.due(&failed), None, "the answer is awaited");
+        heartbeats.on_expired();
+        assert_eq!(heartbeats.due(&failed), Some(at(100)), "again at once");
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::path_id::PathId;
 use crate::stats::PathState;
 use crate::time::Instant;
 
-use health::AssociationHealth;
+use health::{AssociationHealth, Tolerance};
 use rtt::RtoRules;
 
 /// The paths of one association. A [`PathId`] given to its methods is one that it gave out.
@@ -56,7 +56,9 @@ pub(crate) struct Paths {
 #[derive(Copy, Clone, Debug)]
 struct Rules {
     rto: RtoRules,
-    path_max_retrans: u32,
+    tolerance: Tolerance,
+    /// Full packets in the window of a path that a heartbeat has brought back.
+    window_after_failure: usize,
     heartbeat_interval: Duration,
     mtu: usize,
     carrier: Carrier,
@@ -76,6 +78,8 @@ pub(crate) struct PathProgress {
     pub(crate) rtt: Option<Duration>,
     /// Whether the earliest outstanding chunk of the path was acknowledged.
     pub(crate) earliest_acked: bool,
+    /// Whether a chunk was acknowledged that was sent on this path and on no other.
+    pub(crate) proven: bool,
     /// Bytes in flight after this SACK.
     pub(crate) flight_after: usize,
 }
@@ -196,8 +200,9 @@ impl Paths {
 
     /// A SACK was processed: times, T3 (RFC 9260 §6.3.2 R2 to R4), error counters (§8.1, §8.2), windows.
     ///
-    /// `acks` and `progress` have at most one entry for each path.
+    /// `acks` and `progress` are in step and have at most one entry for each path.
     pub(crate) fn on_sack(&mut self, now: Instant, acks: &[PathAck], progress: &[PathProgress]) {
+        let tolerance = self.rules.tolerance;
         for step in progress {
             if let Some(sample) = step.rtt {
                 self.on_rtt(step.path, sample);
@@ -208,25 +213,31 @@ impl Paths {
                 self.restart_t3(step.path, now);
             }
         }
-        for ack in acks {
+        for (ack, step) in acks.iter().zip(progress) {
             let path = self.path_mut_quietly(ack.path);
             // What left the flight without being acknowledged was lost.
             let lost = ack.flight_before.saturating_sub(ack.flight_after + ack.acked);
             path.estimate.on_sack(now, ack.acked, lost, path.rtt.srtt());
             path.counters.bytes_acked += ack.acked as u64;
             if ack.acked > 0 {
-                path.health.on_alive();
-                self.refresh_usable(ack.path);
+                path.probe_answered = false;
+                // What another path may have brought does not clear a suspicion (RFC 7829 §3.2).
+                if step.proven || !tolerance.has_potentially_failed() {
+                    path.health.on_alive();
+                    self.refresh_usable(ack.path);
+                }
                 self.health.on_alive();
             }
         }
         self.controller.on_sack(now, &mut self.windows, acks);
     }
 
-    /// The peer answered over the path without taking what probes its closed window: no failure
-    /// (RFC 9260 §6.1 A).
+    /// The peer answered without taking what probes its closed window on the path: no failure, and neither is
+    /// that T3 will expire for it (RFC 9260 §6.1 A).
     pub(crate) fn on_probe_answered(&mut self, id: PathId) {
-        self.path_mut(id).health.on_alive();
+        let path = self.path_mut(id);
+        path.health.on_alive();
+        path.probe_answered = true;
         self.refresh_usable(id);
         self.health.on_alive();
     }
@@ -240,13 +251,21 @@ impl Paths {
         self.windows[id.index()].srtt = srtt;
     }
 
-    /// The RTO backs off and the path's error counter grows.
-    fn on_error(&mut self, id: PathId) {
-        let rules = self.rules;
+    /// The RTO backs off and the path's error counter grows. Answers where that leaves the association.
+    fn on_error(&mut self, id: PathId) -> Failure {
+        let Rules { rto, tolerance, .. } = self.rules;
         let path = self.path_mut(id);
-        path.rtt.back_off(&rules.rto);
-        path.health.on_error(rules.path_max_retrans);
+        path.rtt.back_off(&rto);
+        path.health.on_error(&tolerance);
+        let errors = path.health.errors();
         self.refresh_usable(id);
+        let successor = self.alternate(id);
+        let switches = id == self.primary && tolerance.primary.is_some_and(|most| errors > most);
+        let primary_changed = switches && self.usable(successor);
+        if primary_changed {
+            self.primary = successor;
+        }
+        Failure { primary_changed, ..self.health.verdict() }
     }
 
     fn refresh_usable(&mut self, id: PathId) {
@@ -270,7 +289,8 @@ impl Rules {
     fn new(config: &AssociationConfig, carrier: Carrier) -> Self {
         Rules {
             rto: RtoRules { initial: config.rto_initial, min: config.rto_min, max: config.rto_max },
-            path_max_retrans: config.path_max_retrans,
+            tolerance: Tolerance::new(config),
+            window_after_failure: config.potentially_failed_window as usize,
             heartbeat_interval: config.heartbeat_interval,
             mtu: config.mtu.0,
             carrier,

@@ -38,6 +38,8 @@ pub(crate) struct Path {
     /// When data was last sent; the origin if never.
     pub(super) last_data: Instant,
     pub(super) last_sack: Option<Instant>,
+    /// What probes the peer's closed window over this path has been answered since T3 last expired.
+    pub(super) probe_answered: bool,
     pub(super) counters: Counters,
     pub(super) limits: LimitClock,
 }
@@ -80,6 +82,7 @@ impl Path {
             idle_since: None,
             last_data: Instant::ZERO,
             last_sack: None,
+            probe_answered: false,
             counters: Counters::default(),
             limits: LimitClock::new(now, limit),
         }
@@ -138,6 +141,7 @@ impl Path {
             interval,
             rto: self.rto(),
             state: self.state(),
+            busy: self.t3_runs(),
             last_data: self.last_data,
             next_probe,
         })

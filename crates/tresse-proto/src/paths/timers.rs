@@ -9,6 +9,7 @@ use super::health::Failure;
 use super::heartbeat::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
 use super::{Path, Paths};
 use crate::path_id::PathId;
+use crate::stats::PathState;
 use crate::time::Instant;
 
 /// A timer that expired.
@@ -106,22 +107,35 @@ impl Paths {
 
     /// T3 stops: nothing is outstanding on the path any more.
     pub(crate) fn stop_t3(&mut self, id: PathId) {
-        self.path_mut_quietly(id).t3 = None;
+        let path = self.path_mut_quietly(id);
+        path.t3 = None;
+        // Its probes wait for data in flight to speak first.
+        if path.state() == PathState::PotentiallyFailed {
+            self.quiet_until.set(None);
+        }
     }
 
     /// T3 expired: the window falls to one packet, the RTO backs off (RFC 9260 §6.3.3 E1 and E2), and
-    /// the error counters grow (§8.1, §8.2).
+    /// the error counters grow (§8.1, §8.2), unless it expired for a window probe that was answered.
     pub(crate) fn on_t3(&mut self, id: PathId, now: Instant) -> Failure {
         let payload = self.windows[id.index()].payload;
         let path = self.path_mut(id);
         path.t3 = None;
         path.counters.timeouts += 1;
+        if path.state() == PathState::PotentiallyFailed {
+            // A probe that left together with the data is not to count beside it.
+            path.heartbeats.on_expired();
+        }
         // At least one packet was lost; how many of the others only came too late is not known.
         path.estimate.on_lost(payload);
         self.controller.on_timeout(now, &mut self.windows, id);
+        if std::mem::take(&mut self.path_mut(id).probe_answered) {
+            let rules = self.rules.rto;
+            self.path_mut(id).rtt.back_off(&rules);
+            return self.health.verdict();
+        }
         self.health.on_error();
-        self.on_error(id);
-        self.health.verdict()
+        self.on_error(id)
     }
 
     /// The information for a heartbeat that leaves now, due or not.
@@ -151,7 +165,11 @@ impl Paths {
             return Err(Stray);
         }
         path.counters.heartbeats_acked += 1;
+        let failed = matches!(path.state(), PathState::PotentiallyFailed | PathState::Inactive);
         path.health.on_confirmed();
+        if failed && self.rules.tolerance.has_potentially_failed() {
+            self.windows[info.path.index()].reopen(self.rules.window_after_failure);
+        }
         self.refresh_usable(info.path);
         self.on_rtt(info.path, now - info.sent);
         // Answers must not hide that data gets no acknowledgement (RFC 9260 §8.1).
@@ -167,8 +185,7 @@ impl Paths {
         if self.may_carry_new_data(id) {
             self.health.on_error();
         }
-        self.on_error(id);
-        self.health.verdict()
+        self.on_error(id)
     }
 
     /// The association is established: heartbeats begin, first of all on unconfirmed paths.

@@ -96,6 +96,7 @@ impl Transmission {
         sent.misses = 0;
         sent.timed_out = by_timeout;
         let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
+        sent.moved |= path != target;
         sent.path = target;
         if let Some(load) = self.loads.get_mut(path.index()) {
             let order = if sends == 1 { &mut load.fresh } else { &mut load.again };

@@ -64,6 +64,7 @@ impl Transmission {
         for &index in &lost {
             if let Some(sent) = self.ring.get_mut(index) {
                 sent.path = to;
+                sent.moved = true;
                 self.loads[from.index()].queued -= sent.bytes();
                 self.loads[to.index()].queued += sent.bytes();
             }

@@ -42,6 +42,8 @@ pub(crate) struct Sent {
     pub(crate) released: bool,
     /// Its last loss was found by a timeout.
     pub(crate) timed_out: bool,
+    /// It was sent, or is to be, on another path than the first.
+    pub(crate) moved: bool,
     previous: u64,
     next: u64,
 }
@@ -58,6 +60,7 @@ impl Sent {
             standing: Standing::InFlight,
             released: false,
             timed_out: false,
+            moved: false,
             previous: NONE,
             next: NONE,
         }

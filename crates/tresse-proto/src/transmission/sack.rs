@@ -66,6 +66,8 @@ pub(super) struct Note {
     pub(super) lowest_new: u64,
     pub(super) rtt_from: Option<Instant>,
     pub(super) lost: bool,
+    /// A chunk was acknowledged that was sent on this path alone.
+    pub(super) proven: bool,
 }
 
 /// Vectors that are kept between SACKs so that none is allocated for one.
@@ -255,8 +257,8 @@ impl Transmission {
     fn acknowledge(&mut self, index: u64, notes: &mut [Note], by_cumulative: bool) {
         let Some(sent) = self.ring.get_mut(index) else { return };
         let standing = std::mem::replace(&mut sent.standing, Standing::Acked);
-        let (path, bytes, sends, sent_at, timed_out) =
-            (sent.path, sent.bytes(), sent.sends, sent.sent_at, sent.timed_out);
+        let (path, bytes, sends, sent_at, timed_out, moved) =
+            (sent.path, sent.bytes(), sent.sends, sent.sent_at, sent.timed_out, sent.moved);
         let (Some(load), Some(note)) = (self.loads.get_mut(path.index()), notes.get_mut(path.index())) else {
             return;
         };
@@ -276,6 +278,7 @@ impl Transmission {
         }
         note.pseudo_moved |= by_cumulative;
         note.acked += bytes;
+        note.proven |= !moved;
         if load.timed == Some(index) {
             load.timed = None;
             note.rtt_from = (sends == 1).then_some(sent_at);
@@ -333,6 +336,7 @@ impl Transmission {
                     .filter(|_| self.rules.rtt_over_any_path || via == path)
                     .map(|sent_at| now.since(sent_at)),
                 earliest_acked: note.head_moved,
+                proven: note.proven,
                 flight_after,
             });
         }

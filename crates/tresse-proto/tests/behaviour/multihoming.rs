@@ -138,9 +138,13 @@ fn an_idle_association_notices_that_its_peer_has_vanished() {
         pair.client.events.iter().any(|event| matches!(event, Event::Closed(_)))
     });
     assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::PathsLost)));
-    let inactive = |event: &Event| matches!(event, Event::PathChanged { state: PathState::Inactive, .. });
-    assert!(pair.client.events[..pair.client.events.len() - 1].iter().all(inactive));
-    assert!(pair.client.events.len() > 1, "the first of the paths had failed before");
+    let path_failed =
+        |event: &Event, wanted| matches!(event, Event::PathChanged { state, .. } if *state == wanted);
+    let failures = &pair.client.events[..pair.client.events.len() - 1];
+    let (doubted, failed) = failures.split_at(2);
+    assert!(doubted.iter().all(|event| path_failed(event, PathState::PotentiallyFailed)), "{failures:?}");
+    assert!(failed.iter().all(|event| path_failed(event, PathState::Inactive)), "{failures:?}");
+    assert!(!failed.is_empty(), "the first of the paths had failed before");
     // Both paths would carry data: 11 unanswered heartbeats on either are too many. One more may still be
     // waiting for its answer.
     let heartbeats = pair.sent_since(before).iter().filter(|flight| flight.to_server).count();
@@ -163,8 +167,9 @@ fn a_path_that_returns_is_active_again() {
     pair.run_until(Duration::from_secs(200), |pair| {
         pair.client.events.last() == Some(&active) && pair.server.events.last() == Some(&active)
     });
-    assert_eq!(pair.client.events, [inactive.clone(), active.clone()]);
-    assert_eq!(pair.server.events, [inactive, active]);
+    let doubtful = Event::PathChanged { path: PathId(1), state: PathState::PotentiallyFailed };
+    assert_eq!(pair.client.events, [doubtful.clone(), inactive.clone(), active.clone()]);
+    assert_eq!(pair.server.events, [doubtful, inactive, active]);
 }
 
 #[test]

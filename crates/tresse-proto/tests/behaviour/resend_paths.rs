@@ -100,7 +100,8 @@ fn what_timed_out_goes_where_the_policy_says() {
         (RetransmitPath::Cwnd, 0),
         (RetransmitPath::Ssthresh, 0),
     ] {
-        let config = with(RetransmitPath::Same, policy);
+        // A path that is potentially failed would not be used again, whatever the policy.
+        let config = AssociationConfig { potentially_failed: false, ..with(RetransmitPath::Same, policy) };
         assert_eq!(journey(&config, |_| {}, silence()), [1, expected], "{policy:?}");
     }
 }
