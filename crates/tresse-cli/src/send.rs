@@ -153,7 +153,7 @@ async fn send_all(association: &Association, source: Source, have: Ranges) -> Re
         // Stream 0 is for control, unless there is no other.
         let stream = if data_streams == 0 { 0 } else { 1 + turn % data_streams };
         turn = turn.wrapping_add(1) % DATA_STREAMS.max(1);
-        let options = SendOptions { stream: StreamId(stream), ppid: DATA, unordered: true };
+        let options = SendOptions { ppid: DATA, unordered: true, ..SendOptions::on(StreamId(stream)) };
         put(association, options, piece).await?;
     }
     let whole = reading.await.map_err(|_| Failure::running("the reading thread broke down"))??;

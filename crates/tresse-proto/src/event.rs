@@ -4,6 +4,7 @@ use bytes::Bytes;
 use tresse_wire::{Cause, Causes, Ppid, Ssn, StreamId};
 
 use crate::path_id::PathId;
+use crate::reliability::Reliability;
 use crate::stats::PathState;
 
 /// Something that happened to an association.
@@ -45,6 +46,20 @@ pub enum Event {
         name: String,
         /// What it did.
         fault: SchedulerFault,
+    },
+    /// A message that did not have to arrive was given up ([`Reliability`]). Told once for each: a message
+    /// that was accepted is delivered, or given up, or ends with the association.
+    Abandoned {
+        /// Its stream.
+        stream: StreamId,
+        /// Its payload protocol identifier.
+        ppid: Ppid,
+        /// What the application gave with it.
+        context: u64,
+        /// Its length.
+        bytes: usize,
+        /// Whether any of it was sent: then it may have arrived all the same. Else it did not.
+        sent: bool,
     },
     /// The peer will send nothing more; what is queued here is still delivered.
     PeerShutdown,
@@ -117,6 +132,10 @@ pub struct SendOptions {
     pub ppid: Ppid,
     /// Deliver without regard to the order of the stream.
     pub unordered: bool,
+    /// How hard it is tried.
+    pub reliability: Reliability,
+    /// Opaque to the transport; comes back when the message is given up.
+    pub context: u64,
 }
 
 impl SendOptions {

@@ -1,11 +1,15 @@
 //! A piece of a message with everything DATA or I-DATA says of it but the TSN: what outbound cuts,
 //! transmission keeps and inbound joins; and which of the two chunks carries it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use tresse_wire::{
     Chunk, DATA_HEADER_LEN, Data, DataFlags, Fsn, I_DATA_HEADER_LEN, IData, Mid, NoRoom, PacketWriter, Ppid,
     PpidOrFsn, Ssn, StreamId, Tsn,
 };
+
+use crate::reliability::Pledge;
 
 /// The chunk that carries user data: one of the two for a whole association, in both directions
 /// (RFC 8260 §2.2.1).
@@ -43,13 +47,16 @@ pub(crate) struct Fragment {
     pub(crate) ppid: Ppid,
     pub(crate) flags: DataFlags,
     pub(crate) payload: Bytes,
+    /// What its message was promised when it need not arrive. Stays with the sender.
+    pub(crate) pledge: Option<Arc<Pledge>>,
 }
 
 impl Fragment {
     /// What a DATA chunk brought; `payload` is its user data.
     pub(crate) fn of_data(data: &Data<'_>, payload: Bytes) -> Self {
         let (mid, fsn) = (Mid(data.ssn.0.into()), Fsn(0));
-        Fragment { stream: data.stream, mid, fsn, ppid: data.ppid, flags: data.flags, payload }
+        let (stream, ppid, flags) = (data.stream, data.ppid, data.flags);
+        Fragment { stream, mid, fsn, ppid, flags, payload, pledge: None }
     }
 
     /// The SSN of its message, as DATA has it.

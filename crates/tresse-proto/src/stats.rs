@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::path_id::PathId;
+use crate::reliability::Abandonments;
 use crate::time::nanos;
 
 /// What keeps a path, or an association, from sending more at an instant.
@@ -200,6 +201,8 @@ pub struct AssociationStats {
     pub sacks_received: u64,
     /// Stream schedulers that broke their contract and were replaced (`Event::SchedulerFailed`).
     pub scheduler_failures: u64,
+    /// Messages that were given up instead of delivered, by policy.
+    pub abandoned: Abandonments,
     /// How long it was limited by what.
     pub limited_by: LimitTimes,
     /// What was thrown away.
@@ -254,7 +257,7 @@ discards! {
     unrecognised_chunk,
     /// DATA beyond the receive window.
     beyond_window,
-    /// DATA for a stream that does not exist.
+    /// DATA for a stream that does not exist, and such streams in a FORWARD-TSN.
     no_such_stream,
     /// DATA of messages that their sender gave up before all of it had arrived (RFC 3758).
     given_up,

@@ -56,9 +56,9 @@ pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};
 pub use bytes::Bytes;
 pub use tresse_proto::config;
 pub use tresse_proto::{
-    AssociationConfig, AssociationId, AssociationStats, CloseReason, ConfigError, Discards, EndpointConfig,
-    Event, Limit, LimitTimes, Message, PathId, PathState, PathStats, Payload, Ppid, ScheduleError, SendError,
-    SendOptions, SendQueueInfo, Ssn, StreamId, units,
+    Abandoned, Abandonments, AssociationConfig, AssociationId, AssociationStats, CloseReason, ConfigError,
+    Discards, EndpointConfig, Event, Limit, LimitTimes, Message, PathId, PathState, PathStats, Payload, Ppid,
+    Reliability, ScheduleError, SendError, SendOptions, SendQueueInfo, Ssn, StreamId, units,
 };
 
 /// The README's example is compiled and run with the documentation's.

@@ -13,16 +13,19 @@ use crate::fragment::Carrier;
 pub(crate) enum Extension {
     /// NR-SACK chunks instead of SACK chunks (draft-tuexen-tsvwg-sctp-multipath §4).
     NrSack,
+    /// FORWARD TSN: messages that were sent may be given up (RFC 3758).
+    PartialReliability,
 }
 
 impl Extension {
     /// Every extension; its position is its bit in a set.
-    const ALL: [Extension; 1] = [Extension::NrSack];
+    const ALL: [Extension; 2] = [Extension::NrSack, Extension::PartialReliability];
 
     /// Whether these settings offer it.
     fn offered(self, config: &AssociationConfig) -> bool {
         match self {
             Extension::NrSack => config.nr_sack != NrSack::Off,
+            Extension::PartialReliability => config.partial_reliability,
         }
     }
 
@@ -31,6 +34,7 @@ impl Extension {
     fn kinds(self) -> &'static [ChunkKind] {
         match self {
             Extension::NrSack => &[ChunkKind::NR_SACK],
+            Extension::PartialReliability => &[ChunkKind::FORWARD_TSN],
         }
     }
 
@@ -53,12 +57,19 @@ impl Capabilities {
     pub(crate) fn listed(init: &Init<'_>) -> Self {
         let mut listed = Capabilities::default();
         for param in init.params.iter().flatten() {
-            if let Param::SupportedExtensions(kinds) = param {
-                let speaks = |extension: &Extension| {
-                    extension.kinds().iter().all(|kind| kinds.contains(&kind.0))
-                        && !extension.kinds().is_empty()
-                };
-                listed = listed.with(Extension::ALL.into_iter().filter(speaks).collect());
+            match param {
+                Param::SupportedExtensions(kinds) => {
+                    let speaks = |extension: &Extension| {
+                        extension.kinds().iter().all(|kind| kinds.contains(&kind.0))
+                            && !extension.kinds().is_empty()
+                    };
+                    listed = listed.with(Extension::ALL.into_iter().filter(speaks).collect());
+                }
+                // Older than the list of extensions, and enough by itself (RFC 3758 §3.3.2).
+                Param::ForwardTsnSupported => {
+                    listed = listed.with([Extension::PartialReliability].into_iter().collect());
+                }
+                _ => {}
             }
         }
         listed
@@ -112,5 +123,37 @@ impl Capabilities {
 impl FromIterator<Extension> for Capabilities {
     fn from_iter<I: IntoIterator<Item = Extension>>(extensions: I) -> Self {
         Capabilities(extensions.into_iter().fold(0, |bits, extension| bits | extension.bit()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tresse_wire::{Params, Tsn};
+
+    use super::*;
+
+    fn listed(params: &[Param<'_>]) -> Capabilities {
+        Capabilities::listed(&Init {
+            initiate_tag: 1,
+            a_rwnd: 1500,
+            outbound_streams: 1,
+            inbound_streams: 1,
+            initial_tsn: Tsn(1),
+            params: Params::Values(params),
+        })
+    }
+
+    #[test]
+    fn forward_tsn_is_agreed_on_by_parameter_or_by_list() {
+        let kinds = [ChunkKind::FORWARD_TSN.0];
+        let both = [Param::SupportedExtensions(&kinds), Param::ForwardTsnSupported];
+        for params in [&both[..1], &both[1..], &both[..]] {
+            assert!(listed(params).has(Extension::PartialReliability));
+        }
+        assert!(!listed(&[]).has(Extension::PartialReliability));
+        assert!(
+            !listed(&[Param::SupportedExtensions(&[ChunkKind::NR_SACK.0])])
+                .has(Extension::PartialReliability)
+        );
     }
 }

@@ -8,6 +8,7 @@ use crate::config::{AssociationConfig, StreamMap};
 use crate::error::{ScheduleError, SendError};
 use crate::event::{Message, SendOptions};
 use crate::path_id::PathId;
+use crate::reliability::Abandonments;
 use crate::schedule::Registry;
 use crate::stats::{AssociationStats, Discards, PathStats, SendQueueInfo};
 use crate::time::Instant;
@@ -17,11 +18,12 @@ impl Association {
     ///
     /// # Errors
     /// See `SendError`; nothing was queued then.
-    pub(crate) fn send(&mut self, options: SendOptions, data: Bytes) -> Result<(), SendError> {
+    pub(crate) fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         if self.state != State::Established {
             return Err(SendError::NotOpen { state: self.state.name() });
         }
-        self.outbound.push(options, data, self.longest_message)?;
+        self.make_room(now, &options, data.len());
+        self.outbound.push(now, options, data, self.longest_message)?;
         self.stir();
         Ok(())
     }
@@ -48,6 +50,11 @@ impl Association {
 
     pub(crate) fn unsent_on(&self, stream: StreamId) -> usize {
         self.outbound.unsent_on(stream)
+    }
+
+    /// Messages of `stream` that were given up.
+    pub(crate) fn abandoned_on(&self, stream: StreamId) -> Abandonments {
+        self.abandoned.as_deref().map(|log| log.on(stream)).unwrap_or_default()
     }
 
     pub(crate) fn set_stream_scheduler(
@@ -115,6 +122,7 @@ impl Association {
             sacks_sent: self.counters.sacks_sent,
             sacks_received: self.counters.sacks_received,
             scheduler_failures: self.outbound.scheduler_failures(),
+            abandoned: self.abandoned.as_deref().map(|log| log.total).unwrap_or_default(),
             limited_by: self.counters.limits.times(now),
             discards: Discards { given_up: self.inbound.given_up(), ..self.counters.discards },
         }

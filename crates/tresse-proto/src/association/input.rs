@@ -37,6 +37,9 @@ impl Association {
         for chunk in packet.chunks() {
             match chunk {
                 Ok(Chunk::Data(data)) => self.on_data(&data, bytes, &mut summary),
+                Ok(chunk @ (Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_))) => {
+                    self.on_forward_tsn(via, &chunk, &mut summary);
+                }
                 Ok(chunk) => {
                     self.on_chunk(cx, via, &chunk, bytes);
                     if forbids_the_rest(&chunk) {
@@ -172,9 +175,11 @@ impl Association {
         self.counters.sacks_received += 1;
         let mut report = std::mem::take(&mut self.scratch.report);
         let recovering = self.paths.recovering();
+        let forward = self.transmission.forward_path();
         match self.transmission.on_sack(now, sack, via, recovering, &mut report) {
             Ok(()) => {
                 self.apply_report(now, &report);
+                self.after_report(now, forward);
                 // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
                 if self.transmission.is_probing_window() {
                     for path in self.path_ids().filter(|&path| self.transmission.flight_on(path) > 0) {
@@ -223,7 +228,7 @@ impl Association {
     }
 
     /// The peer broke the protocol: ABORT with a Protocol Violation (RFC 9260 §3.3.10.13).
-    fn fault(&mut self, what: &'static str) {
+    pub(super) fn fault(&mut self, what: &'static str) {
         self.control.clear();
         let path = self.paths.best_for_control();
         self.control.push(path, Control::Abort(Reason::ProtocolViolation(what)));

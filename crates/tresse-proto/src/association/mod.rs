@@ -1,6 +1,7 @@
 //! The association: a struct of rooms. Only the corridor (`input`, `output`, `timeout`, `shutdown`) touches
 //! two rooms in one function; it carries values between them and does no protocol arithmetic.
 
+mod abandon;
 mod capabilities;
 mod commands;
 mod control;
@@ -43,6 +44,7 @@ pub(crate) use peer::{InitFault, Peer, own_init, own_params};
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
 
+use abandon::AbandonLog;
 use control::ControlQueue;
 use output::Bursts;
 use shutdown::ShutdownTimers;
@@ -111,6 +113,8 @@ pub(crate) struct Association {
     events: VecDeque<Event>,
     readable_told: bool,
     counters: Counters,
+    /// Messages that were given up; made with the first.
+    abandoned: Option<Box<AbandonLog>>,
     scratch: Scratch,
     /// Output found nothing to send since the last thing that happened.
     dry: bool,
@@ -165,7 +169,7 @@ impl Association {
             outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len())?,
             path_scheduler: build_path_scheduler(&config.path_scheduler)?,
             receiver: Receiver::new(peer.initial_tsn, &config),
-            inbound: Inbound::new(&config, inbound_streams, false),
+            inbound: Inbound::new(&config, inbound_streams, capabilities.has(Extension::PartialReliability)),
             bursts: Bursts::new(config.max_burst, paths.len()),
             state: State::Established,
             capabilities,
@@ -181,10 +185,12 @@ impl Association {
             events: VecDeque::with_capacity(1),
             readable_told: false,
             counters: Counters::new(now),
+            abandoned: None,
             scratch: Scratch::default(),
             dry: false,
             config,
         };
+        association.outbound.set_forwards(capabilities.has(Extension::PartialReliability));
         association.refresh_usable();
         association.events.push_back(Event::Established { outbound_streams, inbound_streams });
         Ok(association)
@@ -246,7 +252,8 @@ impl Association {
             return None;
         }
         let paths = self.paths.next_deadline();
-        earlier(earlier(paths, self.receiver.deadline()), self.shutdown.deadline())
+        let timers = earlier(earlier(paths, self.receiver.deadline()), self.shutdown.deadline());
+        earlier(timers, self.outbound.next_expiry())
     }
 
     /// The header of every packet to the peer.
@@ -333,6 +340,7 @@ impl Association {
         most: usize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
+        self.give_up(now);
         let first = self.write_packet(now, None, buffer)?;
         let mut size = first.len;
         let mut count = 1;

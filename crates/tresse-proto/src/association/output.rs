@@ -64,7 +64,7 @@ impl Association {
         after: Option<Sending>,
         buffer: &mut Vec<u8>,
     ) -> Option<Sending> {
-        if after.is_some() && self.control.next_path().is_some() {
+        if after.is_some() && (self.control.next_path().is_some() || self.transmission.forward_is_due()) {
             // A control chunk may need more than the length of the packets before it.
             return None;
         }
@@ -107,6 +107,7 @@ impl Association {
         let written = self.control.write(path, cumulative, &mut writer);
         let data_follows = !written.without_data && self.may_send_data(path);
         self.write_sack(now, path, data_follows, &mut writer);
+        self.write_forward(now, path, !written.without_data, &mut writer);
         let data = data_follows && self.write_data(now, path, &mut writer);
         if writer.is_empty() {
             writer.discard();
@@ -162,7 +163,8 @@ impl Association {
                 return path;
             }
         }
-        self.choose_for_new_data(now)
+        // A FORWARD TSN rides with data if it can (RFC 3758 §3.5 F2).
+        self.choose_for_new_data(now).or_else(|| self.forward_wants())
     }
 
     fn choose_for_new_data(&mut self, now: Instant) -> Option<PathId> {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tresse_wire::{Cause, Init, List, Param, ParamKind, Params, Tsn};
+use tresse_wire::{Cause, ChunkKind, Init, List, Param, ParamKind, Params, Tsn};
 
 use super::capabilities::Capabilities;
 use crate::config::AssociationConfig;
@@ -116,6 +116,9 @@ pub(crate) fn own_params<'a>(addresses: &[IpAddr], extensions: &'a [u8]) -> Vec<
     }
     if !extensions.is_empty() {
         params.push(Param::SupportedExtensions(extensions));
+    }
+    if extensions.contains(&ChunkKind::FORWARD_TSN.0) {
+        params.push(Param::ForwardTsnSupported);
     }
     params
 }

@@ -28,6 +28,7 @@ impl Association {
             // The delay of a SACK is over: from now on it waits for output, not for time.
             self.receiver.demand();
         }
+        self.give_up(cx.now);
         self.on_shutdown_timers(cx.now);
         self.stir();
     }

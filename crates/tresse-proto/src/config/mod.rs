@@ -105,6 +105,8 @@ switches! {
         potentially_failed_window: u32 = 1,
         /// Timeouts in a row on the primary path before another one takes its place for good (PSMR, RFC 7829 §5); 65535 for never.
         primary_switchover_max_retrans: u32 = 65_535,
+        /// Offer to give up messages after they were sent, and let the peer do so (FORWARD TSN, RFC 3758).
+        partial_reliability: bool = true,
     }
 }
 

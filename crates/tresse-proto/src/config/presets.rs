@@ -30,6 +30,7 @@ pub const PRESETS: &[Preset] = &[
             ("sack_path", "last_data"),
             ("buffer_split", "none"),
             ("potentially_failed", "false"),
+            ("partial_reliability", "false"),
         ],
     },
     // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but

@@ -11,6 +11,7 @@ use crate::config::{AssociationConfig, StreamMap};
 use crate::error::{ScheduleError, SendError};
 use crate::event::{CloseReason, Message, SendOptions};
 use crate::path_id::PathId;
+use crate::reliability::Abandonments;
 use crate::stats::{AssociationStats, PathStats, SendQueueInfo};
 use crate::time::Instant;
 
@@ -29,10 +30,10 @@ impl<'a> AssociationHandle<'a> {
     ///
     /// # Errors
     /// When the message cannot be queued; nothing of it was.
-    pub fn send(&mut self, _now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
+    pub fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         let state = self.state_name();
         let Some(association) = self.open_mut() else { return Err(SendError::NotOpen { state }) };
-        association.send(options, data)?;
+        association.send(now, options, data)?;
         // A queued message moves no deadline: the association only has to be polled.
         if self.endpoint.slots.set_queued(self.slot, true) {
             self.endpoint.ready.push_back(self.slot);
@@ -83,6 +84,11 @@ impl<'a> AssociationHandle<'a> {
     /// Bytes of `stream` not yet sent; zero for a stream that was never used.
     pub fn unsent_on(&self, stream: StreamId) -> usize {
         self.open().map_or(0, |association| association.unsent_on(stream))
+    }
+
+    /// Messages of `stream` that were given up ([`Reliability`](crate::Reliability)), by policy.
+    pub fn abandoned_on(&self, stream: StreamId) -> Abandonments {
+        self.open().map(|association| association.abandoned_on(stream)).unwrap_or_default()
     }
 
     /// Chooses the stream scheduler by name; queued data stays.

@@ -19,7 +19,6 @@ use ordered::Ordered;
 use reassembly::Reassembly;
 use window::Window;
 
-#[cfg_attr(not(test), expect(unused_imports, reason = "FORWARD-TSN is not spoken yet"))]
 pub(crate) use skip::Skipped;
 
 /// A DATA chunk as it comes in, its payload sliced out of the packet.

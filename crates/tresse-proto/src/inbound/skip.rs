@@ -27,7 +27,6 @@ impl Inbound {
     ///
     /// # Errors
     /// As [`Self::check_progress`].
-    #[cfg_attr(not(test), expect(dead_code, reason = "FORWARD-TSN is not spoken yet"))]
     pub(crate) fn skip(
         &mut self,
         up_to: u64,

@@ -57,6 +57,7 @@ fn chunk(ssn: u16, shape: &str, text: &str) -> InboundData {
             immediate: false,
         },
         payload: Bytes::copy_from_slice(text.as_bytes()),
+        pledge: None,
     }
 }
 

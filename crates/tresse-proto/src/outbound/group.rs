@@ -3,7 +3,7 @@
 //! Knows neither the queues nor which streams belong to it.
 
 use crate::path_id::PathId;
-use crate::schedule::{Built, Queued, Taken};
+use crate::schedule::{Built, Queued, Removed, Taken};
 
 /// Streams that share a scheduler.
 pub(super) struct Group {
@@ -43,6 +43,12 @@ impl Group {
         self.unsent -= taken.bytes;
         self.forget_declined();
         self.scheduler.on_taken(taken);
+    }
+
+    pub(super) fn on_removed(&mut self, removed: Removed) {
+        self.unsent -= removed.bytes;
+        self.forget_declined();
+        self.scheduler.on_removed(removed);
     }
 
     pub(super) fn decline(&mut self, path: PathId) {

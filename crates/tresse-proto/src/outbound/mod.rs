@@ -8,6 +8,7 @@ mod group;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod withdraw;
 
 use std::collections::VecDeque;
 
@@ -19,12 +20,17 @@ use crate::error::{ScheduleError, SendError};
 use crate::event::{SchedulerFault, SendOptions};
 use crate::fragment::{Carrier, Fragment};
 use crate::path_id::PathId;
+use crate::reliability::Pledge;
 use crate::schedule::{Backlog, PathView, Place, Queued, Registry, Taken};
 use crate::stats::SendQueueInfo;
 use crate::stream_table::StreamTable;
+use crate::time::Instant;
+
+pub(crate) use withdraw::Withdrawn;
 
 use group::{Group, serves};
 use stream::{OutStream, Waiting};
+use withdraw::Revocable;
 
 /// The smallest piece worth cutting off a long message to fill a packet: below this the chunk header
 /// costs more than the room is worth.
@@ -55,6 +61,10 @@ pub(crate) struct Outbound {
     /// A `send` was refused for lack of room; the application is owed a word.
     refused: bool,
     messages_accepted: u64,
+    /// Messages that need not arrive; made with the first.
+    revocable: Option<Box<Revocable>>,
+    /// The peer understands FORWARD TSN: they may be given up after they were sent, too.
+    forwards: bool,
 }
 
 struct Queues {
@@ -97,9 +107,16 @@ impl Outbound {
             unsent: 0,
             refused: false,
             messages_accepted: 0,
+            revocable: None,
+            forwards: false,
         };
         outbound.regroup(registry)?;
         Ok(outbound)
+    }
+
+    /// Whether the peer understands FORWARD TSN (RFC 3758).
+    pub(crate) fn set_forwards(&mut self, forwards: bool) {
+        self.forwards = forwards;
     }
 
     /// Streams that were negotiated.
@@ -113,31 +130,29 @@ impl Outbound {
     /// No such stream, no room, or a message that never fits.
     pub(crate) fn push(
         &mut self,
+        now: Instant,
         options: SendOptions,
         data: Bytes,
         longest: usize,
     ) -> Result<(), SendError> {
         let (stream, len) = (options.stream, data.len());
-        if stream.0 >= self.queues.count {
-            return Err(SendError::NoSuchStream { stream, count: self.queues.count });
-        }
-        if len == 0 {
-            return Err(SendError::Empty);
-        }
-        let limit = longest.min(self.limit);
-        if len > limit {
-            return Err(SendError::TooLong { len, limit });
-        }
+        self.admits(stream, len, longest)?;
         if self.used + len > self.limit {
             self.refused = true;
             return Err(SendError::Full { free: self.limit - self.used });
         }
         let queue = self.queues.streams.entry(stream);
         let was_idle = queue.is_empty();
-        queue.push(Waiting { data, ppid: options.ppid, unordered: options.unordered });
         self.used += len;
         self.unsent += len;
         self.messages_accepted += 1;
+        let number = self.messages_accepted;
+        let pledge = Pledge::new(now, number, &options, len, self.forwards);
+        if let Some(pledge) = &pledge {
+            self.revocable.get_or_insert_default().insert(pledge);
+        }
+        let (ppid, unordered) = (options.ppid, options.unordered);
+        queue.push(Waiting { data, ppid, unordered, number, pledge });
         let group = self.group_of(stream);
         self.groups[group].on_queued(Queued { stream, bytes: len, was_idle, place: Place::Tail });
         Ok(())
@@ -146,6 +161,12 @@ impl Outbound {
     /// Bytes that wait to be sent, on all streams.
     pub(crate) fn unsent(&self) -> usize {
         self.unsent
+    }
+
+    /// Bytes that the send buffer lacks for a message of `len` bytes; none for one that it never takes.
+    pub(crate) fn shortage(&self, stream: StreamId, len: usize, longest: usize) -> usize {
+        let missing = (self.used + len).saturating_sub(self.limit);
+        if missing > 0 && self.admits(stream, len, longest).is_ok() { missing } else { 0 }
     }
 
     /// Whether anything waits, for whatever path.
@@ -186,11 +207,15 @@ impl Outbound {
         let queue = self.queues.streams.entry(stream);
         let head = queue.head_bytes();
         let len = piece(head, room, full).filter(|&len| len <= allowance)?;
-        let fragment = queue.cut(stream, len)?;
+        let mut fragment = queue.cut(stream, len)?;
         self.unsent -= len;
         let message_done = fragment.flags.ending;
         self.open = (!message_done && self.carrier == Carrier::Data).then_some(stream);
         let stream_empty = queue.is_empty();
+        if let (Some(revocable), Some(pledge)) = (&mut self.revocable, &fragment.pledge) {
+            revocable.on_cut(pledge, message_done);
+            fragment.pledge.take_if(|pledge| !pledge.revocable);
+        }
         self.packet = Some(group);
         self.groups[group].on_taken(Taken { stream, bytes: len, message_done, stream_empty });
         Some(fragment)
@@ -331,6 +356,18 @@ impl Outbound {
     /// Messages accepted so far.
     pub(crate) fn messages_accepted(&self) -> u64 {
         self.messages_accepted
+    }
+
+    /// Whether a message can be queued, now or once there is room.
+    fn admits(&self, stream: StreamId, len: usize, longest: usize) -> Result<(), SendError> {
+        if stream.0 >= self.queues.count {
+            return Err(SendError::NoSuchStream { stream, count: self.queues.count });
+        }
+        if len == 0 {
+            return Err(SendError::Empty);
+        }
+        let limit = longest.min(self.limit);
+        if len > limit { Err(SendError::TooLong { len, limit }) } else { Ok(()) }
     }
 
     fn pick(&mut self, view: &PathView) -> Option<(usize, StreamId)> {

@@ -1,11 +1,13 @@
 //! One outgoing stream: its queue of messages, the next numbers, and how far its first message is cut.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
 use crate::fragment::Fragment;
+use crate::reliability::Pledge;
 
 /// A message that waits to be sent.
 #[derive(Debug)]
@@ -13,6 +15,21 @@ pub(super) struct Waiting {
     pub(super) data: Bytes,
     pub(super) ppid: Ppid,
     pub(super) unordered: bool,
+    /// Grows from message to message.
+    pub(super) number: u64,
+    /// For a message that need not arrive.
+    pub(super) pledge: Option<Arc<Pledge>>,
+}
+
+/// A message that was taken out of the queue, or what was left of it.
+#[derive(Debug)]
+pub(super) struct TakenOut {
+    /// Bytes that were not cut.
+    pub(super) rest: usize,
+    /// Whether some of it was cut before.
+    pub(super) begun: bool,
+    /// Messages that stood before it.
+    pub(super) ahead: usize,
 }
 
 /// The queue of one stream.
@@ -69,6 +86,7 @@ impl OutStream {
         let (ppid, unordered, fsn) = (waiting.ppid, waiting.unordered, self.next_fragment);
         let next = if unordered { &mut self.next_unordered } else { &mut self.next_ordered };
         let mid = *next;
+        let pledge = waiting.pledge.clone();
         let payload = if ending {
             let rest = std::mem::take(&mut waiting.data);
             if beginning { rest } else { rest.slice(self.begun..) }
@@ -86,6 +104,23 @@ impl OutStream {
             self.next_fragment = fsn.next();
         }
         let flags = DataFlags { beginning, ending, unordered, immediate: false };
-        Some(Fragment { stream, mid, fsn, ppid, flags, payload })
+        Some(Fragment { stream, mid, fsn, ppid, flags, payload, pledge })
+    }
+
+    /// Takes out the message `number`, or what is left of it.
+    pub(super) fn take_out(&mut self, number: u64) -> Option<TakenOut> {
+        let ahead = self.queue.binary_search_by_key(&number, |waiting| waiting.number).ok()?;
+        let begun = ahead == 0 && self.begun > 0;
+        let waiting = self.queue.remove(ahead)?;
+        let mut rest = waiting.data.len();
+        if begun {
+            rest -= std::mem::take(&mut self.begun);
+            // Its fragments under way have this number.
+            let next = if waiting.unordered { &mut self.next_unordered } else { &mut self.next_ordered };
+            *next = next.next();
+            self.next_fragment = Fsn(0);
+        }
+        self.unsent -= rest;
+        Some(TakenOut { rest, begun, ahead })
     }
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use super::*;
 use crate::config::Size;
 use crate::stats::PathState;
-use crate::time::Instant;
 
 /// User data of a full chunk.
 const FULL: usize = 1452;
@@ -30,7 +29,8 @@ impl Bench {
 
     /// Queues a message of `len` bytes that all name its stream and number.
     fn push(&mut self, stream: u16, number: u8, len: usize) -> Result<(), SendError> {
-        self.out.push(SendOptions::on(StreamId(stream)), content(stream, number, len), usize::MAX)
+        let options = SendOptions::on(StreamId(stream));
+        self.out.push(Instant::ZERO, options, content(stream, number, len), usize::MAX)
     }
 
     /// Queues messages of one chunk each, numbered from 0, on these streams in this order.

@@ -235,9 +235,13 @@ impl Paths {
     /// The peer answered without taking what probes its closed window on the path: no failure, and neither is
     /// that T3 will expire for it (RFC 9260 §6.1 A).
     pub(crate) fn on_probe_answered(&mut self, id: PathId) {
-        let path = self.path_mut(id);
-        path.health.on_alive();
-        path.probe_answered = true;
+        self.path_mut(id).probe_answered = true;
+        self.on_answered(id);
+    }
+
+    /// The peer acknowledged what is no data but is watched by T3 of the path like data.
+    pub(crate) fn on_answered(&mut self, id: PathId) {
+        self.path_mut(id).health.on_alive();
         self.refresh_usable(id);
         self.health.on_alive();
     }

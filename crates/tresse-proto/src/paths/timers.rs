@@ -96,6 +96,13 @@ impl Paths {
         }
     }
 
+    /// Something other than data waits for an acknowledgement: T3 starts if it does not run.
+    pub(crate) fn start_t3(&mut self, id: PathId, now: Instant) {
+        if !self.get(id).t3_runs() {
+            self.restart_t3(id, now);
+        }
+    }
+
     /// T3 starts over: the earliest outstanding chunk of the path was acknowledged.
     pub(crate) fn restart_t3(&mut self, id: PathId, now: Instant) {
         let path = self.path_mut_quietly(id);

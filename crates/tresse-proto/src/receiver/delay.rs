@@ -22,12 +22,14 @@ pub(crate) struct PacketSummary {
     pub(crate) immediate: bool,
     /// A chunk was dropped for lack of window.
     pub(crate) refused: bool,
+    /// A FORWARD-TSN moved the cumulative TSN: reported by the rules for DATA (RFC 3758 §3.6).
+    pub(crate) forwarded: bool,
 }
 
 impl PacketSummary {
-    /// Whether the packet had DATA at all.
+    /// Whether the packet had DATA, or what is reported like it, at all.
     pub(crate) fn any(&self) -> bool {
-        self.new > 0 || self.duplicates > 0 || self.refused
+        self.new > 0 || self.duplicates > 0 || self.refused || self.forwarded
     }
 }
 

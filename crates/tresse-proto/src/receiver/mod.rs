@@ -68,6 +68,12 @@ impl Receiver {
         self.map.mark_deliverable(indices);
     }
 
+    /// The peer has given up what is missing up to `tsn`: it counts as arrived (RFC 3758 §3.6). The index of
+    /// `tsn`; `None` when nothing up to there was missing.
+    pub(crate) fn skip_to(&mut self, tsn: Tsn) -> Option<u64> {
+        self.map.skip_to(tsn)
+    }
+
     /// The highest index that has arrived.
     pub(crate) fn highest(&self) -> u64 {
         self.map.highest()

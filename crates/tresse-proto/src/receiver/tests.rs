@@ -162,12 +162,32 @@ fn a_flood_of_gaps_is_bounded_and_the_lowest_missing_tsn_still_welcome() {
     assert_eq!((receiver.cumulative(), receiver.has_gaps()), (u64::from(end), false));
 }
 
+#[test]
+fn what_was_skipped_counts_as_arrived() {
+    let start = u32::MAX - 2;
+    let mut receiver = Receiver::new(Tsn(start), &config(&[]));
+    arrive(&mut receiver, [start + 2, 1, 2, 4]);
+    assert_eq!(receiver.skip_to(Tsn(0)), Some(4), "over the wrap, and over what had arrived in between");
+    assert_eq!((receiver.cumulative(), receiver.cumulative_tsn()), (6, Tsn(2)), "and on over what waited");
+    assert_eq!(report(&mut receiver, false).renegable, [(2, 2)]);
+    assert_eq!(
+        receiver.classify(Tsn(start)),
+        Arrival::Duplicate,
+        "late is the same as twice (RFC 3758 §3.6)"
+    );
+    for stale in [Tsn(2), Tsn(start), Tsn(2 + (1 << 31))] {
+        assert_eq!(receiver.skip_to(stale), None);
+    }
+    assert_eq!(receiver.skip_to(Tsn(1_000_000_000)), Some(1_000_000_004), "however far");
+    assert_eq!((receiver.highest(), receiver.has_gaps()), (1_000_000_004, false));
+}
+
 proptest! {
-    /// Any order of arrival, from any initial TSN, with copies: the reports describe exactly what arrived.
+    /// Any order of arrival, from any initial TSN, with copies and skips: the reports describe exactly what arrived.
     #[test]
     fn reports_describe_exactly_what_arrived(
         initial in any::<u32>(),
-        arrivals in prop::collection::vec(0u32..120, 1..200),
+        arrivals in prop::collection::vec((0u32..120, prop::bool::weighted(0.02)), 1..200),
         policy in 0usize..3,
     ) {
         let policy = ["off", "delivered", "everything"][policy];
@@ -175,13 +195,20 @@ proptest! {
         let nr = policy != "off";
         let mut here = BTreeSet::new();
         let mut promised = BTreeSet::new();
-        for offset in arrivals {
+        for (offset, skip) in arrivals {
             let index = u64::from(offset) + 1;
-            let arrival = receiver.classify(Tsn(initial.wrapping_add(offset)));
-            let expected = if here.insert(index) { Arrival::New(index) } else { Arrival::Duplicate };
-            prop_assert_eq!(arrival, expected);
-            receiver.record(index);
-            if offset % 3 == 0 {
+            if skip {
+                let news = receiver.skip_to(Tsn(initial.wrapping_add(offset)));
+                let missing = (1..=index).any(|index| here.insert(index));
+                here.extend(1..=index);
+                prop_assert_eq!(news.is_some(), missing);
+            } else {
+                let arrival = receiver.classify(Tsn(initial.wrapping_add(offset)));
+                let expected = if here.insert(index) { Arrival::New(index) } else { Arrival::Duplicate };
+                prop_assert_eq!(arrival, expected);
+                receiver.record(index);
+            }
+            if offset % 3 == 0 && !skip {
                 receiver.mark_deliverable(index..index + 1);
                 promised.insert(index);
             }
@@ -330,8 +357,14 @@ fn only_the_delayed_ack_counts_packets() {
 
 // ---- when a report is due ----
 
-const NEW: PacketSummary =
-    PacketSummary { new: 1, duplicates: 0, out_of_order: false, immediate: false, refused: false };
+const NEW: PacketSummary = PacketSummary {
+    new: 1,
+    duplicates: 0,
+    out_of_order: false,
+    immediate: false,
+    refused: false,
+    forwarded: false,
+};
 
 /// A receiver that has reported the first DATA of the association.
 fn settled(settings: &[(&str, &str)]) -> Receiver {

@@ -95,6 +95,21 @@ impl TsnMap {
         }
     }
 
+    /// Takes everything up to `tsn` as arrived; its index. `None` when that is nothing new. However far ahead it
+    /// is, it costs no more than the ranges that it passes.
+    pub(super) fn skip_to(&mut self, tsn: Tsn) -> Option<u64> {
+        let cumulative = self.cumulative_tsn();
+        if !cumulative.is_before(tsn) {
+            return None;
+        }
+        let index = self.cumulative + u64::from(tsn.distance_from(cumulative));
+        self.received.remove_below(index + 1);
+        self.cumulative = self.received.take_first_at(index + 1).map_or(index, |end| end - 1);
+        self.highest = self.highest.max(index);
+        self.deliverable.remove_below(self.cumulative + 1);
+        Some(index)
+    }
+
     #[inline]
     pub(super) fn mark_deliverable(&mut self, indices: Range<u64>) {
         let beyond = indices.start.max(self.cumulative + 1)..indices.end;

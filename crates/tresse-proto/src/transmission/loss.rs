@@ -59,6 +59,7 @@ impl Transmission {
         if let Some(load) = self.loads.get_mut(target.index()) {
             load.free_packet |= count > 0;
         }
+        self.on_forward_lost(path);
         count
     }
 
@@ -98,6 +99,7 @@ impl Transmission {
         let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
         sent.moved |= path != target;
         sent.path = target;
+        let revocable = sent.fragment.pledge.as_ref().map(|pledge| pledge.number);
         if let Some(load) = self.loads.get_mut(path.index()) {
             let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
             order.unlink(&mut self.ring, index);
@@ -109,6 +111,9 @@ impl Transmission {
         if let Some(load) = self.loads.get_mut(target.index()) {
             load.lost.insert(index);
             load.queued += bytes;
+        }
+        if let Some(number) = revocable {
+            self.note_struck(number);
         }
     }
 }

@@ -4,7 +4,9 @@
 //! Knows nothing of streams' queues, of windows or of timers: it is told what to remember, and
 //! answers a SACK or a timeout with a report.
 
+mod abandon;
 mod budget;
+mod forward;
 mod loss;
 mod resend;
 mod ring;
@@ -26,6 +28,7 @@ use crate::time::Instant;
 pub(crate) use budget::Verdict;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 
+use abandon::Revocable;
 use ring::{Ring, SendOrder, Sent, Standing};
 
 /// The sent chunks of an association and what they load each path with.
@@ -48,6 +51,8 @@ pub(crate) struct Transmission {
     /// The path whose SACK last acknowledged something by a gap block.
     acked_via: PathId,
     scratch: sack::Scratch,
+    /// Messages that need not arrive; made with the first.
+    revocable: Option<Box<Revocable>>,
 }
 
 /// The settings that this room reads, taken out of the configuration once.
@@ -113,6 +118,7 @@ impl Transmission {
             probe: None,
             acked_via: PathId::default(),
             scratch: sack::Scratch::default(),
+            revocable: None,
         }
     }
 
@@ -169,6 +175,7 @@ impl Transmission {
     /// Gives `fragment` the next TSN and remembers it as sent on `path`; answers the chunk to write.
     pub(crate) fn record(&mut self, now: Instant, fragment: Fragment, path: PathId) -> Option<Numbered<'_>> {
         let len = fragment.payload.len();
+        let revocable = fragment.pledge.is_some();
         let load = self.loads.get_mut(path.index())?;
         let index = self.ring.push(Sent::new(fragment, path, now));
         if len > self.announced && self.flight == 0 {
@@ -181,6 +188,9 @@ impl Transmission {
         load.bytes_sent += len as u64;
         load.timed.get_or_insert(index);
         self.flight += len;
+        if revocable {
+            self.note_revocable(index);
+        }
         let tsn = self.tsn(index);
         self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
     }

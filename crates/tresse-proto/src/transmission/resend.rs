@@ -57,6 +57,7 @@ impl Transmission {
         if from == to || to.index() >= self.loads.len() {
             return;
         }
+        self.on_forward_lost(from);
         let Some(load) = self.loads.get_mut(from.index()) else { return };
         let lost = std::mem::take(&mut load.lost);
         // The path that carries a chunk measures nothing by it any more once the chunk is another's.

@@ -20,6 +20,8 @@ pub(crate) enum Standing {
     Lost,
     /// Acknowledged by a gap block.
     Acked,
+    /// Given up: as good as acknowledged for good (RFC 3758 §3.5 A2). Its length is 0.
+    Abandoned,
 }
 
 /// A chunk that was sent.
@@ -34,7 +36,7 @@ pub(crate) struct Sent {
     /// Missing reports since it was last sent.
     pub(crate) misses: u8,
     /// Times sent; saturates.
-    pub(crate) sends: u8,
+    pub(crate) sends: u16,
     /// The path it was last sent on, or is to be sent on again when lost.
     pub(crate) path: PathId,
     pub(crate) standing: Standing,

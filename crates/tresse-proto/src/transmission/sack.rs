@@ -183,6 +183,9 @@ impl Transmission {
             let index = self.ring.cumulative() + 1;
             self.acknowledge(index, notes, true);
             let Some(sent) = self.ring.pop() else { break };
+            if let Some(pledge) = sent.fragment.pledge.as_ref().filter(|_| sent.fragment.flags.ending) {
+                self.note_arrived(pledge.number);
+            }
             if !sent.released {
                 report.released += sent.bytes();
                 if let Some(load) = self.loads.get_mut(sent.path.index()) {
@@ -256,25 +259,27 @@ impl Transmission {
     /// Takes a chunk out of flight, or out of what is to be sent again.
     fn acknowledge(&mut self, index: u64, notes: &mut [Note], by_cumulative: bool) {
         let Some(sent) = self.ring.get_mut(index) else { return };
-        let standing = std::mem::replace(&mut sent.standing, Standing::Acked);
+        let flying = match sent.standing {
+            Standing::InFlight => true,
+            Standing::Lost => false,
+            // What was given up moves no window when it arrives all the same.
+            Standing::Acked | Standing::Abandoned => return,
+        };
+        sent.standing = Standing::Acked;
         let (path, bytes, sends, sent_at, timed_out, moved) =
             (sent.path, sent.bytes(), sent.sends, sent.sent_at, sent.timed_out, sent.moved);
         let (Some(load), Some(note)) = (self.loads.get_mut(path.index()), notes.get_mut(path.index())) else {
             return;
         };
-        match standing {
-            Standing::Acked => return,
-            Standing::Lost => {
-                load.lost.remove(&index);
-            }
-            Standing::InFlight => {
-                note.pseudo_moved |= load.pseudo_cumulative_moves(index, sends, self.rules.cwnd_update);
-                let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
-                note.head_moved |= order.head() == Some(index);
-                order.unlink(&mut self.ring, index);
-                load.flight -= bytes;
-                self.flight -= bytes;
-            }
+        if flying {
+            note.pseudo_moved |= load.pseudo_cumulative_moves(index, sends, self.rules.cwnd_update);
+            let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
+            note.head_moved |= order.head() == Some(index);
+            order.unlink(&mut self.ring, index);
+            load.flight -= bytes;
+            self.flight -= bytes;
+        } else {
+            load.lost.remove(&index);
         }
         note.pseudo_moved |= by_cumulative;
         note.acked += bytes;
@@ -292,6 +297,10 @@ impl Transmission {
     fn renege(&mut self, index: u64, report: &mut AckReport) {
         let Some(sent) = self.ring.get_mut(index) else { return };
         if sent.released || sent.standing != Standing::Acked {
+            // What was given up meanwhile is missed by nobody.
+            if !sent.released && sent.standing == Standing::Abandoned {
+                self.acked.remove(index);
+            }
             return;
         }
         sent.standing = Standing::InFlight;
@@ -359,7 +368,7 @@ impl PathLoad {
     /// Whether acknowledging `index`, in flight here, moves the path's pseudo-cumulative acknowledgement:
     /// whether nothing that v1, or v2 among chunks sent as often, follows was sent before it and is
     /// still in flight.
-    fn pseudo_cumulative_moves(&self, index: u64, sends: u8, rule: CwndUpdate) -> bool {
+    fn pseudo_cumulative_moves(&self, index: u64, sends: u16, rule: CwndUpdate) -> bool {
         match rule {
             CwndUpdate::Off => true,
             CwndUpdate::V1 => {

@@ -58,6 +58,7 @@ impl Bench {
             ppid: Ppid(0),
             flags: DataFlags { beginning: true, ending: true, ..DataFlags::default() },
             payload: Bytes::from(vec![0; len]),
+            pledge: None,
         };
         let tsn = self.sent.record(self.now, fragment, PathId(path)).expect("a path there is").tsn;
         self.check();

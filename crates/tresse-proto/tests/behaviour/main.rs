@@ -10,6 +10,7 @@ mod failover;
 mod handshake;
 mod limits;
 mod multihoming;
+mod partial;
 mod potentially_failed;
 mod refusals;
 mod reports;

@@ -96,7 +96,7 @@ impl Bulk {
                 passed_over += 1;
             } else {
                 let ppid = turn.ledger.next_ppid(stream);
-                let options = SendOptions { stream, ppid, unordered: !self.spec.ordered };
+                let options = SendOptions { ppid, unordered: !self.spec.ordered, ..SendOptions::on(stream) };
                 match association.send(turn.now, options, self.spec.message.clone()) {
                     Ok(()) => turn.ledger.accepted(turn.now, stream, self.spec.message.len()),
                     Err(SendError::Full { .. }) => {

@@ -12,6 +12,7 @@ fn ring(count: usize) -> Ring {
             ppid: Ppid(0),
             flags: DataFlags::default(),
             payload: Bytes::from_static(b"four"),
+            pledge: None,
         };
         ring.push(Sent::new(fragment, PathId(0), Instant::ZERO));
     }

@@ -1,0 +1,205 @@
+//! How hard a message is tried, and what became of those that were given up.
+//!
+//! Owns the policies of partial reliability (RFC 3758 §4.1, RFC 7496 §3) and the rules when each lets go
+//! of a message. Refuses to know where the message is: it may wait, or its fragments may be under way.
+
+use std::ops::AddAssign;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tresse_wire::{Ppid, StreamId};
+
+use crate::event::SendOptions;
+use crate::time::Instant;
+
+/// How hard a message is tried before it is given up.
+///
+/// All but [`Full`](Self::Full) need a peer that understands FORWARD TSN: with any other, whatever was
+/// sent once is sent until it arrives. A lifetime then still ends a message of which nothing was sent yet,
+/// as the base protocol has it (RFC 3758 §4.1); the other policies mean nothing.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Reliability {
+    /// Until it arrives.
+    #[default]
+    Full,
+    /// For this long after `send`, then never (again): "timed reliability" (RFC 3758 §4.1).
+    Lifetime(Duration),
+    /// With no chunk of it sent again more often than this, by whatever sign of loss (RFC 7496 §3.1);
+    /// 0 sends it once.
+    Retransmissions(u32),
+    /// Until its place in a full send buffer is wanted for a message with a lower number, or for one that
+    /// is to be delivered in full; 0 goes last (RFC 7496 §3.2).
+    Priority(u32),
+}
+
+impl Reliability {
+    /// The lowest of the priorities whose messages make room for one like this; `None` when it has to wait
+    /// for room as there is.
+    pub(crate) fn evicts_from(self) -> Option<u32> {
+        match self {
+            Reliability::Full => Some(0),
+            Reliability::Priority(priority) => priority.checked_add(1),
+            Reliability::Lifetime(_) | Reliability::Retransmissions(_) => None,
+        }
+    }
+}
+
+/// What is known of a message that need not arrive: held with the message while it waits and with each of
+/// its fragments that was sent.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Pledge {
+    /// Distinguishes it from all others of the association; later messages have higher ones.
+    pub(crate) number: u64,
+    pub(crate) reliability: Reliability,
+    /// From here on nothing of it may be sent; never, for most policies.
+    pub(crate) expires: Instant,
+    /// It may be given up although some of it was sent: the peer understands FORWARD TSN.
+    pub(crate) revocable: bool,
+    pub(crate) stream: StreamId,
+    pub(crate) ppid: Ppid,
+    pub(crate) context: u64,
+    /// Length of the message.
+    pub(crate) bytes: usize,
+}
+
+impl Pledge {
+    /// For the message `number` of `bytes` bytes; `None` for one that is sent until it arrives. `revocable`
+    /// says whether the peer understands FORWARD TSN.
+    pub(crate) fn new(
+        now: Instant,
+        number: u64,
+        options: &SendOptions,
+        bytes: usize,
+        revocable: bool,
+    ) -> Option<Arc<Self>> {
+        let expires = match options.reliability {
+            Reliability::Full => return None,
+            Reliability::Lifetime(lifetime) => now + lifetime,
+            Reliability::Retransmissions(_) | Reliability::Priority(_) if !revocable => return None,
+            Reliability::Retransmissions(_) | Reliability::Priority(_) => Instant::FAR_FUTURE,
+        };
+        Some(Arc::new(Pledge {
+            number,
+            reliability: options.reliability,
+            expires,
+            revocable,
+            stream: options.stream,
+            ppid: options.ppid,
+            context: options.context,
+            bytes,
+        }))
+    }
+
+    /// Whether its lifetime is over.
+    pub(crate) fn is_expired(&self, now: Instant) -> bool {
+        self.expires <= now
+    }
+
+    /// Whether a lost chunk that was sent `sends` times may not be sent once more (RFC 7496 §3.1).
+    pub(crate) fn is_exhausted(&self, sends: u16) -> bool {
+        matches!(self.reliability, Reliability::Retransmissions(limit) if u32::from(sends) > limit)
+    }
+
+    /// Its priority, where it has one.
+    pub(crate) fn priority(&self) -> Option<u32> {
+        match self.reliability {
+            Reliability::Priority(priority) => Some(priority),
+            _ => None,
+        }
+    }
+}
+
+/// Messages that were given up under one policy.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Abandoned {
+    /// Before any of it was sent.
+    pub unsent: u64,
+    /// After some of it was sent; it may have arrived.
+    pub sent: u64,
+}
+
+/// Messages that were given up, by policy (RFC 7496 §4.3, §4.4).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Abandonments {
+    /// Their lifetime was over.
+    pub lifetime: Abandoned,
+    /// They were lost too often.
+    pub retransmissions: Abandoned,
+    /// Their place in the send buffer was wanted.
+    pub priority: Abandoned,
+}
+
+impl Abandonments {
+    /// All policies together.
+    pub fn total(&self) -> Abandoned {
+        let mut total = Abandoned::default();
+        for part in [self.lifetime, self.retransmissions, self.priority] {
+            total += part;
+        }
+        total
+    }
+
+    /// One more.
+    pub(crate) fn note(&mut self, reliability: Reliability, sent: bool) {
+        let policy = match reliability {
+            Reliability::Lifetime(_) => &mut self.lifetime,
+            Reliability::Retransmissions(_) => &mut self.retransmissions,
+            Reliability::Priority(_) => &mut self.priority,
+            Reliability::Full => return,
+        };
+        *policy += Abandoned { unsent: u64::from(!sent), sent: u64::from(sent) };
+    }
+}
+
+impl AddAssign for Abandoned {
+    fn add_assign(&mut self, other: Abandoned) {
+        self.unsent += other.unsent;
+        self.sent += other.sent;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pledge(reliability: Reliability, revocable: bool) -> Option<Arc<Pledge>> {
+        let options = SendOptions { reliability, ..SendOptions::default() };
+        Pledge::new(Instant::from_nanos(50), 1, &options, 10, revocable)
+    }
+
+    #[test]
+    fn a_lifetime_counts_from_the_call_and_is_over_when_it_has_passed() {
+        let pledge = pledge(Reliability::Lifetime(Duration::from_nanos(100)), true).expect("a pledge");
+        assert!(!pledge.is_expired(Instant::from_nanos(149)));
+        assert!(pledge.is_expired(Instant::from_nanos(150)));
+        assert!(!pledge.is_exhausted(u16::MAX));
+    }
+
+    #[test]
+    fn the_limit_counts_retransmissions_not_transmissions() {
+        let pledge = pledge(Reliability::Retransmissions(2), true).expect("a pledge");
+        assert_eq!([1, 2, 3, 4].map(|sends| pledge.is_exhausted(sends)), [false, false, true, true]);
+        assert!(!pledge.is_expired(Instant::from_nanos(u64::MAX - 1)));
+    }
+
+    #[test]
+    fn without_forward_tsn_only_lifetimes_mean_anything() {
+        let policies = [
+            Reliability::Full,
+            Reliability::Retransmissions(0),
+            Reliability::Priority(9),
+            Reliability::Lifetime(Duration::ZERO),
+        ];
+        assert_eq!(policies.map(|policy| pledge(policy, false).is_some()), [false, false, false, true]);
+        assert_eq!(policies.map(|policy| pledge(policy, true).is_some()), [false, true, true, true]);
+    }
+
+    #[test]
+    fn only_what_ranks_higher_takes_the_place_of_others() {
+        assert_eq!(Reliability::Full.evicts_from(), Some(0));
+        assert_eq!(Reliability::Priority(0).evicts_from(), Some(1));
+        assert_eq!(Reliability::Priority(u32::MAX).evicts_from(), None);
+        assert_eq!(Reliability::Lifetime(Duration::from_secs(1)).evicts_from(), None);
+        assert_eq!(Reliability::Retransmissions(7).evicts_from(), None);
+    }
+}

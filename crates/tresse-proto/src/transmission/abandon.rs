@@ -1,0 +1,235 @@
+//! Giving up what was sent: which messages that need not arrive are due for it, and what that frees
+//! (RFC 3758 §3.5 A2, A3).
+//!
+//! Owns the list of those messages as far as they are on the ring. Refuses to know what of a message was
+//! never cut, and how the peer hears of it: that is `forward`.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::forward::Forward;
+use super::ring::Ring;
+use super::{Sent, Standing, Transmission};
+use crate::fragment::Fragment;
+use crate::path_id::PathId;
+use crate::reliability::Pledge;
+use crate::time::Instant;
+
+/// Messages that need not arrive and of which something is on the ring.
+#[derive(Debug, Default)]
+pub(super) struct Revocable {
+    messages: BTreeMap<u64, Message>,
+    /// Those with a priority; the last is the first to go: the oldest of the lowest priority.
+    by_priority: BTreeSet<(u32, Reverse<u64>)>,
+    /// Those that lost a chunk since it was last asked who is condemned.
+    struck: Vec<u64>,
+    /// Those of which a chunk waited to be sent again, by the end of their lifetime.
+    expiring: BTreeSet<(Instant, u64)>,
+    pub(super) forward: Forward,
+}
+
+#[derive(Debug)]
+struct Message {
+    pledge: Arc<Pledge>,
+    /// The fragment cut last, without its payload.
+    last: Fragment,
+    path: PathId,
+    /// The indices of its fragments, some of which may have left the ring at its front.
+    chunks: Vec<u64>,
+}
+
+impl Revocable {
+    fn remove(&mut self, number: u64) -> Option<Message> {
+        let message = self.messages.remove(&number)?;
+        self.expiring.remove(&(message.pledge.expires, number));
+        if let Some(priority) = message.pledge.priority() {
+            self.by_priority.remove(&(priority, Reverse(number)));
+        }
+        Some(message)
+    }
+}
+
+impl Message {
+    fn chunks<'a>(&'a self, ring: &'a Ring) -> impl Iterator<Item = &'a Sent> {
+        self.chunks.iter().filter_map(|&index| ring.get(index))
+    }
+
+    /// Whether the peer has all of it, or says so.
+    fn has_arrived(&self, ring: &Ring) -> bool {
+        self.last.flags.ending && self.chunks(ring).all(|sent| sent.standing == Standing::Acked)
+    }
+
+    /// Whether it must not be sent again although a chunk of it would have to be.
+    fn is_condemned(&self, ring: &Ring, now: Instant) -> bool {
+        let expired = self.pledge.is_expired(now);
+        self.chunks(ring)
+            .any(|sent| sent.standing == Standing::Lost && (expired || self.pledge.is_exhausted(sent.sends)))
+    }
+
+    /// Bytes of it that are on the ring and in the send buffer.
+    fn held(&self, ring: &Ring) -> usize {
+        self.chunks(ring).filter(|sent| !sent.released).map(Sent::bytes).sum()
+    }
+}
+
+impl Transmission {
+    /// Whether there are messages that need not arrive, or the peer has yet to hear of some.
+    pub(crate) fn has_revocable(&self) -> bool {
+        self.revocable.is_some()
+    }
+
+    /// The next message that lost a chunk which its policy does not allow to be sent again, to be asked until
+    /// there is none.
+    pub(crate) fn next_condemned(&mut self, now: Instant) -> Option<Arc<Pledge>> {
+        let revocable = self.revocable.as_deref_mut()?;
+        while let Some(number) = revocable.struck.pop() {
+            let Some(message) = revocable.messages.get(&number) else { continue };
+            if message.is_condemned(&self.ring, now) {
+                return Some(Arc::clone(&message.pledge));
+            }
+            if message.pledge.expires < Instant::FAR_FUTURE {
+                revocable.expiring.insert((message.pledge.expires, number));
+            }
+        }
+        while let Some(&(expires, number)) = revocable.expiring.first().filter(|(expires, _)| *expires <= now)
+        {
+            revocable.expiring.remove(&(expires, number));
+            // Meanwhile its chunks may have been sent again: then they have their last chance.
+            if let Some(message) = revocable.messages.get(&number)
+                && message.is_condemned(&self.ring, now)
+            {
+                return Some(Arc::clone(&message.pledge));
+            }
+        }
+        None
+    }
+
+    /// Bytes of messages with this priority or a lower one that the peer may still lack; counts no further
+    /// than `wanted`.
+    pub(crate) fn evictable(&self, priority: u32, wanted: usize) -> usize {
+        let mut bytes = 0;
+        for message in self.evictions(priority) {
+            if bytes >= wanted {
+                break;
+            }
+            bytes += message.held(&self.ring);
+        }
+        bytes
+    }
+
+    /// The oldest message of the lowest priority that the peer may still lack, if that priority is
+    /// `priority` or lower.
+    pub(crate) fn next_eviction(&self, priority: u32) -> Option<Arc<Pledge>> {
+        self.evictions(priority).next().map(|message| Arc::clone(&message.pledge))
+    }
+
+    fn evictions(&self, priority: u32) -> impl Iterator<Item = &Message> {
+        let numbers = self.revocable.iter().flat_map(move |revocable| {
+            let from = (priority, Reverse(u64::MAX));
+            revocable
+                .by_priority
+                .range(from..)
+                .rev()
+                .filter_map(|(_, Reverse(number))| revocable.messages.get(number))
+        });
+        numbers.filter(|message| message.held(&self.ring) > 0 && !message.has_arrived(&self.ring))
+    }
+
+    /// Gives up a message: all its chunks count as finally acknowledged, in no flight and no buffer, and no
+    /// window grows by them (RFC 3758 §3.5 A2, A3). `cut_short` says that its last fragment was never cut.
+    /// Answers the bytes that no buffer has to keep any more.
+    pub(crate) fn abandon(&mut self, pledge: &Pledge, cut_short: bool) -> usize {
+        let Some(message) = self.revocable.as_deref_mut().and_then(|all| all.remove(pledge.number)) else {
+            return 0;
+        };
+        let mut freed = 0;
+        for &index in &message.chunks {
+            freed += self.abandon_chunk(index);
+        }
+        if cut_short {
+            self.close_off(message);
+        }
+        freed
+    }
+
+    fn abandon_chunk(&mut self, index: u64) -> usize {
+        let Some(sent) = self.ring.get_mut(index) else { return 0 };
+        let standing = std::mem::replace(&mut sent.standing, Standing::Abandoned);
+        let (path, sends, bytes, released) = (sent.path, sent.sends, sent.bytes(), sent.released);
+        // From here on it has no bytes that any sum could count.
+        sent.len = 0;
+        sent.fragment.payload = bytes::Bytes::new();
+        sent.fragment.pledge = None;
+        let Some(load) = self.loads.get_mut(path.index()) else { return 0 };
+        match standing {
+            Standing::InFlight => {
+                let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
+                order.unlink(&mut self.ring, index);
+                load.flight -= bytes;
+                self.flight -= bytes;
+            }
+            Standing::Lost => {
+                load.lost.remove(&index);
+                load.free_packet &= !load.lost.is_empty();
+            }
+            Standing::Acked | Standing::Abandoned => {}
+        }
+        load.timed.take_if(|timed| *timed == index);
+        if released {
+            return 0;
+        }
+        load.queued -= bytes;
+        bytes
+    }
+
+    /// Uses up a TSN for the end of a message that is never sent. Else the next message would seem to begin
+    /// before this one has ended to a peer that hears of it before it hears that this one was given up; and
+    /// when all that was sent of it has been acknowledged, there would be nothing to forward the peer over.
+    fn close_off(&mut self, message: Message) {
+        let mut end = message.last;
+        end.flags.beginning = false;
+        end.flags.ending = true;
+        end.pledge = None;
+        let mut sent = Sent::new(end, message.path, Instant::ZERO);
+        sent.standing = Standing::Abandoned;
+        self.ring.push(sent);
+    }
+
+    /// A chunk of a message that need not arrive was sent for the first time.
+    #[cold]
+    pub(super) fn note_revocable(&mut self, index: u64) {
+        let Some(sent) = self.ring.get(index) else { return };
+        let Some(pledge) = &sent.fragment.pledge else { return };
+        let last = Fragment { payload: bytes::Bytes::new(), ..sent.fragment.clone() };
+        let revocable = self.revocable.get_or_insert_default();
+        let message = revocable.messages.entry(pledge.number).or_insert_with(|| Message {
+            pledge: Arc::clone(pledge),
+            last: last.clone(),
+            path: sent.path,
+            chunks: Vec::new(),
+        });
+        message.chunks.push(index);
+        message.last = last;
+        message.path = sent.path;
+        if let Some(priority) = pledge.priority() {
+            revocable.by_priority.insert((priority, Reverse(pledge.number)));
+        }
+    }
+
+    /// A chunk of the message was lost.
+    #[cold]
+    pub(super) fn note_struck(&mut self, number: u64) {
+        if let Some(revocable) = self.revocable.as_deref_mut() {
+            revocable.struck.push(number);
+        }
+    }
+
+    /// The last chunk of the message left the ring: it has arrived.
+    #[cold]
+    pub(super) fn note_arrived(&mut self, number: u64) {
+        if let Some(revocable) = self.revocable.as_deref_mut() {
+            revocable.remove(number);
+        }
+    }
+}
