@@ -1,6 +1,7 @@
 //! Why a command was refused: one small enum per command.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use tresse_wire::StreamId;
 
@@ -128,4 +129,58 @@ pub enum ScheduleError {
     /// The stream was not negotiated.
     #[error("stream {} does not exist", .0.0)]
     NoSuchStream(StreamId),
+}
+
+/// Why streams cannot be reset or added now. Nothing was asked of the peer.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReconfigurationError {
+    /// RE-CONFIG was not negotiated.
+    #[error("RE-CONFIG was not negotiated: both sides need the setting \"stream_reconfiguration\"")]
+    NotNegotiated,
+    /// The association is not yet, or no longer, able to change its streams.
+    #[error("the association is {state}: its streams cannot be changed")]
+    NotOpen {
+        /// Its state, in words.
+        state: &'static str,
+    },
+    /// One request at a time: `Event::Reconfigured` tells when it is over.
+    #[error("another request is under way, of this side or of the peer")]
+    Busy,
+    /// The stream was not negotiated.
+    #[error("stream {} does not exist: there are {count} in that direction", stream.0)]
+    NoSuchStream {
+        /// The stream that was asked for.
+        stream: StreamId,
+        /// How many there are, from 0 on.
+        count: u16,
+    },
+    /// A reset of no stream, or more streams than one request can name.
+    #[error("{count} streams were named: 1 to {most} are possible at a time, or all")]
+    Count {
+        /// How many were named.
+        count: usize,
+        /// The most there can be.
+        most: usize,
+    },
+    /// A direction has at most 65,535 streams, and no streams to add is no request.
+    #[error(
+        "{outbound} outbound and {inbound} inbound streams were to be added: at most {most_outbound} and {most_inbound} are possible, and at least one"
+    )]
+    Added {
+        /// As asked for.
+        outbound: u16,
+        /// As asked for.
+        inbound: u16,
+        /// The most that can still be added.
+        most_outbound: u16,
+        /// The most that can still be added, by the setting "inbound_streams" too.
+        most_inbound: u16,
+    },
+    /// Everything was numbered anew a short while ago (RFC 6525 §5.1.4).
+    #[error("everything was numbered anew a short while ago: possible again in {} ms", wait.as_millis())]
+    TooSoon {
+        /// How long to wait.
+        wait: Duration,
+    },
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use tresse_wire::{Cause, Causes, Ppid, Ssn, StreamId};
 
 use crate::path_id::PathId;
+use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
 use crate::reliability::Reliability;
 use crate::stats::PathState;
 
@@ -60,6 +61,28 @@ pub enum Event {
         bytes: usize,
         /// Whether any of it was sent: then it may have arrived all the same. Else it did not.
         sent: bool,
+    },
+    /// Streams that this side sends on begin anew at SSN 0: with the first message that was queued after the reset
+    /// was asked for (RFC 6525).
+    OutboundReset(Streams),
+    /// Streams that the peer sends on have begun anew at SSN 0. Messages of before can still be received first.
+    InboundReset(Streams),
+    /// All streams of both directions have begun anew at SSN 0, and DATA is numbered anew (RFC 6525 §5.2.4).
+    AssociationReset,
+    /// There are more streams now; both totals.
+    StreamsAdded {
+        /// Streams in the sending direction.
+        outbound_streams: u16,
+        /// Streams in the receiving direction.
+        inbound_streams: u16,
+    },
+    /// The peer has answered a request of this application to reset or to add streams. What has changed is
+    /// told apart, also when the peer wanted it. An association that ends or restarts before has no answer.
+    Reconfigured {
+        /// What was asked for.
+        request: Reconfiguration,
+        /// What came of it.
+        outcome: ReconfigurationOutcome,
     },
     /// The peer will send nothing more; what is queued here is still delivered.
     PeerShutdown,

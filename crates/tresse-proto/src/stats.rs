@@ -267,6 +267,10 @@ discards! {
     impossible_sack,
     /// Heartbeat answers that fit no heartbeat.
     stray_heartbeat_ack,
+    /// Answers to no request to reset or to add streams (RFC 6525).
+    stray_reconfiguration,
+    /// DATA of streams that are about to begin anew, as long as it cannot be told to which life it belongs.
+    before_reset,
 }
 
 /// The send queue, as the sender-queue-info draft describes it (draft-dreibholz-tsvwg-sctpsocket-sqinfo).

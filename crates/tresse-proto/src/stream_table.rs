@@ -44,6 +44,17 @@ impl<T: Default> StreamTable<T> {
         &mut self.pages[page].get_or_insert_with(empty_page)[place]
     }
 
+    /// The state of `stream`, to be changed; `None` when no stream near it was used.
+    pub(crate) fn get_mut(&mut self, stream: StreamId) -> Option<&mut T> {
+        let (page, place) = position(stream);
+        Some(&mut self.pages.get_mut(page)?.as_mut()?[place])
+    }
+
+    /// The states in every page in use, lowest first.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut())
+    }
+
     /// The streams of every page in use with their state, lowest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (StreamId, &T)> {
         let numbers = (0..=u16::MAX).step_by(PAGE);

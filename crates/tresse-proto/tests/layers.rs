@@ -18,6 +18,7 @@ const LAYERS: &[&[&str]] = &[
         "fragment",
         "path_id",
         "range_set",
+        "reconfiguration",
         "reliability",
         "stats",
         "stream_table",

@@ -160,9 +160,8 @@ impl Association {
             return;
         };
         summary.forwarded = true;
-        let mut unknown = 0;
-        let skipped =
-            skipped.inspect(|skipped| unknown += u64::from(skipped.stream.0 >= self.inbound_streams));
+        let (mut unknown, streams) = (0, self.inbound.stream_count());
+        let skipped = skipped.inspect(|skipped| unknown += u64::from(skipped.stream.0 >= streams));
         self.scratch.deliverable.clear();
         let outcome = self.inbound.skip(up_to, skipped, &mut self.scratch.deliverable);
         self.counters.discards.no_such_stream += unknown;

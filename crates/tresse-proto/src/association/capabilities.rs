@@ -15,17 +15,21 @@ pub(crate) enum Extension {
     NrSack,
     /// FORWARD TSN: messages that were sent may be given up (RFC 3758).
     PartialReliability,
+    /// RE-CONFIG chunks: streams are reset and added (RFC 6525).
+    StreamReconfiguration,
 }
 
 impl Extension {
     /// Every extension; its position is its bit in a set.
-    const ALL: [Extension; 2] = [Extension::NrSack, Extension::PartialReliability];
+    const ALL: [Extension; 3] =
+        [Extension::NrSack, Extension::PartialReliability, Extension::StreamReconfiguration];
 
     /// Whether these settings offer it.
     fn offered(self, config: &AssociationConfig) -> bool {
         match self {
             Extension::NrSack => config.nr_sack != NrSack::Off,
             Extension::PartialReliability => config.partial_reliability,
+            Extension::StreamReconfiguration => config.stream_reconfiguration,
         }
     }
 
@@ -35,6 +39,7 @@ impl Extension {
         match self {
             Extension::NrSack => &[ChunkKind::NR_SACK],
             Extension::PartialReliability => &[ChunkKind::FORWARD_TSN],
+            Extension::StreamReconfiguration => &[ChunkKind::RECONFIG],
         }
     }
 

@@ -102,7 +102,7 @@ impl Association {
 
     /// Streams after negotiation: sending and receiving direction.
     pub(crate) fn streams(&self) -> (u16, u16) {
-        (self.outbound.stream_count(), self.inbound_streams)
+        (self.outbound.stream_count(), self.inbound.stream_count())
     }
 
     pub(crate) fn stats(&self, now: Instant) -> AssociationStats {

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use tresse_wire::{Abort, Cause, Causes, Chunk, ErrorChunk, Heartbeat, NoRoom, PacketWriter, Shutdown, Tsn};
+use tresse_wire::{
+    Abort, Cause, Causes, Chunk, ErrorChunk, Heartbeat, NoRoom, PacketWriter, Params, Reconfig, Shutdown, Tsn,
+};
 
 use crate::path_id::PathId;
 
@@ -18,6 +20,8 @@ pub(super) enum Control {
     Heartbeat(Vec<u8>),
     /// The TLVs of the peer's heartbeat.
     HeartbeatAck(Bytes),
+    /// The parameters of RE-CONFIG.
+    Reconfig(Vec<u8>),
     /// The cumulative TSN is filled in when it leaves.
     Shutdown,
     ShutdownAck,
@@ -91,7 +95,11 @@ impl ControlQueue {
             written.heartbeat |= matches!(control, Control::Heartbeat(_));
             written.without_data |= !matches!(
                 control,
-                Control::CookieAck | Control::Heartbeat(_) | Control::HeartbeatAck(_) | Control::Error(_)
+                Control::CookieAck
+                    | Control::Heartbeat(_)
+                    | Control::HeartbeatAck(_)
+                    | Control::Reconfig(_)
+                    | Control::Error(_)
             );
             self.waiting.pop_front();
             if alone {
@@ -120,6 +128,7 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
         Control::CookieAck => writer.push(&Chunk::CookieAck),
         Control::Heartbeat(body) => writer.push(&Chunk::Heartbeat(Heartbeat { body })),
         Control::HeartbeatAck(body) => writer.push(&Chunk::HeartbeatAck(Heartbeat { body })),
+        Control::Reconfig(body) => writer.push(&Chunk::Reconfig(Reconfig { params: Params::Wire(body) })),
         Control::Shutdown => writer.push(&Chunk::Shutdown(Shutdown { cumulative_tsn: cumulative })),
         Control::ShutdownAck => writer.push(&Chunk::ShutdownAck),
         Control::ShutdownComplete => writer.push(&Chunk::ShutdownComplete { tag_reflected: false }),

@@ -63,6 +63,7 @@ impl Association {
             }
             self.on_data_in_shutdown(cx.now);
         }
+        self.advance_reconfig(cx.now);
         self.spread_path_changes();
         self.tell_readable();
         self.stir();
@@ -92,6 +93,11 @@ impl Association {
             return;
         }
         let content = InboundData::of_data(data, bytes.slice_ref(data.payload));
+        if self.is_before_reset(index, &content) {
+            summary.refused = true;
+            self.counters.discards.before_reset += 1;
+            return;
+        }
         self.scratch.deliverable.clear();
         match self.inbound.accept(index, content, &mut self.scratch.deliverable) {
             Ok(_) => {
@@ -135,6 +141,9 @@ impl Association {
                     dac_count: sack.dac_count(),
                 };
                 self.on_sack(cx.now, view, via);
+            }
+            Chunk::Reconfig(reconfig) if self.capabilities.has(Extension::StreamReconfiguration) => {
+                self.on_reconfig(cx.now, via, reconfig);
             }
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(via, heartbeat, bytes),
             Chunk::HeartbeatAck(heartbeat) => self.on_heartbeat_ack(cx, heartbeat),
@@ -191,6 +200,7 @@ impl Association {
             Err(SackFault::Impossible) => self.counters.discards.impossible_sack += 1,
         }
         self.scratch.report = report;
+        self.advance_reconfig(now);
         self.advance_shutdown(now);
     }
 

@@ -8,6 +8,7 @@ mod control;
 mod input;
 mod output;
 mod peer;
+mod reconfig;
 mod resend;
 mod restart;
 mod setup;
@@ -28,6 +29,7 @@ use crate::config::ConfigError;
 use crate::datagram::{Ecn, Transmit};
 use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
+use crate::extensions::reconfig::Reconfig;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
 use crate::path_id::PathId;
@@ -95,7 +97,7 @@ pub(crate) struct Association {
     identity: Identity,
     state: State,
     capabilities: Capabilities,
-    inbound_streams: u16,
+    serials: Serials,
     /// The longest message that the peer's receive buffer can hold.
     longest_message: usize,
     seal: Seal,
@@ -107,6 +109,8 @@ pub(crate) struct Association {
     receiver: Receiver,
     inbound: Inbound,
 
+    /// From the first request of either side on.
+    reconfig: Option<Box<Reconfig>>,
     control: ControlQueue,
     shutdown: ShutdownTimers,
     bursts: Bursts,
@@ -118,6 +122,13 @@ pub(crate) struct Association {
     scratch: Scratch,
     /// Output found nothing to send since the last thing that happened.
     dry: bool,
+}
+
+/// Where each side's requests are numbered from: its initial TSN (RFC 6525 §4.1).
+#[derive(Copy, Clone, Debug)]
+struct Serials {
+    own: u32,
+    peer: u32,
 }
 
 /// What no room counts for itself.
@@ -173,12 +184,13 @@ impl Association {
             bursts: Bursts::new(config.max_burst, paths.len()),
             state: State::Established,
             capabilities,
-            inbound_streams,
+            serials: Serials { own: initial_tsn.0, peer: peer.initial_tsn.0 },
             longest_message: a_rwnd,
             seal: if checksum_offload { Seal::Zero } else { Seal::Crc32c },
             identity,
             paths,
             transmission,
+            reconfig: None,
             control: ControlQueue::default(),
             shutdown: ShutdownTimers::default(),
             // Rarely more than one waits: the endpoint takes them over after every step.
@@ -252,8 +264,10 @@ impl Association {
             return None;
         }
         let paths = self.paths.next_deadline();
-        let timers = earlier(earlier(paths, self.receiver.deadline()), self.shutdown.deadline());
-        earlier(timers, self.outbound.next_expiry())
+        let requests = self.reconfig.as_deref().and_then(|reconfig| reconfig.own.deadline());
+        [self.receiver.deadline(), self.shutdown.deadline(), self.outbound.next_expiry(), requests]
+            .into_iter()
+            .fold(paths, earlier)
     }
 
     /// The header of every packet to the peer.

@@ -131,6 +131,7 @@ impl Association {
 
     /// Nothing more can be sent until something happens.
     fn run_dry(&mut self, now: Instant) {
+        self.note_silence();
         if !std::mem::replace(&mut self.dry, true) {
             self.note_limits(now);
         }

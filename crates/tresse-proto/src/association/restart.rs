@@ -63,6 +63,7 @@ impl Association {
         self.identity.peer_tag = peer.tag;
         if self.receiver.cumulative() == 0 && !self.receiver.has_gaps() {
             self.receiver = Receiver::new(peer.initial_tsn, &self.config);
+            self.serials.peer = peer.initial_tsn.0;
         }
         self.acknowledge_cookie(via);
         self.stir();

@@ -29,6 +29,8 @@ impl Association {
             self.receiver.demand();
         }
         self.give_up(cx.now);
+        self.on_reconfig_timer(cx.now);
+        self.advance_reconfig(cx.now);
         self.on_shutdown_timers(cx.now);
         self.stir();
     }
@@ -48,7 +50,7 @@ impl Association {
         self.control.push(path, Control::Heartbeat(body));
     }
 
-    fn on_failure(&mut self, failure: Failure) {
+    pub(super) fn on_failure(&mut self, failure: Failure) {
         if failure.primary_changed {
             self.refresh_usable();
         }

@@ -107,6 +107,14 @@ switches! {
         primary_switchover_max_retrans: u32 = 65_535,
         /// Offer to give up messages after they were sent, and let the peer do so (FORWARD TSN, RFC 3758).
         partial_reliability: bool = true,
+        /// Offer to reset and to add streams while the association runs (RE-CONFIG, RFC 6525).
+        stream_reconfiguration: bool = true,
+        /// Let the peer reset streams, its own and those of this side.
+        accept_stream_resets: bool = true,
+        /// Let the peer number everything anew, streams and TSNs of both directions.
+        accept_association_resets: bool = true,
+        /// Let the peer add streams, to receive on up to inbound_streams and to send on up to 65535.
+        accept_added_streams: bool = true,
     }
 }
 

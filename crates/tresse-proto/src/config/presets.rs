@@ -31,6 +31,7 @@ pub const PRESETS: &[Preset] = &[
             ("buffer_split", "none"),
             ("potentially_failed", "false"),
             ("partial_reliability", "false"),
+            ("stream_reconfiguration", "false"),
         ],
     },
     // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but

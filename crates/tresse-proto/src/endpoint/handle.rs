@@ -8,9 +8,10 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use crate::association::{Association, State};
 use crate::config::{AssociationConfig, StreamMap};
-use crate::error::{ScheduleError, SendError};
+use crate::error::{ReconfigurationError, ScheduleError, SendError};
 use crate::event::{CloseReason, Message, SendOptions};
 use crate::path_id::PathId;
+use crate::reconfiguration::{Direction, Streams};
 use crate::reliability::Abandonments;
 use crate::stats::{AssociationStats, PathStats, SendQueueInfo};
 use crate::time::Instant;
@@ -153,6 +154,45 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
+    /// Lets streams begin anew at SSN 0 (RFC 6525). What was queued on them before is sent first; what is queued
+    /// from now on waits until the peer has agreed, and is sent with the old numbers if it does not.
+    /// `Event::Reconfigured` tells how the peer answers, once for each direction.
+    ///
+    /// # Errors
+    /// Streams that do not exist, or a request that cannot be made now; nothing was begun then.
+    pub fn reset_streams(
+        &mut self,
+        now: Instant,
+        streams: Streams,
+        direction: Direction,
+    ) -> Result<(), ReconfigurationError> {
+        self.reconfigure(|association| association.reset_streams(now, streams, direction))
+    }
+
+    /// Lets all streams of both directions begin anew, and the TSNs too, as in a new association (RFC 6525 §5.1.4):
+    /// at most every 30 s. `Event::Reconfigured` tells how the peer answers.
+    ///
+    /// # Errors
+    /// A request that cannot be made now; nothing was begun then.
+    pub fn reset_association(&mut self, now: Instant) -> Result<(), ReconfigurationError> {
+        self.reconfigure(|association| association.reset_association(now))
+    }
+
+    /// Adds streams, numbered after those there are: so many for this side to send on, and so many for the peer.
+    /// `Event::Reconfigured` tells how the peer answers, once for each direction, and `Event::StreamsAdded` when
+    /// they can be used.
+    ///
+    /// # Errors
+    /// More streams than there can be, or a request that cannot be made now; nothing was begun then.
+    pub fn add_streams(
+        &mut self,
+        now: Instant,
+        outbound: u16,
+        inbound: u16,
+    ) -> Result<(), ReconfigurationError> {
+        self.reconfigure(|association| association.add_streams(now, outbound, inbound))
+    }
+
     /// Counters and windows of the association; `None` while it is being set up or when that failed.
     pub fn stats(&self, now: Instant) -> Option<AssociationStats> {
         self.open().map(|association| association.stats(now))
@@ -185,6 +225,16 @@ impl<'a> AssociationHandle<'a> {
             Some(Occupant::Setup(setup)) => setup.state_name(),
             Some(Occupant::Failed(_)) | None => State::Closed.name(),
         }
+    }
+
+    fn reconfigure(
+        &mut self,
+        command: impl FnOnce(&mut Association) -> Result<(), ReconfigurationError>,
+    ) -> Result<(), ReconfigurationError> {
+        let state = self.state_name();
+        command(self.open_mut().ok_or(ReconfigurationError::NotOpen { state })?)?;
+        self.endpoint.settle(self.slot);
+        Ok(())
     }
 
     fn is_setting_up(&self) -> bool {

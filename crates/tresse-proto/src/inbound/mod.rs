@@ -14,9 +14,10 @@ use std::ops::Range;
 
 use crate::config::AssociationConfig;
 use crate::event::{Message, Payload};
+use crate::reconfiguration::Streams;
 
 use ordered::Ordered;
-use reassembly::Reassembly;
+use reassembly::{Dropped, Reassembly};
 use window::Window;
 
 pub(crate) use skip::Skipped;
@@ -123,11 +124,39 @@ impl Inbound {
     /// to another one, and the peer may give nothing up.
     pub(crate) fn check_progress(&mut self, cumulative: u64) -> Result<(), Refusal> {
         let dropped = self.reassembly.check_progress(cumulative).map_err(Refusal::Protocol)?;
-        if dropped.chunks > 0 {
-            self.window.release(dropped.bytes, dropped.chunks);
-            self.given_up += dropped.chunks as u64;
-        }
+        self.on_dropped(dropped);
         Ok(())
+    }
+
+    /// How many streams there are.
+    pub(crate) fn stream_count(&self) -> u16 {
+        self.streams
+    }
+
+    /// There are `count` streams more, numbered after those there are.
+    pub(crate) fn add_streams(&mut self, count: u16) {
+        self.streams = self.streams.saturating_add(count);
+    }
+
+    /// Whether the chunk, which comes next of all, belongs to the message that its stream expects next.
+    pub(crate) fn is_next(&self, data: &InboundData) -> bool {
+        data.flags.unordered || self.ordered.is_next(data.stream, data.ssn())
+    }
+
+    /// Lets streams begin anew at SSN 0 (RFC 6525 §5.2.2 E3). What has an index from `epoch` on belongs to
+    /// their new beginning already. Appends to `deliverable` the indices of what that made deliverable.
+    pub(crate) fn reset(&mut self, streams: &Streams, epoch: u64, deliverable: &mut Vec<Range<u64>>) {
+        self.ordered.reset(streams, epoch, |indices, message| {
+            deliverable.push(indices);
+            self.ready.push_back(message);
+        });
+    }
+
+    /// Drops what is incomplete and has an index below `epoch`: the peer numbers everything anew, and has
+    /// given it up.
+    pub(crate) fn forget_unfinished(&mut self, epoch: u64) {
+        let dropped = self.reassembly.forget(epoch);
+        self.on_dropped(dropped);
     }
 
     /// Takes the next message; its bytes are free again.
@@ -168,6 +197,13 @@ impl Inbound {
     /// Chunks dropped so far because their messages were given up (RFC 3758).
     pub(crate) fn given_up(&self) -> u64 {
         self.given_up
+    }
+
+    fn on_dropped(&mut self, dropped: Dropped) {
+        if dropped.chunks > 0 {
+            self.window.release(dropped.bytes, dropped.chunks);
+            self.given_up += dropped.chunks as u64;
+        }
     }
 
     #[inline]

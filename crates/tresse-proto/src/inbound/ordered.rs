@@ -10,6 +10,7 @@ use tresse_wire::{Ssn, StreamId};
 
 use super::Acceptance;
 use crate::event::Message;
+use crate::reconfiguration::Streams;
 use crate::stream_table::StreamTable;
 
 /// The order of all streams.
@@ -18,6 +19,8 @@ pub(super) struct Ordered {
     streams: StreamTable<InStream>,
     /// Messages that came before their turn, by stream and unwrapped SSN.
     waiting: BTreeMap<(StreamId, u64), Waiting>,
+    /// Streams of which nothing is known have delivered nothing above this index.
+    base: u64,
 }
 
 /// One stream.
@@ -99,6 +102,56 @@ impl Ordered {
         }
     }
 
+    /// Whether `ssn` is the one that `stream` expects next.
+    pub(super) fn is_next(&self, stream: StreamId, ssn: Ssn) -> bool {
+        self.streams.get(stream).map_or(Ssn(0), InStream::next_ssn) == ssn
+    }
+
+    /// Lets streams begin anew at SSN 0, but for those whose last message has an index from `epoch` on: they
+    /// have begun anew already. What still waited for messages before it is delivered: they can come no more.
+    pub(super) fn reset(
+        &mut self,
+        streams: &Streams,
+        epoch: u64,
+        mut deliver: impl FnMut(Range<u64>, Message),
+    ) {
+        match streams {
+            Streams::All => {
+                for waiting in std::mem::take(&mut self.waiting).into_values() {
+                    deliver(waiting.indices, waiting.message);
+                }
+                // Forgotten streams expect SSN 0, and cost the next reset nothing.
+                self.base = self.base.max(epoch.saturating_sub(1));
+                for (id, stream) in std::mem::take(&mut self.streams).iter() {
+                    if stream.delivered_to >= epoch {
+                        let InStream { next, delivered_to, .. } = *stream;
+                        *self.streams.entry(id) = InStream { next, delivered_to, waiting: 0 };
+                    }
+                }
+            }
+            Streams::These(streams) => {
+                for &id in streams {
+                    self.reset_one(id, epoch, &mut deliver);
+                }
+            }
+        }
+    }
+
+    fn reset_one(&mut self, id: StreamId, epoch: u64, deliver: &mut impl FnMut(Range<u64>, Message)) {
+        // A stream that was never used expects SSN 0 anyway.
+        let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.delivered_to < epoch) else {
+            return;
+        };
+        while stream.waiting > 0
+            && let Some((&key, _)) = self.waiting.range((id, 0)..=(id, u64::MAX)).next()
+            && let Some(released) = self.waiting.remove(&key)
+        {
+            stream.waiting -= 1;
+            deliver(released.indices, released.message);
+        }
+        stream.next = 0;
+    }
+
     /// Keeps a message that is `ahead` messages early.
     fn hold(
         &mut self,
@@ -110,7 +163,7 @@ impl Ordered {
         let stream = self.streams.entry(id);
         // SSNs wrap, so an old one looks like one far ahead. But each message in between has at least one
         // TSN between the last delivered message and this one.
-        if ahead >= indices.start.saturating_sub(stream.delivered_to) {
+        if ahead >= indices.start.saturating_sub(stream.delivered_to.max(self.base)) {
             return Err("SSN of a message that was delivered before, or too far ahead for its TSN");
         }
         let key = (id, stream.next + ahead);

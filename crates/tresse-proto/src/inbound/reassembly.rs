@@ -132,6 +132,17 @@ impl Reassembly {
         Ok(dropped)
     }
 
+    /// Drops the runs that start before `epoch`: the peer has begun anew and forgotten them.
+    pub(super) fn forget(&mut self, epoch: u64) -> Dropped {
+        let mut dropped = Dropped::default();
+        while let Some(entry) = self.runs.first_entry().filter(|entry| *entry.key() < epoch) {
+            let run = entry.remove();
+            dropped.bytes += run.bytes;
+            dropped.chunks += run.pieces.len();
+        }
+        dropped
+    }
+
     /// The run that ends right before `index`, with its start.
     fn run_before(&self, index: u64) -> Option<(u64, &Run)> {
         let (&start, run) = self.runs.range(..index).next_back()?;

@@ -5,6 +5,7 @@
 //! order. Knows nothing of TSNs, windows or acknowledgements.
 
 mod group;
+mod hold;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use crate::time::Instant;
 pub(crate) use withdraw::Withdrawn;
 
 use group::{Group, serves};
+use hold::Hold;
 use stream::{OutStream, Waiting};
 use withdraw::Revocable;
 
@@ -49,6 +51,8 @@ pub(crate) struct Outbound {
     /// A message that was begun: without interleaving nothing else may be cut before its end
     /// (RFC 9260 §6.9).
     open: Option<StreamId>,
+    /// Streams that are about to be numbered anew, with what waits for that.
+    hold: Option<Box<Hold>>,
     /// Whose data the packet under way holds: that group alone decides what else goes into it.
     packet: Option<usize>,
     /// Values that the application gave to streams, for schedulers to come.
@@ -99,6 +103,7 @@ impl Outbound {
             usable: vec![true; paths],
             carrier,
             open: None,
+            hold: None,
             packet: None,
             values: StreamTable::default(),
             failures: Failures::default(),
@@ -141,8 +146,6 @@ impl Outbound {
             self.refused = true;
             return Err(SendError::Full { free: self.limit - self.used });
         }
-        let queue = self.queues.streams.entry(stream);
-        let was_idle = queue.is_empty();
         self.used += len;
         self.unsent += len;
         self.messages_accepted += 1;
@@ -152,9 +155,14 @@ impl Outbound {
             self.revocable.get_or_insert_default().insert(pledge);
         }
         let (ppid, unordered) = (options.ppid, options.unordered);
-        queue.push(Waiting { data, ppid, unordered, number, pledge });
-        let group = self.group_of(stream);
-        self.groups[group].on_queued(Queued { stream, bytes: len, was_idle, place: Place::Tail });
+        let message = Waiting { data, ppid, unordered, number, pledge };
+        let free = match &mut self.hold {
+            Some(hold) => hold.keep(stream, message),
+            None => Some(message),
+        };
+        if let Some(message) = free {
+            self.enqueue(stream, message);
+        }
         Ok(())
     }
 
@@ -340,7 +348,8 @@ impl Outbound {
 
     /// Bytes of `stream` that wait.
     pub(crate) fn unsent_on(&self, stream: StreamId) -> usize {
-        self.queues.unsent_bytes(stream)
+        let held = self.hold.as_deref().map_or(0, |hold| hold.bytes_on(stream));
+        self.queues.unsent_bytes(stream) + held
     }
 
     /// The send queue as a whole.
@@ -368,6 +377,15 @@ impl Outbound {
         }
         let limit = longest.min(self.limit);
         if len > limit { Err(SendError::TooLong { len, limit }) } else { Ok(()) }
+    }
+
+    fn enqueue(&mut self, stream: StreamId, message: Waiting) {
+        let bytes = message.data.len();
+        let queue = self.queues.streams.entry(stream);
+        let was_idle = queue.is_empty();
+        queue.push(message);
+        let group = self.group_of(stream);
+        self.groups[group].on_queued(Queued { stream, bytes, was_idle, place: Place::Tail });
     }
 
     fn pick(&mut self, view: &PathView) -> Option<(usize, StreamId)> {

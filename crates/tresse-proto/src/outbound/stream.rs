@@ -76,6 +76,17 @@ impl OutStream {
         self.queue.push_back(waiting);
     }
 
+    /// The next message is numbered 0. Nothing may be begun.
+    pub(super) fn reset(&mut self) {
+        self.next_ordered = Mid(0);
+        self.next_unordered = Mid(0);
+    }
+
+    /// Whether no message was begun, since the last reset if there was one.
+    pub(super) fn is_at_start(&self) -> bool {
+        self.next_ordered == Mid(0) && self.next_unordered == Mid(0) && self.begun == 0
+    }
+
     /// Cuts the next piece of the first message, of at most `room` bytes.
     pub(super) fn cut(&mut self, stream: StreamId, room: usize) -> Option<Fragment> {
         let waiting = self.queue.front_mut()?;

@@ -195,6 +195,13 @@ impl Paths {
         self.on_error(id)
     }
 
+    /// A request of an extension that was sent on the path stayed unanswered for one RTO: as bad as a timeout of
+    /// DATA, but for the window (RFC 6525 §5.1.1, RFC 5061 §5.1).
+    pub(crate) fn on_request_expired(&mut self, id: PathId) -> Failure {
+        self.health.on_error();
+        self.on_error(id)
+    }
+
     /// The association is established: heartbeats begin, first of all on unconfirmed paths.
     pub(crate) fn on_established(&mut self, now: Instant, rng: &mut ChaCha12Rng) {
         self.quiet_until.set(None);

@@ -89,6 +89,17 @@ impl Receiver {
         self.map.cumulative_tsn()
     }
 
+    /// The index of `tsn`; `None` when it is too far away to be one that the peer has reached, or will soon.
+    pub(crate) fn index_near(&self, tsn: Tsn) -> Option<u64> {
+        self.map.index_near(tsn)
+    }
+
+    /// Numbers the peer's DATA anew: `next` comes next, and nothing before it is waited for (RFC 6525 §5.2.4).
+    pub(crate) fn renumber(&mut self, next: Tsn) {
+        self.map.renumber(next);
+        self.report.forget_duplicates();
+    }
+
     /// Whether something arrived beyond a missing TSN.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.map.received().is_empty()

@@ -47,6 +47,11 @@ impl Report {
         }
     }
 
+    /// What came twice has no number any more.
+    pub(super) fn forget_duplicates(&mut self) {
+        self.duplicates.clear();
+    }
+
     /// The window can grow by a quarter of the buffer, or from nothing useful to two full packets.
     pub(super) fn wants_window_update(&self, window: usize, buffer: usize) -> bool {
         let grew = window.saturating_sub(self.announced) >= buffer / 4;

@@ -124,6 +124,24 @@ impl TsnMap {
         }
     }
 
+    /// The index of `tsn` if it lies at most [`REACH`] from the cumulative TSN.
+    pub(super) fn index_near(&self, tsn: Tsn) -> Option<u64> {
+        let cumulative = self.cumulative_tsn();
+        let (ahead, behind) = (u64::from(tsn.distance_from(cumulative)), cumulative.distance_from(tsn));
+        if ahead <= REACH {
+            return Some(self.cumulative + ahead);
+        }
+        self.cumulative.checked_sub(u64::from(behind)).filter(|_| u64::from(behind) <= REACH)
+    }
+
+    /// Takes everything up to the highest index as arrived, and lets `next` follow it.
+    pub(super) fn renumber(&mut self, next: Tsn) {
+        self.cumulative = self.highest;
+        self.received = RangeSet::default();
+        self.deliverable = RangeSet::default();
+        self.origin = Tsn(next.0.wrapping_sub(self.cumulative as u32).wrapping_sub(1));
+    }
+
     pub(super) fn cumulative(&self) -> u64 {
         self.cumulative
     }

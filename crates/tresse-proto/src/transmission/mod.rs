@@ -172,6 +172,22 @@ impl Transmission {
         self.tsn(self.ring.cumulative())
     }
 
+    /// The index acknowledged cumulatively by the peer, and the one given out last.
+    pub(crate) fn indices(&self) -> (u64, u64) {
+        (self.ring.cumulative(), self.ring.highest())
+    }
+
+    /// The TSN given out last.
+    pub(crate) fn last_tsn(&self) -> Tsn {
+        self.tsn(self.ring.highest())
+    }
+
+    /// Numbers anew: the next chunk gets the TSN `next` (RFC 6525 §5.1.4). Nothing may be outstanding.
+    pub(crate) fn renumber(&mut self, next: Tsn) {
+        debug_assert!(self.is_empty(), "what is outstanding would change its TSN");
+        self.initial_tsn = Tsn(next.0.wrapping_sub(self.ring.highest() as u32));
+    }
+
     /// Gives `fragment` the next TSN and remembers it as sent on `path`; answers the chunk to write.
     pub(crate) fn record(&mut self, now: Instant, fragment: Fragment, path: PathId) -> Option<Numbered<'_>> {
         let len = fragment.payload.len();

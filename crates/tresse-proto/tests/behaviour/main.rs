@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod added_streams;
 mod bundling;
 mod determinism;
 mod encapsulation;
@@ -13,6 +14,7 @@ mod multihoming;
 mod partial;
 mod potentially_failed;
 mod refusals;
+mod renumbering;
 mod reports;
 mod resend_paths;
 mod restart;
@@ -20,5 +22,6 @@ mod robustness;
 mod shutdown;
 mod states;
 mod strays;
+mod stream_resets;
 mod timers;
 mod windows;

@@ -1,0 +1,357 @@
+//! Own requests: at most one undertaking at a time, of one request or of two that travel together.
+
+use std::time::Duration;
+
+use tresse_wire::{List, Param, Tsn};
+
+use super::{Silence, encode, result};
+use crate::path_id::PathId;
+use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome};
+use crate::time::Instant;
+
+/// Least time between two times that everything is numbered anew, so that TSNs of before cannot be taken
+/// for those of after (RFC 6525 §5.1.4).
+const RENUMBERING_PAUSE: Duration = Duration::from_secs(30);
+
+/// Own requests.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    /// The number of the next request.
+    next: u32,
+    current: Option<Undertaking>,
+    /// Streams that the peer has agreed to add to those it sends on.
+    granted: u16,
+    /// When everything was last numbered anew.
+    renumbered: Option<Instant>,
+}
+
+/// Who wanted an undertaking.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    Application,
+    /// The peer, by its request with this number.
+    Peer(u32),
+}
+
+#[derive(Debug)]
+struct Undertaking {
+    items: Vec<Item>,
+    origin: Origin,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+struct Item {
+    wanted: Reconfiguration,
+    sequence: u32,
+    answered: bool,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Not sent yet.
+    Waiting(Silence),
+    InFlight(Flight),
+}
+
+#[derive(Debug)]
+struct Flight {
+    /// The parameters of the chunk, the same each time.
+    body: Vec<u8>,
+    /// The last index given out before a reset.
+    highest: u64,
+    path: PathId,
+    deadline: Instant,
+    /// How long an answer is waited for; doubles with every timeout in a row.
+    period: Duration,
+    timeouts: u32,
+    /// The peer said "in progress": that it says nothing more is no failure.
+    patient: bool,
+    /// Sent again because the peer has now everything that it waited for.
+    reminded: bool,
+}
+
+/// An own request that was answered for good.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Answered {
+    pub(crate) request: Reconfiguration,
+    pub(crate) outcome: ReconfigurationOutcome,
+    pub(crate) origin: Origin,
+}
+
+/// The timer of the request in flight expired.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Timeout {
+    /// Where it was sent.
+    pub(crate) path: PathId,
+    /// How often in a row; none is counted while the peer says "in progress".
+    pub(crate) timeouts: u32,
+}
+
+impl Requests {
+    pub(super) fn new(next: u32) -> Self {
+        Requests { next, current: None, granted: 0, renumbered: None }
+    }
+
+    /// Whether there is an undertaking.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// How long to wait before everything may be numbered anew.
+    pub(crate) fn renumbering_pause(&self, now: Instant) -> Duration {
+        self.renumbered.map_or(Duration::ZERO, |last| RENUMBERING_PAUSE.saturating_sub(now.since(last)))
+    }
+
+    /// Everything was numbered anew.
+    pub(crate) fn on_renumbered(&mut self, now: Instant) {
+        self.renumbered = Some(now);
+    }
+
+    /// Begins an undertaking of one or two requests; there must be none.
+    pub(crate) fn begin(&mut self, wanted: impl IntoIterator<Item = Reconfiguration>, origin: Origin) {
+        let item = |wanted| Item { wanted, sequence: 0, answered: false };
+        let items = wanted.into_iter().map(item).collect();
+        self.current = Some(Undertaking { items, origin, stage: Stage::Waiting(Silence::default()) });
+    }
+
+    /// Gives up what is under way: the association ends.
+    pub(crate) fn abandon(&mut self) {
+        self.current = None;
+    }
+
+    /// Whether a request waits to be sent, and may be; the arguments are those of [`Silence::is_reached`].
+    pub(crate) fn may_be_sent(&mut self, drained: bool, highest: u64, cumulative: u64) -> bool {
+        let Some(Undertaking { items, stage: Stage::Waiting(silence), .. }) = &mut self.current else {
+            return false;
+        };
+        let renumbers = |item: &Item| {
+            matches!(item.wanted, Reconfiguration::ResetOutbound(_) | Reconfiguration::ResetAssociation)
+        };
+        !items.iter().any(renumbers) || silence.is_reached(drained, highest, cumulative)
+    }
+
+    /// Numbers what waits, to be sent with [`Self::body`]: `last_tsn` with the index `highest` was assigned
+    /// last, and `peer` is the number of the peer's last request.
+    pub(crate) fn number(&mut self, last_tsn: Tsn, highest: u64, peer: u32) {
+        let Some(undertaking) = &mut self.current else { return };
+        for item in &mut undertaking.items {
+            item.sequence = self.next;
+            self.next = self.next.wrapping_add(1);
+        }
+        let response = match undertaking.origin {
+            Origin::Application => peer,
+            Origin::Peer(sequence) => sequence,
+        };
+        let lists: Vec<Vec<u16>> = undertaking.items.iter().map(Item::numbers).collect();
+        let items = undertaking.items.iter().zip(&lists);
+        let params: Vec<Param<'_>> =
+            items.map(|(item, list)| item.param(response, last_tsn, List::Values(list))).collect();
+        undertaking.stage = Stage::InFlight(Flight {
+            body: encode(&params),
+            highest,
+            path: PathId::default(),
+            deadline: Instant::FAR_FUTURE,
+            period: Duration::ZERO,
+            timeouts: 0,
+            patient: false,
+            reminded: false,
+        });
+    }
+
+    /// The parameters of the request in flight.
+    pub(crate) fn body(&self) -> Option<&[u8]> {
+        self.flight().map(|flight| &flight.body[..])
+    }
+
+    /// The request in flight leaves on `path`, whose timeout is `rto`; `longest` is the longest timeout.
+    pub(crate) fn on_sent(&mut self, now: Instant, path: PathId, rto: Duration, longest: Duration) {
+        if let Some(flight) = self.flight_mut() {
+            let doubled = if flight.timeouts > 0 { flight.period * 2 } else { rto };
+            flight.path = path;
+            flight.period = doubled.max(rto).min(longest);
+            flight.deadline = now + flight.period;
+            flight.patient = false;
+        }
+    }
+
+    /// When the request in flight is to be sent again.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.flight().map(|flight| flight.deadline)
+    }
+
+    /// The timer of the request in flight, if it has expired.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Timeout> {
+        let flight = self.flight_mut().filter(|flight| flight.deadline <= now)?;
+        flight.deadline = Instant::FAR_FUTURE;
+        flight.timeouts = if flight.patient { 0 } else { flight.timeouts + 1 };
+        Some(Timeout { path: flight.path, timeouts: flight.timeouts })
+    }
+
+    /// Whether to ask again because the peer, which said "in progress", has everything now: once.
+    pub(crate) fn should_remind(&mut self, cumulative: u64) -> bool {
+        self.flight_mut().is_some_and(|flight| {
+            let due = flight.patient && !flight.reminded && cumulative >= flight.highest;
+            flight.reminded |= due;
+            due
+        })
+    }
+
+    /// Whether the request that is to be answered with `sequence` is one to number everything anew.
+    pub(crate) fn is_renumbering(&self, sequence: u32) -> bool {
+        self.open_item(sequence).is_some_and(|item| item.wanted == Reconfiguration::ResetAssociation)
+    }
+
+    /// Whether a request to number everything anew was sent and is not answered.
+    pub(crate) fn awaits_renumbering(&self) -> bool {
+        self.flight().is_some() && self.is_open(|wanted| *wanted == Reconfiguration::ResetAssociation)
+    }
+
+    /// Whether what is under way needs a request of the peer's to be completed, or rules one out.
+    pub(crate) fn conflicts(&self) -> bool {
+        self.is_open(|wanted| {
+            matches!(
+                wanted,
+                Reconfiguration::ResetInbound(_)
+                    | Reconfiguration::AddInbound(_)
+                    | Reconfiguration::ResetAssociation
+            )
+        })
+    }
+
+    /// Whether a request that `is_meant` is under way.
+    pub(crate) fn is_open(&self, is_meant: impl Fn(&Reconfiguration) -> bool) -> bool {
+        let items = self.current.iter().flat_map(|current| &current.items);
+        items.filter(|item| !item.answered).any(|item| is_meant(&item.wanted))
+    }
+
+    /// Whether this side is carrying out the peer's request `sequence`.
+    pub(crate) fn carries_out(&self, sequence: u32) -> bool {
+        self.current.as_ref().is_some_and(|current| current.origin == Origin::Peer(sequence))
+    }
+
+    /// A response arrived; `None` when it answers nothing that is open, or not for good.
+    ///
+    /// # Errors
+    /// It answers nothing.
+    pub(crate) fn on_response(
+        &mut self,
+        now: Instant,
+        rto: Duration,
+        sequence: u32,
+        code: u32,
+    ) -> Result<Option<Answered>, Stray> {
+        self.open_item(sequence).ok_or(Stray)?;
+        let outcome = match code {
+            result::IN_PROGRESS => {
+                if let Some(flight) = self.flight_mut() {
+                    flight.patient = true;
+                    flight.deadline = now + rto;
+                }
+                return Ok(None);
+            }
+            result::NOTHING_TO_DO | result::PERFORMED => ReconfigurationOutcome::Performed,
+            result::DENIED => ReconfigurationOutcome::Denied,
+            result::WRONG_STREAM => ReconfigurationOutcome::Failed("the peer knows no such stream"),
+            result::BUSY => ReconfigurationOutcome::Failed("the peer has a request of its own under way"),
+            result::BAD_SEQUENCE => ReconfigurationOutcome::Failed("the peer expected another request"),
+            _ => ReconfigurationOutcome::Failed("the peer gave a result that is not known here"),
+        };
+        if outcome == ReconfigurationOutcome::Performed
+            && let Some(Item { wanted: Reconfiguration::AddInbound(count), .. }) = self.open_item(sequence)
+        {
+            self.granted = *count;
+        }
+        Ok(self.close(|item| item.sequence == sequence, outcome))
+    }
+
+    /// The peer resets streams that it sends on, and says that this answers the request `sequence`.
+    pub(crate) fn on_peer_reset(&mut self, sequence: u32) -> Option<Answered> {
+        self.flight()?;
+        let asked = |item: &Item| {
+            item.sequence == sequence && matches!(item.wanted, Reconfiguration::ResetInbound(_))
+        };
+        self.close(asked, ReconfigurationOutcome::Performed)
+    }
+
+    /// The peer adds `count` streams to those it sends on: whether this side had asked for that, and the
+    /// request that it answers if nothing else has.
+    pub(crate) fn on_peer_added(&mut self, count: u16) -> (bool, Option<Answered>) {
+        if let Some(rest) = self.granted.checked_sub(count) {
+            self.granted = rest;
+            return (true, None);
+        }
+        if self.flight().is_none() {
+            return (false, None);
+        }
+        let answered = self.close(
+            |item| item.wanted == Reconfiguration::AddInbound(count),
+            ReconfigurationOutcome::Performed,
+        );
+        (answered.is_some(), answered)
+    }
+
+    /// Closes the open item that `is_meant`; with the last one the undertaking is over.
+    fn close(
+        &mut self,
+        is_meant: impl Fn(&Item) -> bool,
+        outcome: ReconfigurationOutcome,
+    ) -> Option<Answered> {
+        let current = self.current.as_mut()?;
+        let item = current.items.iter_mut().find(|item| !item.answered && is_meant(item))?;
+        item.answered = true;
+        let answered = Answered { request: item.wanted.clone(), outcome, origin: current.origin };
+        if current.items.iter().all(|item| item.answered) {
+            self.current = None;
+        }
+        Some(answered)
+    }
+
+    fn open_item(&self, sequence: u32) -> Option<&Item> {
+        self.flight()?;
+        let items = self.current.iter().flat_map(|current| &current.items);
+        items.filter(|item| !item.answered).find(|item| item.sequence == sequence)
+    }
+
+    fn flight(&self) -> Option<&Flight> {
+        match &self.current {
+            Some(Undertaking { stage: Stage::InFlight(flight), .. }) => Some(flight),
+            _ => None,
+        }
+    }
+
+    fn flight_mut(&mut self) -> Option<&mut Flight> {
+        match &mut self.current {
+            Some(Undertaking { stage: Stage::InFlight(flight), .. }) => Some(flight),
+            _ => None,
+        }
+    }
+}
+
+/// An answer to nothing that is under way.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Stray;
+
+impl Item {
+    fn numbers(&self) -> Vec<u16> {
+        match &self.wanted {
+            Reconfiguration::ResetOutbound(streams) | Reconfiguration::ResetInbound(streams) => {
+                streams.numbers()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn param<'a>(&self, response: u32, last_tsn: Tsn, streams: List<'a, u16>) -> Param<'a> {
+        let request = self.sequence;
+        match self.wanted {
+            Reconfiguration::ResetOutbound(_) => {
+                Param::OutgoingReset { request, response, last_tsn, streams }
+            }
+            Reconfiguration::ResetInbound(_) => Param::IncomingReset { request, streams },
+            Reconfiguration::ResetAssociation => Param::SsnTsnReset { request },
+            Reconfiguration::AddOutbound(count) => Param::AddOutgoingStreams { request, count },
+            Reconfiguration::AddInbound(count) => Param::AddIncomingStreams { request, count },
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Streams that are numbered anew, and streams that are added (RFC 6525).
+//!
+//! Owns the messages kept back until their streams' new numbers are agreed, in the order in which the
+//! application gave them. Refuses to know requests and answers.
+
+use std::collections::VecDeque;
+
+use tresse_wire::StreamId;
+
+use super::Outbound;
+use super::stream::{OutStream, Waiting};
+use crate::reconfiguration::Streams;
+
+/// Streams that give out no message numbers for now (RFC 6525 §5.1.2 A1).
+#[derive(Debug)]
+pub(super) struct Hold {
+    streams: Streams,
+    messages: VecDeque<(StreamId, Waiting)>,
+    bytes: usize,
+}
+
+impl Hold {
+    /// Keeps a message back, or gives it back if it is for another stream.
+    pub(super) fn keep(&mut self, stream: StreamId, message: Waiting) -> Option<Waiting> {
+        if !self.streams.contains(stream) {
+            return Some(message);
+        }
+        self.bytes += message.data.len();
+        self.messages.push_back((stream, message));
+        None
+    }
+
+    /// Takes out the message `number`, and answers how long it was.
+    pub(super) fn take_out(&mut self, number: u64) -> Option<usize> {
+        let place = self.messages.binary_search_by_key(&number, |(_, message)| message.number).ok()?;
+        let (_, message) = self.messages.remove(place)?;
+        self.bytes -= message.data.len();
+        Some(message.data.len())
+    }
+
+    /// Bytes kept back on `stream`.
+    pub(super) fn bytes_on(&self, stream: StreamId) -> usize {
+        let own = self.messages.iter().filter(|(of, _)| *of == stream);
+        own.map(|(_, message)| message.data.len()).sum()
+    }
+}
+
+impl Outbound {
+    /// From now on messages for these streams wait; those queued before are still sent.
+    pub(crate) fn hold(&mut self, streams: Streams) {
+        self.hold = Some(Box::new(Hold { streams, messages: VecDeque::new(), bytes: 0 }));
+    }
+
+    /// Whether everything that was queued on the held streams before is sent.
+    pub(crate) fn is_drained(&self) -> bool {
+        match self.hold.as_deref() {
+            None => true,
+            Some(Hold { streams: Streams::All, bytes, .. }) => self.unsent == *bytes,
+            Some(Hold { streams: Streams::These(streams), .. }) => {
+                streams.iter().all(|&stream| self.queues.streams.get(stream).is_none_or(OutStream::is_empty))
+            }
+        }
+    }
+
+    /// Messages go on as ever, those that waited first.
+    pub(crate) fn resume(&mut self) {
+        let Some(hold) = self.hold.take() else { return };
+        for (stream, message) in hold.messages {
+            self.enqueue(stream, message);
+        }
+    }
+
+    /// The next messages of these streams are numbered from 0.
+    pub(crate) fn reset(&mut self, streams: &Streams) {
+        match streams {
+            Streams::All => self.queues.streams.iter_mut().for_each(OutStream::reset),
+            Streams::These(streams) => streams.iter().for_each(|&stream| {
+                // One that was never used has nothing to forget.
+                if let Some(state) = self.queues.streams.get_mut(stream) {
+                    state.reset();
+                }
+            }),
+        }
+    }
+
+    /// Whether no message of `stream` has been begun.
+    pub(crate) fn is_at_start(&self, stream: StreamId) -> bool {
+        self.queues.streams.get(stream).is_none_or(OutStream::is_at_start)
+    }
+
+    /// There are `count` streams more, numbered after those there are. Their values are those that the
+    /// scheduler's configuration has for them.
+    pub(crate) fn add_streams(&mut self, count: u16) {
+        self.queues.count = self.queues.count.saturating_add(count);
+    }
+}

@@ -1,0 +1,101 @@
+//! Words for changing the streams of an association while it runs (RFC 6525): which streams, which
+//! direction, what was asked for and what came of it.
+
+use std::collections::BTreeSet;
+
+use tresse_wire::StreamId;
+
+/// Some of the streams of one direction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Streams {
+    /// All there are.
+    All,
+    /// These; at least one.
+    These(BTreeSet<StreamId>),
+}
+
+impl Streams {
+    /// Whether `stream` is among them.
+    pub fn contains(&self, stream: StreamId) -> bool {
+        match self {
+            Streams::All => true,
+            Streams::These(streams) => streams.contains(&stream),
+        }
+    }
+
+    /// Whether each of `others` is among them.
+    pub(crate) fn contain(&self, others: &Streams) -> bool {
+        match (self, others) {
+            (Streams::All, _) => true,
+            (Streams::These(_), Streams::All) => false,
+            (Streams::These(streams), Streams::These(others)) => others.is_subset(streams),
+        }
+    }
+
+    /// The highest of those that were named.
+    pub(crate) fn highest_named(&self) -> Option<StreamId> {
+        match self {
+            Streams::All => None,
+            Streams::These(streams) => streams.last().copied(),
+        }
+    }
+
+    /// As a request carries them: an empty list means all (RFC 6525 §4.1).
+    pub(crate) fn numbers(&self) -> Vec<u16> {
+        match self {
+            Streams::All => Vec::new(),
+            Streams::These(streams) => streams.iter().map(|stream| stream.0).collect(),
+        }
+    }
+
+    /// As a request carried them.
+    pub(crate) fn of_numbers(numbers: impl Iterator<Item = u16>) -> Self {
+        let streams: BTreeSet<StreamId> = numbers.map(StreamId).collect();
+        if streams.is_empty() { Streams::All } else { Streams::These(streams) }
+    }
+}
+
+impl From<StreamId> for Streams {
+    fn from(stream: StreamId) -> Self {
+        Streams::These([stream].into())
+    }
+}
+
+/// Which direction of streams a reset is for, as seen from the side that asks.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Those that this side sends on.
+    Outbound,
+    /// Those that the peer sends on.
+    Inbound,
+    /// The streams with these numbers in both directions.
+    Both,
+}
+
+/// One thing that a peer can be asked for (RFC 6525 §4).
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Reconfiguration {
+    /// Streams that this side sends on begin anew at SSN 0.
+    ResetOutbound(Streams),
+    /// Streams that the peer sends on begin anew at SSN 0.
+    ResetInbound(Streams),
+    /// All streams of both directions begin anew at SSN 0, and both sides number their DATA anew.
+    ResetAssociation,
+    /// That many more streams for this side to send on.
+    AddOutbound(u16),
+    /// That many more streams for the peer to send on.
+    AddInbound(u16),
+}
+
+/// What became of a request.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ReconfigurationOutcome {
+    /// The peer did it, or there was nothing left to do.
+    Performed,
+    /// The peer does not want to; nothing has changed.
+    Denied,
+    /// The peer could not; nothing has changed.
+    Failed(&'static str),
+}
