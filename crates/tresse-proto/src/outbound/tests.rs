@@ -4,6 +4,7 @@
 mod cutting;
 mod maps;
 mod property;
+mod withdrawals;
 
 use std::time::Duration;
 

@@ -2,6 +2,7 @@
 //!
 //! The initial TSN is 1 unless a test says otherwise, so that a chunk's index is its TSN.
 
+mod abandoned;
 mod budget;
 mod losses;
 mod order;
@@ -194,19 +195,28 @@ impl Bench {
             if let Some(timed) = load.timed {
                 let chunk = sent.ring.get(timed).expect("a timed chunk is not forgotten");
                 assert!(
-                    here(chunk) && chunk.standing != Standing::Acked && chunk.sends == 1,
+                    here(chunk)
+                        && matches!(chunk.standing, Standing::InFlight | Standing::Lost)
+                        && chunk.sends == 1,
                     "timed {timed}"
                 );
             }
         }
         let members = |set: &RangeSet| set.iter().flatten().collect::<Vec<u64>>();
-        assert_eq!(members(&sent.acked), indices(&|chunk| chunk.standing == Standing::Acked), "acked");
+        let given_up = indices(&|chunk| chunk.standing == Standing::Abandoned);
+        let acked = members(&sent.acked).into_iter().filter(|index| given_up.binary_search(index).is_err());
+        assert!(acked.eq(indices(&|chunk| chunk.standing == Standing::Acked)), "acked");
+        assert_eq!(sum_of(&given_up, &sent.ring), 0, "what was given up has no bytes");
         assert_eq!(members(&sent.released), indices(&|chunk| chunk.released), "released");
     }
 }
 
 fn blocks(blocks: &[Block]) -> Vec<GapBlock> {
     blocks.iter().map(|&(start, end)| GapBlock { start, end }).collect()
+}
+
+fn sum_of(indices: &[u64], ring: &Ring) -> usize {
+    indices.iter().filter_map(|&index| ring.get(index)).map(Sent::bytes).sum()
 }
 
 /// The indices of a list from its head on.

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::SwitchValue;
+use crate::fragment::Carrier;
+use crate::reliability::Reliability;
 
 /// Paths of the sender under test.
 const PATHS: u8 = 3;
@@ -14,6 +16,22 @@ enum Step {
     Send {
         path: u8,
         len: usize,
+    },
+    /// A message that need not arrive, with a fragment on each of these paths; the end may be missing.
+    Offer {
+        paths: Vec<u8>,
+        reliability: Reliability,
+        whole: bool,
+    },
+    /// What is due is given up.
+    GiveUp,
+    Evict {
+        priority: u32,
+    },
+    Forward {
+        path: u8,
+        room: usize,
+        repeat: bool,
     },
     /// A SACK with a cumulative TSN that far from the last one, and any blocks.
     Sack {
@@ -52,6 +70,14 @@ fn any_blocks() -> impl Strategy<Value = Vec<Block>> {
     prop::collection::vec(prop_oneof![12 => near, 1 => any::<Block>()], 0..4)
 }
 
+fn any_policy() -> impl Strategy<Value = Reliability> {
+    prop_oneof![
+        (0u64..3000).prop_map(|millis| Reliability::Lifetime(Duration::from_millis(millis))),
+        (0u32..3).prop_map(Reliability::Retransmissions),
+        (0u32..4).prop_map(Reliability::Priority),
+    ]
+}
+
 fn any_step() -> impl Strategy<Value = Step> {
     let path = 0..PATHS;
     let sack =
@@ -67,6 +93,12 @@ fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (path.clone(), 1usize..1453).prop_map(|(path, len)| Step::Send { path, len }),
         8 => sack,
+        4 => (prop::collection::vec(path.clone(), 1..4), any_policy(), prop::bool::weighted(0.8))
+            .prop_map(|(paths, reliability, whole)| Step::Offer { paths, reliability, whole }),
+        4 => Just(Step::GiveUp),
+        1 => (0u32..4).prop_map(|priority| Step::Evict { priority }),
+        2 => (path.clone(), 28usize..80, any::<bool>())
+            .prop_map(|(path, room, repeat)| Step::Forward { path, room, repeat }),
         1 => (-1i32..3).prop_map(|ahead| Step::Shutdown { ahead }),
         1 => (path.clone(), path.clone()).prop_map(|(path, target)| Step::TimeOut { path, target }),
         4 => path.clone().prop_map(|path| Step::Resend { path }),
@@ -92,12 +124,45 @@ fn any_rules() -> impl Strategy<Value = AssociationConfig> {
 }
 
 impl Bench {
-    /// Takes a step; answers the bytes that it sent for the first time.
-    fn take(&mut self, step: &Step) -> usize {
+    /// Takes a step; answers the bytes that it sent for the first time, and those that it freed by giving up.
+    fn take(&mut self, step: &Step) -> (usize, usize) {
         match step {
+            Step::Offer { paths, reliability, whole } => {
+                let number = self.sent.ring.highest() + 1;
+                for (position, &path) in paths.iter().enumerate() {
+                    let end = *whole && position + 1 == paths.len();
+                    let shape = [if position == 0 { "B" } else { "" }, if end { "E" } else { "" }].concat();
+                    self.offer(path, u16::from(path), number, &shape, *reliability);
+                }
+                return (paths.len() * LEN, 0);
+            }
+            Step::GiveUp => {
+                let mut freed = 0;
+                while let Some(pledge) = self.sent.next_condemned(self.now) {
+                    freed += self.sent.abandon(&pledge, pledge.number % 3 == 0);
+                    self.check();
+                }
+                self.sent.advance();
+                return (0, freed);
+            }
+            Step::Evict { priority } => {
+                let (freeable, next) =
+                    (self.sent.evictable(*priority, 1), self.sent.next_eviction(*priority));
+                assert_eq!(freeable > 0, next.is_some());
+                let freed = next.map_or(0, |pledge| self.sent.abandon(&pledge, false));
+                self.sent.advance();
+                assert!(freed >= freeable);
+                return (0, freed);
+            }
+            Step::Forward { path, room, repeat } => {
+                if *repeat {
+                    self.sent.repeat_forward(self.now, Duration::ZERO);
+                }
+                self.check_forward(*path, *room);
+            }
             Step::Send { path, len } => {
                 self.send(*path, *len);
-                return *len;
+                return (*len, 0);
             }
             Step::Sack { via, ahead, renegable, non_renegable, packets, window } => {
                 let cumulative = self.sent.cumulative_tsn().0.wrapping_add_signed(*ahead);
@@ -106,12 +171,14 @@ impl Bench {
                 if outcome.is_err() {
                     self.report = AckReport::default();
                 }
+                self.sent.advance();
             }
             Step::Shutdown { ahead } => {
                 let tsn = Tsn(self.sent.cumulative_tsn().0.wrapping_add_signed(*ahead));
                 let mut report = AckReport::default();
                 let _ = self.sent.on_shutdown(self.now, tsn, PathId(0), &mut report);
                 self.report = report;
+                self.sent.advance();
             }
             Step::TimeOut { path, target } => {
                 self.time_out(*path, *target);
@@ -123,7 +190,22 @@ impl Bench {
             Step::Wait { millis } => self.wait(*millis),
             Step::Recover { recovering } => self.recovering = *recovering,
         }
-        0
+        (0, 0)
+    }
+
+    /// A FORWARD TSN moves the peer over what was given up and nothing else.
+    fn check_forward(&mut self, path: u8, room: usize) {
+        let due = self.sent.forward_is_due();
+        let told = self.forward_in(path, room, Carrier::Data);
+        assert_eq!(told.is_some(), due, "a packet of its own takes it");
+        if let Some((tsn, _)) = told {
+            let ahead = u64::from(tsn.wrapping_sub(self.sent.cumulative_tsn().0));
+            let first = self.sent.ring.cumulative() + 1;
+            assert!((first..first + ahead).all(|index| {
+                self.sent.ring.get(index).is_some_and(|sent| sent.standing == Standing::Abandoned)
+            }));
+            assert_eq!(self.sent.forward_path(), Some(PathId(path)));
+        }
     }
 
     /// What any SACK must leave sound for those who read the report.
@@ -148,7 +230,9 @@ proptest! {
         let mut bench = Bench::starting_at(Tsn(initial), usize::from(PATHS), &config);
         let (mut sent, mut released) = (0, 0);
         for step in &steps {
-            sent += bench.take(step);
+            let (new, freed) = bench.take(step);
+            sent += new;
+            released += freed;
             bench.check();
             if matches!(step, Step::Sack { .. } | Step::Shutdown { .. }) {
                 bench.check_report();
@@ -166,7 +250,9 @@ proptest! {
 
         let all = Tsn(initial.wrapping_add(bench.sent.ring.highest() as u32).wrapping_sub(1));
         bench.sack(0, all.0, &[]);
+        bench.sent.advance();
         prop_assert!(bench.sent.is_empty() && bench.sent.flight() == 0 && !bench.sent.has_lost());
+        prop_assert!(!bench.sent.forward_is_due() && bench.sent.forward_path().is_none());
         prop_assert_eq!(released + bench.report.released, sent);
         for path in 0..PATHS {
             let load = bench.load(path);
