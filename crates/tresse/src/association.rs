@@ -9,8 +9,8 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::coop::consume_budget;
 use tresse_proto::config::StreamMap;
 use tresse_proto::{
-    AssociationHandle, AssociationId, AssociationStats, CloseReason, Event, Message, PathId, PathStats,
-    ScheduleError, SendError, SendOptions, SendQueueInfo, StreamId,
+    Abandonments, AssociationHandle, AssociationId, AssociationStats, CloseReason, Event, Message, PathId,
+    PathStats, ScheduleError, SendError, SendOptions, SendQueueInfo, StreamId,
 };
 
 use crate::error::Ended;
@@ -109,6 +109,12 @@ impl Association {
     /// Bytes of `stream` not yet sent.
     pub fn unsent_on(&self, stream: StreamId) -> usize {
         self.inner.ask(|association| association.unsent_on(stream))
+    }
+
+    /// Messages of `stream` that were given up instead of delivered, by policy;
+    /// [`AssociationStats::abandoned`] has those of all streams.
+    pub fn abandoned_on(&self, stream: StreamId) -> Abandonments {
+        self.inner.ask(|association| association.abandoned_on(stream))
     }
 
     /// Counters and windows of the association.

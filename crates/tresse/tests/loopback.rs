@@ -11,7 +11,7 @@ use relay::Relay;
 use tokio::time::timeout;
 use tresse::{
     Association, AssociationConfig, BindError, Bytes, CloseReason, ConnectError, Ended, Endpoint,
-    EndpointConfig, Event, Events, PathId, PathState, Peer, SendError, SendOptions, StreamId,
+    EndpointConfig, Event, Events, PathId, PathState, Peer, Reliability, SendError, SendOptions, StreamId,
 };
 
 const PORT: u16 = 5001;
@@ -297,6 +297,33 @@ async fn when_all_paths_die_the_association_says_so() {
     ours.send(SendOptions::default(), "into the void").await.expect("still open");
     let end = timeout(FOREVER, ours.closed()).await.expect("it is given up");
     assert_eq!(end, CloseReason::PathsLost);
+}
+
+#[tokio::test]
+async fn a_message_that_was_given_up_is_told_of_and_passed_over() {
+    let (near, far) = (host(&["127.0.0.1"]), host(&["127.0.0.3"]));
+    let (client, server) = (caller(&near), listener(&far));
+    let relay = Relay::start(&near, &far, server.udp_port()).await;
+    let (ours, theirs) = pair(&client, &server, relay.port()).await;
+    let mut events = ours.events();
+    relay.starve_after(0, 0);
+    let once =
+        SendOptions { reliability: Reliability::Retransmissions(0), context: 7, ..SendOptions::default() };
+    ours.send(once, vec![0; 1000]).await.expect("open");
+    let told = async {
+        loop {
+            if let Event::Abandoned { context, sent, .. } = events.next().await.expect("open") {
+                return (context, sent);
+            }
+        }
+    };
+    assert_eq!(timeout(FOREVER, told).await.expect("told"), (7, true));
+    relay.mend(0);
+    ours.send(SendOptions::default(), "next").await.expect("open");
+    let next = timeout(FOREVER, theirs.recv()).await.expect("it comes").expect("open").expect("more to come");
+    assert_eq!(next.payload.into_bytes(), "next");
+    assert_eq!(ours.abandoned_on(StreamId(0)).retransmissions.sent, 1);
+    assert_eq!(ours.stats().abandoned, ours.abandoned_on(StreamId(0)));
 }
 
 #[tokio::test]
