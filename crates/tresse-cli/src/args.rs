@@ -51,7 +51,10 @@ pub(crate) struct SimArgs {
     /// Write a capture of all packets, as pcapng
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Overwrite the capture if it exists
+    /// Write a trace: what happened to the sender's data, one JSON object a line (docs/scenarios.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Overwrite the capture and the trace if they exist
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]

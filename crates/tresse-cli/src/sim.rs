@@ -18,7 +18,8 @@ use crate::signal;
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     let scenario = load(&args)?;
-    let capture = args.pcap.as_deref().map(|path| create(path, args.force)).transpose()?;
+    let capture = args.pcap.as_deref().map(|path| create("--pcap", path, args.force)).transpose()?;
+    let trace = args.trace.as_deref().map(|path| create("--trace", path, args.force)).transpose()?;
     let stop = Arc::new(AtomicBool::new(false));
     let bar = progress::display(args.output.quiet || args.output.json).add(ProgressBar::new(1000));
     if let Ok(style) = ProgressStyle::with_template("{percent:>3} % [{bar:40}] {eta} left") {
@@ -26,7 +27,7 @@ pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     }
     let mut simulation = tokio::task::spawn_blocking({
         let (stop, bar) = (Arc::clone(&stop), bar.clone());
-        move || simulate(&scenario, capture, &stop, &bar)
+        move || simulate(&scenario, capture, trace, &stop, &bar)
     });
     let outcome = tokio::select! {
         outcome = &mut simulation => outcome,
@@ -55,28 +56,31 @@ fn load(args: &SimArgs) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-/// A capture file; one that exists is only overwritten when that was asked for.
-fn create(path: &Path, force: bool) -> Result<BufWriter<File>, Failure> {
+/// The file of `option`; one that exists is only overwritten when that was asked for.
+fn create(option: &str, path: &Path, force: bool) -> Result<BufWriter<File>, Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!force);
     match options.open(path) {
         Ok(file) => Ok(BufWriter::new(file)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Err(Failure::usage(format!("--pcap {}: the file exists (--force overwrites it)", path.display())))
-        }
-        Err(error) => Err(Failure::usage(format!("--pcap {}: {error}", path.display()))),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::usage(format!(
+            "{option} {}: the file exists (--force overwrites it)",
+            path.display()
+        ))),
+        Err(error) => Err(Failure::usage(format!("{option} {}: {error}", path.display()))),
     }
 }
 
 fn simulate(
     scenario: &Scenario,
     mut capture: Option<BufWriter<File>>,
+    mut trace: Option<BufWriter<File>>,
     stop: &AtomicBool,
     bar: &ProgressBar,
 ) -> Result<Outcome, Failure> {
     let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
     let options = RunOptions {
         pcap: capture.as_mut().map(|capture| capture as &mut dyn Write),
+        trace: trace.as_mut().map(|trace| trace as &mut dyn Write),
         progress: Some(&mut progress),
         stop: Some(stop),
         ..RunOptions::default()
@@ -88,10 +92,11 @@ fn simulate(
         | RunError::Message(_) => Failure::usage(error),
         _ => Failure::running(error),
     })?;
-    if let Some(mut capture) = capture {
-        capture
-            .flush()
-            .map_err(|error| Failure::running(format!("the capture could not be written: {error}")))?;
+    for (what, file) in [("capture", capture), ("trace", trace)] {
+        if let Some(mut file) = file {
+            let failed = |error| Failure::running(format!("the {what} could not be written: {error}"));
+            file.flush().map_err(failed)?;
+        }
     }
     Ok(outcome)
 }
@@ -138,6 +143,9 @@ fn lines(outcome: &Outcome) -> String {
         ));
     }
     lines.push(format!("  in total limited by {}", words(&outcome.limited_by.total)));
+    if let Some(completed) = outcome.completed_s {
+        lines.push(format!("  everything was delivered after {completed:.3} s"));
+    }
     if let Some(ended) = &outcome.association.ended {
         lines.push(format!("  the association ended early: {ended}"));
     }

@@ -54,4 +54,7 @@ pub enum RunError {
     /// The capture could not be written.
     #[error("the capture could not be written: {0}")]
     Capture(#[source] std::io::Error),
+    /// The trace could not be written.
+    #[error("the trace could not be written: {0}")]
+    Trace(#[source] std::io::Error),
 }

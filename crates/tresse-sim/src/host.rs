@@ -111,6 +111,11 @@ impl Host {
         self.application.ended()
     }
 
+    /// When it opened its association, if it did.
+    pub(crate) fn opened(&self) -> Option<Instant> {
+        self.application.opened()
+    }
+
     /// When the host wants to act next by itself.
     pub(crate) fn due(&mut self) -> Option<Instant> {
         let timeout = self.endpoint.poll_timeout();

@@ -29,6 +29,7 @@ mod outcome;
 mod pcap;
 pub mod queue;
 mod record;
+mod recovery;
 pub mod route;
 mod run;
 mod scenario;
@@ -36,7 +37,9 @@ pub mod seed;
 mod setup;
 pub mod topology;
 mod trace;
+mod trace_hash;
 pub mod traffic;
+mod watch;
 mod world;
 
 pub use error::RunError;
@@ -44,5 +47,6 @@ pub use outcome::{
     AssociationOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, Shares, StreamOutcome,
 };
 pub use record::{PathSeries, Series};
+pub use recovery::RecoveryOutcome;
 pub use run::{RunOptions, run};
 pub use scenario::{PathSpec, Resolved, Scenario, ScenarioError, Traffic};

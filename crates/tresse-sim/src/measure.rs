@@ -10,7 +10,8 @@ use crate::outcome::{
     AssociationOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, StreamOutcome,
 };
 use crate::record::Recorder;
-use crate::scenario::Scenario;
+use crate::recovery::Recoveries;
+use crate::scenario::{Resolved, Scenario};
 use crate::setup::{RECEIVER, SENDER};
 use crate::topology::Disjoint;
 use crate::traffic::StreamReport;
@@ -82,6 +83,7 @@ pub(crate) fn outcome(
         seed: resolved.seed,
         interrupted,
         measured_s: measured.as_secs_f64(),
+        completed_s: completed(&world, resolved),
         throughput_mbps: rate(world.ledger.reports().map(|report| report.bytes).sum()),
         streams: streams.collect(),
         paths: paths.clone().map(|position| path_outcome(position, before, after)).collect(),
@@ -99,9 +101,16 @@ pub(crate) fn outcome(
             messages_delivered: world.ledger.total_delivered(),
             events: world.events,
         },
+        recovery: world.network.watch.recoveries.as_ref().map(Recoveries::outcome),
         series: world.recorder.map(Recorder::into_series),
         scenario: scenario.to_table(),
     }
+}
+
+/// Seconds from the opening of the association until everything was delivered.
+fn completed(world: &World<'_>, resolved: &Resolved) -> Option<f64> {
+    let opened = world.hosts[SENDER].opened()?;
+    (resolved.traffic.volume.is_some() && world.is_done()).then(|| world.now.since(opened).as_secs_f64())
 }
 
 fn path_outcome(position: usize, before: &Snapshot, after: &Snapshot) -> PathOutcome {

@@ -14,7 +14,9 @@ use crate::queue::EventQueue;
 use crate::route::{LinkId, NodeId, Routes};
 use crate::seed::Seed;
 use crate::topology::Topology;
-use crate::trace::TraceHash;
+use crate::trace::Trace;
+use crate::trace_hash::TraceHash;
+use crate::watch::Watch;
 
 /// Something that is going to happen. Kept small: the packet itself waits in a slot.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -75,6 +77,7 @@ pub(crate) struct Network<'w> {
     waiting: Vec<VecDeque<u32>>,
     hash: TraceHash,
     capture: Option<Capture<'w>>,
+    pub(crate) watch: Watch<'w>,
     packets: u64,
     unroutable: u64,
 }
@@ -91,6 +94,7 @@ impl<'w> Network<'w> {
             waiting: vec![VecDeque::new(); topology.edges.len()],
             hash: TraceHash::default(),
             capture,
+            watch: Watch::default(),
             packets: 0,
             unroutable: 0,
         }
@@ -107,6 +111,9 @@ impl<'w> Network<'w> {
         self.hash.add(now, link, &packet.payload, verdict);
         if let Some(capture) = &mut self.capture {
             capture.record(now, link, &packet, verdict);
+        }
+        if self.watch.is_on() {
+            self.watch.on_sent(now, link, &packet, verdict);
         }
         self.follow(link, packet, verdict);
     }
@@ -129,9 +136,12 @@ impl<'w> Network<'w> {
     }
 
     /// Takes the packet out of `slot` at the end of `link`; tells at which node it is now.
-    pub(crate) fn arrive(&mut self, link: LinkId, slot: u32) -> Option<(NodeId, Packet)> {
+    pub(crate) fn arrive(&mut self, now: Instant, link: LinkId, slot: u32) -> Option<(NodeId, Packet)> {
         let packet = self.under_way.take(slot)?;
         self.links[link.index()].arrived(packet.ip_len());
+        if self.watch.is_on() {
+            self.watch.on_arrived(now, link, &packet);
+        }
         Some((self.ends[link.index()], packet))
     }
 
@@ -168,6 +178,11 @@ impl<'w> Network<'w> {
     /// Why the capture stopped, if it did.
     pub(crate) fn take_capture_failure(&mut self) -> Option<std::io::Error> {
         self.capture.as_mut().and_then(Capture::take_failure)
+    }
+
+    /// Why the trace stopped, if it did.
+    pub(crate) fn take_trace_failure(&mut self) -> Option<std::io::Error> {
+        self.watch.trace.as_mut().and_then(Trace::take_failure)
     }
 
     /// Does with a packet what its link said.
@@ -278,7 +293,7 @@ mod tests {
         while let Some((now, Happening::Arrival { link, slot })) =
             network.events.pop_until(Instant::FAR_FUTURE)
         {
-            let (node, packet) = network.arrive(link, slot).expect("it is under way");
+            let (node, packet) = network.arrive(now, link, slot).expect("it is under way");
             at.push((now.as_nanos(), node));
             if node != peer {
                 network.send(now, node, packet);

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use tresse_proto::{Limit, LimitTimes};
 
 use crate::record::Series;
+use crate::recovery::RecoveryOutcome;
 
 /// The outcome of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -18,6 +19,9 @@ pub struct Outcome {
     pub interrupted: bool,
     /// Virtual time measured, in seconds.
     pub measured_s: f64,
+    /// From opening the association until all of the traffic's `volume` was delivered, in seconds; absent when
+    /// that did not happen or there was no such end.
+    pub completed_s: Option<f64>,
     /// User data that the receiving application got, in Mbit/s.
     pub throughput_mbps: f64,
     /// By stream.
@@ -31,6 +35,9 @@ pub struct Outcome {
     /// The state of everything at regular intervals over the whole run, when the scenario asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
+    /// How losses were made good over the whole run, when the scenario asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoveryOutcome>,
     /// The whole run.
     pub run: RunFacts,
     /// The scenario with every default filled in.

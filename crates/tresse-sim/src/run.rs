@@ -11,10 +11,13 @@ use crate::measure::{Snapshot, outcome};
 use crate::network::Network;
 use crate::outcome::Outcome;
 use crate::pcap::Capture;
+use crate::recovery::Recoveries;
 use crate::scenario::Scenario;
 use crate::seed::Seed;
 use crate::setup::{Care, build};
 use crate::topology::Topology;
+use crate::trace::Trace;
+use crate::watch::Watch;
 use crate::world::World;
 
 /// What a run does besides measuring. Nothing of it changes the outcome, except that `stop` ends it early.
@@ -22,6 +25,8 @@ use crate::world::World;
 pub struct RunOptions<'a> {
     /// Where a capture of all packets goes, as pcapng.
     pub pcap: Option<&'a mut dyn Write>,
+    /// Where a trace goes: one JSON object a line for everything that happens to the sender's data.
+    pub trace: Option<&'a mut dyn Write>,
     /// Told now and then which share of the run is done, from 0 to 1.
     pub progress: Option<&'a mut dyn FnMut(f64)>,
     /// Looked at now and then; once true, the run ends and gives what it has measured so far.
@@ -38,13 +43,16 @@ pub struct RunOptions<'a> {
 /// When it cannot be set up, when the transport breaks its promises, or when the capture cannot be written.
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunError> {
     let resolved = scenario.resolved();
-    let RunOptions { pcap, progress, stop, checksums, check } = options;
+    let RunOptions { pcap, trace, progress, stop, checksums, check } = options;
     let links: Vec<_> =
         resolved.paths.iter().map(|path| (path.forward.clone(), path.backward.clone())).collect();
     let disjoint = Topology::disjoint(&links);
     let capture = pcap.map(|output| Capture::new(output, &disjoint.topology)).transpose();
     let seed = Seed(resolved.seed);
-    let network = Network::new(&disjoint.topology, seed, capture.map_err(RunError::Capture)?);
+    let mut network = Network::new(&disjoint.topology, seed, capture.map_err(RunError::Capture)?);
+    let trace = trace.map(|output| Trace::new(output, &resolved.name, resolved.seed, resolved.paths.len()));
+    let recoveries = resolved.record_recovery.then(Recoveries::default);
+    network.watch = Watch::new(&disjoint, trace, recoveries);
     let mut world = build(resolved, &disjoint, network, seed, Care { checksums, check })?;
     let mut pace = Pace { end: Instant::ZERO + resolved.settle + resolved.measure, progress, stop };
 
@@ -77,6 +85,12 @@ impl Pace<'_> {
             world.run_until(until.min(world.now + SLICE))?;
             if let Some(error) = world.network.take_capture_failure() {
                 return Err(RunError::Capture(error));
+            }
+            if let Some(error) = world.network.take_trace_failure() {
+                return Err(RunError::Trace(error));
+            }
+            if world.is_done() {
+                return Ok(false);
             }
             if let Some(progress) = &mut self.progress {
                 progress(world.now.as_secs_f64() / self.end.as_secs_f64());

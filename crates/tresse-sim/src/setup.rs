@@ -54,6 +54,10 @@ pub(crate) fn build<'w>(
         ordered: traffic.ordered,
         refill: traffic.refill,
         start: Instant::ZERO + traffic.start + resolved.start_jitter.mul_f64(jitter),
+        messages: traffic.messages(),
+        loss_rates: resolved
+            .loss_oracle
+            .then(|| resolved.paths.iter().map(|path| path.forward.loss.mean()).collect()),
         stop: traffic.stop.map(|stop| Instant::ZERO + stop),
     });
     let sink = Sink::new(care.check.then_some(message));
@@ -86,6 +90,7 @@ pub(crate) fn build<'w>(
         residents,
         ledger,
         recorder,
+        goal: traffic.messages(),
         check: care.check,
         now: Instant::ZERO,
         events: 0,

@@ -1,105 +1,162 @@
-//! A fingerprint of everything that was sent: two runs with the same one sent the same packets at the same times.
+//! Traces: what happened, as one JSON object a line. The first names the run; `e` says what the others are.
 //!
-//! Stable across machines and releases of the standard library, and no defence against anybody: it guards against
-//! accidents only.
+//! | `e` | when | keys |
+//! | --- | --- | --- |
+//! | `sent` | user data left the sender | `path`, `tsn`, `bytes`, `again` (sent before), `dropped` (by the link, at once) |
+//! | `arrived` | user data reached the receiver | `path`, `tsn`, `again` (arrived before) |
+//! | `sack` | a SACK or NR-SACK reached the sender | `path`, `tsn` (cumulative), `window` (bytes) |
+//! | `state` | the sender's state changed | `peer_window`, `send_buffer`, and by path `cwnd`, `ssthresh`, `flight` (all bytes), `limit`, `timeouts` |
+//!
+//! `t` is virtual time in seconds; TSNs count from 1.
 
-use tresse_proto::Instant;
+use std::collections::BTreeSet;
+use std::io::Write;
 
-use crate::link::Verdict;
-use crate::route::LinkId;
+use serde::Serialize;
+use tresse_proto::{AssociationStats, Instant, Limit, LimitTimes, PathStats};
 
-/// The SCTP checksum's place in a packet. It is left out, because packets that nobody looks at carry none.
-const CHECKSUM: std::ops::Range<usize> = 8..12;
-/// Bytes of a packet that count: common header, and the headers of the first chunks.
-const HEADERS: usize = 60;
+use crate::watch::DataSeen;
 
-/// A running hash over packet events.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct TraceHash(u64);
-
-impl Default for TraceHash {
-    fn default() -> Self {
-        TraceHash(0x243f_6a88_85a3_08d3)
-    }
+/// A trace being written.
+pub(crate) struct Trace<'w> {
+    output: &'w mut dyn Write,
+    /// TSNs that were sent, and that arrived.
+    sent: BTreeSet<u32>,
+    arrived: BTreeSet<u32>,
+    state: Option<State>,
+    limits: Vec<LimitTimes>,
+    failed: Option<std::io::Error>,
 }
 
-impl TraceHash {
-    /// Adds a packet handed to `link`, and what became of it.
-    pub(crate) fn add(&mut self, now: Instant, link: LinkId, packet: &[u8], verdict: Verdict) {
-        let fate = match verdict {
-            Verdict::Arrives(at) => at.as_nanos(),
-            Verdict::Altered { at, damaged, twice } => {
-                self.mix(u64::from(damaged) << 1 | u64::from(twice));
-                at.as_nanos()
-            }
-            Verdict::Dropped(cause) => u64::MAX - cause as u64,
-            Verdict::Waits => u64::MAX / 2,
+#[derive(Serialize)]
+struct Head<'a> {
+    tresse_trace: u32,
+    name: &'a str,
+    seed: u64,
+    paths: usize,
+}
+
+#[derive(Serialize)]
+struct Line<T> {
+    t: f64,
+    e: &'static str,
+    #[serde(flatten)]
+    what: T,
+}
+
+#[derive(Serialize)]
+struct SentLine {
+    path: usize,
+    tsn: u32,
+    bytes: usize,
+    again: bool,
+    dropped: bool,
+}
+
+#[derive(Serialize)]
+struct ArrivedLine {
+    path: usize,
+    tsn: u32,
+    again: bool,
+}
+
+#[derive(Serialize)]
+struct ReportLine {
+    path: usize,
+    tsn: u32,
+    window: u32,
+}
+
+#[derive(Clone, PartialEq, Serialize)]
+struct State {
+    peer_window: usize,
+    send_buffer: usize,
+    cwnd: Vec<usize>,
+    ssthresh: Vec<usize>,
+    flight: Vec<usize>,
+    limit: Vec<&'static str>,
+    timeouts: Vec<u64>,
+}
+
+impl<'w> Trace<'w> {
+    /// Starts a trace of the run `name`.
+    pub(crate) fn new(output: &'w mut dyn Write, name: &str, seed: u64, paths: usize) -> Self {
+        let mut trace = Trace {
+            output,
+            sent: BTreeSet::new(),
+            arrived: BTreeSet::new(),
+            state: None,
+            limits: vec![LimitTimes::default(); paths],
+            failed: None,
         };
-        self.mix(now.as_nanos());
-        self.mix(fate);
-        self.mix((u64::from(link.0) << 32) | packet.len() as u64);
-        let (head, rest) = packet.split_at(CHECKSUM.start.min(packet.len()));
-        self.mix_bytes(head);
-        let rest = rest.get(CHECKSUM.len()..).unwrap_or_default();
-        self.mix_bytes(&rest[..rest.len().min(HEADERS - CHECKSUM.end)]);
+        trace.write(&Head { tresse_trace: VERSION, name, seed, paths });
+        trace
     }
 
-    /// The hash so far.
-    pub(crate) fn value(self) -> u64 {
-        self.0
+    pub(crate) fn on_sent(&mut self, now: Instant, data: DataSeen, dropped: bool) {
+        let DataSeen { path, tsn, bytes } = data;
+        let again = !self.sent.insert(tsn);
+        self.line(now, "sent", SentLine { path, tsn, bytes, again, dropped });
     }
 
-    fn mix_bytes(&mut self, bytes: &[u8]) {
-        let mut words = bytes.chunks_exact(8);
-        for word in &mut words {
-            let word = word.try_into().map_or(0, u64::from_le_bytes);
-            self.mix(word);
-        }
-        for byte in words.remainder() {
-            self.mix(u64::from(*byte));
-        }
+    pub(crate) fn on_arrived(&mut self, now: Instant, data: DataSeen) {
+        let DataSeen { path, tsn, .. } = data;
+        let again = !self.arrived.insert(tsn);
+        self.line(now, "arrived", ArrivedLine { path, tsn, again });
     }
 
-    /// Folds the two halves of a 64 × 64 bit product together, so that each bit reaches all others.
-    fn mix(&mut self, word: u64) {
-        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let product = u128::from(self.0 ^ word) * u128::from(ODD) + u128::from(word);
-        self.0 = (product as u64) ^ ((product >> 64) as u64) ^ ODD.rotate_left(29);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::link::Cause;
-
-    fn hash(now: u64, link: u16, packet: &[u8], verdict: Verdict) -> u64 {
-        let mut hash = TraceHash::default();
-        hash.add(Instant::from_nanos(now), LinkId(link), packet, verdict);
-        hash.value()
+    pub(crate) fn on_report(&mut self, now: Instant, path: usize, tsn: u32, window: u32) {
+        self.line(now, "sack", ReportLine { path, tsn, window });
     }
 
-    #[test]
-    fn everything_but_the_checksum_counts() {
-        let packet: Vec<u8> = (0..100).collect();
-        let arrives = Verdict::Arrives(Instant::from_nanos(9));
-        let reference = hash(1, 2, &packet, arrives);
-        assert_eq!(hash(1, 2, &packet, arrives), reference);
-        let with = |at: usize| {
-            let mut packet = packet.clone();
-            packet[at] ^= 1;
-            hash(1, 2, &packet, arrives)
+    /// Writes the state of the sender if it is not the one written last.
+    pub(crate) fn on_state(&mut self, now: Instant, association: &AssociationStats, paths: &[PathStats]) {
+        let state = State {
+            peer_window: association.peer_window,
+            send_buffer: association.send_buffer_used,
+            cwnd: paths.iter().map(|path| path.cwnd).collect(),
+            ssthresh: paths.iter().map(|path| path.ssthresh).collect(),
+            flight: paths.iter().map(|path| path.flight).collect(),
+            limit: self.limits_of(paths),
+            timeouts: paths.iter().map(|path| path.timeouts).collect(),
         };
-        for at in [0, 7, 12, 13, 19, 40, HEADERS - 1] {
-            assert_ne!(with(at), reference, "byte {at}");
+        if self.state.as_ref() != Some(&state) {
+            self.line(now, "state", state.clone());
+            self.state = Some(state);
         }
-        for at in CHECKSUM {
-            assert_eq!(with(at), reference, "byte {at}");
+    }
+
+    /// Why the trace stopped, if it did.
+    pub(crate) fn take_failure(&mut self) -> Option<std::io::Error> {
+        self.failed.take()
+    }
+
+    /// By path: what limited it most since this was last asked.
+    fn limits_of(&mut self, paths: &[PathStats]) -> Vec<&'static str> {
+        self.limits.resize(self.limits.len().max(paths.len()), LimitTimes::default());
+        let most = |(path, before): (&PathStats, &mut LimitTimes)| {
+            let since = path.limited_by.since(before);
+            *before = path.limited_by;
+            Limit::ALL.into_iter().rev().max_by_key(|limit| since.of(*limit)).unwrap_or_default().name()
+        };
+        paths.iter().zip(&mut self.limits).map(most).collect()
+    }
+
+    fn line(&mut self, now: Instant, e: &'static str, what: impl Serialize) {
+        self.write(&Line { t: now.as_secs_f64(), e, what });
+    }
+
+    /// The first failure is kept, and nothing follows it.
+    fn write(&mut self, line: &impl Serialize) {
+        if self.failed.is_some() {
+            return;
         }
-        assert_ne!(hash(2, 2, &packet, arrives), reference);
-        assert_ne!(hash(1, 3, &packet, arrives), reference);
-        assert_ne!(hash(1, 2, &packet[..99], arrives), reference);
-        assert_ne!(hash(1, 2, &packet, Verdict::Dropped(Cause::Loss)), reference);
-        assert_ne!(hash(1, 2, &[], arrives), hash(1, 2, &[0; 11], arrives));
+        let written = serde_json::to_writer(&mut *self.output, line)
+            .map_err(std::io::Error::from)
+            .and_then(|()| self.output.write_all(b"\n"));
+        self.failed = written.err();
     }
 }
+
+/// Of the format.
+const VERSION: u32 = 1;

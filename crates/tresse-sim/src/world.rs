@@ -8,6 +8,7 @@ use crate::invariant;
 use crate::network::{Happening, Network};
 use crate::record::Recorder;
 use crate::route::NodeId;
+use crate::setup::SENDER;
 use crate::traffic::Ledger;
 
 /// Everything that exists in a run.
@@ -18,6 +19,8 @@ pub(crate) struct World<'w> {
     pub(crate) residents: Vec<Option<u16>>,
     pub(crate) ledger: Ledger,
     pub(crate) recorder: Option<Recorder>,
+    /// Messages after whose delivery the run is over, where it has such an end.
+    pub(crate) goal: Option<u64>,
     /// Check the rules of `invariant` after every event.
     pub(crate) check: bool,
     pub(crate) now: Instant,
@@ -25,25 +28,37 @@ pub(crate) struct World<'w> {
 }
 
 impl World<'_> {
-    /// Lets everything happen up to and including `end`.
+    /// Lets everything happen up to and including `end`, or until the goal is reached.
     pub(crate) fn run_until(&mut self, end: Instant) -> Result<(), RunError> {
         while let Some((now, happening)) = self.network.events.pop_until(end) {
             self.now = now;
             self.events += 1;
             self.step(happening)?;
+            if self.network.watch.is_on() {
+                let stats = self.hosts[SENDER].stats(now);
+                self.network.watch.on_sender(now, stats);
+            }
             if self.check {
                 invariant::check(self).map_err(|breach| RunError::Broken { at: now, breach })?;
+            }
+            if self.is_done() {
+                return Ok(());
             }
         }
         self.now = end;
         Ok(())
     }
 
+    /// Everything that was to be delivered has been.
+    pub(crate) fn is_done(&self) -> bool {
+        self.goal.is_some_and(|goal| self.ledger.total_delivered() >= goal)
+    }
+
     fn step(&mut self, happening: Happening) -> Result<(), RunError> {
         let now = self.now;
         match happening {
             Happening::Arrival { link, slot } => {
-                let Some((node, packet)) = self.network.arrive(link, slot) else { return Ok(()) };
+                let Some((node, packet)) = self.network.arrive(now, link, slot) else { return Ok(()) };
                 match self.resident(node) {
                     Some(host) => {
                         self.hosts[host].on_packet(now, packet, &mut self.network, &mut self.ledger)?;

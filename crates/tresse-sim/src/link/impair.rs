@@ -20,6 +20,20 @@ pub enum Loss {
     GilbertElliott(GilbertElliott),
 }
 
+impl Loss {
+    /// The share of packets that is lost in the long run.
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Loss::None => 0.0,
+            Loss::Uniform(probability) => probability,
+            Loss::GilbertElliott(GilbertElliott { p, r, good_loss, bad_loss }) => {
+                let bad = if p + r > 0.0 { p / (p + r) } else { 0.0 };
+                bad * bad_loss + (1.0 - bad) * good_loss
+            }
+        }
+    }
+}
+
 /// Loss by a Markov chain of two states (Gilbert 1960, Elliott 1963). For each packet the state changes first, and
 /// then the state it is in decides. The chain starts in its stationary distribution, in which r / (p + r) of the
 /// packets meet the good state; a stay in the bad state lasts 1 / r packets in the mean.

@@ -54,6 +54,10 @@ pub struct Resolved {
     pub traffic: Traffic,
     /// How often the state of everything is recorded, if it is.
     pub record_interval: Option<Duration>,
+    /// Whether it is recorded how losses are made good.
+    pub record_recovery: bool,
+    /// Whether the sender is told the loss rates of the forward links.
+    pub loss_oracle: bool,
 }
 
 /// The two directions of a path.
@@ -76,10 +80,20 @@ pub struct Traffic {
     pub ordered: bool,
     /// Which stream gets the next message.
     pub refill: Refill,
+    /// Bytes to send, rounded up to whole messages, after which the association is shut down and the run ends;
+    /// without, there is no end.
+    pub volume: Option<usize>,
     /// When the association is opened, before jitter.
     pub start: Duration,
     /// When it is shut down, if it is.
     pub stop: Option<Duration>,
+}
+
+impl Traffic {
+    /// Messages in its volume.
+    pub(crate) fn messages(&self) -> Option<u64> {
+        self.volume.map(|volume| volume.div_ceil(self.message_size.max(1)) as u64)
+    }
 }
 
 impl Scenario {

@@ -32,11 +32,13 @@ pub(super) fn table(resolved: &Resolved) -> Table {
         put(&mut table, "receiver", own);
     }
     put(&mut table, "traffic", traffic(&resolved.traffic));
+    put(&mut table, "loss_oracle", resolved.loss_oracle);
+    let mut record = Table::new();
     if let Some(interval) = resolved.record_interval {
-        let mut record = Table::new();
         put_duration(&mut record, "interval", interval);
-        put(&mut table, "record", record);
     }
+    put(&mut record, "recovery", resolved.record_recovery);
+    put(&mut table, "record", record);
     let paths: Vec<Value> = resolved.paths.iter().map(|spec| Value::Table(path(spec))).collect();
     put(&mut table, "path", paths);
     table
@@ -62,6 +64,9 @@ fn traffic(traffic: &Traffic) -> Table {
     put(&mut table, "message_size", format_size(traffic.message_size as u64));
     put(&mut table, "ordered", traffic.ordered);
     put(&mut table, "refill", traffic.refill.name());
+    if let Some(volume) = traffic.volume {
+        put(&mut table, "volume", format_size(volume as u64));
+    }
     put_duration(&mut table, "start", traffic.start);
     if let Some(stop) = traffic.stop {
         put_duration(&mut table, "stop", stop);

@@ -35,7 +35,8 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
     }
     let paths = read_paths(&mut top, framing)?;
     let traffic = read_traffic(&mut top)?;
-    let record_interval = read_record(&mut top, settle + measure)?;
+    let (record_interval, record_recovery) = read_record(&mut top, settle + measure)?;
+    let loss_oracle = top.read("loss_oracle", TRUTH, parse_truth)?.unwrap_or(false);
     let (sender, receiver) = read_settings(file, &mut top, &preset, &paths, &traffic)?;
     top.finish()?;
     Ok(Resolved {
@@ -50,6 +51,8 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
         paths,
         traffic,
         record_interval,
+        record_recovery,
+        loss_oracle,
     })
 }
 
@@ -82,6 +85,7 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
         message_size: 1452,
         ordered: true,
         refill: Refill::InTurn,
+        volume: None,
         start: Duration::ZERO,
         stop: None,
     };
@@ -98,6 +102,7 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
     if let Some(refill) = section.read("refill", "\"in_turn\" or \"by_queue\"", parse_refill)? {
         traffic.refill = refill;
     }
+    traffic.volume = section.read("volume", "a size from 1B to 1TiB, such as \"8MiB\"", parse_volume)?;
     if let Some(start) = section.read("start", DURATION, parse_duration)? {
         traffic.start = start;
     }
@@ -112,15 +117,16 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
     Ok(traffic)
 }
 
-fn read_record(top: &mut Section<'_>, whole: Duration) -> Result<Option<Duration>, ScenarioError> {
-    let Some(mut section) = top.section("record")? else { return Ok(None) };
+fn read_record(top: &mut Section<'_>, whole: Duration) -> Result<(Option<Duration>, bool), ScenarioError> {
+    let Some(mut section) = top.section("record")? else { return Ok((None, false)) };
     let interval = section.read("interval", DURATION, parse_duration)?;
     if interval.is_some_and(|interval| whole.as_nanos() > interval.as_nanos().saturating_mul(MOST_SAMPLES)) {
         let reason = format!("gives more than {MOST_SAMPLES} samples in the run: take a longer one");
         return Err(section.inconsistent("interval", reason));
     }
+    let recovery = section.read("recovery", TRUTH, parse_truth)?.unwrap_or(false);
     section.finish()?;
-    Ok(interval)
+    Ok((interval, recovery))
 }
 
 /// The settings of both hosts: the preset, then [transport], then their own tables.
@@ -206,6 +212,11 @@ fn parse_message_size(text: &str) -> Option<usize> {
     (1..=LARGEST_MESSAGE).contains(&size).then_some(size as usize)
 }
 
+fn parse_volume(text: &str) -> Option<usize> {
+    let bytes = units::parse_size(text).ok()?;
+    usize::try_from(bytes).ok().filter(|bytes| (1..=LARGEST_VOLUME).contains(bytes))
+}
+
 fn parse_refill(text: &str) -> Option<Refill> {
     Refill::ALL.iter().copied().find(|refill| refill.name() == text)
 }
@@ -213,5 +224,7 @@ fn parse_refill(text: &str) -> Option<Refill> {
 /// Each path has an address ending of its own.
 const MOST_PATHS: usize = 64;
 const MOST_SAMPLES: u128 = 100_000;
+/// A terabyte: what no run gets through.
+const LARGEST_VOLUME: usize = 1 << 40;
 pub(super) const LONGEST_RUN: Duration = Duration::from_secs(1000 * 3600);
 const LARGEST_MESSAGE: u64 = 16 * 1024 * 1024;

@@ -4,7 +4,7 @@
 //! fill the send buffer.
 
 use bytes::Bytes;
-use tresse_proto::{AssociationId, Connect, Event, Instant, SendError, SendOptions, StreamId};
+use tresse_proto::{AssociationId, Connect, Event, Instant, PathId, SendError, SendOptions, StreamId};
 
 use super::{Application, Turn};
 use crate::error::RunError;
@@ -47,6 +47,10 @@ pub struct BulkSpec {
     pub ordered: bool,
     /// Which stream gets the next message.
     pub refill: Refill,
+    /// Messages to hand over before the association is shut down; without, there is no end.
+    pub messages: Option<u64>,
+    /// The loss rate of each path, where somebody knows them: told to the transport.
+    pub loss_rates: Option<Vec<f64>>,
     /// When the association is opened.
     pub start: Instant,
     /// When the last message has been handed over and the association is shut down.
@@ -60,6 +64,8 @@ pub struct Bulk {
     state: State,
     /// The stream whose turn it is.
     turn_of: u16,
+    /// Messages still to be handed over, where there is an end.
+    left: Option<u64>,
     ended: Option<String>,
 }
 
@@ -78,7 +84,7 @@ enum State {
 impl Bulk {
     /// A sender that will do as `spec` says.
     pub fn new(spec: BulkSpec) -> Self {
-        Bulk { spec, state: State::Waiting, turn_of: 0, ended: None }
+        Bulk { left: spec.messages, spec, state: State::Waiting, turn_of: 0, ended: None }
     }
 
     /// Hands over messages until the transport refuses one, or no stream wants one.
@@ -90,7 +96,7 @@ impl Bulk {
         };
         let mut filled = Filled::default();
         let mut passed_over = 0;
-        while passed_over < self.spec.streams {
+        while passed_over < self.spec.streams && self.left != Some(0) {
             let stream = StreamId(self.turn_of);
             if share.is_some_and(|share| association.unsent_on(stream) >= share) {
                 passed_over += 1;
@@ -106,10 +112,14 @@ impl Bulk {
                     Err(SendError::NotOpen { .. }) => break,
                     Err(error) => return Err(error.into()),
                 }
+                self.left = self.left.map(|left| left - 1);
                 filled.any = true;
                 passed_over = 0;
             }
             self.turn_of = (self.turn_of + 1) % self.spec.streams;
+        }
+        if self.left == Some(0) {
+            association.shutdown(turn.now);
         }
         Ok(filled)
     }
@@ -147,12 +157,16 @@ impl Application for Bulk {
         Ok(())
     }
 
-    fn on_event(&mut self, _turn: &mut Turn<'_>, id: AssociationId, event: Event) -> Result<(), RunError> {
+    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: Event) -> Result<(), RunError> {
         match (event, self.state) {
             (Event::Established { outbound_streams, .. }, State::Connecting(_)) => {
                 if outbound_streams < self.spec.streams {
                     let wanted = self.spec.streams;
                     return Err(RunError::TooFewStreams { wanted, negotiated: outbound_streams });
+                }
+                let rates = self.spec.loss_rates.iter().flatten().zip(0..);
+                if let Some(mut association) = turn.endpoint.association(id) {
+                    rates.for_each(|(rate, path)| association.tell_loss_rate(PathId(path), Some(*rate)));
                 }
                 self.state = State::Open { id, full: false };
             }
@@ -178,6 +192,10 @@ impl Application for Bulk {
             State::Waiting => None,
             State::Connecting(id) | State::Open { id, .. } | State::Stopped(id) => Some(id),
         }
+    }
+
+    fn opened(&self) -> Option<Instant> {
+        (self.state != State::Waiting).then_some(self.spec.start)
     }
 
     fn ended(&self) -> Option<String> {

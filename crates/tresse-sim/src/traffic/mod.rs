@@ -51,6 +51,11 @@ pub trait Application {
     /// Its association, once it has one.
     fn association(&self) -> Option<AssociationId>;
 
+    /// When it opened its association, if it did.
+    fn opened(&self) -> Option<Instant> {
+        None
+    }
+
     /// How its association ended, once it has.
     fn ended(&self) -> Option<String>;
 }

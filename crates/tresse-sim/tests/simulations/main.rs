@@ -6,4 +6,5 @@ mod congestion;
 mod delivery;
 mod determinism;
 mod impairments;
+mod records;
 mod throughput;

@@ -1,0 +1,115 @@
+//! How losses are made good: how long a TSN takes to get across, and how often timers expire in a row.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use tresse_proto::{Instant, PathStats};
+
+/// What losses cost, over the whole run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct RecoveryOutcome {
+    /// TSNs that got across.
+    pub tsns: u64,
+    /// Mean time from the first transmission of a TSN until it, or a retransmission of it, reached the receiver.
+    pub tsn_ms: f64,
+    /// The longest such time.
+    pub tsn_max_ms: f64,
+    /// T3 expirations on all paths.
+    pub timeouts: u64,
+    /// `timeout_rows[n - 1]`: how often T3 of a path expired as the n-th time in a row, that is, without anything sent
+    /// on that path having been acknowledged since the expiration before.
+    pub timeout_rows: Vec<u64>,
+}
+
+/// Counts while the run goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Recoveries {
+    /// TSNs under way, with the time of their first transmission.
+    under_way: BTreeMap<u32, Instant>,
+    /// TSNs up to here were sent.
+    sent_to: u32,
+    arrived: u64,
+    whole: Duration,
+    longest: Duration,
+    paths: Vec<Row>,
+    rows: Vec<u64>,
+}
+
+/// One path's timeouts.
+#[derive(Copy, Clone, Debug, Default)]
+struct Row {
+    timeouts: u64,
+    bytes_acked: u64,
+    /// Expirations in a row so far.
+    length: usize,
+}
+
+impl Recoveries {
+    pub(crate) fn on_sent(&mut self, now: Instant, tsn: u32) {
+        // New TSNs only grow.
+        if tsn > self.sent_to {
+            self.sent_to = tsn;
+            self.under_way.insert(tsn, now);
+        }
+    }
+
+    pub(crate) fn on_arrived(&mut self, now: Instant, tsn: u32) {
+        if let Some(sent) = self.under_way.remove(&tsn) {
+            let took = now - sent;
+            self.arrived += 1;
+            self.whole += took;
+            self.longest = self.longest.max(took);
+        }
+    }
+
+    /// The sender's counters; to be looked at after everything that can make a timer expire.
+    pub(crate) fn on_state(&mut self, paths: &[PathStats]) {
+        self.paths.resize(self.paths.len().max(paths.len()), Row::default());
+        for (row, path) in self.paths.iter_mut().zip(paths) {
+            if path.bytes_acked > row.bytes_acked {
+                row.bytes_acked = path.bytes_acked;
+                row.length = 0;
+            }
+            for _ in row.timeouts..path.timeouts {
+                row.length += 1;
+                self.rows.resize(self.rows.len().max(row.length), 0);
+                self.rows[row.length - 1] += 1;
+            }
+            row.timeouts = path.timeouts;
+        }
+    }
+
+    pub(crate) fn outcome(&self) -> RecoveryOutcome {
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        RecoveryOutcome {
+            tsns: self.arrived,
+            tsn_ms: if self.arrived == 0 { 0.0 } else { millis(self.whole) / self.arrived as f64 },
+            tsn_max_ms: millis(self.longest),
+            timeouts: self.paths.iter().map(|path| path.timeouts).sum(),
+            timeout_rows: self.rows.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_tsn_takes_until_its_first_arrival() {
+        let mut recoveries = Recoveries::default();
+        recoveries.on_sent(at(0), 1);
+        recoveries.on_sent(at(1), 2);
+        recoveries.on_sent(at(900), 1);
+        recoveries.on_arrived(at(46), 2);
+        recoveries.on_arrived(at(945), 1);
+        recoveries.on_arrived(at(950), 1);
+        let outcome = recoveries.outcome();
+        assert_eq!((outcome.tsns, outcome.tsn_ms, outcome.tsn_max_ms), (2, (945.0 + 45.0) / 2.0, 945.0));
+    }
+}

@@ -1,0 +1,105 @@
+//! A fingerprint of everything that was sent: two runs with the same one sent the same packets at the same times.
+//!
+//! Stable across machines and releases of the standard library, and no defence against anybody: it guards against
+//! accidents only.
+
+use tresse_proto::Instant;
+
+use crate::link::Verdict;
+use crate::route::LinkId;
+
+/// The SCTP checksum's place in a packet. It is left out, because packets that nobody looks at carry none.
+const CHECKSUM: std::ops::Range<usize> = 8..12;
+/// Bytes of a packet that count: common header, and the headers of the first chunks.
+const HEADERS: usize = 60;
+
+/// A running hash over packet events.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TraceHash(u64);
+
+impl Default for TraceHash {
+    fn default() -> Self {
+        TraceHash(0x243f_6a88_85a3_08d3)
+    }
+}
+
+impl TraceHash {
+    /// Adds a packet handed to `link`, and what became of it.
+    pub(crate) fn add(&mut self, now: Instant, link: LinkId, packet: &[u8], verdict: Verdict) {
+        let fate = match verdict {
+            Verdict::Arrives(at) => at.as_nanos(),
+            Verdict::Altered { at, damaged, twice } => {
+                self.mix(u64::from(damaged) << 1 | u64::from(twice));
+                at.as_nanos()
+            }
+            Verdict::Dropped(cause) => u64::MAX - cause as u64,
+            Verdict::Waits => u64::MAX / 2,
+        };
+        self.mix(now.as_nanos());
+        self.mix(fate);
+        self.mix((u64::from(link.0) << 32) | packet.len() as u64);
+        let (head, rest) = packet.split_at(CHECKSUM.start.min(packet.len()));
+        self.mix_bytes(head);
+        let rest = rest.get(CHECKSUM.len()..).unwrap_or_default();
+        self.mix_bytes(&rest[..rest.len().min(HEADERS - CHECKSUM.end)]);
+    }
+
+    /// The hash so far.
+    pub(crate) fn value(self) -> u64 {
+        self.0
+    }
+
+    fn mix_bytes(&mut self, bytes: &[u8]) {
+        let mut words = bytes.chunks_exact(8);
+        for word in &mut words {
+            let word = word.try_into().map_or(0, u64::from_le_bytes);
+            self.mix(word);
+        }
+        for byte in words.remainder() {
+            self.mix(u64::from(*byte));
+        }
+    }
+
+    /// Folds the two halves of a 64 × 64 bit product together, so that each bit reaches all others.
+    fn mix(&mut self, word: u64) {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let product = u128::from(self.0 ^ word) * u128::from(ODD) + u128::from(word);
+        self.0 = (product as u64) ^ ((product >> 64) as u64) ^ ODD.rotate_left(29);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Cause;
+
+    fn hash(now: u64, link: u16, packet: &[u8], verdict: Verdict) -> u64 {
+        let mut hash = TraceHash::default();
+        hash.add(Instant::from_nanos(now), LinkId(link), packet, verdict);
+        hash.value()
+    }
+
+    #[test]
+    fn everything_but_the_checksum_counts() {
+        let packet: Vec<u8> = (0..100).collect();
+        let arrives = Verdict::Arrives(Instant::from_nanos(9));
+        let reference = hash(1, 2, &packet, arrives);
+        assert_eq!(hash(1, 2, &packet, arrives), reference);
+        let with = |at: usize| {
+            let mut packet = packet.clone();
+            packet[at] ^= 1;
+            hash(1, 2, &packet, arrives)
+        };
+        for at in [0, 7, 12, 13, 19, 40, HEADERS - 1] {
+            assert_ne!(with(at), reference, "byte {at}");
+        }
+        for at in CHECKSUM {
+            assert_eq!(with(at), reference, "byte {at}");
+        }
+        assert_ne!(hash(2, 2, &packet, arrives), reference);
+        assert_ne!(hash(1, 3, &packet, arrives), reference);
+        assert_ne!(hash(1, 2, &packet[..99], arrives), reference);
+        assert_ne!(hash(1, 2, &packet, Verdict::Dropped(Cause::Loss)), reference);
+        assert_ne!(hash(1, 2, &[], arrives), hash(1, 2, &[0; 11], arrives));
+    }
+}

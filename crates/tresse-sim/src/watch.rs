@@ -1,0 +1,117 @@
+//! Who looks at the packets of the association as they leave and arrive: the trace, and the record of recoveries.
+//!
+//! Reads packets and changes nothing: a run with watchers sends the same packets as one without.
+
+use tresse_proto::{AssociationStats, Instant, PathStats};
+use tresse_wire::{ChecksumRule, Chunk, Packet as Parsed, Tsn};
+
+use crate::link::Verdict;
+use crate::network::Packet;
+use crate::recovery::Recoveries;
+use crate::route::LinkId;
+use crate::topology::Disjoint;
+use crate::trace::Trace;
+
+/// The watchers of a run.
+#[derive(Default)]
+pub(crate) struct Watch<'w> {
+    pub(crate) trace: Option<Trace<'w>>,
+    pub(crate) recoveries: Option<Recoveries>,
+    /// By path: the link from the sender to the receiver, and the one back.
+    paths: Vec<(LinkId, LinkId)>,
+    /// The first TSN of the association: watchers count from 1.
+    first: Option<Tsn>,
+}
+
+/// User data in a packet.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct DataSeen {
+    /// The path it travels on.
+    pub(crate) path: usize,
+    /// The TSN, counted from 1.
+    pub(crate) tsn: u32,
+    pub(crate) bytes: usize,
+}
+
+impl<'w> Watch<'w> {
+    pub(crate) fn new(disjoint: &Disjoint, trace: Option<Trace<'w>>, recoveries: Option<Recoveries>) -> Self {
+        Watch { trace, recoveries, paths: disjoint.paths.clone(), first: None }
+    }
+
+    /// Whether anybody watches.
+    pub(crate) fn is_on(&self) -> bool {
+        self.trace.is_some() || self.recoveries.is_some()
+    }
+
+    /// A packet was handed to `link`.
+    pub(crate) fn on_sent(&mut self, now: Instant, link: LinkId, packet: &Packet, verdict: Verdict) {
+        let dropped = matches!(verdict, Verdict::Dropped(_));
+        for data in self.data_in(link, packet) {
+            if let Some(trace) = &mut self.trace {
+                trace.on_sent(now, data, dropped);
+            }
+            if let Some(recoveries) = &mut self.recoveries {
+                recoveries.on_sent(now, data.tsn);
+            }
+        }
+    }
+
+    /// A packet came out of `link`. One that was damaged is taken for lost: who watches cannot know what it says.
+    pub(crate) fn on_arrived(&mut self, now: Instant, link: LinkId, packet: &Packet) {
+        if packet.damaged {
+            return;
+        }
+        for data in self.data_in(link, packet) {
+            if let Some(trace) = &mut self.trace {
+                trace.on_arrived(now, data);
+            }
+            if let Some(recoveries) = &mut self.recoveries {
+                recoveries.on_arrived(now, data.tsn);
+            }
+        }
+        let Some(path) = self.paths.iter().position(|(_, back)| *back == link) else { return };
+        let (Some(trace), Some(first)) = (&mut self.trace, self.first) else { return };
+        for (cumulative, window) in reports_in(packet) {
+            trace.on_report(now, path, cumulative.distance_from(first.prev()), window);
+        }
+    }
+
+    /// Something happened at the sender; `stats` are its counters then.
+    pub(crate) fn on_sender(&mut self, now: Instant, stats: Option<(AssociationStats, Vec<PathStats>)>) {
+        let Some((association, paths)) = stats else { return };
+        if let Some(trace) = &mut self.trace {
+            trace.on_state(now, &association, &paths);
+        }
+        if let Some(recoveries) = &mut self.recoveries {
+            recoveries.on_state(&paths);
+        }
+    }
+
+    /// The user data in a packet on its way to the receiver.
+    fn data_in(&mut self, link: LinkId, packet: &Packet) -> Vec<DataSeen> {
+        let Some(path) = self.paths.iter().position(|(there, _)| *there == link) else { return Vec::new() };
+        let Ok(parsed) = Parsed::parse(&packet.payload, ChecksumRule::Trust) else { return Vec::new() };
+        let data = parsed.chunks().flatten().filter_map(|chunk| match chunk {
+            Chunk::Data(data) => Some((data.tsn, data.payload.len())),
+            Chunk::IData(data) => Some((data.tsn, data.payload.len())),
+            _ => None,
+        });
+        let mut seen = Vec::new();
+        for (tsn, bytes) in data {
+            let first = *self.first.get_or_insert(tsn);
+            seen.push(DataSeen { path, tsn: tsn.distance_from(first.prev()), bytes });
+        }
+        seen
+    }
+}
+
+/// Cumulative TSN and window of every SACK and NR-SACK in a packet.
+fn reports_in(packet: &Packet) -> Vec<(Tsn, u32)> {
+    let Ok(parsed) = Parsed::parse(&packet.payload, ChecksumRule::Trust) else { return Vec::new() };
+    let reports = parsed.chunks().flatten().filter_map(|chunk| match chunk {
+        Chunk::Sack(sack) => Some((sack.cumulative_tsn, sack.a_rwnd)),
+        Chunk::NrSack(sack) => Some((sack.cumulative_tsn, sack.a_rwnd)),
+        _ => None,
+    });
+    reports.collect()
+}
