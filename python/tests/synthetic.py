@@ -52,6 +52,7 @@ class Model:
             "throughput_mbps": total,
             "streams": streams,
             "paths": [{"throughput_mbps": total / 2, "loss": 0.0} for _ in range(2)],
+            "completed_s": None,
             "limited_by": {"total": shares(sigma_kib), "paths": [shares(sigma_kib), shares(sigma_kib // 2)]},
             "seed": seed,
             "scenario": {},

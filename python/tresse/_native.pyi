@@ -15,6 +15,12 @@ def run(scenario_toml: str, overrides: dict[str, str], seed: int, *, name: str =
     Raises `ScenarioError` for bad input and `RunError` when the run fails.
     """
 
+def trace(scenario_toml: str, overrides: dict[str, str], seed: int, *, name: str = "scenario") -> str:
+    """Run the scenario with `seed` and return its trace, one JSON object a line (docs/scenarios.md).
+
+    Raises as `run`.
+    """
+
 def resolve(scenario_toml: str, overrides: dict[str, str], *, name: str = "scenario") -> str:
     """Return the scenario as TOML text with overrides applied and every default filled in."""
 

@@ -5,6 +5,7 @@ was missed, 130 interrupted with what was measured kept.
 """
 
 import json
+import math
 import shlex
 import sys
 from pathlib import Path
@@ -13,10 +14,11 @@ from typing import NoReturn
 import click
 from rich.console import Console
 
-from tresse import _native, report, reproduction
+from tresse import _native, report, reproduction, traces
 from tresse.claims import Verdict
 from tresse.console import display, print_claims
 from tresse.figures import FIGURES, UnknownFigureError, select
+from tresse.plots.sequence import draw_sequence
 from tresse.profiles import PROFILES, QUICK
 from tresse.reproduction import Measured, OutputError
 from tresse.runner import ClusterError, Workers
@@ -102,6 +104,30 @@ def claims(out: Path, as_json: bool) -> None:
         click.echo(json.dumps([finding.document() for finding in findings], indent=2, ensure_ascii=False))
     else:
         print_claims(Console(highlight=False), findings)
+
+
+@main.command()
+@click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--from", "start", type=float, default=0.0, show_default=True, help="First second shown.")
+@click.option("--to", "end", type=float, default=math.inf, help="Last second shown.  [default: the end]")
+@click.option("--out", type=click.Path(path_type=Path), help="The picture, SVG or PNG.  [default: TRACE.svg]")
+@click.option("--force", is_flag=True, help="Overwrite the picture if it exists.")
+def timeline(trace: Path, start: float, end: float, out: Path | None, force: bool) -> None:
+    """Draw a TRACE of `tresse sim --trace`: TSNs by path, windows, and what blocked."""
+    picture = out or trace.with_suffix(".svg")
+    if picture.suffix not in (".svg", ".png"):
+        _fail(WRONG_INPUT, f"{picture}: a picture's name ends in .svg or .png")
+    if picture.exists() and not force:
+        _fail(WRONG_INPUT, f"{picture}: the file exists (--force overwrites it)")
+    try:
+        read = traces.parse(trace.read_text(encoding="utf-8"), str(trace))
+        figure = draw_sequence(read.between(start, end), f"{read.name}, seed {read.seed}")
+        figure.savefig(picture, dpi=110)
+    except (traces.TraceError, UnicodeDecodeError) as error:
+        _fail(WRONG_INPUT, str(error))
+    except OSError as error:
+        _fail(FAILED, str(error))
+    click.echo(f"picture: {picture}")
 
 
 def _measure(names: tuple[str, ...], profile: Profile, workers: Workers, out: Path, command: str, quiet: bool) -> bool:

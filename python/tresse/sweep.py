@@ -7,7 +7,7 @@ names exactly that, so a kept outcome is found again and never mistaken for anot
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -62,10 +62,6 @@ class Profile:
     runs: int
     overrides: Mapping[str, str]
 
-    def seeds(self) -> range:
-        """The seeds of every point; variants that are compared share them."""
-        return range(1, self.runs + 1)
-
     def text(self) -> str:
         """Print as "quick (4 runs a point, measure=30s)"."""
         settings = "".join(f", {key}={value}" for key, value in self.overrides.items())
@@ -81,6 +77,8 @@ class Sweep:
     points: tuple[Point, ...]
     recorded: tuple[Point, ...] = ()
     """Points that are run once more, with overrides that record the state over time."""
+    runs: Mapping[str, int] = field(default_factory=dict)
+    """Runs a point by name of the profile, where not as many as that says."""
 
     def recordings(self) -> list[tuple[Point, Task]]:
         """The recorded points, with the first seed; they are the same in every profile."""
@@ -88,11 +86,14 @@ class Sweep:
         return [(point, Task(text, _merged(point.overrides), 1, self.scenario)) for point in self.recorded]
 
     def tasks(self, profile: Profile) -> list[tuple[Point, Task]]:
-        """Every point with every seed, all points of one seed first: an early stop leaves whole curves."""
+        """Every point with every seed, all points of one seed first: an early stop leaves whole curves.
+
+        Variants that are compared share their seeds.
+        """
         text = scenarios.read(self.scenario)
         return [
             (point, Task(text, _merged(profile.overrides, point.overrides), seed, self.scenario))
-            for seed in profile.seeds()
+            for seed in range(1, self.runs.get(profile.name, profile.runs) + 1)
             for point in self.points
         ]
 

@@ -92,8 +92,23 @@ def _rows(table: pd.DataFrame, labels: Mapping[str, Label]) -> pd.DataFrame:
     return table
 
 
+TIMEOUT_ROWS = 4
+"""Timeouts in a row that have a column of their own, as `timeouts_in_row_<n>`; the last one counts all beyond it."""
+
+
 def _run_row(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    return {"throughput_mbps": outcome["throughput_mbps"], **_limits(outcome["limited_by"]["total"])}
+    completed = outcome["completed_s"]
+    row = {
+        "throughput_mbps": outcome["throughput_mbps"],
+        "completed_s": math.nan if completed is None else completed,
+        **_limits(outcome["limited_by"]["total"]),
+    }
+    if recovery := outcome.get("recovery"):
+        rows = recovery["timeout_rows"]
+        row |= {"tsn_ms": recovery["tsn_ms"], "timeouts": recovery["timeouts"]}
+        row |= {f"timeouts_in_row_{n}": sum(rows[n - 1 : n]) for n in range(1, TIMEOUT_ROWS)}
+        row[f"timeouts_in_row_{TIMEOUT_ROWS}"] = sum(rows[TIMEOUT_ROWS - 1 :])
+    return row
 
 
 def _stream_row(stream: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ mod _native {
     #[pymodule_export]
     use super::error::{RunError, ScenarioError};
     #[pymodule_export]
-    use super::scenario::{resolve, run};
+    use super::scenario::{resolve, run, trace};
     #[pymodule_export]
     use super::{switches, version};
 }

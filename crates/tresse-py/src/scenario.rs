@@ -1,6 +1,7 @@
 //! Runs scenarios for Python: text in, text out, other threads going on meanwhile.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
@@ -22,8 +23,25 @@ pub(crate) fn run(
 ) -> PyResult<String> {
     overrides.insert("seed".to_owned(), seed.to_string());
     let scenario = load(scenario_toml, &overrides, name)?;
-    let outcome = py.detach(|| run_detached(&scenario))?;
+    let outcome = py.detach(|| run_detached(&scenario, None))?;
     serde_json::to_string(&outcome).map_err(|error| RunError::new_err(error.to_string()))
+}
+
+/// Runs the scenario with `seed` and returns its trace: one JSON object a line.
+#[pyfunction]
+#[pyo3(signature = (scenario_toml, overrides, seed, *, name = "scenario"))]
+pub(crate) fn trace(
+    py: Python<'_>,
+    scenario_toml: &str,
+    mut overrides: BTreeMap<String, String>,
+    seed: u64,
+    name: &str,
+) -> PyResult<String> {
+    overrides.insert("seed".to_owned(), seed.to_string());
+    let scenario = load(scenario_toml, &overrides, name)?;
+    let mut trace = Vec::new();
+    py.detach(|| run_detached(&scenario, Some(&mut trace)))?;
+    String::from_utf8(trace).map_err(|error| RunError::new_err(error.to_string()))
 }
 
 /// The scenario as TOML with overrides applied and every default filled in.
@@ -38,7 +56,7 @@ pub(crate) fn resolve(
 }
 
 /// Runs while other threads of Python go on; looks now and then whether this one is interrupted.
-fn run_detached(scenario: &Scenario) -> PyResult<Outcome> {
+fn run_detached(scenario: &Scenario, trace: Option<&mut Vec<u8>>) -> PyResult<Outcome> {
     let stop = AtomicBool::new(false);
     let mut interrupt = None;
     let mut progress = |_share: f64| {
@@ -47,7 +65,12 @@ fn run_detached(scenario: &Scenario) -> PyResult<Outcome> {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let options = RunOptions { progress: Some(&mut progress), stop: Some(&stop), ..RunOptions::default() };
+    let options = RunOptions {
+        trace: trace.map(|trace| trace as &mut dyn Write),
+        progress: Some(&mut progress),
+        stop: Some(&stop),
+        ..RunOptions::default()
+    };
     let outcome = tresse_sim::run(scenario, options);
     match interrupt {
         Some(error) => Err(error),

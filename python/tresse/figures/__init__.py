@@ -3,9 +3,21 @@
 from collections.abc import Sequence
 
 from tresse.figures.figure import Figure
-from tresse.figures.pfldnet2010 import figure4, figure5
+from tresse.figures.globecom2005 import figure2 as globecom2005_2
+from tresse.figures.globecom2005 import figure3 as globecom2005_3
+from tresse.figures.globecom2005 import figure4 as globecom2005_4
+from tresse.figures.globecom2005 import figure5 as globecom2005_5
+from tresse.figures.pfldnet2010 import figure4 as pfldnet2010_4
+from tresse.figures.pfldnet2010 import figure5 as pfldnet2010_5
 
-FIGURES: tuple[Figure, ...] = (figure4.FIGURE, figure5.FIGURE)
+FIGURES: tuple[Figure, ...] = (
+    pfldnet2010_4.FIGURE,
+    pfldnet2010_5.FIGURE,
+    globecom2005_2.FIGURE,
+    globecom2005_3.FIGURE,
+    globecom2005_4.FIGURE,
+    globecom2005_5.FIGURE,
+)
 
 
 class UnknownFigureError(ValueError):

@@ -51,6 +51,24 @@ pub const PRESETS: &[Preset] = &[
             ("potentially_failed", "false"),
         ],
     },
+    // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure; what
+    // they leave unsaid is as in their simulator: RTO.Initial of RFC 2960, one RTT sample from any SACK, SACKs to the
+    // source of the last packet, no extension, and a send buffer that never limits.
+    Preset {
+        name: "globecom2005",
+        doc: "Receive Buffer Blocking in Concurrent Multipath Transfer (Iyengar, Amer, Stewart; GLOBECOM 2005).",
+        settings: &[
+            ("rto_initial", "3s"),
+            ("nr_sack", "off"),
+            ("buffer_split", "none"),
+            ("smart_fast_retransmit", "false"),
+            ("pseudo_cumulative_recovery", "false"),
+            ("sack_path", "last_data"),
+            ("send_buffer", "16MiB"),
+            ("fast_retransmit_path", "same"),
+            ("timeout_retransmit_path", "same"),
+        ],
+    },
 ];
 
 pub(super) fn build(name: &str) -> Result<AssociationConfig, ConfigError> {

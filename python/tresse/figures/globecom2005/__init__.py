@@ -1,0 +1,1 @@
+"""Receive Buffer Blocking in Concurrent Multipath Transfer (GLOBECOM 2005)."""

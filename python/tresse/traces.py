@@ -1,0 +1,81 @@
+"""Traces of runs, as tables: what `tresse sim --trace` writes (docs/scenarios.md has the format)."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+_VERSION = 1
+
+
+class TraceError(ValueError):
+    """Text that is no trace, or one of another version."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One run: a row for each thing that happened, by kind; times in seconds, sizes in bytes."""
+
+    name: str
+    seed: int
+    paths: int
+    sent: pd.DataFrame
+    """Columns t, path, tsn, bytes, again, dropped."""
+    arrived: pd.DataFrame
+    """Columns t, path, tsn, again."""
+    sacks: pd.DataFrame
+    """Columns t, path, tsn, window."""
+    states: pd.DataFrame
+    """Columns t, peer_window, send_buffer, and for each path p cwnd_p, ssthresh_p, flight_p, limit_p, timeouts_p."""
+
+    def between(self, start_s: float, end_s: float) -> "Trace":
+        """Only what happened from `start_s` to `end_s`."""
+        tables = (self.sent, self.arrived, self.sacks, self.states)
+        cut = [table[(table["t"] >= start_s) & (table["t"] <= end_s)] for table in tables]
+        return Trace(self.name, self.seed, self.paths, *cut)
+
+
+def parse(text: str, source: str = "trace") -> Trace:
+    """The trace in `text`; raises `TraceError` that names `source` and the line that is wrong."""
+    lines = text.splitlines()
+    head = _line(lines[0] if lines else "", 1, source)
+    if head.get("tresse_trace") != _VERSION:
+        raise TraceError(f'{source}: line 1 is not the head of a trace, {{"tresse_trace": {_VERSION}, …}}')
+    rows: dict[str, list[dict[str, Any]]] = {"sent": [], "arrived": [], "sack": [], "state": []}
+    for number, line in enumerate(lines[1:], 2):
+        entry = _line(line, number, source)
+        kind = entry.pop("e", None)
+        if kind not in rows:
+            raise TraceError(f"{source}: line {number}: {kind!r} is none of {', '.join(rows)}")
+        rows[kind].append(_flat(entry) if kind == "state" else entry)
+    paths = int(head["paths"])
+    columns = {
+        "sent": ["t", "path", "tsn", "bytes", "again", "dropped"],
+        "arrived": ["t", "path", "tsn", "again"],
+        "sack": ["t", "path", "tsn", "window"],
+        "state": ["t", "peer_window", "send_buffer"],
+    }
+    tables = [pd.DataFrame(rows[kind], columns=None if rows[kind] else columns[kind]) for kind in rows]
+    return Trace(str(head.get("name", "")), int(head.get("seed", 0)), paths, *tables)
+
+
+def _line(line: str, number: int, source: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except ValueError as error:
+        raise TraceError(f"{source}: line {number} is not JSON: {error}") from None
+    if not isinstance(entry, dict):
+        raise TraceError(f"{source}: line {number} is not a JSON object")
+    return entry
+
+
+def _flat(entry: dict[str, Any]) -> dict[str, Any]:
+    """Lists by path become a column for each path."""
+    flat: dict[str, Any] = {}
+    for key, value in entry.items():
+        if isinstance(value, list):
+            flat |= {f"{key}_{path}": one for path, one in enumerate(value)}
+        else:
+            flat[key] = value
+    return flat
