@@ -189,6 +189,9 @@ impl Association {
             Ok(()) => {
                 self.apply_report(now, &report);
                 self.after_report(now, forward);
+                if report.advanced {
+                    self.on_shutdown_progress(now);
+                }
                 // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
                 if self.transmission.is_probing_window() {
                     for path in self.path_ids().filter(|&path| self.transmission.flight_on(path) > 0) {

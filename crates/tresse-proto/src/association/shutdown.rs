@@ -15,7 +15,7 @@ use crate::time::{Instant, earlier};
 pub(super) struct ShutdownTimers {
     /// SHUTDOWN or SHUTDOWN ACK is sent again.
     t2: Option<Instant>,
-    /// The whole shutdown takes too long (T5-shutdown-guard).
+    /// The shutdown takes too long (T5-shutdown-guard): so long without any data having been acknowledged.
     t5: Option<Instant>,
     backoff: u32,
 }
@@ -55,13 +55,21 @@ impl Association {
         }
     }
 
+    /// The cumulative acknowledgement moved: what is queued may take as long as it needs while it flows. RFC 9260
+    /// §9.2 starts T5 with SHUTDOWN only; here it also guards against a peer that takes nothing before that.
+    pub(super) fn on_shutdown_progress(&mut self, now: Instant) {
+        if matches!(self.state, State::ShutdownPending | State::ShutdownReceived) {
+            self.shutdown.t5 = Some(now + self.config.rto_max * GUARD_RTOS);
+        }
+    }
+
     fn enter(&mut self, state: State, chunk: Control, now: Instant) {
         self.state = state;
         self.shutdown.backoff = 0;
         self.paths.stop_heartbeats();
         let path = self.paths.best_for_control();
         self.control.push(path, chunk);
-        self.shutdown.t5.get_or_insert(now + self.config.rto_max * GUARD_RTOS);
+        self.shutdown.t5 = Some(now + self.config.rto_max * GUARD_RTOS);
     }
 
     /// SHUTDOWN or SHUTDOWN ACK is leaving: T2 starts.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tresse_proto::config::Size;
 use tresse_proto::{AssociationConfig, CloseReason, Event, SendError, SendOptions, StreamId};
 use tresse_wire::{Cause, Chunk, ChunkKind};
 
@@ -160,6 +161,25 @@ fn a_peer_that_never_takes_the_data_cannot_hold_it_open() {
     pair.run_until(Duration::from_secs(2000), |pair| ended(pair));
     assert!(pair.now - started <= Duration::from_secs(301), "{:?}", pair.now - started);
     assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::PathsLost)));
+}
+
+#[test]
+fn queued_data_may_take_longer_than_the_guard_as_long_as_it_flows() {
+    let config = AssociationConfig { initial_window: Size(1452), ..AssociationConfig::default() };
+    let mut pair = Pair::established(1, &config);
+    // Every second packet is lost and the others take seconds: it goes on, but slowly.
+    let mut number = 0;
+    pair.network = Box::new(move |flight| {
+        number += 1;
+        (!flight.to_server || number % 2 == 0).then_some(Duration::from_secs(4))
+    });
+    queue(&mut pair, 60, 0);
+    let started = pair.now;
+    shut_down(&mut pair, true);
+    pair.run_until(Duration::from_secs(5000), |pair| ended(pair));
+    assert!(pair.now - started > Duration::from_secs(320), "{:?}", pair.now - started);
+    assert_eq!(counts(&pair), (60, 0));
+    assert_eq!(pair.client.events.last(), Some(&CLOSED));
 }
 
 #[test]
