@@ -60,7 +60,9 @@ def _draw_tsns(ax: Axes, trace: Trace) -> None:
     lost = sent[sent["dropped"].astype(bool)]
     ax.plot(lost["t"], lost["tsn"], "o", color=INK, markersize=6, markerfacecolor="none", linewidth=0.8, label="lost")
     if not trace.sacks.empty:
-        ax.step(trace.sacks["t"], trace.sacks["tsn"].cummax(), where="post", color=FAINT, linewidth=1, label="acknowledged")
+        ax.step(
+            trace.sacks["t"], trace.sacks["tsn"].cummax(), where="post", color=FAINT, linewidth=1, label="acknowledged"
+        )
     ax.set_ylabel("TSN")
     ax.legend(loc="lower right", ncols=2, markerscale=1.5)
 

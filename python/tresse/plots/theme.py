@@ -71,7 +71,7 @@ def style() -> AbstractContextManager[None]:
 
 
 def new_figure(
-    width: float, height: float, rows: int = 1, columns: int = 1, share_y: Literal["all", "row"] = "all"
+    width: float, height: float, rows: int = 1, columns: int = 1, share_y: Literal["all", "row", "none"] = "all"
 ) -> tuple[Figure, list[list[Axes]]]:
     """A figure of `width` × `height` inches with a grid of axes that share their scales."""
     with style():

@@ -64,6 +64,7 @@ pub const PRESETS: &[Preset] = &[
             ("smart_fast_retransmit", "false"),
             ("pseudo_cumulative_recovery", "false"),
             ("sack_path", "last_data"),
+            ("potentially_failed", "false"),
             ("send_buffer", "16MiB"),
             ("fast_retransmit_path", "same"),
             ("timeout_retransmit_path", "same"),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import matplotlib.figure
+import numpy as np
 
 from tresse import _native, scenarios, traces
 from tresse.claims import Claim, Judgement, Verdict
@@ -44,16 +45,15 @@ def _trace() -> Trace:
 
 def longest_stall(trace: Trace) -> Stall:
     """The longest pause between two transmissions of new data."""
-    new = trace.sent[~trace.sent["again"].astype(bool)]["t"]
-    gaps = new.diff()
-    end = float(new.loc[gaps.idxmax()])
-    start = end - float(gaps.max())
+    new = trace.sent[~trace.sent["again"].astype(bool)]["t"].to_numpy(dtype=float)
+    last = int(np.argmax(np.diff(new)))
+    start, end = float(new[last]), float(new[last + 1])
     states = trace.states[(trace.states["t"] >= start) & (trace.states["t"] <= end)]
     timeouts = states["timeouts_1"]
     return Stall(start, end, int(states["peer_window"].min()), int(timeouts.max() - timeouts.min()))
 
 
-def _draw(tables: Tables) -> matplotlib.figure.Figure:
+def _draw(_: Tables) -> matplotlib.figure.Figure:
     trace = _trace()
     stall = longest_stall(trace)
     return draw_sequence(trace.between(stall.start_s - 1.5, stall.end_s + 1.5), "receive buffer 16 KiB, RTX-SAME")
@@ -63,8 +63,8 @@ def _judge_r8(tables: Tables) -> Judgement:
     transfers.rows(tables, loss_percent=10)
     stall = longest_stall(_trace())
     finding = (
-        f"in the run with seed 1 both paths send nothing new for {stall.end_s - stall.start_s:.1f} s: the peer's window "
-        f"falls to {stall.window_bytes} bytes and path 2 goes through {stall.timeouts} timeouts meanwhile"
+        f"in the run with seed 1 both paths send nothing new for {stall.end_s - stall.start_s:.1f} s: the peer's "
+        f"window falls to {stall.window_bytes} bytes; timeouts of path 2 meanwhile: {stall.timeouts}"
     )
     good = stall.window_bytes < PAYLOAD_BYTES and stall.timeouts > 0 and stall.end_s - stall.start_s >= 1
     return Judgement(Verdict.REPRODUCED if good else Verdict.MISSED, finding)
@@ -78,8 +78,8 @@ FIGURE = Figure(
     drawings=(
         Drawing(
             "sequence",
-            "The longest pause of one run, path 1 (the paper's path 2) losing 10 %: TSNs by path, the peer's window, and "
-            "each path's window and flight on the colour of what limited it. Dotted: timeouts. "
+            "The longest pause of one run, path 1 (the paper's path 2) losing 10 %: TSNs by path, the peer's window, "
+            "and each path's window and flight on the colour of what limited it. Dotted: timeouts. "
             "`tresse-lab timeline` draws this for any trace.",
             _draw,
         ),

@@ -8,15 +8,14 @@ from tresse.figures.globecom2005 import transfers
 from tresse.figures.globecom2005.transfers import LOSSES_PERCENT, SAME, TWO_PATHS
 from tresse.metrics import summarise
 from tresse.plots.theme import BLUE, ORANGE, new_figure, style
-from tresse.sweep import Sweep
+from tresse.sweep import Point, Sweep
 from tresse.tables import Tables
 
 CMT, ONE_PATH = "CMT", "one path"
 _BUFFER = {"transport.receive_buffer": "16KiB"}
 
 
-def _points() -> tuple[transfers.Point, ...]:
-    # The better path alone: the other one is out from the start, so that only the one path is ever used.
+def _points() -> tuple[Point, ...]:
     cmt = [
         transfers.point(
             {"variant": CMT, "loss_percent": loss},
@@ -26,6 +25,7 @@ def _points() -> tuple[transfers.Point, ...]:
         )
         for loss in LOSSES_PERCENT
     ]
+    # With one path at most, the addresses of the other are ignored.
     alone = transfers.point(
         {"variant": ONE_PATH, "loss_percent": 0},
         _BUFFER,
@@ -58,9 +58,7 @@ def _draw(tables: Tables) -> matplotlib.figure.Figure:
 
 def _judge_r1(tables: Tables) -> Judgement:
     alone = transfers.mean_of(tables, "completed_s", variant=ONE_PATH)
-    times = {
-        loss: transfers.mean_of(tables, "completed_s", variant=CMT, loss_percent=loss) for loss in LOSSES_PERCENT
-    }
+    times = {loss: transfers.mean_of(tables, "completed_s", variant=CMT, loss_percent=loss) for loss in LOSSES_PERCENT}
     slower = [loss for loss, time in times.items() if time.low > alone.high]
     measures = (
         Measure("path 1 alone", alone, "s", 1),

@@ -264,4 +264,3 @@ FIGURE = Figure(
         ),
     ),
 )
-

@@ -116,8 +116,8 @@ FIGURE = Figure(
             "Throughput without a bound over that with a receive buffer has a knee near 64 KB, is larger for shorter "
             "delays, and is up to about 10 at 10 ms and 16 KB.",
             "up to ~10",
-            "at one loss rate: every curve has lost 65 % of its excess by 64 KiB and the shortest delay is the worst at "
-            "16 KiB; the highest ratio is at least 8",
+            "at one loss rate: every curve has lost 65 % of its excess by 64 KiB and the shortest delay is the worst "
+            "at 16 KiB; the highest ratio is at least 8",
             _judge_r7,
         ),
     ),

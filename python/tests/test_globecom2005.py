@@ -1,0 +1,73 @@
+"""The judges of GLOBECOM 2005 on outcomes made up to reach each verdict."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from tresse.claims import Verdict, judge
+from tresse.figures.globecom2005 import figure3, figure4, figure5
+from tresse.figures.globecom2005.transfers import POLICIES, SAME
+from tresse.sweep import Point, Sweep
+from tresse.tables import Tables
+
+EMPTY = pd.DataFrame()
+Outcome = Callable[[Point], dict[str, float]]
+
+
+def _tables(sweep: Sweep, outcome: Outcome) -> Tables:
+    rows = [{**point.labels, "seed": seed, **outcome(point)} for point in sweep.points for seed in (1, 2)]
+    return Tables(pd.DataFrame(rows), EMPTY, EMPTY, EMPTY)
+
+
+def _verdicts(figure_module: object, outcome: Outcome) -> dict[str, Verdict]:
+    figure = figure_module.FIGURE  # type: ignore[attr-defined]
+    tables = _tables(figure.sweep, outcome)
+    return {claim.id: judge(claim, figure.name, tables).judgement.verdict for claim in figure.claims}
+
+
+def _as_published(point: Point) -> dict[str, float]:
+    rank = {"same": 3.0, "asap": 2.0}.get(str(point.labels["policy"]), 1.0)
+    loss, buffer = float(point.labels["loss_percent"]), float(point.labels["buffer_kib"])
+    rows = {f"timeouts_in_row_{n}": rank**2 / n for n in range(1, 5)}
+    return {"completed_s": 10 + rank * loss * 64 / buffer, "timeouts": rank * loss, "tsn_ms": 50 + rank, **rows}
+
+
+def test_what_the_paper_says_is_reproduced() -> None:
+    assert set(_verdicts(figure4, _as_published).values()) == {Verdict.REPRODUCED}
+
+
+def test_a_stack_to_which_policies_make_no_difference_misses() -> None:
+    def indifferent(point: Point) -> dict[str, float]:
+        return _as_published(Point({**point.labels, "policy": SAME}, {}))
+
+    assert set(_verdicts(figure4, indifferent).values()) == {Verdict.MISSED}
+
+
+def test_a_transfer_that_did_not_end_is_no_measurement() -> None:
+    def never(point: Point) -> dict[str, float]:
+        return {**_as_published(point), "completed_s": float("nan")}
+
+    assert _verdicts(figure4, never)["R2"] is Verdict.NOT_MEASURED
+
+
+@pytest.mark.parametrize(("slowest", "verdict"), [(30.0, Verdict.REPRODUCED), (5.0, Verdict.MISSED)])
+def test_two_paths_are_slower_than_one_or_not(slowest: float, verdict: Verdict) -> None:
+    def outcome(point: Point) -> dict[str, float]:
+        alone = point.labels["variant"] == figure3.ONE_PATH
+        return {"completed_s": 10.0 if alone else slowest * float(point.labels["loss_percent"]) / 10}
+
+    assert _verdicts(figure3, outcome) == {"R1": verdict}
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.REPRODUCED), (0.3, Verdict.MISSED)])
+def test_the_knee(factor: float, verdict: Verdict) -> None:
+    def outcome(point: Point) -> dict[str, float]:
+        buffer, delay = float(point.labels["buffer_kib"]), float(point.labels["delay_ms"])
+        return {"completed_s": 10 * (1 + factor * 9 * (16 / buffer) ** 1.5 * (10 / delay) ** 0.2)}
+
+    assert _verdicts(figure5, outcome) == {"R7": verdict}
+
+
+def test_every_policy_has_its_curve() -> None:
+    assert {point.labels["policy"] for point in figure4.FIGURE.sweep.points} == set(POLICIES)

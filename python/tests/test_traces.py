@@ -1,0 +1,69 @@
+"""Traces as tables, and what is read off them."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tresse import _native, scenarios, traces
+from tresse.cli import main
+from tresse.figures.globecom2005.figure2 import longest_stall
+from tresse.plots.sequence import draw_sequence
+
+HEAD = '{"tresse_trace":1,"name":"made up","seed":7,"paths":2}'
+
+
+def _sent(t: float, tsn: int, *, path: int = 0, again: bool = False) -> str:
+    flags = f'"again":{str(again).lower()},"dropped":false'
+    return f'{{"t":{t},"e":"sent","path":{path},"tsn":{tsn},"bytes":1452,{flags}}}'
+
+
+def _state(t: float, window: int, timeouts: int) -> str:
+    by_path = '"cwnd":[1,2],"ssthresh":[1,2],"flight":[0,0],"limit":["nothing","receive_buffer"]'
+    return f'{{"t":{t},"e":"state","peer_window":{window},"send_buffer":0,{by_path},"timeouts":[0,{timeouts}]}}'
+
+
+def test_a_trace_becomes_a_table_for_each_kind() -> None:
+    trace = traces.parse("\n".join([HEAD, _sent(0.1, 1), _sent(0.2, 1, again=True), _state(0.2, 9, 3)]))
+    assert (trace.name, trace.seed, trace.paths) == ("made up", 7, 2)
+    assert list(trace.sent["again"]) == [False, True]
+    assert trace.states.loc[0, "limit_1"] == "receive_buffer"
+    assert trace.arrived.empty
+    assert len(trace.between(0.15, 1).sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "line 1 is not JSON"),
+        ("[]", "line 1 is not a JSON object"),
+        ('{"tresse_trace": 2}', "line 1 is not the head of a trace"),
+        (HEAD + "\nnonsense", "line 2 is not JSON"),
+        (HEAD + '\n{"t":1,"e":"flew"}', "line 2: 'flew' is none of sent, arrived, sack, state"),
+    ],
+)
+def test_what_is_no_trace_is_refused_with_its_line(text: str, complaint: str) -> None:
+    with pytest.raises(traces.TraceError, match=complaint):
+        traces.parse(text, "file")
+
+
+def test_the_longest_pause_is_between_new_data() -> None:
+    lines = [_sent(0, 1), _sent(1, 2), _state(1, 500, 1), _sent(3, 2, again=True), _state(4, 100, 3), _sent(5, 3)]
+    stall = longest_stall(traces.parse("\n".join([HEAD, *lines])))
+    assert (stall.start_s, stall.end_s, stall.window_bytes, stall.timeouts) == (1, 5, 100, 2)
+
+
+def test_a_real_trace_is_read_and_drawn(tmp_path: Path) -> None:
+    text = _native.trace(scenarios.read("globecom2005/two-paths.toml"), {"traffic.volume": "256KiB"}, 1)
+    trace = traces.parse(text)
+    assert trace.paths == 2
+    assert len(trace.sent) > 180
+    assert trace.arrived["tsn"].nunique() == 181
+    assert draw_sequence(trace).axes
+
+    file = tmp_path / "run.trace"
+    file.write_text(text, encoding="utf-8")
+    assert CliRunner().invoke(main, ["timeline", str(file), "--to", "1"]).exit_code == 0
+    assert (tmp_path / "run.svg").stat().st_size > 1000
+    again = CliRunner().invoke(main, ["timeline", str(file)])
+    assert (again.exit_code, "--force" in again.output) == (2, True)
