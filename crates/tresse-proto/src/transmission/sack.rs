@@ -273,8 +273,11 @@ impl Transmission {
         };
         if flying {
             note.pseudo_moved |= load.pseudo_cumulative_moves(index, sends, self.rules.cwnd_update);
-            let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
-            note.head_moved |= order.head() == Some(index);
+            let (order, other) =
+                if sends == 1 { (&mut load.fresh, &load.again) } else { (&mut load.again, &load.fresh) };
+            // The path's earliest chunk is the first of one list unless the first of the other was sent before it.
+            let before = |head: u64| self.ring.get(head).is_some_and(|first| first.sent_at < sent_at);
+            note.head_moved |= order.head() == Some(index) && !other.head().is_some_and(before);
             order.unlink(&mut self.ring, index);
             load.flight -= bytes;
             self.flight -= bytes;

@@ -135,6 +135,22 @@ fn t3_starts_over_when_the_earliest_chunk_of_its_path_is_acknowledged() {
 }
 
 #[test]
+fn a_retransmission_that_got_lost_is_not_outlived_by_new_data() {
+    let earliest = |bench: &Bench| bench.progress(0).map(|progress| progress.earliest_acked);
+    let mut bench = Bench::new(1, &cmt());
+    bench.send_over(&[0; 4]);
+    bench.sack_for(0, 0, &[(2, 4)], 3);
+    bench.wait(10);
+    bench.resend(0);
+    bench.wait(10);
+    bench.send_over(&[0; 2]);
+    bench.sack(0, 0, &[(2, 5)]);
+    assert_eq!(earliest(&bench), Some(false), "1 was sent again before 5: T3 must not start over");
+    bench.sack(0, 5, &[]);
+    assert_eq!(earliest(&bench), Some(true));
+}
+
+#[test]
 fn without_cuc_every_acknowledged_byte_lets_a_window_grow() {
     let config = AssociationConfig { cwnd_update: CwndUpdate::Off, ..cmt() };
     let mut bench = Bench::new(1, &config);
