@@ -9,8 +9,9 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::coop::consume_budget;
 use tresse_proto::config::StreamMap;
 use tresse_proto::{
-    Abandonments, AssociationHandle, AssociationId, AssociationStats, CloseReason, Event, Message, PathId,
-    PathStats, ScheduleError, SendError, SendOptions, SendQueueInfo, StreamId,
+    Abandonments, AssociationHandle, AssociationId, AssociationStats, CloseReason, Direction, Event, Message,
+    PathId, PathStats, ReconfigurationError, ScheduleError, SendError, SendOptions, SendQueueInfo, StreamId,
+    Streams,
 };
 
 use crate::error::Ended;
@@ -96,7 +97,8 @@ impl Association {
         self.inner.take(&mut self.inner.shared.lock())
     }
 
-    /// What happens to the association from now on: path changes, the peer's shutdown, the end.
+    /// What happens to the association from now on: path changes, streams that were reset or added, the peer's
+    /// shutdown, the end.
     pub fn events(&self) -> Events {
         Events(self.inner.shared.lock().subscribe(self.inner.id))
     }
@@ -150,6 +152,55 @@ impl Association {
     /// Makes `path` the primary one.
     pub fn set_primary(&self, path: PathId) {
         self.inner.command(|association| association.set_primary(path));
+    }
+
+    /// Gives a stream a value: its priority, weight, or what else the stream scheduler makes of it.
+    ///
+    /// # Errors
+    /// A stream that does not exist, or a value that the scheduler refuses.
+    pub fn set_stream_value(&self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
+        self.inner.command(|association| association.set_stream_value(stream, value))
+    }
+
+    /// The value of a stream; `None` where the stream scheduler knows none, or the stream does not exist.
+    pub fn stream_value(&self, stream: StreamId) -> Option<u16> {
+        self.inner.ask(|association| association.stream_value(stream))
+    }
+
+    /// Lets streams begin anew at SSN 0 (RFC 6525). What was queued on them before is sent first; what is queued
+    /// from now on waits until the peer has agreed, and is sent with the old numbers if it does not.
+    /// [`Event::Reconfigured`] tells how the peer answers, once for each direction.
+    ///
+    /// # Errors
+    /// Streams that do not exist, or a request that cannot be made now; nothing was begun then.
+    pub fn reset_streams(
+        &self,
+        streams: impl Into<Streams>,
+        direction: Direction,
+    ) -> Result<(), ReconfigurationError> {
+        let now = self.inner.shared.now();
+        self.inner.command(|association| association.reset_streams(now, streams.into(), direction))
+    }
+
+    /// Lets all streams of both directions begin anew, and the numbering of DATA too, as in a new association:
+    /// at most every 30 s. [`Event::Reconfigured`] tells how the peer answers.
+    ///
+    /// # Errors
+    /// A request that cannot be made now; nothing was begun then.
+    pub fn reset_association(&self) -> Result<(), ReconfigurationError> {
+        let now = self.inner.shared.now();
+        self.inner.command(|association| association.reset_association(now))
+    }
+
+    /// Adds streams, numbered after those there are: so many for this side to send on, and so many for the
+    /// peer. [`Event::Reconfigured`] tells how the peer answers, once for each direction, and
+    /// [`Event::StreamsAdded`] when they can be used.
+    ///
+    /// # Errors
+    /// More streams than there can be, or a request that cannot be made now; nothing was begun then.
+    pub fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), ReconfigurationError> {
+        let now = self.inner.shared.now();
+        self.inner.command(|association| association.add_streams(now, outbound, inbound))
     }
 
     /// Ends the association once everything queued has been delivered, and waits for that.

@@ -10,8 +10,9 @@ use std::time::Duration;
 use relay::Relay;
 use tokio::time::timeout;
 use tresse::{
-    Association, AssociationConfig, BindError, Bytes, CloseReason, ConnectError, Ended, Endpoint,
-    EndpointConfig, Event, Events, PathId, PathState, Peer, Reliability, SendError, SendOptions, StreamId,
+    Association, AssociationConfig, BindError, Bytes, CloseReason, ConnectError, Direction, Ended, Endpoint,
+    EndpointConfig, Event, Events, PathId, PathState, Peer, Reconfiguration, ReconfigurationError,
+    ReconfigurationOutcome, Reliability, SendError, SendOptions, Ssn, StreamId, Streams,
 };
 
 const PORT: u16 = 5001;
@@ -163,6 +164,40 @@ async fn messages_that_can_never_be_sent_are_refused_at_once() {
     assert_eq!(ours.send(SendOptions::default(), "").await, Err(SendError::Empty));
     let endless = vec![0; ours.send_queue().limit + 1];
     assert!(matches!(ours.send(SendOptions::default(), endless).await, Err(SendError::TooLong { .. })));
+}
+
+#[tokio::test]
+async fn streams_begin_anew_and_more_are_added() {
+    let here = host(&["127.0.0.1"]);
+    let (listener, caller) = (listener(&here), caller(&here));
+    let (ours, theirs) = pair(&caller, &listener, listener.udp_port()).await;
+    let mut events = ours.events();
+    send_all(&ours, 2, 3, 100).await;
+    ours.reset_streams(StreamId(1), Direction::Outbound).expect("free to ask");
+    let again = ours.reset_streams(Streams::All, Direction::Both);
+    assert_eq!(again, Err(ReconfigurationError::Busy));
+    ours.send(SendOptions::on(StreamId(1)), "new").await.expect("room");
+    receive_all(&theirs, 2, 3, 100).await;
+    let renewed = theirs.recv().await.expect("open").expect("more to come");
+    assert_eq!((renewed.ssn, renewed.payload.into_bytes()), (Ssn(0), Bytes::from("new")));
+    let performed = |request| Event::Reconfigured { request, outcome: ReconfigurationOutcome::Performed };
+    until_told(&mut events, &performed(Reconfiguration::ResetOutbound(StreamId(1).into()))).await;
+
+    ours.add_streams(5, 0).expect("free to ask");
+    until_told(&mut events, &performed(Reconfiguration::AddOutbound(5))).await;
+    assert_eq!((ours.streams(), theirs.streams()), ((15, 10), (10, 15)));
+    ours.send(SendOptions::on(StreamId(14)), "on a new stream").await.expect("room");
+    assert_eq!(theirs.recv().await.expect("open").expect("more to come").stream, StreamId(14));
+
+    ours.reset_association().expect("free to ask");
+    until_told(&mut events, &performed(Reconfiguration::ResetAssociation)).await;
+    assert!(matches!(ours.reset_association(), Err(ReconfigurationError::TooSoon { .. })));
+}
+
+/// Waits for an event among others.
+async fn until_told(events: &mut Events, wanted: &Event) {
+    let told = async { while events.next().await.as_ref() != Some(wanted) {} };
+    timeout(FOREVER, told).await.unwrap_or_else(|_| panic!("never told: {wanted:?}"));
 }
 
 #[tokio::test]
