@@ -19,6 +19,12 @@ pub enum Event {
         /// Streams in the receiving direction after negotiation.
         inbound_streams: u16,
     },
+    /// What the peer says of the adaptation layer above it (RFC 5061 §4.2.6); follows `Established` or
+    /// `Restarted`.
+    PeerAdaptation {
+        /// A number that both applications know the meaning of.
+        code: u32,
+    },
     /// The peer has restarted and set the association up anew (RFC 9260 §5.2.4 A): streams, windows, counters
     /// and paths begin again, the identifier and what waits to be read stay. What was accepted for the old
     /// peer and not acknowledged is not sent to the new one.

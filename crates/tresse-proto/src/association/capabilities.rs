@@ -5,6 +5,7 @@
 
 use tresse_wire::{ChunkKind, Init, Param};
 
+use super::peer::{LOWER_LAYER_DTLS, heeded};
 use crate::config::{AssociationConfig, NrSack};
 use crate::fragment::Carrier;
 
@@ -17,12 +18,18 @@ pub(crate) enum Extension {
     PartialReliability,
     /// RE-CONFIG chunks: streams are reset and added (RFC 6525).
     StreamReconfiguration,
+    /// Packets without checksum, where the lower layer detects errors (RFC 9653).
+    ZeroChecksum,
 }
 
 impl Extension {
     /// Every extension; its position is its bit in a set.
-    const ALL: [Extension; 3] =
-        [Extension::NrSack, Extension::PartialReliability, Extension::StreamReconfiguration];
+    const ALL: [Extension; 4] = [
+        Extension::NrSack,
+        Extension::PartialReliability,
+        Extension::StreamReconfiguration,
+        Extension::ZeroChecksum,
+    ];
 
     /// Whether these settings offer it.
     fn offered(self, config: &AssociationConfig) -> bool {
@@ -30,16 +37,18 @@ impl Extension {
             Extension::NrSack => config.nr_sack != NrSack::Off,
             Extension::PartialReliability => config.partial_reliability,
             Extension::StreamReconfiguration => config.stream_reconfiguration,
+            Extension::ZeroChecksum => config.zero_checksum,
         }
     }
 
     /// The chunk types that are listed as Supported Extensions (RFC 5061 §4.2.7) by who speaks it: all
-    /// of them have to be.
+    /// of them have to be. None for an extension that has a parameter of its own.
     fn kinds(self) -> &'static [ChunkKind] {
         match self {
             Extension::NrSack => &[ChunkKind::NR_SACK],
             Extension::PartialReliability => &[ChunkKind::FORWARD_TSN],
             Extension::StreamReconfiguration => &[ChunkKind::RECONFIG],
+            Extension::ZeroChecksum => &[],
         }
     }
 
@@ -61,21 +70,23 @@ impl Capabilities {
     /// What the peer listed in its INIT or INIT ACK.
     pub(crate) fn listed(init: &Init<'_>) -> Self {
         let mut listed = Capabilities::default();
-        for param in init.params.iter().flatten() {
-            match param {
+        for param in heeded(init) {
+            let said: Capabilities = match param {
                 Param::SupportedExtensions(kinds) => {
                     let speaks = |extension: &Extension| {
                         extension.kinds().iter().all(|kind| kinds.contains(&kind.0))
                             && !extension.kinds().is_empty()
                     };
-                    listed = listed.with(Extension::ALL.into_iter().filter(speaks).collect());
+                    Extension::ALL.into_iter().filter(speaks).collect()
                 }
                 // Older than the list of extensions, and enough by itself (RFC 3758 §3.3.2).
-                Param::ForwardTsnSupported => {
-                    listed = listed.with([Extension::PartialReliability].into_iter().collect());
+                Param::ForwardTsnSupported => [Extension::PartialReliability].into_iter().collect(),
+                Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS) => {
+                    [Extension::ZeroChecksum].into_iter().collect()
                 }
-                _ => {}
-            }
+                _ => continue,
+            };
+            listed = listed.with(said);
         }
         listed
     }

@@ -2,6 +2,7 @@
 //! two rooms in one function; it carries values between them and does no protocol arithmetic.
 
 mod abandon;
+mod answer;
 mod capabilities;
 mod commands;
 mod control;
@@ -11,6 +12,7 @@ mod peer;
 mod reconfig;
 mod resend;
 mod restart;
+mod scope;
 mod setup;
 mod shutdown;
 mod state;
@@ -42,7 +44,7 @@ use crate::transmission::{AckReport, Transmission};
 
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
-pub(crate) use peer::{InitFault, Peer, own_init, own_params};
+pub(crate) use peer::{InitFault, Peer, address_type, heeded, own_init, own_params, reach, to_be_reported};
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
 
@@ -186,7 +188,11 @@ impl Association {
             capabilities,
             serials: Serials { own: initial_tsn.0, peer: peer.initial_tsn.0 },
             longest_message: a_rwnd,
-            seal: if checksum_offload { Seal::Zero } else { Seal::Crc32c },
+            seal: if checksum_offload || capabilities.has(Extension::ZeroChecksum) {
+                Seal::Zero
+            } else {
+                Seal::Crc32c
+            },
             identity,
             paths,
             transmission,
@@ -205,6 +211,7 @@ impl Association {
         association.outbound.set_forwards(capabilities.has(Extension::PartialReliability));
         association.refresh_usable();
         association.events.push_back(Event::Established { outbound_streams, inbound_streams });
+        association.events.extend(peer.adaptation.map(|code| Event::PeerAdaptation { code }));
         Ok(association)
     }
 

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use tresse_wire::{Cause, ChunkKind, Init, List, Param, ParamKind, Params, Tsn};
 
 use super::capabilities::Capabilities;
+use super::scope::Scope;
 use crate::config::AssociationConfig;
 
 /// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
@@ -20,6 +21,8 @@ pub(crate) struct Peer {
     pub(crate) inbound_streams: u16,
     pub(crate) initial_tsn: Tsn,
     pub(crate) capabilities: Capabilities,
+    /// What it says of its adaptation layer (RFC 5061 §4.2.6).
+    pub(crate) adaptation: Option<u32>,
     /// The addresses it listed, in its order; the address its packet came from is not added.
     pub(crate) addresses: Vec<IpAddr>,
 }
@@ -60,11 +63,11 @@ impl InitFault {
 }
 
 impl Peer {
-    /// Reads an INIT or INIT ACK. At most `most` addresses are kept.
+    /// Reads an INIT or INIT ACK. Of the addresses that mean something in `scope`, at most `most` are kept.
     ///
     /// # Errors
     /// What makes it unusable.
-    pub(crate) fn read(init: &Init<'_>, most: usize) -> Result<Self, InitFault> {
+    pub(crate) fn read(init: &Init<'_>, scope: Scope, most: usize) -> Result<Self, InitFault> {
         if init.initiate_tag == 0
             || init.a_rwnd < MIN_A_RWND
             || init.outbound_streams == 0
@@ -72,14 +75,27 @@ impl Peer {
         {
             return Err(InitFault::Field);
         }
-        let mut addresses = Vec::new();
-        for param in init.params.iter().flatten() {
+        let mut peer = Peer {
+            tag: init.initiate_tag,
+            a_rwnd: init.a_rwnd,
+            outbound_streams: init.outbound_streams,
+            inbound_streams: init.inbound_streams,
+            initial_tsn: init.initial_tsn,
+            capabilities: Capabilities::listed(init),
+            adaptation: None,
+            addresses: Vec::new(),
+        };
+        for param in heeded(init) {
             match param {
                 Param::Address(address)
-                    if is_usable(address) && !addresses.contains(&address) && addresses.len() < most =>
+                    if is_usable(address)
+                        && scope.covers(address)
+                        && !peer.addresses.contains(&address)
+                        && peer.addresses.len() < most =>
                 {
-                    addresses.push(address);
+                    peer.addresses.push(address);
                 }
+                Param::AdaptationIndication(code) => peer.adaptation = Some(code),
                 Param::HostName(_) => {
                     let mut whole = Vec::new();
                     // It came in a chunk, so its length can be said.
@@ -89,16 +105,28 @@ impl Peer {
                 _ => {}
             }
         }
-        Ok(Peer {
-            tag: init.initiate_tag,
-            a_rwnd: init.a_rwnd,
-            outbound_streams: init.outbound_streams,
-            inbound_streams: init.inbound_streams,
-            initial_tsn: init.initial_tsn,
-            capabilities: Capabilities::listed(init),
-            addresses,
-        })
+        Ok(peer)
     }
+}
+
+/// The parameters of an INIT or INIT ACK that count: those up to an unrecognised one whose type says to stop
+/// there (RFC 9260 §3.2.1). What cannot be read is left out.
+pub(crate) fn heeded<'a>(init: &Init<'a>) -> impl Iterator<Item = Param<'a>> + use<'a> {
+    let mut over = false;
+    init.params.iter().flatten().take_while(move |param| {
+        let before = over;
+        over |= matches!(param, Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().stop);
+        !before
+    })
+}
+
+/// The unrecognised parameters of an INIT or INIT ACK that its sender is to be told of, headers included
+/// (RFC 9260 §3.2.1).
+pub(crate) fn to_be_reported<'a>(init: &Init<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    heeded(init).filter_map(|param| match param {
+        Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().report => Some(unknown.whole),
+        _ => None,
+    })
 }
 
 /// Whether an address can belong to one host (RFC 9260 §3.3.2.1: no multicast or broadcast).
@@ -107,21 +135,30 @@ fn is_usable(address: IpAddr) -> bool {
     !address.is_multicast() && !address.is_unspecified() && !broadcast
 }
 
-/// The parameters of an own INIT or INIT ACK; `extensions` must be what `Capabilities::kinds` gave.
-pub(crate) fn own_params<'a>(addresses: &[IpAddr], extensions: &'a [u8]) -> Vec<Param<'a>> {
+/// The parameters of an own INIT or INIT ACK. `addresses` are to be told, if there is any that the packet does
+/// not come from itself; `extensions` must be what `Capabilities::kinds` gave.
+pub(crate) fn own_params<'a>(
+    config: &AssociationConfig,
+    addresses: &[IpAddr],
+    extensions: &'a [u8],
+) -> Vec<Param<'a>> {
     let mut params = Vec::new();
-    // A single address is the one the packet comes from: listing it would only break behind a NAT.
-    if addresses.len() > 1 {
-        params.extend(addresses.iter().copied().map(Param::Address));
-    }
+    params.extend(addresses.iter().copied().map(Param::Address));
     if !extensions.is_empty() {
         params.push(Param::SupportedExtensions(extensions));
     }
     if extensions.contains(&ChunkKind::FORWARD_TSN.0) {
         params.push(Param::ForwardTsnSupported);
     }
+    params.extend(config.adaptation.map(Param::AdaptationIndication));
+    if config.zero_checksum {
+        params.push(Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS));
+    }
     params
 }
+
+/// The error detection method of RFC 9653 that replaces the checksum: SCTP over DTLS.
+pub(crate) const LOWER_LAYER_DTLS: u32 = 1;
 
 /// An own INIT or INIT ACK.
 pub(crate) fn own_init<'a>(
@@ -139,4 +176,15 @@ pub(crate) fn own_init<'a>(
         initial_tsn,
         params: Params::Values(params),
     }
+}
+
+/// The scope of an association with a peer that is reached at these addresses.
+pub(crate) fn reach(config: &AssociationConfig, remote: impl IntoIterator<Item = IpAddr>) -> Scope {
+    if config.address_scopes { Scope::between(remote) } else { Scope::Loopback }
+}
+
+/// The type of the parameter that such an address stands in.
+pub(crate) fn address_type(address: IpAddr) -> u16 {
+    let kind = if address.is_ipv4() { ParamKind::IPV4_ADDRESS } else { ParamKind::IPV6_ADDRESS };
+    kind.0
 }

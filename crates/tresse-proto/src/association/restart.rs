@@ -31,8 +31,9 @@ impl Association {
     ) -> Result<Self, NamesError> {
         let mut next = Association::new(now, from, registry, rng)?;
         let (outbound_streams, inbound_streams) = next.streams();
-        next.events.clear();
-        next.events.push_back(Event::Restarted { outbound_streams, inbound_streams });
+        // In place of `Established`.
+        next.events.pop_front();
+        next.events.push_front(Event::Restarted { outbound_streams, inbound_streams });
         if self.outbound.release(self.outbound.info().used) {
             next.events.push_back(Event::Writable);
         }

@@ -8,15 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tresse_wire::{
-    Abort, Cause, Causes, Chunk, CommonHeader, CookieEcho, Init, PacketWriter, Param, Seal, Tsn,
+    Abort, Cause, Causes, Chunk, CommonHeader, CookieEcho, ErrorChunk, Init, List, PacketWriter, Param, Seal,
+    Tsn,
 };
 
+use super::answer::Answer;
+use super::peer::{address_type, own_init, own_params, reach};
+use super::scope::Scope;
 use super::shutdown::shortened;
-use super::{Beginnings, Capabilities, Identity, InitFault, PathSeed, Peer, own_init, own_params};
+use super::{Beginnings, Capabilities, Identity, InitFault, PathSeed};
 use crate::config::AssociationConfig;
 use crate::datagram::Transmit;
 use crate::event::CloseReason;
-use crate::paths::pairs;
+use crate::paths::{pairs, unreachable};
 use crate::time::Instant;
 
 /// An association that is being set up from this side.
@@ -31,11 +35,13 @@ pub(crate) struct Setup {
     encapsulation_port: Option<u16>,
     checksum_offload: bool,
     phase: Phase,
-    /// The pair of addresses in use, as a position in `pairs`.
+    /// The pair of addresses in use, as a position among the possible ones.
     position: usize,
     attempts: u32,
     /// Cookies that the peer called stale.
     stale_cookies: u32,
+    /// By how many milliseconds the peer is asked to let its cookie live longer.
+    cookie_extension: Option<u32>,
     rto: Duration,
     due: bool,
     t1: Option<Instant>,
@@ -44,8 +50,11 @@ pub(crate) struct Setup {
 
 enum Phase {
     CookieWait,
-    CookieEchoed { peer: Peer, cookie: Vec<u8>, source: IpAddr },
+    CookieEchoed(Box<Answer>),
 }
+
+/// What is added to a round trip when a cookie was stale (RFC 9260 §5.2.6: at most a second).
+const COOKIE_MARGIN: Duration = Duration::from_secs(1);
 
 /// What a set-up came to.
 pub(crate) enum SetupStep {
@@ -81,13 +90,13 @@ impl Setup {
     /// In COOKIE-WAIT, with an INIT to send.
     pub(crate) fn new(parts: SetupParts) -> Self {
         Setup {
+            local: useful(&parts),
             rto: parts.config.rto_initial,
             config: parts.config,
             local_port: parts.local_port,
             remote_port: parts.remote_port,
             local_tag: parts.local_tag,
             initial_tsn: parts.initial_tsn,
-            local: parts.local,
             remote: parts.remote,
             encapsulation_port: parts.encapsulation_port,
             checksum_offload: parts.checksum_offload,
@@ -95,6 +104,7 @@ impl Setup {
             position: 0,
             attempts: 0,
             stale_cookies: 0,
+            cookie_extension: None,
             due: true,
             t1: None,
             first_sent: None,
@@ -117,7 +127,7 @@ impl Setup {
     pub(crate) fn state_name(&self) -> &'static str {
         match self.phase {
             Phase::CookieWait => "COOKIE-WAIT",
-            Phase::CookieEchoed { .. } => "COOKIE-ECHOED",
+            Phase::CookieEchoed(_) => "COOKIE-ECHOED",
         }
     }
 
@@ -125,13 +135,21 @@ impl Setup {
     pub(crate) fn peer_tag(&self) -> Option<u32> {
         match &self.phase {
             Phase::CookieWait => None,
-            Phase::CookieEchoed { peer, .. } => Some(peer.tag),
+            Phase::CookieEchoed(answer) => Some(answer.peer.tag),
         }
     }
 
-    /// Own addresses.
-    pub(crate) fn local_addresses(&self) -> &[IpAddr] {
-        &self.local
+    /// The own addresses that the peer comes to know from a packet that `local` sent: that one, and those it
+    /// is told. Other ones are of no use to the association.
+    pub(crate) fn shown_addresses(&self, local: IpAddr) -> Vec<IpAddr> {
+        let told = self.config.list_addresses;
+        let shown = |&address: &IpAddr| address == local || (told && self.scope().covers(address));
+        let shown: Vec<IpAddr> = self.local.iter().copied().filter(shown).collect();
+        if shown.is_empty() { vec![local] } else { shown }
+    }
+
+    fn scope(&self) -> Scope {
+        reach(&self.config, self.remote.iter().copied())
     }
 
     /// Whether the application named this address of the peer.
@@ -144,9 +162,7 @@ impl Setup {
     pub(crate) fn may_have(&self, remote: IpAddr) -> bool {
         match &self.phase {
             Phase::CookieWait => true,
-            Phase::CookieEchoed { peer, source, .. } => {
-                self.was_asked_for(remote) || *source == remote || peer.addresses.contains(&remote)
-            }
+            Phase::CookieEchoed(answer) => self.was_asked_for(remote) || answer.has(remote),
         }
     }
 
@@ -176,19 +192,32 @@ impl Setup {
         if self.first_sent.is_none() {
             self.first_sent = Some(now);
         }
+        match &self.phase {
+            Phase::CookieWait => self.write_init(buffer),
+            Phase::CookieEchoed(answer) => {
+                let echo = Chunk::CookieEcho(CookieEcho { cookie: &answer.cookie });
+                let causes = [Cause::UnrecognisedParameters(&answer.unrecognised)];
+                let error = Chunk::Error(ErrorChunk { causes: Causes::Values(&causes) });
+                let chunks = [echo, error];
+                let count = if answer.unrecognised.is_empty() { 1 } else { 2 };
+                self.write(&chunks[..count], buffer)
+            }
+        }
+    }
+
+    fn write_init(&self, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let extensions = Capabilities::offered(&self.config).kinds();
-        let params: Vec<Param<'_>> = own_params(&self.local, &extensions);
-        let chunk = match &self.phase {
-            Phase::CookieWait => Chunk::Init(own_init(
-                &self.config,
-                self.local_tag,
-                self.initial_tsn,
-                self.config.outbound_streams,
-                &params,
-            )),
-            Phase::CookieEchoed { cookie, .. } => Chunk::CookieEcho(CookieEcho { cookie }),
-        };
-        self.write(&chunk, buffer)
+        let (source, _) = self.pair()?;
+        let told = Some(self.shown_addresses(source)).filter(|shown| shown.len() > 1);
+        let mut params = own_params(&self.config, &told.unwrap_or_default(), &extensions);
+        let mut types: Vec<u16> = self.local.iter().copied().map(address_type).collect();
+        types.sort_unstable();
+        types.dedup();
+        params.push(Param::SupportedAddressTypes(List::Values(&types)));
+        params.extend(self.cookie_extension.map(Param::CookiePreservative));
+        let streams = self.config.outbound_streams;
+        let init = own_init(&self.config, self.local_tag, self.initial_tsn, streams, &params);
+        self.write(&[Chunk::Init(init)], buffer)
     }
 
     /// Appends an ABORT that tells the peer, which may have built its half already, that this side has given
@@ -197,20 +226,19 @@ impl Setup {
         self.peer_tag()?;
         let why = shortened(why);
         let causes = [Cause::UserAbort(why.as_bytes())];
-        self.write(&Chunk::Abort(Abort { tag_reflected: false, causes: Causes::Values(&causes) }), buffer)
+        self.write(&[Chunk::Abort(Abort { tag_reflected: false, causes: Causes::Values(&causes) })], buffer)
     }
 
-    /// Appends a packet with this chunk for the pair of addresses in use.
-    fn write(&self, chunk: &Chunk<'_>, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        let pairs = self.pairs(&self.remote);
-        let &between = pairs.get(self.position % pairs.len().max(1))?;
+    /// Appends a packet with these chunks for the pair of addresses in use.
+    fn write(&self, chunks: &[Chunk<'_>], buffer: &mut Vec<u8>) -> Option<Transmit> {
+        let between = self.pair()?;
         let header = CommonHeader {
             source_port: self.local_port,
             destination_port: self.remote_port,
             verification_tag: self.peer_tag().unwrap_or(0),
         };
         let mut writer = PacketWriter::new(buffer, header, usize::from(u16::MAX));
-        if writer.push(chunk).is_err() {
+        if chunks.iter().any(|chunk| writer.push(chunk).is_err()) {
             writer.discard();
             return None;
         }
@@ -235,14 +263,15 @@ impl Setup {
         None
     }
 
-    /// INIT ACK came from `source`.
-    pub(crate) fn on_init_ack(&mut self, init: &Init<'_>, source: IpAddr) -> SetupStep {
+    /// INIT ACK came `between` these addresses, the own one first.
+    pub(crate) fn on_init_ack(&mut self, init: &Init<'_>, between: (IpAddr, IpAddr)) -> SetupStep {
         if !matches!(self.phase, Phase::CookieWait) {
             return SetupStep::Waiting;
         }
-        match self.read_init_ack(init) {
-            Ok((peer, cookie)) => {
-                self.phase = Phase::CookieEchoed { peer, cookie, source };
+        let scope = self.scope().min(reach(&self.config, [between.1]));
+        match Answer::read(init, &self.config, scope, between) {
+            Ok(answer) => {
+                self.phase = Phase::CookieEchoed(Box::new(answer));
                 self.restart_t1();
                 SetupStep::Waiting
             }
@@ -250,25 +279,15 @@ impl Setup {
         }
     }
 
-    fn read_init_ack(&self, init: &Init<'_>) -> Result<(Peer, Vec<u8>), InitFault> {
-        let peer = Peer::read(init, usize::from(self.config.max_paths))?;
-        let cookie = init.params.iter().flatten().find_map(|param| match param {
-            Param::StateCookie(cookie) => Some(cookie.to_vec()),
-            _ => None,
-        });
-        let cookie = cookie.ok_or(InitFault::NoCookie)?;
-        if peer.outbound_streams > self.config.inbound_streams {
-            return Err(InitFault::Streams);
-        }
-        Ok((peer, cookie))
-    }
-
     /// The peer says that its cookie is too old: begin again (RFC 9260 §5.2.6), but no more often than INIT
-    /// may be repeated.
-    pub(crate) fn on_stale_cookie(&mut self) -> SetupStep {
-        if !matches!(self.phase, Phase::CookieEchoed { .. }) {
+    /// may be repeated. The next cookie is asked to live longer by a round trip and at most a second.
+    pub(crate) fn on_stale_cookie(&mut self, now: Instant) -> SetupStep {
+        if !matches!(self.phase, Phase::CookieEchoed(_)) {
             return SetupStep::Waiting;
         }
+        let round_trip = self.first_sent.map(|sent| now.since(sent)).unwrap_or_default();
+        let extension = round_trip + COOKIE_MARGIN;
+        self.cookie_extension = Some(u32::try_from(extension.as_millis()).unwrap_or(u32::MAX));
         self.stale_cookies += 1;
         if self.stale_cookies > self.config.max_init_retransmits {
             return SetupStep::GivenUp;
@@ -280,19 +299,19 @@ impl Setup {
 
     /// COOKIE ACK came: both sides have agreed.
     pub(crate) fn on_cookie_ack(&mut self, now: Instant) -> SetupStep {
-        let Phase::CookieEchoed { peer, source, .. } = &self.phase else { return SetupStep::Waiting };
+        let Phase::CookieEchoed(answer) = &self.phase else { return SetupStep::Waiting };
         let rtt = self.first_sent.filter(|_| self.attempts == 0).map(|sent| now.since(sent));
         let beginnings = Beginnings {
             identity: Identity {
                 local_port: self.local_port,
                 remote_port: self.remote_port,
                 local_tag: self.local_tag,
-                peer_tag: peer.tag,
+                peer_tag: answer.peer.tag,
             },
             config: self.config.clone(),
             initial_tsn: self.initial_tsn,
-            paths: self.path_seeds(peer, *source),
-            peer: peer.clone(),
+            paths: self.path_seeds(answer),
+            peer: answer.peer.clone(),
             checksum_offload: self.checksum_offload,
         };
         SetupStep::Done(Box::new(beginnings), rtt)
@@ -300,12 +319,17 @@ impl Setup {
 
     /// The peer's addresses are those it listed and the one its answer came from (RFC 9260 §5.1.2); in the
     /// order in which the user named them, who thereby confirmed them (§5.4).
-    fn path_seeds(&self, peer: &Peer, source: IpAddr) -> Vec<PathSeed> {
-        let belongs = |address: &IpAddr| *address == source || peer.addresses.contains(address);
-        let named = self.remote.iter().copied().filter(belongs);
-        let others = peer.addresses.iter().copied().filter(|address| !self.remote.contains(address));
-        let remote: Vec<IpAddr> = named.chain(others).collect();
-        self.pairs(&remote)
+    fn path_seeds(&self, answer: &Answer) -> Vec<PathSeed> {
+        let named = self.remote.iter().copied().filter(|&address| answer.has(address));
+        let told = answer.peer.addresses.iter().copied().chain([answer.source]);
+        let mut remote: Vec<IpAddr> = named.collect();
+        for address in told {
+            if !remote.contains(&address) {
+                remote.push(address);
+            }
+        }
+        let local = self.shown_addresses(answer.local);
+        pairs(self.config.path_pairs, &local, &remote, usize::from(self.config.max_paths))
             .into_iter()
             .map(|(local, remote)| PathSeed {
                 local,
@@ -316,8 +340,11 @@ impl Setup {
             .collect()
     }
 
-    fn pairs(&self, remote: &[IpAddr]) -> Vec<(IpAddr, IpAddr)> {
-        pairs(self.config.path_pairs, &self.local, remote, usize::from(self.config.max_paths))
+    /// The pair of addresses in use, the own one first.
+    fn pair(&self) -> Option<(IpAddr, IpAddr)> {
+        let most = usize::from(self.config.max_paths);
+        let pairs = pairs(self.config.path_pairs, &self.local, &self.remote, most);
+        pairs.get(self.position % pairs.len().max(1)).copied()
     }
 
     fn restart_t1(&mut self) {
@@ -327,4 +354,11 @@ impl Setup {
         self.rto = self.config.rto_initial;
         self.first_sent = None;
     }
+}
+
+/// The own addresses worth a path: those that mean something to the peer, if they reach all of it; else all.
+fn useful(parts: &SetupParts) -> Vec<IpAddr> {
+    let scope = reach(&parts.config, parts.remote.iter().copied());
+    let covered: Vec<IpAddr> = parts.local.iter().copied().filter(|&address| scope.covers(address)).collect();
+    if unreachable(&covered, &parts.remote).is_none() { covered } else { parts.local.clone() }
 }

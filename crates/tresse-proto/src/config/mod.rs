@@ -115,6 +115,14 @@ switches! {
         accept_association_resets: bool = true,
         /// Let the peer add streams, to receive on up to inbound_streams and to send on up to 65535.
         accept_added_streams: bool = true,
+        /// Tell the peer all own addresses at set-up; off tells none, as a NAT wants it: the peer knows the packet's source only.
+        list_addresses: bool = true,
+        /// Tell no loopback, link-local or private address to a peer that is reached by addresses of a wider scope, and use none that it lists.
+        address_scopes: bool = true,
+        /// What to say of the adaptation layer above (Adaptation Layer Indication, RFC 5061 §4.2.6).
+        adaptation: Option<u32> = None,
+        /// Leave out checksums when the peer allows it too (RFC 9653); only where the layer below detects errors itself, as DTLS does.
+        zero_checksum: bool = false,
     }
 }
 
@@ -190,6 +198,8 @@ switches! {
         encapsulation_port: u16 = 0,
         /// How long a state cookie is valid (Valid.Cookie.Life, RFC 9260 §16).
         cookie_lifetime: Duration = millis(60_000),
+        /// The most by which a peer whose cookie came back too late can make the next one last longer (Cookie Preservative, RFC 9260 §5.2.6).
+        cookie_extension: Duration = millis(10_000),
         /// How often the key that signs cookies changes.
         cookie_key_lifetime: Duration = millis(3_600_000),
         /// The most associations at a time; further INITs are refused.

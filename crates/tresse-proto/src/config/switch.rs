@@ -158,6 +158,20 @@ impl SwitchValue for u32 {
     }
 }
 
+impl SwitchValue for Option<u32> {
+    fn parse(text: &str) -> Option<Self> {
+        if text == "off" { Some(None) } else { text.parse().ok().map(Some) }
+    }
+
+    fn print(&self) -> String {
+        self.map_or_else(|| "off".to_owned(), |number| number.to_string())
+    }
+
+    fn accepted() -> String {
+        "off, or a whole number from 0 to 4294967295".to_owned()
+    }
+}
+
 impl SwitchValue for String {
     fn parse(text: &str) -> Option<Self> {
         Some(text.to_owned())

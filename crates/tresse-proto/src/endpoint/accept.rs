@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tresse_wire::{Cause, Chunk, CommonHeader, Init, Packet, Param, Params, Tsn};
 
@@ -10,7 +11,9 @@ use super::cookie::{Cookie, TieTags};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
-use crate::association::{Capabilities, Peer, State, own_init, own_params};
+use crate::association::{
+    Capabilities, Peer, State, address_type, heeded, own_init, own_params, reach, to_be_reported,
+};
 use crate::config::AssociationConfig;
 use crate::datagram::Datagram;
 use crate::time::Instant;
@@ -52,7 +55,8 @@ impl Endpoint {
             return;
         }
         let to_peer = CommonHeader { verification_tag: init.initiate_tag, ..reply_header(packet) };
-        let peer = match Peer::read(init, usize::from(self.template.max_paths)) {
+        let scope = reach(&self.template, [datagram.remote]);
+        let peer = match Peer::read(init, scope, usize::from(self.template.max_paths)) {
             Ok(peer) => peer,
             Err(fault) => {
                 self.discards.bad_init += 1;
@@ -109,7 +113,7 @@ impl Endpoint {
         OwnHalf {
             config: self.template.clone(),
             named: None,
-            addresses: self.addresses_with(datagram.local),
+            addresses: self.shown_addresses(&self.template, datagram.local, datagram.remote),
             ties: TieTags::default(),
             to: datagram.remote,
         }
@@ -127,7 +131,7 @@ impl Endpoint {
                 OwnHalf {
                     config: setup.config().clone(),
                     named: Some((setup.local_tag(), setup.initial_tsn())),
-                    addresses: setup.local_addresses().to_vec(),
+                    addresses: setup.shown_addresses(datagram.local),
                     ties: TieTags::default(),
                     to: listed().find(|&to| setup.was_asked_for(to)).unwrap_or(datagram.remote),
                 }
@@ -182,6 +186,7 @@ impl Endpoint {
             own.named.unwrap_or_else(|| (self.fresh_tag(), self.fresh_tsn()));
         let cookie = Cookie {
             created: now,
+            extension: extension(init, self.config.cookie_extension),
             local_port: header.source_port,
             remote_port: header.destination_port,
             local_tag,
@@ -195,36 +200,56 @@ impl Endpoint {
         self.keys.rotate(now, &mut self.rng);
         let sealed = self.keys.seal(&cookie);
         let extensions = Capabilities::offered(&own.config).kinds();
-        let mut params = own_params(&own.addresses, &extensions);
+        let mut addresses = own.addresses.clone();
+        addresses.retain(|&address| address == datagram.local || understands(init, address));
+        if addresses == [datagram.local] {
+            // The packet comes from there: to list it would only break behind a NAT.
+            addresses.clear();
+        }
+        let mut params = own_params(&own.config, &addresses, &extensions);
         params.push(Param::StateCookie(&sealed));
-        report_unrecognised(init, &mut params);
+        params.extend(to_be_reported(init).map(Param::UnrecognisedParameter));
         let init_ack = own_init(&own.config, local_tag, local_initial_tsn, streams, &params);
         stray::single(header, &Chunk::InitAck(init_ack), self.seal())
     }
 
-    /// The listening addresses, `first` among them.
-    pub(super) fn addresses_with(&self, first: IpAddr) -> Vec<IpAddr> {
-        let mut addresses = self.local_addresses.clone();
-        if !addresses.contains(&first) {
-            addresses.insert(0, first);
+    /// The own addresses that a peer at `remote` comes to know: that to which its packet came, and those it
+    /// is told. Other ones are of no use to the association.
+    pub(super) fn shown_addresses(
+        &self,
+        config: &AssociationConfig,
+        local: IpAddr,
+        remote: IpAddr,
+    ) -> Vec<IpAddr> {
+        if !config.list_addresses {
+            return vec![local];
+        }
+        let scope = reach(config, [remote]);
+        let told = |address: &IpAddr| *address == local || scope.covers(*address);
+        let mut addresses: Vec<IpAddr> = self.local_addresses.iter().copied().filter(told).collect();
+        if !addresses.contains(&local) {
+            addresses.insert(0, local);
         }
         addresses
     }
 }
 
-/// The parameters of an INIT that are to be reported in its answer (RFC 9260 §3.2.1).
-fn report_unrecognised<'a>(init: &Init<'a>, params: &mut Vec<Param<'a>>) {
-    for param in init.params.iter().flatten() {
-        if let Param::Unrecognised(unrecognised) = param {
-            let action = unrecognised.kind.unrecognised_action();
-            if action.report {
-                params.push(Param::UnrecognisedParameter(unrecognised.whole));
-            }
-            if action.stop {
-                break;
-            }
-        }
-    }
+/// Whether the sender of an INIT can use addresses of this type; it may not say (RFC 9260 §3.3.2.1.5).
+fn understands(init: &Init<'_>, address: IpAddr) -> bool {
+    let types = heeded(init).find_map(|param| match param {
+        Param::SupportedAddressTypes(types) => Some(types),
+        _ => None,
+    });
+    types.is_none_or(|types| types.iter().any(|kind| kind == address_type(address)))
+}
+
+/// By how much the cookie of an INIT is to live longer, as its sender asks for within `limit`.
+fn extension(init: &Init<'_>, limit: Duration) -> Duration {
+    let asked = heeded(init).find_map(|param| match param {
+        Param::CookiePreservative(millis) => Some(Duration::from_millis(u64::from(millis))),
+        _ => None,
+    });
+    asked.unwrap_or_default().min(limit)
 }
 
 /// Address parameters, one after another.

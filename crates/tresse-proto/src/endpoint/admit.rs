@@ -201,8 +201,11 @@ impl Endpoint {
         cookie: Cookie,
     ) {
         let (config, local) = match slot.and_then(|slot| self.slots.get(slot)) {
-            Some(Occupant::Setup(setup)) => (setup.config().clone(), setup.local_addresses().to_vec()),
-            _ => (self.template.clone(), self.addresses_with(cookie.local)),
+            Some(Occupant::Setup(setup)) => (setup.config().clone(), setup.shown_addresses(cookie.local)),
+            _ => {
+                let shown = self.shown_addresses(&self.template, cookie.local, cookie.remote);
+                (self.template.clone(), shown)
+            }
         };
         let paths = path_seeds(&cookie, &config, local, datagram.encapsulation_port);
         let beginnings = self.beginnings(cookie, config, paths);

@@ -49,13 +49,13 @@ impl Endpoint {
         for chunk in packet.chunks().flatten() {
             let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { break };
             let step = match chunk {
-                Chunk::InitAck(init) => setup.on_init_ack(&init, datagram.remote),
+                Chunk::InitAck(init) => setup.on_init_ack(&init, (datagram.local, datagram.remote)),
                 Chunk::CookieAck => setup.on_cookie_ack(now),
                 Chunk::CookieEcho(_) => return self.on_cookie_echo(now, datagram, packet),
                 Chunk::Abort(abort) if !abort.tag_reflected => {
                     return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
                 }
-                Chunk::Error(error) if admit::says_stale_cookie(&error) => setup.on_stale_cookie(),
+                Chunk::Error(error) if admit::says_stale_cookie(&error) => setup.on_stale_cookie(now),
                 // The peer still ends an association of the past: it is told that this one is over, and the
                 // set-up goes on (RFC 9260 §8.5.1 E).
                 Chunk::ShutdownAck => return self.on_stray(datagram, packet),

@@ -20,6 +20,8 @@ const MAC_LEN: usize = 32;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cookie {
     pub(super) created: Instant,
+    /// By how much it lives longer than others, as the peer asked for; whole milliseconds.
+    pub(super) extension: Duration,
     pub(super) local_port: u16,
     pub(super) remote_port: u16,
     /// The tag this side will have.
@@ -92,7 +94,8 @@ impl CookieKeys {
         }
         let cookie = Cookie::read(content)?;
         let age = now.since(cookie.created);
-        Some(Opened { cookie, stale_by: age.checked_sub(lifetime).filter(|late| !late.is_zero()) })
+        let late = age.checked_sub(lifetime + cookie.extension).filter(|late| !late.is_zero());
+        Some(Opened { cookie, stale_by: late })
     }
 
     /// The tie-tags of the association with these tags: a nonce that shows neither of them, since anybody may
@@ -139,6 +142,9 @@ impl Cookie {
             self.peer.capabilities.bits(),
             self.ties.local,
             self.ties.peer,
+            u32::try_from(self.extension.as_millis()).unwrap_or(u32::MAX),
+            u32::from(self.peer.adaptation.is_some()),
+            self.peer.adaptation.unwrap_or(0),
         ] {
             out.extend_from_slice(&long.to_be_bytes());
         }
@@ -165,16 +171,27 @@ impl Cookie {
         let initial_tsn = Tsn(reader.u32()?);
         let capabilities = Capabilities::from_bits(reader.u32()?);
         let ties = TieTags { local: reader.u32()?, peer: reader.u32()? };
+        let extension = Duration::from_millis(u64::from(reader.u32()?));
+        let (adapts, code) = (reader.u32()? != 0, reader.u32()?);
         let local = reader.address()?;
         let remote = reader.address()?;
         let mut addresses = Vec::new();
         while !reader.0.is_empty() {
             addresses.push(reader.address()?);
         }
-        let peer =
-            Peer { tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn, capabilities, addresses };
+        let peer = Peer {
+            tag,
+            a_rwnd,
+            outbound_streams,
+            inbound_streams,
+            initial_tsn,
+            capabilities,
+            adaptation: adapts.then_some(code),
+            addresses,
+        };
         Some(Cookie {
             created,
+            extension,
             local_port,
             remote_port,
             local_tag,
@@ -238,6 +255,7 @@ mod tests {
     fn cookie() -> Cookie {
         Cookie {
             created: Instant::from_nanos(1_000),
+            extension: Duration::from_millis(40),
             local_port: 5001,
             remote_port: 40_000,
             local_tag: 0x0102_0304,
@@ -249,6 +267,7 @@ mod tests {
                 inbound_streams: 20,
                 initial_tsn: Tsn(u32::MAX),
                 capabilities: Capabilities::from_iter([Extension::NrSack]),
+                adaptation: Some(0),
                 addresses: vec![
                     "10.0.0.2".parse().expect("an address"),
                     "fd00::2".parse().expect("an address"),
@@ -291,10 +310,10 @@ mod tests {
     }
 
     #[test]
-    fn an_old_cookie_is_stale_by_the_difference() {
+    fn an_old_cookie_is_stale_by_what_exceeds_its_life() {
         let (keys, _) = keys();
         let sealed = keys.seal(&cookie());
-        let late = Instant::from_nanos(1_000) + LIFETIME + Duration::from_millis(3);
+        let late = Instant::from_nanos(1_000) + LIFETIME + Duration::from_millis(40 + 3);
         let opened = Opened { cookie: cookie(), stale_by: Some(Duration::from_millis(3)) };
         assert_eq!(keys.open(late, LIFETIME, &sealed), Some(opened));
     }

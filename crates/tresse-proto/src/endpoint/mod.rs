@@ -301,7 +301,18 @@ impl Endpoint {
     }
 
     fn take(&mut self, now: Instant, datagram: Datagram, rule: ChecksumRule) {
-        let packet = match Packet::parse(&datagram.payload, rule) {
+        // Whether a packet may come without its checksum is known when its association is.
+        let lenient = if rule == ChecksumRule::Verify { ChecksumRule::AcceptZero } else { rule };
+        let packet = match Packet::parse(&datagram.payload, lenient) {
+            Ok(packet)
+                if packet.checksum == 0
+                    && rule == ChecksumRule::Verify
+                    && !self.may_lack_checksum(&packet)
+                    && Packet::parse(&datagram.payload, rule).is_err() =>
+            {
+                self.discards.bad_checksum += 1;
+                return;
+            }
             Ok(packet) => packet,
             Err(PacketError::BadChecksum { .. }) => {
                 self.discards.bad_checksum += 1;
@@ -319,6 +330,16 @@ impl Endpoint {
         match self.demux.by_tag(packet.header.verification_tag) {
             Some(slot) => self.on_own_packet(now, slot, &datagram, &packet),
             None => self.on_unknown_tag(now, &datagram, &packet),
+        }
+    }
+
+    /// Whether a packet is for an association that has told its peer to leave out checksums (RFC 9653 §5.3).
+    fn may_lack_checksum(&mut self, packet: &Packet<'_>) -> bool {
+        let slot = self.demux.by_tag(packet.header.verification_tag);
+        match slot.and_then(|slot| self.slots.get(slot)) {
+            Some(Occupant::Open(association)) => association.config().zero_checksum,
+            Some(Occupant::Setup(setup)) => setup.config().zero_checksum,
+            Some(Occupant::Failed(_)) | None => false,
         }
     }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_proto::{AssociationConfig, Datagram, EndpointConfig, Event, SendOptions};
-use tresse_wire::{Cause, Chunk, ChunkKind, CookieEcho, Param, Shutdown};
+use tresse_wire::{Cause, Chunk, ChunkKind, Param, Shutdown};
 
-use crate::common::{PORT, Pair, address, content, init, packet};
+use crate::common::{PORT, Pair, address, content, echo, init, packet};
 
 /// Tag of the client's next life.
 const NEW_TAG: u32 = 0x0bad_cafe;
@@ -38,23 +38,11 @@ fn send_init(pair: &mut Pair, tag: u32, path: u8, params: &[Param<'_>]) -> Vec<B
         .collect()
 }
 
-/// A COOKIE ECHO that answers this INIT ACK.
-fn echo(pair: &Pair, init_ack: &Bytes) -> Bytes {
-    let parsed = tresse_wire::Packet::parse(init_ack, tresse_wire::ChecksumRule::Verify).expect("a packet");
-    let Some(Ok(Chunk::InitAck(init))) = parsed.chunks().next() else { panic!("no INIT ACK") };
-    let cookie = init.params.iter().flatten().find_map(|param| match param {
-        Param::StateCookie(cookie) => Some(cookie),
-        _ => None,
-    });
-    let cookie = cookie.expect("a cookie");
-    packet(pair.client.endpoint.port(), PORT, init.initiate_tag, &[Chunk::CookieEcho(CookieEcho { cookie })])
-}
-
 /// The COOKIE ECHO of a client that has begun its next life, ready to be sent.
 fn restarting(pair: &mut Pair) -> Bytes {
     pair.network = Box::new(|_| None);
     let answers = send_init(pair, NEW_TAG, 0, &addresses());
-    echo(pair, &answers[0])
+    echo(&answers[0])
 }
 
 /// The types of chunks that the server sends when this arrives.
@@ -214,7 +202,7 @@ fn fewer_addresses_are_no_objection_and_an_address_that_cannot_be_used_neither()
     pair.network = Box::new(|_| None);
     let v6: IpAddr = "fd00::9".parse().expect("an address");
     let init_ack = send_init(&mut pair, NEW_TAG, 1, &[Param::Address(v6)]);
-    let echo = echo(&pair, &init_ack[0]);
+    let echo = echo(&init_ack[0]);
     pair.inject(true, 1, echo);
     assert_eq!(restarts(&pair), 1);
     let now = pair.now;
@@ -270,14 +258,14 @@ fn cookies_that_come_late_are_dropped() {
     let mut pair = Pair::new(2, &AssociationConfig::default());
     pair.network = Box::new(|_| None);
     let [first, second] = [0, 1].map(|_| send_init(&mut pair, NEW_TAG, 0, &addresses()).remove(0));
-    let (first, second) = (echo(&pair, &first), echo(&pair, &second));
+    let (first, second) = (echo(&first), echo(&second));
     assert_eq!(answers(&mut pair, second), [ChunkKind::COOKIE_ACK]);
     assert_eq!(answers(&mut pair, first), []);
     assert_eq!(pair.server.endpoint.discards().late_cookie, 1);
 
     let [third, fourth] =
         [NEW_TAG + 1, NEW_TAG + 2].map(|tag| send_init(&mut pair, tag, 0, &addresses()).remove(0));
-    let (third, fourth) = (echo(&pair, &third), echo(&pair, &fourth));
+    let (third, fourth) = (echo(&third), echo(&fourth));
     assert_eq!(answers(&mut pair, fourth), [ChunkKind::COOKIE_ACK]);
     assert_eq!(restarts(&pair), 1);
     assert_eq!(answers(&mut pair, third), []);
@@ -291,10 +279,10 @@ fn a_cookie_is_stale_only_when_its_tags_are_not_those_of_the_association() {
     let mut pair = Pair::new(2, &AssociationConfig::default());
     pair.network = Box::new(|_| None);
     let init_ack = send_init(&mut pair, NEW_TAG, 0, &addresses()).remove(0);
-    let own = echo(&pair, &init_ack);
+    let own = echo(&init_ack);
     assert_eq!(answers(&mut pair, own.clone()), [ChunkKind::COOKIE_ACK]);
     let init_ack = send_init(&mut pair, NEW_TAG + 1, 0, &addresses()).remove(0);
-    let restart = echo(&pair, &init_ack);
+    let restart = echo(&init_ack);
     pair.run_for(Duration::from_secs(61));
     assert_eq!(answers(&mut pair, own), [ChunkKind::COOKIE_ACK]);
     assert_eq!(answers(&mut pair, restart), [ChunkKind::ERROR]);

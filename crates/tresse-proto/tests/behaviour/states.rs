@@ -7,11 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_proto::{AssociationConfig, EndpointConfig, Ppid, SendOptions, Ssn, StreamId, Tsn};
 use tresse_wire::{
-    Abort, Cause, Causes, ChecksumRule, Chunk, ChunkKind, CookieEcho, Data, DataFlags, ErrorChunk, Heartbeat,
-    List, Packet, Param, Sack, Shutdown,
+    Abort, Cause, Causes, Chunk, ChunkKind, Data, DataFlags, ErrorChunk, Heartbeat, List, Param, Sack,
+    Shutdown,
 };
 
-use crate::common::{PORT, Pair, content, init, packet};
+use crate::common::{PORT, Pair, content, echo, init, packet};
 
 /// The states, in the order of the table: CLOSED, COOKIE-WAIT, COOKIE-ECHOED, ESTABLISHED, SHUTDOWN-PENDING,
 /// SHUTDOWN-SENT, SHUTDOWN-RECEIVED, SHUTDOWN-ACK-SENT.
@@ -244,18 +244,6 @@ fn data(tsn: Tsn) -> Chunk<'static> {
         flags: DataFlags { beginning: true, ending: true, ..DataFlags::default() },
         payload: b"data",
     })
-}
-
-/// The COOKIE ECHO that answers an INIT ACK.
-fn echo(init_ack: &Bytes) -> Bytes {
-    let parsed = Packet::parse(init_ack, ChecksumRule::Verify).expect("a packet");
-    let Some(Ok(Chunk::InitAck(init))) = parsed.chunks().next() else { panic!("no INIT ACK") };
-    let cookie = init.params.iter().flatten().find_map(|param| match param {
-        Param::StateCookie(cookie) => Some(cookie),
-        _ => None,
-    });
-    let cookie = cookie.expect("a cookie");
-    packet(PORT, 4000, init.initiate_tag, &[Chunk::CookieEcho(CookieEcho { cookie })])
 }
 
 #[test]

@@ -15,7 +15,7 @@ use tresse_proto::{
 };
 use tresse_wire::{Chunk, ChunkKind};
 
-pub use flight::{Flight, init, packet};
+pub use flight::{Flight, echo, init, packet};
 
 /// The server's SCTP port.
 pub const PORT: u16 = 5001;
@@ -283,7 +283,8 @@ impl Pair {
                 assert_eq!(bytes.len(), transmit.size);
                 let number = self.wire.len() as u64;
                 let flight = Flight { number, to_server, sent: self.now, transmit, bytes };
-                flight.check(if self.may_fragment { usize::MAX } else { self.config.mtu.0 });
+                let mtu = if self.may_fragment { usize::MAX } else { self.config.mtu.0 };
+                flight.check(mtu, self.config.zero_checksum);
                 self.wire.push(flight.clone());
                 match (self.network)(&flight) {
                     Some(delay) => {

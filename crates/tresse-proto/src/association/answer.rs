@@ -1,0 +1,65 @@
+//! What the responder of a set-up answered: its INIT ACK, read once and kept until COOKIE ACK.
+
+use std::net::IpAddr;
+
+use tresse_wire::{Init, Param};
+
+use super::InitFault;
+use super::peer::{Peer, heeded, to_be_reported};
+use super::scope::Scope;
+use crate::config::AssociationConfig;
+
+/// An INIT ACK that can be used.
+pub(super) struct Answer {
+    pub(super) peer: Peer,
+    pub(super) cookie: Vec<u8>,
+    /// Parameters that are to be reported in an ERROR behind the COOKIE ECHO (RFC 9260 §3.2.1), one after
+    /// another with their padding.
+    pub(super) unrecognised: Vec<u8>,
+    /// Where it came to.
+    pub(super) local: IpAddr,
+    /// Where it came from.
+    pub(super) source: IpAddr,
+}
+
+/// The most bytes of unrecognised parameters that are reported: an ERROR must not make a packet of its own.
+const MOST_REPORTED: usize = 256;
+
+impl Answer {
+    /// Reads the INIT ACK that came `between` these addresses, the own one first.
+    ///
+    /// # Errors
+    /// What makes it unusable.
+    pub(super) fn read(
+        init: &Init<'_>,
+        config: &AssociationConfig,
+        scope: Scope,
+        between: (IpAddr, IpAddr),
+    ) -> Result<Self, InitFault> {
+        let peer = Peer::read(init, scope, usize::from(config.max_paths))?;
+        let cookie = heeded(init).find_map(|param| match param {
+            Param::StateCookie(cookie) => Some(cookie.to_vec()),
+            _ => None,
+        });
+        let cookie = cookie.ok_or(InitFault::NoCookie)?;
+        if peer.outbound_streams > config.inbound_streams {
+            return Err(InitFault::Streams);
+        }
+        let mut unrecognised = Vec::new();
+        for whole in to_be_reported(init) {
+            let padded = whole.len().next_multiple_of(4);
+            if unrecognised.len() + padded > MOST_REPORTED {
+                break;
+            }
+            unrecognised.extend_from_slice(whole);
+            unrecognised.resize(unrecognised.len().next_multiple_of(4), 0);
+        }
+        let (local, source) = between;
+        Ok(Answer { peer, cookie, unrecognised, local, source })
+    }
+
+    /// Whether the peer has this address: it listed it, or answered from it (RFC 9260 §5.1.2).
+    pub(super) fn has(&self, remote: IpAddr) -> bool {
+        self.source == remote || self.peer.addresses.contains(&remote)
+    }
+}
