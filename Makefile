@@ -94,6 +94,10 @@ transfer-1g: ## move 1 GB over two real paths and compare the files
 docs: ## docs/switches.md from the configuration tables
 	UPDATE_DOCS=1 $(CARGO) test --locked --quiet --package tresse-proto --test switches_page
 
+.PHONY: interop
+interop: ## talk to the stacks of others and write docs/interop.md from what came of it
+	UPDATE_DOCS=1 $(CARGO) test --locked --package tresse --test interop
+
 # ---- set-up ------------------------------------------------------------------------------------
 
 $(VENV)/.created:

@@ -1,6 +1,6 @@
 //! Generated messages: any end can tell from a message's number what it has to be.
 //!
-//! The number travels as the payload protocol identifier, so it also survives an echo. Lengths and
+//! The number travels in the payload protocol identifier, so it also survives an echo. Lengths and
 //! contents follow from it: the other peers of the interoperability tests have the same rule.
 
 use tresse::{Message, Ppid, SendOptions, StreamId, units};
@@ -43,7 +43,7 @@ impl Sizes {
 pub(super) fn generate(work: &WorkArgs, streams: u16, number: u32) -> (SendOptions, Vec<u8>) {
     let stream = StreamId((number % u32::from(streams.max(1))) as u16);
     let options = SendOptions {
-        ppid: Ppid(number),
+        ppid: Ppid(FIRST_PPID.wrapping_add(number)),
         unordered: work.unordered_every.is_some_and(|every| number % every == every - 1),
         ..SendOptions::on(stream)
     };
@@ -59,6 +59,11 @@ fn content(number: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
+/// The number of the message with this payload protocol identifier.
+pub(super) fn number_of(ppid: Ppid) -> u32 {
+    ppid.0.wrapping_sub(FIRST_PPID)
+}
+
 /// Checks messages one by one as they come.
 #[derive(Default)]
 pub(super) struct Verifier {
@@ -69,7 +74,7 @@ pub(super) struct Verifier {
 impl Verifier {
     /// What is wrong with `message`, which came next.
     pub(super) fn check(&mut self, message: &Message) -> Result<(), String> {
-        let number = message.ppid.0;
+        let number = number_of(message.ppid);
         let pieces = message.payload.pieces();
         let expected = content(number, message.payload.len());
         if !pieces.iter().flatten().eq(&expected) {
@@ -87,6 +92,9 @@ impl Verifier {
     }
 }
 
+/// Payload protocol identifier of message 0; the others follow. Lower ones mean something to stacks that were
+/// made for data channels.
+const FIRST_PPID: u32 = 1_000_000;
 /// Lengths of messages in a row lie this far apart: a prime.
 const STRIDE: u32 = 7919;
 /// Longer messages fit no send buffer.
@@ -102,7 +110,7 @@ mod tests {
         Message {
             stream: StreamId(0),
             ssn: Ssn(0),
-            ppid: Ppid(number),
+            ppid: Ppid(FIRST_PPID + number),
             unordered: false,
             payload: Payload::Whole(bytes.into()),
         }

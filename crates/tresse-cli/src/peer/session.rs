@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use tresse::{Association, Bytes, CloseReason, Message, SendError, SendOptions};
 
 use super::args::{Mode, WorkArgs};
-use super::message::{Verifier, generate};
+use super::message::{Verifier, generate, number_of};
 use crate::report::paths::Snapshot;
 
 /// How an association went.
@@ -181,7 +181,9 @@ async fn put(
         }),
         Err(SendError::NotOpen { .. }) => Put::Ended,
         Err(error) => {
-            counts.with(|tally| tally.on_wrong(format!("message {} was refused: {error}", options.ppid.0)));
+            counts.with(|tally| {
+                tally.on_wrong(format!("message {} was refused: {error}", number_of(options.ppid)))
+            });
             Put::Refused
         }
     }

@@ -1,12 +1,14 @@
-//! A datagram relay between two endpoints on loopback that can lose what it is told to lose.
+//! A datagram relay between two endpoints on loopback that can lose what it is told to lose, or a share of
+//! everything, and put some of it into another order.
 //!
 //! It is invisible to SCTP: for every path it holds the server's address towards the client and the
 //! client's address towards the server, on UDP ports of its own. Both sides therefore see the
 //! addresses that they know, from ports that RFC 6951 lets them learn.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
@@ -24,11 +26,87 @@ struct Path {
     /// From how many of them on only datagrams up to `longest` pass.
     limit: AtomicU64,
     longest: AtomicUsize,
+    /// Whether it loses and reorders at random.
+    rough: AtomicBool,
+    /// Bytes from the client, and from the server.
+    carried: [AtomicU64; 2],
+    /// Types of the chunks that the client sent, and those that the server sent.
+    chunks: [Mutex<BTreeSet<u8>>; 2],
 }
 
 impl Default for Path {
     fn default() -> Self {
-        Path { forwarded: AtomicU64::new(0), limit: AtomicU64::new(u64::MAX), longest: AtomicUsize::new(0) }
+        Path {
+            forwarded: AtomicU64::new(0),
+            limit: AtomicU64::new(u64::MAX),
+            longest: AtomicUsize::new(0),
+            rough: AtomicBool::new(false),
+            carried: Default::default(),
+            chunks: Default::default(),
+        }
+    }
+}
+
+impl Path {
+    fn note(&self, sender: usize, packet: &[u8]) {
+        self.carried[sender].fetch_add(packet.len() as u64, Ordering::SeqCst);
+        let mut seen = self.chunks[sender].lock().unwrap_or_else(PoisonError::into_inner);
+        seen.extend(chunk_types(packet));
+    }
+}
+
+/// Types of the chunks of a packet (RFC 9260 §3).
+fn chunk_types(packet: &[u8]) -> impl Iterator<Item = u8> {
+    let mut rest = packet.get(12..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let &[kind, _flags, high, low, ..] = rest else { return None };
+        let length = usize::from(u16::from_be_bytes([high, low])).max(4).next_multiple_of(4);
+        rest = rest.get(length..).unwrap_or_default();
+        Some(kind)
+    })
+}
+
+/// One direction of a path.
+struct Direction {
+    /// Decides what is lost and held: the same for the same sequence of datagrams.
+    random: u32,
+    /// A datagram that one sent after it overtakes.
+    held: Option<(Vec<u8>, SocketAddr)>,
+    /// Who sends: 0 for the client, 1 for the server.
+    sender: usize,
+}
+
+impl Direction {
+    fn new(sender: usize) -> Self {
+        Direction { random: sender as u32, held: None, sender }
+    }
+
+    /// True once in `times`.
+    fn once_in(&mut self, times: u32) -> bool {
+        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (self.random >> 8).is_multiple_of(times)
+    }
+
+    /// Sends a datagram, unless it is lost or held back for the next one.
+    async fn pass(&mut self, path: &Path, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) {
+        path.note(self.sender, datagram);
+        let rough = path.rough.load(Ordering::SeqCst);
+        if !path.passes(datagram.len()) || (rough && self.once_in(LOST_ONE_IN)) {
+            return;
+        }
+        if rough && self.held.is_none() && self.once_in(HELD_ONE_IN) {
+            self.held = Some((datagram.to_vec(), to));
+            return;
+        }
+        let _ = socket.send_to(datagram, to).await;
+        self.release(socket).await;
+    }
+
+    /// Sends what was held back.
+    async fn release(&mut self, socket: &UdpSocket) {
+        if let Some((datagram, to)) = self.held.take() {
+            let _ = socket.send_to(&datagram, to).await;
+        }
     }
 }
 
@@ -51,10 +129,12 @@ impl Relay {
         let towards_server = bind_same_port(client).await;
         let port = towards_client[0].local_addr().expect("bound").port();
         let mut relay = Relay { port, paths: Vec::new(), tasks: Vec::new() };
-        for ((front, back), &address) in towards_client.into_iter().zip(towards_server).zip(server) {
+        let client_port = Arc::new(AtomicU16::new(0));
+        let ends = client.iter().zip(server).map(|(&client, &server)| (client, (server, server_port).into()));
+        for ((front, back), ends) in towards_client.into_iter().zip(towards_server).zip(ends) {
             let path = Arc::new(Path::default());
             relay.paths.push(Arc::clone(&path));
-            relay.tasks.push(tokio::spawn(forward(front, back, (address, server_port).into(), path)));
+            relay.tasks.push(tokio::spawn(forward(front, back, ends, path, Arc::clone(&client_port))));
         }
         relay
     }
@@ -79,6 +159,28 @@ impl Relay {
     #[allow(dead_code, reason = "not every test file mends paths")]
     pub(crate) fn mend(&self, path: usize) {
         self.limit(path, u64::MAX, 0);
+    }
+
+    /// Loses one datagram of a hundred on every path, and lets one of fifty be overtaken.
+    #[allow(dead_code, reason = "not every test file does")]
+    pub(crate) fn roughen(&self) {
+        self.paths.iter().for_each(|path| path.rough.store(true, Ordering::SeqCst));
+    }
+
+    /// Types of the chunks that clients sent, and of those that the server sent.
+    #[allow(dead_code, reason = "not every test file asks")]
+    pub(crate) fn chunks(&self) -> [BTreeSet<u8>; 2] {
+        [0, 1].map(|sender| {
+            let seen =
+                |path: &Arc<Path>| path.chunks[sender].lock().unwrap_or_else(PoisonError::into_inner).clone();
+            self.paths.iter().flat_map(seen).collect()
+        })
+    }
+
+    /// Bytes that the client sent on `path`, and those that the server sent.
+    #[allow(dead_code, reason = "not every test file asks")]
+    pub(crate) fn carried(&self, path: usize) -> [u64; 2] {
+        [0, 1].map(|sender| self.paths[path].carried[sender].load(Ordering::SeqCst))
     }
 
     /// Waits until `path` loses packets.
@@ -117,23 +219,51 @@ async fn bind_same_port(addresses: &[IpAddr]) -> Vec<UdpSocket> {
     }
 }
 
-/// Carries datagrams of one path in both directions; the client is whoever sent last.
-async fn forward(front: UdpSocket, back: UdpSocket, server: SocketAddr, path: Arc<Path>) {
-    let mut client = None;
-    let (mut up, mut down) = (vec![0; 65_536], vec![0; 65_536]);
+/// Carries datagrams of one path in both directions, between the client's address and the server's.
+///
+/// The client's port is the one it sent from last, on any path. Its address is known: the system may have
+/// chosen another one for a client that left the choice to it.
+async fn forward(
+    front: UdpSocket,
+    back: UdpSocket,
+    ends: (IpAddr, SocketAddr),
+    path: Arc<Path>,
+    client_port: Arc<AtomicU16>,
+) {
+    let (client, server) = ends;
+    let (mut up, mut down) = (Direction::new(0), Direction::new(1));
+    let (mut from_client, mut from_server) = (vec![0; 65_536], vec![0; 65_536]);
     loop {
-        let (socket, to, datagram) = tokio::select! {
-            Ok((len, from)) = front.recv_from(&mut up) => {
-                client = Some(from);
-                (&back, Some(server), &up[..len])
+        let flush = async {
+            match up.held.is_some() || down.held.is_some() {
+                true => tokio::time::sleep(LONGEST_HOLD).await,
+                false => std::future::pending().await,
             }
-            Ok((len, _)) = back.recv_from(&mut down) => (&front, client, &down[..len]),
         };
-        if let Some(to) = to.filter(|_| path.passes(datagram.len())) {
-            let _ = socket.send_to(datagram, to).await;
+        tokio::select! {
+            Ok((len, from)) = front.recv_from(&mut from_client) => {
+                client_port.store(from.port(), Ordering::SeqCst);
+                up.pass(&path, &back, &from_client[..len], server).await;
+            }
+            Ok((len, _)) = back.recv_from(&mut from_server) => {
+                let port = client_port.load(Ordering::SeqCst);
+                if port != 0 {
+                    down.pass(&path, &front, &from_server[..len], SocketAddr::new(client, port)).await;
+                }
+            }
+            () = flush => {
+                up.release(&back).await;
+                down.release(&front).await;
+            }
         }
     }
 }
 
+/// Of the datagrams of a rough path, one in so many is lost.
+const LOST_ONE_IN: u32 = 100;
+/// One in so many lets the next one overtake.
+const HELD_ONE_IN: u32 = 50;
+/// When none comes to overtake it, a datagram is held no longer.
+const LONGEST_HOLD: std::time::Duration = std::time::Duration::from_millis(10);
 /// Longer than a SACK without gaps, a heartbeat, an abort; shorter than any packet with a full chunk of data.
 const SHORT: usize = 300;

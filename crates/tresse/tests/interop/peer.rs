@@ -1,0 +1,232 @@
+//! The stacks that tresse talks to, and one running peer of any of them.
+//!
+//! All peers take the same settings and commands and tell what happens in the same words; the head of
+//! `usrsctp/peer.c` lists them. So a case is written once.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{IpAddr, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tokio::sync::mpsc as lines;
+use tokio::time::timeout;
+
+use crate::{dcsctp, pion, usrsctp};
+
+/// A stack of others.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Stack {
+    Usrsctp,
+    Pion,
+    Dcsctp,
+}
+
+/// What a case needs of a stack beyond RFC 9260 on one path.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Need {
+    MultiHoming,
+    NrSack,
+    Cmt,
+    /// Ending an association with an ABORT, at the peer's will.
+    Abort,
+}
+
+impl Stack {
+    pub(crate) const ALL: [Stack; 3] = [Stack::Usrsctp, Stack::Pion, Stack::Dcsctp];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Stack::Usrsctp => "usrsctp",
+            Stack::Pion => "pion/sctp",
+            Stack::Dcsctp => "dcsctp",
+        }
+    }
+
+    /// What a reader should know of it.
+    pub(crate) fn about(self) -> &'static str {
+        match self {
+            Stack::Usrsctp => "the stack of FreeBSD in user space, as Debian packages it (`libusrsctp-dev`)",
+            Stack::Pion => "the stack of the Go implementation of WebRTC, at the version in `go.mod`",
+            Stack::Dcsctp => {
+                "the stack of WebRTC in browsers, at the version in `Cargo.lock`, in one process with tresse"
+            }
+        }
+    }
+
+    /// Makes it ready to start; an error says what is missing on this machine.
+    pub(crate) fn prepare(self) -> Result<(), String> {
+        match self {
+            Stack::Usrsctp => usrsctp::program().map(drop),
+            Stack::Pion => pion::program().map(drop),
+            Stack::Dcsctp => Ok(()),
+        }
+    }
+
+    /// Why a case with this need cannot pass; the reason is the peer's, not ours.
+    pub(crate) fn lacks(self, need: Need) -> Option<&'static str> {
+        match self {
+            Stack::Usrsctp => None,
+            Stack::Pion => pion::lacks(need),
+            Stack::Dcsctp => dcsctp::lacks(need),
+        }
+    }
+
+    /// Starts a peer.
+    pub(crate) fn start(self, settings: &Settings) -> Peer {
+        match self {
+            Stack::Usrsctp => Peer::of(Command::new(usrsctp::program().expect("prepared")), settings),
+            Stack::Pion => Peer::of(Command::new(pion::program().expect("prepared")), settings),
+            Stack::Dcsctp => dcsctp::start(settings),
+        }
+    }
+}
+
+/// What a peer does with messages.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    /// Sends every message back.
+    Echo,
+    /// Checks and counts them.
+    Count,
+}
+
+/// How a peer is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) work: Work,
+    /// Its addresses and ports.
+    pub(crate) local: Vec<IpAddr>,
+    pub(crate) udp: u16,
+    pub(crate) sctp: u16,
+    /// Whom to call; a peer without this one waits to be called.
+    pub(crate) call: Option<Callee>,
+    pub(crate) streams: u16,
+    /// Extensions that it speaks only when told so.
+    pub(crate) extensions: &'static [&'static str],
+}
+
+/// Where tresse listens.
+#[derive(Clone, Debug)]
+pub(crate) struct Callee {
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) udp: u16,
+    pub(crate) sctp: u16,
+}
+
+impl Settings {
+    fn arguments(&self) -> Vec<String> {
+        let list =
+            |addresses: &[IpAddr]| addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",");
+        let mut arguments = vec![
+            format!("role={}", if self.call.is_some() { "client" } else { "server" }),
+            format!("work={}", if self.work == Work::Echo { "echo" } else { "count" }),
+            format!("local={}", list(&self.local)),
+            format!("udp={}", self.udp),
+            format!("sctp={}", self.sctp),
+            format!("streams={}", self.streams),
+            format!("use={}", self.extensions.join(",")),
+        ];
+        if let Some(callee) = &self.call {
+            arguments.push(format!("peer={}", list(&callee.addresses)));
+            arguments.push(format!("peer_udp={}", callee.udp));
+            arguments.push(format!("peer_sctp={}", callee.sctp));
+        }
+        arguments
+    }
+}
+
+/// A running peer; it ends with this value.
+pub(crate) struct Peer {
+    commands: mpsc::Sender<String>,
+    lines: lines::UnboundedReceiver<String>,
+    child: Option<Child>,
+}
+
+impl Peer {
+    /// A peer that is a program of its own.
+    fn of(mut program: Command, settings: &Settings) -> Self {
+        program.args(settings.arguments()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = program.spawn().expect("the peer starts");
+        let (mut input, output) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+        let (mut peer, inside) = Peer::pair();
+        std::thread::spawn(move || {
+            for command in inside.commands {
+                // A peer that has ended takes no commands, and its lines say so.
+                let _ = writeln!(input, "{command}");
+            }
+        });
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                let _ = inside.lines.send(line);
+            }
+        });
+        peer.child = Some(child);
+        peer
+    }
+
+    /// The two ends of a peer's commands and lines.
+    pub(crate) fn pair() -> (Peer, Inside) {
+        let (commands, obeyed) = mpsc::channel();
+        let (told, lines) = lines::unbounded_channel();
+        (Peer { commands, lines, child: None }, Inside { commands: obeyed, lines: told })
+    }
+
+    /// Gives a command.
+    pub(crate) fn tell(&self, command: &str) {
+        let _ = self.commands.send(command.to_owned());
+    }
+
+    /// Waits for the next line, which has to be this one.
+    pub(crate) async fn says(&mut self, expected: &str) {
+        let line = self.says_something_like(expected).await;
+        assert_eq!(line, expected, "what the peer says");
+    }
+
+    /// Waits for the next line, which has to begin like this.
+    pub(crate) async fn says_something_like(&mut self, expected: &str) -> String {
+        let line = timeout(PATIENCE, self.lines.recv()).await;
+        let line = line.unwrap_or_else(|_| panic!("the peer never said \"{expected}\""));
+        let line = line.unwrap_or_else(|| panic!("the peer ended and never said \"{expected}\""));
+        assert!(line.starts_with(expected), "the peer said \"{line}\", not \"{expected}\"");
+        line
+    }
+
+    /// Ends it without a word to anybody, as a crash does.
+    pub(crate) fn kill(&mut self) {
+        if let Some(child) = &mut self.child {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// What a peer hears and says, as the peer holds it.
+pub(crate) struct Inside {
+    pub(crate) commands: mpsc::Receiver<String>,
+    pub(crate) lines: lines::UnboundedSender<String>,
+}
+
+/// A UDP port that is free on all addresses and that no other cell is given. It lies below those that the
+/// system hands out, which would otherwise be quicker now and then.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + (std::process::id() % 200) as u16 * 100;
+    loop {
+        let port = first + NEXT.fetch_add(1, Ordering::SeqCst);
+        if UdpSocket::bind(("0.0.0.0", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// How long a peer may be silent; it only ends cases that hang.
+const PATIENCE: Duration = Duration::from_secs(60);
