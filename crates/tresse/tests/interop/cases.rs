@@ -87,24 +87,28 @@ async fn aborted_there(stack: Stack) {
 }
 
 /// Everything there and back, then a graceful end; both sides have counted.
+///
+/// The end is not disturbed: programs that leave with their last packet cannot repeat it.
 async fn converse(meeting: &mut Meeting) {
-    let Meeting { association, peer, .. } = meeting;
+    let Meeting { association, peer, relay, .. } = meeting;
     let mut ledger = Ledger::default();
     tokio::join!(send(association, MESSAGES), ledger.take(association, MESSAGES));
     ledger.assert_complete(MESSAGES);
+    relay.smoothen();
     assert_eq!(association.shutdown().await, Ok(()));
     peer.says(&format!("received {MESSAGES} {} 0", bytes(MESSAGES))).await;
     peer.says("ended graceful").await;
 }
 
-/// Everything from the peer, which then ends it.
+/// Everything from the peer, which then ends it, undisturbed again.
 async fn listen(meeting: &mut Meeting) {
-    let Meeting { association, peer, .. } = meeting;
+    let Meeting { association, peer, relay, .. } = meeting;
     peer.tell(&format!("generate {MESSAGES}"));
     let mut ledger = Ledger::default();
     ledger.take(association, MESSAGES).await;
     ledger.assert_complete(MESSAGES);
     peer.says(&format!("generated {MESSAGES}")).await;
+    relay.smoothen();
     peer.tell("shutdown");
     assert_eq!(association.recv().await, Ok(None));
     assert_eq!(association.closed().await, CloseReason::Graceful);
