@@ -322,6 +322,10 @@ impl Association {
         if self.state == State::Closed {
             return;
         }
+        if self.outbound.is_mapped() {
+            // Errors decide between paths that are alike: the one path in use may be another one now.
+            self.refresh_usable();
+        }
         while let Some((path, state)) = self.paths.pop_state_change() {
             self.refresh_usable();
             if state != PathState::Active {
