@@ -10,6 +10,8 @@ mod arrival;
 mod cookie;
 mod demux;
 mod handle;
+#[cfg(feature = "invariants")]
+mod invariants;
 mod slots;
 mod spent;
 mod stray;

@@ -4,6 +4,8 @@
 //! index) and reports: it says which indices can be delivered and how large the window is, and the
 //! association carries that on.
 
+#[cfg(any(test, feature = "invariants"))]
+mod invariants;
 mod ordered;
 mod reassembly;
 mod skip;

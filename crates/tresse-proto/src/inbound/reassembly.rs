@@ -106,6 +106,12 @@ impl Reassembly {
         Some(before.unwrap_or(0) + len + after.unwrap_or(0))
     }
 
+    /// Bytes and chunks of every run.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.runs.values().map(|run| (run.bytes, run.pieces.len()))
+    }
+
     /// Drops the runs that can never become messages now that nothing up to `cumulative` is missing or will
     /// still come.
     ///
