@@ -40,7 +40,7 @@ use crate::path_id::PathId;
 use crate::paths::{LimitClock, Path, Paths};
 use crate::receiver::Receiver;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
-use crate::stats::{Discards, Limit, PathState};
+use crate::stats::{Discards, Limit};
 use crate::time::{Instant, earlier};
 use crate::transmission::{AckReport, Transmission};
 
@@ -328,15 +328,14 @@ impl Association {
             // Errors decide between paths that are alike: the one path in use may be another one now.
             self.refresh_usable();
         }
+        let mut changed = false;
         while let Some((path, state)) = self.paths.pop_state_change() {
             self.refresh_usable();
-            if state != PathState::Active {
-                let target = self.paths.alternate(path);
-                if self.paths.usable(target) {
-                    self.transmission.redirect(path, target, true);
-                }
-            }
             self.events.push_back(Event::PathChanged { path, state });
+            changed = true;
+        }
+        if changed {
+            self.redirect_stranded();
         }
     }
 
