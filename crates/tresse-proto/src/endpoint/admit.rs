@@ -16,6 +16,7 @@ use crate::config::AssociationConfig;
 use crate::cx::Cx;
 use crate::datagram::Datagram;
 use crate::event::{CloseReason, Event};
+use crate::extensions::auth::{Auth, OwnOffer, Refusal, SharedKeys};
 use crate::paths::pairs;
 use crate::time::Instant;
 
@@ -63,11 +64,20 @@ impl Endpoint {
         let owner =
             owner.or_else(|| self.owner_of(datagram.remote, cookie.remote_port, &cookie.peer.addresses));
         let met = owner.and_then(|slot| Some((slot, Action::of(&cookie, &self.known(slot)?))));
+        if let Some((slot, _)) = met
+            && let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
+            && let Err(refusal) = association.screen_cookie(packet)
+        {
+            return refusal.count(&mut self.discards);
+        }
         match (met, stale_by) {
             (Some((slot, Action::Acknowledge)), _) => {
                 self.on_cookie_again(now, slot, datagram, packet, cookie)
             }
-            (_, Some(by)) => self.on_stale_cookie(datagram, packet, &cookie, by),
+            (_, Some(by)) => match self.screen_cookie(owner, packet, &cookie) {
+                Ok(_) => self.on_stale_cookie(datagram, packet, &cookie, by),
+                Err(refusal) => refusal.count(&mut self.discards),
+            },
             (Some((slot, Action::Collide)), None) => self.on_collision(now, slot, datagram, packet, cookie),
             (Some((slot, Action::Restart)), None) => self.on_restart(now, slot, datagram, packet, cookie),
             (Some((_, Action::Discard)), None) => self.discards.late_cookie += 1,
@@ -80,8 +90,7 @@ impl Endpoint {
 
     /// The cookie, if it is one of this endpoint's and fits its packet (RFC 9260 §5.1.5).
     fn open_cookie(&self, now: Instant, packet: &Packet<'_>) -> Option<Opened> {
-        let Some(Ok(Chunk::CookieEcho(echo))) = packet.chunks().next() else { return None };
-        let opened = self.keys.open(now, self.config.cookie_lifetime, echo.cookie)?;
+        let opened = self.keys.open(now, self.config.cookie_lifetime, cookie_in(packet)?)?;
         let cookie = &opened.cookie;
         let fits = cookie.local_port == packet.header.destination_port
             && cookie.remote_port == packet.header.source_port
@@ -140,7 +149,9 @@ impl Endpoint {
         };
         match association.path_of(datagram.local, datagram.remote) {
             Some(via) => {
-                association.on_collision(&cookie.peer, via);
+                let config = association.shared_config();
+                let auth = authentication(&cookie, &config, association.shared_keys());
+                association.on_collision(&cookie.peer, auth, via);
                 self.hand_over(now, slot, datagram, packet);
                 self.settle(slot);
             }
@@ -172,7 +183,8 @@ impl Endpoint {
         let seeds = old.path_seeds().filter(belongs);
         let paths = seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
         let config = old.shared_config();
-        let beginnings = self.beginnings(cookie, config, paths);
+        let auth = authentication(&cookie, &config, old.shared_keys());
+        let beginnings = self.beginnings(cookie, config, paths, auth);
         self.forget_addresses(slot);
         if let Some(Occupant::Open(old)) = self.slots.take(slot) {
             let between = (datagram.local, datagram.remote);
@@ -181,6 +193,27 @@ impl Endpoint {
         }
         self.hand_over(now, slot, datagram, packet);
         self.settle(slot);
+    }
+
+    /// The keys that a cookie makes, with those of the set-up in `slot` or of this endpoint, if the packet that
+    /// brought it is authenticated as far as it has to be.
+    ///
+    /// # Errors
+    /// Why the packet may not be processed.
+    fn screen_cookie(
+        &mut self,
+        slot: Option<Slot>,
+        packet: &Packet<'_>,
+        cookie: &Cookie,
+    ) -> Result<Option<Box<Auth>>, Refusal> {
+        let mut auth = match slot.and_then(|slot| self.slots.get_mut(slot)) {
+            Some(Occupant::Setup(setup)) => {
+                let (config, keys) = (setup.config().clone(), setup.auth().shared_keys());
+                authentication(cookie, &config, keys)
+            }
+            _ => authentication(cookie, &self.template, self.shared_keys.clone()),
+        };
+        auth.as_mut().map_or(Ok(()), |auth| auth.screen_cookie(packet)).map(|()| auth)
     }
 
     fn on_stale_cookie(&mut self, datagram: &Datagram, packet: &Packet<'_>, cookie: &Cookie, by: Duration) {
@@ -201,6 +234,10 @@ impl Endpoint {
         packet: &Packet<'_>,
         cookie: Cookie,
     ) {
+        let auth = match self.screen_cookie(slot, packet, &cookie) {
+            Ok(auth) => auth,
+            Err(refusal) => return refusal.count(&mut self.discards),
+        };
         let (config, local) = match slot.and_then(|slot| self.slots.get(slot)) {
             Some(Occupant::Setup(setup)) => (setup.config().clone(), setup.shown_addresses(cookie.local)),
             _ => {
@@ -209,7 +246,7 @@ impl Endpoint {
             }
         };
         let paths = path_seeds(&cookie, &config, local, datagram.encapsulation_port);
-        let beginnings = self.beginnings(cookie, config, paths);
+        let beginnings = self.beginnings(cookie, config, paths, auth);
         let slot = match slot {
             Some(slot) => slot,
             None => self.slots.insert(Occupant::Failed(self.template.clone())),
@@ -224,7 +261,13 @@ impl Endpoint {
         self.settle(slot);
     }
 
-    fn beginnings(&self, cookie: Cookie, config: Arc<AssociationConfig>, paths: Vec<PathSeed>) -> Beginnings {
+    fn beginnings(
+        &self,
+        cookie: Cookie,
+        config: Arc<AssociationConfig>,
+        paths: Vec<PathSeed>,
+        auth: Option<Box<Auth>>,
+    ) -> Beginnings {
         Beginnings {
             identity: Identity {
                 local_port: cookie.local_port,
@@ -237,6 +280,7 @@ impl Endpoint {
             peer: cookie.peer,
             paths,
             checksum_offload: self.config.checksum_offload,
+            auth,
         }
     }
 
@@ -285,6 +329,16 @@ impl Endpoint {
     }
 }
 
+/// What a cookie says of authentication, if both sides have it, with this side's shared keys.
+fn authentication(
+    cookie: &Cookie,
+    config: &AssociationConfig,
+    keys: Option<Box<SharedKeys>>,
+) -> Option<Box<Auth>> {
+    let offer = OwnOffer::new(config, cookie.auth_random);
+    Auth::agreed(offer.as_ref(), cookie.peer.auth.as_ref(), keys)
+}
+
 /// The paths of an association that a peer set up. The INIT showed one pair of addresses to work; the
 /// other addresses of both sides pair up in their order from there, and heartbeats will tell.
 fn path_seeds(
@@ -316,9 +370,17 @@ fn rotate_to(addresses: &mut [IpAddr], first: IpAddr) {
     addresses.rotate_left(position);
 }
 
-/// Whether COOKIE ECHO is the packet's first chunk.
-pub(super) fn carries_cookie(packet: &Packet<'_>) -> bool {
-    matches!(packet.chunks().next(), Some(Ok(Chunk::CookieEcho(_))))
+/// The cookie of a packet whose first chunk is COOKIE ECHO, but for AUTH (RFC 4895 §6.3).
+pub(super) fn cookie_in<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
+    let mut chunks = packet.chunks();
+    let first = match chunks.next()? {
+        Ok(Chunk::Auth(_)) => chunks.next()?,
+        first => first,
+    };
+    match first {
+        Ok(Chunk::CookieEcho(echo)) => Some(echo.cookie),
+        _ => None,
+    }
 }
 
 /// Whether an ERROR says that the cookie was too old.
