@@ -5,7 +5,7 @@
 
 use crate::bytes::{pad, padded};
 use crate::checksum;
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, ChunkKind, KindSet};
 use crate::chunk::auth::{AUTH_HEADER_LEN, put_auth_header};
 use crate::chunk::data::Data;
 use crate::error::NoRoom;
@@ -24,11 +24,43 @@ pub enum Seal {
     Zero,
 }
 
-/// The place of an HMAC of `N` bytes in a packet that is being written.
-#[derive(Debug, PartialEq, Eq)]
-pub struct AuthSlot<const N: usize> {
-    /// Where the AUTH chunk starts, from the start of the packet.
-    chunk: usize,
+/// What must not leave without an AUTH chunk before it, and which one that is (RFC 4895 §6.2).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Guard {
+    kinds: KindSet,
+    key_id: u16,
+    hmac_id: u16,
+    hmac_len: u16,
+    /// Among the kinds is one that takes whatever room there is.
+    bulky: bool,
+}
+
+/// Chunks of a length that whoever writes them fits to [`PacketWriter::room`].
+const BULKY: [ChunkKind; 6] = [
+    ChunkKind::DATA,
+    ChunkKind::I_DATA,
+    ChunkKind::SACK,
+    ChunkKind::NR_SACK,
+    ChunkKind::FORWARD_TSN,
+    ChunkKind::I_FORWARD_TSN,
+];
+
+impl Guard {
+    /// Chunks of `kinds` follow an AUTH chunk with this shared key and this hash of `hmac_len` bytes.
+    pub fn new(kinds: KindSet, key_id: u16, hmac_id: u16, hmac_len: u16) -> Self {
+        let bulky = BULKY.iter().any(|&kind| kinds.contains(kind));
+        Guard { kinds, key_id, hmac_id, hmac_len, bulky }
+    }
+
+    /// Bytes that AUTH takes in each packet with user data, a report or what else is fitted to the room.
+    #[inline]
+    pub fn overhead(&self) -> usize {
+        if self.bulky { self.chunk_len() } else { 0 }
+    }
+
+    fn chunk_len(&self) -> usize {
+        padded(AUTH_HEADER_LEN + usize::from(self.hmac_len))
+    }
 }
 
 /// Appends one packet to a buffer. Several packets can stand in one buffer, each written by a writer of its
@@ -40,6 +72,9 @@ pub struct PacketWriter<'b> {
     start: usize,
     /// Largest length of the packet; a multiple of four.
     limit: usize,
+    guard: Option<Guard>,
+    /// Where the AUTH chunk starts, from the start of the packet, once there is one.
+    auth: Option<usize>,
 }
 
 impl<'b> PacketWriter<'b> {
@@ -55,13 +90,26 @@ impl<'b> PacketWriter<'b> {
         head[2..4].copy_from_slice(&header.destination_port.to_be_bytes());
         head[4..8].copy_from_slice(&header.verification_tag.to_be_bytes());
         buf.extend_from_slice(&head);
-        Self { buf, start, limit }
+        Self { buf, start, limit, guard: None, auth: None }
     }
 
-    /// Bytes left for one more chunk with its padding; a multiple of four.
+    /// Puts an AUTH chunk before the first chunk that `guard` names. Its HMAC is zero until
+    /// [`fill_hmac`](Self::fill_hmac).
+    #[inline]
+    #[must_use]
+    pub fn guarded(self, guard: Guard) -> Self {
+        Self { guard: Some(guard), ..self }
+    }
+
+    /// Bytes left for one more chunk with its padding; a multiple of four. What an AUTH chunk may still take
+    /// is left out where the chunks to be authenticated are of the kind that is fitted to this.
     #[inline]
     pub fn room(&self) -> usize {
-        self.limit.saturating_sub(self.len())
+        let auth = match &self.guard {
+            Some(guard) if self.auth.is_none() => guard.overhead(),
+            _ => 0,
+        };
+        self.limit.saturating_sub(self.len() + auth)
     }
 
     /// Length of the packet so far, common header included.
@@ -85,7 +133,7 @@ impl<'b> PacketWriter<'b> {
         if let Chunk::Data(data) = chunk {
             return self.push_data(data);
         }
-        self.check_room(chunk.wire_len())?;
+        self.open(chunk.kind(), chunk.wire_len())?;
         chunk.put(self.buf);
         pad(self.buf, self.start);
         Ok(())
@@ -97,37 +145,24 @@ impl<'b> PacketWriter<'b> {
     /// If it does not fit; then nothing is written.
     #[inline]
     pub fn push_data(&mut self, data: &Data<'_>) -> Result<(), NoRoom> {
-        self.check_room(data.wire_len())?;
+        self.open(ChunkKind::DATA, data.wire_len())?;
         data.put(self.buf);
         pad(self.buf, self.start);
         Ok(())
     }
 
-    /// Appends an AUTH chunk whose HMAC of `N` bytes is still zero. When everything to be authenticated has
-    /// been pushed, compute the HMAC over [`Self::authenticated`] and hand it to [`Self::fill_auth`] (RFC
-    /// 4895 §6.2).
-    ///
-    /// # Errors
-    /// If it does not fit; then nothing is written.
-    pub fn reserve_auth<const N: usize>(&mut self, key_id: u16, hmac_id: u16) -> Result<AuthSlot<N>, NoRoom> {
-        self.check_room(AUTH_HEADER_LEN + N)?;
-        let slot = AuthSlot { chunk: self.len() };
-        put_auth_header(self.buf, key_id, hmac_id, N);
-        self.buf.extend_from_slice(&[0; N]);
-        pad(self.buf, self.start);
-        Ok(slot)
+    /// What the HMAC covers if the packet has one: the AUTH chunk with its HMAC zero, and every chunk after it
+    /// with its padding.
+    #[inline]
+    pub fn authenticated(&self) -> Option<&[u8]> {
+        self.buf.get(self.start + self.auth?..)
     }
 
-    /// What the HMAC of `slot` covers: the AUTH chunk with its HMAC zero, and every chunk after it with its
-    /// padding.
-    pub fn authenticated<const N: usize>(&self, slot: &AuthSlot<N>) -> &[u8] {
-        self.buf.get(self.start + slot.chunk..).unwrap_or_default()
-    }
-
-    /// Puts the HMAC in its place.
-    pub fn fill_auth<const N: usize>(&mut self, slot: AuthSlot<N>, hmac: &[u8; N]) {
-        let at = self.start + slot.chunk + AUTH_HEADER_LEN;
-        if let Some(place) = self.buf.get_mut(at..at + N) {
+    /// Puts the HMAC in its place, once everything has been pushed.
+    pub fn fill_hmac(&mut self, hmac: &[u8]) {
+        let Some(auth) = self.auth else { return };
+        let at = self.start + auth + AUTH_HEADER_LEN;
+        if let Some(place) = self.buf.get_mut(at..at + hmac.len()) {
             place.copy_from_slice(hmac);
         }
     }
@@ -149,9 +184,26 @@ impl<'b> PacketWriter<'b> {
         self.buf.truncate(self.start);
     }
 
+    /// Makes sure that a chunk of `kind` fits, and that AUTH stands before it if it has to.
+    #[inline]
+    fn open(&mut self, kind: ChunkKind, len: usize) -> Result<(), NoRoom> {
+        if let Some(guard) = self.guard
+            && self.auth.is_none()
+            && guard.kinds.contains(kind)
+        {
+            self.check_room(guard.chunk_len() + padded(len))?;
+            self.auth = Some(self.len());
+            put_auth_header(self.buf, guard.key_id, guard.hmac_id, usize::from(guard.hmac_len));
+            self.buf.resize(self.buf.len() + usize::from(guard.hmac_len), 0);
+            pad(self.buf, self.start);
+            return Ok(());
+        }
+        self.check_room(len)
+    }
+
     #[inline]
     fn check_room(&self, len: usize) -> Result<(), NoRoom> {
-        let (needed, room) = (padded(len), self.room());
+        let (needed, room) = (padded(len), self.limit.saturating_sub(self.len()));
         if needed > room { Err(NoRoom { needed, room }) } else { Ok(()) }
     }
 }
@@ -162,6 +214,8 @@ mod tests {
     use crate::chunk::auth::Auth;
     use crate::chunk::cookie::CookieEcho;
     use crate::chunk::data::DataFlags;
+    use crate::chunk::sack::Sack;
+    use crate::list::List;
     use crate::packet::{ChecksumRule, Packet};
     use crate::serial::{Ppid, Ssn, StreamId, Tsn};
 
@@ -255,20 +309,56 @@ mod tests {
         assert!(Packet::parse(&buf, ChecksumRule::Verify).is_err());
     }
 
+    fn guard(kinds: impl IntoIterator<Item = ChunkKind>) -> Guard {
+        Guard::new(kinds.into_iter().collect(), 7, 1, 5)
+    }
+
     #[test]
     fn an_hmac_covers_its_own_chunk_with_zeros_and_all_that_follows() {
         let mut buf = vec![0xFF; 3];
-        let mut writer = PacketWriter::new(&mut buf, HEADER, 100);
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 100).guarded(guard([ChunkKind::DATA]));
         writer.push(&Chunk::CookieAck).expect("room");
-        let slot = writer.reserve_auth::<5>(7, 1).expect("room");
+        assert_eq!(writer.authenticated(), None);
         writer.push_data(&data(b"abc")).expect("room");
+        writer.push_data(&data(b"d")).expect("room");
         let mut covered = vec![15, 0, 0, 13, 0, 7, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
-        data(b"abc").put(&mut covered);
-        covered.push(0);
-        assert_eq!(writer.authenticated(&slot), covered);
-        writer.fill_auth(slot, &[1, 2, 3, 4, 5]);
+        for payload in [&b"abc"[..], b"d"] {
+            data(payload).put(&mut covered);
+            covered.resize(padded(covered.len()), 0);
+        }
+        assert_eq!(writer.authenticated(), Some(&covered[..]));
+        writer.fill_hmac(&[1, 2, 3, 4, 5]);
         writer.finish(Seal::Crc32c);
-        let auth = Auth { key_id: 7, hmac_id: 1, hmac: &[1, 2, 3, 4, 5] };
-        assert_eq!(chunks(&buf[3..]), [Chunk::CookieAck, Chunk::Auth(auth), Chunk::Data(data(b"abc"))]);
+        let auth = Chunk::Auth(Auth { key_id: 7, hmac_id: 1, hmac: &[1, 2, 3, 4, 5] });
+        let data = [b"abc", &b"d"[..]].map(|payload| Chunk::Data(data(payload)));
+        assert_eq!(chunks(&buf[3..]), [Chunk::CookieAck, auth, data[0], data[1]]);
+    }
+
+    #[test]
+    fn what_needs_no_authentication_leaves_without() {
+        let mut buf = Vec::new();
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 100).guarded(guard([ChunkKind::ASCONF]));
+        assert_eq!(writer.room(), 88, "chunks that are not fitted to the room find out when they are pushed");
+        writer.push_data(&data(b"abc")).expect("room");
+        assert_eq!(writer.authenticated(), None);
+    }
+
+    #[test]
+    fn the_room_leaves_a_place_for_an_hmac_that_bulky_chunks_need() {
+        let mut buf = Vec::new();
+        let guard = guard([ChunkKind::SACK]);
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 12 + 16 + 16 + 4).guarded(guard);
+        assert_eq!((writer.room(), guard.overhead()), (20, 16));
+        let (gaps, duplicates) = (List::Values(&[]), List::Values(&[]));
+        let sack = Chunk::Sack(Sack { flags: 0, cumulative_tsn: Tsn(1), a_rwnd: 0, gaps, duplicates });
+        writer.push(&sack).expect("room for 16 bytes and AUTH");
+        assert_eq!(writer.room(), 4);
+        assert!(writer.push(&sack).is_err());
+        writer.push(&Chunk::CookieAck).expect("room");
+
+        let mut buf = Vec::new();
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 12 + 16 + 12).guarded(guard);
+        assert_eq!(writer.push(&sack), Err(NoRoom { needed: 32, room: 28 }));
+        assert!(writer.is_empty(), "no AUTH without what it is for");
     }
 }

@@ -1,7 +1,7 @@
 //! AUTH (RFC 4895 §4.1): the HMAC of the chunks after it.
 //!
 //! Owns the layout. Refuses to know keys and hashes. Writing goes either through
-//! [`crate::PacketWriter::reserve_auth`], or through the chunk enum when the HMAC is known already.
+//! [`crate::PacketWriter::guarded`], or through the chunk enum when the HMAC is known already.
 
 use super::{ChunkKind, head};
 use crate::bytes::u16_at;

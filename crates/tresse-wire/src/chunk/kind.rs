@@ -89,11 +89,61 @@ impl ChunkKind {
     }
 }
 
+/// A set of chunk types.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
+pub struct KindSet([u64; 4]);
+
+impl KindSet {
+    /// Whether `kind` belongs to it.
+    #[inline]
+    pub const fn contains(&self, kind: ChunkKind) -> bool {
+        self.0[(kind.0 >> 6) as usize] & (1 << (kind.0 & 63)) != 0
+    }
+
+    /// Puts `kind` in.
+    pub const fn insert(&mut self, kind: ChunkKind) {
+        self.0[(kind.0 >> 6) as usize] |= 1 << (kind.0 & 63);
+    }
+
+    /// Whether nothing belongs to it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    /// Its types, in the order of their numbers.
+    pub fn iter(self) -> impl Iterator<Item = ChunkKind> {
+        (0..=u8::MAX).map(ChunkKind).filter(move |&kind| self.contains(kind))
+    }
+}
+
+impl FromIterator<ChunkKind> for KindSet {
+    fn from_iter<I: IntoIterator<Item = ChunkKind>>(kinds: I) -> Self {
+        let mut set = KindSet::default();
+        kinds.into_iter().for_each(|kind| set.insert(kind));
+        set
+    }
+}
+
 impl fmt::Display for ChunkKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => f.pad(name),
             None => write!(f, "type {}", self.0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_what_was_put_in_and_nothing_else() {
+        let kinds = [ChunkKind::DATA, ChunkKind(63), ChunkKind::I_DATA, ChunkKind::ASCONF, ChunkKind(255)];
+        let set: KindSet = kinds.into_iter().rev().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), kinds);
+        assert!(!set.contains(ChunkKind::ASCONF_ACK) && !set.is_empty());
+        assert!(KindSet::default().is_empty() && KindSet::default().iter().next().is_none());
     }
 }

@@ -23,7 +23,7 @@ pub(crate) mod teardown;
 #[cfg(test)]
 mod tests;
 
-pub use kind::ChunkKind;
+pub use kind::{ChunkKind, KindSet};
 
 use asconf::{Asconf, AsconfAck};
 use auth::Auth;
