@@ -38,7 +38,7 @@ use crate::path_id::PathId;
 use crate::paths::{LimitClock, Path, Paths};
 use crate::receiver::Receiver;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
-use crate::stats::{Discards, Limit, PathState};
+use crate::stats::{Discards, Limit};
 use crate::time::{Instant, earlier};
 use crate::transmission::{AckReport, Transmission};
 
@@ -322,15 +322,14 @@ impl Association {
         if self.state == State::Closed {
             return;
         }
+        let mut changed = false;
         while let Some((path, state)) = self.paths.pop_state_change() {
             self.refresh_usable();
-            if state != PathState::Active {
-                let target = self.paths.alternate(path);
-                if self.paths.usable(target) {
-                    self.transmission.redirect(path, target, true);
-                }
-            }
             self.events.push_back(Event::PathChanged { path, state });
+            changed = true;
+        }
+        if changed {
+            self.redirect_stranded();
         }
     }
 

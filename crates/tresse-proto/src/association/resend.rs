@@ -34,6 +34,20 @@ impl Association {
         }
     }
 
+    /// Lets what is under way or waits on paths that cannot be used leave on those that can. There may have been
+    /// none when the path was lost, and one has come back since: long before T3 that has backed off.
+    pub(super) fn redirect_stranded(&mut self) {
+        for path in self.path_ids() {
+            let target = self.paths.alternate(path);
+            if !self.paths.usable(path) && self.paths.usable(target) {
+                self.transmission.redirect(path, target, true);
+                if self.transmission.on_timeout(path, target) > 0 {
+                    self.paths.stop_t3(path);
+                }
+            }
+        }
+    }
+
     /// A path with room for lost chunks that wait for another one, if the policies let them move on. They are
     /// that path's from then on.
     pub(super) fn move_losses_on(&mut self) -> Option<PathId> {

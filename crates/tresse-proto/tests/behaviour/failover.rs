@@ -120,6 +120,27 @@ fn the_last_living_path_carries_everything() {
 }
 
 #[test]
+fn what_was_lost_with_the_last_path_leaves_on_the_first_that_returns() {
+    let mut pair = Pair::established(2, &AssociationConfig::default());
+    pair.network = Box::new(|flight| (flight.path() == 0).then_some(ms(10)));
+    let inactive = |path| Event::PathChanged { path: PathId(path), state: PathState::Inactive };
+    pair.run_until(Duration::from_secs(3600), |pair| pair.client.events.contains(&inactive(1)));
+    let mut next = 0;
+    transfer(&mut pair, &mut next, 100, Duration::from_secs(20));
+    // Now the other fails with data in flight, and the first comes back alone.
+    pair.network = Box::new(|_| None);
+    for number in 100..130 {
+        pair.send((number % 2) as u16, number, 1000);
+    }
+    pair.run_until(Duration::from_secs(3600), |pair| pair.client.events.contains(&inactive(0)));
+    pair.network = Box::new(|flight| (flight.path() == 1).then_some(ms(10)));
+    let active = Event::PathChanged { path: PathId(1), state: PathState::Active };
+    pair.run_until(Duration::from_secs(600), |pair| pair.client.events.contains(&active));
+    // Not a packet in a backed-off RTO, as on the path that stayed away.
+    pair.run_until(Duration::from_secs(5), |pair| pair.server.received.len() == 130);
+}
+
+#[test]
 fn a_transfer_survives_an_outage_of_all_paths() {
     let mut pair = Pair::established(2, &AssociationConfig::default());
     let mut next = 0;
