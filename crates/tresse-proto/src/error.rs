@@ -83,6 +83,32 @@ pub enum SendError {
     },
 }
 
+/// Why a shared key could not be set, used or removed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// Chunks are not authenticated here: one of the sides does not want it (setting "authentication").
+    #[error("authentication was not agreed with the peer (setting \"authentication\")")]
+    NotAgreed,
+    /// No such key.
+    #[error("there is no shared key {number}; there are {known}")]
+    Unknown {
+        /// The number that was given.
+        number: u16,
+        /// The numbers there are.
+        known: String,
+    },
+    /// The key in use cannot be removed.
+    #[error("shared key {number} is in use: use another one first")]
+    Active {
+        /// Its number.
+        number: u16,
+    },
+    /// The association has ended.
+    #[error("the association is closed: it needs no keys")]
+    Closed,
+}
+
 /// Why a scheduler could not be chosen or configured.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -90,6 +90,11 @@ pub enum Event {
         /// What came of it.
         outcome: ReconfigurationOutcome,
     },
+    /// The peer authenticates with another shared key from now on (RFC 4895); it began with key 0.
+    PeerKeyChanged {
+        /// Its number.
+        number: u16,
+    },
     /// The peer will send nothing more; what is queued here is still delivered.
     PeerShutdown,
     /// The association has ended. What was received can still be read until it is released.

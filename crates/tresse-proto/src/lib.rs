@@ -37,7 +37,7 @@ pub mod units;
 pub use config::{AssociationConfig, ConfigError, EndpointConfig};
 pub use datagram::{Datagram, Ecn, Transmit};
 pub use endpoint::{AssociationHandle, Connect, Endpoint};
-pub use error::{ConnectError, ReconfigurationError, ScheduleError, SendError};
+pub use error::{ConnectError, KeyError, ReconfigurationError, ScheduleError, SendError};
 pub use event::{CloseReason, Event, Message, Payload, SchedulerFault, SendOptions};
 pub use path_id::{AssociationId, PathId};
 pub use reconfiguration::{Direction, Reconfiguration, ReconfigurationOutcome, Streams};

@@ -255,6 +255,10 @@ discards! {
     unexpected_chunk,
     /// Chunks of a type unknown here.
     unrecognised_chunk,
+    /// Chunks that must be authenticated and were not (RFC 4895 §6.3).
+    unauthenticated_chunk,
+    /// AUTH chunks with a wrong HMAC, or by a key or hash that is not known here, or out of place.
+    bad_auth,
     /// DATA beyond the receive window.
     beyond_window,
     /// DATA for a stream that does not exist, and such streams in a FORWARD-TSN.

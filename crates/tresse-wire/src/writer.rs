@@ -5,9 +5,9 @@
 
 use crate::bytes::{pad, padded};
 use crate::checksum;
-use crate::chunk::{Chunk, ChunkKind, KindSet};
 use crate::chunk::auth::{AUTH_HEADER_LEN, put_auth_header};
 use crate::chunk::data::Data;
+use crate::chunk::{Chunk, ChunkKind, KindSet};
 use crate::error::NoRoom;
 use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
 

@@ -9,9 +9,9 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::coop::consume_budget;
 use tresse_proto::config::StreamMap;
 use tresse_proto::{
-    Abandonments, AssociationHandle, AssociationId, AssociationStats, CloseReason, Direction, Event, Message,
-    PathId, PathStats, ReconfigurationError, ScheduleError, SendError, SendOptions, SendQueueInfo, StreamId,
-    Streams,
+    Abandonments, AssociationHandle, AssociationId, AssociationStats, CloseReason, Direction, Event,
+    KeyError, Message, PathId, PathStats, ReconfigurationError, ScheduleError, SendError, SendOptions,
+    SendQueueInfo, StreamId, Streams,
 };
 
 use crate::error::Ended;
@@ -201,6 +201,31 @@ impl Association {
     pub fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), ReconfigurationError> {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.add_streams(now, outbound, inbound))
+    }
+
+    /// Sets or replaces a shared key of this association (RFC 4895 §6.1). The peer needs the same, and should
+    /// have it before [`Association::use_shared_key`].
+    ///
+    /// # Errors
+    /// Authentication was not agreed, or the association has ended.
+    pub fn set_shared_key(&self, number: u16, secret: &[u8]) -> Result<(), KeyError> {
+        self.inner.command(|association| association.set_shared_key(number, secret))
+    }
+
+    /// Authenticates with this shared key from now on.
+    ///
+    /// # Errors
+    /// There is none of this number; or as [`Association::set_shared_key`].
+    pub fn use_shared_key(&self, number: u16) -> Result<(), KeyError> {
+        self.inner.command(|association| association.use_shared_key(number))
+    }
+
+    /// Forgets a shared key: what the peer still authenticates with it is discarded.
+    ///
+    /// # Errors
+    /// There is none of this number, or it is the one in use; or as [`Association::set_shared_key`].
+    pub fn remove_shared_key(&self, number: u16) -> Result<(), KeyError> {
+        self.inner.command(|association| association.remove_shared_key(number))
     }
 
     /// Ends the association once everything queued has been delivered, and waits for that.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig};
+use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig, KeyError};
 
 use crate::association::Association;
 use crate::driver::Driver;
@@ -183,6 +183,28 @@ impl Endpoint {
         });
         let (id, signals) = accepted.await?;
         Some(Association::new(Arc::clone(&self.shared), id, signals))
+    }
+
+    /// Sets a shared key for the associations to come (RFC 4895 §6.1); each has its own copy from its beginning
+    /// on. Key 0 is there, and empty, from the start.
+    pub fn set_shared_key(&self, number: u16, secret: &[u8]) {
+        self.shared.lock().core.set_shared_key(number, secret);
+    }
+
+    /// Lets associations to come authenticate with this shared key.
+    ///
+    /// # Errors
+    /// There is none of this number.
+    pub fn use_shared_key(&self, number: u16) -> Result<(), KeyError> {
+        self.shared.lock().core.use_shared_key(number)
+    }
+
+    /// Lets associations to come do without a shared key: they believe nothing that is authenticated with it.
+    ///
+    /// # Errors
+    /// There is none of this number, or it is the one in use.
+    pub fn remove_shared_key(&self, number: u16) -> Result<(), KeyError> {
+        self.shared.lock().core.remove_shared_key(number)
     }
 
     /// Waits until no association is left: everything that was queued is delivered or given up.

@@ -37,6 +37,7 @@ impl Answer {
         between: (IpAddr, IpAddr),
     ) -> Result<Self, InitFault> {
         let peer = Peer::read(init, scope, usize::from(config.max_paths))?;
+        peer.check(config)?;
         let cookie = heeded(init).find_map(|param| match param {
             Param::StateCookie(cookie) => Some(cookie.to_vec()),
             _ => None,

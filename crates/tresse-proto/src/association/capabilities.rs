@@ -20,15 +20,18 @@ pub(crate) enum Extension {
     StreamReconfiguration,
     /// Packets without checksum, where the lower layer detects errors (RFC 9653).
     ZeroChecksum,
+    /// AUTH chunks (RFC 4895).
+    Authentication,
 }
 
 impl Extension {
     /// Every extension; its position is its bit in a set.
-    const ALL: [Extension; 4] = [
+    const ALL: [Extension; 5] = [
         Extension::NrSack,
         Extension::PartialReliability,
         Extension::StreamReconfiguration,
         Extension::ZeroChecksum,
+        Extension::Authentication,
     ];
 
     /// Whether these settings offer it.
@@ -38,6 +41,7 @@ impl Extension {
             Extension::PartialReliability => config.partial_reliability,
             Extension::StreamReconfiguration => config.stream_reconfiguration,
             Extension::ZeroChecksum => config.zero_checksum,
+            Extension::Authentication => config.authentication,
         }
     }
 
@@ -49,6 +53,7 @@ impl Extension {
             Extension::PartialReliability => &[ChunkKind::FORWARD_TSN],
             Extension::StreamReconfiguration => &[ChunkKind::RECONFIG],
             Extension::ZeroChecksum => &[],
+            Extension::Authentication => &[ChunkKind::AUTH],
         }
     }
 
@@ -129,6 +134,12 @@ impl Capabilities {
     /// From the bits in a state cookie.
     pub(crate) fn from_bits(bits: u32) -> Self {
         Capabilities(bits)
+    }
+
+    /// The same with or without `extension`.
+    pub(crate) fn having(self, extension: Extension, has: bool) -> Self {
+        let rest = self.0 & !extension.bit();
+        Capabilities(if has { rest | extension.bit() } else { rest })
     }
 
     fn with(self, other: Self) -> Self {

@@ -39,6 +39,7 @@ pub(super) enum Reason {
     ProtocolViolation(&'static str),
     User(String),
     CookieWhileShuttingDown,
+    UnsupportedHmac(u16),
 }
 
 impl Reason {
@@ -50,6 +51,7 @@ impl Reason {
             Reason::ProtocolViolation(text) => Cause::ProtocolViolation(text.as_bytes()),
             Reason::User(text) => Cause::UserAbort(text.as_bytes()),
             Reason::CookieWhileShuttingDown => Cause::CookieWhileShuttingDown,
+            Reason::UnsupportedHmac(id) => Cause::UnsupportedHmac(*id),
         }
     }
 }

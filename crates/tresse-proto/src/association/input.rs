@@ -3,10 +3,12 @@
 use bytes::Bytes;
 use tresse_wire::{Abort, Chunk, ChunkError, Data, Fault, Heartbeat, List, Packet};
 
+use super::authentication::Passage;
 use super::control::{Control, Reason};
 use super::{Association, Extension, State};
 use crate::cx::Cx;
 use crate::event::{CloseReason, Event};
+use crate::extensions::auth::Gate;
 use crate::inbound::{InboundData, Refusal};
 use crate::path_id::PathId;
 use crate::receiver::{Arrival, PacketSummary};
@@ -34,7 +36,16 @@ impl Association {
         self.paths.on_packet_received(via, bytes.len(), encapsulation_port);
         let mut summary = PacketSummary::default();
         let gaps_before = self.receiver.has_gaps();
-        for chunk in packet.chunks() {
+        let mut gate = Gate::default();
+        let mut chunks = packet.chunks();
+        loop {
+            let covered = chunks.remaining();
+            let Some(chunk) = chunks.next() else { break };
+            match self.screen(&mut gate, &chunk, covered, via) {
+                Passage::Pass => {}
+                Passage::Skip => continue,
+                Passage::Stop => break,
+            }
             match chunk {
                 Ok(Chunk::Data(data)) => self.on_data(&data, bytes, &mut summary),
                 Ok(chunk @ (Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_))) => {
@@ -154,8 +165,9 @@ impl Association {
             Chunk::Shutdown(shutdown) => self.on_shutdown(cx.now, shutdown, via),
             Chunk::ShutdownAck => self.on_shutdown_ack(via),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
-            // The endpoint has dealt with a cookie; a COOKIE ACK may come again; errors ask for nothing.
-            Chunk::CookieEcho(_) | Chunk::CookieAck | Chunk::Error(_) | Chunk::Pad(_) => {}
+            // The endpoint has dealt with a cookie; a COOKIE ACK may come again; errors ask for nothing; that
+            // AUTH was valid is known.
+            Chunk::CookieEcho(_) | Chunk::CookieAck | Chunk::Error(_) | Chunk::Pad(_) | Chunk::Auth(_) => {}
             Chunk::Unrecognised(unrecognised) => {
                 self.counters.discards.unrecognised_chunk += 1;
                 if unrecognised.kind.unrecognised_action().report {

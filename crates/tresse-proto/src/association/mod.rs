@@ -3,6 +3,7 @@
 
 mod abandon;
 mod answer;
+mod authentication;
 mod capabilities;
 mod commands;
 mod control;
@@ -31,6 +32,7 @@ use crate::config::ConfigError;
 use crate::datagram::{Ecn, Transmit};
 use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
+use crate::extensions::auth::Auth;
 use crate::extensions::reconfig::Reconfig;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
@@ -38,7 +40,7 @@ use crate::path_id::PathId;
 use crate::paths::{LimitClock, Path, Paths};
 use crate::receiver::Receiver;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
-use crate::stats::{Discards, Limit};
+use crate::stats::{Discards, Limit, PathState};
 use crate::time::{Instant, earlier};
 use crate::transmission::{AckReport, Transmission};
 
@@ -91,6 +93,8 @@ pub(crate) struct Beginnings {
     pub(crate) peer: Peer,
     pub(crate) paths: Vec<PathSeed>,
     pub(crate) checksum_offload: bool,
+    /// There is one when authentication was agreed.
+    pub(crate) auth: Option<Box<Auth>>,
 }
 
 /// An association in which both sides know each other.
@@ -113,6 +117,7 @@ pub(crate) struct Association {
 
     /// From the first request of either side on.
     reconfig: Option<Box<Reconfig>>,
+    auth: Option<Box<Auth>>,
     control: ControlQueue,
     shutdown: ShutdownTimers,
     bursts: Bursts,
@@ -164,7 +169,7 @@ impl Association {
         registry: &Registry,
         rng: &mut ChaCha12Rng,
     ) -> Result<Self, NamesError> {
-        let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload } = from;
+        let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload, auth } = from;
         let capabilities = Capabilities::offered(&config).agreed(peer.capabilities);
         let carrier = capabilities.carrier();
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
@@ -197,6 +202,7 @@ impl Association {
             paths,
             transmission,
             reconfig: None,
+            auth,
             control: ControlQueue::default(),
             shutdown: ShutdownTimers::default(),
             // Rarely more than one waits: the endpoint takes them over after every step.

@@ -103,6 +103,9 @@ impl Association {
         buffer: &mut Vec<u8>,
     ) -> Option<Sending> {
         let mut writer = PacketWriter::new(buffer, self.header(), limit);
+        if let Some(guard) = self.auth.as_ref().and_then(|auth| auth.guard()) {
+            writer = writer.guarded(guard);
+        }
         let cumulative = self.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
         let data_follows = !written.without_data && self.may_send_data(path);
@@ -113,6 +116,7 @@ impl Association {
             writer.discard();
             return None;
         }
+        self.authenticate(&mut writer);
         let len = writer.finish(self.seal);
         self.account(now, path, len, written, data);
         Some(Sending { path, len })
@@ -123,8 +127,10 @@ impl Association {
     fn packet_limit(&self, path: PathId) -> usize {
         let size = self.paths.get(path).packet_size();
         match self.transmission.next_resend(path) {
-            Some((_, len)) if self.may_resend(path) => size
-                .max(COMMON_HEADER_LEN + self.capabilities.carrier().header_len() + len.next_multiple_of(4)),
+            Some((_, len)) if self.may_resend(path) => {
+                let header = self.capabilities.carrier().header_len();
+                size.max(COMMON_HEADER_LEN + self.auth_overhead() + header + len.next_multiple_of(4))
+            }
             _ => size,
         }
     }
@@ -220,11 +226,10 @@ impl Association {
             return Err(Limit::Path);
         }
         let cwnd = self.paths.window(path).cwnd;
-        let allowance =
-            match self.transmission.verdict(path, cwnd, self.paths.smallest_payload(), self.paths.len()) {
-                Verdict::Go(allowance) => allowance,
-                Verdict::Wait(limit) => return Err(limit),
-            };
+        let allowance = match self.transmission.verdict(path, cwnd, self.full_chunk(), self.paths.len()) {
+            Verdict::Go(allowance) => allowance,
+            Verdict::Wait(limit) => return Err(limit),
+        };
         if !self.bursts.allows(path) {
             return Err(Limit::CongestionWindow);
         }
@@ -232,6 +237,11 @@ impl Association {
             return Err(self.why_no_data());
         }
         Ok(allowance)
+    }
+
+    /// Most user data that a DATA chunk carries in a packet of its own on every path.
+    fn full_chunk(&self) -> usize {
+        self.paths.smallest_payload().saturating_sub(self.auth_overhead())
     }
 
     /// Why a path that could send has nothing to: the send buffer is full of what waits for
@@ -300,7 +310,7 @@ impl Association {
     fn write_new_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let Ok(mut allowance) = self.may_send_new(path) else { return false };
         let carrier = self.capabilities.carrier();
-        let full = self.paths.smallest_payload();
+        let full = self.full_chunk();
         let view = self.paths.view(path, self.transmission.flight_on(path), true);
         let mut bytes = 0;
         loop {

@@ -4,9 +4,10 @@ use std::net::IpAddr;
 
 use tresse_wire::{Cause, ChunkKind, Init, List, Param, ParamKind, Params, Tsn};
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, Extension};
 use super::scope::Scope;
 use crate::config::AssociationConfig;
+use crate::extensions::auth::{BadRandom, OwnOffer, PeerOffer};
 
 /// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
 const MIN_A_RWND: u32 = 1500;
@@ -21,6 +22,8 @@ pub(crate) struct Peer {
     pub(crate) inbound_streams: u16,
     pub(crate) initial_tsn: Tsn,
     pub(crate) capabilities: Capabilities,
+    /// What it said of authentication, if this side can take it up.
+    pub(crate) auth: Option<PeerOffer>,
     /// What it says of its adaptation layer (RFC 5061 §4.2.6).
     pub(crate) adaptation: Option<u32>,
     /// The addresses it listed, in its order; the address its packet came from is not added.
@@ -38,6 +41,10 @@ pub(crate) enum InitFault {
     NoCookie,
     /// An INIT ACK with more outbound streams than the INIT allowed (RFC 9260 §5.1.1).
     Streams,
+    /// A random number that has not 32 bytes (RFC 4895 §6.1).
+    Random,
+    /// The peer has no authentication, and the settings need it.
+    Unauthenticated,
 }
 
 impl InitFault {
@@ -47,7 +54,9 @@ impl InitFault {
             InitFault::Field => Cause::InvalidParameter,
             InitFault::HostName(whole) => Cause::UnresolvableAddress(whole),
             InitFault::NoCookie => Cause::MissingParameters(List::Values(&[ParamKind::STATE_COOKIE.0])),
-            InitFault::Streams => Cause::ProtocolViolation(self.words().as_bytes()),
+            InitFault::Streams | InitFault::Random | InitFault::Unauthenticated => {
+                Cause::ProtocolViolation(self.words().as_bytes())
+            }
         }
     }
 
@@ -58,6 +67,10 @@ impl InitFault {
             InitFault::HostName(_) => "INIT ACK with a host name",
             InitFault::NoCookie => "INIT ACK without a state cookie",
             InitFault::Streams => "INIT ACK with more streams than the INIT allowed",
+            InitFault::Random => "a random number for authentication that has not 32 bytes",
+            InitFault::Unauthenticated => {
+                "no authentication, although some chunks are accepted only when authenticated"
+            }
         }
     }
 }
@@ -82,6 +95,7 @@ impl Peer {
             inbound_streams: init.inbound_streams,
             initial_tsn: init.initial_tsn,
             capabilities: Capabilities::listed(init),
+            auth: None,
             adaptation: None,
             addresses: Vec::new(),
         };
@@ -105,7 +119,21 @@ impl Peer {
                 _ => {}
             }
         }
+        peer.auth = PeerOffer::read(heeded(init)).map_err(|BadRandom| InitFault::Random)?;
+        // Authentication is spoken by who makes an offer, whatever the list of extensions says.
+        peer.capabilities = peer.capabilities.having(Extension::Authentication, peer.auth.is_some());
         Ok(peer)
+    }
+
+    /// Whether an association with this peer is as safe as these settings ask for.
+    ///
+    /// # Errors
+    /// Why it would not be.
+    pub(crate) fn check(&self, config: &AssociationConfig) -> Result<(), InitFault> {
+        if self.auth.is_none() && !config.authenticated_chunks.0.is_empty() {
+            return Err(InitFault::Unauthenticated);
+        }
+        Ok(())
     }
 }
 
@@ -136,11 +164,12 @@ fn is_usable(address: IpAddr) -> bool {
 }
 
 /// The parameters of an own INIT or INIT ACK. `addresses` are to be told, if there is any that the packet does
-/// not come from itself; `extensions` must be what `Capabilities::kinds` gave.
+/// not come from itself; `extensions` must be what `Capabilities::kinds` gave, and `auth` be of the same settings.
 pub(crate) fn own_params<'a>(
     config: &AssociationConfig,
     addresses: &[IpAddr],
     extensions: &'a [u8],
+    auth: Option<&'a OwnOffer>,
 ) -> Vec<Param<'a>> {
     let mut params = Vec::new();
     params.extend(addresses.iter().copied().map(Param::Address));
@@ -150,6 +179,7 @@ pub(crate) fn own_params<'a>(
     if extensions.contains(&ChunkKind::FORWARD_TSN.0) {
         params.push(Param::ForwardTsnSupported);
     }
+    params.extend(auth.into_iter().flat_map(OwnOffer::params));
     params.extend(config.adaptation.map(Param::AdaptationIndication));
     if config.zero_checksum {
         params.push(Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS));

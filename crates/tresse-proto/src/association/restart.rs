@@ -8,6 +8,7 @@ use rand_chacha::ChaCha12Rng;
 use super::control::{Control, Reason};
 use super::{Association, Beginnings, NamesError, Peer, State};
 use crate::event::Event;
+use crate::extensions::auth::Auth;
 use crate::path_id::PathId;
 use crate::receiver::Receiver;
 use crate::schedule::Registry;
@@ -59,9 +60,11 @@ impl Association {
         listed.filter(|&address| !known(address) && usable(address)).collect()
     }
 
-    /// The peer, which set up at the same time, has chosen its tag anew since (RFC 9260 §5.2.4 B).
-    pub(crate) fn on_collision(&mut self, peer: &Peer, via: PathId) {
+    /// The peer, which set up at the same time, has chosen its tag anew since (RFC 9260 §5.2.4 B), and the
+    /// random number of `auth` with it (RFC 4895 §6.1).
+    pub(crate) fn on_collision(&mut self, peer: &Peer, auth: Option<Box<Auth>>, via: PathId) {
         self.identity.peer_tag = peer.tag;
+        self.auth = auth;
         if self.receiver.cumulative() == 0 && !self.receiver.has_gaps() {
             self.receiver = Receiver::new(peer.initial_tsn, &self.config);
             self.serials.peer = peer.initial_tsn.0;

@@ -20,6 +20,7 @@ use super::{Beginnings, Capabilities, Identity, InitFault, PathSeed};
 use crate::config::AssociationConfig;
 use crate::datagram::Transmit;
 use crate::event::CloseReason;
+use crate::extensions::auth::Handshake;
 use crate::paths::{pairs, unreachable};
 use crate::time::Instant;
 
@@ -34,6 +35,7 @@ pub(crate) struct Setup {
     remote: Vec<IpAddr>,
     encapsulation_port: Option<u16>,
     checksum_offload: bool,
+    auth: Handshake,
     phase: Phase,
     /// The pair of addresses in use, as a position among the possible ones.
     position: usize,
@@ -84,6 +86,7 @@ pub(crate) struct SetupParts {
     pub(crate) remote: Vec<IpAddr>,
     pub(crate) encapsulation_port: Option<u16>,
     pub(crate) checksum_offload: bool,
+    pub(crate) auth: Handshake,
 }
 
 impl Setup {
@@ -100,6 +103,7 @@ impl Setup {
             remote: parts.remote,
             encapsulation_port: parts.encapsulation_port,
             checksum_offload: parts.checksum_offload,
+            auth: parts.auth,
             phase: Phase::CookieWait,
             position: 0,
             attempts: 0,
@@ -117,6 +121,11 @@ impl Setup {
 
     pub(crate) fn initial_tsn(&self) -> Tsn {
         self.initial_tsn
+    }
+
+    /// Its part in authentication.
+    pub(crate) fn auth(&mut self) -> &mut Handshake {
+        &mut self.auth
     }
 
     pub(crate) fn config(&self) -> &Arc<AssociationConfig> {
@@ -209,7 +218,8 @@ impl Setup {
         let extensions = Capabilities::offered(&self.config).kinds();
         let (source, _) = self.pair()?;
         let told = Some(self.shown_addresses(source)).filter(|shown| shown.len() > 1);
-        let mut params = own_params(&self.config, &told.unwrap_or_default(), &extensions);
+        let offer = self.auth.offer(&self.config);
+        let mut params = own_params(&self.config, &told.unwrap_or_default(), &extensions, offer.as_ref());
         let mut types: Vec<u16> = self.local.iter().copied().map(address_type).collect();
         types.sort_unstable();
         types.dedup();
@@ -237,11 +247,12 @@ impl Setup {
             destination_port: self.remote_port,
             verification_tag: self.peer_tag().unwrap_or(0),
         };
-        let mut writer = PacketWriter::new(buffer, header, usize::from(u16::MAX));
+        let mut writer = self.auth.guarded(PacketWriter::new(buffer, header, usize::from(u16::MAX)));
         if chunks.iter().any(|chunk| writer.push(chunk).is_err()) {
             writer.discard();
             return None;
         }
+        self.auth.authenticate(&mut writer);
         let len = writer.finish(if self.checksum_offload { Seal::Zero } else { Seal::Crc32c });
         // No chunk of a set-up can be split: one larger than the path's packets leaves as IP fragments.
         Some(Transmit { may_fragment: true, ..Transmit::single(between, self.encapsulation_port, len) })
@@ -271,6 +282,7 @@ impl Setup {
         let scope = self.scope().min(reach(&self.config, [between.1]));
         match Answer::read(init, &self.config, scope, between) {
             Ok(answer) => {
+                self.auth.on_answer(&self.config, answer.peer.auth.as_ref());
                 self.phase = Phase::CookieEchoed(Box::new(answer));
                 self.restart_t1();
                 SetupStep::Waiting
@@ -313,6 +325,7 @@ impl Setup {
             paths: self.path_seeds(answer),
             peer: answer.peer.clone(),
             checksum_offload: self.checksum_offload,
+            auth: self.auth.take(),
         };
         SetupStep::Done(Box::new(beginnings), rtt)
     }

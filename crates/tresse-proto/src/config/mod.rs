@@ -2,12 +2,15 @@
 //!
 //! Checked once, when an endpoint or association is made of it; rooms read it and never change it.
 
+mod authentication;
 mod multipath;
 mod presets;
 mod switch;
 
 use std::time::Duration;
 
+pub(crate) use authentication::UNLISTED;
+pub use authentication::{AuthHash, ChunkList};
 pub use multipath::{
     BufferSplit, CwndUpdate, NrSack, PathPairs, RetransmitPath, SackPath, SplitCounts, StreamMap,
 };
@@ -123,6 +126,12 @@ switches! {
         adaptation: Option<u32> = None,
         /// Leave out checksums when the peer allows it too (RFC 9653); only where the layer below detects errors itself, as DTLS does.
         zero_checksum: bool = false,
+        /// Offer to authenticate chunks (AUTH, RFC 4895); keys are the application's, or a null key.
+        authentication: bool = true,
+        /// Chunk types that are accepted only when authenticated, besides those of dynamic addresses.
+        authenticated_chunks: ChunkList = ChunkList::default(),
+        /// Hash to ask for in authenticated chunks: sha256 or sha1.
+        authentication_hash: AuthHash = AuthHash::Sha256,
     }
 }
 
@@ -171,6 +180,9 @@ impl AssociationConfig {
         }
         if self.max_paths == 0 || self.max_paths > 255 {
             return inconsistent("max_paths", "must be from 1 to 255");
+        }
+        if !self.authentication && !self.authenticated_chunks.0.is_empty() {
+            return inconsistent("authenticated_chunks", "needs authentication = true");
         }
         if self.primary_switchover_max_retrans < self.potentially_failed_max_retrans {
             return inconsistent(

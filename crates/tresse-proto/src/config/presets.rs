@@ -32,6 +32,7 @@ pub const PRESETS: &[Preset] = &[
             ("potentially_failed", "false"),
             ("partial_reliability", "false"),
             ("stream_reconfiguration", "false"),
+            ("authentication", "false"),
         ],
     },
     // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but
@@ -49,6 +50,7 @@ pub const PRESETS: &[Preset] = &[
             ("rtt_over_any_path", "false"),
             ("stream_scheduler", "round_robin"),
             ("potentially_failed", "false"),
+            ("authentication", "false"),
         ],
     },
     // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure; what
@@ -68,6 +70,7 @@ pub const PRESETS: &[Preset] = &[
             ("send_buffer", "16MiB"),
             ("fast_retransmit_path", "same"),
             ("timeout_retransmit_path", "same"),
+            ("authentication", "false"),
         ],
     },
 ];

@@ -12,17 +12,18 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
 use crate::association::{
-    Capabilities, Peer, State, address_type, heeded, own_init, own_params, reach, to_be_reported,
+    Capabilities, Extension, Peer, State, address_type, heeded, own_init, own_params, reach, to_be_reported,
 };
 use crate::config::AssociationConfig;
 use crate::datagram::Datagram;
+use crate::extensions::auth::{OwnOffer, RANDOM_LEN};
 use crate::time::Instant;
 
 /// What an INIT ACK says of this side, and to which address it goes.
 struct OwnHalf {
     config: Arc<AssociationConfig>,
-    /// Tag and first TSN that it has named before; `None` draws new ones.
-    named: Option<(u32, Tsn)>,
+    /// Tag, first TSN and random number that it has named before; `None` draws new ones.
+    named: Option<(u32, Tsn, [u8; RANDOM_LEN])>,
     addresses: Vec<IpAddr>,
     ties: TieTags,
     to: IpAddr,
@@ -56,7 +57,8 @@ impl Endpoint {
         }
         let to_peer = CommonHeader { verification_tag: init.initiate_tag, ..reply_header(packet) };
         let scope = reach(&self.template, [datagram.remote]);
-        let peer = match Peer::read(init, scope, usize::from(self.template.max_paths)) {
+        let read = Peer::read(init, scope, usize::from(self.template.max_paths));
+        let peer = match read.and_then(|peer| peer.check(&self.template).map(|()| peer)) {
             Ok(peer) => peer,
             Err(fault) => {
                 self.discards.bad_init += 1;
@@ -130,7 +132,7 @@ impl Endpoint {
                 // The answer repeats this side's own INIT, and goes where the application wanted to connect to.
                 OwnHalf {
                     config: setup.config().clone(),
-                    named: Some((setup.local_tag(), setup.initial_tsn())),
+                    named: Some((setup.local_tag(), setup.initial_tsn(), setup.auth().random())),
                     addresses: setup.shown_addresses(datagram.local),
                     ties: TieTags::default(),
                     to: listed().find(|&to| setup.was_asked_for(to)).unwrap_or(datagram.remote),
@@ -182,8 +184,10 @@ impl Endpoint {
     ) -> Vec<u8> {
         // RFC 9260 §5.1.1: no more streams than the peer's INIT allows.
         let streams = own.config.outbound_streams.min(peer.inbound_streams);
-        let (local_tag, local_initial_tsn) =
-            own.named.unwrap_or_else(|| (self.fresh_tag(), self.fresh_tsn()));
+        let (local_tag, local_initial_tsn, auth_random) =
+            own.named.unwrap_or_else(|| (self.fresh_tag(), self.fresh_tsn(), self.fresh_random()));
+        // An offer is of use to a peer only that made one too.
+        let offer = peer.auth.as_ref().and_then(|_| OwnOffer::new(&own.config, auth_random));
         let cookie = Cookie {
             created: now,
             extension: extension(init, self.config.cookie_extension),
@@ -195,18 +199,20 @@ impl Endpoint {
             local: datagram.local,
             remote: own.to,
             encapsulation_port: datagram.encapsulation_port,
+            auth_random,
             ties: own.ties,
         };
         self.keys.rotate(now, &mut self.rng);
         let sealed = self.keys.seal(&cookie);
-        let extensions = Capabilities::offered(&own.config).kinds();
+        let offered = Capabilities::offered(&own.config);
+        let extensions = offered.having(Extension::Authentication, offer.is_some()).kinds();
         let mut addresses = own.addresses.clone();
         addresses.retain(|&address| address == datagram.local || understands(init, address));
         if addresses == [datagram.local] {
             // The packet comes from there: to list it would only break behind a NAT.
             addresses.clear();
         }
-        let mut params = own_params(&own.config, &addresses, &extensions);
+        let mut params = own_params(&own.config, &addresses, &extensions, offer.as_ref());
         params.push(Param::StateCookie(&sealed));
         params.extend(to_be_reported(init).map(Param::UnrecognisedParameter));
         let init_ack = own_init(&own.config, local_tag, local_initial_tsn, streams, &params);

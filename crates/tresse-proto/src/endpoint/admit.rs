@@ -16,6 +16,7 @@ use crate::config::AssociationConfig;
 use crate::cx::Cx;
 use crate::datagram::Datagram;
 use crate::event::{CloseReason, Event};
+use crate::extensions::auth::{Auth, OwnOffer, SharedKeys};
 use crate::paths::pairs;
 use crate::time::Instant;
 
@@ -63,6 +64,12 @@ impl Endpoint {
         let owner =
             owner.or_else(|| self.owner_of(datagram.remote, cookie.remote_port, &cookie.peer.addresses));
         let met = owner.and_then(|slot| Some((slot, Action::of(&cookie, &self.known(slot)?))));
+        if let Some((slot, _)) = met
+            && let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
+            && let Err(refusal) = association.screen_cookie(packet)
+        {
+            return refusal.count(&mut self.discards);
+        }
         match (met, stale_by) {
             (Some((slot, Action::Acknowledge)), _) => {
                 self.on_cookie_again(now, slot, datagram, packet, cookie)
@@ -79,8 +86,7 @@ impl Endpoint {
 
     /// The cookie, if it is one of this endpoint's and fits its packet (RFC 9260 §5.1.5).
     fn open_cookie(&self, now: Instant, packet: &Packet<'_>) -> Option<Opened> {
-        let Some(Ok(Chunk::CookieEcho(echo))) = packet.chunks().next() else { return None };
-        let opened = self.keys.open(now, self.config.cookie_lifetime, echo.cookie)?;
+        let opened = self.keys.open(now, self.config.cookie_lifetime, cookie_in(packet)?)?;
         let cookie = &opened.cookie;
         let fits = cookie.local_port == packet.header.destination_port
             && cookie.remote_port == packet.header.source_port
@@ -139,7 +145,9 @@ impl Endpoint {
         };
         match association.path_of(datagram.local, datagram.remote) {
             Some(via) => {
-                association.on_collision(&cookie.peer, via);
+                let config = association.shared_config();
+                let auth = authentication(&cookie, &config, association.shared_keys());
+                association.on_collision(&cookie.peer, auth, via);
                 self.hand_over(now, slot, datagram, packet);
                 self.settle(slot);
             }
@@ -171,7 +179,8 @@ impl Endpoint {
         let seeds = old.path_seeds().filter(belongs);
         let paths = seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
         let config = old.shared_config();
-        let beginnings = self.beginnings(cookie, config, paths);
+        let auth = authentication(&cookie, &config, old.shared_keys());
+        let beginnings = self.beginnings(cookie, config, paths, auth);
         self.forget_addresses(slot);
         if let Some(Occupant::Open(old)) = self.slots.take(slot) {
             let between = (datagram.local, datagram.remote);
@@ -200,15 +209,22 @@ impl Endpoint {
         packet: &Packet<'_>,
         cookie: Cookie,
     ) {
-        let (config, local) = match slot.and_then(|slot| self.slots.get(slot)) {
-            Some(Occupant::Setup(setup)) => (setup.config().clone(), setup.shown_addresses(cookie.local)),
+        let (config, local, keys) = match slot.and_then(|slot| self.slots.get_mut(slot)) {
+            Some(Occupant::Setup(setup)) => {
+                let shown = setup.shown_addresses(cookie.local);
+                (setup.config().clone(), shown, setup.auth().shared_keys())
+            }
             _ => {
                 let shown = self.shown_addresses(&self.template, cookie.local, cookie.remote);
-                (self.template.clone(), shown)
+                (self.template.clone(), shown, self.shared_keys.clone())
             }
         };
+        let mut auth = authentication(&cookie, &config, keys);
+        if let Some(Err(refusal)) = auth.as_mut().map(|auth| auth.screen_cookie(packet)) {
+            return refusal.count(&mut self.discards);
+        }
         let paths = path_seeds(&cookie, &config, local, datagram.encapsulation_port);
-        let beginnings = self.beginnings(cookie, config, paths);
+        let beginnings = self.beginnings(cookie, config, paths, auth);
         let slot = match slot {
             Some(slot) => slot,
             None => self.slots.insert(Occupant::Failed(self.template.clone())),
@@ -223,7 +239,13 @@ impl Endpoint {
         self.settle(slot);
     }
 
-    fn beginnings(&self, cookie: Cookie, config: Arc<AssociationConfig>, paths: Vec<PathSeed>) -> Beginnings {
+    fn beginnings(
+        &self,
+        cookie: Cookie,
+        config: Arc<AssociationConfig>,
+        paths: Vec<PathSeed>,
+        auth: Option<Box<Auth>>,
+    ) -> Beginnings {
         Beginnings {
             identity: Identity {
                 local_port: cookie.local_port,
@@ -236,6 +258,7 @@ impl Endpoint {
             peer: cookie.peer,
             paths,
             checksum_offload: self.config.checksum_offload,
+            auth,
         }
     }
 
@@ -284,6 +307,16 @@ impl Endpoint {
     }
 }
 
+/// What a cookie says of authentication, if both sides have it, with this side's shared keys.
+fn authentication(
+    cookie: &Cookie,
+    config: &AssociationConfig,
+    keys: Option<Box<SharedKeys>>,
+) -> Option<Box<Auth>> {
+    let offer = OwnOffer::new(config, cookie.auth_random);
+    Auth::agreed(offer.as_ref(), cookie.peer.auth.as_ref(), keys)
+}
+
 /// The paths of an association that a peer set up. The INIT showed one pair of addresses to work; the
 /// other addresses of both sides pair up in their order from there, and heartbeats will tell.
 fn path_seeds(
@@ -315,9 +348,17 @@ fn rotate_to(addresses: &mut [IpAddr], first: IpAddr) {
     addresses.rotate_left(position);
 }
 
-/// Whether COOKIE ECHO is the packet's first chunk.
-pub(super) fn carries_cookie(packet: &Packet<'_>) -> bool {
-    matches!(packet.chunks().next(), Some(Ok(Chunk::CookieEcho(_))))
+/// The cookie of a packet whose first chunk is COOKIE ECHO, but for AUTH (RFC 4895 §6.3).
+pub(super) fn cookie_in<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
+    let mut chunks = packet.chunks();
+    let first = match chunks.next()? {
+        Ok(Chunk::Auth(_)) => chunks.next()?,
+        first => first,
+    };
+    match first {
+        Ok(Chunk::CookieEcho(echo)) => Some(echo.cookie),
+        _ => None,
+    }
 }
 
 /// Whether an ERROR says that the cookie was too old.

@@ -10,6 +10,7 @@ use crate::association::{Origin, SetupStep, State};
 use crate::cx::Cx;
 use crate::datagram::Datagram;
 use crate::event::CloseReason;
+use crate::extensions::auth::Gate;
 use crate::time::Instant;
 
 impl Endpoint {
@@ -25,7 +26,7 @@ impl Endpoint {
                 let identity = association.identity();
                 match association.path_of(datagram.local, datagram.remote) {
                     Some(path) if identity.remote_port == packet.header.source_port => {
-                        if admit::carries_cookie(packet) {
+                        if admit::cookie_in(packet).is_some() {
                             self.on_cookie_echo(now, datagram, packet);
                         } else {
                             let mut cx = Cx { now, rng: &mut self.rng };
@@ -46,9 +47,17 @@ impl Endpoint {
 
     /// A packet for an association that this side is setting up.
     fn on_setup_packet(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
-        for chunk in packet.chunks().flatten() {
+        let (mut gate, mut chunks) = (Gate::default(), packet.chunks());
+        loop {
+            let covered = chunks.remaining();
+            let Some(chunk) = chunks.next() else { break };
             let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { break };
+            if let Err(refusal) = setup.auth().screen(&mut gate, &chunk, covered) {
+                return refusal.count(&mut self.discards);
+            }
+            let Ok(chunk) = chunk else { continue };
             let step = match chunk {
+                Chunk::Auth(_) => SetupStep::Waiting,
                 Chunk::InitAck(init) => setup.on_init_ack(&init, (datagram.local, datagram.remote)),
                 Chunk::CookieAck => setup.on_cookie_ack(now),
                 Chunk::CookieEcho(_) => return self.on_cookie_echo(now, datagram, packet),
@@ -123,7 +132,10 @@ impl Endpoint {
                 self.on_init(now, datagram, packet, &init);
             }
             (Some(Ok(Chunk::Init(_))), _) => self.discards.bad_init += 1,
-            (Some(Ok(Chunk::CookieEcho(_))), _) => self.on_cookie_echo(now, datagram, packet),
+            (Some(Ok(Chunk::CookieEcho(_))), _)
+            | (Some(Ok(Chunk::Auth(_))), Some(Ok(Chunk::CookieEcho(_)))) => {
+                self.on_cookie_echo(now, datagram, packet);
+            }
             (Some(Ok(first)), _) => {
                 let tag_reflected = matches!(
                     first,

@@ -11,6 +11,7 @@ use sha2::Sha256;
 use tresse_wire::Tsn;
 
 use crate::association::{Capabilities, Peer};
+use crate::extensions::auth::{PeerOffer, RANDOM_LEN};
 use crate::time::Instant;
 
 /// Length of the signature (HMAC-SHA-256).
@@ -32,6 +33,8 @@ pub(super) struct Cookie {
     pub(super) local: IpAddr,
     pub(super) remote: IpAddr,
     pub(super) encapsulation_port: Option<u16>,
+    /// The random number of this side's AUTH parameters; meaningless when the peer made no offer.
+    pub(super) auth_random: [u8; RANDOM_LEN],
     /// Those of the association that existed when the INIT came (RFC 9260 §5.2.2).
     pub(super) ties: TieTags,
 }
@@ -122,7 +125,7 @@ fn sign(key: &[u8; 32], content: &[u8]) -> Hmac<Sha256> {
 
 impl Cookie {
     fn write(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(128);
+        let mut out = Vec::with_capacity(256);
         out.extend_from_slice(&self.created.as_nanos().to_be_bytes());
         for short in [
             self.local_port,
@@ -147,6 +150,12 @@ impl Cookie {
             self.peer.adaptation.unwrap_or(0),
         ] {
             out.extend_from_slice(&long.to_be_bytes());
+        }
+        let vector = self.peer.auth.as_ref().map_or(&[][..], PeerOffer::vector);
+        out.extend_from_slice(&(vector.len() as u16).to_be_bytes());
+        if !vector.is_empty() {
+            out.extend_from_slice(vector);
+            out.extend_from_slice(&self.auth_random);
         }
         write_address(&mut out, self.local);
         write_address(&mut out, self.remote);
@@ -173,6 +182,10 @@ impl Cookie {
         let ties = TieTags { local: reader.u32()?, peer: reader.u32()? };
         let extension = Duration::from_millis(u64::from(reader.u32()?));
         let (adapts, code) = (reader.u32()? != 0, reader.u32()?);
+        let (auth, auth_random) = match reader.u16()? {
+            0 => (None, [0; RANDOM_LEN]),
+            len => (Some(PeerOffer::from_vector(reader.slice(len.into())?)?), reader.take()?),
+        };
         let local = reader.address()?;
         let remote = reader.address()?;
         let mut addresses = Vec::new();
@@ -187,6 +200,7 @@ impl Cookie {
             initial_tsn,
             capabilities,
             adaptation: adapts.then_some(code),
+            auth,
             addresses,
         };
         Some(Cookie {
@@ -200,6 +214,7 @@ impl Cookie {
             local,
             remote,
             encapsulation_port,
+            auth_random,
             ties,
         })
     }
@@ -221,7 +236,13 @@ fn write_address(out: &mut Vec<u8>, address: IpAddr) {
 /// Reads a cookie's fields in order; `None` at its end.
 struct Reader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn slice(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(head)
+    }
+
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (head, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
@@ -268,6 +289,7 @@ mod tests {
                 initial_tsn: Tsn(u32::MAX),
                 capabilities: Capabilities::from_iter([Extension::NrSack]),
                 adaptation: Some(0),
+                auth: PeerOffer::from_vector(&[0x80, 4, 0, 6, 0, 1]),
                 addresses: vec![
                     "10.0.0.2".parse().expect("an address"),
                     "fd00::2".parse().expect("an address"),
@@ -276,6 +298,7 @@ mod tests {
             local: "10.0.0.1".parse().expect("an address"),
             remote: "10.0.0.2".parse().expect("an address"),
             encapsulation_port: Some(9899),
+            auth_random: [9; RANDOM_LEN],
             ties: TieTags { local: 1, peer: 2 },
         }
     }

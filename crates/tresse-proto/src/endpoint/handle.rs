@@ -8,8 +8,9 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use crate::association::{Association, State};
 use crate::config::{AssociationConfig, StreamMap};
-use crate::error::{ReconfigurationError, ScheduleError, SendError};
+use crate::error::{KeyError, ReconfigurationError, ScheduleError, SendError};
 use crate::event::{CloseReason, Message, SendOptions};
+use crate::extensions::auth::SharedKeys;
 use crate::path_id::PathId;
 use crate::reconfiguration::{Direction, Streams};
 use crate::reliability::Abandonments;
@@ -193,6 +194,34 @@ impl<'a> AssociationHandle<'a> {
         self.reconfigure(|association| association.add_streams(now, outbound, inbound))
     }
 
+    /// Sets or replaces a shared key of this association (RFC 4895 §6.1). The peer needs the same, and should
+    /// have it before [`use_shared_key`](Self::use_shared_key).
+    ///
+    /// # Errors
+    /// Authentication was not agreed, or the association has ended.
+    pub fn set_shared_key(&mut self, number: u16, secret: &[u8]) -> Result<(), KeyError> {
+        self.change_keys(|keys| {
+            keys.set(number, secret);
+            Ok(())
+        })
+    }
+
+    /// Authenticates with this shared key from now on.
+    ///
+    /// # Errors
+    /// There is none of this number; or as `set_shared_key`.
+    pub fn use_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
+        self.change_keys(|keys| keys.activate(number))
+    }
+
+    /// Forgets a shared key: what the peer still authenticates with it is discarded.
+    ///
+    /// # Errors
+    /// There is none of this number, or it is the one in use; or as `set_shared_key`.
+    pub fn remove_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
+        self.change_keys(|keys| keys.remove(number))
+    }
+
     /// Counters and windows of the association; `None` while it is being set up or when that failed.
     pub fn stats(&self, now: Instant) -> Option<AssociationStats> {
         self.open().map(|association| association.stats(now))
@@ -235,6 +264,17 @@ impl<'a> AssociationHandle<'a> {
         command(self.open_mut().ok_or(ReconfigurationError::NotOpen { state })?)?;
         self.endpoint.settle(self.slot);
         Ok(())
+    }
+
+    fn change_keys(
+        &mut self,
+        change: impl Fn(&mut SharedKeys) -> Result<(), KeyError>,
+    ) -> Result<(), KeyError> {
+        match self.endpoint.slots.get_mut(self.slot) {
+            Some(Occupant::Open(association)) => association.change_keys(change),
+            Some(Occupant::Setup(setup)) => setup.auth().change_keys(change),
+            Some(Occupant::Failed(_)) | None => Err(KeyError::Closed),
+        }
     }
 
     fn is_setting_up(&self) -> bool {

@@ -27,8 +27,9 @@ use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::congestion;
 use crate::cx::Cx;
 use crate::datagram::{Datagram, Transmit};
-use crate::error::ConnectError;
+use crate::error::{ConnectError, KeyError};
 use crate::event::{CloseReason, Event};
+use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
 use crate::path_id::AssociationId;
 use crate::paths::unreachable;
 use crate::schedule::{Registry, build_path_scheduler};
@@ -74,6 +75,8 @@ pub struct Endpoint {
     /// Packets that belong to no association.
     answers: VecDeque<Answer>,
     discards: Discards,
+    /// The shared keys of associations to come, if the application set any.
+    shared_keys: Option<Box<SharedKeys>>,
 }
 
 struct Answer {
@@ -121,6 +124,7 @@ impl Endpoint {
             events: VecDeque::new(),
             answers: VecDeque::new(),
             discards: Discards::default(),
+            shared_keys: None,
             config,
         })
     }
@@ -133,6 +137,28 @@ impl Endpoint {
     /// The SCTP port.
     pub fn port(&self) -> u16 {
         self.config.port
+    }
+
+    /// Sets a shared key for the associations to come (RFC 4895 §6.1); each has its own copy from its beginning
+    /// on. Key 0 is there, and empty, from the start.
+    pub fn set_shared_key(&mut self, number: u16, secret: &[u8]) {
+        self.shared_keys.get_or_insert_default().set(number, secret);
+    }
+
+    /// Lets associations to come authenticate with this shared key.
+    ///
+    /// # Errors
+    /// There is none of this number.
+    pub fn use_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
+        self.shared_keys.get_or_insert_default().activate(number)
+    }
+
+    /// Lets associations to come do without a shared key: they believe nothing that is authenticated with it.
+    ///
+    /// # Errors
+    /// There is none of this number, or it is the one in use.
+    pub fn remove_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
+        self.shared_keys.get_or_insert_default().remove(number)
     }
 
     /// The stream schedulers that associations of this endpoint can use; more can be registered.
@@ -184,6 +210,7 @@ impl Endpoint {
                 .or(Some(self.config.encapsulation_port))
                 .filter(|&port| port != 0),
             checksum_offload: self.config.checksum_offload,
+            auth: Handshake::new(self.fresh_random(), self.shared_keys.clone()),
         });
         let (tag, peers) = (setup.local_tag(), setup.peer_addresses().collect::<Vec<_>>());
         let slot = self.slots.insert(Occupant::Setup(Box::new(setup)));
@@ -430,6 +457,12 @@ impl Endpoint {
                 return tag;
             }
         }
+    }
+
+    fn fresh_random(&mut self) -> [u8; RANDOM_LEN] {
+        let mut random = [0; RANDOM_LEN];
+        self.rng.fill_bytes(&mut random);
+        random
     }
 
     fn fresh_tsn(&mut self) -> Tsn {

@@ -8,6 +8,8 @@ pub(super) fn answer(packet: &Packet<'_>, seal: Seal) -> Option<Vec<u8>> {
     let mut reply = Reply::Abort;
     for chunk in packet.chunks().flatten() {
         match chunk {
+            // Authenticated or not, the packet is judged by what follows (RFC 4895 §6.3).
+            Chunk::Auth(_) => continue,
             Chunk::Abort(_) | Chunk::ShutdownComplete { .. } => return None,
             Chunk::CookieAck if first => return None,
             Chunk::Error(error)

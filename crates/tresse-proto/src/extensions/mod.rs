@@ -1,6 +1,7 @@
-//! Extensions with requests of their own: state machines that the association drives.
+//! Extensions with keys or requests of their own: state machines that the association drives.
 //!
 //! Each owns which request of either side is under way, what was answered, and its timer. None of them
 //! touches a room: facts come in as arguments, and what is to be done goes out as values.
 
+pub(crate) mod auth;
 pub(crate) mod reconfig;

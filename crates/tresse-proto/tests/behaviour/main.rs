@@ -4,6 +4,7 @@
 mod common;
 
 mod added_streams;
+mod authentication;
 mod bundling;
 mod determinism;
 mod encapsulation;

@@ -1,0 +1,76 @@
+//! The shared keys of an endpoint or an association (endpoint pair shared keys, RFC 4895 §2): by number, one
+//! of them active. Key 0 is there from the start and empty; it may be set, or removed like any other.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::error::KeyError;
+
+/// Keys by number.
+#[derive(Clone)]
+pub(crate) struct SharedKeys {
+    secrets: BTreeMap<u16, Box<[u8]>>,
+    /// The number of the key that this side uses; it has a secret.
+    active: u16,
+}
+
+impl Default for SharedKeys {
+    fn default() -> Self {
+        SharedKeys { secrets: BTreeMap::from([(0, Box::default())]), active: 0 }
+    }
+}
+
+impl SharedKeys {
+    /// Sets or replaces a key.
+    pub(crate) fn set(&mut self, number: u16, secret: &[u8]) {
+        self.secrets.insert(number, secret.into());
+    }
+
+    /// Uses another key from now on.
+    ///
+    /// # Errors
+    /// There is none of this number.
+    pub(crate) fn activate(&mut self, number: u16) -> Result<(), KeyError> {
+        if !self.secrets.contains_key(&number) {
+            return Err(self.unknown(number));
+        }
+        self.active = number;
+        Ok(())
+    }
+
+    /// Forgets a key: what the peer authenticates with it is discarded from now on.
+    ///
+    /// # Errors
+    /// There is none of this number, or it is the active one.
+    pub(crate) fn remove(&mut self, number: u16) -> Result<(), KeyError> {
+        if number == self.active {
+            return Err(KeyError::Active { number });
+        }
+        self.secrets.remove(&number).map(|_| ()).ok_or_else(|| self.unknown(number))
+    }
+
+    /// The active key of what may be the null key alone.
+    pub(super) fn active_of(keys: &Option<Box<SharedKeys>>) -> u16 {
+        keys.as_ref().map_or(0, |keys| keys.active)
+    }
+
+    /// The secret under `number` of what may be the null key alone.
+    pub(super) fn secret_of(keys: &Option<Box<SharedKeys>>, number: u16) -> Option<&[u8]> {
+        match keys {
+            Some(keys) => keys.secrets.get(&number).map(|secret| &secret[..]),
+            None => (number == 0).then_some(&[]),
+        }
+    }
+
+    fn unknown(&self, number: u16) -> KeyError {
+        let known: Vec<String> = self.secrets.keys().map(u16::to_string).collect();
+        KeyError::Unknown { number, known: known.join(", ") }
+    }
+}
+
+impl fmt::Debug for SharedKeys {
+    /// Says nothing of the secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "keys {:?}, {} active", self.secrets.keys(), self.active)
+    }
+}

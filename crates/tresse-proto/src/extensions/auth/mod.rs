@@ -1,0 +1,246 @@
+//! Authenticated chunks (RFC 4895): which chunks need it in either direction, and the HMACs themselves.
+//!
+//! Owns the key material of one association. Refuses to know what chunks mean, and where a packet comes from
+//! or goes to.
+
+mod handshake;
+mod hash;
+mod keys;
+mod offer;
+#[cfg(test)]
+mod tests;
+
+use tresse_wire::{AUTH_HEADER_LEN, Chunk, ChunkError, ChunkKind, Guard, KindSet, Packet};
+
+pub(crate) use handshake::Handshake;
+pub(crate) use keys::SharedKeys;
+pub(crate) use offer::{BadRandom, OwnOffer, PeerOffer, RANDOM_LEN};
+
+use crate::stats::Discards;
+
+use hash::{Digest, Hash, Mac};
+
+/// What an association authenticates, and with what.
+#[derive(Debug)]
+pub(crate) struct Auth {
+    /// The key vectors of both sides, the smaller first (RFC 4895 §6.1): with a shared key before them, the
+    /// association's key.
+    vectors: Box<[u8]>,
+    /// The hash that the peer wants.
+    hash: Hash,
+    /// What the peer takes only when authenticated, and the AUTH chunk that it is to follow.
+    guard: Guard,
+    guarded: KindSet,
+    /// What this side takes only when authenticated.
+    required: KindSet,
+    /// The shared keys, unless there is but the null key.
+    shared: Option<Box<SharedKeys>>,
+    /// The key that the peer used last.
+    peer_key: u16,
+    /// The hash made ready with the key that was used last; most packets use it again.
+    ready: Option<Box<Ready>>,
+}
+
+#[derive(Debug)]
+struct Ready {
+    key: u16,
+    mac: Mac,
+}
+
+/// How far the packet that is being read has been authenticated.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Gate {
+    /// No AUTH yet.
+    #[default]
+    Closed,
+    /// A valid AUTH stands before what comes now.
+    Open,
+}
+
+/// Why a chunk may not be processed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Refusal {
+    /// It has to follow a valid AUTH, and does not.
+    Unauthenticated,
+    /// So does this one, and without it the rest of the packet goes too (RFC 5061 §5.2 D5).
+    UnauthenticatedPacket,
+    /// An AUTH that proves nothing: the rest of the packet goes (RFC 4895 §6.3).
+    BadAuth,
+    /// As before, since its hash was never offered; the peer is to be told.
+    UnsupportedHash(u16),
+}
+
+impl Refusal {
+    /// Counts what is discarded because of it.
+    pub(crate) fn count(self, discards: &mut Discards) {
+        match self {
+            Refusal::Unauthenticated | Refusal::UnauthenticatedPacket => discards.unauthenticated_chunk += 1,
+            Refusal::BadAuth | Refusal::UnsupportedHash(_) => discards.bad_auth += 1,
+        }
+    }
+}
+
+impl Auth {
+    /// Between a side that offered `own` and a peer that offered `peer`.
+    pub(crate) fn new(own: &OwnOffer, peer: &PeerOffer, shared: Option<Box<SharedKeys>>) -> Self {
+        let (own_vector, peer_vector) = (own.vector(), peer.vector());
+        let vectors = match offer::order(&own_vector, peer_vector) {
+            std::cmp::Ordering::Greater => [peer_vector, &own_vector].concat(),
+            _ => [&own_vector, peer_vector].concat(),
+        };
+        let (hash, guarded) = (peer.hash(), peer.required());
+        Auth {
+            vectors: vectors.into(),
+            hash,
+            guard: guard(guarded, SharedKeys::active_of(&shared), hash),
+            guarded,
+            required: own.required(),
+            peer_key: 0,
+            shared,
+            ready: None,
+        }
+    }
+
+    /// What two offers come to; `None` where a side made none.
+    pub(crate) fn agreed(
+        own: Option<&OwnOffer>,
+        peer: Option<&PeerOffer>,
+        shared: Option<Box<SharedKeys>>,
+    ) -> Option<Box<Self>> {
+        Some(Box::new(Auth::new(own?, peer?, shared)))
+    }
+
+    /// What packets to the peer have to follow.
+    #[inline]
+    pub(crate) fn guard(&self) -> Option<Guard> {
+        (!self.guarded.is_empty()).then_some(self.guard)
+    }
+
+    /// The HMAC over `covered`, which is what a writer with this side's guard says.
+    pub(crate) fn sign(&mut self, covered: &[u8]) -> Digest {
+        let mac = self.kept_mac(SharedKeys::active_of(&self.shared), self.hash);
+        digest(mac, covered)
+    }
+
+    /// The same without keeping anything for the next.
+    pub(crate) fn sign_once(&self, covered: &[u8]) -> Digest {
+        let mac = self.mac(SharedKeys::active_of(&self.shared), self.hash);
+        digest(mac, covered)
+    }
+
+    /// Whether a chunk may be processed; `covered` starts with it and ends with its packet.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub(crate) fn screen(
+        &mut self,
+        gate: &mut Gate,
+        chunk: &Result<Chunk<'_>, ChunkError>,
+        covered: &[u8],
+    ) -> Result<(), Refusal> {
+        let kind = match chunk {
+            Ok(Chunk::Auth(auth)) if *gate == Gate::Closed => {
+                self.verify(auth, covered)?;
+                *gate = Gate::Open;
+                return Ok(());
+            }
+            // There is one in a packet, and it can be read (RFC 4895 §5.1).
+            Ok(Chunk::Auth(_)) => return Err(Refusal::BadAuth),
+            Err(error) if error.kind == ChunkKind::AUTH => return Err(Refusal::BadAuth),
+            Ok(chunk) => chunk.kind(),
+            Err(error) => error.kind,
+        };
+        if *gate == Gate::Open || !self.required.contains(kind) {
+            return Ok(());
+        }
+        Err(match kind {
+            ChunkKind::ASCONF | ChunkKind::ASCONF_ACK => Refusal::UnauthenticatedPacket,
+            _ => Refusal::Unauthenticated,
+        })
+    }
+
+    /// Whether a packet that brings a state cookie may be processed: the cookie is its first chunk, or the second
+    /// after AUTH (RFC 4895 §6.3).
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub(crate) fn screen_cookie(&mut self, packet: &Packet<'_>) -> Result<(), Refusal> {
+        let (mut gate, mut chunks) = (Gate::default(), packet.chunks());
+        loop {
+            let covered = chunks.remaining();
+            let Some(chunk) = chunks.next() else { return Ok(()) };
+            self.screen(&mut gate, &chunk, covered)?;
+            if matches!(chunk, Ok(Chunk::CookieEcho(_))) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The shared keys, to be changed; they exist from then on.
+    pub(crate) fn change_keys<T>(&mut self, change: impl FnOnce(&mut SharedKeys) -> T) -> T {
+        let outcome = change(self.shared.get_or_insert_default());
+        self.ready = None;
+        self.guard = guard(self.guarded, SharedKeys::active_of(&self.shared), self.hash);
+        outcome
+    }
+
+    /// The shared keys as they are now, for an association that follows this one.
+    pub(crate) fn shared_keys(&self) -> Option<Box<SharedKeys>> {
+        self.shared.clone()
+    }
+
+    /// The shared key that the peer used last; 0 before the first.
+    pub(crate) fn peer_key(&self) -> u16 {
+        self.peer_key
+    }
+
+    /// Checks an AUTH chunk with which `covered` starts.
+    fn verify(&mut self, auth: &tresse_wire::Auth<'_>, covered: &[u8]) -> Result<(), Refusal> {
+        let hash = Hash::of_id(auth.hmac_id).ok_or(Refusal::UnsupportedHash(auth.hmac_id))?;
+        if auth.hmac.len() != hash.len() {
+            return Err(Refusal::BadAuth);
+        }
+        let mut mac = self.kept_mac(auth.key_id, hash).ok_or(Refusal::BadAuth)?;
+        let (head, rest) = covered.split_at_checked(AUTH_HEADER_LEN).ok_or(Refusal::BadAuth)?;
+        mac.update(head);
+        mac.update(&[0; Hash::LONGEST][..hash.len()]);
+        mac.update(rest.get(hash.len()..).unwrap_or_default());
+        if !mac.is(auth.hmac) {
+            return Err(Refusal::BadAuth);
+        }
+        self.peer_key = auth.key_id;
+        Ok(())
+    }
+
+    /// A hash that has taken in the association's key under shared key `key`; `None` without such a key.
+    fn mac(&self, key: u16, hash: Hash) -> Option<Mac> {
+        let secret = SharedKeys::secret_of(&self.shared, key)?;
+        Some(Mac::new(hash, &[secret, &self.vectors].concat()))
+    }
+
+    /// The same, ready from the last time if that was with this key.
+    fn kept_mac(&mut self, key: u16, hash: Hash) -> Option<Mac> {
+        if let Some(ready) = &self.ready
+            && ready.key == key
+            && ready.mac.hash() == hash
+        {
+            return Some(ready.mac.clone());
+        }
+        let mac = self.mac(key, hash)?;
+        self.ready = Some(Box::new(Ready { key, mac: mac.clone() }));
+        Some(mac)
+    }
+}
+
+/// The HMAC over `covered`. The active key cannot be removed, so there always is a hash that has taken it in.
+fn digest(mac: Option<Mac>, covered: &[u8]) -> Digest {
+    mac.map(|mut mac| {
+        mac.update(covered);
+        mac.finish()
+    })
+    .unwrap_or_default()
+}
+
+fn guard(kinds: KindSet, key: u16, hash: Hash) -> Guard {
+    Guard::new(kinds, key, hash.id(), hash.len() as u16)
+}

@@ -1,0 +1,153 @@
+//! What each side says of AUTH in its INIT or INIT ACK (RFC 4895 §3), and the key vector that these
+//! parameters are (§6.1).
+
+use std::cmp::Ordering;
+
+use tresse_wire::{ChunkKind, KindSet, List, Param, ParamKind};
+
+use super::hash::Hash;
+use crate::config::{AssociationConfig, AuthHash, UNLISTED};
+
+/// Length of the random number (RFC 4895 §6.1).
+pub(crate) const RANDOM_LEN: usize = 32;
+
+/// The longest key vector that a peer may have: a list of all chunk types and some dozen hashes fit.
+const LONGEST_VECTOR: usize = 512;
+
+/// The peer's random number has not 32 bytes: no association with it (RFC 4895 §6.1).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct BadRandom;
+
+/// What this side says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OwnOffer {
+    random: [u8; RANDOM_LEN],
+    required: KindSet,
+    /// The same as numbers.
+    chunks: Vec<u8>,
+    hashes: [u16; 2],
+}
+
+impl OwnOffer {
+    /// The offer that these settings make with this random number; `None` when they make none.
+    pub(crate) fn new(config: &AssociationConfig, random: [u8; RANDOM_LEN]) -> Option<Self> {
+        if !config.authentication {
+            return None;
+        }
+        let required = config.authenticated_chunks.0;
+        let hashes = match config.authentication_hash {
+            AuthHash::Sha256 => [Hash::Sha256, Hash::Sha1],
+            AuthHash::Sha1 => [Hash::Sha1, Hash::Sha256],
+        };
+        let chunks = required.iter().map(|kind| kind.0).collect();
+        Some(OwnOffer { random, required, chunks, hashes: hashes.map(Hash::id) })
+    }
+
+    /// The parameters of INIT or INIT ACK.
+    pub(crate) fn params(&self) -> impl Iterator<Item = Param<'_>> {
+        let chunks = (!self.chunks.is_empty()).then_some(Param::Chunks(&self.chunks));
+        [Param::Random(&self.random)]
+            .into_iter()
+            .chain(chunks)
+            .chain([Param::HmacAlgorithms(List::Values(&self.hashes))])
+    }
+
+    /// What this side takes only when authenticated.
+    pub(super) fn required(&self) -> KindSet {
+        self.required
+    }
+
+    pub(super) fn vector(&self) -> Vec<u8> {
+        concatenated(self.params())
+    }
+}
+
+/// What the peer says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PeerOffer {
+    /// Its parameters as they came, one after another without padding.
+    vector: Box<[u8]>,
+    required: KindSet,
+    hash: Hash,
+}
+
+impl PeerOffer {
+    /// The offer among the parameters of an INIT or INIT ACK, of each kind the first; `None` without one that
+    /// this side can take up.
+    ///
+    /// # Errors
+    /// A random number of the wrong length.
+    pub(crate) fn read<'a>(params: impl Iterator<Item = Param<'a>>) -> Result<Option<Self>, BadRandom> {
+        let (mut random, mut chunks, mut hashes) = (None, None, None);
+        for param in params {
+            match param {
+                Param::Random(bytes) if bytes.len() != RANDOM_LEN => return Err(BadRandom),
+                Param::Random(_) => random = random.or(Some(param)),
+                Param::Chunks(_) => chunks = chunks.or(Some(param)),
+                Param::HmacAlgorithms(_) => hashes = hashes.or(Some(param)),
+                _ => {}
+            }
+        }
+        let (Some(random), Some(hashes)) = (random, hashes) else { return Ok(None) };
+        let params = [random].into_iter().chain(chunks).chain([hashes]);
+        Ok(PeerOffer::from_vector(&concatenated(params)))
+    }
+
+    /// The offer that has this key vector, as a state cookie kept it.
+    pub(crate) fn from_vector(vector: &[u8]) -> Option<Self> {
+        if vector.len() > LONGEST_VECTOR {
+            return None;
+        }
+        let (mut required, mut hash) = (KindSet::default(), None);
+        let mut rest = vector;
+        while !rest.is_empty() {
+            let &[type_0, type_1, len_0, len_1] = rest.first_chunk()?;
+            let param = rest.get(..usize::from(u16::from_be_bytes([len_0, len_1])))?;
+            let value = param.get(4..)?;
+            match ParamKind(u16::from_be_bytes([type_0, type_1])) {
+                ParamKind::CHUNKS => {
+                    let listed = value.iter().copied().map(ChunkKind);
+                    required = listed.filter(|kind| !UNLISTED.contains(kind)).collect();
+                }
+                // RFC 4895 §6.1: the first that this side has.
+                ParamKind::HMAC_ALGORITHMS => {
+                    hash = List::<u16>::Wire(value).iter().find_map(Hash::of_id);
+                }
+                _ => {}
+            }
+            rest = &rest[param.len()..];
+        }
+        Some(PeerOffer { vector: vector.into(), required, hash: hash? })
+    }
+
+    /// What `from_vector` reads.
+    pub(crate) fn vector(&self) -> &[u8] {
+        &self.vector
+    }
+
+    /// What the peer takes only when authenticated.
+    pub(crate) fn required(&self) -> KindSet {
+        self.required
+    }
+
+    pub(super) fn hash(&self) -> Hash {
+        self.hash
+    }
+}
+
+/// Which of two key vectors comes first in the association's key: the smaller as a number, most significant
+/// byte first; of equal numbers the shorter one (RFC 4895 §6.1).
+pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
+    let leading_zeros = |vector: &[u8]| vector.iter().take_while(|&&byte| byte == 0).count();
+    let (one_value, other_value) = (&one[leading_zeros(one)..], &other[leading_zeros(other)..]);
+    (one_value.len(), one_value, one.len()).cmp(&(other_value.len(), other_value, other.len()))
+}
+
+fn concatenated<'a>(params: impl Iterator<Item = Param<'a>>) -> Vec<u8> {
+    let mut vector = Vec::new();
+    for param in params {
+        // Each came out of a chunk, or fits one: none is too long for its length field.
+        param.write(&mut vector).ok();
+    }
+    vector
+}
