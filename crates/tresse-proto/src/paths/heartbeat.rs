@@ -110,7 +110,11 @@ impl Heartbeats {
         // RTO ± 50 % (RFC 9260 §8.3), so that paths and peers do not fall into step.
         let spread = nanos(pace.rto).saturating_mul(u64::from(self.jitter)) >> u16::BITS;
         let period = pace.interval + pace.rto / 2 + Duration::from_nanos(spread);
-        Some(self.since.max(pace.last_data) + period)
+        // Data serves as well as a heartbeat where its acknowledgement would show the path to be alive. That of
+        // data sent again shows nothing, and an inactive path may carry nothing else for long.
+        let asked =
+            if pace.state == PathState::Inactive { self.since } else { self.since.max(pace.last_data) };
+        Some(asked + period)
     }
 
     pub(super) fn answer_due(&self) -> Option<Instant> {
@@ -206,6 +210,8 @@ mod tests {
         let busy = Pace { last_data: at(10_000), ..idle };
         let later = |pace| heartbeats.due(pace).unwrap();
         assert_eq!(later(&busy) - later(&idle), Duration::from_secs(10));
+        let inactive = Pace { state: PathState::Inactive, ..busy };
+        assert_eq!(later(&inactive), later(&idle), "data does not put off what would bring a path back");
         let off = Pace { interval: Duration::ZERO, ..idle };
         assert_eq!(heartbeats.due(&off), None);
         assert_eq!(heartbeats.due(&Pace { state: PathState::Inactive, ..off }), None);

@@ -145,11 +145,11 @@ fn an_idle_association_notices_that_its_peer_has_vanished() {
     assert!(doubted.iter().all(|event| path_failed(event, PathState::PotentiallyFailed)), "{failures:?}");
     assert!(failed.iter().all(|event| path_failed(event, PathState::Inactive)), "{failures:?}");
     assert!(!failed.is_empty(), "the first of the paths had failed before");
-    // Both paths would carry data: 11 unanswered heartbeats on either are too many. One more may still be
-    // waiting for its answer.
+    // 11 unanswered heartbeats on paths that would carry data are too many. Once both paths are in doubt only the
+    // better one would, and it depends on the jitter whose heartbeats count.
     let heartbeats = pair.sent_since(before).iter().filter(|flight| flight.to_server).count();
     let most = config.association_max_retrans as usize + 1;
-    assert!((most..=most + 1).contains(&heartbeats), "{heartbeats}");
+    assert!((most..=2 * most).contains(&heartbeats), "{heartbeats}");
 }
 
 #[test]
