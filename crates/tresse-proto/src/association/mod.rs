@@ -104,8 +104,6 @@ pub(crate) struct Association {
     state: State,
     capabilities: Capabilities,
     serials: Serials,
-    /// The longest message that the peer's receive buffer can hold.
-    longest_message: usize,
     seal: Seal,
 
     paths: Paths,
@@ -187,12 +185,16 @@ impl Association {
             outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len())?,
             path_scheduler: build_path_scheduler(&config.path_scheduler)?,
             receiver: Receiver::new(peer.initial_tsn, &config),
-            inbound: Inbound::new(&config, inbound_streams, capabilities.has(Extension::PartialReliability)),
+            inbound: Inbound::new(
+                &config,
+                inbound_streams,
+                carrier,
+                capabilities.has(Extension::PartialReliability),
+            ),
             bursts: Bursts::new(config.max_burst, paths.len()),
             state: State::Established,
             capabilities,
             serials: Serials { own: initial_tsn.0, peer: peer.initial_tsn.0 },
-            longest_message: a_rwnd,
             seal: if checksum_offload || capabilities.has(Extension::ZeroChecksum) {
                 Seal::Zero
             } else {

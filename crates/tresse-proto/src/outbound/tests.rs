@@ -31,7 +31,7 @@ impl Bench {
     /// Queues a message of `len` bytes that all name its stream and number.
     fn push(&mut self, stream: u16, number: u8, len: usize) -> Result<(), SendError> {
         let options = SendOptions::on(StreamId(stream));
-        self.out.push(Instant::ZERO, options, content(stream, number, len), usize::MAX)
+        self.out.push(Instant::ZERO, options, content(stream, number, len))
     }
 
     /// Queues messages of one chunk each, numbered from 0, on these streams in this order.
