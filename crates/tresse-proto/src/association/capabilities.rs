@@ -30,7 +30,7 @@ pub(crate) enum Extension {
 
 impl Extension {
     /// Every extension; its position is its bit in a set.
-    const ALL: [Extension; 5] = [
+    const ALL: [Extension; 7] = [
         Extension::NrSack,
         Extension::Interleaving,
         Extension::PartialReliability,

@@ -23,8 +23,17 @@ struct Bench {
 
 impl Bench {
     fn new(paths: usize, config: &AssociationConfig) -> Self {
+        Self::with(Carrier::Data, paths, config)
+    }
+
+    /// With one path and chunks of the kind `carrier`.
+    fn carrying(carrier: Carrier, config: &AssociationConfig) -> Self {
+        Self::with(carrier, 1, config)
+    }
+
+    fn with(carrier: Carrier, paths: usize, config: &AssociationConfig) -> Self {
         let registry = Registry::default();
-        let out = Outbound::new(config, &registry, Carrier::Data, 10, paths).expect("built-in schedulers");
+        let out = Outbound::new(config, &registry, carrier, 10, paths).expect("built-in schedulers");
         Bench { out, registry }
     }
 

@@ -85,6 +85,25 @@ fn unordered_messages_use_up_no_ssn() {
 }
 
 #[test]
+fn interleaved_messages_of_a_stream_follow_each_other() {
+    let mut bench = Bench::carrying(
+        Carrier::IData,
+        &AssociationConfig { stream_scheduler: "round_robin".to_owned(), ..config() },
+    );
+    for (stream, unordered) in [(0, false), (0, true), (0, false), (1, false)] {
+        let options = SendOptions { unordered, ..SendOptions::on(StreamId(stream)) };
+        bench.out.push(options, content(stream, 0, FULL + 1)).expect("room");
+    }
+    let pieces: Vec<_> = std::iter::from_fn(|| bench.take(0))
+        .map(|piece| (piece.stream.0, piece.flags.unordered, piece.mid.0, piece.fsn.0))
+        .collect();
+    let first = [(0, false, 0, 0), (1, false, 0, 0), (0, false, 0, 1), (1, false, 0, 1)];
+    assert_eq!(pieces[..4], first, "streams take turns at every fragment");
+    let rest = [(0, true, 0, 0), (0, true, 0, 1), (0, false, 1, 0), (0, false, 1, 1)];
+    assert_eq!(pieces[4..], rest, "ordered and unordered messages are numbered apart");
+}
+
+#[test]
 fn ssns_of_a_stream_wrap_around() {
     let mut bench = Bench::new(1, &config());
     let mut last = 0;
