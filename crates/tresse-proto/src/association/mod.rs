@@ -387,7 +387,7 @@ impl Association {
             remote: path.remote(),
             encapsulation_port: path.encapsulation_port(),
             ecn: Ecn::NotEct,
-            may_fragment: false,
+            may_fragment: !first.mtu_probe && first.len > path.packet_size(),
             size,
             segment_size: (count > 1).then_some(first.len),
         })

@@ -136,6 +136,8 @@ switches! {
         interleaving: bool = false,
         /// A message of which this much is in the receive buffer is handed out in parts; 0 hands out whole messages as long as the buffer can hold them.
         partial_delivery_point: Size = Size(0),
+        /// Find out by probing which packet size up to mtu each path carries (RFC 8899); off takes mtu for granted.
+        mtu_discovery: bool = true,
     }
 }
 

@@ -12,6 +12,7 @@ mod failover;
 mod handshake;
 mod interleaving;
 mod limits;
+mod mtu;
 mod multihoming;
 mod parameters;
 mod partial;

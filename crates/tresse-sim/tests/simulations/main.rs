@@ -7,4 +7,5 @@ mod delivery;
 mod determinism;
 mod impairments;
 mod records;
+mod mtu;
 mod throughput;
