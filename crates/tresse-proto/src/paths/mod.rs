@@ -233,8 +233,13 @@ impl Paths {
                 path.mtu.on_acked(longest, step.flight_after == 0);
                 // What another path may have brought does not clear a suspicion (RFC 7829 §3.2).
                 if step.proven || !tolerance.has_potentially_failed() {
+                    let returns = path.state() != PathState::Active;
                     path.health.on_alive();
-                    self.refresh_usable(ack.path);
+                    if returns {
+                        // The search for its packet size may go on at once.
+                        self.quiet_until.set(None);
+                        self.refresh_usable(ack.path);
+                    }
                 }
                 self.health.on_alive();
             }
