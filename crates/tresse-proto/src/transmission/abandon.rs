@@ -23,7 +23,7 @@ pub(super) struct Revocable {
     /// Those with a priority; the last is the first to go: the oldest of the lowest priority.
     by_priority: BTreeSet<(u32, Reverse<u64>)>,
     /// Those that lost a chunk since it was last asked who is condemned.
-    struck: Vec<u64>,
+    struck: BTreeSet<u64>,
     /// Those of which a chunk waited to be sent again, by the end of their lifetime.
     expiring: BTreeSet<(Instant, u64)>,
     pub(super) forward: Forward,
@@ -83,7 +83,7 @@ impl Transmission {
     /// there is none.
     pub(crate) fn next_condemned(&mut self, now: Instant) -> Option<Arc<Pledge>> {
         let revocable = self.revocable.as_deref_mut()?;
-        while let Some(number) = revocable.struck.pop() {
+        while let Some(number) = revocable.struck.pop_first() {
             let Some(message) = revocable.messages.get(&number) else { continue };
             if message.is_condemned(&self.ring, now) {
                 return Some(Arc::clone(&message.pledge));
@@ -221,7 +221,7 @@ impl Transmission {
     #[cold]
     pub(super) fn note_struck(&mut self, number: u64) {
         if let Some(revocable) = self.revocable.as_deref_mut() {
-            revocable.struck.push(number);
+            revocable.struck.insert(number);
         }
     }
 
