@@ -133,6 +133,8 @@ pub enum CloseReason {
     SetupTimeout,
     /// No path brought an answer any more (Association.Max.Retrans).
     PathsLost,
+    /// The peer answered, but did not let a shutdown come to its end in time (T5-shutdown-guard, RFC 9260 §9.2).
+    ShutdownTimeout,
     /// The peer broke the protocol and was sent an ABORT.
     PeerFault(&'static str),
 }

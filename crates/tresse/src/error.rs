@@ -113,6 +113,7 @@ fn close_words(reason: &CloseReason) -> String {
         CloseReason::AbortedByPeer { cause } => format!("the peer aborted the association: {cause}"),
         CloseReason::SetupTimeout => "the peer did not answer".to_owned(),
         CloseReason::PathsLost => "all paths to the peer were lost".to_owned(),
+        CloseReason::ShutdownTimeout => "the peer did not let the shutdown come to its end".to_owned(),
         CloseReason::PeerFault(fault) => format!("the peer broke the protocol: {fault}"),
         _ => "the association ended".to_owned(),
     }

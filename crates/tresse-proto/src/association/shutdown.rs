@@ -86,7 +86,10 @@ impl Association {
 
     pub(super) fn on_shutdown_timers(&mut self, now: Instant) {
         if self.shutdown.t5.is_some_and(|at| at <= now) {
-            self.abort("the shutdown took too long", CloseReason::PathsLost);
+            // Whether the peer has at least answered what was said last.
+            let answered = self.shutdown.backoff == 0;
+            let reason = if answered { CloseReason::ShutdownTimeout } else { CloseReason::PathsLost };
+            self.abort("the shutdown took too long", reason);
             return;
         }
         if self.shutdown.t2.is_none_or(|at| at > now) {

@@ -89,6 +89,7 @@ fn describe(reason: &CloseReason) -> String {
         CloseReason::AbortedByPeer { cause } => format!("aborted by the peer: {cause}"),
         CloseReason::SetupTimeout => "set-up stayed unanswered".to_owned(),
         CloseReason::PathsLost => "no path brought an answer any more".to_owned(),
+        CloseReason::ShutdownTimeout => "the peer did not let the shutdown come to its end".to_owned(),
         CloseReason::PeerFault(fault) => format!("the peer broke the protocol: {fault}"),
         other => format!("{other:?}"),
     }
