@@ -331,6 +331,10 @@ impl Association {
             return;
         }
         let mut changed = false;
+        if self.outbound.is_mapped() {
+            // Errors decide between paths that are alike: the one path in use may be another one now.
+            self.refresh_usable();
+        }
         while let Some((path, state)) = self.paths.pop_state_change() {
             self.refresh_usable();
             self.events.push_back(Event::PathChanged { path, state });

@@ -240,6 +240,11 @@ impl Outbound {
         bytes > 0 && std::mem::take(&mut self.refused)
     }
 
+    /// Whether paths have streams of their own.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.groups.len() > 1
+    }
+
     /// Tells whether a path can be used; one that cannot has its streams carried by the others.
     pub(crate) fn set_usable(&mut self, path: PathId, usable: bool) {
         if let Some(known) = self.usable.get_mut(path.index()) {

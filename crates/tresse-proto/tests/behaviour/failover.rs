@@ -227,3 +227,29 @@ fn flapping_paths_lose_nothing() {
         transfer(&mut pair, &mut 0, 2000, Duration::from_secs(600));
     }
 }
+
+#[test]
+fn streams_of_a_path_follow_when_its_errors_put_another_in_use() {
+    let one_path = AssociationConfig {
+        concurrent: false,
+        stream_map: StreamMap::Fixed(vec![0]),
+        ..AssociationConfig::default()
+    };
+    let narrow = AssociationConfig { receive_buffer: Size(1500), ..one_path.clone() };
+    let mut pair = Pair::unlike(3, &one_path, &narrow, 1).settled();
+    pair.client().set_primary(PathId(1));
+    pair.network = dead(1);
+    let inactive = Event::PathChanged { path: PathId(1), state: PathState::Inactive };
+    pair.run_until(Duration::from_secs(600), |pair| pair.client.events.contains(&inactive));
+    // One packet at a time is all that the peer takes. The first is lost, and with that path 0 has one error more
+    // than path 2.
+    let mut first = true;
+    pair.network = Box::new(move |flight| {
+        let lost = flight.path() == 1 || (flight.carries(ChunkKind::DATA) && std::mem::take(&mut first));
+        (!lost).then_some(ms(10))
+    });
+    for number in 0..5 {
+        pair.send(0, number, 1400);
+    }
+    pair.run_until(Duration::from_secs(4), |pair| pair.server.received.len() == 5);
+}
