@@ -79,6 +79,7 @@ impl Endpoint {
             (Some((slot, Action::Restart)), None) => self.on_restart(now, slot, datagram, packet, cookie),
             (Some((_, Action::Discard)), None) => self.discards.late_cookie += 1,
             (None, None) if owner.is_some() => self.discards.late_cookie += 1,
+            (None, None) if self.spent.contains(cookie.local_tag) => self.discards.late_cookie += 1,
             (None, None) if !self.config.listen || self.is_full() => self.discards.refused += 1,
             (None, None) => self.admit(now, None, datagram, packet, cookie),
         }

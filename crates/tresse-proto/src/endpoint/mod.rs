@@ -12,6 +12,7 @@ mod demux;
 mod handle;
 mod icmp;
 mod slots;
+mod spent;
 mod stray;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -42,6 +43,7 @@ pub use handle::AssociationHandle;
 use cookie::CookieKeys;
 use demux::{Demux, Slot};
 use slots::{Occupant, Slots};
+use spent::SpentTags;
 
 /// What an association is to be made of.
 #[derive(Clone, Debug)]
@@ -68,6 +70,7 @@ pub struct Endpoint {
     local_addresses: Vec<IpAddr>,
     slots: Slots,
     demux: Demux,
+    spent: SpentTags,
     /// Associations that may have something to send.
     ready: VecDeque<Slot>,
     /// One entry for each association with a deadline, never later than it.
@@ -120,6 +123,7 @@ impl Endpoint {
             local_addresses: Vec::new(),
             slots: Slots::default(),
             demux: Demux::default(),
+            spent: SpentTags::default(),
             ready: VecDeque::new(),
             deadlines: BTreeSet::new(),
             events: VecDeque::new(),
@@ -398,7 +402,9 @@ impl Endpoint {
         let (tag, peers): (u32, Vec<_>) = match self.slots.get_mut(slot) {
             Some(Occupant::Setup(setup)) => (setup.local_tag(), setup.peer_addresses().collect()),
             Some(Occupant::Open(association)) => {
-                (association.identity().local_tag, association.peer_addresses().collect())
+                let tag = association.identity().local_tag;
+                self.spent.note(tag);
+                (tag, association.peer_addresses().collect())
             }
             Some(Occupant::Failed(_)) | None => return,
         };

@@ -344,3 +344,21 @@ fn cookies_show_no_tag_of_an_association() {
         assert!(!init_ack.windows(4).any(|window| window == tag.to_be_bytes()));
     }
 }
+
+#[test]
+fn a_cookie_that_comes_back_after_the_end_raises_nobody_from_the_dead() {
+    let mut pair = established();
+    pair.send(1, 0, 500);
+    pair.run_for(ms(500));
+    let now = pair.now;
+    pair.client().shutdown(now);
+    pair.run_for(ms(500));
+    assert_eq!(pair.server().state_name(), "CLOSED");
+    let events = pair.server.events.len();
+    let old: Vec<_> = pair.wire.iter().filter(|flight| flight.to_server).cloned().collect();
+    for flight in old {
+        pair.inject(true, 0, flight.bytes);
+    }
+    assert_eq!((pair.server.events.len(), pair.server.received.len()), (events, 1));
+    assert_eq!(pair.server.endpoint.discards().late_cookie, 1);
+}
