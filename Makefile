@@ -77,6 +77,21 @@ py-test: $(VENV)/.binding
 .PHONY: py
 py: py-lint py-test ## the Python half of `make test`
 
+# ---- search for faults --------------------------------------------------------------------------
+
+# How many random simulations, or for how long, from which seed on; or one of them, by its SEED or the file with its SCRIPT.
+SEEDS ?=
+MINUTES ?= 1
+FIRST ?= 0
+JOBS ?= $(shell nproc)
+SEED ?=
+SCRIPT ?=
+
+.PHONY: swarm
+swarm: ## random simulations with rules after every event (SEEDS=100000; SEED=7 or SCRIPT=file shows one, packet by packet)
+	$(CARGO) run --locked --quiet --release --package tresse-swarm -- \
+		$(if $(SEED),--seed $(SEED),$(if $(SCRIPT),--script $(SCRIPT),--first $(FIRST) --jobs $(JOBS) $(if $(SEEDS),--count $(SEEDS),--seconds $$(($(MINUTES) * 60)))))
+
 # ---- measure and document ----------------------------------------------------------------------
 
 .PHONY: bench

@@ -8,6 +8,8 @@ mod capabilities;
 mod commands;
 mod control;
 mod input;
+#[cfg(feature = "invariants")]
+mod invariants;
 mod output;
 mod peer;
 mod reconfig;

@@ -11,6 +11,8 @@ mod cookie;
 mod demux;
 mod handle;
 mod icmp;
+#[cfg(feature = "invariants")]
+mod invariants;
 mod slots;
 mod spent;
 mod stray;

@@ -41,6 +41,12 @@ impl Slots {
         self.entries.len() - self.free.len()
     }
 
+    /// One above the highest slot that was ever in use.
+    #[cfg(feature = "invariants")]
+    pub(super) fn end(&self) -> Slot {
+        self.entries.len() as Slot
+    }
+
     pub(super) fn insert(&mut self, occupant: Occupant) -> Slot {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry::default());

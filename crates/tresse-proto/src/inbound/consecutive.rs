@@ -144,6 +144,12 @@ impl Consecutive {
         open.map(|run| end_of_abandoned(&run.head)).into_iter().collect()
     }
 
+    /// Bytes and chunks of every run.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.runs.values().map(|run| (run.bytes, run.pieces.len()))
+    }
+
     /// Drops the runs that can never become messages now that nothing up to `cumulative` is missing or will
     /// still come.
     ///

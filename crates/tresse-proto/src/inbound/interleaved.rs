@@ -208,6 +208,15 @@ impl Interleaved {
         self.messages.remove(&key)
     }
 
+    /// Bytes and chunks of every message that is not complete.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.messages.values().map(|begun| {
+            let early: usize = begun.early.values().map(|(_, piece)| piece.len()).sum();
+            (begun.row_bytes + early, begun.row.len() + begun.early.len())
+        })
+    }
+
     fn drop_message(&mut self, key: Key, dropped: &mut Dropped) {
         let Some(begun) = self.close(key) else { return };
         dropped.bytes += begun.row_bytes + begun.early.values().map(|(_, piece)| piece.len()).sum::<usize>();

@@ -7,6 +7,8 @@
 mod consecutive;
 mod indices;
 mod interleaved;
+#[cfg(any(test, feature = "invariants"))]
+mod invariants;
 mod ordered;
 mod partial;
 mod reader;

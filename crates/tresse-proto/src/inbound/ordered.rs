@@ -174,6 +174,12 @@ impl Ordered {
         stream.next = 0;
     }
 
+    /// The messages that wait.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.waiting.values().map(|waiting| &waiting.message)
+    }
+
     /// Keeps a message that is `ahead` messages early.
     fn hold(&mut self, indices: Indices, message: Message, ahead: u64) -> Result<Acceptance, &'static str> {
         let id = message.stream;

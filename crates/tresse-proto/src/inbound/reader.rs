@@ -89,6 +89,15 @@ pub(super) enum Reader {
 }
 
 impl Reader {
+    /// Bytes and chunks of what is held of incomplete messages, piece by piece.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn held(&self) -> Vec<(usize, usize)> {
+        match self {
+            Reader::Consecutive(reader) => reader.held().collect(),
+            Reader::Interleaved(reader) => reader.held().collect(),
+        }
+    }
+
     /// Nothing has arrived. A message of which `point` bytes are here is handed out in parts;
     /// `lenient` says whether the peer may give up a message that it began to send.
     pub(super) fn new(carrier: Carrier, point: usize, lenient: bool) -> Self {

@@ -23,6 +23,12 @@ impl Window {
         self.used
     }
 
+    /// User data in bytes, and chunks, that are held.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn held(&self) -> (usize, usize) {
+        (self.used, self.chunks)
+    }
+
     /// One more chunk of `len` bytes is held.
     #[inline]
     pub(super) fn hold(&mut self, len: usize) {

@@ -7,6 +7,8 @@
 mod abandon;
 mod budget;
 mod forward;
+#[cfg(any(test, feature = "invariants"))]
+mod invariants;
 mod loss;
 mod resend;
 mod ring;
@@ -145,6 +147,12 @@ impl Transmission {
         self.load(path).map_or(0, |load| load.flight)
     }
 
+    /// Bytes last sent on `path` and not released.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(crate) fn queued_on(&self, path: PathId) -> usize {
+        self.load(path).map_or(0, |load| load.queued)
+    }
+
     /// Fills in what this room knows of a path.
     pub(crate) fn fill_stats(&self, path: PathId, stats: &mut PathStats) {
         if let Some(load) = self.load(path) {
@@ -223,15 +231,5 @@ impl Transmission {
 
     fn tsn(&self, index: u64) -> Tsn {
         Tsn(self.initial_tsn.0.wrapping_add(index as u32).wrapping_sub(1))
-    }
-
-    /// Bytes in flight summed over the ring: equals `flight` whatever happened.
-    #[cfg(test)]
-    fn flight_by_ring(&self) -> usize {
-        self.ring
-            .iter()
-            .filter(|(_, sent)| sent.standing == Standing::InFlight)
-            .map(|(_, sent)| sent.bytes())
-            .sum()
     }
 }

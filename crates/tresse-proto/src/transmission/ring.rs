@@ -132,7 +132,7 @@ impl Ring {
     }
 
     /// The chunks with their indices.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "invariants"))]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Sent)> {
         (self.first..).zip(&self.chunks)
     }

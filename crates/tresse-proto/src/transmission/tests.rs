@@ -16,6 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_wire::{DataFlags, Fsn, GapBlock, List, Mid, Ppid, StreamId};
 
+use super::invariants::walk;
 use super::*;
 
 /// What most chunks of these tests carry.
@@ -172,56 +173,16 @@ impl Bench {
 
     /// Every sum and list agrees with the ring.
     fn check(&self) {
-        let sent = &self.sent;
-        assert_eq!(sent.flight, sent.flight_by_ring(), "flight");
-        let indices = |keep: &dyn Fn(&Sent) -> bool| -> Vec<u64> {
-            sent.ring.iter().filter(|(_, chunk)| keep(chunk)).map(|(index, _)| index).collect()
-        };
-        for (position, load) in sent.loads.iter().enumerate() {
-            let here = |chunk: &Sent| chunk.path.index() == position;
-            let flying = |chunk: &Sent| here(chunk) && chunk.standing == Standing::InFlight;
-            let sum = |keep: &dyn Fn(&Sent) -> bool| -> usize {
-                sent.ring.iter().filter(|(_, chunk)| keep(chunk)).map(|(_, chunk)| chunk.bytes()).sum()
-            };
-            assert_eq!(load.flight, sum(&flying), "flight of path {position}");
-            assert_eq!(load.queued, sum(&|chunk| here(chunk) && !chunk.released), "queued on {position}");
-            let fresh = walk(&load.fresh, &sent.ring);
-            assert_eq!(fresh, indices(&|chunk| flying(chunk) && chunk.sends == 1), "fresh, in TSN order");
-            let mut again = walk(&load.again, &sent.ring);
-            again.sort_unstable();
-            assert_eq!(again, indices(&|chunk| flying(chunk) && chunk.sends > 1), "sent again");
-            let lost: Vec<u64> = load.lost.iter().copied().collect();
-            assert_eq!(lost, indices(&|chunk| here(chunk) && chunk.standing == Standing::Lost), "lost");
-            if let Some(timed) = load.timed {
-                let chunk = sent.ring.get(timed).expect("a timed chunk is not forgotten");
-                assert!(
-                    here(chunk)
-                        && matches!(chunk.standing, Standing::InFlight | Standing::Lost)
-                        && chunk.sends == 1,
-                    "timed {timed}"
-                );
-            }
+        assert_eq!(self.sent.check_invariants(), Ok(()));
+        for (position, load) in self.sent.loads.iter().enumerate() {
+            let timed = load.timed.and_then(|timed| self.sent.ring.get(timed));
+            assert!(timed.is_none_or(|chunk| chunk.path.index() == position), "timed on path {position}");
         }
-        let members = |set: &RangeSet| set.iter().flatten().collect::<Vec<u64>>();
-        let given_up = indices(&|chunk| chunk.standing == Standing::Abandoned);
-        let acked = members(&sent.acked).into_iter().filter(|index| given_up.binary_search(index).is_err());
-        assert!(acked.eq(indices(&|chunk| chunk.standing == Standing::Acked)), "acked");
-        assert_eq!(sum_of(&given_up, &sent.ring), 0, "what was given up has no bytes");
-        assert_eq!(members(&sent.released), indices(&|chunk| chunk.released), "released");
     }
 }
 
 fn blocks(blocks: &[Block]) -> Vec<GapBlock> {
     blocks.iter().map(|&(start, end)| GapBlock { start, end }).collect()
-}
-
-fn sum_of(indices: &[u64], ring: &Ring) -> usize {
-    indices.iter().filter_map(|&index| ring.get(index)).map(Sent::bytes).sum()
-}
-
-/// The indices of a list from its head on.
-fn walk(order: &SendOrder, ring: &Ring) -> Vec<u64> {
-    std::iter::successors(order.head(), |&index| order.after(ring, index)).collect()
 }
 
 /// Nothing beyond RFC 9260.

@@ -1,0 +1,40 @@
+//! What the rooms of an association must agree on whenever it has been polled until it had nothing to send.
+//!
+//! Checked by simulations; nothing in the core asks.
+
+use super::Association;
+
+impl Association {
+    /// Checks each room, and that they fit together.
+    ///
+    /// # Errors
+    /// What does not.
+    pub(crate) fn check_invariants(&self) -> Result<(), String> {
+        self.transmission.check_invariants().map_err(|what| format!("transmission: {what}"))?;
+        self.inbound.check_invariants().map_err(|what| format!("inbound: {what}"))?;
+        let ids = || self.path_ids();
+        let held: usize = ids().map(|path| self.transmission.queued_on(path)).sum();
+        let info = self.outbound.info();
+        if info.used != held + info.unsent {
+            return Err(format!("{info:?} in the send buffer, and {held} bytes sent but not released"));
+        }
+        if !self.state.sends_data() {
+            return Ok(());
+        }
+        let without_timer =
+            ids().find(|&path| self.transmission.flight_on(path) > 0 && !self.paths.get(path).t3_runs());
+        if let Some(path) = without_timer {
+            return Err(format!("data is in flight on path {path} and its T3 does not run"));
+        }
+        let waits = self.transmission.has_lost()
+            || (!self.outbound.is_empty() && ids().any(|path| self.paths.may_carry_new_data(path)));
+        if !self.is_stirred() && waits && self.transmission.flight() == 0 {
+            return Err("nothing is in flight, data waits, and nothing is sent".to_owned());
+        }
+        let unreported = self.receiver.is_pending() && self.receiver.deadline().is_none();
+        if !self.is_stirred() && unreported {
+            return Err("data has arrived, a report on it is due, and nothing is sent".to_owned());
+        }
+        Ok(())
+    }
+}

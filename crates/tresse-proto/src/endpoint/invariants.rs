@@ -1,0 +1,59 @@
+//! What the tables of an endpoint must agree on with its associations whenever it has been polled until it had nothing to
+//! send.
+//!
+//! Checked by simulations; nothing in the core asks.
+
+use super::demux::Slot;
+use super::slots::Occupant;
+use super::{Endpoint, Instant};
+
+impl Endpoint {
+    /// Checks what must hold after each event, once there is nothing more to send at `now`. Takes time linear in
+    /// everything that the endpoint holds.
+    ///
+    /// # Errors
+    /// What does not hold, in words for a developer.
+    pub fn check_invariants(&self, now: Instant) -> Result<(), String> {
+        if let Some(&slot) = self.ready.front() {
+            return Err(format!("association {slot} may still have something to send"));
+        }
+        for &(at, slot) in &self.deadlines {
+            if self.slots.armed(slot) != Some(at) {
+                return Err(format!(
+                    "{at:?} is filed for association {slot}, not {:?}",
+                    self.slots.armed(slot)
+                ));
+            }
+        }
+        (0..self.slots.end()).try_for_each(|slot| {
+            self.check_slot(slot, now).map_err(|what| format!("association {slot}: {what}"))
+        })
+    }
+
+    fn check_slot(&self, slot: Slot, now: Instant) -> Result<(), String> {
+        let armed = self.slots.armed(slot);
+        if let Some(at) = armed
+            && !self.deadlines.contains(&(at, slot))
+        {
+            return Err(format!("its deadline {at:?} is not filed"));
+        }
+        let (deadline, stirred) = match self.slots.get(slot) {
+            Some(Occupant::Open(association)) => {
+                association.check_invariants()?;
+                (association.deadline(), association.is_stirred())
+            }
+            Some(Occupant::Setup(setup)) => (setup.deadline(), setup.is_due()),
+            Some(Occupant::Failed(_)) | None => (None, false),
+        };
+        if stirred {
+            return Err("it may have something to send and is not asked".to_owned());
+        }
+        match deadline {
+            Some(at) if at <= now => Err(format!("its deadline {at:?} has passed")),
+            Some(at) if armed.is_none_or(|armed| armed > at) => {
+                Err(format!("its deadline is {at:?}, and {armed:?} is filed"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

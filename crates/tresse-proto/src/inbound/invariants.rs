@@ -1,0 +1,27 @@
+//! What the parts of the receive buffer must agree on. Checked by tests and simulations; nothing in the core asks.
+
+use super::Inbound;
+use crate::event::Message;
+
+impl Inbound {
+    /// Checks that the window counts exactly what is held.
+    ///
+    /// # Errors
+    /// Both counts.
+    pub(crate) fn check_invariants(&self) -> Result<(), String> {
+        let messages = self.ready.iter().chain(self.ordered.messages()).map(size);
+        let held = messages.chain(self.reader.held());
+        let held = held.fold((0, 0), |sum, (bytes, chunks)| (sum.0 + bytes, sum.1 + chunks));
+        let counted = self.window.held();
+        if counted == held {
+            Ok(())
+        } else {
+            Err(format!("{counted:?} bytes and chunks are counted, {held:?} are held"))
+        }
+    }
+}
+
+/// Bytes and chunks of a message.
+fn size(message: &Message) -> (usize, usize) {
+    (message.payload.len(), message.payload.pieces().len())
+}

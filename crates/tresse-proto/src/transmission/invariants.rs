@@ -1,0 +1,100 @@
+//! What every sum, list and set of this room must agree on: the ring is the truth, and all else follows from it.
+//!
+//! Checked in one pass over the ring, by tests and by simulations; nothing in the core asks.
+
+use super::ring::{Ring, Sent};
+use super::{PathLoad, SendOrder, Standing, Transmission};
+
+/// What one path's chunks in the ring amount to.
+#[derive(Default, PartialEq, Eq, Debug)]
+struct Account {
+    flight: usize,
+    queued: usize,
+    /// In flight and sent once, in TSN order.
+    fresh: Vec<u64>,
+    /// In flight and sent again, in TSN order.
+    again: Vec<u64>,
+    lost: Vec<u64>,
+    /// Bytes of what was given up.
+    abandoned: usize,
+}
+
+impl Transmission {
+    /// Checks that everything agrees with the ring.
+    ///
+    /// # Errors
+    /// What does not.
+    pub(crate) fn check_invariants(&self) -> Result<(), String> {
+        let mut accounts: Vec<Account> = self.loads.iter().map(|_| Account::default()).collect();
+        let (mut acked, mut released) = (Vec::new(), Vec::new());
+        for (index, sent) in self.ring.iter() {
+            let account = accounts.get_mut(sent.path.index()).ok_or(format!("{index} has no path"))?;
+            account.enter(index, sent);
+            if sent.standing == Standing::Acked {
+                acked.push(index);
+            }
+            if sent.released {
+                released.push(index);
+            }
+        }
+        for (position, (load, account)) in self.loads.iter().zip(&accounts).enumerate() {
+            self.check_path(load, account).map_err(|what| format!("path {position}: {what}"))?;
+        }
+        let flight: usize = accounts.iter().map(|account| account.flight).sum();
+        agree("bytes in flight", &self.flight, &flight)?;
+        // What was given up stays among what was acknowledged, if it was.
+        let abandoned =
+            |index: &u64| self.ring.get(*index).is_some_and(|sent| sent.standing == Standing::Abandoned);
+        let noted = self.acked.iter().flatten().filter(|index| !abandoned(index)).collect();
+        agree("acknowledged", &noted, &acked)?;
+        agree("released", &self.released.iter().flatten().collect(), &released)
+    }
+
+    fn check_path(&self, load: &PathLoad, account: &Account) -> Result<(), String> {
+        let mut again = walk(&load.again, &self.ring);
+        again.sort_unstable();
+        let counted = Account {
+            flight: load.flight,
+            queued: load.queued,
+            fresh: walk(&load.fresh, &self.ring),
+            again,
+            lost: load.lost.iter().copied().collect(),
+            abandoned: 0,
+        };
+        agree("chunks", &counted, account)?;
+        let Some(timed) = load.timed else { return Ok(()) };
+        let measures =
+            |sent: &Sent| matches!(sent.standing, Standing::InFlight | Standing::Lost) && sent.sends == 1;
+        match self.ring.get(timed) {
+            Some(sent) if measures(sent) => Ok(()),
+            found => Err(format!("{timed} is timed, and is {found:?}")),
+        }
+    }
+}
+
+impl Account {
+    fn enter(&mut self, index: u64, sent: &Sent) {
+        if !sent.released {
+            self.queued += sent.bytes();
+        }
+        match sent.standing {
+            Standing::InFlight => {
+                self.flight += sent.bytes();
+                if sent.sends == 1 { &mut self.fresh } else { &mut self.again }.push(index);
+            }
+            Standing::Lost => self.lost.push(index),
+            Standing::Acked => {}
+            // Nothing of it counts anywhere.
+            Standing::Abandoned => self.abandoned += sent.bytes(),
+        }
+    }
+}
+
+/// The indices of a list from its head on.
+pub(super) fn walk(order: &SendOrder, ring: &Ring) -> Vec<u64> {
+    std::iter::successors(order.head(), |&index| order.after(ring, index)).collect()
+}
+
+fn agree<T: PartialEq + std::fmt::Debug>(what: &str, counted: &T, by_ring: &T) -> Result<(), String> {
+    if counted == by_ring { Ok(()) } else { Err(format!("{what}: {counted:?}, by the ring {by_ring:?}")) }
+}

@@ -1,0 +1,252 @@
+//! A seed becomes a script: how good or bad the network is, who sends how much, and what else goes wrong.
+//!
+//! Most scripts are short and mix a few troubles; that finds more in a minute than long ones with all of them.
+
+mod dice;
+mod settings;
+
+use std::time::Duration;
+
+use crate::script::{Act, Change, Deed, Forgery, Host, Move, PathPlan, Script};
+
+use dice::Dice;
+
+/// The script of a seed.
+pub fn draw(seed: u64) -> Script {
+    let mut dice = Dice::new(seed);
+    let paths = *dice.pick(&[1, 1, 2, 2, 2, 3, 4]);
+    let calm = dice.hits(0.3);
+    let mut script = Script {
+        seed,
+        paths: (0..paths).map(|_| path(&mut dice, calm)).collect(),
+        hosts: [settings::draw(&mut dice), settings::draw(&mut dice)],
+        acts: Vec::new(),
+    };
+    let span = dice.magnitude(200, 20_000);
+    let mut acts = Acts { dice: &mut dice, span, acts: Vec::new(), paths: paths as u8 };
+    acts.open();
+    acts.traffic();
+    if acts.dice.hits(0.3) {
+        acts.pauses();
+    }
+    if acts.dice.hits(0.4) {
+        acts.troubles();
+    }
+    if acts.dice.hits(0.2) {
+        acts.choices();
+    }
+    if acts.dice.hits(0.2) {
+        acts.strangers();
+    }
+    if acts.dice.hits(0.15) {
+        acts.ends();
+    }
+    if acts.dice.hits(0.15) {
+        acts.restarts();
+    }
+    script.acts = acts.acts;
+    script.acts.sort_by_key(|act| act.at);
+    script
+}
+
+fn path(dice: &mut Dice, calm: bool) -> PathPlan {
+    let rate = dice.magnitude(300, 200_000) * 1000;
+    // A queue that takes longer to empty than timers run would look like a dead path.
+    let most = (rate / 12_000 * 6 / 10).clamp(3, 200);
+    let mut path = PathPlan {
+        rate,
+        delay: dice.millis(1, 300),
+        queue: dice.magnitude(2, most) as u32,
+        loss: 0.0,
+        twice: 0.0,
+        late: None,
+        damage: 0.0,
+        ipv6: dice.hits(0.2),
+    };
+    if calm {
+        return path;
+    }
+    if dice.hits(0.6) {
+        let most = *dice.pick(&[0.02, 0.1, 0.3]);
+        path.loss = dice.share(most);
+    }
+    if dice.hits(0.3) {
+        path.twice = dice.share(0.3);
+    }
+    if dice.hits(0.3) {
+        path.late = Some((dice.share(0.3), dice.millis(1, 2000)));
+    }
+    if dice.hits(0.2) {
+        // Of packets with 12,000 bits, from one in a hundred to one in five.
+        path.damage = *dice.pick(&[0.000_001, 0.000_005, 0.000_02]);
+    }
+    path
+}
+
+/// Acts within a span of time.
+struct Acts<'d> {
+    dice: &'d mut Dice,
+    /// Milliseconds.
+    span: u64,
+    acts: Vec<Act>,
+    paths: u8,
+}
+
+impl Acts<'_> {
+    /// Somebody connects, now and then both at once, now and then again later.
+    fn open(&mut self) {
+        let connect = |dice: &mut Dice, paths| Move::Connect { addresses: dice.between(1, paths) as u8 };
+        let paths = u64::from(self.paths);
+        let first = connect(self.dice, paths);
+        self.push(0, Deed::Host(Host::Client, first));
+        if self.dice.hits(0.1) {
+            let second = connect(self.dice, paths);
+            let at = self.dice.between(0, 400);
+            self.push(at, Deed::Host(Host::Server, second));
+        }
+        if self.dice.hits(0.2) {
+            let again = connect(self.dice, paths);
+            let at = self.sometime();
+            self.push(at, Deed::Host(Host::Client, again));
+        }
+    }
+
+    /// Hosts lose everything; most connect again.
+    fn restarts(&mut self) {
+        for _ in 0..self.dice.between(1, 2) {
+            let (at, host) = (self.sometime(), self.host());
+            self.push(at, Deed::Host(host, Move::Restart));
+            if self.dice.hits(0.8) {
+                let addresses = self.dice.between(1, u64::from(self.paths)) as u8;
+                let by = if self.dice.hits(0.8) { host } else { host.peer() };
+                let then = at + self.dice.magnitude(1, 2000);
+                self.push(then, Deed::Host(by, Move::Connect { addresses }));
+            }
+        }
+    }
+
+    fn traffic(&mut self) {
+        let most = self.dice.magnitude(2_000, 400_000);
+        let mut bytes = 0;
+        while bytes < most {
+            let host = if self.dice.hits(0.65) { Host::Client } else { Host::Server };
+            let len = match self.dice.between(0, 9) {
+                0..3 => self.dice.between(1, 20),
+                3..7 => self.dice.between(20, 1500),
+                7..9 => self.dice.between(1400, 9000),
+                _ => self.dice.magnitude(5000, 100_000),
+            };
+            let times = self.dice.magnitude(1, 30).min(1 + 60_000 / len);
+            bytes += (len + 60) * times;
+            let what = Move::Send {
+                len: len as u32,
+                stream: self.dice.between(0, 7) as u16,
+                unordered: self.dice.hits(0.25),
+                times: times as u16,
+            };
+            let at = self.sometime();
+            self.push(at, Deed::Host(host, what));
+        }
+    }
+
+    fn pauses(&mut self) {
+        for _ in 0..self.dice.between(1, 3) {
+            let host = self.host();
+            let at = self.sometime();
+            self.push(at, Deed::Host(host, Move::Pause));
+            let until = at + self.dice.magnitude(1, self.span);
+            self.push(until, Deed::Host(host, Move::Resume));
+        }
+    }
+
+    /// Outages, waves of loss, and paths that turn slow.
+    fn troubles(&mut self) {
+        for _ in 0..self.dice.between(1, 4) {
+            let path = self.dice.between(0, u64::from(self.paths) - 1) as u8;
+            let from = if self.dice.hits(0.3) { Some(self.host()) } else { None };
+            let (worse, better) = match self.dice.between(0, 4) {
+                0..2 => (
+                    Change { out: Some(true), ..Change::default() },
+                    Change { out: Some(false), ..Change::default() },
+                ),
+                2 => (
+                    Change { loss: Some(self.dice.share(0.9)), ..Change::default() },
+                    Change { loss: Some(0.0), ..Change::default() },
+                ),
+                3 => (
+                    Change { delay: Some(self.dice.millis(10, 450)), ..Change::default() },
+                    Change { delay: Some(self.dice.millis(1, 100)), ..Change::default() },
+                ),
+                _ => (
+                    Change { rate: Some(self.dice.magnitude(30, 1000) * 1000), ..Change::default() },
+                    Change { rate: Some(self.dice.magnitude(1000, 100_000) * 1000), ..Change::default() },
+                ),
+            };
+            let at = self.sometime();
+            self.push(at, Deed::Path { path, from, change: worse });
+            if self.dice.hits(0.8) {
+                let until = at + self.dice.magnitude(10, self.span);
+                self.push(until, Deed::Path { path, from, change: better });
+            }
+        }
+    }
+
+    fn choices(&mut self) {
+        for _ in 0..self.dice.between(1, 4) {
+            let (at, host) = (self.sometime(), self.host());
+            let what = if self.dice.hits(0.5) {
+                Move::Primary { path: self.dice.between(0, u64::from(self.paths) - 1) as u8 }
+            } else {
+                Move::Scheduler { name: (*self.dice.pick(settings::STREAM_SCHEDULERS)).to_owned() }
+            };
+            self.push(at, Deed::Host(host, what));
+        }
+    }
+
+    fn strangers(&mut self) {
+        for _ in 0..self.dice.between(1, 10) {
+            let (at, to) = (self.sometime(), self.host());
+            let deed = if self.dice.hits(0.5) {
+                Deed::Replay { to, back: self.dice.magnitude(1, 60) as u16 - 1 }
+            } else {
+                Deed::Forge { to, what: self.dice.pick(&Forgery::ALL).0 }
+            };
+            self.push(at, deed);
+        }
+    }
+
+    fn ends(&mut self) {
+        let (at, host) = (self.sometime(), self.host());
+        let what = if self.dice.hits(0.7) { Move::Shutdown } else { Move::Abort };
+        self.push(at, Deed::Host(host, what));
+        if self.dice.hits(0.3) {
+            let at = (at + self.dice.between(0, 500)).min(self.span);
+            self.push(at, Deed::Host(host.peer(), Move::Shutdown));
+        }
+    }
+
+    fn sometime(&mut self) -> u64 {
+        self.dice.between(0, self.span)
+    }
+
+    fn host(&mut self) -> Host {
+        *self.dice.pick(&Host::BOTH)
+    }
+
+    fn push(&mut self, millis: u64, deed: Deed) {
+        self.acts.push(Act { at: Duration::from_millis(millis), deed });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drawn_script_reads_back_as_printed() {
+        for seed in 0..100 {
+            let script = draw(seed);
+            assert_eq!(script.to_string().parse(), Ok(script));
+        }
+    }
+}

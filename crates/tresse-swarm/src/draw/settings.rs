@@ -1,0 +1,106 @@
+//! Random settings: a preset, and some of its switches with values that any user could choose.
+//!
+//! Switches that are yes-or-no, or one of several names, are found in the table of the configuration itself; numbers
+//! have their ranges here.
+
+use tresse_proto::AssociationConfig;
+use tresse_proto::config::PRESETS;
+
+use super::dice::Dice;
+use crate::script::HostPlan;
+
+/// Numbers: name, and the values to choose from.
+const VALUES: &[(&str, &[&str])] = &[
+    ("rto_initial", &["20ms", "100ms", "300ms", "1s"]),
+    ("rto_min", &["10ms", "50ms", "200ms", "1s"]),
+    ("rto_max", &["1s", "4s", "10s"]),
+    ("association_max_retrans", &["6", "10", "20"]),
+    ("path_max_retrans", &["0", "1", "2", "5"]),
+    ("max_init_retransmits", &["6", "8", "16"]),
+    ("heartbeat_interval", &["100ms", "1s", "10s"]),
+    ("sack_delay", &["0s", "1ms", "40ms", "200ms", "500ms"]),
+    ("sack_frequency", &["1", "2", "3", "8"]),
+    ("max_burst", &["0", "1", "2", "4", "16"]),
+    ("initial_window", &["0B", "1B", "1500B", "4KiB", "30KiB"]),
+    ("outbound_streams", &["1", "2", "3", "10", "100"]),
+    ("inbound_streams", &["1", "2", "5", "65535"]),
+    ("send_buffer", &["1B", "100B", "1500B", "4000B", "16KiB", "64KiB", "256KiB"]),
+    ("receive_buffer", &["1500B", "1600B", "3000B", "6000B", "16KiB", "64KiB", "256KiB"]),
+    ("mtu", &["576B", "600B", "1280B", "1500B", "9000B"]),
+    ("max_paths", &["4", "16"]),
+    ("path_scheduler", &["round_robin", "lowest_rtt", "in_order"]),
+    ("stream_map", &["any", "fixed:0", "fixed:0,0", "fixed:0,1"]),
+    ("stream_scheduler", STREAM_SCHEDULERS),
+    ("congestion_control", &["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"]),
+];
+
+/// Stream schedulers by name.
+pub(super) const STREAM_SCHEDULERS: &[&str] =
+    &["first_come", "round_robin", "round_robin_packet", "priority", "fair_bandwidth", "weighted_fair"];
+
+/// Settings that agree with each other.
+pub(super) fn draw(dice: &mut Dice) -> HostPlan {
+    let preset = *dice.pick(&["cmt", "cmt", "rfc9260", "pfldnet2010"]);
+    debug_assert!(PRESETS.iter().any(|known| known.name == preset));
+    let mut plan = HostPlan { switches: vec![("preset".to_owned(), preset.to_owned())] };
+    // Timers of minutes would only lengthen every simulation: a bound that most are drawn below.
+    if dice.hits(0.8) {
+        plan.switches.push(("rto_max".to_owned(), (*dice.pick(&["1s", "4s", "10s"])).to_owned()));
+        plan.switches.push(("rto_initial".to_owned(), (*dice.pick(&["100ms", "300ms", "1s"])).to_owned()));
+        plan.switches.push(("rto_min".to_owned(), (*dice.pick(&["10ms", "50ms", "200ms", "1s"])).to_owned()));
+    }
+    let share = *dice.pick(&[0.0, 0.1, 0.3, 0.6]);
+    for info in AssociationConfig::describe() {
+        if !dice.hits(share) {
+            continue;
+        }
+        let Some(value) = value_of(&info, dice) else { continue };
+        plan.switches.push((info.name.to_owned(), value));
+        if plan.settings().is_ok_and(|(association, _)| association.check().is_err()) {
+            plan.switches.pop();
+        }
+    }
+    for (name, values) in ENDPOINT_VALUES {
+        if dice.hits(share) {
+            plan.switches.push(((*name).to_owned(), (*dice.pick(values)).to_owned()));
+        }
+    }
+    plan
+}
+
+const ENDPOINT_VALUES: &[(&str, &[&str])] =
+    &[("cookie_lifetime", &["1s", "5s", "60s"]), ("cookie_key_lifetime", &["1s", "60s", "1h"])];
+
+fn value_of(info: &tresse_proto::config::SwitchInfo, dice: &mut Dice) -> Option<String> {
+    if let Some((_, values)) = VALUES.iter().find(|(name, _)| *name == info.name) {
+        return Some((*dice.pick(values)).to_owned());
+    }
+    if info.accepted == "true or false" {
+        return Some(dice.hits(0.5).to_string());
+    }
+    let choices: Vec<&str> = info.accepted.strip_prefix("one of ")?.split(", ").collect();
+    Some((*dice.pick(&choices)).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drawn_settings_can_be_used() {
+        for seed in 0..200 {
+            let plan = draw(&mut Dice::new(seed));
+            let (association, _) = plan.settings().expect("known switches");
+            assert_eq!(association.check(), Ok(()), "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn every_range_is_one_of_a_switch_and_accepted_by_it() {
+        for (name, values) in VALUES {
+            for value in *values {
+                assert_eq!(AssociationConfig::default().set(name, value), Ok(()), "{name}={value}");
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! `swarm`: plays random scripts on all cores until the time is up or one breaks a rule, which is then made shorter.
+//!
+//! Owns threads, the clock and arguments; the library has none of them.
+
+#![expect(clippy::disallowed_types, reason = "the time that a person waits; simulations have their own")]
+
+use std::panic;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tresse_swarm::{Breach, Script, Shrunk, Summary, draw, judge, shrink, trace};
+
+const USAGE: &str = "\
+usage: swarm [--first N] [--count N] [--seconds N] [--jobs N]   play seeds from N on (0; until the time is up)
+       swarm --seed N [--print]                                 play one and say what happened
+       swarm --script FILE                                      play a script that was kept";
+
+/// Scripts that may be played to make a failing one shorter.
+const SHRINKING: usize = 3000;
+
+fn main() -> ExitCode {
+    match Arguments::parse(std::env::args().skip(1)) {
+        Ok(Arguments { script: Some(script), print, .. }) => replay(&script, print),
+        Ok(arguments) => hunt(&arguments),
+        Err(what) => {
+            eprintln!("swarm: {what}\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+struct Arguments {
+    first: u64,
+    count: u64,
+    time: Duration,
+    jobs: usize,
+    script: Option<Script>,
+    print: bool,
+}
+
+impl Arguments {
+    fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut arguments = Arguments {
+            first: 0,
+            count: u64::MAX,
+            time: Duration::from_secs(60),
+            jobs,
+            script: None,
+            print: false,
+        };
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("{word} needs a value"));
+            match word.as_str() {
+                "--first" => arguments.first = number(&word, &value()?)?,
+                "--count" => {
+                    arguments.count = number(&word, &value()?)?;
+                    arguments.time = Duration::MAX;
+                }
+                "--seconds" => arguments.time = Duration::from_secs(number(&word, &value()?)?),
+                "--jobs" => arguments.jobs = number(&word, &value()?)?.max(1) as usize,
+                "--seed" => arguments.script = Some(draw(number(&word, &value()?)?)),
+                "--script" => {
+                    let path = value()?;
+                    let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+                    arguments.script = Some(text.parse().map_err(|error| format!("{path}: {error}"))?);
+                }
+                "--print" => arguments.print = true,
+                _ => return Err(format!("unknown argument {word}")),
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+fn number(name: &str, text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("{name}: \"{text}\" is not a whole number"))
+}
+
+/// Plays one script and prints everything that happens.
+fn replay(script: &Script, print: bool) -> ExitCode {
+    println!("{script}");
+    if print {
+        return ExitCode::SUCCESS;
+    }
+    let (outcome, lines) = trace(script);
+    for line in lines {
+        println!("{line}");
+    }
+    match outcome {
+        Ok(summary) => {
+            println!("\nall rules held: {summary:?}");
+            ExitCode::SUCCESS
+        }
+        Err(breach) => {
+            println!("\nbroken {breach}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Plays many, until one fails or the time is up.
+fn hunt(arguments: &Arguments) -> ExitCode {
+    // What panics is reported as a broken rule.
+    panic::set_hook(Box::new(|_| {}));
+    let start = Instant::now();
+    let next = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    let found: Mutex<Option<(u64, Breach)>> = Mutex::new(None);
+    let totals = Mutex::new(Totals::default());
+    std::thread::scope(|scope| {
+        for _ in 0..arguments.jobs {
+            scope.spawn(|| {
+                let mut own = Totals::default();
+                while !stop.load(Ordering::Relaxed) && start.elapsed() < arguments.time {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= arguments.count {
+                        break;
+                    }
+                    let seed = arguments.first + number;
+                    match judge(&draw(seed)) {
+                        Ok(summary) => own.add(&summary),
+                        Err(breach) => {
+                            stop.store(true, Ordering::Relaxed);
+                            let mut found = found.lock().unwrap_or_else(|poison| poison.into_inner());
+                            if found.as_ref().is_none_or(|(other, _)| seed < *other) {
+                                *found = Some((seed, breach));
+                            }
+                        }
+                    }
+                }
+                totals.lock().unwrap_or_else(|poison| poison.into_inner()).merge(own);
+            });
+        }
+    });
+    let totals = totals.into_inner().unwrap_or_else(|poison| poison.into_inner());
+    totals.print(start.elapsed());
+    match found.into_inner().unwrap_or_else(|poison| poison.into_inner()) {
+        None => ExitCode::SUCCESS,
+        Some((seed, breach)) => {
+            println!("\nseed {seed} breaks a rule {breach}");
+            let Shrunk { script, breach, tries } =
+                shrink(draw(seed), breach, SHRINKING, |script| judge(script).err());
+            println!("\nthe shortest of {tries} scripts that break it, {breach}\n\n{script}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What all simulations came to together.
+#[derive(Default)]
+struct Totals {
+    scripts: u64,
+    events: u64,
+    packets: u64,
+    accepted: u64,
+    delivered: u64,
+    span: Duration,
+    ends: std::collections::BTreeMap<&'static str, u64>,
+}
+
+impl Totals {
+    fn add(&mut self, summary: &Summary) {
+        self.scripts += 1;
+        self.events += summary.events;
+        self.packets += summary.packets;
+        self.accepted += summary.accepted;
+        self.delivered += summary.delivered;
+        self.span += summary.span;
+        for (name, count) in &summary.ends {
+            *self.ends.entry(name).or_default() += count;
+        }
+    }
+
+    fn merge(&mut self, other: Totals) {
+        self.scripts += other.scripts;
+        self.events += other.events;
+        self.packets += other.packets;
+        self.accepted += other.accepted;
+        self.delivered += other.delivered;
+        self.span += other.span;
+        for (name, count) in other.ends {
+            *self.ends.entry(name).or_default() += count;
+        }
+    }
+
+    fn print(&self, took: Duration) {
+        let minutes = took.as_secs_f64() / 60.0;
+        println!(
+            "{} seeds clean in {:.1} s, {:.0} a minute: {} packets, {} messages accepted, {} delivered, {:.0} hours of virtual time",
+            self.scripts,
+            took.as_secs_f64(),
+            self.scripts as f64 / minutes.max(1e-9),
+            self.packets,
+            self.accepted,
+            self.delivered,
+            self.span.as_secs_f64() / 3600.0
+        );
+        let ends: Vec<String> = self.ends.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        println!("ends of associations: {}", ends.join(", "));
+    }
+}

@@ -1,0 +1,251 @@
+//! What is going to happen in a simulation: the paths, each host's settings, and acts in the order of their times.
+//!
+//! Owns the vocabulary of disasters and its text form. Refuses to know how a script comes about and how it is played.
+
+mod text;
+
+use std::time::Duration;
+
+use tresse_proto::{AssociationConfig, ConfigError, EndpointConfig};
+
+pub use text::ScriptError;
+
+/// Everything that is going to happen.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Script {
+    /// Feeds every random choice of endpoints and links.
+    pub seed: u64,
+    /// The paths between the hosts; path `i` joins the `i`th address of each.
+    pub paths: Vec<PathPlan>,
+    /// Settings of client and server.
+    pub hosts: [HostPlan; 2],
+    /// What happens when, in the order of times.
+    pub acts: Vec<Act>,
+}
+
+/// One of the two hosts. Either may open an association.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Host {
+    /// The one that usually opens the association.
+    Client,
+    /// The other.
+    Server,
+}
+
+/// A path, alike in both directions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathPlan {
+    /// Bits a second.
+    pub rate: u64,
+    /// One way.
+    pub delay: Duration,
+    /// Packets that may wait for the transmitter.
+    pub queue: u32,
+    /// Of each packet: the probability that it is lost.
+    pub loss: f64,
+    /// Of each packet: the probability that it arrives twice.
+    pub twice: f64,
+    /// Of each packet: the probability that it is late, and by how much.
+    pub late: Option<(f64, Duration)>,
+    /// Of each bit: the probability that it is flipped.
+    pub damage: f64,
+    /// Whether the addresses are of IPv6.
+    pub ipv6: bool,
+}
+
+/// Settings of a host, as names and values of switches; `preset` may come first.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HostPlan {
+    /// Names of the association's or the endpoint's switches with values in their text form.
+    pub switches: Vec<(String, String)>,
+}
+
+/// Something that happens at a time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Act {
+    /// When, from the start.
+    pub at: Duration,
+    /// What.
+    pub deed: Deed,
+}
+
+/// What an application, the network or a stranger does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Deed {
+    /// An application does something with its association.
+    Host(Host, Move),
+    /// A path changes.
+    Path {
+        /// Its position.
+        path: u8,
+        /// Packets of this host are concerned; `None` for both directions.
+        from: Option<Host>,
+        /// What is different.
+        change: Change,
+    },
+    /// A packet seen on the wire is handed in once more.
+    Replay {
+        /// To whom.
+        to: Host,
+        /// Which: so many packets before the latest one to this host.
+        back: u16,
+    },
+    /// A packet of a stranger who guesses addresses and ports, not tags.
+    Forge {
+        /// To whom.
+        to: Host,
+        /// What it carries.
+        what: Forgery,
+    },
+}
+
+/// What an application does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Move {
+    /// Opens an association, unless there is one.
+    Connect {
+        /// How many of the peer's addresses it knows.
+        addresses: u8,
+    },
+    /// Sends messages; what the send buffer does not take waits for room.
+    Send {
+        /// Bytes of each.
+        len: u32,
+        /// The stream; taken modulo those that were negotiated.
+        stream: u16,
+        /// Regardless of order.
+        unordered: bool,
+        /// How many.
+        times: u16,
+    },
+    /// Stops reading.
+    Pause,
+    /// Reads again.
+    Resume,
+    /// Ends the association once everything accepted is delivered.
+    Shutdown,
+    /// Ends it at once.
+    Abort,
+    /// The host loses everything and starts anew.
+    Restart,
+    /// Prefers a path.
+    Primary {
+        /// Its position.
+        path: u8,
+    },
+    /// Chooses a stream scheduler.
+    Scheduler {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// How a path changes; what is `None` stays.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Change {
+    /// Whether everything is lost.
+    pub out: Option<bool>,
+    /// The probability of loss.
+    pub loss: Option<f64>,
+    /// Propagation delay.
+    pub delay: Option<Duration>,
+    /// Bits a second.
+    pub rate: Option<u64>,
+}
+
+/// What a stranger sends.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Forgery {
+    /// An INIT.
+    Init,
+    /// A COOKIE ECHO with a cookie of chance.
+    Cookie,
+    /// DATA with a tag of chance.
+    Data,
+    /// An ABORT with a tag of chance.
+    Abort,
+    /// A SHUTDOWN ACK with a tag of chance.
+    ShutdownAck,
+    /// Bytes of chance behind a valid header.
+    Noise,
+}
+
+impl Host {
+    /// Both.
+    pub const BOTH: [Host; 2] = [Host::Client, Host::Server];
+
+    /// Its position among the two.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The other one.
+    pub fn peer(self) -> Host {
+        match self {
+            Host::Client => Host::Server,
+            Host::Server => Host::Client,
+        }
+    }
+
+    /// The name that scripts use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Host::Client => "client",
+            Host::Server => "server",
+        }
+    }
+}
+
+impl HostPlan {
+    /// The settings that the switches make.
+    ///
+    /// # Errors
+    /// An unknown switch, or a value that it does not accept.
+    pub fn settings(&self) -> Result<(AssociationConfig, EndpointConfig), ConfigError> {
+        let (mut association, mut endpoint) = (AssociationConfig::default(), EndpointConfig::default());
+        for (name, value) in &self.switches {
+            match name.as_str() {
+                "preset" => association = AssociationConfig::preset(value)?,
+                name if EndpointConfig::NAMES.contains(&name) => endpoint.set(name, value)?,
+                name => association.set(name, value)?,
+            }
+        }
+        Ok((association, endpoint))
+    }
+}
+
+impl Forgery {
+    /// All there are, with the names that scripts use.
+    pub const ALL: [(Forgery, &'static str); 6] = [
+        (Forgery::Init, "init"),
+        (Forgery::Cookie, "cookie"),
+        (Forgery::Data, "data"),
+        (Forgery::Abort, "abort"),
+        (Forgery::ShutdownAck, "shutdown_ack"),
+        (Forgery::Noise, "noise"),
+    ];
+}
+
+impl Script {
+    /// The acts of `host`'s application.
+    pub fn moves(&self, host: Host) -> impl Iterator<Item = (Duration, &Move)> {
+        self.acts.iter().filter_map(move |act| match &act.deed {
+            Deed::Host(of, what) if *of == host => Some((act.at, what)),
+            _ => None,
+        })
+    }
+
+    /// User data that applications want to send, in bytes; each message counts as a small packet at least.
+    pub fn payload(&self) -> u64 {
+        let of_move = |what: &Move| match what {
+            Move::Send { len, times, .. } => u64::from(*len + 100) * u64::from(*times),
+            _ => 0,
+        };
+        Host::BOTH.into_iter().flat_map(|host| self.moves(host)).map(|(_, what)| of_move(what)).sum()
+    }
+
+    /// When the last act is over.
+    pub fn end(&self) -> Duration {
+        self.acts.last().map_or(Duration::ZERO, |act| act.at)
+    }
+}

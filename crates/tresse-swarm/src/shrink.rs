@@ -1,0 +1,173 @@
+//! Makes a failing script shorter: takes out whatever it fails without.
+//!
+//! A shorter script counts when it breaks the same rule. What is tried, from coarse to fine: halves and then single
+//! ones of the acts, paths, settings, impairments, numbers of messages and their lengths.
+
+use crate::breach::Breach;
+use crate::script::{Deed, Move, Script};
+
+/// The shortest script found.
+#[derive(Clone, Debug)]
+pub struct Shrunk {
+    /// It still fails.
+    pub script: Script,
+    /// How.
+    pub breach: Breach,
+    /// Scripts that were played to find it.
+    pub tries: usize,
+}
+
+/// Shortens `script`, which `judge` finds to break a rule as in `breach`, playing at most `limit` others.
+pub fn shrink(
+    script: Script,
+    breach: Breach,
+    limit: usize,
+    judge: impl Fn(&Script) -> Option<Breach>,
+) -> Shrunk {
+    let mut shrunk = Shrunk { script, breach, tries: 0 };
+    loop {
+        let before = shrunk.script.clone();
+        shrunk.drop_runs(limit, &judge);
+        for step in STEPS {
+            shrunk.each(limit, &judge, *step);
+        }
+        if shrunk.script == before || shrunk.tries >= limit {
+            return shrunk;
+        }
+    }
+}
+
+/// Makes the script smaller at a position; `false` when there is nothing at that position or beyond.
+type Step = fn(&mut Script, usize) -> bool;
+
+const STEPS: &[Step] = &[drop_path, drop_switch, calm_path, fewer_messages, shorter_messages];
+
+impl Shrunk {
+    /// Keeps a candidate if it fails in the same way.
+    fn attempt(&mut self, candidate: Script, judge: impl Fn(&Script) -> Option<Breach>) -> bool {
+        if candidate == self.script {
+            return false;
+        }
+        self.tries += 1;
+        match judge(&candidate) {
+            Some(breach) if breach.rule == self.breach.rule => {
+                self.script = candidate;
+                self.breach = breach;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Drops runs of acts: half of them, a quarter, and so on down to single ones.
+    fn drop_runs(&mut self, limit: usize, judge: &impl Fn(&Script) -> Option<Breach>) {
+        let mut run = self.script.acts.len().div_ceil(2);
+        while run > 0 {
+            let mut start = 0;
+            while start < self.script.acts.len() && self.tries < limit {
+                let mut candidate = self.script.clone();
+                let end = (start + run).min(candidate.acts.len());
+                candidate.acts.drain(start..end);
+                if !self.attempt(candidate, judge) {
+                    start += run;
+                }
+            }
+            run /= 2;
+        }
+    }
+
+    fn each(&mut self, limit: usize, judge: &impl Fn(&Script) -> Option<Breach>, step: Step) {
+        let mut position = 0;
+        while self.tries < limit {
+            let mut candidate = self.script.clone();
+            if !step(&mut candidate, position) {
+                return;
+            }
+            if !self.attempt(candidate, judge) {
+                position += 1;
+            }
+        }
+    }
+}
+
+fn drop_path(script: &mut Script, position: usize) -> bool {
+    let last = script.paths.len().saturating_sub(1);
+    if position > 0 || last == 0 {
+        return false;
+    }
+    script.paths.pop();
+    script.acts.retain(|act| !matches!(act.deed, Deed::Path { path, .. } if usize::from(path) == last));
+    true
+}
+
+fn drop_switch(script: &mut Script, position: usize) -> bool {
+    let [client, server] = &mut script.hosts;
+    let count = client.switches.len();
+    let (plan, position) = if position < count { (client, position) } else { (server, position - count) };
+    if position >= plan.switches.len() {
+        return false;
+    }
+    plan.switches.remove(position);
+    true
+}
+
+fn calm_path(script: &mut Script, position: usize) -> bool {
+    let Some(path) = script.paths.get_mut(position / 5) else { return false };
+    match position % 5 {
+        0 => path.loss = 0.0,
+        1 => path.twice = 0.0,
+        2 => path.late = None,
+        3 => path.damage = 0.0,
+        _ => path.ipv6 = false,
+    }
+    true
+}
+
+fn fewer_messages(script: &mut Script, position: usize) -> bool {
+    change_send(script, position, |_, times| *times = times.div_ceil(2))
+}
+
+fn shorter_messages(script: &mut Script, position: usize) -> bool {
+    change_send(script, position, |len, _| *len = len.div_ceil(2))
+}
+
+fn change_send(script: &mut Script, position: usize, change: impl Fn(&mut u32, &mut u16)) -> bool {
+    let sends = script.acts.iter_mut().filter_map(|act| match &mut act.deed {
+        Deed::Host(_, Move::Send { len, times, .. }) => Some((len, times)),
+        _ => None,
+    });
+    match sends.into_iter().nth(position) {
+        Some((len, times)) => {
+            change(len, times);
+            true
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tresse_proto::Instant;
+
+    use super::*;
+    use crate::draw;
+    use crate::script::Host;
+
+    /// Fails when the server pauses while the send buffer is small.
+    fn judge(script: &Script) -> Option<Breach> {
+        let pauses = script.moves(Host::Server).any(|(_, what)| *what == Move::Pause);
+        let small = script.hosts[0].switches.iter().any(|(name, _)| name == "send_buffer");
+        let breach = Breach { at: Instant::ZERO, rule: "test", what: String::new() };
+        (pauses && small).then_some(breach)
+    }
+
+    #[test]
+    fn only_what_matters_is_left() {
+        let failing = (0..1000).map(draw).find(|script| judge(script).is_some()).expect("one of them fails");
+        let breach = judge(&failing).expect("it fails");
+        let Shrunk { script, .. } = shrink(failing, breach, 10_000, judge);
+        assert_eq!(script.acts.len(), 1, "{script}");
+        assert_eq!((script.paths.len(), script.hosts[0].switches.len()), (1, 1), "{script}");
+        assert!(script.hosts[1].switches.is_empty(), "{script}");
+    }
+}

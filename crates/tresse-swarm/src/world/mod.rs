@@ -1,0 +1,413 @@
+//! Plays a script: hosts, wire and clock together, until both sides have come to an end.
+//!
+//! After every event the hosts do all they can at that instant, and then the rules are checked. When the script is over
+//! the network heals, applications read on, and everything must come to a good end within a bound of virtual time.
+
+mod forge;
+mod ledger;
+mod log;
+mod rules;
+mod station;
+mod wire;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tresse_proto::{CloseReason, Datagram, Ecn, Instant};
+use tresse_sim::queue::EventQueue;
+use tresse_sim::seed::{Generator, Seed};
+
+use crate::breach::Breach;
+use crate::script::{Deed, Host, PathPlan, Script};
+
+use ledger::Ledger;
+use log::Log;
+use rules::Broken;
+use station::Station;
+use wire::{Packet, Wire};
+
+/// What a simulation came to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Things that happened.
+    pub events: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Messages accepted.
+    pub accepted: u64,
+    /// Messages that came out.
+    pub delivered: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// Virtual time.
+    pub span: Duration,
+    /// How associations ended, with how many did.
+    pub ends: Vec<(&'static str, u64)>,
+}
+
+/// Plays a script.
+///
+/// # Errors
+/// The first rule that did not hold.
+pub fn judge(script: &Script) -> Result<Summary, Breach> {
+    play(script, Log::silent()).0
+}
+
+/// Plays a script and writes a line for everything that happens.
+pub fn trace(script: &Script) -> (Result<Summary, Breach>, Vec<String>) {
+    let (outcome, log) = play(script, Log::written());
+    (outcome, log.lines())
+}
+
+fn play(script: &Script, log: Log) -> (Result<Summary, Breach>, Log) {
+    let mut world = match World::new(script, log) {
+        Ok(world) => world,
+        Err(what) => {
+            return (Err(Breach { at: Instant::ZERO, rule: "scripts can be played", what }), Log::silent());
+        }
+    };
+    let outcome = match catch_unwind(AssertUnwindSafe(|| world.run())) {
+        Ok(outcome) => outcome.map_err(|(rule, what)| Breach { at: world.now, rule, what }),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(Breach { at: world.now, rule: "nothing panics", what: text.to_owned() })
+        }
+    };
+    (outcome.map(|()| world.summary()), world.log)
+}
+
+struct World<'s> {
+    script: &'s Script,
+    now: Instant,
+    events: EventQueue<Happening>,
+    happened: u64,
+    wire: Wire,
+    stations: [Station; 2],
+    ledger: Ledger,
+    /// Sessions so far, of both hosts.
+    sessions: u32,
+    /// The next wake-up that each host has asked for.
+    wake_at: [Option<Instant>; 2],
+    dice: Generator,
+    buffer: Vec<u8>,
+    log: Log,
+    /// When the network had healed and everything accepted had come out.
+    calm: Option<Instant>,
+}
+
+/// Something that is going to happen.
+enum Happening {
+    Arrival(Packet),
+    Act(usize),
+    Wake(Host),
+}
+
+impl<'s> World<'s> {
+    fn new(script: &'s Script, log: Log) -> Result<Self, String> {
+        let seed = Seed(script.seed);
+        let addresses = |host: Host| {
+            script.paths.iter().enumerate().map(|(path, plan)| wire::address(host, path, plan)).collect()
+        };
+        let station = |host: Host| {
+            Station::new(host, &script.hosts[host.index()], seed, addresses(host), addresses(host.peer()))
+        };
+        let mut events = EventQueue::new(0);
+        for (position, act) in script.acts.iter().enumerate() {
+            events.push(Instant::ZERO + act.at, Happening::Act(position));
+        }
+        Ok(World {
+            now: Instant::ZERO,
+            happened: 0,
+            wire: Wire::new(script, script.end()),
+            stations: [station(Host::Client)?, station(Host::Server)?],
+            ledger: Ledger::default(),
+            sessions: 0,
+            wake_at: [None; 2],
+            dice: seed.generator("strangers"),
+            buffer: Vec::new(),
+            events,
+            script,
+            log,
+            calm: None,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), Broken> {
+        let end = Instant::ZERO + self.script.end();
+        self.run_until(end, |_| false)?;
+        // Everything heals; what was accepted has to come out.
+        for host in Host::BOTH {
+            self.log.line(self.now, || "the network has healed, both sides read".to_owned());
+            let (now, ledger) = (self.now, &mut self.ledger);
+            self.stations[host.index()].resume(now, ledger).map_err(delivery)?;
+            self.settle(host)?;
+        }
+        let bound = self.bound();
+        self.run_until(self.now + bound, have_handed_over)?;
+        self.expect("messages are accepted in time", bound, have_handed_over)?;
+        if !self.script.seed.is_multiple_of(4) {
+            self.run_until(self.now + bound, are_calm)?;
+            self.expect("what was accepted comes out in time", bound, are_calm)?;
+            // A shutdown that began before may have used up its time in bad weather.
+            let ending = self.stations.iter().any(Station::is_ending);
+            self.calm = (!ending).then_some(self.now);
+        }
+        let first = if self.script.seed.is_multiple_of(2) { Host::Client } else { Host::Server };
+        for host in [first, first.peer()] {
+            let (now, station) = (self.now, &mut self.stations[host.index()]);
+            station.end_all(now);
+            self.log.line(now, || format!("{} ends what is open", host.name()));
+            self.settle(host)?;
+            self.run_until(self.now + bound, are_over)?;
+        }
+        self.expect("both sides come to an end", bound, are_over)?;
+        self.check_ends()
+    }
+
+    /// Lets things happen until `done`, or until nothing more is to happen before `end`.
+    fn run_until(&mut self, end: Instant, done: Condition) -> Result<(), Broken> {
+        while !done(&self.stations)
+            && let Some((at, happening)) = self.events.pop_until(end)
+        {
+            self.now = at;
+            self.happened += 1;
+            if self.happened > MOST_EVENTS {
+                return Err(("simulations end", format!("{MOST_EVENTS} events and no end")));
+            }
+            match happening {
+                Happening::Arrival(packet) => self.arrive(packet)?,
+                Happening::Act(position) => self.act(position)?,
+                Happening::Wake(host) => self.wake(host)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, packet: Packet) -> Result<(), Broken> {
+        let to = packet.to;
+        let datagram = Datagram {
+            local: packet.destination,
+            remote: packet.source,
+            encapsulation_port: packet.port,
+            ecn: packet.ecn,
+            payload: packet.payload,
+        };
+        self.stations[to.index()].endpoint.handle_datagram(self.now, datagram);
+        self.settle(to)
+    }
+
+    fn act(&mut self, position: usize) -> Result<(), Broken> {
+        let deed = &self.script.acts[position].deed;
+        self.log.line(self.now, || format!("-- {deed}"));
+        match deed {
+            Deed::Host(host, what) => {
+                let (now, station) = (self.now, &mut self.stations[host.index()]);
+                station.act(now, what, &mut self.ledger, &mut self.sessions).map_err(delivery)?;
+                self.settle(*host)
+            }
+            // Links know their changes from the start.
+            Deed::Path { .. } => Ok(()),
+            Deed::Replay { to, back } => match self.wire.seen(*to, usize::from(*back)) {
+                Some(packet) => self.arrive(packet),
+                None => Ok(()),
+            },
+            Deed::Forge { to, what } => {
+                let ports = (station::port(to.peer()), station::port(*to));
+                let payload = forge::forge(*what, ports, &mut self.dice);
+                let address = |host| wire::address(host, 0, &self.script.paths[0]);
+                let (source, destination) = (address(to.peer()), address(*to));
+                self.arrive(Packet { to: *to, source, destination, port: None, ecn: Ecn::NotEct, payload })
+            }
+        }
+    }
+
+    fn wake(&mut self, host: Host) -> Result<(), Broken> {
+        let wanted = &mut self.wake_at[host.index()];
+        if wanted.is_none_or(|at| at > self.now) {
+            return Ok(());
+        }
+        *wanted = None;
+        self.stations[host.index()].endpoint.handle_timeout(self.now);
+        self.settle(host)
+    }
+
+    /// Lets a host do everything that it can at this instant, and checks it.
+    fn settle(&mut self, host: Host) -> Result<(), Broken> {
+        for _ in 0..MOST_ROUNDS {
+            let sent = self.transmit(host)?;
+            let (now, station) = (self.now, &mut self.stations[host.index()]);
+            let told =
+                station.serve(now, &mut self.ledger, &mut self.sessions, &mut self.log).map_err(delivery)?;
+            let due = station.endpoint.poll_timeout().filter(|&at| at <= now);
+            if due.is_some() {
+                station.endpoint.handle_timeout(now);
+            }
+            if !sent && !told && due.is_none() {
+                self.arm(host);
+                return rules::check(&mut self.stations[host.index()], self.now);
+            }
+        }
+        Err(("an instant ends", format!("{} goes on and on", host.name())))
+    }
+
+    fn transmit(&mut self, host: Host) -> Result<bool, Broken> {
+        let mut any = false;
+        for _ in 0..MOST_POLLS {
+            self.buffer.clear();
+            let (now, station) = (self.now, &mut self.stations[host.index()]);
+            let before = station.paths(now);
+            let batch = 1 + (self.happened % 4) as usize;
+            let Some(transmit) = station.endpoint.poll_transmit(now, batch, &mut self.buffer) else {
+                return Ok(any);
+            };
+            any = true;
+            if let (Some((before, mtu)), Some((after, _))) = (before, station.paths(now)) {
+                rules::check_sending(&before, &after, mtu)?;
+            }
+            let mut bytes = Bytes::copy_from_slice(&self.buffer);
+            let segment = transmit.segment_size.unwrap_or(bytes.len()).max(1);
+            while !bytes.is_empty() {
+                let packet = Packet {
+                    to: host.peer(),
+                    source: transmit.local,
+                    destination: transmit.remote,
+                    port: transmit.encapsulation_port,
+                    ecn: transmit.ecn,
+                    payload: bytes.split_to(segment.min(bytes.len())),
+                };
+                self.send(packet);
+            }
+        }
+        Err(("an instant ends", format!("{} sends without end", host.name())))
+    }
+
+    fn send(&mut self, packet: Packet) {
+        let now = self.now;
+        let passage = self.wire.send(now, packet);
+        self.log.packet(now, &passage);
+        if let Some(at) = passage.at {
+            if passage.twice {
+                self.events.push(at, Happening::Arrival(passage.packet.clone()));
+            }
+            self.events.push(at, Happening::Arrival(passage.packet));
+        }
+    }
+
+    fn arm(&mut self, host: Host) {
+        let Some(due) = self.stations[host.index()].endpoint.poll_timeout() else { return };
+        let wanted = &mut self.wake_at[host.index()];
+        if wanted.is_none_or(|at| due < at) {
+            *wanted = Some(due);
+            self.events.push(due, Happening::Wake(host));
+        }
+    }
+
+    /// How long a healthy network may take for what is left: timers at their longest, and a packet a round trip.
+    fn bound(&self) -> Duration {
+        let patience: Duration = self.stations.iter().map(Station::patience).sum();
+        let slowest = self.round_trip();
+        let packets = self.script.payload() / 500 + 100;
+        patience + (slowest + Duration::from_secs(1)) * packets as u32
+    }
+
+    /// The longest that a packet and its answer can take on any path, full queues and late packets included.
+    fn round_trip(&self) -> Duration {
+        let of_path = |path: &PathPlan| {
+            let late = path.late.map_or(Duration::ZERO, |(_, by)| by);
+            2 * (path.delay + late + transmission(path.rate) * (path.queue + 1))
+        };
+        let changed = self.script.acts.iter().filter_map(|act| match &act.deed {
+            Deed::Path { path, change, .. } => {
+                let before = self.script.paths.get(usize::from(*path))?;
+                let delay = change.delay.unwrap_or(before.delay);
+                Some(of_path(&PathPlan { delay, rate: change.rate.unwrap_or(before.rate), ..before.clone() }))
+            }
+            _ => None,
+        });
+        self.script.paths.iter().map(of_path).chain(changed).max().unwrap_or_default()
+    }
+
+    /// Whether a timer of either side can run out before an answer is here.
+    fn is_impatient(&self) -> bool {
+        let round_trip = self.round_trip();
+        self.stations.iter().any(|station| station.shortest_timer() < round_trip)
+    }
+
+    fn expect(&mut self, rule: &'static str, bound: Duration, holds: Condition) -> Result<(), Broken> {
+        if holds(&self.stations) {
+            return Ok(());
+        }
+        let now = self.now;
+        let states = self.stations.iter_mut().map(|station| station.describe(now)).collect::<Vec<_>>();
+        Err((rule, format!("not after {bound:?} in a healthy network: {}", states.join("; "))))
+    }
+
+    fn check_ends(&self) -> Result<(), Broken> {
+        let lives: u32 = self.stations.iter().map(|station| station.restarts).sum();
+        for station in &self.stations {
+            for session in station.sessions.values() {
+                rules::check_end(session, self.wire.mishaps, self.calm, self.is_impatient())?;
+                // What a host that restarts had not read is gone with it.
+                let graceful = matches!(session.closed, Some((_, CloseReason::Graceful)));
+                if graceful
+                    && lives == 0
+                    && let Some(missing) = self.ledger.missing(session.number)
+                {
+                    return Err(("a graceful end delivers everything", missing));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn summary(&self) -> Summary {
+        let (accepted, delivered) = self.ledger.totals();
+        let mut ends = std::collections::BTreeMap::new();
+        for (&name, count) in self.stations.iter().flat_map(|station| &station.tally.closed) {
+            *ends.entry(name).or_default() += count;
+        }
+        Summary {
+            events: self.happened,
+            packets: self.wire.packets,
+            accepted,
+            delivered,
+            bytes: self.stations.iter().map(|station| station.tally.bytes).sum(),
+            span: self.now.since(Instant::ZERO),
+            ends: ends.into_iter().collect(),
+        }
+    }
+}
+
+/// What is waited for.
+type Condition = fn(&[Station; 2]) -> bool;
+
+fn have_handed_over(stations: &[Station; 2]) -> bool {
+    stations.iter().all(Station::has_handed_over)
+}
+
+/// Nothing waits in any send buffer or to be read.
+fn are_calm(stations: &[Station; 2]) -> bool {
+    stations.iter().all(|station| station.is_over() || !station.waits)
+}
+
+fn are_over(stations: &[Station; 2]) -> bool {
+    stations.iter().all(Station::is_over)
+}
+
+fn delivery(what: String) -> Broken {
+    ("messages come out once, whole and in order", what)
+}
+
+/// What a full packet takes at `rate`.
+fn transmission(rate: u64) -> Duration {
+    Duration::from_nanos(12_000_000_000_000 / rate.max(1))
+}
+
+/// A simulation with more events than this does not end.
+const MOST_EVENTS: u64 = 2_000_000;
+/// A host that is served this often at one instant does not stop.
+const MOST_ROUNDS: usize = 1000;
+/// A host that is polled this often at one instant does not stop.
+const MOST_POLLS: usize = 10_000;

@@ -1,0 +1,134 @@
+//! Rules that hold after every event, whatever happens, as far as they can be seen from outside.
+//!
+//! What rooms of the core must agree on is checked inside it (`Endpoint::check_invariants`).
+
+use tresse_proto::{AssociationId, AssociationStats, CloseReason, Instant, PathStats};
+
+use super::station::{Ending, Session, Station};
+
+/// A rule by its name, and what was found instead.
+pub(super) type Broken = (&'static str, String);
+
+/// Checks a host after it has done everything that it could at `now`.
+pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
+    station.endpoint.check_invariants(now).map_err(|what| ("rooms agree", what))?;
+    let due = station.endpoint.poll_timeout();
+    if due.is_some_and(|at| at <= now) {
+        return Err(("time goes on", format!("a deadline of {due:?} is still due")));
+    }
+    station.waits = false;
+    let ids: Vec<AssociationId> = station.sessions.keys().copied().collect();
+    for id in ids {
+        let session = station.sessions[&id].clone();
+        let Some(association) = station.endpoint.association(id) else { continue };
+        let Some(stats) = association.stats(now) else { continue };
+        let paths = association.path_stats(now);
+        let config = association.config();
+        let limits = Limits {
+            send_buffer: config.send_buffer.0,
+            receive_buffer: config.receive_buffer.0,
+            mtu: config.mtu.0,
+        };
+        numbers(&session, &stats, &paths, &limits)?;
+        if session.closed.is_none() {
+            station.waits |= stats.send_buffer_used > 0 || stats.receive_buffer_used > 0;
+            life(&session, &stats, due)?;
+        }
+    }
+    Ok(())
+}
+
+struct Limits {
+    send_buffer: usize,
+    receive_buffer: usize,
+    mtu: usize,
+}
+
+/// Counters agree with each other and with what the application saw; buffers keep to their sizes.
+fn numbers(
+    session: &Session,
+    stats: &AssociationStats,
+    paths: &[PathStats],
+    limits: &Limits,
+) -> Result<(), Broken> {
+    rule("messages are counted", stats.messages_sent == session.accepted, || {
+        format!("{} messages were accepted, {} are counted", session.accepted, stats.messages_sent)
+    })?;
+    rule("messages are counted", stats.messages_received == session.delivered, || {
+        format!("{} messages came out, {} are counted", session.delivered, stats.messages_received)
+    })?;
+    let flight: usize = paths.iter().map(|path| path.flight).sum();
+    rule("flight is the sum of the paths", flight == stats.flight, || {
+        format!("{} bytes are in flight, but {flight} on the paths together", stats.flight)
+    })?;
+    rule("the send buffer is kept to", stats.send_buffer_used <= limits.send_buffer, || {
+        format!("{} of {} bytes", stats.send_buffer_used, limits.send_buffer)
+    })?;
+    rule("the send buffer holds what is queued", stats.unsent <= stats.send_buffer_used, || {
+        format!("{} bytes unsent, {} in the buffer", stats.unsent, stats.send_buffer_used)
+    })?;
+    // What fills a gap may take the buffer up to twice its size, and anything fits an empty one.
+    let most = 2 * limits.receive_buffer + limits.mtu;
+    rule("the receive buffer is kept to", stats.receive_buffer_used <= most, || {
+        format!("{} bytes, at most {most} may be held", stats.receive_buffer_used)
+    })?;
+    for path in paths {
+        rule("windows keep within their limits", path.cwnd >= 1, || {
+            format!("the window of path {} is {}", path.id, path.cwnd)
+        })?;
+        rule("flight is held in the send buffer", path.flight <= path.queued, || {
+            format!("path {}: {} bytes in flight, {} queued", path.id, path.flight, path.queued)
+        })?;
+    }
+    Ok(())
+}
+
+/// Whatever waits for something has a timer.
+fn life(session: &Session, stats: &AssociationStats, due: Option<Instant>) -> Result<(), Broken> {
+    let waits = stats.send_buffer_used > 0 || session.ending != Ending::None || !session.established;
+    rule("no timer is lost", !waits || due.is_some(), || {
+        format!("nothing is due although {} bytes wait in {}", stats.send_buffer_used, stats.state)
+    })
+}
+
+/// Checks what one poll of packets did: windows let new data out only while there is room.
+pub(super) fn check_sending(before: &[PathStats], after: &[PathStats], mtu: usize) -> Result<(), Broken> {
+    for (before, after) in before.iter().zip(after) {
+        let new = after.bytes_sent - before.bytes_sent;
+        rule("new data keeps to the window", new == 0 || after.flight < before.cwnd + mtu, || {
+            format!(
+                "path {}: {new} new bytes make {} in flight with a window of {}",
+                after.id, after.flight, before.cwnd
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether an end has a reason; `mishaps` are the packets that the network lost or changed so far.
+///
+/// Since `calm` the network is well and nothing waits: whatever has not ended by then ends well. With an
+/// `impatient` timer, one that can run out before any answer is here, an association may be given up at any time.
+pub(super) fn check_end(
+    session: &Session,
+    mishaps: u64,
+    calm: Option<Instant>,
+    impatient: bool,
+) -> Result<(), Broken> {
+    let Some((at, reason)) = &session.closed else { return Ok(()) };
+    let was_calm = calm.is_some_and(|calm| calm < *at);
+    let right = match reason {
+        CloseReason::Graceful | CloseReason::AbortedByPeer { .. } => true,
+        CloseReason::Aborted => session.ending != Ending::None,
+        CloseReason::ShutdownTimeout => !was_calm,
+        CloseReason::SetupTimeout | CloseReason::PathsLost => impatient || (!was_calm && mishaps > 0),
+        _ => false,
+    };
+    rule("ends have a reason", right, || {
+        format!("{reason:?} at {:.6} s although nothing happened", at.as_secs_f64())
+    })
+}
+
+fn rule(name: &'static str, holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Broken> {
+    if holds { Ok(()) } else { Err((name, otherwise())) }
+}

@@ -1,0 +1,419 @@
+//! A host: its endpoint, and an application that does what the script says and reads what comes.
+//!
+//! Knows the ledger, in which every message is entered; packets are handed to whoever drives it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tresse_proto::{
+    AssociationConfig, AssociationId, CloseReason, Connect, Endpoint, EndpointConfig, Event, Instant, PathId,
+    PathStats, SendError,
+};
+use tresse_sim::seed::Seed;
+
+use super::ledger::{LONGEST, Ledger};
+use super::log::Log;
+use crate::script::{Host, HostPlan, Move};
+
+/// One host.
+pub(super) struct Station {
+    pub(super) host: Host,
+    pub(super) endpoint: Endpoint,
+    settings: (AssociationConfig, EndpointConfig),
+    seed: Seed,
+    addresses: Vec<IpAddr>,
+    peer_addresses: Vec<IpAddr>,
+    /// Every association of this life, the latest last.
+    pub(super) sessions: BTreeMap<AssociationId, Session>,
+    /// The one that messages are sent on.
+    current: Option<AssociationId>,
+    /// Messages that the send buffer has not taken yet.
+    backlog: VecDeque<Waiting>,
+    reading: bool,
+    /// Something waits in a send buffer or to be read.
+    pub(super) waits: bool,
+    /// Times that it lost everything.
+    pub(super) restarts: u32,
+    pub(super) tally: Tally,
+}
+
+/// An association as its application sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    /// Its number among those of both hosts.
+    pub(super) number: u32,
+    pub(super) established: bool,
+    /// The application has asked for its end.
+    pub(super) ending: Ending,
+    /// Why it ended.
+    pub(super) closed: Option<(Instant, CloseReason)>,
+    pub(super) accepted: u64,
+    pub(super) delivered: u64,
+}
+
+/// Whether an application has asked for an end.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    None,
+    Shutdown,
+    Abort,
+}
+
+/// A message of the application that was not accepted yet.
+#[derive(Copy, Clone, Debug)]
+struct Waiting {
+    len: usize,
+    stream: u16,
+    unordered: bool,
+}
+
+/// What happened at a host, counted for the summary.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) closed: BTreeMap<&'static str, u64>,
+    pub(super) bytes: u64,
+}
+
+impl Station {
+    /// A host with nothing to do yet. Settings were checked when the script was read.
+    pub(super) fn new(
+        host: Host,
+        plan: &HostPlan,
+        seed: Seed,
+        addresses: Vec<IpAddr>,
+        peer_addresses: Vec<IpAddr>,
+    ) -> Result<Self, String> {
+        let (association, mut endpoint) = plan.settings().map_err(|error| error.to_string())?;
+        endpoint.port = port(host);
+        endpoint.listen = true;
+        let settings = (association, endpoint);
+        Ok(Station {
+            endpoint: boot(&settings, seed, host, 0, &addresses)?,
+            host,
+            settings,
+            seed,
+            addresses,
+            peer_addresses,
+            sessions: BTreeMap::new(),
+            current: None,
+            backlog: VecDeque::new(),
+            reading: true,
+            waits: false,
+            restarts: 0,
+            tally: Tally::default(),
+        })
+    }
+
+    /// The application does something. `numbers` counts sessions of both hosts.
+    pub(super) fn act(
+        &mut self,
+        now: Instant,
+        what: &Move,
+        ledger: &mut Ledger,
+        numbers: &mut u32,
+    ) -> Result<(), String> {
+        match what {
+            Move::Connect { addresses } => self.connect(now, usize::from(*addresses), numbers),
+            Move::Send { len, stream, unordered, times } => {
+                let message =
+                    Waiting { len: (*len as usize).min(LONGEST), stream: *stream, unordered: *unordered };
+                self.backlog.extend((0..*times).map(|_| message));
+                self.hand_over(now, ledger)?;
+            }
+            Move::Pause => self.reading = false,
+            Move::Resume => self.resume(now, ledger)?,
+            Move::Shutdown => self.end(now, Ending::Shutdown),
+            Move::Abort => self.end(now, Ending::Abort),
+            Move::Restart => {
+                self.restarts += 1;
+                self.endpoint = boot(&self.settings, self.seed, self.host, self.restarts, &self.addresses)?;
+                self.sessions.clear();
+                self.current = None;
+                self.backlog.clear();
+                self.reading = true;
+            }
+            Move::Primary { path } => {
+                if let Some(mut association) = self.association() {
+                    association.set_primary(PathId(*path));
+                }
+            }
+            Move::Scheduler { name } => {
+                if let Some(mut association) = self.association() {
+                    association.set_stream_scheduler(name, "").map_err(|error| error.to_string())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over what the endpoint has to tell.
+    ///
+    /// # Errors
+    /// An event that makes no sense, or a message that is wrong.
+    pub(super) fn serve(
+        &mut self,
+        now: Instant,
+        ledger: &mut Ledger,
+        numbers: &mut u32,
+        log: &mut Log,
+    ) -> Result<bool, String> {
+        let mut any = false;
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            any = true;
+            log.line(now, || format!("{}: {event:?}", self.host.name()));
+            match event {
+                Event::Established { .. } => self.on_established(id, numbers)?,
+                Event::Restarted { .. } => self.on_restarted(id, numbers)?,
+                Event::Readable => self.read(now, id, ledger)?,
+                Event::Closed(reason) => self.on_closed(now, id, reason, ledger)?,
+                Event::SchedulerFailed { name, fault } => return Err(format!("scheduler {name}: {fault}")),
+                _ => {}
+            }
+        }
+        if any {
+            self.hand_over(now, ledger)?;
+        }
+        Ok(any)
+    }
+
+    /// Reads what waits, and from now on whatever comes.
+    pub(super) fn resume(&mut self, now: Instant, ledger: &mut Ledger) -> Result<(), String> {
+        self.reading = true;
+        let ids: Vec<AssociationId> = self.sessions.keys().copied().collect();
+        ids.into_iter().try_for_each(|id| self.read(now, id, ledger))
+    }
+
+    /// Whether the application has handed over everything that it can.
+    pub(super) fn has_handed_over(&self) -> bool {
+        self.backlog.is_empty() || self.current.is_none_or(|id| self.sessions[&id].closed.is_some())
+    }
+
+    /// Whether no association is open.
+    pub(super) fn is_over(&self) -> bool {
+        self.sessions.values().all(|session| session.closed.is_some())
+    }
+
+    /// Whether the end of an open association has been asked for.
+    pub(super) fn is_ending(&self) -> bool {
+        self.sessions.values().any(|session| session.closed.is_none() && session.ending != Ending::None)
+    }
+
+    /// Asks for the end of every association that has not been asked yet.
+    pub(super) fn end_all(&mut self, now: Instant) {
+        let open: Vec<AssociationId> =
+            self.sessions.iter().filter(|(_, session)| session.closed.is_none()).map(|(&id, _)| id).collect();
+        for id in open {
+            if let Some(mut association) = self.endpoint.association(id) {
+                association.shutdown(now);
+            }
+            self.sessions.entry(id).and_modify(|session| {
+                if session.ending == Ending::None {
+                    session.ending = Ending::Shutdown;
+                }
+            });
+        }
+    }
+
+    fn connect(&mut self, now: Instant, addresses: usize, numbers: &mut u32) {
+        if !self.is_over() {
+            return;
+        }
+        let known = addresses.clamp(1, self.peer_addresses.len());
+        let connect = Connect {
+            local: self.addresses.clone(),
+            remote: self.peer_addresses[..known].to_vec(),
+            remote_port: port(self.host.peer()),
+            encapsulation_port: None,
+            config: self.settings.0.clone(),
+        };
+        // The peer may have connected at this very moment.
+        if let Ok(id) = self.endpoint.connect(now, connect) {
+            self.enter(id, false, numbers);
+        }
+    }
+
+    fn enter(&mut self, id: AssociationId, established: bool, numbers: &mut u32) {
+        *numbers += 1;
+        let session = Session {
+            number: *numbers,
+            established,
+            ending: Ending::None,
+            closed: None,
+            accepted: 0,
+            delivered: 0,
+        };
+        self.sessions.insert(id, session);
+        self.current = Some(id);
+    }
+
+    fn on_established(&mut self, id: AssociationId, numbers: &mut u32) -> Result<(), String> {
+        match self.sessions.get_mut(&id) {
+            None => self.enter(id, true, numbers),
+            Some(session) if session.established => {
+                return Err("an association was established twice".to_owned());
+            }
+            Some(session) => session.established = true,
+        }
+        Ok(())
+    }
+
+    /// The peer has started anew: what was sent to its former life may be lost, and counting begins again.
+    fn on_restarted(&mut self, id: AssociationId, numbers: &mut u32) -> Result<(), String> {
+        match self.sessions.get(&id) {
+            Some(session) if session.established && session.closed.is_none() => {
+                self.enter(id, true, numbers);
+                Ok(())
+            }
+            session => Err(format!("a peer has restarted in {session:?}")),
+        }
+    }
+
+    fn on_closed(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        reason: CloseReason,
+        ledger: &mut Ledger,
+    ) -> Result<(), String> {
+        if self.reading {
+            self.read(now, id, ledger)?;
+        }
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return Err(format!("an unknown association has closed: {reason:?}"));
+        };
+        *self.tally.closed.entry(name_of(&reason)).or_default() += 1;
+        if let Some(before) = session.closed.replace((now, reason)) {
+            return Err(format!("an association has closed twice, first with {before:?}"));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, now: Instant, ending: Ending) {
+        let Some(id) = self.current else { return };
+        let Some(mut association) = self.endpoint.association(id) else { return };
+        match ending {
+            Ending::Shutdown => association.shutdown(now),
+            Ending::Abort => association.abort(now, "the script says so"),
+            Ending::None => {}
+        }
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.ending = ending;
+        }
+    }
+
+    /// Gives the association as many messages as it takes.
+    fn hand_over(&mut self, now: Instant, ledger: &mut Ledger) -> Result<(), String> {
+        let Some(id) = self.current else { return Ok(()) };
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        let Some(mut association) = self.endpoint.association(id) else { return Ok(()) };
+        let (streams, _) = association.streams();
+        while let Some(&Waiting { len, stream, unordered }) = self.backlog.front() {
+            let stream = stream % streams.max(1);
+            let (options, bytes) = ledger.next(stream, unordered, len);
+            match association.send(now, options, bytes) {
+                Ok(()) => {
+                    ledger.accepted(session.number, stream, unordered, len);
+                    session.accepted += 1;
+                }
+                Err(SendError::Full { free }) if free >= len => {
+                    return Err(format!("{len} bytes were refused although {free} are free"));
+                }
+                Err(SendError::Full { .. }) => break,
+                Err(SendError::NotOpen { .. }) if !session.established => break,
+                Err(SendError::NotOpen { .. } | SendError::TooLong { .. }) => {}
+                Err(error) => return Err(format!("a message was refused: {error}")),
+            }
+            self.backlog.pop_front();
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, now: Instant, id: AssociationId, ledger: &mut Ledger) -> Result<(), String> {
+        if !self.reading {
+            return Ok(());
+        }
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        let Some(mut association) = self.endpoint.association(id) else { return Ok(()) };
+        while let Some(message) = association.recv(now) {
+            session.delivered += 1;
+            self.tally.bytes += message.payload.len() as u64;
+            ledger.delivered(&message)?;
+        }
+        Ok(())
+    }
+
+    /// The paths of the association that messages are sent on, and the size of its packets.
+    pub(super) fn paths(&mut self, now: Instant) -> Option<(Vec<PathStats>, usize)> {
+        let mtu = self.settings.0.mtu.0;
+        self.association().map(|association| (association.path_stats(now), mtu))
+    }
+
+    /// Where it stands, for a person.
+    pub(super) fn describe(&mut self, now: Instant) -> String {
+        let mut text = format!("{} with {} messages to send", self.host.name(), self.backlog.len());
+        for (&id, session) in &self.sessions {
+            let Some(association) = self.endpoint.association(id) else { continue };
+            let state = association.state_name();
+            text += &format!(", session {} {state} {:?}", session.number, session.closed);
+            if let Some(stats) = association.stats(now).filter(|_| session.closed.is_none()) {
+                text += &format!(
+                    " ({} B unsent, {} B in flight, {} B in the send buffer, peer's window {} B)",
+                    stats.unsent, stats.flight, stats.send_buffer_used, stats.peer_window
+                );
+            }
+        }
+        text
+    }
+
+    fn association(&mut self) -> Option<tresse_proto::AssociationHandle<'_>> {
+        self.endpoint.association(self.current?)
+    }
+
+    /// The shortest time after which it may take an answer for lost.
+    pub(super) fn shortest_timer(&self) -> Duration {
+        let config = &self.settings.0;
+        config.rto_initial.min(config.rto_min).min(config.rto_max)
+    }
+
+    /// The longest that its timers may keep it waiting.
+    pub(super) fn patience(&self) -> Duration {
+        self.settings.0.rto_max * 40 + self.settings.0.heartbeat_interval * 4
+    }
+}
+
+/// The SCTP port of a host.
+pub(super) fn port(host: Host) -> u16 {
+    match host {
+        Host::Client => 4000,
+        Host::Server => 5000,
+    }
+}
+
+fn boot(
+    (association, endpoint): &(AssociationConfig, EndpointConfig),
+    seed: Seed,
+    host: Host,
+    life: u32,
+    addresses: &[IpAddr],
+) -> Result<Endpoint, String> {
+    let seed = seed.bytes(&format!("{} life {life}", host.name()));
+    let mut endpoint =
+        Endpoint::new(endpoint.clone(), association.clone(), seed).map_err(|error| error.to_string())?;
+    endpoint.set_local_addresses(addresses.to_vec());
+    Ok(endpoint)
+}
+
+/// A word for the summary.
+fn name_of(reason: &CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Graceful => "graceful",
+        CloseReason::Aborted => "aborted",
+        CloseReason::AbortedByPeer { .. } => "aborted_by_peer",
+        CloseReason::SetupTimeout => "set_up_timeout",
+        CloseReason::PathsLost => "paths_lost",
+        CloseReason::ShutdownTimeout => "shutdown_timeout",
+        CloseReason::PeerFault(_) => "peer_fault",
+        _ => "other",
+    }
+}

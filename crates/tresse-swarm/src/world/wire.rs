@@ -1,0 +1,171 @@
+//! The network: a link for each path and direction, packets under way, and those seen lately.
+//!
+//! Knows addresses and lengths, not what packets say.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tresse_proto::{Ecn, Instant};
+use tresse_sim::link::{self, Link, LinkSpec, Loss, MishapSpec, QueueLimit, Reordering, Verdict};
+use tresse_sim::seed::Seed;
+
+use crate::script::{Change, Deed, Host, PathPlan, Script};
+
+/// An SCTP packet between two addresses.
+#[derive(Clone, Debug)]
+pub(super) struct Packet {
+    pub(super) to: Host,
+    pub(super) source: IpAddr,
+    pub(super) destination: IpAddr,
+    /// The sender's UDP port, when it travels in UDP.
+    pub(super) port: Option<u16>,
+    pub(super) ecn: Ecn,
+    pub(super) payload: Bytes,
+}
+
+/// The links between the hosts.
+pub(super) struct Wire {
+    /// By path, then by the host that sends.
+    links: Vec<[Link; 2]>,
+    /// From now on packets arrive as they were sent.
+    healed: Instant,
+    /// By the host they went to: packets as they were sent, the latest last.
+    seen: [VecDeque<Packet>; 2],
+    /// Packets that did not arrive, or not as they were sent, or late.
+    pub(super) mishaps: u64,
+    pub(super) packets: u64,
+}
+
+/// When the one or two copies of a packet arrive; the packet, as it arrives.
+pub(super) struct Passage {
+    pub(super) at: Option<Instant>,
+    pub(super) twice: bool,
+    pub(super) packet: Packet,
+    /// What happened to it, for the trace.
+    pub(super) fate: &'static str,
+}
+
+impl Wire {
+    /// The links of a script; from `healed` on no packet is lost or damaged any more.
+    pub(super) fn new(script: &Script, healed: Duration) -> Self {
+        let link = |position: usize, from: Host| {
+            let mut spec = spec_of(&script.paths[position]);
+            spec.changes = changes_of(script, position, from, healed);
+            Link::new(spec, Seed(script.seed), &format!("path {position} from {}", from.name()))
+        };
+        Wire {
+            links: (0..script.paths.len())
+                .map(|position| Host::BOTH.map(|from| link(position, from)))
+                .collect(),
+            healed: Instant::ZERO + healed,
+            seen: Default::default(),
+            mishaps: 0,
+            packets: 0,
+        }
+    }
+
+    /// Sends a packet off; says what becomes of it.
+    pub(super) fn send(&mut self, now: Instant, packet: Packet) -> Passage {
+        self.packets += 1;
+        self.remember(&packet);
+        let Some(path) = path_of(packet.destination) else {
+            return Passage { at: None, twice: false, packet, fate: "no such address" };
+        };
+        let Some(links) = self.links.get_mut(path) else {
+            return Passage { at: None, twice: false, packet, fate: "no such path" };
+        };
+        let link = &mut links[packet.to.peer().index()];
+        let header = if packet.destination.is_ipv4() { 20 } else { 40 };
+        let verdict = link.offer(now, (packet.payload.len() + header) as u32);
+        let passage = match verdict {
+            Verdict::Arrives(at) => Passage { at: Some(at), twice: false, packet, fate: "" },
+            Verdict::Altered { at, damaged, twice } => {
+                let damaged = damaged && now < self.healed;
+                let packet = if damaged { flip(packet, link.flips()) } else { packet };
+                Passage { at: Some(at), twice, packet, fate: if damaged { " (damaged)" } else { "" } }
+            }
+            Verdict::Dropped(cause) => Passage { at: None, twice: false, packet, fate: cause.name() },
+            Verdict::Waits => Passage { at: None, twice: false, packet, fate: "waits" },
+        };
+        self.mishaps += u64::from(!matches!(verdict, Verdict::Arrives(_)));
+        passage
+    }
+
+    /// A packet that went to `to` lately, `back` before the latest.
+    pub(super) fn seen(&self, to: Host, back: usize) -> Option<Packet> {
+        self.seen[to.index()].iter().rev().nth(back).cloned()
+    }
+
+    fn remember(&mut self, packet: &Packet) {
+        let seen = &mut self.seen[packet.to.index()];
+        if seen.len() == REMEMBERED {
+            seen.pop_front();
+        }
+        seen.push_back(packet.clone());
+    }
+}
+
+/// Packets of each direction that can be replayed.
+const REMEMBERED: usize = 64;
+
+/// The address of `host` on a path.
+pub(super) fn address(host: Host, path: usize, plan: &PathPlan) -> IpAddr {
+    let (path, host) = (path as u8, host.index() as u8 + 1);
+    if plan.ipv6 {
+        Ipv6Addr::new(0xfd00, u16::from(path), 0, 0, 0, 0, 0, u16::from(host)).into()
+    } else {
+        Ipv4Addr::new(10, 0, path, host).into()
+    }
+}
+
+/// The path that leads to an address.
+pub(super) fn path_of(address: IpAddr) -> Option<usize> {
+    match address {
+        IpAddr::V4(address) => Some(usize::from(address.octets()[2])),
+        IpAddr::V6(address) => Some(usize::from(address.segments()[1])),
+    }
+}
+
+fn spec_of(plan: &PathPlan) -> LinkSpec {
+    LinkSpec {
+        queue: QueueLimit::Packets(plan.queue),
+        loss: loss(plan.loss),
+        mishaps: MishapSpec {
+            bit_error_rate: plan.damage,
+            duplication: plan.twice,
+            reordering: plan.late.map(|(probability, extra_delay)| Reordering { probability, extra_delay }),
+        },
+        ..LinkSpec::new(plan.rate, plan.delay)
+    }
+}
+
+fn changes_of(script: &Script, position: usize, host: Host, healed: Duration) -> Vec<link::Change> {
+    let planned = script.acts.iter().filter_map(|act| match &act.deed {
+        Deed::Path { path, from, change } if usize::from(*path) == position => {
+            let Change { out, loss: probability, delay, rate } = *change;
+            let loss = probability.map(loss);
+            let concerned = from.is_none_or(|from| from == host);
+            concerned.then_some(link::Change { at: act.at, rate, delay, loss, outage: out })
+        }
+        _ => None,
+    });
+    let healing =
+        link::Change { at: healed, loss: Some(Loss::None), outage: Some(false), ..link::Change::default() };
+    planned.filter(|change| change.at < healed).chain([healing]).collect()
+}
+
+fn loss(probability: f64) -> Loss {
+    if probability > 0.0 { Loss::Uniform(probability) } else { Loss::None }
+}
+
+fn flip(packet: Packet, bits: &[u32]) -> Packet {
+    let mut bytes = packet.payload.to_vec();
+    for bit in bits {
+        if let Some(byte) = bytes.get_mut(*bit as usize / 8) {
+            *byte ^= 0x80 >> (bit % 8);
+        }
+    }
+    Packet { payload: bytes.into(), ..packet }
+}
