@@ -6,6 +6,6 @@ mod congestion;
 mod delivery;
 mod determinism;
 mod impairments;
-mod records;
 mod mtu;
+mod records;
 mod throughput;

@@ -92,7 +92,7 @@ fn interleaved_messages_of_a_stream_follow_each_other() {
     );
     for (stream, unordered) in [(0, false), (0, true), (0, false), (1, false)] {
         let options = SendOptions { unordered, ..SendOptions::on(StreamId(stream)) };
-        bench.out.push(options, content(stream, 0, FULL + 1)).expect("room");
+        bench.out.push(Instant::ZERO, options, content(stream, 0, FULL + 1)).expect("room");
     }
     let pieces: Vec<_> = std::iter::from_fn(|| bench.take(0))
         .map(|piece| (piece.stream.0, piece.flags.unordered, piece.mid.0, piece.fsn.0))
