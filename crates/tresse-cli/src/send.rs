@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tresse::{Association, Endpoint, EndpointConfig, Peer, SendOptions, StreamId};
+use tresse::{Association, Endpoint, EndpointConfig, Joiner, Peer, SendOptions, StreamId};
 
 use crate::args::SendArgs;
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ use crate::signal;
 use crate::transfer::message::Control;
 use crate::transfer::ranges::Ranges;
 use crate::transfer::source::{Source, Whole};
-use crate::transfer::{CONTROL, DATA, DATA_STREAMS, QUEUE};
+use crate::transfer::{CONTROL, DATA, DATA_STREAMS, QUEUE, whole_message};
 
 pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     let config = args.transport.config()?;
@@ -172,7 +172,7 @@ async fn put(association: &Association, options: SendOptions, data: Bytes) -> Re
 
 /// The receiver's next control message.
 async fn hear(association: &Association) -> Result<Control, Failure> {
-    match association.recv().await? {
+    match whole_message(association, &mut Joiner::default()).await? {
         Some(message) if message.ppid == CONTROL => Control::decode(&message.payload.into_bytes())
             .map_err(|error| Failure::running(format!("the receiver sent {error}"))),
         Some(_) => Err(unexpected("data")),

@@ -105,7 +105,13 @@ impl Bench {
             let Some(stream) = self.scheduler.next(&self.path, &self.backlog) else { break };
             let bytes = self.backlog.head_bytes(stream);
             let queued = self.backlog.renew(stream);
-            self.scheduler.on_taken(Taken { stream, bytes, message_done: true, stream_empty: false });
+            self.scheduler.on_taken(Taken {
+                stream,
+                bytes,
+                message_done: true,
+                turn_over: true,
+                stream_empty: false,
+            });
             self.scheduler.on_queued(Queued { stream, bytes: queued, was_idle: false, place: Place::Tail });
             if number % 2 == 1 {
                 self.scheduler.on_packet_end();

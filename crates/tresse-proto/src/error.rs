@@ -67,12 +67,12 @@ pub enum SendError {
     /// SCTP has no empty messages.
     #[error("a message has at least one byte")]
     Empty,
-    /// Neither the send buffer nor the peer's receive buffer can ever hold it.
-    #[error("the message has {len} bytes, and at most {limit} are possible with these buffers")]
+    /// The send buffer can never hold it.
+    #[error("the message has {len} bytes, and the send buffer holds at most {limit}")]
     TooLong {
         /// Its length.
         len: usize,
-        /// The longest possible.
+        /// The size of the send buffer.
         limit: usize,
     },
     /// The association is not yet, or no longer, able to take messages.

@@ -181,19 +181,50 @@ impl SendOptions {
     }
 }
 
-/// A message that arrived.
+/// A message that arrived, or a part of one.
+///
+/// A message comes in parts when the switch `partial_delivery_point` asks for it, and when the receive buffer
+/// cannot hold all of it (RFC 9260 §6.9). The parts of a message come in order. Other messages may come in
+/// between, but no other in parts of the same stream and order, and of the same stream no other ordered one if
+/// it is ordered. A [`Joiner`](crate::Joiner) makes whole messages of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
     /// The stream it came on.
     pub stream: StreamId,
-    /// Its number in the stream; meaningless when unordered.
+    /// Its number in the stream, of a MID the low 16 bits (RFC 8260 §4.1); meaningless when unordered.
     pub ssn: Ssn,
     /// Payload protocol identifier, as the peer gave it.
     pub ppid: Ppid,
     /// Whether it was sent without regard to order.
     pub unordered: bool,
+    /// Whether this is all of it.
+    pub part: Part,
     /// The user data.
     pub payload: Payload,
+}
+
+/// How much of a message is handed out.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Part {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Its beginning; more follows.
+    First,
+    /// More of it; still more follows.
+    Middle,
+    /// The rest of it.
+    Last,
+    /// Nothing more, and no payload: after parts of it were handed out, its sender gave it up (RFC 3758), or
+    /// restarted.
+    Abandoned,
+}
+
+impl Part {
+    /// Whether nothing of the message follows.
+    pub fn is_end(self) -> bool {
+        matches!(self, Part::Whole | Part::Last | Part::Abandoned)
+    }
 }
 
 /// User data as it arrived: one piece, or several that follow each other. Nothing is copied.

@@ -19,7 +19,6 @@ pub(crate) enum Carrier {
     #[default]
     Data,
     /// I-DATA: fragments of other messages may come in between.
-    #[cfg_attr(not(test), expect(dead_code, reason = "not negotiated yet"))]
     IData,
 }
 
@@ -30,6 +29,15 @@ impl Carrier {
         match self {
             Carrier::Data => DATA_HEADER_LEN,
             Carrier::IData => I_DATA_HEADER_LEN,
+        }
+    }
+
+    /// How many numbers the messages of a stream can have, SSNs or MIDs.
+    #[inline]
+    pub(crate) fn numbers(self) -> u64 {
+        match self {
+            Carrier::Data => 1 << 16,
+            Carrier::IData => 1 << 32,
         }
     }
 }
@@ -56,6 +64,16 @@ impl Fragment {
     pub(crate) fn of_data(data: &Data<'_>, payload: Bytes) -> Self {
         let (mid, fsn) = (Mid(data.ssn.0.into()), Fsn(0));
         let (stream, ppid, flags) = (data.stream, data.ppid, data.flags);
+        Fragment { stream, mid, fsn, ppid, flags, payload, pledge: None }
+    }
+
+    /// What an I-DATA chunk brought; `payload` is its user data.
+    pub(crate) fn of_i_data(data: &IData<'_>, payload: Bytes) -> Self {
+        let ppid = match data.ppid_or_fsn {
+            PpidOrFsn::Ppid(ppid) => ppid,
+            PpidOrFsn::Fsn(_) => Ppid(0),
+        };
+        let (stream, mid, fsn, flags) = (data.stream, data.mid, data.fsn(), data.flags);
         Fragment { stream, mid, fsn, ppid, flags, payload, pledge: None }
     }
 

@@ -5,6 +5,8 @@ mod common;
 
 #[path = "stream_schedulers/faults.rs"]
 mod faults;
+#[path = "stream_schedulers/interleaved.rs"]
+mod interleaved;
 #[path = "stream_schedulers/packets.rs"]
 mod packets;
 #[path = "stream_schedulers/shares.rs"]

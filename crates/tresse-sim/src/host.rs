@@ -181,6 +181,7 @@ impl Host {
                     source: transmit.local,
                     destination: transmit.remote,
                     ecn: transmit.ecn,
+                    may_fragment: transmit.may_fragment,
                     payload,
                     damaged: false,
                 };

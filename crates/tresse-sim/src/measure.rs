@@ -131,6 +131,7 @@ fn path_outcome(position: usize, before: &Snapshot, after: &Snapshot) -> PathOut
         dropped_early: forward.dropped_early,
         dropped_outage: forward.dropped_outage,
         dropped_damaged: forward.dropped_damaged,
+        dropped_too_large: forward.dropped_too_large,
         damaged: forward.damaged,
         duplicated: forward.duplicated,
         late: forward.late,

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use tresse_proto::{Ecn, Instant};
 
-use crate::link::{Cause, Link, Verdict};
+use crate::link::{Cause, Link, Parcel, Verdict};
 use crate::pcap::{Capture, IPV4_HEADER_LEN};
 use crate::queue::EventQueue;
 use crate::route::{LinkId, NodeId, Routes};
@@ -37,12 +37,18 @@ pub(crate) struct Packet {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
     pub(crate) ecn: Ecn,
+    pub(crate) may_fragment: bool,
     pub(crate) payload: Bytes,
     /// Bits of it were flipped on the way. Such a packet was sealed before, and its checksum has to be verified.
     pub(crate) damaged: bool,
 }
 
 impl Packet {
+    /// What links see of it.
+    fn parcel(&self) -> Parcel {
+        Parcel { bytes: self.ip_len(), may_fragment: self.may_fragment }
+    }
+
     /// Length of the IP packet.
     fn ip_len(&self) -> u32 {
         (IPV4_HEADER_LEN + self.payload.len()) as u32
@@ -107,7 +113,7 @@ impl<'w> Network<'w> {
             return;
         };
         self.packets += 1;
-        let verdict = self.links[link.index()].offer(now, packet.ip_len());
+        let verdict = self.links[link.index()].offer(now, packet.parcel());
         self.hash.add(now, link, &packet.payload, verdict);
         if let Some(capture) = &mut self.capture {
             capture.record(now, link, &packet, verdict);
@@ -285,6 +291,7 @@ mod tests {
             source: near,
             destination: far,
             ecn: Ecn::NotEct,
+            may_fragment: false,
             payload: Bytes::from_static(&[0; 1250 - IPV4_HEADER_LEN]),
             damaged: false,
         };
@@ -312,6 +319,7 @@ mod tests {
             source: address,
             destination: address,
             ecn: Ecn::NotEct,
+            may_fragment: false,
             payload: Bytes::new(),
             damaged: false,
         };

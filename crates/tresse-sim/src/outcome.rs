@@ -96,6 +96,8 @@ pub struct PathOutcome {
     pub dropped_outage: u64,
     /// Packets with bit errors in their frame or IP header.
     pub dropped_damaged: u64,
+    /// Packets larger than the forward link carries.
+    pub dropped_too_large: u64,
     /// Packets with bit errors, dropped or delivered.
     pub damaged: u64,
     /// Packets that came out of the forward link twice.

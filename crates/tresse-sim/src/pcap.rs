@@ -137,7 +137,14 @@ mod tests {
 
     fn packet(sctp: Vec<u8>) -> Packet {
         let (source, destination) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
-        Packet { source, destination, ecn: tresse_proto::Ecn::NotEct, payload: sctp.into(), damaged: false }
+        Packet {
+            source,
+            destination,
+            ecn: tresse_proto::Ecn::NotEct,
+            may_fragment: false,
+            payload: sctp.into(),
+            damaged: false,
+        }
     }
 
     #[test]

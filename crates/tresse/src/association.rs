@@ -73,7 +73,8 @@ impl Association {
         self.inner.command(|association| association.send(now, options, data.into()))
     }
 
-    /// The next message, in the order of its stream; `None` once the peer has ended the association
+    /// The next message, in the order of its stream, or a part of one that is too long for the receive
+    /// buffer ([`Message::part`]); `None` once the peer has ended the association
     /// gracefully and everything was taken.
     ///
     /// Giving up the future loses nothing.

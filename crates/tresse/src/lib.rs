@@ -57,9 +57,9 @@ pub use bytes::Bytes;
 pub use tresse_proto::config;
 pub use tresse_proto::{
     Abandoned, Abandonments, AssociationConfig, AssociationId, AssociationStats, CloseReason, ConfigError,
-    Direction, Discards, EndpointConfig, Event, KeyError, Limit, LimitTimes, Message, PathId, PathState,
-    PathStats, Payload, Ppid, Reconfiguration, ReconfigurationError, ReconfigurationOutcome, Reliability,
-    ScheduleError, SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, units,
+    Direction, Discards, EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, Part, PathId,
+    PathState, PathStats, Payload, Ppid, Reconfiguration, ReconfigurationError, ReconfigurationOutcome,
+    Reliability, ScheduleError, SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, units,
 };
 
 /// The README's example is compiled and run with the documentation's.

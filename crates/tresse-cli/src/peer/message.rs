@@ -98,11 +98,11 @@ const FIRST_PPID: u32 = 1_000_000;
 /// Lengths of messages in a row lie this far apart: a prime.
 const STRIDE: u32 = 7919;
 /// Longer messages fit no send buffer.
-const LONGEST: u32 = 1 << 30;
+pub(super) const LONGEST: u32 = 1 << 30;
 
 #[cfg(test)]
 mod tests {
-    use tresse::{Payload, Ssn};
+    use tresse::{Part, Payload, Ssn};
 
     use super::*;
 
@@ -112,6 +112,7 @@ mod tests {
             ssn: Ssn(0),
             ppid: Ppid(FIRST_PPID + number),
             unordered: false,
+            part: Part::Whole,
             payload: Payload::Whole(bytes.into()),
         }
     }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
-use tresse::{Association, Bytes, CloseReason, Message, SendError, SendOptions};
+use tresse::{Association, Bytes, CloseReason, Joiner, Message, SendError, SendOptions};
 
 use super::args::{Mode, WorkArgs};
-use super::message::{Verifier, generate, number_of};
+use super::message::{LONGEST, Verifier, generate, number_of};
 use crate::report::paths::Snapshot;
 
 /// How an association went.
@@ -130,7 +130,14 @@ async fn act(association: &Association, task: &Task, counts: &Counts) -> bool {
 /// Takes what comes until the peer has no more.
 async fn receive(association: &Association, task: &Task, counts: &Counts) {
     let mut verifier = task.work.verify.then(Verifier::default);
-    while let Ok(Some(message)) = association.recv().await {
+    let mut joiner = Joiner::default();
+    while let Ok(Some(part)) = association.recv().await {
+        let Some(message) = joiner.join(part) else {
+            if joiner.held() > LONGEST as usize {
+                return association.abort("a message of more than 1GiB");
+            }
+            continue;
+        };
         note(&message, verifier.as_mut(), counts);
         if task.mode == Mode::Echo {
             let options = SendOptions {

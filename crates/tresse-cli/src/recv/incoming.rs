@@ -13,7 +13,7 @@ use bytes::Buf;
 use indicatif::MultiProgress;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
-use tresse::{Association, Message, Payload, SendOptions};
+use tresse::{Association, Joiner, Message, Payload, SendOptions};
 
 use crate::args::RecvArgs;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ use crate::report::words::size;
 use crate::report::{Facts, Report};
 use crate::transfer::message::Control;
 use crate::transfer::partial::{Order, Partial, StoreError};
-use crate::transfer::{CONTROL, DATA, DATA_HEADER, QUEUE, name};
+use crate::transfer::{CONTROL, DATA, DATA_HEADER, QUEUE, name, whole_message};
 
 /// What all transfers of this process share.
 pub(crate) struct Settings {
@@ -59,7 +59,8 @@ pub(crate) async fn receive(
 
 /// What the sender wants to send; a name that must not be is refused.
 async fn announced(association: &Association, settings: &Settings) -> Result<Order, Failure> {
-    let message = association.recv().await?.filter(|message| message.ppid == CONTROL);
+    let message = whole_message(association, &mut Joiner::default()).await?;
+    let message = message.filter(|message| message.ppid == CONTROL);
     let message = message.ok_or_else(|| Failure::running("sent something else than an announcement"))?;
     let Control::Announce { id, size, name } = decode(message.payload)? else {
         return Err(Failure::running("sent something else than an announcement"));
@@ -182,9 +183,10 @@ async fn take_all(
     items: mpsc::Sender<Item>,
     mut stop: watch::Receiver<bool>,
 ) -> End {
+    let mut joiner = Joiner::default();
     loop {
         let message = tokio::select! {
-            message = association.recv() => message,
+            message = whole_message(association, &mut joiner) => message,
             () = items.closed() => return End::Enough,
             // The other half lives as long as the process serves.
             Ok(()) = stop.changed() => return End::Stopped,
@@ -192,7 +194,7 @@ async fn take_all(
         let item = match message {
             Ok(Some(message)) => item(message),
             Ok(None) => Err(Failure::running("the sender closed the association before the end of the file")),
-            Err(ended) => Err(ended.into()),
+            Err(failure) => Err(failure),
         };
         match item {
             // An error says that storing has ended, which the next turn finds out.

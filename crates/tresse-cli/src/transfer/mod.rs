@@ -24,7 +24,9 @@ pub(crate) mod partial;
 pub(crate) mod ranges;
 pub(crate) mod source;
 
-use tresse::Ppid;
+use tresse::{Association, Joiner, Message, Ppid};
+
+use crate::failure::Failure;
 
 /// Payload protocol identifier of control messages: "trs0".
 pub(crate) const CONTROL: Ppid = Ppid(0x7472_7330);
@@ -36,5 +38,28 @@ pub(crate) const PIECE: usize = 64 * 1024;
 pub(crate) const DATA_HEADER: usize = 8;
 /// Streams that data is spread over, where as many were negotiated.
 pub(crate) const DATA_STREAMS: u16 = 8;
+/// More than this never waits for the end of a message, of those that come in parts: one on each stream.
+const MOST_HELD: usize = (1 + DATA_STREAMS as usize) * 2 * PIECE;
 /// Pieces that may wait between the disk and the transport, on either side.
 pub(crate) const QUEUE: usize = 32;
+
+/// The next message as a whole, also when it is too long for the receive buffer; `None` at the end.
+///
+/// Giving up the future loses nothing: `joiner` keeps what is here.
+///
+/// # Errors
+/// The association ended, or the peer sends messages that are longer than any of the protocol.
+pub(crate) async fn whole_message(
+    association: &Association,
+    joiner: &mut Joiner,
+) -> Result<Option<Message>, Failure> {
+    while let Some(part) = association.recv().await? {
+        if let Some(message) = joiner.join(part) {
+            return Ok(Some(message));
+        }
+        if joiner.held() > MOST_HELD {
+            return Err(Failure::running("the peer sent a message longer than any of the protocol"));
+        }
+    }
+    Ok(None)
+}

@@ -79,18 +79,18 @@ impl Association {
     /// them together would not do (RFC 7496 §3.2). What waits goes before what was sent, which may have
     /// arrived already and takes a FORWARD TSN.
     pub(super) fn make_room(&mut self, now: Instant, options: &SendOptions, len: usize) {
-        let missing = self.outbound.shortage(options.stream, len, self.longest_message);
+        let missing = self.outbound.shortage(options.stream, len);
         if missing == 0 {
             return;
         }
         self.give_up(now);
-        let missing = self.outbound.shortage(options.stream, len, self.longest_message);
+        let missing = self.outbound.shortage(options.stream, len);
         let Some(priority) = options.reliability.evicts_from() else { return };
         let waiting = self.outbound.evictable(priority, missing);
         if missing == 0 || waiting + self.transmission.evictable(priority, missing) < missing {
             return;
         }
-        while self.outbound.shortage(options.stream, len, self.longest_message) > 0 {
+        while self.outbound.shortage(options.stream, len) > 0 {
             if let Some(withdrawn) = self.outbound.evict(priority) {
                 self.abandon_withdrawn(&withdrawn);
             } else if let Some(pledge) = self.transmission.next_eviction(priority) {
@@ -165,9 +165,7 @@ impl Association {
         self.scratch.deliverable.clear();
         let outcome = self.inbound.skip(up_to, skipped, &mut self.scratch.deliverable);
         self.counters.discards.no_such_stream += unknown;
-        for range in self.scratch.deliverable.drain(..) {
-            self.receiver.mark_deliverable(range);
-        }
+        self.mark_deliverable();
         if let Err(Refusal::Protocol(fault)) = outcome {
             self.fault(fault);
         }

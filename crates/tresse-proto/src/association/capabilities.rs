@@ -14,8 +14,12 @@ use crate::fragment::Carrier;
 pub(crate) enum Extension {
     /// NR-SACK chunks instead of SACK chunks (draft-tuexen-tsvwg-sctp-multipath §4).
     NrSack,
+    /// I-DATA chunks instead of DATA chunks (RFC 8260 §2.2.1).
+    Interleaving,
     /// FORWARD TSN: messages that were sent may be given up (RFC 3758).
     PartialReliability,
+    /// I-FORWARD-TSN, which takes its place where I-DATA takes that of DATA (RFC 8260 §2.3.1).
+    InterleavedPartialReliability,
     /// RE-CONFIG chunks: streams are reset and added (RFC 6525).
     StreamReconfiguration,
     /// Packets without checksum, where the lower layer detects errors (RFC 9653).
@@ -26,9 +30,11 @@ pub(crate) enum Extension {
 
 impl Extension {
     /// Every extension; its position is its bit in a set.
-    const ALL: [Extension; 5] = [
+    const ALL: [Extension; 7] = [
         Extension::NrSack,
+        Extension::Interleaving,
         Extension::PartialReliability,
+        Extension::InterleavedPartialReliability,
         Extension::StreamReconfiguration,
         Extension::ZeroChecksum,
         Extension::Authentication,
@@ -38,7 +44,9 @@ impl Extension {
     fn offered(self, config: &AssociationConfig) -> bool {
         match self {
             Extension::NrSack => config.nr_sack != NrSack::Off,
+            Extension::Interleaving => config.interleaving,
             Extension::PartialReliability => config.partial_reliability,
+            Extension::InterleavedPartialReliability => config.interleaving && config.partial_reliability,
             Extension::StreamReconfiguration => config.stream_reconfiguration,
             Extension::ZeroChecksum => config.zero_checksum,
             Extension::Authentication => config.authentication,
@@ -50,7 +58,9 @@ impl Extension {
     fn kinds(self) -> &'static [ChunkKind] {
         match self {
             Extension::NrSack => &[ChunkKind::NR_SACK],
+            Extension::Interleaving => &[ChunkKind::I_DATA],
             Extension::PartialReliability => &[ChunkKind::FORWARD_TSN],
+            Extension::InterleavedPartialReliability => &[ChunkKind::I_FORWARD_TSN],
             Extension::StreamReconfiguration => &[ChunkKind::RECONFIG],
             Extension::ZeroChecksum => &[],
             Extension::Authentication => &[ChunkKind::AUTH],
@@ -96,9 +106,15 @@ impl Capabilities {
         listed
     }
 
-    /// What both have.
+    /// What both have. Who knows I-DATA and FORWARD TSN but not I-FORWARD-TSN cannot give up messages in
+    /// I-DATA.
     pub(crate) fn agreed(self, other: Self) -> Self {
-        Capabilities(self.0 & other.0)
+        let both = Capabilities(self.0 & other.0);
+        let gives_up = match both.carrier() {
+            Carrier::Data => true,
+            Carrier::IData => both.has(Extension::InterleavedPartialReliability),
+        };
+        if gives_up { both } else { Capabilities(both.0 & !Extension::PartialReliability.bit()) }
     }
 
     /// Whether the set has `extension`.
@@ -123,7 +139,7 @@ impl Capabilities {
     /// The chunk that user data travels in (RFC 8260 §2.2.1).
     #[inline]
     pub(crate) fn carrier(self) -> Carrier {
-        Carrier::Data
+        if self.has(Extension::Interleaving) { Carrier::IData } else { Carrier::Data }
     }
 
     /// As bits, for the state cookie.
@@ -168,6 +184,20 @@ mod tests {
             initial_tsn: Tsn(1),
             params: Params::Values(params),
         })
+    }
+
+    #[test]
+    fn with_i_data_only_i_forward_tsn_gives_messages_up() {
+        let config = AssociationConfig { interleaving: true, ..AssociationConfig::default() };
+        let agreed = |kinds: &[ChunkKind]| {
+            let kinds: Vec<u8> = kinds.iter().map(|kind| kind.0).collect();
+            let peer = listed(&[Param::SupportedExtensions(&kinds), Param::ForwardTsnSupported]);
+            let agreed = Capabilities::offered(&config).agreed(peer);
+            (agreed.carrier(), agreed.has(Extension::PartialReliability))
+        };
+        assert_eq!(agreed(&[]), (Carrier::Data, true));
+        assert_eq!(agreed(&[ChunkKind::I_DATA]), (Carrier::IData, false));
+        assert_eq!(agreed(&[ChunkKind::I_DATA, ChunkKind::I_FORWARD_TSN]), (Carrier::IData, true));
     }
 
     #[test]

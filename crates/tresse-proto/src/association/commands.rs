@@ -6,7 +6,7 @@ use tresse_wire::StreamId;
 use super::{Association, State};
 use crate::config::{AssociationConfig, StreamMap};
 use crate::error::{ScheduleError, SendError};
-use crate::event::{Message, SendOptions};
+use crate::event::{Message, Part, SendOptions};
 use crate::path_id::PathId;
 use crate::reliability::Abandonments;
 use crate::schedule::Registry;
@@ -23,7 +23,7 @@ impl Association {
             return Err(SendError::NotOpen { state: self.state.name() });
         }
         self.make_room(now, &options, data.len());
-        self.outbound.push(now, options, data, self.longest_message)?;
+        self.outbound.push(now, options, data)?;
         self.stir();
         Ok(())
     }
@@ -34,7 +34,8 @@ impl Association {
             self.readable_told = false;
             return None;
         };
-        self.counters.messages_received += 1;
+        self.counters.messages_received += u64::from(matches!(message.part, Part::Whole | Part::Last));
+        self.relieve();
         self.counters.bytes_received += message.payload.len() as u64;
         let update = self.receiver.wants_window_update(self.inbound.window(), self.config.receive_buffer.0);
         if update && self.state.takes_data() {

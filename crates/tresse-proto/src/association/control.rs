@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use tresse_wire::{
-    Abort, Cause, Causes, Chunk, ErrorChunk, Heartbeat, NoRoom, PacketWriter, Params, Reconfig, Shutdown, Tsn,
+    Abort, CHUNK_HEADER_LEN, Cause, Causes, Chunk, ErrorChunk, Heartbeat, NoRoom, PacketWriter, Pad, Params,
+    Reconfig, Shutdown, Tsn,
 };
 
 use crate::path_id::PathId;
@@ -18,6 +19,11 @@ pub(super) enum Control {
     CookieAck,
     /// The TLVs of a heartbeat of our own.
     Heartbeat(Vec<u8>),
+    /// The TLVs of a heartbeat that is padded to fill a packet of `len` bytes.
+    MtuProbe {
+        body: Vec<u8>,
+        len: usize,
+    },
     /// The TLVs of the peer's heartbeat.
     HeartbeatAck(Bytes),
     /// The parameters of RE-CONFIG.
@@ -80,13 +86,21 @@ impl ControlQueue {
         self.waiting.front().map(|(path, _)| *path)
     }
 
+    /// The length that the first chunk wants its packet to have.
+    pub(super) fn next_len(&self) -> Option<usize> {
+        match self.waiting.front() {
+            Some((_, Control::MtuProbe { len, .. })) => Some(*len),
+            _ => None,
+        }
+    }
+
     /// Writes what waits for `path`, in order, as far as it fits. Answers whether anything was written,
     /// and whether it forbids DATA in the same packet (RFC 9260 §6.10).
     pub(super) fn write(&mut self, path: PathId, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Written {
         let mut written = Written::default();
         while let Some((_, control)) = self.waiting.front().filter(|(wanted, _)| *wanted == path) {
-            // SHUTDOWN COMPLETE travels alone (RFC 9260 §6.10).
-            let alone = matches!(control, Control::ShutdownComplete);
+            // SHUTDOWN COMPLETE travels alone (RFC 9260 §6.10), and a probe has its packet to itself.
+            let alone = matches!(control, Control::ShutdownComplete | Control::MtuProbe { .. });
             if alone && written.any {
                 break;
             }
@@ -95,6 +109,7 @@ impl ControlQueue {
             }
             written.any = true;
             written.heartbeat |= matches!(control, Control::Heartbeat(_));
+            written.mtu_probe |= matches!(control, Control::MtuProbe { .. });
             written.without_data |= !matches!(
                 control,
                 Control::CookieAck
@@ -123,12 +138,19 @@ pub(super) struct Written {
     /// No DATA may be in this packet.
     pub(super) without_data: bool,
     pub(super) heartbeat: bool,
+    /// The packet is as long as a probe wants it: nothing else belongs in it.
+    pub(super) mtu_probe: bool,
 }
 
 fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {
     match control {
         Control::CookieAck => writer.push(&Chunk::CookieAck),
         Control::Heartbeat(body) => writer.push(&Chunk::Heartbeat(Heartbeat { body })),
+        Control::MtuProbe { body, .. } => {
+            writer.push(&Chunk::Heartbeat(Heartbeat { body }))?;
+            let Some(padding) = writer.room().checked_sub(CHUNK_HEADER_LEN) else { return Ok(()) };
+            writer.push(&Chunk::Pad(Pad { len: u16::try_from(padding).unwrap_or(u16::MAX) }))
+        }
         Control::HeartbeatAck(body) => writer.push(&Chunk::HeartbeatAck(Heartbeat { body })),
         Control::Reconfig(body) => writer.push(&Chunk::Reconfig(Reconfig { params: Params::Wire(body) })),
         Control::Shutdown => writer.push(&Chunk::Shutdown(Shutdown { cumulative_tsn: cumulative })),

@@ -1,7 +1,7 @@
 //! A packet in: each chunk to one room, then the step at the end of the packet. Nothing is sent here.
 
 use bytes::Bytes;
-use tresse_wire::{Abort, Chunk, ChunkError, Data, Fault, Heartbeat, List, Packet};
+use tresse_wire::{Abort, Chunk, ChunkError, Data, Fault, Heartbeat, IData, List, Packet, Tsn};
 
 use super::authentication::Passage;
 use super::control::{Control, Reason};
@@ -9,6 +9,7 @@ use super::{Association, Extension, State};
 use crate::cx::Cx;
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Gate;
+use crate::fragment::Carrier;
 use crate::inbound::{InboundData, Refusal};
 use crate::path_id::PathId;
 use crate::receiver::{Arrival, PacketSummary};
@@ -48,6 +49,7 @@ impl Association {
             }
             match chunk {
                 Ok(Chunk::Data(data)) => self.on_data(&data, bytes, &mut summary),
+                Ok(Chunk::IData(data)) => self.on_i_data(&data, bytes, &mut summary),
                 Ok(chunk @ (Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_))) => {
                     self.on_forward_tsn(via, &chunk, &mut summary);
                 }
@@ -67,6 +69,7 @@ impl Association {
             summary.out_of_order = gaps_before || self.receiver.has_gaps();
             self.counters.duplicates += u64::from(summary.duplicates);
             self.receiver.on_packet(cx.now, via, summary);
+            self.relieve();
             if self.state != State::Closed
                 && let Err(Refusal::Protocol(fault)) = self.inbound.check_progress(self.receiver.cumulative())
             {
@@ -81,12 +84,37 @@ impl Association {
     }
 
     fn on_data(&mut self, data: &Data<'_>, bytes: &Bytes, summary: &mut PacketSummary) {
+        summary.immediate |= data.flags.immediate;
+        let content = || InboundData::of_data(data, bytes.slice_ref(data.payload));
+        match self.capabilities.carrier() {
+            Carrier::Data => self.on_user_data(data.tsn, data.payload.len(), content, summary),
+            // RFC 8260 §2.2.1: who agreed on I-DATA sends no DATA, and the other way round.
+            Carrier::IData => self.fault("DATA although I-DATA was agreed on"),
+        }
+    }
+
+    fn on_i_data(&mut self, data: &IData<'_>, bytes: &Bytes, summary: &mut PacketSummary) {
+        summary.immediate |= data.flags.immediate;
+        let content = || InboundData::of_i_data(data, bytes.slice_ref(data.payload));
+        match self.capabilities.carrier() {
+            Carrier::IData => self.on_user_data(data.tsn, data.payload.len(), content, summary),
+            Carrier::Data => self.fault("I-DATA although it was not agreed on"),
+        }
+    }
+
+    #[inline]
+    fn on_user_data(
+        &mut self,
+        tsn: Tsn,
+        len: usize,
+        content: impl FnOnce() -> InboundData,
+        summary: &mut PacketSummary,
+    ) {
         if !self.state.takes_data() {
             self.counters.discards.unexpected_chunk += 1;
             return;
         }
-        summary.immediate |= data.flags.immediate;
-        let index = match self.receiver.classify(data.tsn) {
+        let index = match self.receiver.classify(tsn) {
             Arrival::New(index) => index,
             Arrival::Duplicate => {
                 summary.duplicates += 1;
@@ -98,12 +126,13 @@ impl Association {
                 return;
             }
         };
-        if !self.inbound.fits(index, self.receiver.highest(), data.payload.len()) {
+        if !self.inbound.fits(index, self.receiver.highest(), len) {
             summary.refused = true;
             self.counters.discards.beyond_window += 1;
             return;
         }
-        let content = InboundData::of_data(data, bytes.slice_ref(data.payload));
+        let content = content();
+        let stream = content.stream;
         if self.is_before_reset(index, &content) {
             summary.refused = true;
             self.counters.discards.before_reset += 1;
@@ -114,9 +143,7 @@ impl Association {
             Ok(_) => {
                 summary.new += 1;
                 self.receiver.record(index);
-                for range in self.scratch.deliverable.drain(..) {
-                    self.receiver.mark_deliverable(range);
-                }
+                self.mark_deliverable();
             }
             Err(Refusal::NoSuchStream) => {
                 // The TSN is acknowledged and its data thrown away (RFC 9260 §6.5).
@@ -125,10 +152,24 @@ impl Association {
                 self.receiver.mark_deliverable(index..index + 1);
                 self.counters.discards.no_such_stream += 1;
                 let path = self.paths.best_for_control();
-                self.control.push(path, Control::Error(Reason::InvalidStream(data.stream)));
+                self.control.push(path, Control::Error(Reason::InvalidStream(stream)));
             }
             Err(Refusal::Protocol(fault)) => self.fault(fault),
         }
+    }
+
+    /// Reports what became deliverable as safe for good.
+    #[inline]
+    pub(super) fn mark_deliverable(&mut self) {
+        for range in self.scratch.deliverable.drain(..) {
+            self.receiver.mark_deliverable(range);
+        }
+    }
+
+    /// Hands out parts of a message where the receive buffer would stay full for ever.
+    pub(super) fn relieve(&mut self) {
+        self.inbound.relieve(&mut self.scratch.deliverable);
+        self.mark_deliverable();
     }
 
     fn on_chunk(&mut self, cx: &mut Cx<'_>, via: PathId, chunk: &Chunk<'_>, bytes: &Bytes) {

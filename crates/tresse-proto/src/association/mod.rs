@@ -106,8 +106,6 @@ pub(crate) struct Association {
     state: State,
     capabilities: Capabilities,
     serials: Serials,
-    /// The longest message that the peer's receive buffer can hold.
-    longest_message: usize,
     seal: Seal,
 
     paths: Paths,
@@ -189,12 +187,16 @@ impl Association {
             outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len())?,
             path_scheduler: build_path_scheduler(&config.path_scheduler)?,
             receiver: Receiver::new(peer.initial_tsn, &config),
-            inbound: Inbound::new(&config, inbound_streams, capabilities.has(Extension::PartialReliability)),
+            inbound: Inbound::new(
+                &config,
+                inbound_streams,
+                carrier,
+                capabilities.has(Extension::PartialReliability),
+            ),
             bursts: Bursts::new(config.max_burst, paths.len()),
             state: State::Established,
             capabilities,
             serials: Serials { own: initial_tsn.0, peer: peer.initial_tsn.0 },
-            longest_message: a_rwnd,
             seal: if checksum_offload || capabilities.has(Extension::ZeroChecksum) {
                 Seal::Zero
             } else {
@@ -330,11 +332,11 @@ impl Association {
         if self.state == State::Closed {
             return;
         }
+        let mut changed = false;
         if self.outbound.is_mapped() {
             // Errors decide between paths that are alike: the one path in use may be another one now.
             self.refresh_usable();
         }
-        let mut changed = false;
         while let Some((path, state)) = self.paths.pop_state_change() {
             self.refresh_usable();
             self.events.push_back(Event::PathChanged { path, state });
@@ -358,10 +360,12 @@ impl Association {
 
     /// ABORT or SHUTDOWN COMPLETE with the peer's own tag: the peer has no association (RFC 9260 §8.5.1).
     pub(crate) fn on_reflected(&mut self, chunk: &Chunk<'_>) {
-        if matches!(chunk, Chunk::Abort(_)) {
-            self.close(CloseReason::AbortedByPeer { cause: "the peer knows no such association".to_owned() });
-        } else if self.state == State::ShutdownAckSent {
+        if self.state == State::ShutdownAckSent {
+            // Everything was delivered and the peer has ended: its SHUTDOWN COMPLETE was lost, or overtaken by the
+            // answer to a packet that came too late.
             self.close(CloseReason::Graceful);
+        } else if matches!(chunk, Chunk::Abort(_)) {
+            self.close(CloseReason::AbortedByPeer { cause: "the peer knows no such association".to_owned() });
         }
     }
 
@@ -391,7 +395,7 @@ impl Association {
             remote: path.remote(),
             encapsulation_port: path.encapsulation_port(),
             ecn: Ecn::NotEct,
-            may_fragment: false,
+            may_fragment: !first.mtu_probe && first.len > path.packet_size(),
             size,
             segment_size: (count > 1).then_some(first.len),
         })

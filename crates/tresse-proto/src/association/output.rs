@@ -52,6 +52,8 @@ impl Bursts {
 pub(crate) struct Sending {
     pub(crate) path: PathId,
     pub(crate) len: usize,
+    /// It asks whether its length passes.
+    pub(crate) mtu_probe: bool,
 }
 
 impl Association {
@@ -108,6 +110,11 @@ impl Association {
         }
         let cumulative = self.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
+        if written.mtu_probe {
+            let len = writer.finish(self.seal);
+            self.account(now, path, len, written, false);
+            return Some(Sending { path, len, mtu_probe: true });
+        }
         let data_follows = !written.without_data && self.may_send_data(path);
         self.write_sack(now, path, data_follows, &mut writer);
         self.write_forward(now, path, !written.without_data, &mut writer);
@@ -119,12 +126,15 @@ impl Association {
         self.authenticate(&mut writer);
         let len = writer.finish(self.seal);
         self.account(now, path, len, written, data);
-        Some(Sending { path, len })
+        Some(Sending { path, len, mtu_probe: false })
     }
 
     /// How large the next packet on `path` may be. A lost chunk that was cut when packets were larger, before
     /// the peer went behind a UDP header for instance, leaves in IP fragments (RFC 9260 §6.9).
     fn packet_limit(&self, path: PathId) -> usize {
+        if let Some(len) = self.control.next_len() {
+            return len;
+        }
         let size = self.paths.get(path).packet_size();
         match self.transmission.next_resend(path) {
             Some((_, len)) if self.may_resend(path) => {
@@ -331,7 +341,7 @@ impl Association {
     }
 
     fn account(&mut self, now: Instant, path: PathId, len: usize, written: Written, data: bool) {
-        self.paths.on_packet_sent(path, len);
+        self.paths.on_packet_sent(path, len, data);
         if data {
             self.bursts.spend(path);
             self.paths.on_data_sent(path, now);

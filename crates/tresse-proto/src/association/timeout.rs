@@ -1,4 +1,6 @@
-//! Which timer fired, and which room hears it.
+//! Which timer fired, and which room hears it; and what else happens without a packet of the peer.
+
+use std::net::IpAddr;
 
 use tresse_wire::heartbeat_info_tlv;
 
@@ -8,6 +10,7 @@ use crate::cx::Cx;
 use crate::event::CloseReason;
 use crate::path_id::PathId;
 use crate::paths::{Failure, PathTimer};
+use crate::time::Instant;
 
 impl Association {
     /// Lets everything happen that is due.
@@ -21,6 +24,7 @@ impl Association {
                     let failure = self.paths.on_heartbeat_expired(path);
                     self.on_failure(failure);
                 }
+                PathTimer::MtuProbe(path) => self.send_mtu_probe(cx, path),
             }
         }
         self.spread_path_changes();
@@ -48,6 +52,22 @@ impl Association {
         let mut body = Vec::new();
         heartbeat_info_tlv(&info, &mut body);
         self.control.push(path, Control::Heartbeat(body));
+    }
+
+    /// A heartbeat in a packet of the size that is to be tried (RFC 8899 §6.2).
+    fn send_mtu_probe(&mut self, cx: &mut Cx<'_>, path: PathId) {
+        let (info, len) = self.paths.mtu_probe(path, cx.now, cx.rng);
+        let mut body = Vec::new();
+        heartbeat_info_tlv(&info, &mut body);
+        self.control.push(path, Control::MtuProbe { body, len });
+    }
+
+    /// A router between these addresses forwards no larger IP packets.
+    pub(crate) fn on_packet_too_big(&mut self, now: Instant, (local, remote): (IpAddr, IpAddr), size: usize) {
+        if let Some(path) = self.paths.find(local, remote) {
+            self.paths.on_packet_too_big(path, now, size);
+            self.stir();
+        }
     }
 
     pub(super) fn on_failure(&mut self, failure: Failure) {

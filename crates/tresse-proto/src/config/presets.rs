@@ -33,6 +33,7 @@ pub const PRESETS: &[Preset] = &[
             ("partial_reliability", "false"),
             ("stream_reconfiguration", "false"),
             ("authentication", "false"),
+            ("mtu_discovery", "false"),
         ],
     },
     // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but
@@ -50,6 +51,7 @@ pub const PRESETS: &[Preset] = &[
             ("rtt_over_any_path", "false"),
             ("stream_scheduler", "round_robin"),
             ("potentially_failed", "false"),
+            ("mtu_discovery", "false"),
             ("authentication", "false"),
         ],
     },
@@ -71,6 +73,7 @@ pub const PRESETS: &[Preset] = &[
             ("fast_retransmit_path", "same"),
             ("timeout_retransmit_path", "same"),
             ("authentication", "false"),
+            ("mtu_discovery", "false"),
         ],
     },
 ];

@@ -10,6 +10,7 @@ mod arrival;
 mod cookie;
 mod demux;
 mod handle;
+mod icmp;
 #[cfg(feature = "invariants")]
 mod invariants;
 mod slots;

@@ -10,7 +10,7 @@ impl Inbound {
     /// Both counts.
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
         let messages = self.ready.iter().chain(self.ordered.messages()).map(size);
-        let held = messages.chain(self.reassembly.runs());
+        let held = messages.chain(self.reader.held());
         let held = held.fold((0, 0), |sum, (bytes, chunks)| (sum.0 + bytes, sum.1 + chunks));
         let counted = self.window.held();
         if counted == held {

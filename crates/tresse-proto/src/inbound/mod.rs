@@ -4,10 +4,14 @@
 //! index) and reports: it says which indices can be delivered and how large the window is, and the
 //! association carries that on.
 
+mod consecutive;
+mod indices;
+mod interleaved;
 #[cfg(any(test, feature = "invariants"))]
 mod invariants;
 mod ordered;
-mod reassembly;
+mod partial;
+mod reader;
 mod skip;
 mod window;
 
@@ -15,25 +19,28 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::config::AssociationConfig;
-use crate::event::{Message, Payload};
+use crate::event::{Message, Part};
+use crate::fragment::Carrier;
 use crate::reconfiguration::Streams;
 
 use ordered::Ordered;
-use reassembly::{Dropped, Reassembly};
+use reader::{Dropped, Joined, Reader, Step};
 use window::Window;
 
 pub(crate) use skip::Skipped;
 
-/// A DATA chunk as it comes in, its payload sliced out of the packet.
+/// What a DATA or I-DATA chunk brings, its payload sliced out of the packet.
 pub(crate) use crate::fragment::Fragment as InboundData;
 
 /// What became of an accepted chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Acceptance {
-    /// At least one more message waits to be received.
+    /// At least one more message, or part of one, waits to be received.
     Ready,
     /// It is kept until what it waits for has arrived.
     Held,
+    /// Its message was given up by its sender: it is acknowledged and thrown away.
+    Dropped,
 }
 
 /// Why a chunk is not accepted.
@@ -42,8 +49,7 @@ pub(crate) enum Refusal {
     /// Its stream does not exist. The TSN is acknowledged all the same, and an ERROR with cause 1 sent
     /// (RFC 9260 §6.5).
     NoSuchStream,
-    /// It contradicts what arrived before, or its message is longer than the receive buffer and could
-    /// never be delivered. The association cannot go on; an ABORT is in order.
+    /// It contradicts what arrived before. The association cannot go on; an ABORT is in order.
     Protocol(&'static str),
 }
 
@@ -53,24 +59,31 @@ pub(crate) struct Inbound {
     /// Streams there are.
     streams: u16,
     window: Window,
-    reassembly: Reassembly,
+    reader: Reader,
     ordered: Ordered,
-    /// Complete, in order, not yet taken.
+    /// Complete, in order, not yet taken; and parts of messages that are handed out in parts.
     ready: VecDeque<Message>,
+    /// Length of the chunk that last found no room; 0 when the last one did.
+    starved: usize,
     /// Chunks dropped because their messages were given up.
     given_up: u64,
 }
 
 impl Inbound {
-    /// An empty receive buffer for `streams` streams. `lenient` says whether the peer may give messages up
-    /// (RFC 3758).
-    pub(crate) fn new(config: &AssociationConfig, streams: u16, lenient: bool) -> Self {
+    /// An empty receive buffer for `streams` streams and chunks of the kind `carrier`. `lenient` says whether
+    /// the peer may give messages up (RFC 3758).
+    pub(crate) fn new(config: &AssociationConfig, streams: u16, carrier: Carrier, lenient: bool) -> Self {
+        let point = match config.partial_delivery_point.0 {
+            0 => usize::MAX,
+            point => point,
+        };
         Inbound {
             streams,
             window: Window::new(config.receive_buffer.0, config.mtu.0),
-            reassembly: Reassembly::new(lenient),
-            ordered: Ordered::default(),
+            reader: Reader::new(carrier, point, lenient),
+            ordered: Ordered::new(carrier, lenient),
             ready: VecDeque::new(),
+            starved: 0,
             given_up: 0,
         }
     }
@@ -91,16 +104,21 @@ impl Inbound {
             return Err(Refusal::NoSuchStream);
         }
         let len = data.payload.len();
-        let complete = if data.flags.beginning && data.flags.ending {
-            self.reassembly.check(index, &data).map_err(Refusal::Protocol)?;
-            Some((index..index + 1, whole(data)))
-        } else {
-            self.reassembly.add(index, data, self.window.buffer()).map_err(Refusal::Protocol)?
-        };
-        self.window.hold(len);
-        match complete {
-            Some((indices, message)) => self.deliver(indices, message, deliverable),
-            None => Ok(Acceptance::Held),
+        let step = self.reader.add(index, data, &self.ordered).map_err(Refusal::Protocol)?;
+        if !matches!(step, Step::Dropped) {
+            self.window.hold(len);
+        }
+        match step {
+            Step::Complete(joined) => self.deliver(joined, deliverable),
+            Step::Held => Ok(Acceptance::Held),
+            Step::Part(part) => {
+                self.deliver_part(part, deliverable);
+                Ok(Acceptance::Ready)
+            }
+            Step::Dropped => {
+                self.given_up += 1;
+                Ok(Acceptance::Dropped)
+            }
         }
     }
 
@@ -110,12 +128,12 @@ impl Inbound {
     /// Beyond `highest` the buffer is the limit. A chunk below fills a gap, and what waits behind it cannot
     /// leave without it: for these the limit is twice the buffer (RFC 9260 §6.2 lets a receiver drop the
     /// highest TSNs instead; this one never drops what it has acknowledged). An empty buffer takes any
-    /// chunk. A fragment that makes its message longer than the buffer is let through for
-    /// [`Self::accept`] to refuse by name: waiting for room would never end.
+    /// chunk.
     #[inline]
-    pub(crate) fn fits(&self, index: u64, highest: u64, len: usize) -> bool {
-        self.window.fits(len, index < highest)
-            || self.reassembly.length_with(index, len).is_some_and(|length| length > self.window.buffer())
+    pub(crate) fn fits(&mut self, index: u64, highest: u64, len: usize) -> bool {
+        let fits = self.window.fits(len, index < highest);
+        self.starved = if fits { 0 } else { len };
+        fits
     }
 
     /// Checks that what is kept can still be completed when everything up to `cumulative` has arrived, or
@@ -125,8 +143,8 @@ impl Inbound {
     /// [`Refusal::Protocol`] when the fragment before or after an incomplete message turned out to belong
     /// to another one, and the peer may give nothing up.
     pub(crate) fn check_progress(&mut self, cumulative: u64) -> Result<(), Refusal> {
-        let dropped = self.reassembly.check_progress(cumulative).map_err(Refusal::Protocol)?;
-        self.on_dropped(dropped);
+        let dropped = self.reader.check_progress(cumulative).map_err(Refusal::Protocol)?;
+        self.give_up(dropped);
         Ok(())
     }
 
@@ -142,14 +160,14 @@ impl Inbound {
 
     /// Whether the chunk, which comes next of all, belongs to the message that its stream expects next.
     pub(crate) fn is_next(&self, data: &InboundData) -> bool {
-        data.flags.unordered || self.ordered.is_next(data.stream, data.ssn())
+        data.flags.unordered || self.ordered.is_next(data.stream, data.mid.0)
     }
 
-    /// Lets streams begin anew at SSN 0 (RFC 6525 §5.2.2 E3). What has an index from `epoch` on belongs to
+    /// Lets streams begin anew at SSN 0, or both MIDs 0 (RFC 6525 §5.2.2 E3; RFC 8260 §2.3.2). What has an index from `epoch` on belongs to
     /// their new beginning already. Appends to `deliverable` the indices of what that made deliverable.
     pub(crate) fn reset(&mut self, streams: &Streams, epoch: u64, deliverable: &mut Vec<Range<u64>>) {
         self.ordered.reset(streams, epoch, |indices, message| {
-            deliverable.push(indices);
+            indices.append_to(deliverable);
             self.ready.push_back(message);
         });
     }
@@ -157,8 +175,8 @@ impl Inbound {
     /// Drops what is incomplete and has an index below `epoch`: the peer numbers everything anew, and has
     /// given it up.
     pub(crate) fn forget_unfinished(&mut self, epoch: u64) {
-        let dropped = self.reassembly.forget(epoch);
-        self.on_dropped(dropped);
+        let dropped = self.reader.forget(epoch);
+        self.give_up(dropped);
     }
 
     /// Takes the next message; its bytes are free again.
@@ -172,13 +190,14 @@ impl Inbound {
         Some(message)
     }
 
-    /// Takes over from `old` what waits to be taken: whole messages in the order of their streams, which
-    /// outlast the association that they came with.
+    /// Takes over from `old` what waits to be taken, in the order of their streams: it outlasts the
+    /// association that it came with. What was handed out in parts ends there.
     pub(crate) fn keep_ready(&mut self, old: Inbound) {
         for message in old.ready {
             message.payload.pieces().iter().for_each(|piece| self.window.hold(piece.len()));
             self.ready.push_back(message);
         }
+        self.ready.extend(old.reader.into_open_ends());
     }
 
     /// Whether a message waits to be taken.
@@ -201,41 +220,36 @@ impl Inbound {
         self.given_up
     }
 
-    fn on_dropped(&mut self, dropped: Dropped) {
-        if dropped.chunks > 0 {
-            self.window.release(dropped.bytes, dropped.chunks);
-            self.given_up += dropped.chunks as u64;
-        }
-    }
-
     #[inline]
     fn deliver(
         &mut self,
-        indices: Range<u64>,
-        message: Message,
+        mut joined: Joined,
         deliverable: &mut Vec<Range<u64>>,
     ) -> Result<Acceptance, Refusal> {
-        if message.unordered {
-            deliverable.push(indices);
-            self.ready.push_back(message);
+        if joined.message.part == Part::Last {
+            self.rejoin(&mut joined.message);
+        }
+        if joined.message.unordered {
+            joined.indices.append_to(deliverable);
+            self.ready.push_back(joined.message);
             return Ok(Acceptance::Ready);
         }
-        let placed = self.ordered.place(indices, message, |indices, message| {
-            deliverable.push(indices);
+        let (bytes, chunks) = (joined.message.payload.len(), joined.message.payload.pieces().len());
+        let placed = self.ordered.place(joined, |indices, message| {
+            indices.append_to(deliverable);
             self.ready.push_back(message);
         });
+        if placed == Ok(Acceptance::Dropped) {
+            self.give_up(Dropped { bytes, chunks, ends: Vec::new() });
+        }
         placed.map_err(Refusal::Protocol)
     }
-}
 
-/// The message of a chunk that carries all of it.
-fn whole(data: InboundData) -> Message {
-    Message {
-        stream: data.stream,
-        ssn: data.ssn(),
-        ppid: data.ppid,
-        unordered: data.flags.unordered,
-        payload: Payload::Whole(data.payload),
+    /// Chunks that will never be delivered are gone.
+    fn give_up(&mut self, dropped: Dropped) {
+        self.window.release(dropped.bytes, dropped.chunks);
+        self.given_up += dropped.chunks as u64;
+        self.ready.extend(dropped.ends);
     }
 }
 

@@ -1,32 +1,38 @@
 //! Order within streams: messages that came early wait for those before them.
 //!
-//! Owns the next expected SSN of every stream and the messages that wait. Refuses to know fragments:
+//! Owns the number expected next of every stream and the messages that wait. Refuses to know fragments:
 //! a message comes here when it is complete.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use tresse_wire::{Ssn, StreamId};
+use tresse_wire::StreamId;
 
 use super::Acceptance;
+use super::indices::Indices;
+use super::reader::Joined;
 use crate::event::Message;
+use crate::fragment::Carrier;
 use crate::reconfiguration::Streams;
 use crate::stream_table::StreamTable;
 
 /// The order of all streams.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ordered {
     streams: StreamTable<InStream>,
-    /// Messages that came before their turn, by stream and unwrapped SSN.
+    /// Messages that came before their turn, by stream and unwrapped number.
     waiting: BTreeMap<(StreamId, u64), Waiting>,
     /// Streams of which nothing is known have delivered nothing above this index.
     base: u64,
+    /// What their numbers are: SSNs or MIDs.
+    carrier: Carrier,
+    /// Whether the peer may give messages up (RFC 3758): then one that was skipped may still come.
+    lenient: bool,
 }
 
 /// One stream.
 #[derive(Debug, Default)]
 struct InStream {
-    /// The SSN expected next, unwrapped: its low 16 bits are the SSN.
+    /// The number expected next, unwrapped: its low bits are the SSN or MID.
     next: u64,
     /// The last index of the message before that.
     delivered_to: u64,
@@ -36,26 +42,53 @@ struct InStream {
 
 #[derive(Debug)]
 struct Waiting {
-    indices: Range<u64>,
+    indices: Indices,
     message: Message,
 }
 
+/// How far ahead of the unwrapped number `next` a number is: at least 0, and below the number of numbers.
+#[inline]
+fn ahead(carrier: Carrier, next: u64, number: u32) -> u64 {
+    u64::from(number).wrapping_sub(next) & (carrier.numbers() - 1)
+}
+
 impl Ordered {
-    /// Puts a complete message with `indices` in its place. `deliver` is called for it if it is its turn,
-    /// and then for those that it was holding up, in order.
+    /// Nothing has arrived.
+    pub(super) fn new(carrier: Carrier, lenient: bool) -> Self {
+        Ordered { streams: StreamTable::default(), waiting: BTreeMap::new(), base: 0, carrier, lenient }
+    }
+
+    /// The MID expected next on a stream.
+    pub(super) fn next_mid(&self, id: StreamId) -> u32 {
+        self.streams.get(id).map_or(0, |stream| stream.next as u32)
+    }
+
+    /// Whether it is the turn of a message with this number.
+    pub(super) fn is_next(&self, id: StreamId, number: u32) -> bool {
+        ahead(self.carrier, self.streams.get(id).map_or(0, |stream| stream.next), number) == 0
+    }
+
+    /// Whether the turn of a message with this number is over (serial number arithmetic).
+    pub(super) fn is_past(&self, id: StreamId, number: u32) -> bool {
+        let next = self.streams.get(id).map_or(0, |stream| stream.next);
+        ahead(self.carrier, next, number) >= self.carrier.numbers() / 2
+    }
+
+    /// Puts a complete message in its place. `deliver` is called for it if it is its turn, and then for
+    /// those that it was holding up, in order.
     ///
     /// # Errors
-    /// What is wrong with its SSN; the message is dropped.
+    /// What is wrong with its number; the message is dropped.
     #[inline]
     pub(super) fn place(
         &mut self,
-        indices: Range<u64>,
-        message: Message,
-        mut deliver: impl FnMut(Range<u64>, Message),
+        joined: Joined,
+        mut deliver: impl FnMut(Indices, Message),
     ) -> Result<Acceptance, &'static str> {
+        let Joined { number, indices, message } = joined;
         let id = message.stream;
         let stream = self.streams.entry(id);
-        let ahead = u64::from(message.ssn.distance_from(stream.next_ssn()));
+        let ahead = ahead(self.carrier, stream.next, number);
         if ahead > 0 {
             return self.hold(indices, message, ahead);
         }
@@ -69,13 +102,12 @@ impl Ordered {
 
     /// The messages of a stream up to `number` will not come: whoever waits goes without them. Calls `deliver`
     /// as [`Self::place`] does; a number that was passed long ago changes nothing.
-    pub(super) fn skip(&mut self, id: StreamId, number: u32, mut deliver: impl FnMut(Range<u64>, Message)) {
-        let stream = self.streams.entry(id);
-        let ahead = Ssn(number as u16).distance_from(stream.next_ssn());
-        if ahead > u16::MAX / 2 {
+    pub(super) fn skip(&mut self, id: StreamId, number: u32, mut deliver: impl FnMut(Indices, Message)) {
+        if self.is_past(id, number) {
             return;
         }
-        let beyond = stream.next + u64::from(ahead) + 1;
+        let stream = self.streams.entry(id);
+        let beyond = stream.next + ahead(self.carrier, stream.next, number) + 1;
         while stream.waiting > 0
             && let Some((&key, _)) = self.waiting.range((id, stream.next)..(id, beyond)).next()
             && let Some(early) = self.waiting.remove(&key)
@@ -91,7 +123,7 @@ impl Ordered {
 
     /// Calls `deliver` for the messages whose turn it is.
     #[inline]
-    fn release(&mut self, id: StreamId, mut deliver: impl FnMut(Range<u64>, Message)) {
+    fn release(&mut self, id: StreamId, mut deliver: impl FnMut(Indices, Message)) {
         let stream = self.streams.entry(id);
         while stream.waiting > 0
             && let Some(released) = self.waiting.remove(&(id, stream.next))
@@ -102,25 +134,15 @@ impl Ordered {
         }
     }
 
-    /// Whether `ssn` is the one that `stream` expects next.
-    pub(super) fn is_next(&self, stream: StreamId, ssn: Ssn) -> bool {
-        self.streams.get(stream).map_or(Ssn(0), InStream::next_ssn) == ssn
-    }
-
-    /// Lets streams begin anew at SSN 0, but for those whose last message has an index from `epoch` on: they
+    /// Lets streams begin anew at number 0, but for those whose last message has an index from `epoch` on: they
     /// have begun anew already. What still waited for messages before it is delivered: they can come no more.
-    pub(super) fn reset(
-        &mut self,
-        streams: &Streams,
-        epoch: u64,
-        mut deliver: impl FnMut(Range<u64>, Message),
-    ) {
+    pub(super) fn reset(&mut self, streams: &Streams, epoch: u64, mut deliver: impl FnMut(Indices, Message)) {
         match streams {
             Streams::All => {
                 for waiting in std::mem::take(&mut self.waiting).into_values() {
                     deliver(waiting.indices, waiting.message);
                 }
-                // Forgotten streams expect SSN 0, and cost the next reset nothing.
+                // Forgotten streams expect number 0, and cost the next reset nothing.
                 self.base = self.base.max(epoch.saturating_sub(1));
                 for (id, stream) in std::mem::take(&mut self.streams).iter() {
                     if stream.delivered_to >= epoch {
@@ -137,8 +159,8 @@ impl Ordered {
         }
     }
 
-    fn reset_one(&mut self, id: StreamId, epoch: u64, deliver: &mut impl FnMut(Range<u64>, Message)) {
-        // A stream that was never used expects SSN 0 anyway.
+    fn reset_one(&mut self, id: StreamId, epoch: u64, deliver: &mut impl FnMut(Indices, Message)) {
+        // A stream that was never used expects number 0 anyway.
         let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.delivered_to < epoch) else {
             return;
         };
@@ -159,22 +181,21 @@ impl Ordered {
     }
 
     /// Keeps a message that is `ahead` messages early.
-    fn hold(
-        &mut self,
-        indices: Range<u64>,
-        message: Message,
-        ahead: u64,
-    ) -> Result<Acceptance, &'static str> {
+    fn hold(&mut self, indices: Indices, message: Message, ahead: u64) -> Result<Acceptance, &'static str> {
         let id = message.stream;
         let stream = self.streams.entry(id);
-        // SSNs wrap, so an old one looks like one far ahead. But each message in between has at least one
-        // TSN between the last delivered message and this one.
-        if ahead >= indices.start.saturating_sub(stream.delivered_to.max(self.base)) {
-            return Err("SSN of a message that was delivered before, or too far ahead for its TSN");
+        // Numbers wrap, so an old one looks like one far ahead. But of DATA each message in between has at
+        // least one TSN between the last delivered message and this one.
+        let furthest = match self.carrier {
+            Carrier::Data => indices.first().saturating_sub(stream.delivered_to.max(self.base)),
+            Carrier::IData => self.carrier.numbers() / 2,
+        };
+        if ahead >= furthest {
+            return if self.lenient { Ok(Acceptance::Dropped) } else { Err(OUT_OF_SEQUENCE) };
         }
         let key = (id, stream.next + ahead);
         if self.waiting.contains_key(&key) {
-            return Err("two messages with the same SSN");
+            return Err("two messages with the same number");
         }
         stream.waiting += 1;
         self.waiting.insert(key, Waiting { indices, message });
@@ -182,29 +203,27 @@ impl Ordered {
     }
 }
 
-impl InStream {
-    fn next_ssn(&self) -> Ssn {
-        Ssn(self.next as u16)
-    }
+const OUT_OF_SEQUENCE: &str = "number of a message that was delivered before, or too far ahead for its TSN";
 
+impl InStream {
     /// The next message of the stream, with `indices`, is delivered.
-    fn advance(&mut self, indices: &Range<u64>) {
+    fn advance(&mut self, indices: &Indices) {
         self.next += 1;
-        self.delivered_to = indices.end.saturating_sub(1);
+        self.delivered_to = indices.last();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use tresse_wire::Ppid;
+    use tresse_wire::{Ppid, Ssn};
 
     use super::*;
-    use crate::event::Payload;
+    use crate::event::{Part, Payload};
 
     #[test]
     fn a_stream_knows_how_many_wait() {
-        let mut ordered = Ordered::default();
+        let mut ordered = Ordered::new(Carrier::Data, false);
         let mut delivered = Vec::new();
         for (index, expected) in [(4, 1), (2, 2), (1, 1), (3, 0)] {
             let message = Message {
@@ -212,9 +231,11 @@ mod tests {
                 ssn: Ssn(index as u16 - 1),
                 ppid: Ppid(0),
                 unordered: false,
+                part: Part::Whole,
                 payload: Payload::Whole(Bytes::new()),
             };
-            let placed = ordered.place(index..index + 1, message, |indices, _| delivered.push(indices.start));
+            let joined = Joined { number: index as u32 - 1, indices: Indices::of(index), message };
+            let placed = ordered.place(joined, |indices, _| delivered.push(indices.first()));
             assert!(placed.is_ok());
             assert_eq!(ordered.streams.get(StreamId(5)).map(|stream| stream.waiting), Some(expected));
             assert_eq!(ordered.waiting.len(), expected as usize);

@@ -1,4 +1,5 @@
-//! Messages that will never be complete: their sender gave them up (FORWARD-TSN, RFC 3758 §3.6).
+//! Messages that will never be complete: their sender gave them up (FORWARD-TSN, RFC 3758 §3.6;
+//! I-FORWARD-TSN, RFC 8260 §2.3.1).
 //!
 //! Refuses to know chunks and TSNs: the association says up to which index nothing more will come, and which
 //! messages that leaves out.
@@ -33,14 +34,19 @@ impl Inbound {
         skipped: impl Iterator<Item = Skipped>,
         deliverable: &mut Vec<Range<u64>>,
     ) -> Result<(), Refusal> {
-        for Skipped { stream, number, .. } in
-            skipped.filter(|skipped| !skipped.unordered && skipped.stream.0 < self.streams)
-        {
-            self.ordered.skip(stream, number, |indices, message| {
-                deliverable.push(indices);
-                self.ready.push_back(message);
-            });
+        self.check_progress(up_to)?;
+        let streams = self.streams;
+        for Skipped { stream, unordered, number } in skipped.filter(|skipped| skipped.stream.0 < streams) {
+            // The end of what was handed out in parts comes before what waited behind it.
+            let dropped = self.reader.skip(stream, unordered, number);
+            self.give_up(dropped);
+            if !unordered {
+                self.ordered.skip(stream, number, |indices, message| {
+                    indices.append_to(deliverable);
+                    self.ready.push_back(message);
+                });
+            }
         }
-        self.check_progress(up_to)
+        Ok(())
     }
 }

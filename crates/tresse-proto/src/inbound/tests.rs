@@ -1,5 +1,7 @@
 //! Inbound as the association sees it: chunks in, messages and deliverable indices out.
 
+mod interleaved;
+mod partial;
 mod skip;
 
 use bytes::Bytes;
@@ -8,6 +10,7 @@ use tresse_wire::{DataFlags, Fsn, Mid, Ppid, Ssn, StreamId};
 
 use super::*;
 use crate::config::Size;
+use crate::event::Payload;
 
 /// An inbound side with its own view of what has arrived, as the association keeps it.
 struct Bench {
@@ -22,9 +25,18 @@ impl Bench {
 
     /// `lenient`: the peer may give messages up.
     fn of(buffer: usize, streams: u16, lenient: bool) -> Self {
-        let config =
-            AssociationConfig { receive_buffer: Size(buffer), mtu: Size(1500), ..Default::default() };
-        Bench { inbound: Inbound::new(&config, streams, lenient), deliverable: Vec::new() }
+        Self::with(buffer, streams, Carrier::Data, 0, lenient)
+    }
+
+    /// `point` is the switch `partial_delivery_point`.
+    fn with(buffer: usize, streams: u16, carrier: Carrier, point: usize, lenient: bool) -> Self {
+        let config = AssociationConfig {
+            receive_buffer: Size(buffer),
+            mtu: Size(1500),
+            partial_delivery_point: Size(point),
+            ..Default::default()
+        };
+        Bench { inbound: Inbound::new(&config, streams, carrier, lenient), deliverable: Vec::new() }
     }
 
     fn accept(&mut self, index: u64, data: InboundData) -> Result<Acceptance, Refusal> {
@@ -149,14 +161,14 @@ fn an_ssn_that_cannot_be_is_a_fault_not_a_message_lost_in_silence() {
         assert_eq!(bench.accept(index, chunk(ssn, "BE", "x")), READY);
     }
     assert_eq!(bench.accept(6, chunk(5, "BE", "x")), HELD);
-    let fault = "SSN of a message that was delivered before, or too far ahead for its TSN";
+    let fault = "number of a message that was delivered before, or too far ahead for its TSN";
     // Delivered before; one too far ahead for the three TSNs after the last delivered message.
     for (index, ssn) in [(4, 2), (4, 0), (5, 5), (6, 6)] {
         assert_eq!(bench.accept(index, chunk(ssn, "BE", "x")), Err(Refusal::Protocol(fault)), "SSN {ssn}");
     }
     assert_eq!(
         bench.accept(7, chunk(5, "BE", "x")),
-        Err(Refusal::Protocol("two messages with the same SSN"))
+        Err(Refusal::Protocol("two messages with the same number"))
     );
 }
 
@@ -397,53 +409,6 @@ fn a_full_buffer_refuses_what_is_beyond_the_highest_and_takes_what_fills_a_gap()
         bench.accept(index, chunk(index as u16 - 1, "BE", &kilobyte)).expect("accepted");
     }
     assert_eq!((bench.texts().len(), bench.inbound.window()), (15, 10_000));
-}
-
-#[test]
-fn a_message_longer_than_the_buffer_is_refused_by_name() {
-    let mut bench = Bench::new(10_000, 1);
-    let kilobyte = "k".repeat(1000);
-    let fault = Err(Refusal::Protocol("a message is longer than the receive buffer"));
-    bench.accept(1, chunk(0, "B", &kilobyte)).expect("accepted");
-    for index in 2..=10 {
-        assert!(bench.inbound.fits(index, index - 1, 1000));
-        assert_eq!(bench.accept(index, chunk(0, "", &kilobyte)), HELD);
-    }
-    assert!(bench.inbound.fits(11, 10, 1), "waiting for room would never end");
-    assert_eq!(bench.accept(11, chunk(0, "E", "x")), fault);
-    assert!(!bench.inbound.fits(12, 10, 1), "what is not part of it has to wait");
-}
-
-#[test]
-fn a_message_grows_too_long_also_where_its_parts_meet() {
-    let mut bench = Bench::new(10_000, 1);
-    let quarter = "k".repeat(2500);
-    for index in [1, 2, 4] {
-        let shape = if index == 1 { "B" } else { "" };
-        bench.accept(index, chunk(0, shape, &quarter)).expect("accepted");
-    }
-    let fault = Err(Refusal::Protocol("a message is longer than the receive buffer"));
-    assert_eq!(bench.accept(3, chunk(0, "", &format!("{quarter}x"))), fault);
-    assert_eq!(bench.accept(3, chunk(0, "", &quarter)), HELD);
-    assert_eq!(bench.accept(5, chunk(0, "E", "x")), fault);
-}
-
-#[test]
-fn a_full_buffer_lets_through_only_what_outgrows_it() {
-    let kilobyte = "k".repeat(1000);
-    // A message of 9,000 bytes so far, and one of 1,000 that the application has not taken.
-    let mut bench = Bench::new(10_000, 1);
-    bench.accept(1, chunk(0, "BE", &kilobyte)).expect("accepted");
-    for index in 2..=10 {
-        bench.accept(index, chunk(1, if index == 2 { "B" } else { "" }, &kilobyte)).expect("accepted");
-    }
-    assert!(!bench.inbound.fits(11, 10, 1000), "it fits once the application has taken the first");
-    assert!(bench.inbound.fits(11, 10, 1001));
-    // A message that has ended does not grow, nor one that begins later.
-    let mut bench = Bench::new(10_000, 1);
-    bench.accept(2, chunk(0, "E", &"k".repeat(5000))).expect("accepted");
-    bench.accept(4, chunk(2, "B", &"k".repeat(5000))).expect("accepted");
-    assert!(!bench.inbound.fits(3, 2, 10_000));
 }
 
 #[test]

@@ -18,11 +18,6 @@ impl Window {
         Window { buffer, tiny: mtu.min(buffer / 4), used: 0, chunks: 0 }
     }
 
-    /// Size of the buffer in bytes.
-    pub(super) fn buffer(&self) -> usize {
-        self.buffer
-    }
-
     /// User data held, in bytes.
     pub(super) fn used(&self) -> usize {
         self.used

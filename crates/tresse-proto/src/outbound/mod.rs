@@ -129,19 +129,13 @@ impl Outbound {
         self.queues.count
     }
 
-    /// Queues a message of at least one byte; `longest` is what buffers can ever hold.
+    /// Queues a message of at least one byte.
     ///
     /// # Errors
     /// No such stream, no room, or a message that never fits.
-    pub(crate) fn push(
-        &mut self,
-        now: Instant,
-        options: SendOptions,
-        data: Bytes,
-        longest: usize,
-    ) -> Result<(), SendError> {
+    pub(crate) fn push(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         let (stream, len) = (options.stream, data.len());
-        self.admits(stream, len, longest)?;
+        self.admits(stream, len)?;
         if self.used + len > self.limit {
             self.refused = true;
             return Err(SendError::Full { free: self.limit - self.used });
@@ -172,9 +166,9 @@ impl Outbound {
     }
 
     /// Bytes that the send buffer lacks for a message of `len` bytes; none for one that it never takes.
-    pub(crate) fn shortage(&self, stream: StreamId, len: usize, longest: usize) -> usize {
+    pub(crate) fn shortage(&self, stream: StreamId, len: usize) -> usize {
         let missing = (self.used + len).saturating_sub(self.limit);
-        if missing > 0 && self.admits(stream, len, longest).is_ok() { missing } else { 0 }
+        if missing > 0 && self.admits(stream, len).is_ok() { missing } else { 0 }
     }
 
     /// Whether anything waits, for whatever path.
@@ -218,14 +212,15 @@ impl Outbound {
         let mut fragment = queue.cut(stream, len)?;
         self.unsent -= len;
         let message_done = fragment.flags.ending;
-        self.open = (!message_done && self.carrier == Carrier::Data).then_some(stream);
+        let turn_over = message_done || self.carrier == Carrier::IData;
+        self.open = (!turn_over).then_some(stream);
         let stream_empty = queue.is_empty();
         if let (Some(revocable), Some(pledge)) = (&mut self.revocable, &fragment.pledge) {
             revocable.on_cut(pledge, message_done);
             fragment.pledge.take_if(|pledge| !pledge.revocable);
         }
         self.packet = Some(group);
-        self.groups[group].on_taken(Taken { stream, bytes: len, message_done, stream_empty });
+        self.groups[group].on_taken(Taken { stream, bytes: len, message_done, turn_over, stream_empty });
         Some(fragment)
     }
 
@@ -373,14 +368,14 @@ impl Outbound {
     }
 
     /// Whether a message can be queued, now or once there is room.
-    fn admits(&self, stream: StreamId, len: usize, longest: usize) -> Result<(), SendError> {
+    fn admits(&self, stream: StreamId, len: usize) -> Result<(), SendError> {
         if stream.0 >= self.queues.count {
             return Err(SendError::NoSuchStream { stream, count: self.queues.count });
         }
         if len == 0 {
             return Err(SendError::Empty);
         }
-        let limit = longest.min(self.limit);
+        let limit = self.limit;
         if len > limit { Err(SendError::TooLong { len, limit }) } else { Ok(()) }
     }
 

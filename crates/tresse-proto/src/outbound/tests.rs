@@ -23,15 +23,24 @@ struct Bench {
 
 impl Bench {
     fn new(paths: usize, config: &AssociationConfig) -> Self {
+        Self::with(Carrier::Data, paths, config)
+    }
+
+    /// With one path and chunks of the kind `carrier`.
+    fn carrying(carrier: Carrier, config: &AssociationConfig) -> Self {
+        Self::with(carrier, 1, config)
+    }
+
+    fn with(carrier: Carrier, paths: usize, config: &AssociationConfig) -> Self {
         let registry = Registry::default();
-        let out = Outbound::new(config, &registry, Carrier::Data, 10, paths).expect("built-in schedulers");
+        let out = Outbound::new(config, &registry, carrier, 10, paths).expect("built-in schedulers");
         Bench { out, registry }
     }
 
     /// Queues a message of `len` bytes that all name its stream and number.
     fn push(&mut self, stream: u16, number: u8, len: usize) -> Result<(), SendError> {
         let options = SendOptions::on(StreamId(stream));
-        self.out.push(Instant::ZERO, options, content(stream, number, len), usize::MAX)
+        self.out.push(Instant::ZERO, options, content(stream, number, len))
     }
 
     /// Queues messages of one chunk each, numbered from 0, on these streams in this order.

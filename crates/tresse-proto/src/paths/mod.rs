@@ -10,7 +10,9 @@ mod estimate;
 mod health;
 mod heartbeat;
 mod limit;
+mod mtu;
 mod path;
+mod probing;
 mod rtt;
 mod timers;
 mod view;
@@ -33,6 +35,7 @@ use crate::stats::PathState;
 use crate::time::Instant;
 
 use health::{AssociationHealth, Tolerance};
+use path::MtuRule;
 use rtt::RtoRules;
 
 /// The paths of one association. A [`PathId`] given to its methods is one that it gave out.
@@ -46,6 +49,8 @@ pub(crate) struct Paths {
     health: AssociationHealth,
     /// Before this no further unconfirmed path is probed.
     next_probe: Instant,
+    /// Most user data that a chunk carries in a packet of its own on every path.
+    smallest_payload: usize,
     /// No timer expires before this; `None` when that has to be worked out anew.
     quiet_until: Cell<Option<Instant>>,
     /// Heartbeats are sent: the association is established and not shutting down.
@@ -60,7 +65,7 @@ struct Rules {
     /// Full packets in the window of a path that a heartbeat has brought back.
     window_after_failure: usize,
     heartbeat_interval: Duration,
-    mtu: usize,
+    mtu: MtuRule,
     carrier: Carrier,
     initial_window: usize,
     max_paths: usize,
@@ -80,6 +85,8 @@ pub(crate) struct PathProgress {
     pub(crate) earliest_acked: bool,
     /// Whether a chunk was acknowledged that was sent on this path and on no other.
     pub(crate) proven: bool,
+    /// User data of the longest of these that was sent only once.
+    pub(crate) longest_proven: usize,
     /// Bytes in flight after this SACK.
     pub(crate) flight_after: usize,
 }
@@ -102,6 +109,7 @@ impl Paths {
             primary: PathId(0),
             health: AssociationHealth::new(config.association_max_retrans),
             next_probe: now,
+            smallest_payload: 0,
             quiet_until: Cell::new(None),
             probing: false,
         })
@@ -132,6 +140,7 @@ impl Paths {
         self.paths.push(path);
         self.windows.push(Window { usable: confirmed, ..window });
         self.controller.on_path_added(&mut self.windows, id);
+        self.refresh_payload(id);
         Some(id)
     }
 
@@ -188,8 +197,7 @@ impl Paths {
         path.counters.packet_bytes_received += bytes as u64;
         if path.encapsulation_port != encapsulation_port {
             path.encapsulation_port = encapsulation_port;
-            let payload = path.payload();
-            self.windows[id.index()].payload = payload;
+            self.refresh_payload(id);
         }
     }
 
@@ -221,10 +229,17 @@ impl Paths {
             path.counters.bytes_acked += ack.acked as u64;
             if ack.acked > 0 {
                 path.probe_answered = false;
+                let longest = path.ip_packet_len(step.longest_proven);
+                path.mtu.on_acked(longest, step.flight_after == 0);
                 // What another path may have brought does not clear a suspicion (RFC 7829 §3.2).
                 if step.proven || !tolerance.has_potentially_failed() {
+                    let returns = path.state() != PathState::Active;
                     path.health.on_alive();
-                    self.refresh_usable(ack.path);
+                    if returns {
+                        // The search for its packet size may go on at once.
+                        self.quiet_until.set(None);
+                        self.refresh_usable(ack.path);
+                    }
                 }
                 self.health.on_alive();
             }
@@ -296,7 +311,11 @@ impl Rules {
             tolerance: Tolerance::new(config),
             window_after_failure: config.potentially_failed_window as usize,
             heartbeat_interval: config.heartbeat_interval,
-            mtu: config.mtu.0,
+            mtu: if config.mtu_discovery {
+                MtuRule::UpTo(config.mtu.0)
+            } else {
+                MtuRule::Given(config.mtu.0)
+            },
             carrier,
             initial_window: config.initial_window.0,
             max_paths: usize::from(config.max_paths),

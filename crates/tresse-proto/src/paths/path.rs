@@ -10,6 +10,7 @@ use super::estimate::Estimate;
 use super::health::PathHealth;
 use super::heartbeat::{Heartbeats, Pace};
 use super::limit::LimitClock;
+use super::mtu::PathMtu;
 use super::rtt::{RtoRules, Rtt};
 use crate::fragment::Carrier;
 use crate::path_id::PathId;
@@ -24,7 +25,7 @@ pub(crate) struct Path {
     pub(super) remote: IpAddr,
     pub(super) encapsulation_port: Option<u16>,
     /// Largest IP packet.
-    pub(super) mtu: usize,
+    pub(super) mtu: PathMtu,
     /// The chunk that its user data travels in.
     carrier: Carrier,
     pub(super) health: PathHealth,
@@ -63,10 +64,15 @@ impl Path {
         (local, remote): (IpAddr, IpAddr),
         encapsulation_port: Option<u16>,
         confirmed: bool,
-        (mtu, carrier, rto): (usize, Carrier, &RtoRules),
+        (mtu, carrier, rto): (MtuRule, Carrier, &RtoRules),
         now: Instant,
     ) -> Self {
         let limit = if confirmed { Limit::Nothing } else { Limit::Path };
+        let headers = headers_len(remote, encapsulation_port);
+        let mtu = match mtu {
+            MtuRule::Given(mtu) => PathMtu::given(mtu),
+            MtuRule::UpTo(ceiling) => PathMtu::discovered(ceiling, headers, remote.is_ipv6()),
+        };
         Path {
             id,
             local,
@@ -125,9 +131,17 @@ impl Path {
 
     /// Largest SCTP packet, common header included: what IP and UDP leave of the MTU.
     pub(crate) fn packet_size(&self) -> usize {
-        let ip = if self.remote.is_ipv6() { IPV6_HEADER_LEN } else { IPV4_HEADER_LEN };
-        let udp = if self.encapsulation_port.is_some() { UDP_HEADER_LEN } else { 0 };
-        self.mtu.saturating_sub(ip + udp)
+        self.mtu.size().saturating_sub(self.headers_len())
+    }
+
+    /// Length of the IP packet around a single chunk with so many bytes of user data.
+    pub(super) fn ip_packet_len(&self, payload: usize) -> usize {
+        self.headers_len() + COMMON_HEADER_LEN + self.carrier.header_len() + payload
+    }
+
+    /// Bytes of the headers that IP and UDP put in front of a packet.
+    pub(super) fn headers_len(&self) -> usize {
+        headers_len(self.remote, self.encapsulation_port)
     }
 
     /// Most user data that one chunk carries in a packet of its own; a multiple of 4, so that
@@ -152,6 +166,21 @@ impl Path {
     }
 }
 
+/// Where the largest packet of a path comes from.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum MtuRule {
+    /// The settings name it.
+    Given(usize),
+    /// It is found out, and not larger than this.
+    UpTo(usize),
+}
+
+fn headers_len(remote: IpAddr, encapsulation_port: Option<u16>) -> usize {
+    let ip = if remote.is_ipv6() { IPV6_HEADER_LEN } else { IPV4_HEADER_LEN };
+    let udp = if encapsulation_port.is_some() { UDP_HEADER_LEN } else { 0 };
+    ip + udp
+}
+
 const IPV4_HEADER_LEN: usize = 20;
 const IPV6_HEADER_LEN: usize = 40;
 const UDP_HEADER_LEN: usize = 8;
@@ -167,7 +196,14 @@ mod tests {
             max: Duration::from_secs(60),
         };
         let remote: IpAddr = remote.parse().unwrap();
-        Path::new(PathId(0), (remote, remote), port, true, (1500, Carrier::Data, &rules), Instant::ZERO)
+        Path::new(
+            PathId(0),
+            (remote, remote),
+            port,
+            true,
+            (MtuRule::Given(1500), Carrier::Data, &rules),
+            Instant::ZERO,
+        )
     }
 
     #[test]
@@ -177,7 +213,7 @@ mod tests {
         assert_eq!(sizes(path("10.0.0.1", Some(9899))), (1472, 1444));
         assert_eq!(sizes(path("fd00::1", None)), (1460, 1432));
         assert_eq!(sizes(path("fd00::1", Some(9899))), (1452, 1424));
-        assert_eq!(Path { mtu: 1503, ..path("10.0.0.1", None) }.payload(), 1452);
+        assert_eq!(Path { mtu: PathMtu::given(1503), ..path("10.0.0.1", None) }.payload(), 1452);
         assert_eq!(Path { carrier: Carrier::IData, ..path("10.0.0.1", None) }.payload(), 1448);
     }
 

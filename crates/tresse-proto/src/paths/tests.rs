@@ -20,9 +20,10 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// Confirmed paths 10.n.0.1 > 10.n.0.2.
+/// Confirmed paths 10.n.0.1 > 10.n.0.2 that carry 1500 bytes.
 fn paths_with(count: u8, config: &AssociationConfig) -> Paths {
-    let mut paths = Paths::new(config, Carrier::Data, at(0)).unwrap();
+    let config = AssociationConfig { mtu_discovery: false, ..config.clone() };
+    let mut paths = Paths::new(&config, Carrier::Data, at(0)).unwrap();
     for n in 0..count {
         let (local, remote) = (IpAddr::from([10, n, 0, 1]), IpAddr::from([10, n, 0, 2]));
         assert_eq!(paths.add(at(0), local, remote, None, true), Some(PathId(n)));
@@ -45,7 +46,7 @@ fn ack(path: PathId, acked: usize, flight_before: usize, flight_after: usize) ->
 }
 
 fn progress(path: PathId, earliest_acked: bool, flight_after: usize) -> PathProgress {
-    PathProgress { path, rtt: None, earliest_acked, proven: true, flight_after }
+    PathProgress { path, rtt: None, earliest_acked, proven: true, longest_proven: 0, flight_after }
 }
 
 /// Everything that is due until `end`, with the instants at which it was.
@@ -129,7 +130,7 @@ mod set {
         let mut paths = paths(2);
         paths.on_rtt(B, Duration::from_millis(100));
         paths.on_data_sent(B, at(5));
-        paths.on_packet_sent(B, 1480);
+        paths.on_packet_sent(B, 1480, true);
         paths.note_limit(B, at(10), Limit::CongestionWindow);
         let view = paths.view(B, M, true);
         assert_eq!((view.id, view.primary, view.state), (B, false, PathState::Active));

@@ -21,6 +21,9 @@ pub(crate) enum PathTimer {
     Heartbeat(PathId),
     /// A heartbeat stayed unanswered: go on with `Paths::on_heartbeat_expired`.
     HeartbeatExpired(PathId),
+    /// A probe of the packet size is to be sent: fetch it from `Paths::mtu_probe`. None is due before that is
+    /// done.
+    MtuProbe(PathId),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -28,6 +31,7 @@ enum Kind {
     T3,
     HeartbeatAnswer,
     Heartbeat,
+    Mtu,
     Idle,
 }
 
@@ -74,6 +78,14 @@ impl Paths {
                         self.next_probe = now + rto;
                     }
                     return Some(PathTimer::Heartbeat(id));
+                }
+                Kind::Mtu => {
+                    let reachable = path.state() == PathState::Active;
+                    let probes = path.mtu.on_due(now, reachable);
+                    self.refresh_payload(id);
+                    if probes {
+                        return Some(PathTimer::MtuProbe(id));
+                    }
                 }
                 Kind::Idle => self.decay(id, now),
             }
@@ -133,8 +145,12 @@ impl Paths {
             // A probe that left together with the data is not to count beside it.
             path.heartbeats.on_expired();
         }
+        let smaller = path.mtu.on_timeout();
         // At least one packet was lost; how many of the others only came too late is not known.
         path.estimate.on_lost(payload);
+        if smaller {
+            self.refresh_payload(id);
+        }
         self.controller.on_timeout(now, &mut self.windows, id);
         if std::mem::take(&mut self.path_mut(id).probe_answered) {
             let rules = self.rules.rto;
@@ -168,9 +184,12 @@ impl Paths {
         let info = HeartbeatInfo::parse(info).ok_or(Stray)?;
         self.quiet_until.set(None);
         let path = self.paths.get_mut(info.path.index()).ok_or(Stray)?;
-        if !path.heartbeats.accept(&info) {
+        if path.mtu.accept(now, info.nonce) {
+            self.refresh_payload(info.path);
+        } else if !path.heartbeats.accept(&info) {
             return Err(Stray);
         }
+        let path = &mut self.paths[info.path.index()];
         path.counters.heartbeats_acked += 1;
         let failed = matches!(path.state(), PathState::PotentiallyFailed | PathState::Inactive);
         path.health.on_confirmed();
@@ -247,6 +266,7 @@ impl Paths {
                 (path.t3, Kind::T3),
                 (path.heartbeats.answer_due(), Kind::HeartbeatAnswer),
                 (self.heartbeat_due(path), Kind::Heartbeat),
+                (self.mtu_due(path), Kind::Mtu),
                 (path.idle_due(), Kind::Idle),
             ]
             .into_iter()

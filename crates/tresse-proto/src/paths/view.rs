@@ -21,7 +21,7 @@ impl Paths {
     /// Most user data that a DATA chunk carries in a packet of its own on every path. Chunks no larger
     /// can be sent again anywhere (AMDCS, RFC 9260 §6.9).
     pub(crate) fn smallest_payload(&self) -> usize {
-        self.windows.iter().map(|window| window.payload).min().unwrap_or(0)
+        self.smallest_payload
     }
 
     /// A path as schedulers see it, with `flight` bytes in flight; `open` says whether new data may leave on it.
@@ -41,7 +41,7 @@ impl Paths {
             rttvar: path.rtt.rttvar(),
             rtt_range: path.rtt.range(),
             rto: path.rto(),
-            mtu: path.mtu,
+            mtu: path.mtu.size(),
             rate: path.estimate.rate(),
             loss: path.estimate.loss(),
             last_sent: path.last_data,
@@ -60,11 +60,14 @@ impl Paths {
         self.path_mut_quietly(id).limits.note(now, limit);
     }
 
-    /// A packet of `bytes` was sent, SCTP headers included.
-    pub(crate) fn on_packet_sent(&mut self, id: PathId, bytes: usize) {
-        let counters = &mut self.path_mut_quietly(id).counters;
-        counters.packets_sent += 1;
-        counters.packet_bytes_sent += bytes as u64;
+    /// A packet of `bytes` was sent, SCTP headers included, `data` among it or not.
+    pub(crate) fn on_packet_sent(&mut self, id: PathId, bytes: usize, data: bool) {
+        let path = self.path_mut_quietly(id);
+        path.counters.packets_sent += 1;
+        path.counters.packet_bytes_sent += bytes as u64;
+        if data && path.mtu.on_data_sent(bytes + path.headers_len()) {
+            self.start_mtu_search();
+        }
     }
 
     /// What this room knows of a path. Flight, queued bytes and the counters of chunks are zero, for
@@ -84,7 +87,7 @@ impl Paths {
             queued: 0,
             srtt: path.srtt(),
             rto: path.rto(),
-            mtu: path.mtu,
+            mtu: path.mtu.size(),
             packets_sent: counters.packets_sent,
             packet_bytes_sent: counters.packet_bytes_sent,
             packets_received: counters.packets_received,

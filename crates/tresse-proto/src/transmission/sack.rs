@@ -68,6 +68,8 @@ pub(super) struct Note {
     pub(super) lost: bool,
     /// A chunk was acknowledged that was sent on this path alone.
     pub(super) proven: bool,
+    /// The longest of those that were sent once.
+    pub(super) longest_proven: usize,
 }
 
 /// Vectors that are kept between SACKs so that none is allocated for one.
@@ -287,6 +289,9 @@ impl Transmission {
         note.pseudo_moved |= by_cumulative;
         note.acked += bytes;
         note.proven |= !moved;
+        if sends == 1 {
+            note.longest_proven = note.longest_proven.max(bytes);
+        }
         if load.timed == Some(index) {
             load.timed = None;
             note.rtt_from = (sends == 1).then_some(sent_at);
@@ -349,6 +354,7 @@ impl Transmission {
                     .map(|sent_at| now.since(sent_at)),
                 earliest_acked: note.head_moved,
                 proven: note.proven,
+                longest_proven: note.longest_proven,
                 flight_after,
             });
         }

@@ -34,9 +34,14 @@ fn data_lengths(pair: &Pair, from: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
+/// Packets have their full size from the first one on.
+fn full_sized() -> AssociationConfig {
+    AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() }
+}
+
 #[test]
 fn small_messages_share_packets() {
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let mut pair = Pair::established(1, &full_sized());
     let before = pair.wire.len();
     queue(&mut pair, 36, 64);
     pair.run_for(ms(100));
@@ -47,7 +52,7 @@ fn small_messages_share_packets() {
 
 #[test]
 fn padding_counts() {
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let mut pair = Pair::established(1, &full_sized());
     let before = pair.wire.len();
     // 61 bytes take 64: no more of them fit than of those with 64.
     queue(&mut pair, 20, 61);
@@ -58,7 +63,7 @@ fn padding_counts() {
 #[test]
 fn full_chunks_fill_the_mtu_exactly() {
     for (mtu, full) in [(1500, 1452), (576, 528), (9000, 8952), (1501, 1452), (1504, 1456)] {
-        let config = AssociationConfig { mtu: Size(mtu), ..AssociationConfig::default() };
+        let config = AssociationConfig { mtu: Size(mtu), ..full_sized() };
         let mut pair = Pair::established(1, &config);
         let before = pair.wire.len();
         queue(&mut pair, 1, 10 * full);
@@ -70,7 +75,7 @@ fn full_chunks_fill_the_mtu_exactly() {
 
 #[test]
 fn a_long_message_fills_the_packets_that_short_ones_left_open() {
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let mut pair = Pair::established(1, &full_sized());
     let before = pair.wire.len();
     let now = pair.now;
     for (number, len) in [1000, 3000, 20].into_iter().enumerate() {
@@ -84,8 +89,7 @@ fn a_long_message_fills_the_packets_that_short_ones_left_open() {
 
 #[test]
 fn several_packets_at_once_are_equal_segments_for_one_destination() {
-    let config =
-        AssociationConfig { initial_window: Size(100_000), max_burst: 0, ..AssociationConfig::default() };
+    let config = AssociationConfig { initial_window: Size(100_000), max_burst: 0, ..full_sized() };
     for (paths, most) in [(1, 1), (1, 2), (1, 3), (1, 10), (1, 64), (2, 10)] {
         let mut pair = Pair::established(paths, &config);
         let now = pair.now;
@@ -129,7 +133,7 @@ fn deliver(pair: &mut Pair, transmit: &Transmit, packet: &[u8]) {
 
 #[test]
 fn a_long_control_chunk_is_not_lost_behind_a_short_packet() {
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let mut pair = Pair::established(1, &full_sized());
     for len in [100, 1_400] {
         let mut body = Vec::new();
         tresse_wire::heartbeat_info_tlv(&vec![7; len], &mut body);
@@ -156,7 +160,7 @@ fn a_long_control_chunk_is_not_lost_behind_a_short_packet() {
 
 #[test]
 fn packets_are_appended_to_what_the_buffer_holds() {
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let mut pair = Pair::established(1, &full_sized());
     queue(&mut pair, 2, 1452);
     let mut buffer = b"before".to_vec();
     let transmit = pair.client.endpoint.poll_transmit(pair.now, 8, &mut buffer).expect("two packets");
@@ -166,7 +170,7 @@ fn packets_are_appended_to_what_the_buffer_holds() {
 
 #[test]
 fn a_burst_is_limited_until_the_next_acknowledgement() {
-    let config = AssociationConfig { initial_window: Size(100_000), ..AssociationConfig::default() };
+    let config = AssociationConfig { initial_window: Size(100_000), ..full_sized() };
     for (max_burst, expected) in [(4, 4), (1, 1), (0, 20)] {
         let mut pair = Pair::established(1, &AssociationConfig { max_burst, ..config.clone() });
         let before = pair.wire.len();
@@ -179,7 +183,7 @@ fn a_burst_is_limited_until_the_next_acknowledgement() {
 
 #[test]
 fn in_both_directions_at_once_sacks_ride_with_data() {
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let mut pair = Pair::established(1, &full_sized());
     let now = pair.now;
     for number in 0..100 {
         pair.client().send(now, SendOptions::default(), content(0, number, 3000)).expect("room");

@@ -189,8 +189,9 @@ fn a_peer_that_vanishes_in_mid_transfer_ends_it_after_the_configured_timeouts() 
 
 #[test]
 fn timeouts_on_the_wire_double_and_go_another_way() {
-    // Heartbeats, which would come through here, measure round trips and so end the back-off.
-    let config = AssociationConfig { potentially_failed: false, ..AssociationConfig::default() };
+    // Heartbeats and probes, which would come through here, measure round trips and so end the back-off.
+    let config =
+        AssociationConfig { potentially_failed: false, mtu_discovery: false, ..AssociationConfig::default() };
     let mut pair = Pair::established(2, &config);
     pair.network = Box::new(|flight| (!flight.has_data()).then_some(ms(10)));
     let (before, start) = (pair.wire.len(), pair.now);

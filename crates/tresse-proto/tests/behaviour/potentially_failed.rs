@@ -83,7 +83,10 @@ fn probes_follow_each_other_by_the_retransmission_timeout() {
 #[test]
 fn a_path_that_answers_begins_with_a_small_window() {
     for (packets, window) in [("1", 1452), ("2", 2904)] {
-        let mut pair = Pair::established(2, &config(&[("potentially_failed_window", packets)]));
+        let mut pair = Pair::established(
+            2,
+            &config(&[("potentially_failed_window", packets), ("mtu_discovery", "false")]),
+        );
         send_many(&mut pair, 0..300);
         pair.run_until(ms(2000), |pair| all_arrived(pair, 300));
         pair.network = dead(&[1]);

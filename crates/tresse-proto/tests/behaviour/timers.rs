@@ -15,7 +15,12 @@ const M: usize = 1452;
 
 /// One path with a window of 20 full packets and no limit on bursts.
 fn wide() -> AssociationConfig {
-    AssociationConfig { initial_window: Size(20 * M), max_burst: 0, ..AssociationConfig::default() }
+    AssociationConfig {
+        initial_window: Size(20 * M),
+        max_burst: 0,
+        mtu_discovery: false,
+        ..AssociationConfig::default()
+    }
 }
 
 fn path(pair: &mut Pair) -> PathStats {

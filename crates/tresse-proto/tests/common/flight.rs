@@ -36,7 +36,7 @@ impl Flight {
 
     /// Whether it carries user data.
     pub fn has_data(&self) -> bool {
-        self.carries(ChunkKind::DATA)
+        self.kinds().into_iter().any(is_data)
     }
 
     /// Whether its checksum is there, and right.
@@ -72,11 +72,16 @@ impl Flight {
         // Bundling of RFC 9260 §6.10: these travel alone, and DATA comes after every control chunk.
         let alone = [ChunkKind::INIT, ChunkKind::INIT_ACK, ChunkKind::SHUTDOWN_COMPLETE];
         assert!(kinds.len() == 1 || !kinds.iter().any(|kind| alone.contains(kind)), "{}", self.dissect());
-        let data = kinds.iter().skip_while(|&&kind| kind != ChunkKind::DATA);
-        assert!(data.clone().all(|&kind| kind == ChunkKind::DATA), "{}", self.dissect());
+        let data = kinds.iter().skip_while(|&&kind| !is_data(kind));
+        assert!(data.clone().all(|&kind| is_data(kind)), "{}", self.dissect());
         let ending = [ChunkKind::ABORT, ChunkKind::SHUTDOWN, ChunkKind::SHUTDOWN_ACK];
         assert!(data.count() == 0 || !kinds.iter().any(|kind| ending.contains(kind)), "{}", self.dissect());
     }
+}
+
+/// Whether chunks of this kind carry user data.
+fn is_data(kind: ChunkKind) -> bool {
+    kind == ChunkKind::DATA || kind == ChunkKind::I_DATA
 }
 
 /// A sealed packet.

@@ -9,17 +9,24 @@ use tresse_wire::{ChecksumRule, Chunk, Packet};
 
 use crate::common::{Pair, content};
 
-/// Stream and whether a message begins, of every DATA chunk of a packet.
-type Chunks = Vec<(u16, bool)>;
+/// Stream and whether a message begins, of every DATA or I-DATA chunk of a packet.
+pub(super) type Chunks = Vec<(u16, bool)>;
 
-/// A pair that notes the DATA chunks of every packet to the server.
+/// A pair that notes what carries data in every packet to the server.
 pub(super) fn observed(paths: u8, scheduler: &str, config: &str) -> (Pair, Rc<RefCell<Vec<Chunks>>>) {
-    let config = AssociationConfig {
-        stream_scheduler: scheduler.to_owned(),
-        stream_scheduler_config: config.to_owned(),
-        ..AssociationConfig::default()
-    };
-    let mut pair = Pair::established(paths, &config);
+    observed_with(
+        paths,
+        &AssociationConfig {
+            stream_scheduler: scheduler.to_owned(),
+            stream_scheduler_config: config.to_owned(),
+            ..AssociationConfig::default()
+        },
+    )
+}
+
+/// The same with settings of one's own.
+pub(super) fn observed_with(paths: u8, config: &AssociationConfig) -> (Pair, Rc<RefCell<Vec<Chunks>>>) {
+    let mut pair = Pair::established(paths, config);
     let seen = Rc::new(RefCell::new(Vec::new()));
     let notes = seen.clone();
     pair.network = Box::new(move |flight| {
@@ -29,6 +36,7 @@ pub(super) fn observed(paths: u8, scheduler: &str, config: &str) -> (Pair, Rc<Re
             .flatten()
             .filter_map(|chunk| match chunk {
                 Chunk::Data(data) => Some((data.stream.0, data.flags.beginning)),
+                Chunk::IData(data) => Some((data.stream.0, data.flags.beginning)),
                 _ => None,
             })
             .collect();

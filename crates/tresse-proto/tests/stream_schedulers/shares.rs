@@ -86,7 +86,13 @@ fn packets(
             packet[position] += bytes;
             backlog.heads[position] = length(position);
             queue(scheduler, position, backlog.heads[position], false);
-            scheduler.on_taken(Taken { stream, bytes, message_done: true, stream_empty: false });
+            scheduler.on_taken(Taken {
+                stream,
+                bytes,
+                message_done: true,
+                turn_over: true,
+                stream_empty: false,
+            });
         }
         scheduler.on_packet_end();
     }
@@ -213,7 +219,8 @@ fn a_stream_that_paused_gets_no_arrears() {
     let order: Vec<u16> = (0..20)
         .filter_map(|_| {
             let stream = scheduler.next(&path(), &backlog)?;
-            let taken = Taken { stream, bytes: LONGEST, message_done: true, stream_empty: false };
+            let taken =
+                Taken { stream, bytes: LONGEST, message_done: true, turn_over: true, stream_empty: false };
             scheduler.on_taken(taken);
             Some(stream.0)
         })

@@ -17,6 +17,8 @@ pub struct LinkCounters {
     pub dropped_outage: u64,
     /// Packets with bit errors in frame or IP header.
     pub dropped_damaged: u64,
+    /// Packets larger than the link carries.
+    pub dropped_too_large: u64,
     /// Packets with bit errors, dropped or not.
     pub damaged: u64,
     /// Packets that arrive twice.
@@ -39,6 +41,7 @@ impl LinkCounters {
             + self.dropped_early
             + self.dropped_outage
             + self.dropped_damaged
+            + self.dropped_too_large
     }
 
     /// Packets and copies that are inside: neither dropped nor arrived.
@@ -56,6 +59,7 @@ impl LinkCounters {
             dropped_early: self.dropped_early - earlier.dropped_early,
             dropped_outage: self.dropped_outage - earlier.dropped_outage,
             dropped_damaged: self.dropped_damaged - earlier.dropped_damaged,
+            dropped_too_large: self.dropped_too_large - earlier.dropped_too_large,
             damaged: self.damaged - earlier.damaged,
             duplicated: self.duplicated - earlier.duplicated,
             late: self.late - earlier.late,
@@ -73,6 +77,7 @@ impl LinkCounters {
             Cause::Early => &mut self.dropped_early,
             Cause::Outage => &mut self.dropped_outage,
             Cause::Damage => &mut self.dropped_damaged,
+            Cause::TooLarge => &mut self.dropped_too_large,
         }
     }
 }

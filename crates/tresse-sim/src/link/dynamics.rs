@@ -24,6 +24,8 @@ pub struct Change {
     pub loss: Option<Loss>,
     /// Whether everything is.
     pub outage: Option<bool>,
+    /// The largest IP packet that the link carries.
+    pub mtu: Option<u32>,
 }
 
 /// Follows the changes of a link as time passes.

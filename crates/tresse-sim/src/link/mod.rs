@@ -9,6 +9,7 @@ mod codel;
 mod counters;
 mod dynamics;
 mod impair;
+mod mtu;
 mod queue;
 mod red;
 
@@ -28,6 +29,7 @@ use bit_errors::Damage;
 use codel::CoDel;
 use dynamics::Dynamics;
 use impair::{Losses, Mishaps};
+use mtu::Mtu;
 use queue::Fifo;
 use red::{Opinion, Red};
 
@@ -46,6 +48,8 @@ pub struct LinkSpec {
     pub loss: Loss,
     /// What befalls the others.
     pub mishaps: MishapSpec,
+    /// The largest IP packet that it carries; larger ones vanish without a word, unless they come in fragments.
+    pub mtu: Option<u32>,
     /// What is different later.
     pub changes: Vec<Change>,
     /// Bytes that each packet occupies on the transmitter besides its own: the link layer's frame.
@@ -62,6 +66,7 @@ impl LinkSpec {
             discipline: Discipline::DropTail,
             loss: Loss::None,
             mishaps: MishapSpec::default(),
+            mtu: None,
             changes: Vec::new(),
             framing: 0,
         }
@@ -78,6 +83,22 @@ pub enum Discipline {
     Red(RedSpec),
     /// By how long they have waited, when they depart.
     CoDel(CoDelSpec),
+}
+
+/// What a link sees of an IP packet.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Parcel {
+    /// Its length.
+    pub bytes: u32,
+    /// It may be cut into fragments where it is too long.
+    pub may_fragment: bool,
+}
+
+impl From<u32> for Parcel {
+    /// A packet of this length that must stay whole.
+    fn from(bytes: u32) -> Self {
+        Parcel { bytes, may_fragment: false }
+    }
 }
 
 /// What becomes of a packet.
@@ -113,6 +134,8 @@ pub enum Cause {
     Outage,
     /// Bit errors in its frame or IP header, which no receiver passes on.
     Damage,
+    /// It was larger than the link carries.
+    TooLarge,
 }
 
 impl Cause {
@@ -124,6 +147,7 @@ impl Cause {
             Cause::Early => "dropped early",
             Cause::Outage => "outage",
             Cause::Damage => "damaged header",
+            Cause::TooLarge => "too large",
         }
     }
 }
@@ -145,6 +169,7 @@ pub struct Link {
     /// When the transmitter has sent all it has accepted.
     free_at: Instant,
     dynamics: Option<Box<Dynamics>>,
+    mtu: Mtu,
     losses: Losses,
     mishaps: Option<Box<Mishaps>>,
     counters: LinkCounters,
@@ -172,6 +197,7 @@ impl Link {
             queue,
             free_at: Instant::ZERO,
             dynamics: changing.then(|| Box::new(Dynamics::new(&spec.changes, spec.rate, spec.delay))),
+            mtu: Mtu::new(spec.mtu, &spec.changes),
             losses: Losses::new(spec.loss, seed.generator(name)),
             mishaps: Mishaps::new(&spec.mishaps, seed, name).map(Box::new),
             counters: LinkCounters::default(),
@@ -179,9 +205,13 @@ impl Link {
         }
     }
 
-    /// Takes an IP packet of `bytes`, and says what becomes of it. `now` never decreases.
-    pub fn offer(&mut self, now: Instant, bytes: u32) -> Verdict {
+    /// Takes an IP packet, and says what becomes of it. `now` never decreases.
+    pub fn offer(&mut self, now: Instant, parcel: impl Into<Parcel>) -> Verdict {
+        let Parcel { bytes, may_fragment } = parcel.into();
         self.counters.offered += 1;
+        if self.mtu.at(now).is_some_and(|mtu| bytes > mtu) && !may_fragment {
+            return self.drop(Cause::TooLarge);
+        }
         let starts = self.free_at.max(now);
         match &mut self.queue {
             Queue::Fifo { fifo, red } => {

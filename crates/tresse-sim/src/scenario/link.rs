@@ -17,6 +17,7 @@ const DELAY: &str = "a duration up to 10min, such as \"25ms\"";
 const QUEUE: &str = "a limit such as \"100 packets\" or \"64KiB\"";
 const DISCIPLINE: &str = "\"drop_tail\", \"red\" or \"codel\"";
 const PROBABILITY: &str = "a probability such as \"1%\" or 0.01";
+const MTU: &str = "a size from 576B to 65535B, such as \"1400B\"";
 const THRESHOLD: &str = "a whole number of packets up to 1000000";
 
 /// Reads a path; `framing` is the same on all links.
@@ -76,6 +77,7 @@ fn read_link(section: &mut Section<'_>, base: &Draft) -> Result<Draft, ScenarioE
     let mishaps = &mut spec.mishaps;
     update(&mut mishaps.bit_error_rate, section.read("bit_error_rate", PROBABILITY, parse_probability)?);
     update(&mut mishaps.duplication, section.read("duplicate", PROBABILITY, parse_probability)?);
+    update(&mut spec.mtu, section.read("mtu", MTU, |text| parse_mtu(text).map(Some))?);
     if section.contains("change") {
         spec.changes = read_changes(section)?;
     }
@@ -150,9 +152,10 @@ fn read_changes(section: &mut Section<'_>) -> Result<Vec<Change>, ScenarioError>
             delay: table.read("delay", DELAY, parse_delay)?,
             loss: table.read("loss", PROBABILITY, parse_loss)?,
             outage: table.read("outage", TRUTH, parse_truth)?,
+            mtu: table.read("mtu", MTU, parse_mtu)?,
         };
         if change == (Change { at: change.at, ..Change::default() }) {
-            return Err(table.inconsistent("at", "changes nothing: give a rate, delay, loss or outage"));
+            return Err(table.inconsistent("at", "changes nothing: give a rate, delay, loss, outage or mtu"));
         }
         if change.at > LONGEST_RUN || changes.last().is_some_and(|last| last.at >= change.at) {
             return Err(
@@ -203,6 +206,10 @@ fn parse_probability(text: &str) -> Option<f64> {
         None => text.parse::<f64>().ok()?,
     };
     (0.0..=1.0).contains(&probability).then_some(probability)
+}
+
+fn parse_mtu(text: &str) -> Option<u32> {
+    u32::try_from(units::parse_size(text).ok()?).ok().filter(|mtu| (576..=65_535).contains(mtu))
 }
 
 fn parse_weight(text: &str) -> Option<f64> {

@@ -119,6 +119,9 @@ fn link(link: &LinkSpec) -> Table {
     if let Some(late) = reordering {
         put_duration(&mut table, "reorder_delay", late.extra_delay);
     }
+    if let Some(mtu) = link.mtu {
+        put(&mut table, "mtu", format_size(u64::from(mtu)));
+    }
     let changes: Vec<Value> = link.changes.iter().map(|one| Value::Table(change(one))).collect();
     put(&mut table, "change", changes);
     table
@@ -148,6 +151,9 @@ fn change(change: &Change) -> Table {
         Some(Loss::Uniform(probability)) => put(&mut table, "loss", probability),
         Some(_) => put(&mut table, "loss", 0.0),
         None => {}
+    }
+    if let Some(mtu) = change.mtu {
+        put(&mut table, "mtu", format_size(u64::from(mtu)));
     }
     if let Some(outage) = change.outage {
         put(&mut table, "outage", outage);

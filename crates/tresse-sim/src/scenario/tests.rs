@@ -205,7 +205,8 @@ reorder = 0.01
 reorder_delay = "5ms"
 red = { min_threshold = 10, uniform_drops = true }
 gilbert_elliott = { p = "1%", r = 0.25 }
-reverse = { discipline = "codel", codel = { target = "10ms" }, loss = 0, reorder = 0, change = [] }
+mtu = "9000B"
+reverse = { mtu = "1500B", discipline = "codel", codel = { target = "10ms" }, loss = 0, reorder = 0, change = [] }
 
 [[path.change]]
 at = "30s"
@@ -216,6 +217,7 @@ at = "40s"
 rate = "1Mbit/s"
 loss = "5%"
 outage = true
+mtu = "1400B"
 "#;
 
 fn impaired() -> Scenario {
@@ -231,6 +233,7 @@ fn impairments_are_read_and_inherited() {
     let chain = GilbertElliott { p: 0.01, r: 0.25, good_loss: 0.0, bad_loss: 1.0 };
     assert_eq!((forward.loss, backward.loss), (Loss::GilbertElliott(chain), Loss::None));
     assert_eq!((forward.mishaps.bit_error_rate, backward.mishaps.bit_error_rate), (1e-6, 1e-6));
+    assert_eq!((forward.mtu, backward.mtu), (Some(9000), Some(1500)));
     assert_eq!((forward.mishaps.duplication, backward.mishaps.duplication), (0.02, 0.02));
     let late = Reordering { probability: 0.01, extra_delay: Duration::from_millis(5) };
     assert_eq!((forward.mishaps.reordering, backward.mishaps.reordering), (Some(late), None));
@@ -242,6 +245,7 @@ fn impairments_are_read_and_inherited() {
         delay: None,
         loss: Some(Loss::Uniform(0.05)),
         outage: Some(true),
+        mtu: Some(1400),
     };
     assert_eq!(forward.changes, [delay, worse]);
     assert!(backward.changes.is_empty());

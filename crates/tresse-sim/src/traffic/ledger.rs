@@ -190,7 +190,7 @@ const LONGEST_MICROS: u64 = 3_600_000_000;
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use tresse_proto::{Payload, Ssn};
+    use tresse_proto::{Part, Payload, Ssn};
 
     use super::*;
 
@@ -204,6 +204,7 @@ mod tests {
             ssn: Ssn(0),
             ppid: Ppid(number),
             unordered,
+            part: Part::Whole,
             payload: Payload::Whole(Bytes::from_static(&[0; 10])),
         }
     }

@@ -1,7 +1,7 @@
 //! The receiver: takes every message at once.
 
 use bytes::Bytes;
-use tresse_proto::{AssociationId, Event, Instant};
+use tresse_proto::{AssociationId, Event, Instant, Joiner};
 
 use super::{Application, Turn};
 use crate::error::RunError;
@@ -11,6 +11,7 @@ use crate::traffic::Breach;
 #[derive(Debug, Default)]
 pub struct Sink {
     association: Option<AssociationId>,
+    joiner: Joiner,
     /// What every message must contain, when contents are to be compared.
     expected: Option<Bytes>,
     ended: Option<String>,
@@ -22,9 +23,10 @@ impl Sink {
         Sink { expected, ..Sink::default() }
     }
 
-    fn read_all(&self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), Breach> {
+    fn read_all(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), Breach> {
         let Some(mut association) = turn.endpoint.association(id) else { return Ok(()) };
-        while let Some(message) = association.recv(turn.now) {
+        while let Some(part) = association.recv(turn.now) {
+            let Some(message) = self.joiner.join(part) else { continue };
             turn.ledger.delivered(turn.now, &message)?;
             if let Some(expected) = &self.expected
                 && !message.payload.pieces().iter().flatten().eq(expected)

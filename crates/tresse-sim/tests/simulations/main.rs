@@ -6,5 +6,6 @@ mod congestion;
 mod delivery;
 mod determinism;
 mod impairments;
+mod mtu;
 mod records;
 mod throughput;

@@ -6,6 +6,10 @@ const LOSSY: &str = r#"
     settle = "0s"
     measure = "600s"
     start_jitter = "0s"
+    [transport]
+    # A chunk a message from the start, and timers that expire where the data is.
+    mtu_discovery = false
+    potentially_failed = false
     [traffic]
     volume = "1MiB"
     message_size = "1452B"

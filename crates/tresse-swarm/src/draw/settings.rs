@@ -28,7 +28,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("receive_buffer", &["1500B", "1600B", "3000B", "6000B", "16KiB", "64KiB", "256KiB"]),
     ("mtu", &["576B", "600B", "1280B", "1500B", "9000B"]),
     ("max_paths", &["4", "16"]),
-    ("path_scheduler", &["round_robin", "lowest_rtt", "in_order"]),
+    ("path_scheduler", &["round_robin", "lowest_rtt", "most_room", "in_order", "ecf", "blest"]),
     ("stream_map", &["any", "fixed:0", "fixed:0,0", "fixed:0,1"]),
     ("stream_scheduler", STREAM_SCHEDULERS),
     ("congestion_control", &["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"]),
@@ -72,6 +72,10 @@ const ENDPOINT_VALUES: &[(&str, &[&str])] =
     &[("cookie_lifetime", &["1s", "5s", "60s"]), ("cookie_key_lifetime", &["1s", "60s", "1h"])];
 
 fn value_of(info: &tresse_proto::config::SwitchInfo, dice: &mut Dice) -> Option<String> {
+    if info.name == "zero_checksum" {
+        // For lower layers that detect errors themselves; these links damage packets.
+        return None;
+    }
     if let Some((_, values)) = VALUES.iter().find(|(name, _)| *name == info.name) {
         return Some((*dice.pick(values)).to_owned());
     }

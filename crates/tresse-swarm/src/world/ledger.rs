@@ -139,14 +139,21 @@ static NOISE: LazyLock<Bytes> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
-    use tresse_proto::{Payload, Ssn};
+    use tresse_proto::{Part, Payload, Ssn};
 
     use super::*;
 
     fn message(number: u32, stream: u16, payload: Bytes) -> Message {
         let options = (StreamId(stream), Ppid(number));
         let payload = Payload::Whole(payload);
-        Message { stream: options.0, ssn: Ssn(0), ppid: options.1, unordered: false, payload }
+        Message {
+            stream: options.0,
+            ssn: Ssn(0),
+            ppid: options.1,
+            unordered: false,
+            part: Part::Whole,
+            payload,
+        }
     }
 
     fn three() -> (Ledger, Vec<Message>) {

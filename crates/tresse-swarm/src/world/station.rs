@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tresse_proto::{
-    AssociationConfig, AssociationId, CloseReason, Connect, Endpoint, EndpointConfig, Event, Instant, PathId,
-    PathStats, SendError,
+    AssociationConfig, AssociationId, CloseReason, Connect, Endpoint, EndpointConfig, Event, Instant, Joiner,
+    PathId, PathStats, SendError,
 };
 use tresse_sim::seed::Seed;
 
@@ -50,6 +50,8 @@ pub(super) struct Session {
     pub(super) closed: Option<(Instant, CloseReason)>,
     pub(super) accepted: u64,
     pub(super) delivered: u64,
+    /// Puts together what is handed out in parts.
+    joiner: Joiner,
 }
 
 /// Whether an application has asked for an end.
@@ -242,6 +244,7 @@ impl Station {
             closed: None,
             accepted: 0,
             delivered: 0,
+            joiner: Joiner::default(),
         };
         self.sessions.insert(id, session);
         self.current = Some(id);
@@ -336,9 +339,11 @@ impl Station {
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         let Some(mut association) = self.endpoint.association(id) else { return Ok(()) };
         while let Some(message) = association.recv(now) {
-            session.delivered += 1;
             self.tally.bytes += message.payload.len() as u64;
-            ledger.delivered(&message)?;
+            if let Some(message) = session.joiner.join(message) {
+                session.delivered += 1;
+                ledger.delivered(&message)?;
+            }
         }
         Ok(())
     }

@@ -147,7 +147,7 @@ fn changes_of(script: &Script, position: usize, host: Host, healed: Duration) ->
             let Change { out, loss: probability, delay, rate } = *change;
             let loss = probability.map(loss);
             let concerned = from.is_none_or(|from| from == host);
-            concerned.then_some(link::Change { at: act.at, rate, delay, loss, outage: out })
+            concerned.then_some(link::Change { at: act.at, rate, delay, loss, outage: out, mtu: None })
         }
         _ => None,
     });

@@ -21,7 +21,7 @@ impl Bench {
     fn offer(&mut self, now: Instant, stream: u16, number: u8, len: usize, reliability: Reliability) {
         let options =
             SendOptions { reliability, context: number.into(), ..SendOptions::on(StreamId(stream)) };
-        self.out.push(now, options, content(stream, number, len), usize::MAX).expect("room");
+        self.out.push(now, options, content(stream, number, len)).expect("room");
     }
 
     /// What is expired at `now`: context, unsent bytes, whether it was begun.

@@ -57,6 +57,9 @@ pub struct Taken {
     pub bytes: usize,
     /// Whether this was the end of a message.
     pub message_done: bool,
+    /// Whether another stream may be served now: the message ended, or fragments of messages are interleaved
+    /// (RFC 8260).
+    pub turn_over: bool,
     /// Whether the stream has nothing left to send.
     pub stream_empty: bool,
 }
@@ -106,7 +109,7 @@ pub trait StreamScheduler: Send {
     fn on_removed(&mut self, removed: Removed) {
         if removed.stream_empty {
             let Removed { stream, bytes, .. } = removed;
-            self.on_taken(Taken { stream, bytes, message_done: true, stream_empty: true });
+            self.on_taken(Taken { stream, bytes, message_done: true, turn_over: true, stream_empty: true });
         }
     }
 

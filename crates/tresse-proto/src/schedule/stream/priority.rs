@@ -90,10 +90,10 @@ impl StreamScheduler for Priority {
     }
 
     fn on_taken(&mut self, taken: Taken) {
-        let Taken { stream, message_done, stream_empty, .. } = taken;
+        let Taken { stream, turn_over, stream_empty, .. } = taken;
         if stream_empty {
             self.leave(stream);
-        } else if message_done {
+        } else if turn_over {
             self.step_back(stream);
         }
     }

@@ -1,7 +1,8 @@
-//! One message of each stream that has data, in turn by stream number (SCTP_SS_RR, RFC 8260 §3.2).
+//! One message of each stream that has data, in turn by stream number (SCTP_SS_RR, RFC 8260 §3.2); with
+//! interleaving, one fragment.
 //!
 //! For streams of equal standing whose messages are alike. Loses where lengths differ: streams with
-//! longer messages get more bytes.
+//! longer messages get more bytes, unless fragments are interleaved.
 
 use tresse_wire::StreamId;
 
@@ -29,7 +30,7 @@ impl StreamScheduler for RoundRobin {
     }
 
     fn on_taken(&mut self, taken: Taken) {
-        if taken.message_done {
+        if taken.turn_over {
             self.last = Some(taken.stream);
         }
         if taken.stream_empty {

@@ -10,6 +10,7 @@ struct Core<S> {
     scheduler: S,
     queues: BTreeMap<StreamId, VecDeque<usize>>,
     open: Option<StreamId>,
+    interleaved: bool,
 }
 
 impl Backlog for BTreeMap<StreamId, VecDeque<usize>> {
@@ -28,7 +29,11 @@ impl Backlog for BTreeMap<StreamId, VecDeque<usize>> {
 
 impl<S: StreamScheduler> Core<S> {
     fn new(scheduler: S) -> Self {
-        Core { scheduler, queues: BTreeMap::new(), open: None }
+        Core { scheduler, queues: BTreeMap::new(), open: None, interleaved: false }
+    }
+
+    fn interleaved(scheduler: S) -> Self {
+        Core { interleaved: true, ..Core::new(scheduler) }
     }
 
     fn queue(&mut self, messages: &[(u16, usize)]) {
@@ -65,9 +70,10 @@ impl<S: StreamScheduler> Core<S> {
         if message_done {
             queue.pop_front();
         }
-        self.open = (!message_done).then_some(stream);
+        let turn_over = message_done || self.interleaved;
+        self.open = (!turn_over).then_some(stream);
         let stream_empty = queue.is_empty();
-        self.scheduler.on_taken(Taken { stream, bytes, message_done, stream_empty });
+        self.scheduler.on_taken(Taken { stream, bytes, message_done, turn_over, stream_empty });
         Some(stream.0)
     }
 
@@ -147,6 +153,33 @@ fn a_message_in_several_packets_is_one_turn() {
     let mut arrival = Core::new(FirstCome::default());
     arrival.queue(&messages);
     assert_eq!(arrival.drain(), [1, 1, 1, 2, 2, 2, 1]);
+}
+
+#[test]
+fn interleaved_each_fragment_is_one_turn_unless_messages_are_served_in_order() {
+    let messages = [(1, 3000), (2, 3000), (1, 10)];
+    let mut turns = Core::interleaved(RoundRobin::default());
+    turns.queue(&messages);
+    assert_eq!(turns.drain(), [1, 2, 1, 2, 1, 2, 1]);
+    let mut arrival = Core::interleaved(FirstCome::default());
+    arrival.queue(&messages);
+    assert_eq!(arrival.drain(), [1, 1, 1, 2, 2, 2, 1]);
+    let mut equals = Core::interleaved(Priority::default());
+    equals.queue(&messages);
+    assert_eq!(equals.drain(), [1, 2, 1, 2, 1, 2, 1], "equals take turns");
+}
+
+#[test]
+fn interleaved_a_higher_message_does_not_wait_for_a_lower_one() {
+    for (interleaved, order) in [(true, [5, 0, 5, 5]), (false, [5, 5, 5, 0])] {
+        let mut core = Core::new(Priority::default());
+        core.interleaved = interleaved;
+        core.scheduler.set_value(StreamId(5), 9).expect("any priority");
+        core.queue(&[(5, 4000)]);
+        let first = core.take(1452).expect("data");
+        core.queue(&[(0, 10)]);
+        assert_eq!([vec![first], core.drain()].concat(), order);
+    }
 }
 
 #[test]

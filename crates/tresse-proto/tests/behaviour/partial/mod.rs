@@ -20,7 +20,7 @@ pub(super) fn ms(millis: u64) -> Duration {
 /// Windows so large that whatever is queued leaves at once.
 pub(super) fn config(settings: &[(&str, &str)]) -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    let at_once = [("initial_window", "200KiB"), ("max_burst", "0")];
+    let at_once = [("initial_window", "200KiB"), ("max_burst", "0"), ("mtu_discovery", "false")];
     for (name, value) in at_once.iter().chain(settings) {
         config.set(name, value).expect("a sound setting");
     }

@@ -1,31 +1,30 @@
-//! Fragments of messages until the messages are complete (RFC 9260 §6.9).
+//! Fragments in DATA until their messages are complete (RFC 9260 §6.9).
 //!
 //! The fragments of a message have consecutive TSNs, so what has arrived of it is a few runs of consecutive
 //! indices. Owns the runs. Refuses to know order between messages and the size of the buffer.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
 
 use bytes::Bytes;
+use tresse_wire::{Ssn, StreamId};
 
+use super::ordered::Ordered;
+use super::reader::{Dropped, Joined, Step, end_of_abandoned, message, part_of};
 use crate::event::{Message, Payload};
 use crate::fragment::Fragment;
 
 /// Fragments of incomplete messages.
-#[derive(Debug, Default)]
-pub(super) struct Reassembly {
+#[derive(Debug)]
+pub(super) struct Consecutive {
     /// Runs by the index of their first fragment. Runs that touch belong to different messages.
     runs: BTreeMap<u64, Run>,
+    /// Where the run starts whose message is handed out in parts; one at a time.
+    open: Option<u64>,
+    /// A message of which this many bytes are here is handed out in parts.
+    point: usize,
     /// Whether the peer may give a message up after it sent part of it (RFC 3758): then what can never be
     /// complete is no fault.
     lenient: bool,
-}
-
-/// Chunks that leave the receive buffer undelivered.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Dropped {
-    pub(super) bytes: usize,
-    pub(super) chunks: usize,
 }
 
 /// Consecutive fragments of one message.
@@ -35,6 +34,9 @@ struct Run {
     head: Fragment,
     /// Whether the message ends with the last fragment of the run.
     ending: bool,
+    /// How many of its fragments were handed out as parts; they are no longer here.
+    handed_out: u64,
+    /// Bytes of the others.
     bytes: usize,
     pieces: VecDeque<Bytes>,
 }
@@ -45,39 +47,41 @@ struct Joins {
     before: Option<u64>,
     /// Whether the run that starts after it continues its message.
     after: bool,
-    /// Bytes of all that together.
-    bytes: usize,
 }
 
-impl Reassembly {
-    /// Nothing has arrived; `lenient` says whether the peer may give up a message that it began to send.
-    pub(super) fn new(lenient: bool) -> Self {
-        Reassembly { runs: BTreeMap::new(), lenient }
+impl Consecutive {
+    /// See [`Reader::new`](super::reader::Reader::new).
+    pub(super) fn new(point: usize, lenient: bool) -> Self {
+        Consecutive { runs: BTreeMap::new(), open: None, point, lenient }
     }
 
-    /// Checks that a chunk with `index` goes with the fragments that arrived beside it.
+    /// Takes a chunk; see [`Reader::add`](super::reader::Reader::add).
     ///
     /// # Errors
-    /// How it contradicts them.
+    /// It contradicts the fragments beside it.
     #[inline]
-    pub(super) fn check(&self, index: u64, chunk: &Fragment) -> Result<(), &'static str> {
-        if self.runs.is_empty() { Ok(()) } else { self.joins(index, chunk).map(|_| ()) }
-    }
-
-    /// Takes a fragment, and gives the message that it completes with the message's indices.
-    ///
-    /// # Errors
-    /// It contradicts the fragments beside it, or its message would be longer than `limit` bytes.
     pub(super) fn add(
         &mut self,
         index: u64,
-        fragment: Fragment,
-        limit: usize,
-    ) -> Result<Option<(Range<u64>, Message)>, &'static str> {
-        let joins = self.joins(index, &fragment)?;
-        if joins.bytes > limit {
-            return Err("a message is longer than the receive buffer");
+        chunk: Fragment,
+        ordered: &Ordered,
+    ) -> Result<Step, &'static str> {
+        if chunk.flags.beginning && chunk.flags.ending {
+            if !self.runs.is_empty() {
+                self.joins(index, &chunk)?;
+            }
+            return Ok(Step::Complete(Joined::whole(index, chunk)));
         }
+        self.add_fragment(index, chunk, ordered)
+    }
+
+    fn add_fragment(
+        &mut self,
+        index: u64,
+        fragment: Fragment,
+        ordered: &Ordered,
+    ) -> Result<Step, &'static str> {
+        let joins = self.joins(index, &fragment)?;
         let after = if joins.after { self.runs.remove(&(index + 1)) } else { None };
         let (start, run) = match joins.before.and_then(|start| Some((start, self.runs.get_mut(&start)?))) {
             Some((start, run)) => {
@@ -89,26 +93,60 @@ impl Reassembly {
         if let Some(after) = after {
             run.absorb(after);
         }
-        if !run.is_complete() {
-            return Ok(None);
+        if run.is_complete() {
+            let joined = run.hand_out(start);
+            self.runs.remove(&start);
+            self.open = self.open.filter(|&open| open != start);
+            return Ok(Step::Complete(joined));
         }
-        Ok(self.runs.remove(&start).map(|run| (start..run.end(start), run.into_message())))
+        let opens = self.open.is_none() && run.bytes >= self.point && run.may_open(ordered);
+        if opens {
+            self.open = Some(start);
+        }
+        if opens || self.open == Some(start) {
+            return Ok(Step::Part(run.hand_out(start)));
+        }
+        Ok(Step::Held)
     }
 
-    /// How long a message, as far as it is here, would be with `len` bytes more at `index`; `None` when
-    /// nothing beside `index` waits for it.
-    pub(super) fn length_with(&self, index: u64, len: usize) -> Option<usize> {
-        let before = self.run_before(index).filter(|(_, run)| !run.ending).map(|(_, run)| run.bytes);
-        let after = self.runs.get(&(index + 1)).filter(|run| !run.head.flags.beginning).map(|run| run.bytes);
-        if before.is_none() && after.is_none() {
+    /// Hands out what is here of the earliest message; see
+    /// [`Reader::break_open`](super::reader::Reader::break_open). Only what is missing before it can keep
+    /// it from that, and there is always room for what fills a gap.
+    pub(super) fn break_open(&mut self, ordered: &Ordered) -> Option<Joined> {
+        let mut entry = self.runs.first_entry()?;
+        let start = *entry.key();
+        if self.open.is_some() || !entry.get().may_open(ordered) {
             return None;
         }
-        Some(before.unwrap_or(0) + len + after.unwrap_or(0))
+        self.open = Some(start);
+        Some(entry.get_mut().hand_out(start))
+    }
+
+    /// Drops the ordered message of a stream that is handed out in parts if its number is `ssn` or before.
+    pub(super) fn skip(&mut self, stream: StreamId, ssn: Ssn) -> Dropped {
+        let mut dropped = Dropped::default();
+        if let Some(start) = self.open
+            && let Some(Run { head, .. }) = self.runs.get(&start)
+            && head.stream == stream
+            && !head.flags.unordered
+            && !head.ssn().is_after(ssn)
+            && let Some(run) = self.runs.remove(&start)
+        {
+            self.open = None;
+            dropped.add(run);
+        }
+        dropped
+    }
+
+    /// See [`Reader::into_open_ends`](super::reader::Reader::into_open_ends).
+    pub(super) fn into_open_ends(self) -> Vec<Message> {
+        let open = self.open.and_then(|start| self.runs.get(&start));
+        open.map(|run| end_of_abandoned(&run.head)).into_iter().collect()
     }
 
     /// Bytes and chunks of every run.
     #[cfg(any(test, feature = "invariants"))]
-    pub(super) fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
         self.runs.values().map(|run| (run.bytes, run.pieces.len()))
     }
 
@@ -131,9 +169,8 @@ impl Reassembly {
             if !self.lenient {
                 return Err(fault);
             }
-            dropped.bytes += run.bytes;
-            dropped.chunks += run.pieces.len();
-            entry.remove();
+            dropped.add(entry.remove());
+            self.open = self.open.filter(|&open| open != start);
         }
         Ok(dropped)
     }
@@ -142,9 +179,8 @@ impl Reassembly {
     pub(super) fn forget(&mut self, epoch: u64) -> Dropped {
         let mut dropped = Dropped::default();
         while let Some(entry) = self.runs.first_entry().filter(|entry| *entry.key() < epoch) {
-            let run = entry.remove();
-            dropped.bytes += run.bytes;
-            dropped.chunks += run.pieces.len();
+            self.open = self.open.filter(|open| open != entry.key());
+            dropped.add(entry.remove());
         }
         dropped
     }
@@ -156,18 +192,16 @@ impl Reassembly {
     }
 
     fn joins(&self, index: u64, chunk: &Fragment) -> Result<Joins, &'static str> {
-        let mut joins = Joins { before: None, after: false, bytes: chunk.payload.len() };
+        let mut joins = Joins { before: None, after: false };
         if let Some((start, run)) = self.run_before(index)
             && self.is_one_message(&run.head, run.ending, chunk)?
         {
             joins.before = Some(start);
-            joins.bytes += run.bytes;
         }
         if let Some(run) = self.runs.get(&(index + 1))
             && self.is_one_message(chunk, chunk.flags.ending, &run.head)?
         {
             joins.after = true;
-            joins.bytes += run.bytes;
         }
         Ok(joins)
     }
@@ -198,11 +232,22 @@ impl Reassembly {
 const NO_BEGINNING: &str = "a fragment follows the end of a message without beginning another";
 const NO_ENDING: &str = "a message begins before the one before it has ended";
 
+impl Dropped {
+    fn add(&mut self, run: Run) {
+        self.bytes += run.bytes;
+        self.chunks += run.pieces.len();
+        if run.handed_out > 0 {
+            self.ends.push(end_of_abandoned(&run.head));
+        }
+    }
+}
+
 impl Run {
     fn of(mut fragment: Fragment) -> Self {
         let piece = std::mem::take(&mut fragment.payload);
         Run {
             ending: fragment.flags.ending,
+            handed_out: 0,
             bytes: piece.len(),
             pieces: VecDeque::from([piece]),
             head: fragment,
@@ -211,7 +256,7 @@ impl Run {
 
     /// The index after the last fragment of a run that starts at `start`.
     fn end(&self, start: u64) -> u64 {
-        start + self.pieces.len() as u64
+        start + self.handed_out + self.pieces.len() as u64
     }
 
     fn append(&mut self, fragment: Fragment) {
@@ -237,13 +282,20 @@ impl Run {
         self.head.flags.beginning && self.ending
     }
 
-    fn into_message(self) -> Message {
-        Message {
-            stream: self.head.stream,
-            ssn: self.head.ssn(),
-            ppid: self.head.ppid,
-            unordered: self.head.flags.unordered,
-            payload: Payload::Fragments(self.pieces.into()),
-        }
+    /// Whether it is from the beginning of a message whose turn it is.
+    fn may_open(&self, ordered: &Ordered) -> bool {
+        let head = &self.head;
+        head.flags.beginning && (head.flags.unordered || ordered.is_next(head.stream, head.mid.0))
+    }
+
+    /// What is here of a run that starts at `start` and has its beginning, for good.
+    fn hand_out(&mut self, start: u64) -> Joined {
+        let indices = start + self.handed_out..self.end(start);
+        let part = part_of(self.handed_out == 0, self.ending);
+        self.handed_out = indices.end - start;
+        self.bytes = 0;
+        let payload = Payload::Fragments(std::mem::take(&mut self.pieces).into());
+        let message = message(&self.head, part, payload);
+        Joined { number: self.head.mid.0, indices: indices.into(), message }
     }
 }

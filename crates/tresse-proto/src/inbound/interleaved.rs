@@ -1,0 +1,310 @@
+//! Fragments in I-DATA until their messages are complete (RFC 8260 §2.2.3).
+//!
+//! A message is known by its stream, its order and its MID, and its fragments count from 0; their TSNs say
+//! nothing of them. Owns the messages that are not complete. Refuses to know order between messages and the
+//! size of the buffer.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use bytes::Bytes;
+use tresse_wire::{Mid, StreamId};
+
+use super::indices::Indices;
+use super::ordered::Ordered;
+use super::reader::{Dropped, Joined, Step, end_of_abandoned, message, part_of};
+use crate::event::{Message, Payload};
+use crate::fragment::Fragment;
+
+/// Fragments of incomplete messages.
+#[derive(Debug)]
+pub(super) struct Interleaved {
+    messages: BTreeMap<Key, Begun>,
+    /// The MIDs of unordered messages that are handed out in parts, one at a time for each stream. Of the
+    /// ordered ones it can only be that whose turn it is.
+    open_unordered: BTreeMap<StreamId, u32>,
+    /// Up to where messages were looked at when one was to be broken open.
+    looked_to: Option<Key>,
+    /// A message of which this many bytes are here in a row is handed out in parts.
+    point: usize,
+    /// Whether the peer may give a message up after it sent part of it (RFC 3758).
+    lenient: bool,
+}
+
+/// Stream, U bit, MID.
+type Key = (StreamId, bool, u32);
+
+/// A message that is not complete.
+#[derive(Debug)]
+struct Begun {
+    /// Its first fragment, or the one that came first until that is here, without its payload.
+    head: Fragment,
+    /// Index of the fragment that came first.
+    since: u64,
+    /// The fragments from the beginning up to the first that is missing, without those handed out.
+    row: Vec<Bytes>,
+    row_indices: Option<Indices>,
+    row_bytes: usize,
+    /// FSN of the first that is missing.
+    next: u32,
+    /// FSN of the last one, once it is here.
+    last: Option<u32>,
+    /// Whether its beginning was handed out.
+    open: bool,
+    /// Fragments beyond a missing one with their indices, by FSN.
+    early: BTreeMap<u32, (u64, Bytes)>,
+}
+
+impl Interleaved {
+    /// See [`Reader::new`](super::reader::Reader::new).
+    pub(super) fn new(point: usize, lenient: bool) -> Self {
+        Interleaved {
+            messages: BTreeMap::new(),
+            open_unordered: BTreeMap::new(),
+            looked_to: None,
+            point,
+            lenient,
+        }
+    }
+
+    /// Takes a chunk; see [`Reader::add`](super::reader::Reader::add).
+    ///
+    /// # Errors
+    /// It contradicts what is known of its message.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        index: u64,
+        chunk: Fragment,
+        ordered: &Ordered,
+    ) -> Result<Step, &'static str> {
+        let unordered = chunk.flags.unordered;
+        if !unordered && ordered.is_past(chunk.stream, chunk.mid.0) {
+            return if self.lenient { Ok(Step::Dropped) } else { Err("MID of a message that was delivered") };
+        }
+        if chunk.flags.beginning != (chunk.fsn.0 == 0) {
+            return Err("FSN 0 in a fragment that begins no message");
+        }
+        let key = (chunk.stream, unordered, chunk.mid.0);
+        if chunk.flags.beginning && chunk.flags.ending {
+            if !self.messages.is_empty() && self.messages.contains_key(&key) {
+                return Err("two messages with the same MID");
+            }
+            return Ok(Step::Complete(Joined::whole(index, chunk)));
+        }
+        self.add_fragment(key, index, chunk, ordered)
+    }
+
+    fn add_fragment(
+        &mut self,
+        key: Key,
+        index: u64,
+        fragment: Fragment,
+        ordered: &Ordered,
+    ) -> Result<Step, &'static str> {
+        let begun = self.messages.entry(key).or_insert_with(|| Begun::new(index, &fragment));
+        begun.add(index, fragment)?;
+        if begun.is_complete()
+            && let Some(joined) = begun.hand_out()
+        {
+            self.close(key);
+            return Ok(Step::Complete(joined));
+        }
+        let opens = !begun.open && begun.row_bytes >= self.point && begun.row_bytes > 0;
+        if begun.open || (opens && self.may_open(key, ordered)) {
+            return Ok(self.open(key).map_or(Step::Held, Step::Part));
+        }
+        Ok(Step::Held)
+    }
+
+    /// Hands out what is here of the message with the most bytes among some whose turn it is; see
+    /// [`Reader::break_open`](super::reader::Reader::break_open).
+    ///
+    /// To bound the work it looks at [`CANDIDATES`] streams and orders at most, beginning where it stopped
+    /// last.
+    pub(super) fn break_open(&mut self, ordered: &Ordered) -> Option<Joined> {
+        let mut best: Option<(usize, Key)> = None;
+        let mut after = self.looked_to;
+        for _ in 0..CANDIDATES {
+            let Some(key) = self.first_of_next(after, ordered) else {
+                // Past the last stream comes the first.
+                if after.take().is_none() {
+                    break;
+                }
+                continue;
+            };
+            after = Some(key);
+            let bytes = self.messages.get(&key).map_or(0, |begun| begun.row_bytes);
+            if bytes > best.map_or(0, |(most, _)| most) && self.may_open(key, ordered) {
+                best = Some((bytes, key));
+            }
+        }
+        self.looked_to = after;
+        let (_, key) = best?;
+        self.open(key)
+    }
+
+    /// Drops what is here of the messages of a stream, of one order, up to number `mid`: they were given up.
+    pub(super) fn skip(&mut self, stream: StreamId, unordered: bool, mid: u32) -> Dropped {
+        let mut dropped = Dropped::default();
+        for range in up_to(Mid(mid)) {
+            let keys = (stream, unordered, *range.start())..=(stream, unordered, *range.end());
+            while let Some((&key, _)) = self.messages.range(keys.clone()).next() {
+                self.drop_message(key, &mut dropped);
+            }
+        }
+        dropped
+    }
+
+    /// See [`Reader::forget`](super::reader::Reader::forget).
+    pub(super) fn forget(&mut self, epoch: u64) -> Dropped {
+        let mut dropped = Dropped::default();
+        let old = self.messages.iter().filter(|(_, begun)| begun.since < epoch);
+        for key in old.map(|(&key, _)| key).collect::<Vec<_>>() {
+            self.drop_message(key, &mut dropped);
+        }
+        dropped
+    }
+
+    /// See [`Reader::into_open_ends`](super::reader::Reader::into_open_ends).
+    pub(super) fn into_open_ends(self) -> Vec<Message> {
+        let open = self.messages.into_values().filter(|begun| begun.open);
+        open.map(|begun| end_of_abandoned(&begun.head)).collect()
+    }
+
+    /// The message to look at of the stream and order after those of `after`: of ordered messages that
+    /// whose turn it is, of unordered ones that with the lowest MID.
+    fn first_of_next(&self, after: Option<Key>, ordered: &Ordered) -> Option<Key> {
+        let found = match after {
+            Some((stream, unordered, _)) => self
+                .messages
+                .range((stream, unordered, u32::MAX)..)
+                .find(|(key, _)| (key.0, key.1) != (stream, unordered)),
+            None => self.messages.first_key_value(),
+        };
+        let &(stream, unordered, mid) = found?.0;
+        Some((stream, unordered, if unordered { mid } else { ordered.next_mid(stream) }))
+    }
+
+    /// Whether the message is one that may be handed out in parts now.
+    fn may_open(&self, (stream, unordered, mid): Key, ordered: &Ordered) -> bool {
+        if unordered { !self.open_unordered.contains_key(&stream) } else { ordered.is_next(stream, mid) }
+    }
+
+    /// Hands out what is here in a row of a message, and what comes of it from now on.
+    fn open(&mut self, key: Key) -> Option<Joined> {
+        let begun = self.messages.get_mut(&key)?;
+        if key.1 {
+            self.open_unordered.insert(key.0, key.2);
+        }
+        begun.hand_out()
+    }
+
+    /// Forgets a message.
+    fn close(&mut self, key: Key) -> Option<Begun> {
+        if key.1 && self.open_unordered.get(&key.0) == Some(&key.2) {
+            self.open_unordered.remove(&key.0);
+        }
+        self.messages.remove(&key)
+    }
+
+    /// Bytes and chunks of every message that is not complete.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.messages.values().map(|begun| {
+            let early: usize = begun.early.values().map(|(_, piece)| piece.len()).sum();
+            (begun.row_bytes + early, begun.row.len() + begun.early.len())
+        })
+    }
+
+    fn drop_message(&mut self, key: Key, dropped: &mut Dropped) {
+        let Some(begun) = self.close(key) else { return };
+        dropped.bytes += begun.row_bytes + begun.early.values().map(|(_, piece)| piece.len()).sum::<usize>();
+        dropped.chunks += begun.row.len() + begun.early.len();
+        if begun.open {
+            dropped.ends.push(end_of_abandoned(&begun.head));
+        }
+    }
+}
+
+impl Begun {
+    /// A message of which nothing is here yet; `fragment` will be the first.
+    fn new(index: u64, fragment: &Fragment) -> Self {
+        Begun {
+            since: index,
+            head: Fragment { payload: Bytes::new(), ..fragment.clone() },
+            row: Vec::new(),
+            row_indices: None,
+            row_bytes: 0,
+            next: 0,
+            last: None,
+            open: false,
+            early: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, index: u64, fragment: Fragment) -> Result<(), &'static str> {
+        let fsn = fragment.fsn.0;
+        if fsn < self.next || self.early.contains_key(&fsn) {
+            return Err("two fragments with the same FSN");
+        }
+        if self.last.is_some_and(|last| fsn > last) {
+            return Err("a fragment beyond the end of its message");
+        }
+        if fragment.flags.ending {
+            if self.last.is_some() || self.early.last_key_value().is_some_and(|(&highest, _)| highest > fsn) {
+                return Err("a fragment beyond the end of its message");
+            }
+            self.last = Some(fsn);
+        }
+        if fragment.flags.beginning {
+            self.head.ppid = fragment.ppid;
+        }
+        if fsn != self.next {
+            self.early.insert(fsn, (index, fragment.payload));
+            return Ok(());
+        }
+        self.append(index, fragment.payload);
+        while let Some(entry) = self.early.first_entry().filter(|entry| *entry.key() == self.next) {
+            let (index, piece) = entry.remove();
+            self.append(index, piece);
+        }
+        Ok(())
+    }
+
+    /// Adds the fragment that was missing first.
+    fn append(&mut self, index: u64, piece: Bytes) {
+        self.next = self.next.saturating_add(1);
+        self.row_bytes += piece.len();
+        self.row.push(piece);
+        match &mut self.row_indices {
+            Some(indices) => indices.push(index),
+            none => *none = Some(Indices::of(index)),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.last.is_some_and(|last| self.next > last)
+    }
+
+    /// What is here in a row, for good; `None` for nothing.
+    fn hand_out(&mut self) -> Option<Joined> {
+        let indices = self.row_indices.take()?;
+        let part = part_of(!self.open, self.is_complete());
+        self.open = true;
+        self.row_bytes = 0;
+        let message = message(&self.head, part, Payload::Fragments(std::mem::take(&mut self.row)));
+        Some(Joined { number: self.head.mid.0, indices, message })
+    }
+}
+
+/// The numbers that count as `mid` or before it (serial number arithmetic).
+fn up_to(mid: Mid) -> impl Iterator<Item = RangeInclusive<u32>> {
+    let from = mid.0.wrapping_sub(u32::MAX / 2);
+    let wraps = from > mid.0;
+    let first = if wraps { from..=u32::MAX } else { from..=mid.0 };
+    [Some(first), wraps.then_some(0..=mid.0)].into_iter().flatten()
+}
+
+/// Streams and orders among which [`Interleaved::break_open`] looks for the longest message.
+const CANDIDATES: usize = 32;

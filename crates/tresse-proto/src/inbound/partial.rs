@@ -1,0 +1,71 @@
+//! Partial delivery: parts of messages that are not complete (RFC 9260 §6.9, RFC 6458 §8.1.21).
+//!
+//! A message goes out in parts when more of it is here than the switch `partial_delivery_point` says, or
+//! when the buffer is full and nothing in it is complete: it would stay full for ever.
+
+use std::ops::Range;
+
+use super::{Inbound, Joined};
+use crate::event::{Message, Part, Payload};
+
+impl Inbound {
+    /// Makes something ready if a chunk found no room, nothing is ready and so nothing would ever make
+    /// room: hands out what is here of a message that is not complete. Appends to `deliverable` as
+    /// [`Self::accept`] does. To be called at the end of a packet and after [`Self::recv`].
+    #[inline]
+    pub(crate) fn relieve(&mut self, deliverable: &mut Vec<Range<u64>>) {
+        if self.starved > 0 && self.ready.is_empty() {
+            self.break_open(deliverable);
+        }
+    }
+
+    fn break_open(&mut self, deliverable: &mut Vec<Range<u64>>) {
+        if !self.window.fits(self.starved, false)
+            && let Some(part) = self.reader.break_open(&self.ordered)
+        {
+            self.deliver_part(part, deliverable);
+        }
+        self.starved = 0;
+    }
+
+    /// Hands out a part that is not the last.
+    pub(super) fn deliver_part(&mut self, mut part: Joined, deliverable: &mut Vec<Range<u64>>) {
+        part.indices.append_to(deliverable);
+        self.rejoin(&mut part.message);
+        self.ready.push_back(part.message);
+    }
+
+    /// Puts a part together with what comes before it in its message, if that was not taken yet: it may even
+    /// be the whole message again.
+    pub(super) fn rejoin(&mut self, part: &mut Message) {
+        if let Some(mut earlier) = self.ready.pop_back_if(|earlier| goes_on(earlier, part)) {
+            std::mem::swap(&mut earlier, part);
+            append(part, earlier);
+        }
+    }
+}
+
+/// Whether `later` is the next part of the message that `earlier` is a part of.
+fn goes_on(earlier: &Message, later: &Message) -> bool {
+    (earlier.stream, earlier.unordered) == (later.stream, later.unordered)
+        && matches!(earlier.part, Part::First | Part::Middle)
+        && matches!(later.part, Part::Middle | Part::Last)
+}
+
+/// Joins a part to the one before it.
+fn append(earlier: &mut Message, later: Message) {
+    earlier.part = match (earlier.part, later.part) {
+        (Part::First, Part::Last) => Part::Whole,
+        (_, Part::Last) => Part::Last,
+        (part, _) => part,
+    };
+    let mut pieces = match std::mem::replace(&mut earlier.payload, Payload::Fragments(Vec::new())) {
+        Payload::Whole(piece) => vec![piece],
+        Payload::Fragments(pieces) => pieces,
+    };
+    match later.payload {
+        Payload::Whole(piece) => pieces.push(piece),
+        Payload::Fragments(more) => pieces.extend(more),
+    }
+    earlier.payload = Payload::Fragments(pieces);
+}

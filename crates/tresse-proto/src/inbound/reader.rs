@@ -1,0 +1,174 @@
+//! Fragments on their way to being messages: one reader for DATA, one for I-DATA, behind one interface.
+//!
+//! A reader owns the fragments of messages that are not complete, and knows which of them is handed out in
+//! parts. It refuses to know the size of the buffer.
+
+use tresse_wire::{Ssn, StreamId};
+
+use super::consecutive::Consecutive;
+use super::indices::Indices;
+use super::interleaved::Interleaved;
+use super::ordered::Ordered;
+use crate::event::{Message, Part, Payload};
+use crate::fragment::{Carrier, Fragment};
+
+/// What a chunk did.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// It is kept until its message is complete.
+    Held,
+    /// It belongs to a message that was given up, and is not kept.
+    Dropped,
+    /// It completed a message, or a message of which parts were handed out.
+    Complete(Joined),
+    /// It gave the next part of a message that is handed out in parts.
+    Part(Joined),
+}
+
+/// A message, or a part of one, put together.
+#[derive(Debug)]
+pub(super) struct Joined {
+    /// Number of the message in its stream and order, SSN or MID.
+    pub(super) number: u32,
+    pub(super) indices: Indices,
+    pub(super) message: Message,
+}
+
+impl Joined {
+    /// The message of a chunk that carries all of it.
+    #[inline]
+    pub(super) fn whole(index: u64, mut chunk: Fragment) -> Self {
+        let payload = Payload::Whole(std::mem::take(&mut chunk.payload));
+        let message = message(&chunk, Part::Whole, payload);
+        Joined { number: chunk.mid.0, indices: Indices::of(index), message }
+    }
+}
+
+/// A message, or a part of one, whose fragments are like `head`.
+#[inline]
+pub(super) fn message(head: &Fragment, part: Part, payload: Payload) -> Message {
+    Message {
+        stream: head.stream,
+        ssn: head.ssn(),
+        ppid: head.ppid,
+        unordered: head.flags.unordered,
+        part,
+        payload,
+    }
+}
+
+/// What is given to the application as the end of a message that was handed out in parts and given up.
+pub(super) fn end_of_abandoned(head: &Fragment) -> Message {
+    message(head, Part::Abandoned, Payload::Fragments(Vec::new()))
+}
+
+/// Which part it is that begins or does not, and ends or does not.
+pub(super) fn part_of(begins: bool, ends: bool) -> Part {
+    match (begins, ends) {
+        (true, true) => Part::Whole,
+        (true, false) => Part::First,
+        (false, false) => Part::Middle,
+        (false, true) => Part::Last,
+    }
+}
+
+/// What leaves the receive buffer undelivered.
+#[derive(Debug, Default)]
+pub(super) struct Dropped {
+    pub(super) bytes: usize,
+    pub(super) chunks: usize,
+    /// How the messages end that were handed out in parts.
+    pub(super) ends: Vec<Message>,
+}
+
+/// The reader for the chunk that was agreed on.
+#[derive(Debug)]
+pub(super) enum Reader {
+    Consecutive(Consecutive),
+    Interleaved(Interleaved),
+}
+
+impl Reader {
+    /// Bytes and chunks of what is held of incomplete messages, piece by piece.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn held(&self) -> Vec<(usize, usize)> {
+        match self {
+            Reader::Consecutive(reader) => reader.held().collect(),
+            Reader::Interleaved(reader) => reader.held().collect(),
+        }
+    }
+
+    /// Nothing has arrived. A message of which `point` bytes are here is handed out in parts;
+    /// `lenient` says whether the peer may give up a message that it began to send.
+    pub(super) fn new(carrier: Carrier, point: usize, lenient: bool) -> Self {
+        match carrier {
+            Carrier::Data => Reader::Consecutive(Consecutive::new(point, lenient)),
+            Carrier::IData => Reader::Interleaved(Interleaved::new(point, lenient)),
+        }
+    }
+
+    /// Takes a chunk. `ordered` knows whose turn it is: only then an ordered message may go out in parts.
+    ///
+    /// # Errors
+    /// How it contradicts what arrived before.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        index: u64,
+        chunk: Fragment,
+        ordered: &Ordered,
+    ) -> Result<Step, &'static str> {
+        match self {
+            Reader::Consecutive(reader) => reader.add(index, chunk, ordered),
+            Reader::Interleaved(reader) => reader.add(index, chunk, ordered),
+        }
+    }
+
+    /// Hands out what is here of a message that is not complete, from its beginning; the rest of it will
+    /// follow in parts. `None` when there is none of which this can be done.
+    pub(super) fn break_open(&mut self, ordered: &Ordered) -> Option<Joined> {
+        match self {
+            Reader::Consecutive(reader) => reader.break_open(ordered),
+            Reader::Interleaved(reader) => reader.break_open(ordered),
+        }
+    }
+
+    /// Drops what is here of the messages of a stream, of one order, up to `number`: they were given up. For
+    /// DATA that concerns what is handed out in parts; the rest goes by its indices.
+    pub(super) fn skip(&mut self, stream: StreamId, unordered: bool, number: u32) -> Dropped {
+        match self {
+            Reader::Consecutive(reader) if !unordered => reader.skip(stream, Ssn(number as u16)),
+            Reader::Consecutive(_) => Dropped::default(),
+            Reader::Interleaved(reader) => reader.skip(stream, unordered, number),
+        }
+    }
+
+    /// Drops what is incomplete and came in part before `epoch`: the peer has begun anew and forgotten it.
+    pub(super) fn forget(&mut self, epoch: u64) -> Dropped {
+        match self {
+            Reader::Consecutive(reader) => reader.forget(epoch),
+            Reader::Interleaved(reader) => reader.forget(epoch),
+        }
+    }
+
+    /// How the messages end that are handed out in parts, when nothing more comes of them.
+    pub(super) fn into_open_ends(self) -> Vec<Message> {
+        match self {
+            Reader::Consecutive(reader) => reader.into_open_ends(),
+            Reader::Interleaved(reader) => reader.into_open_ends(),
+        }
+    }
+
+    /// Drops what can never become a message now that nothing up to `cumulative` is missing or will still
+    /// come.
+    ///
+    /// # Errors
+    /// What is missing, of a peer that may give nothing up.
+    pub(super) fn check_progress(&mut self, cumulative: u64) -> Result<Dropped, &'static str> {
+        match self {
+            Reader::Consecutive(reader) => reader.check_progress(cumulative),
+            // An incomplete message among others is no contradiction: its rest may have any later TSN.
+            Reader::Interleaved(_) => Ok(Dropped::default()),
+        }
+    }
+}

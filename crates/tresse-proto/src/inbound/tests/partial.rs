@@ -1,0 +1,235 @@
+//! Messages that go out in parts: when, in which order, and how they end.
+
+use super::*;
+
+/// A kilobyte of fragment `index`.
+fn kilobyte(index: u64) -> String {
+    char::from(b'a' + (index % 26) as u8).to_string().repeat(1000)
+}
+
+impl Bench {
+    /// Brings a kilobyte of stream 0; answers whether there was room.
+    fn bring(&mut self, index: u64, ssn: u16, shape: &str) -> bool {
+        let fits = self.inbound.fits(index, index - 1, 1000);
+        if fits {
+            self.accept(index, chunk(ssn, shape, &kilobyte(index))).expect("accepted");
+        }
+        self.inbound.relieve(&mut self.deliverable);
+        fits
+    }
+
+    /// Takes the next message or part as a reader that at once wants more: its part and its length.
+    fn take(&mut self) -> Option<(Part, usize)> {
+        let message = self.inbound.recv()?;
+        self.inbound.relieve(&mut self.deliverable);
+        Some((message.part, message.payload.len()))
+    }
+}
+
+#[test]
+fn a_message_longer_than_the_buffer_goes_out_in_parts() {
+    let mut bench = Bench::new(10_000, 1);
+    for index in 1..=10 {
+        assert!(bench.bring(index, 0, if index == 1 { "B" } else { "" }));
+        assert!(!bench.inbound.has_ready(), "the next chunk may be its end");
+    }
+    assert!(!bench.bring(11, 0, ""), "no room, but now there is something to take");
+    assert_eq!(bench.deliverable(), [(1, 10)]);
+    assert_eq!(bench.take(), Some((Part::First, 10_000)));
+    assert_eq!((bench.take(), bench.inbound.used()), (None, 0));
+    // From now on it comes as it arrives, in as few parts as the reader lets it.
+    assert!(bench.bring(11, 0, ""));
+    assert_eq!(bench.take(), Some((Part::Middle, 1000)));
+    assert!(bench.bring(13, 0, ""));
+    assert_eq!(bench.take(), None);
+    assert!(bench.bring(12, 0, "") && bench.bring(14, 0, ""));
+    assert_eq!(bench.take(), Some((Part::Middle, 3000)));
+    assert!(bench.bring(15, 0, "") && bench.bring(16, 0, "E"));
+    assert_eq!(bench.take(), Some((Part::Last, 2000)));
+    assert_eq!(bench.deliverable(), [(11, 11), (12, 13), (14, 14), (15, 15), (16, 16)]);
+    assert!(bench.bring(17, 1, "BE"));
+    assert_eq!((bench.take(), bench.inbound.used()), (Some((Part::Whole, 1000)), 0));
+}
+
+#[test]
+fn parts_that_were_not_taken_become_a_message_again() {
+    let mut bench = Bench::with(10_000, 1, Carrier::Data, 2000, false);
+    bench.bring(1, 0, "B");
+    assert!(!bench.inbound.has_ready());
+    bench.bring(2, 0, "");
+    assert!(bench.inbound.has_ready(), "this much is handed out");
+    bench.bring(3, 0, "E");
+    assert_eq!(bench.take(), Some((Part::Whole, 3000)));
+    bench.bring(4, 1, "B");
+    bench.bring(5, 1, "");
+    assert_eq!(bench.take(), Some((Part::First, 2000)));
+    bench.bring(6, 1, "");
+    bench.bring(7, 1, "E");
+    assert_eq!(bench.take(), Some((Part::Last, 2000)));
+    assert_eq!(bench.inbound.used(), 0);
+}
+
+#[test]
+fn messages_that_wait_to_be_taken_keep_others_whole() {
+    let mut bench = Bench::new(10_000, 1);
+    bench.bring(1, 0, "BE");
+    for index in 2..=10 {
+        bench.bring(index, 1, if index == 2 { "B" } else { "" });
+    }
+    assert!(!bench.bring(11, 1, "E"));
+    // Taking the first makes the room that is missing.
+    assert_eq!((bench.take(), bench.take()), (Some((Part::Whole, 1000)), None));
+    assert!(bench.bring(11, 1, "E"));
+    assert_eq!(bench.take(), Some((Part::Whole, 10_000)));
+}
+
+#[test]
+fn a_reader_that_takes_too_little_gets_parts_without_another_packet() {
+    let mut bench = Bench::new(10_000, 2);
+    bench.accept(1, chunk(0, "BEU", "!")).expect("accepted");
+    for index in 2..=10 {
+        bench.bring(index, 0, if index == 2 { "B" } else { "" });
+    }
+    assert!(!bench.bring(11, 0, ""));
+    assert_eq!(bench.take(), Some((Part::Whole, 1)));
+    assert!(bench.inbound.fits(11, 10, 1000), "it fits now");
+    let mut bench = Bench::new(9_500, 2);
+    bench.accept(1, chunk(0, "BEU", "!")).expect("accepted");
+    for index in 2..=10 {
+        bench.bring(index, 0, if index == 2 { "B" } else { "" });
+    }
+    assert!(!bench.bring(11, 0, ""));
+    assert_eq!((bench.take(), bench.take()), (Some((Part::Whole, 1)), Some((Part::First, 9000))));
+}
+
+#[test]
+fn nothing_overtakes_in_its_stream_what_goes_out_in_parts() {
+    let mut bench = Bench::with(100_000, 2, Carrier::Data, 1000, false);
+    bench.bring(1, 0, "B");
+    assert_eq!(bench.take(), Some((Part::First, 1000)));
+    bench.bring(4, 1, "BE");
+    assert_eq!(bench.take(), None);
+    bench.accept(5, on(1, chunk(0, "BE", "other stream"))).expect("accepted");
+    assert_eq!(bench.take(), Some((Part::Whole, 12)));
+    bench.bring(2, 0, "");
+    bench.bring(3, 0, "E");
+    assert_eq!((bench.take(), bench.take()), (Some((Part::Last, 2000)), Some((Part::Whole, 1000))));
+}
+
+#[test]
+fn a_message_whose_turn_has_not_come_stays_whole() {
+    let mut bench = Bench::with(100_000, 2, Carrier::Data, 1000, false);
+    bench.bring(2, 1, "B");
+    bench.bring(3, 1, "");
+    assert_eq!(bench.take(), None);
+    bench.bring(1, 0, "BE");
+    assert_eq!(bench.take(), Some((Part::Whole, 1000)));
+    bench.bring(4, 1, "");
+    assert_eq!(bench.take(), Some((Part::First, 3000)), "now it has");
+}
+
+#[test]
+fn an_abandoned_message_ends_its_parts() {
+    let abandoned = |given_up: u16| {
+        let mut bench = Bench::with(10_000, 1, Carrier::Data, 1000, true);
+        bench.bring(1, 0, "B");
+        assert_eq!(bench.take(), Some((Part::First, 1000)));
+        bench.bring(2, 0, "");
+        bench.bring(5, 1, "BE");
+        let skipped = Skipped { stream: StreamId(0), unordered: false, number: given_up.into() };
+        let up_to = if given_up == 0 { 4 } else { 2 };
+        bench.inbound.skip(up_to, [skipped].into_iter(), &mut bench.deliverable).expect("no fault");
+        bench
+    };
+    let mut bench = abandoned(0);
+    assert_eq!(bench.take(), Some((Part::Middle, 1000)));
+    assert_eq!(bench.take(), Some((Part::Abandoned, 0)));
+    assert_eq!(bench.take(), Some((Part::Whole, 1000)));
+    assert_eq!(bench.inbound.used(), 0);
+    let mut bench = abandoned(u16::MAX);
+    assert_eq!((bench.take(), bench.take()), (Some((Part::Middle, 1000)), None), "an older one was given up");
+}
+
+#[test]
+fn a_restart_ends_what_was_handed_out_in_parts() {
+    for carrier in [Carrier::Data, Carrier::IData] {
+        let mut old = Bench::with(10_000, 2, carrier, 1000, false);
+        old.bring(1, 0, "B");
+        old.accept(5, on(1, chunk(0, "B", "whole or not at all"))).expect("accepted");
+        let mut new = Bench::with(10_000, 2, carrier, 1000, false);
+        new.inbound.keep_ready(old.inbound);
+        assert_eq!(
+            (new.take(), new.take(), new.take()),
+            (Some((Part::First, 1000)), Some((Part::Abandoned, 0)), None)
+        );
+    }
+}
+
+#[test]
+fn what_contradicts_a_message_in_parts_is_a_fault() {
+    for (index, shape) in [(2, "B"), (2, "BE"), (3, "BE")] {
+        let mut bench = Bench::with(10_000, 1, Carrier::Data, 1000, false);
+        bench.bring(1, 0, "B");
+        if index == 3 {
+            bench.bring(2, 0, "");
+        }
+        assert!(matches!(bench.accept(index, chunk(1, shape, "x")), Err(Refusal::Protocol(_))), "{shape}");
+    }
+}
+
+proptest! {
+    /// Whatever the sizes, the buffer and the reader's pace, all bytes come out in order, and a message that
+    /// the buffer has room for comes whole when the reader is not behind.
+    #[test]
+    fn everything_comes_out_in_order_whatever_the_parts(
+        messages in prop::collection::vec((0u16..3, 1usize..30), 1..12),
+        point in prop::sample::select(vec![0usize, 1, 3000]),
+        carrier in prop::sample::select(vec![Carrier::Data, Carrier::IData]),
+        reads in any::<u64>(),
+    ) {
+        let mut bench = Bench::with(10_000, 3, carrier, point, false);
+        let (mut sent, mut got) = (vec![String::new(); 3], vec![String::new(); 3]);
+        let mut next = [0u16; 3];
+        let mut index = 1;
+        let mut lengths = vec![Vec::new(); 3];
+        for &(stream, pieces) in &messages {
+            lengths[usize::from(stream)].push(pieces);
+        }
+        let take = |bench: &mut Bench, got: &mut Vec<String>| {
+            let message = bench.inbound.recv()?;
+            bench.inbound.relieve(&mut bench.deliverable);
+            let stream = usize::from(message.stream.0);
+            let whole = message.part == Part::Whole;
+            assert!(whole || point > 0 || lengths[stream][usize::from(message.ssn.0)] > 10);
+            got[stream].push_str(&String::from_utf8_lossy(&message.payload.into_bytes()));
+            Some(())
+        };
+        for (stream, pieces) in messages {
+            let ssn = next[usize::from(stream)];
+            next[usize::from(stream)] += 1;
+            for piece in 0..pieces {
+                let shape = [if piece == 0 { "B" } else { "" }, if piece + 1 == pieces { "E" } else { "" }].concat();
+                let data = InboundData { fsn: Fsn(piece as u32), ..on(stream, chunk(ssn, &shape, &kilobyte(index))) };
+                let mut turns = 0;
+                while !bench.inbound.fits(index, index - 1, 1000) {
+                    bench.inbound.relieve(&mut bench.deliverable);
+                    prop_assert!(bench.inbound.has_ready(), "a full buffer always has something to take");
+                    take(&mut bench, &mut got);
+                    turns += 1;
+                    prop_assert!(turns < 100);
+                }
+                sent[usize::from(stream)].push_str(&kilobyte(index));
+                bench.accept(index, data).expect("accepted");
+                index += 1;
+                if reads >> (index % 64) & 1 == 1 {
+                    while take(&mut bench, &mut got).is_some() {}
+                }
+            }
+        }
+        while take(&mut bench, &mut got).is_some() {}
+        prop_assert_eq!(got, sent);
+        prop_assert_eq!(bench.inbound.used(), 0);
+        let marked: u64 = bench.deliverable().iter().map(|(first, last)| last - first + 1).sum();
+        prop_assert_eq!(marked, index - 1);
+    }
+}

@@ -1,0 +1,108 @@
+//! Parts of messages put together again, for applications that want whole messages however long they are.
+//!
+//! Owns the parts that wait for their message's end. Refuses to bound them: whoever joins what the receive
+//! buffer could not hold decides to have the memory.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use tresse_wire::StreamId;
+
+use crate::event::{Message, Part, Payload};
+
+/// Joins parts of messages ([`Part`]) to whole ones.
+///
+/// ```
+/// # use tresse_proto::{Joiner, Message, Part, Payload, Ppid, Ssn, StreamId};
+/// # let part = |part, text: &'static str| Message {
+/// #     stream: StreamId(0), ssn: Ssn(0), ppid: Ppid(0), unordered: false, part,
+/// #     payload: Payload::Whole(text.into()),
+/// # };
+/// let mut joiner = Joiner::default();
+/// assert!(joiner.join(part(Part::First, "to be ")).is_none());
+/// let message = joiner.join(part(Part::Last, "continued")).expect("the whole message");
+/// assert_eq!((message.part, message.payload.into_bytes()), (Part::Whole, "to be continued".into()));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Joiner {
+    /// What is here of a message, by its stream and whether it is unordered.
+    begun: BTreeMap<(StreamId, bool), Vec<Bytes>>,
+}
+
+impl Joiner {
+    /// Takes what was received; gives a message when that is whole or completes one. What is here of a
+    /// message that was abandoned is dropped.
+    pub fn join(&mut self, message: Message) -> Option<Message> {
+        let key = (message.stream, message.unordered);
+        match message.part {
+            Part::Whole => return Some(message),
+            Part::Abandoned => {
+                self.begun.remove(&key);
+                return None;
+            }
+            Part::First | Part::Middle | Part::Last => {}
+        }
+        let begun = self.begun.entry(key).or_default();
+        match message.payload {
+            Payload::Whole(piece) => begun.push(piece),
+            Payload::Fragments(ref pieces) => begun.extend_from_slice(pieces),
+        }
+        if message.part != Part::Last {
+            return None;
+        }
+        let pieces = self.begun.remove(&key).unwrap_or_default();
+        Some(Message { part: Part::Whole, payload: Payload::Fragments(pieces), ..message })
+    }
+
+    /// Bytes that wait for the end of their messages.
+    pub fn held(&self) -> usize {
+        self.begun.values().flatten().map(Bytes::len).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tresse_wire::{Ppid, Ssn};
+
+    use super::*;
+
+    fn part(stream: u16, unordered: bool, part: Part, text: &'static str) -> Message {
+        Message {
+            stream: StreamId(stream),
+            ssn: Ssn(0),
+            ppid: Ppid(0),
+            unordered,
+            part,
+            payload: Payload::Whole(Bytes::from_static(text.as_bytes())),
+        }
+    }
+
+    fn joined(joiner: &mut Joiner, message: Message) -> Option<Bytes> {
+        joiner.join(message).map(|message| message.payload.into_bytes())
+    }
+
+    #[test]
+    fn parts_of_different_streams_and_orders_are_kept_apart() {
+        let mut joiner = Joiner::default();
+        for (stream, unordered, text) in [(0, false, "a"), (0, true, "b"), (1, false, "c")] {
+            assert_eq!(joined(&mut joiner, part(stream, unordered, Part::First, text)), None);
+            assert_eq!(joined(&mut joiner, part(stream, unordered, Part::Middle, text)), None);
+        }
+        assert_eq!(joiner.held(), 6);
+        assert_eq!(joined(&mut joiner, part(0, true, Part::Whole, "x")), Some("x".into()));
+        for (stream, unordered, text) in [(1, false, "ccc"), (0, true, "bbb"), (0, false, "aaa")] {
+            let whole = joined(&mut joiner, part(stream, unordered, Part::Last, &text[..1]));
+            assert_eq!(whole, Some(text.into()));
+        }
+        assert_eq!(joiner.held(), 0);
+    }
+
+    #[test]
+    fn what_was_abandoned_leaves_nothing_behind() {
+        let mut joiner = Joiner::default();
+        assert!(joiner.join(part(0, false, Part::First, "lost")).is_none());
+        assert!(joiner.join(part(0, false, Part::Abandoned, "")).is_none());
+        assert_eq!(joiner.held(), 0);
+        assert_eq!(joined(&mut joiner, part(0, false, Part::Whole, "next")), Some("next".into()));
+    }
+}

@@ -1,0 +1,63 @@
+//! What the search for packet sizes means to the set of paths: when all begin it, what a probe says, and the
+//! payload that chunks have.
+
+use rand_chacha::ChaCha12Rng;
+use rand_core::Rng;
+
+use super::heartbeat::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
+use super::{Path, Paths};
+use crate::path_id::PathId;
+use crate::stats::PathState;
+use crate::time::Instant;
+
+impl Paths {
+    /// A full packet was sent: larger ones are of use. All paths are searched, since chunks are cut for the
+    /// smallest; associations without bulk data are spared the probes.
+    #[cold]
+    pub(super) fn start_mtu_search(&mut self) {
+        self.quiet_until.set(None);
+        for path in &mut self.paths {
+            path.mtu.start();
+        }
+    }
+
+    /// The information for a probe that leaves now, and the length of the SCTP packet that it has to fill.
+    pub(crate) fn mtu_probe(
+        &mut self,
+        id: PathId,
+        now: Instant,
+        rng: &mut ChaCha12Rng,
+    ) -> ([u8; HEARTBEAT_INFO_LEN], usize) {
+        let nonce = rng.next_u64();
+        let path = self.path_mut(id);
+        let rto = path.rto();
+        path.mtu.on_probe_sent(now, nonce, rto);
+        let len = path.mtu.tried().saturating_sub(path.headers_len());
+        (HeartbeatInfo { path: id, sent: now, nonce }.to_bytes(), len)
+    }
+
+    /// A router on the path forwards no IP packets of more than `size` bytes.
+    pub(crate) fn on_packet_too_big(&mut self, id: PathId, now: Instant, size: usize) {
+        if self.path_mut(id).mtu.on_too_big(now, size) {
+            self.refresh_payload(id);
+        }
+    }
+
+    /// When the search on a path has something to do. It rests on paths that are not in use, except that a probe
+    /// under way comes to its end.
+    pub(super) fn mtu_due(&self, path: &Path) -> Option<Instant> {
+        let due = path.mtu.due()?;
+        let rests = !self.probing || (due == Instant::ZERO && path.state() != PathState::Active);
+        (!rests).then_some(due)
+    }
+
+    /// What a packet of the path holds has changed, or whether the path is confirmed.
+    pub(super) fn refresh_payload(&mut self, id: PathId) {
+        self.windows[id.index()].payload = self.get(id).payload();
+        // A path that carries no data yet, and has not been searched, is not to make everybody's chunks small.
+        let confirmed = |path: &&Path| path.health.confirmed();
+        let payloads = |paths: &mut dyn Iterator<Item = &Path>| paths.map(Path::payload).min();
+        let smallest = payloads(&mut self.paths.iter().filter(confirmed));
+        self.smallest_payload = smallest.or_else(|| payloads(&mut self.paths.iter())).unwrap_or(0);
+    }
+}

@@ -1,0 +1,185 @@
+//! Paths whose packet size is found by probing (RFC 8899).
+
+use std::time::Duration;
+
+use tresse_proto::AssociationConfig;
+use tresse_wire::{Chunk, ChunkKind};
+
+use crate::common::{Flight, Network, PORT, Pair, address};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Length of the IP packet.
+fn ip_len(flight: &Flight) -> usize {
+    flight.bytes.len() + 20
+}
+
+/// Path `path` carries IP packets of `most` bytes and whatever comes in fragments.
+fn narrow(path: u8, most: usize) -> Network {
+    Box::new(move |flight| {
+        let passes = flight.path() != path || flight.transmit.may_fragment || ip_len(flight) <= most;
+        passes.then_some(ms(10))
+    })
+}
+
+fn send_many(pair: &mut Pair, numbers: std::ops::Range<u32>) {
+    for number in numbers {
+        pair.send(0, number, 5000);
+    }
+}
+
+fn wait_for(pair: &mut Pair, count: u32, limit: Duration) {
+    pair.run_until(limit, |pair| pair.server.numbers_on(0) == (0..count).collect::<Vec<_>>());
+}
+
+fn is_probe(flight: &Flight) -> bool {
+    flight.kinds() == [ChunkKind::HEARTBEAT, ChunkKind::PAD]
+}
+
+fn mtus(pair: &mut Pair) -> Vec<usize> {
+    let now = pair.now;
+    pair.client().path_stats(now).iter().map(|path| path.mtu).collect()
+}
+
+#[test]
+fn an_association_without_bulk_data_sends_no_probes() {
+    let mut pair = Pair::established(2, &AssociationConfig::default());
+    for number in 0..50 {
+        pair.send(0, number, 100);
+        pair.run_for(ms(50));
+    }
+    assert!(!pair.wire.iter().any(is_probe));
+    assert_eq!(mtus(&mut pair), [1220, 1220], "what nearly every path carries");
+}
+
+#[test]
+fn the_first_full_packet_starts_one_probe_on_each_path() {
+    let mut pair = Pair::established(2, &AssociationConfig::default());
+    let before = pair.wire.len();
+    send_many(&mut pair, 0..100);
+    wait_for(&mut pair, 100, ms(3000));
+    let probes: Vec<&Flight> = pair.sent_since(before).iter().filter(|flight| is_probe(flight)).collect();
+    assert_eq!(probes.iter().map(|probe| ip_len(probe)).collect::<Vec<_>>(), [1500, 1500]);
+    assert!(probes.iter().all(|probe| !probe.transmit.may_fragment && probe.to_server));
+    assert_eq!(mtus(&mut pair), [1500, 1500]);
+    let largest = pair.sent_since(before).iter().filter(|flight| flight.has_data()).map(ip_len).max();
+    assert_eq!(largest, Some(1500));
+}
+
+#[test]
+fn a_path_that_swallows_large_packets_loses_only_probes() {
+    let mut pair = Pair::established(2, &AssociationConfig::default());
+    pair.network = narrow(1, 1400);
+    send_many(&mut pair, 0..200);
+    wait_for(&mut pair, 200, ms(5000));
+    pair.run_for(Duration::from_secs(60));
+    assert_eq!(mtus(&mut pair), [1500, 1400]);
+    let now = pair.now;
+    let path = &pair.client().path_stats(now)[1];
+    assert_eq!((path.timeouts, path.chunks_resent), (0, 0));
+    assert!(pair.client.events.is_empty(), "lost probes are no failures: {:?}", pair.client.events);
+}
+
+#[test]
+fn chunks_are_no_longer_than_the_narrowest_path_takes() {
+    let mut pair = Pair::established(3, &AssociationConfig::default());
+    pair.network = narrow(1, 1400);
+    send_many(&mut pair, 0..100);
+    pair.run_for(Duration::from_secs(60));
+    let before = pair.wire.len();
+    send_many(&mut pair, 100..200);
+    wait_for(&mut pair, 200, ms(5000));
+    let chunk_lengths = pair.sent_since(before).iter().flat_map(|flight| {
+        let chunks = flight.chunks();
+        let length = |chunk: &Chunk<'_>| match chunk {
+            Chunk::Data(data) => data.payload.len(),
+            _ => 0,
+        };
+        chunks.iter().map(length).collect::<Vec<_>>()
+    });
+    assert_eq!(chunk_lengths.max(), Some(1352), "any chunk can be sent again anywhere");
+    // What is left of a packet on the others is filled all the same.
+    let longest = |path| {
+        let sent = pair.sent_since(before).iter().filter(move |flight| flight.path() == path);
+        sent.map(ip_len).max()
+    };
+    assert_eq!([0, 1, 2].map(longest), [Some(1500), Some(1400), Some(1500)]);
+}
+
+#[test]
+fn a_black_hole_is_left_through_fragments() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    send_many(&mut pair, 0..50);
+    wait_for(&mut pair, 50, ms(3000));
+    assert_eq!(mtus(&mut pair), [1500]);
+
+    pair.network = narrow(0, 1300);
+    let before = pair.wire.len();
+    send_many(&mut pair, 50..100);
+    wait_for(&mut pair, 100, Duration::from_secs(10));
+    pair.run_for(Duration::from_secs(60));
+    let (fragmented, whole): (Vec<&Flight>, Vec<&Flight>) = pair
+        .sent_since(before)
+        .iter()
+        .filter(|flight| flight.to_server && ip_len(flight) > 1300)
+        .partition(|flight| flight.transmit.may_fragment);
+    assert!(!fragmented.is_empty() && fragmented.iter().all(|flight| flight.has_data()));
+    assert!(!whole.is_empty(), "those that vanished, and probes");
+    let found = mtus(&mut pair)[0];
+    assert!((1280..=1300).contains(&found), "{found}");
+
+    // The hole is mended; the search begins again after ten minutes.
+    pair.network = Box::new(|_| Some(ms(10)));
+    pair.run_for(Duration::from_secs(700));
+    assert_eq!(mtus(&mut pair), [1500]);
+}
+
+#[test]
+fn an_outage_is_no_reason_for_the_smallest_packets() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    pair.network = Box::new(|_| None);
+    send_many(&mut pair, 0..20);
+    pair.run_for(Duration::from_secs(20));
+    pair.network = Box::new(|_| Some(ms(10)));
+    wait_for(&mut pair, 20, Duration::from_secs(60));
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(mtus(&mut pair), [1500]);
+    let smallest = pair.wire.iter().filter(|flight| flight.has_data()).map(ip_len).max();
+    assert!(smallest.is_some_and(|len| len > 1200));
+}
+
+#[test]
+fn a_router_is_believed_when_it_quotes_the_association() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    send_many(&mut pair, 0..50);
+    wait_for(&mut pair, 50, ms(3000));
+    let addresses = (address(1, 0), address(2, 0));
+    let quoted =
+        |port: u16, tag: u32| [&port.to_be_bytes()[..], &PORT.to_be_bytes(), &tag.to_be_bytes()].concat();
+    let (port, tag) = (pair.client.endpoint.port(), pair.tag(true));
+    pair.network = narrow(0, 1300);
+    for (port, tag, believed) in [(port, tag ^ 1, false), (port ^ 1, tag, false), (port, tag, true)] {
+        let now = pair.now;
+        pair.client.endpoint.handle_packet_too_big(now, addresses, 1300, &quoted(port, tag));
+        pair.run_for(Duration::from_secs(10));
+        assert_eq!(mtus(&mut pair) == [1500], !believed, "{port} {tag}: {:?}", mtus(&mut pair));
+    }
+    let found = mtus(&mut pair)[0];
+    assert!((1280..=1300).contains(&found), "{found}");
+    let now = pair.now;
+    pair.client.endpoint.handle_packet_too_big(now, addresses, 1200, &quoted(port, tag)[..7]);
+    assert_eq!(mtus(&mut pair), [found], "too little is quoted");
+}
+
+#[test]
+fn switched_off_the_setting_holds() {
+    let config = AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() };
+    let mut pair = Pair::established(1, &config);
+    send_many(&mut pair, 0..50);
+    wait_for(&mut pair, 50, ms(3000));
+    assert!(!pair.wire.iter().any(is_probe));
+    let largest = pair.wire.iter().filter(|flight| flight.has_data()).map(ip_len).max();
+    assert_eq!(largest, Some(1500));
+}

@@ -1,0 +1,46 @@
+//! The largest packet that a link carries, as time passes.
+
+use tresse_proto::Instant;
+
+use super::Change;
+
+/// Follows the changes of a limit.
+#[derive(Debug)]
+pub(super) struct Mtu {
+    now: Option<u32>,
+    /// Limits to come with their times, the next one last.
+    to_come: Vec<(Instant, u32)>,
+}
+
+impl Mtu {
+    pub(super) fn new(first: Option<u32>, changes: &[Change]) -> Self {
+        let limit = |change: &Change| Some((Instant::ZERO + change.at, change.mtu?));
+        let mut to_come: Vec<_> = changes.iter().filter_map(limit).collect();
+        to_come.sort_by_key(|&(at, _)| std::cmp::Reverse(at));
+        Mtu { now: first, to_come }
+    }
+
+    /// The limit at `now`, which never decreases.
+    pub(super) fn at(&mut self, now: Instant) -> Option<u32> {
+        while let Some((_, mtu)) = self.to_come.pop_if(|(at, _)| *at <= now) {
+            self.now = Some(mtu);
+        }
+        self.now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn changes_take_effect_in_the_order_of_their_times() {
+        let change = |at, mtu| Change { at: Duration::from_secs(at), mtu, ..Change::default() };
+        let mut mtu = Mtu::new(None, &[change(20, Some(1500)), change(10, Some(1300)), change(15, None)]);
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let seen = [0, 9, 10, 19, 20].map(|seconds| mtu.at(at(seconds)));
+        assert_eq!(seen, [None, None, Some(1300), Some(1300), Some(1500)]);
+    }
+}
