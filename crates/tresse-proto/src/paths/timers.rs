@@ -192,7 +192,12 @@ impl Paths {
         let path = &mut self.paths[info.path.index()];
         path.counters.heartbeats_acked += 1;
         let failed = matches!(path.state(), PathState::PotentiallyFailed | PathState::Inactive);
+        let confirmed_before = path.health.confirmed();
         path.health.on_confirmed();
+        if !confirmed_before {
+            // From now on chunks have to fit this path too.
+            self.refresh_payload(info.path);
+        }
         if failed && self.rules.tolerance.has_potentially_failed() {
             self.windows[info.path.index()].reopen(self.rules.window_after_failure);
         }
