@@ -223,7 +223,11 @@ impl Setup {
         let mut types: Vec<u16> = self.local.iter().copied().map(address_type).collect();
         types.sort_unstable();
         types.dedup();
-        params.push(Param::SupportedAddressTypes(List::Values(&types)));
+        // The address of the packet says it when there is no other; stacks of one address refuse what they do
+        // not know (pion/sctp).
+        if self.local.len() > 1 {
+            params.push(Param::SupportedAddressTypes(List::Values(&types)));
+        }
         params.extend(self.cookie_extension.map(Param::CookiePreservative));
         let streams = self.config.outbound_streams;
         let init = own_init(&self.config, self.local_tag, self.initial_tsn, streams, &params);

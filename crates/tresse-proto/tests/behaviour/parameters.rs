@@ -41,7 +41,7 @@ fn told_by_init(config: AssociationConfig, local: &[&str], remote: &[&str]) -> (
         Param::SupportedAddressTypes(types) => Some(types.iter().collect()),
         _ => None,
     });
-    (listed(&init), types.expect("always said"))
+    (listed(&init), types.unwrap_or_default())
 }
 
 /// The addresses that a server with addresses of every kind lists to an INIT between these.
@@ -115,7 +115,8 @@ fn a_lone_or_private_source_is_not_listed_behind_a_nat() {
 fn only_types_of_addresses_that_the_peer_understands_are_listed() {
     let types = |local: &[&str], remote| told_by_init(AssociationConfig::default(), local, &[remote]).1;
     assert_eq!(types(&["10.0.0.1", "10.0.1.1"], "10.0.0.2"), [5]);
-    assert_eq!(types(&["fd00::1"], "fd00::2"), [6]);
+    assert_eq!(types(&["fd00::1", "fd00:1::1"], "fd00::2"), [6]);
+    assert_eq!(types(&["fd00::1"], "fd00::2"), [] as [u16; 0], "a lone address says it by itself");
     assert_eq!(types(&["fd00::1", "10.0.0.1"], "10.0.0.2"), [5, 6]);
     let answered = |types: &[u16]| {
         let params = [Param::SupportedAddressTypes(List::Values(types))];
