@@ -8,11 +8,11 @@ import synthetic
 from synthetic import Model
 
 from tresse.claims import Claim, Finding, Verdict, judge
-from tresse.figures import FIGURES
+from tresse.figures import select
 from tresse.figures.pfldnet2010 import delays, figure4
 from tresse.figures.pfldnet2010.delays import FIXED, ROUND_ROBIN, Curve
 
-CLAIMS: dict[str, Claim] = {claim.id: claim for figure in FIGURES for claim in figure.claims}
+CLAIMS: dict[str, Claim] = {claim.id: claim for figure in select(["pfldnet2010"]) for claim in figure.claims}
 GOOD = Model()
 
 
