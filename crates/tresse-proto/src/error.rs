@@ -6,6 +6,7 @@ use std::time::Duration;
 use tresse_wire::StreamId;
 
 use crate::config::ConfigError;
+use crate::path_id::PathId;
 
 /// Why no association could be started.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -155,6 +156,19 @@ pub enum ScheduleError {
     /// The stream was not negotiated.
     #[error("stream {} does not exist", .0.0)]
     NoSuchStream(StreamId),
+    /// The association could not be set up.
+    #[error("the association could not be set up: there is nothing to schedule")]
+    NotOpen,
+}
+
+/// A path was named that does not exist.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("path {} does not exist: the association has {count}", path.0)]
+pub struct NoSuchPath {
+    /// The path that was named.
+    pub path: PathId,
+    /// How many there are, from 0 on.
+    pub count: usize,
 }
 
 /// Why streams cannot be reset or added now. Nothing was asked of the peer.

@@ -38,7 +38,7 @@ pub mod units;
 pub use config::{AssociationConfig, ConfigError, EndpointConfig};
 pub use datagram::{Datagram, Ecn, Transmit};
 pub use endpoint::{AssociationHandle, Connect, Endpoint};
-pub use error::{ConnectError, KeyError, ReconfigurationError, ScheduleError, SendError};
+pub use error::{ConnectError, KeyError, NoSuchPath, ReconfigurationError, ScheduleError, SendError};
 pub use event::{CloseReason, Event, Message, Part, Payload, SchedulerFault, SendOptions};
 pub use joiner::Joiner;
 pub use path_id::{AssociationId, PathId};

@@ -144,7 +144,7 @@ fn one_path_at_a_time_carries_the_streams_of_all_paths() {
     };
     let mut pair = Pair::established(2, &config);
     exchange(&mut pair, 40, 2, 1_000);
-    pair.client().set_primary(tresse_proto::PathId(1));
+    pair.client().set_primary(tresse_proto::PathId(1)).expect("there are two");
     let before = pair.server.received.len();
     pair.send(0, 40, 100);
     pair.send(1, 41, 100);

@@ -10,8 +10,8 @@ use tokio::task::coop::consume_budget;
 use tresse_proto::config::StreamMap;
 use tresse_proto::{
     Abandonments, AssociationHandle, AssociationId, AssociationStats, CloseReason, Direction, Event,
-    KeyError, Message, PathId, PathStats, ReconfigurationError, ScheduleError, SendError, SendOptions,
-    SendQueueInfo, StreamId, Streams,
+    KeyError, Message, NoSuchPath, PathId, PathStats, ReconfigurationError, ScheduleError, SendError,
+    SendOptions, SendQueueInfo, StreamId, Streams,
 };
 
 use crate::error::Ended;
@@ -151,8 +151,11 @@ impl Association {
     }
 
     /// Makes `path` the primary one.
-    pub fn set_primary(&self, path: PathId) {
-        self.inner.command(|association| association.set_primary(path));
+    ///
+    /// # Errors
+    /// A path that does not exist.
+    pub fn set_primary(&self, path: PathId) -> Result<(), NoSuchPath> {
+        self.inner.command(|association| association.set_primary(path))
     }
 
     /// Gives a stream a value: its priority, weight, or what else the stream scheduler makes of it.

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig, KeyError};
+use tresse_proto::schedule::StreamSchedulerFactory;
+use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig, KeyError, ScheduleError};
 
 use crate::association::Association;
 use crate::driver::Driver;
@@ -41,7 +42,6 @@ impl Peer {
 /// what they had queued is still delivered while the runtime lives (see [`Endpoint::wait_idle`]).
 pub struct Endpoint {
     shared: Arc<Shared>,
-    template: AssociationConfig,
     addresses: Vec<IpAddr>,
     /// `None` over raw IP.
     udp_port: Option<u16>,
@@ -68,9 +68,9 @@ impl Endpoint {
         if config.encapsulation_port == 0 {
             config.encapsulation_port = DEFAULT_UDP_PORT;
         }
-        let core = core(config, &template)?;
+        let core = core(config, template)?;
         let (bound, udp_port) = bind_udp(local, udp_port)?;
-        Ok(Endpoint::start(core, Sockets::new(bound), template, Some(udp_port)))
+        Ok(Endpoint::start(core, Sockets::new(bound), Some(udp_port)))
     }
 
     /// Opens one raw socket for SCTP (protocol 132) on each address of `local` and starts the driver task.
@@ -95,26 +95,21 @@ impl Endpoint {
         let mut attempt = 1;
         loop {
             // Without a port in the settings, the core takes one at random.
-            let core = core(config.clone(), &template)?;
+            let core = core(config.clone(), template.clone())?;
             match bind_raw(local, core.port()) {
-                Ok(bound) => return Ok(Endpoint::start(core, Sockets::new(bound), template, None)),
+                Ok(bound) => return Ok(Endpoint::start(core, Sockets::new(bound), None)),
                 Err(BindError::PortTaken { .. }) if any_port && attempt < PORT_ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn start(
-        mut core: tresse_proto::Endpoint,
-        sockets: Sockets,
-        template: AssociationConfig,
-        udp_port: Option<u16>,
-    ) -> Self {
+    fn start(mut core: tresse_proto::Endpoint, sockets: Sockets, udp_port: Option<u16>) -> Self {
         let addresses = sockets.addresses();
         core.set_local_addresses(addresses.clone());
         let shared = Arc::new(Shared::new(core, sockets.stats()));
         tokio::spawn(Driver::new(Arc::clone(&shared), sockets));
-        Endpoint { shared, template, addresses, udp_port }
+        Endpoint { shared, addresses, udp_port }
     }
 
     /// The addresses that paths can start from.
@@ -132,6 +127,41 @@ impl Endpoint {
         self.shared.lock().core.port()
     }
 
+    /// The names of the stream schedulers that associations can be given, in alphabetical order.
+    pub fn stream_schedulers(&self) -> Vec<String> {
+        self.shared.lock().core.schedulers().names().into_iter().map(str::to_owned).collect()
+    }
+
+    /// Adds a stream scheduler; [`schedule`](crate::schedule) has an example of one. From now on
+    /// [`Association::set_stream_scheduler`] and settings find it by its name.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn register_stream_scheduler(
+        &self,
+        name: &str,
+        factory: StreamSchedulerFactory,
+    ) -> Result<(), ScheduleError> {
+        self.shared.lock().core.schedulers().register(name, factory)
+    }
+
+    /// Removes a stream scheduler.
+    ///
+    /// # Errors
+    /// An unknown name, a built-in one, or one that an association or the endpoint still uses.
+    pub fn remove_stream_scheduler(&self, name: &str) -> Result<(), ScheduleError> {
+        self.shared.lock().core.schedulers().remove(name)
+    }
+
+    /// Chooses the stream scheduler of the associations to come, those that peers set up and those of
+    /// [`Endpoint::connect`]; those there are keep theirs.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that the scheduler refuses; the old choice then stays.
+    pub fn set_stream_scheduler(&self, name: &str, config: &str) -> Result<(), ScheduleError> {
+        self.shared.lock().core.set_stream_scheduler(name, config)
+    }
+
     /// Opens an association to `peer` with the endpoint's settings and waits until it is set up.
     ///
     /// Giving up the future gives up the association.
@@ -139,7 +169,8 @@ impl Endpoint {
     /// # Errors
     /// Addresses that cannot work, or a peer that refuses or does not answer.
     pub async fn connect(&self, peer: Peer) -> Result<Association, ConnectError> {
-        self.connect_with(peer, self.template.clone()).await
+        let settings = self.shared.lock().core.template().clone();
+        self.connect_with(peer, settings).await
     }
 
     /// As [`Endpoint::connect`], with settings of its own.
@@ -235,10 +266,10 @@ impl Drop for Endpoint {
 }
 
 /// The core of an endpoint, with an unpredictable seed.
-fn core(config: EndpointConfig, template: &AssociationConfig) -> Result<tresse_proto::Endpoint, BindError> {
+fn core(config: EndpointConfig, template: AssociationConfig) -> Result<tresse_proto::Endpoint, BindError> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| BindError::Seed(error.to_string()))?;
-    Ok(tresse_proto::Endpoint::new(config, template.clone(), seed)?)
+    Ok(tresse_proto::Endpoint::new(config, template, seed)?)
 }
 
 /// SCTP ports that are tried over raw IP; each fails only if another endpoint happens to have it.

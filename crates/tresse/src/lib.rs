@@ -54,13 +54,14 @@ pub use error::{BindError, ConnectError, Ended};
 pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};
 
 pub use bytes::Bytes;
-pub use tresse_proto::config;
 pub use tresse_proto::{
     Abandoned, Abandonments, AssociationConfig, AssociationId, AssociationStats, CloseReason, ConfigError,
-    Direction, Discards, EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, Part, PathId,
-    PathState, PathStats, Payload, Ppid, Reconfiguration, ReconfigurationError, ReconfigurationOutcome,
-    Reliability, ScheduleError, SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, units,
+    Direction, Discards, EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, NoSuchPath,
+    Part, PathId, PathState, PathStats, Payload, Ppid, Reconfiguration, ReconfigurationError,
+    ReconfigurationOutcome, Reliability, ScheduleError, SendError, SendOptions, SendQueueInfo, Ssn, StreamId,
+    Streams, units,
 };
+pub use tresse_proto::{config, schedule};
 
 /// The README's example is compiled and run with the documentation's.
 #[cfg(doctest)]

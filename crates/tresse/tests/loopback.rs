@@ -4,15 +4,18 @@
 
 mod relay;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use relay::Relay;
 use tokio::time::timeout;
+use tresse::schedule::{Backlog, PathView, Queued, StreamScheduler, StreamSchedulerFactory, Taken};
 use tresse::{
     Association, AssociationConfig, BindError, Bytes, CloseReason, ConnectError, Direction, Ended, Endpoint,
     EndpointConfig, Event, Events, PathState, Peer, Reconfiguration, ReconfigurationError,
-    ReconfigurationOutcome, Reliability, SendError, SendOptions, Ssn, StreamId, Streams,
+    ReconfigurationOutcome, Reliability, ScheduleError, SendError, SendOptions, Ssn, StreamId, Streams,
 };
 
 const PORT: u16 = 5001;
@@ -164,6 +167,52 @@ async fn messages_that_can_never_be_sent_are_refused_at_once() {
     assert_eq!(ours.send(SendOptions::default(), "").await, Err(SendError::Empty));
     let endless = vec![0; ours.send_queue().limit + 1];
     assert!(matches!(ours.send(SendOptions::default(), endless).await, Err(SendError::TooLong { .. })));
+}
+
+/// The highest stream first.
+#[derive(Default)]
+struct HighestFirst(BTreeSet<StreamId>);
+
+impl StreamScheduler for HighestFirst {
+    fn on_queued(&mut self, queued: Queued) {
+        self.0.insert(queued.stream);
+    }
+    fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
+        self.0.last().copied()
+    }
+    fn on_taken(&mut self, taken: Taken) {
+        if taken.stream_empty {
+            self.0.remove(&taken.stream);
+        }
+    }
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[tokio::test]
+async fn an_application_brings_its_own_stream_scheduler() {
+    let here = host(&["127.0.0.1"]);
+    let (listener, caller) = (listener(&here), caller(&here));
+    let factory: StreamSchedulerFactory = Arc::new(|_| Ok(Box::new(HighestFirst::default())));
+    caller.register_stream_scheduler("highest_first", factory.clone()).expect("a new name");
+    let again = caller.register_stream_scheduler("highest_first", factory);
+    assert_eq!(again, Err(ScheduleError::NameTaken("highest_first".to_owned())));
+    assert!(caller.stream_schedulers().contains(&"highest_first".to_owned()));
+    caller.set_stream_scheduler("highest_first", "").expect("registered");
+    let (ours, theirs) = pair(&caller, &listener, listener.udp_port()).await;
+    // Nothing leaves between two of these: no await gives the driver its turn.
+    for stream in [1, 4, 2, 4] {
+        ours.try_send(SendOptions::on(StreamId(stream)), message(stream, 0, 100)).expect("room");
+    }
+    for expected in [4, 4, 2, 1] {
+        assert_eq!(theirs.recv().await.expect("open").expect("more to come").stream, StreamId(expected));
+    }
+    caller.set_stream_scheduler("first_come", "").expect("built in");
+    let in_use = Err(ScheduleError::InUse("highest_first".to_owned()));
+    assert_eq!(caller.remove_stream_scheduler("highest_first"), in_use, "by an association");
+    ours.set_stream_scheduler("first_come", "").expect("built in");
+    assert_eq!(caller.remove_stream_scheduler("highest_first"), Ok(()));
 }
 
 #[tokio::test]

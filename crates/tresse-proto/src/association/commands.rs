@@ -5,7 +5,7 @@ use tresse_wire::StreamId;
 
 use super::{Association, State};
 use crate::config::{AssociationConfig, StreamMap};
-use crate::error::{ScheduleError, SendError};
+use crate::error::{NoSuchPath, ScheduleError, SendError};
 use crate::event::{Message, Part, SendOptions};
 use crate::path_id::PathId;
 use crate::reliability::Abandonments;
@@ -87,10 +87,15 @@ impl Association {
         Ok(())
     }
 
-    pub(crate) fn set_primary(&mut self, path: PathId) {
+    pub(crate) fn set_primary(&mut self, path: PathId) -> Result<(), NoSuchPath> {
+        let count = self.paths.len();
+        if path.index() >= count {
+            return Err(NoSuchPath { path, count });
+        }
         self.paths.set_primary(path);
         self.refresh_usable();
         self.stir();
+        Ok(())
     }
 
     pub(crate) fn tell_loss(&mut self, path: PathId, share: Option<f64>) {

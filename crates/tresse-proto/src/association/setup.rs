@@ -17,11 +17,13 @@ use super::peer::{address_type, own_init, own_params, reach};
 use super::scope::Scope;
 use super::shutdown::shortened;
 use super::{Beginnings, Capabilities, Identity, InitFault, PathSeed};
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, StreamMap};
 use crate::datagram::Transmit;
+use crate::error::ScheduleError;
 use crate::event::CloseReason;
 use crate::extensions::auth::Handshake;
 use crate::paths::{pairs, unreachable};
+use crate::schedule::Registry;
 use crate::time::Instant;
 
 /// An association that is being set up from this side.
@@ -130,6 +132,28 @@ impl Setup {
 
     pub(crate) fn config(&self) -> &Arc<AssociationConfig> {
         &self.config
+    }
+
+    /// The association will begin with this stream scheduler.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that the scheduler refuses.
+    pub(crate) fn set_stream_scheduler(
+        &mut self,
+        registry: &Registry,
+        name: &str,
+        config: &str,
+    ) -> Result<(), ScheduleError> {
+        registry.build(name, config)?;
+        let settings = Arc::make_mut(&mut self.config);
+        name.clone_into(&mut settings.stream_scheduler);
+        config.clone_into(&mut settings.stream_scheduler_config);
+        Ok(())
+    }
+
+    /// The association will begin with this stream map.
+    pub(crate) fn set_stream_map(&mut self, map: StreamMap) {
+        Arc::make_mut(&mut self.config).stream_map = map;
     }
 
     /// The name of its state in RFC 9260.

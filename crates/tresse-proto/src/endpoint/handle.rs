@@ -8,7 +8,7 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use crate::association::{Association, State};
 use crate::config::{AssociationConfig, StreamMap};
-use crate::error::{KeyError, ReconfigurationError, ScheduleError, SendError};
+use crate::error::{KeyError, NoSuchPath, ReconfigurationError, ScheduleError, SendError};
 use crate::event::{CloseReason, Message, SendOptions};
 use crate::extensions::auth::SharedKeys;
 use crate::path_id::PathId;
@@ -93,10 +93,12 @@ impl<'a> AssociationHandle<'a> {
         self.open().map(|association| association.abandoned_on(stream)).unwrap_or_default()
     }
 
-    /// Chooses the stream scheduler by name; queued data stays.
+    /// Chooses the stream scheduler by name; queued data stays. An association that is being set up begins
+    /// with it.
     ///
     /// # Errors
-    /// An unknown name, or a configuration that the scheduler refuses; the old one then stays.
+    /// An unknown name, or a configuration that the scheduler refuses; the old one then stays. An association
+    /// that could not be set up.
     pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) => {
@@ -104,7 +106,8 @@ impl<'a> AssociationHandle<'a> {
                 self.endpoint.settle(self.slot);
                 Ok(())
             }
-            _ => Ok(()),
+            Some(Occupant::Setup(setup)) => setup.set_stream_scheduler(&self.endpoint.registry, name, config),
+            _ => Err(ScheduleError::NotOpen),
         }
     }
 
@@ -126,24 +129,37 @@ impl<'a> AssociationHandle<'a> {
         self.open().and_then(|association| association.stream_value(stream))
     }
 
-    /// Chooses which paths streams may use; queued data stays.
+    /// Chooses which paths streams may use; queued data stays. An association that is being set up begins with
+    /// it.
     ///
     /// # Errors
-    /// When the stream scheduler cannot be built for the new groups; the old map then stays.
+    /// When the stream scheduler cannot be built for the new groups; the old map then stays. An association
+    /// that could not be set up.
     pub fn set_stream_map(&mut self, map: StreamMap) -> Result<(), ScheduleError> {
-        if let Some(Occupant::Open(association)) = self.endpoint.slots.get_mut(self.slot) {
-            association.set_stream_map(&self.endpoint.registry, map)?;
-            self.endpoint.settle(self.slot);
+        match self.endpoint.slots.get_mut(self.slot) {
+            Some(Occupant::Open(association)) => {
+                association.set_stream_map(&self.endpoint.registry, map)?;
+                self.endpoint.settle(self.slot);
+                Ok(())
+            }
+            Some(Occupant::Setup(setup)) => {
+                setup.set_stream_map(map);
+                Ok(())
+            }
+            _ => Err(ScheduleError::NotOpen),
         }
-        Ok(())
     }
 
     /// Makes `path` the primary one.
-    pub fn set_primary(&mut self, path: PathId) {
-        if let Some(association) = self.open_mut() {
-            association.set_primary(path);
-            self.endpoint.settle(self.slot);
-        }
+    ///
+    /// # Errors
+    /// A path that does not exist. None does before the association is set up: then the first address given
+    /// to [`Connect`](super::Connect) is the primary one.
+    pub fn set_primary(&mut self, path: PathId) -> Result<(), NoSuchPath> {
+        let nowhere = NoSuchPath { path, count: 0 };
+        self.open_mut().ok_or(nowhere)?.set_primary(path)?;
+        self.endpoint.settle(self.slot);
+        Ok(())
     }
 
     /// Tells the loss rate of `path`, as a share from 0 to 1, to who asks for it: schedulers and the policy

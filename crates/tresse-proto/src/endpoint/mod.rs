@@ -31,12 +31,12 @@ use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::congestion;
 use crate::cx::Cx;
 use crate::datagram::{Datagram, Transmit};
-use crate::error::{ConnectError, KeyError};
+use crate::error::{ConnectError, KeyError, ScheduleError};
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
 use crate::path_id::AssociationId;
 use crate::paths::unreachable;
-use crate::schedule::{Registry, build_path_scheduler};
+use crate::schedule::{Built, Registry, build_path_scheduler};
 use crate::stats::Discards;
 use crate::time::Instant;
 
@@ -66,6 +66,8 @@ pub struct Connect {
 pub struct Endpoint {
     config: EndpointConfig,
     template: Arc<AssociationConfig>,
+    /// Keeps the name of the template's stream scheduler in use.
+    reserved: Built,
     rng: ChaCha12Rng,
     registry: Registry,
     keys: CookieKeys,
@@ -116,8 +118,9 @@ impl Endpoint {
             config.port = EPHEMERAL_PORTS + (rng.next_u32() % u32::from(u16::MAX - EPHEMERAL_PORTS)) as u16;
         }
         let registry = Registry::default();
-        check_names(&registry, &template)?;
+        let reserved = check_names(&registry, &template)?;
         Ok(Endpoint {
+            reserved,
             keys: CookieKeys::new(Instant::ZERO, config.cookie_key_lifetime, &mut rng),
             template: Arc::new(template),
             rng,
@@ -171,6 +174,23 @@ impl Endpoint {
     /// The stream schedulers that associations of this endpoint can use; more can be registered.
     pub fn schedulers(&mut self) -> &mut Registry {
         &mut self.registry
+    }
+
+    /// What associations are made of that peers set up.
+    pub fn template(&self) -> &AssociationConfig {
+        &self.template
+    }
+
+    /// Chooses the stream scheduler of the associations to come that peers set up; those there are keep theirs.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that the scheduler refuses; the old choice then stays.
+    pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
+        self.reserved = self.registry.build(name, config)?;
+        let template = Arc::make_mut(&mut self.template);
+        name.clone_into(&mut template.stream_scheduler);
+        config.clone_into(&mut template.stream_scheduler_config);
+        Ok(())
     }
 
     /// Starts to set up an association.
@@ -479,20 +499,21 @@ impl Endpoint {
     }
 }
 
-/// Checks that every scheduler and controller named in the settings exists and takes its configuration.
-fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<(), ConfigError> {
+/// Checks that every scheduler and controller named in the settings exists and takes its configuration; as
+/// long as the stream scheduler that it answers lives, its name stays.
+fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<Built, ConfigError> {
     let refused = |name: &str, value: &str, error: &dyn std::fmt::Display| ConfigError::Unusable {
         name: name.to_owned(),
         value: value.to_owned(),
         reason: error.to_string(),
     };
     let scheduler = &config.stream_scheduler;
-    registry
+    let built = registry
         .build(scheduler, &config.stream_scheduler_config)
         .map_err(|error| refused("stream_scheduler", scheduler, &error))?;
     build_path_scheduler(&config.path_scheduler)
         .map_err(|error| refused("path_scheduler", &config.path_scheduler, &error))?;
-    congestion::build(config).map(|_| ())
+    congestion::build(config).map(|_| built)
 }
 
 /// The header of a direct answer to `packet`, which carries its tag back.

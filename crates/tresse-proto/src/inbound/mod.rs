@@ -163,8 +163,9 @@ impl Inbound {
         data.flags.unordered || self.ordered.is_next(data.stream, data.mid.0)
     }
 
-    /// Lets streams begin anew at SSN 0, or both MIDs 0 (RFC 6525 §5.2.2 E3; RFC 8260 §2.3.2). What has an index from `epoch` on belongs to
-    /// their new beginning already. Appends to `deliverable` the indices of what that made deliverable.
+    /// Lets streams begin anew at SSN 0, or both MIDs 0 (RFC 6525 §5.2.2 E3; RFC 8260 §2.3.2). What has an index
+    /// from `epoch` on belongs to their new beginning already. Appends to `deliverable` the indices of what that
+    /// made deliverable.
     pub(crate) fn reset(&mut self, streams: &Streams, epoch: u64, deliverable: &mut Vec<Range<u64>>) {
         self.ordered.reset(streams, epoch, |indices, message| {
             indices.append_to(deliverable);

@@ -237,7 +237,7 @@ fn streams_of_a_path_follow_when_its_errors_put_another_in_use() {
     };
     let narrow = AssociationConfig { receive_buffer: Size(1500), ..one_path.clone() };
     let mut pair = Pair::unlike(3, &one_path, &narrow, 1).settled();
-    pair.client().set_primary(PathId(1));
+    pair.client().set_primary(PathId(1)).expect("there are two");
     pair.network = dead(1);
     let inactive = Event::PathChanged { path: PathId(1), state: PathState::Inactive };
     pair.run_until(Duration::from_secs(600), |pair| pair.client.events.contains(&inactive));

@@ -6,6 +6,7 @@ mod common;
 mod added_streams;
 mod authentication;
 mod bundling;
+mod choices;
 mod determinism;
 mod encapsulation;
 mod failover;

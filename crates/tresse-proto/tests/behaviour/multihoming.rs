@@ -186,9 +186,10 @@ fn only_one_path_carries_new_data_unless_paths_are_used_concurrently() {
         data.map(|flight| flight.path()).collect::<std::collections::BTreeSet<u8>>()
     };
     assert_eq!(transfer(&mut pair, 0), [0].into());
-    pair.client().set_primary(PathId(1));
+    pair.client().set_primary(PathId(1)).expect("there are two");
     assert_eq!(transfer(&mut pair, 50), [1].into());
-    pair.client().set_primary(PathId(7));
+    let refused = pair.client().set_primary(PathId(7)).expect_err("there are two");
+    assert_eq!(refused.to_string(), "path 7 does not exist: the association has 2");
     assert_eq!(transfer(&mut pair, 100), [1].into(), "there is no such path");
     let mut pair = Pair::established(2, &AssociationConfig::default());
     assert_eq!(transfer(&mut pair, 0), [0, 1].into());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tresse_proto::{
     AssociationConfig, AssociationId, CloseReason, Connect, Endpoint, EndpointConfig, Event, Instant, Joiner,
-    PathId, PathStats, SendError,
+    PathId, PathStats, ScheduleError, SendError,
 };
 use tresse_sim::seed::Seed;
 
@@ -137,12 +137,16 @@ impl Station {
             }
             Move::Primary { path } => {
                 if let Some(mut association) = self.association() {
-                    association.set_primary(PathId(*path));
+                    // A path that is not there, or not yet, is refused.
+                    association.set_primary(PathId(*path)).ok();
                 }
             }
             Move::Scheduler { name } => {
                 if let Some(mut association) = self.association() {
-                    association.set_stream_scheduler(name, "").map_err(|error| error.to_string())?;
+                    match association.set_stream_scheduler(name, "") {
+                        Ok(()) | Err(ScheduleError::NotOpen) => {}
+                        Err(error) => return Err(error.to_string()),
+                    }
                 }
             }
         }
