@@ -54,15 +54,14 @@ impl Driver {
         let state: &mut State = &mut guard;
         let now = self.shared.now();
         self.batch.clear();
-        // What the application did came first: its packets are not to follow those of what arrived since.
-        let mut more = state.take_touched() && self.batch.fill(&mut state.core, now);
+        state.note_commands();
         for datagram in self.inbox.drain(..) {
             state.core.handle_datagram(now, datagram);
         }
         if state.core.poll_timeout().is_some_and(|due| due <= now) {
             state.core.handle_timeout(now);
         }
-        more |= self.batch.fill(&mut state.core, now);
+        let more = self.batch.fill(&mut state.core, now);
         let faults = self.sockets.faults();
         if faults != self.faults {
             self.faults = faults;

@@ -143,8 +143,8 @@ impl State {
     }
 
     /// Takes note of the commands given to the core.
-    pub(crate) fn take_touched(&mut self) -> bool {
-        std::mem::take(&mut self.touched)
+    pub(crate) fn note_commands(&mut self) {
+        self.touched = false;
     }
 
     /// Whether the driver still runs.
