@@ -53,6 +53,8 @@ fmt-check:
 .PHONY: lint
 lint: ## clippy, warnings are errors
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	# The core without the features that other members of the workspace switch on.
+	$(CARGO) clippy --locked --package tresse-proto --all-targets -- -D warnings
 
 .PHONY: check-house
 check-house: ## file and function budgets; links, files and tests that the documentation names

@@ -7,7 +7,7 @@
 mod consecutive;
 mod indices;
 mod interleaved;
-#[cfg(any(test, feature = "invariants"))]
+#[cfg(feature = "invariants")]
 mod invariants;
 mod ordered;
 mod partial;

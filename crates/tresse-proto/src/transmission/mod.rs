@@ -148,7 +148,7 @@ impl Transmission {
     }
 
     /// Bytes last sent on `path` and not released.
-    #[cfg(any(test, feature = "invariants"))]
+    #[cfg(feature = "invariants")]
     pub(crate) fn queued_on(&self, path: PathId) -> usize {
         self.load(path).map_or(0, |load| load.queued)
     }
