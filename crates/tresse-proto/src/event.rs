@@ -27,12 +27,15 @@ pub enum Event {
     },
     /// The peer has restarted and set the association up anew (RFC 9260 §5.2.4 A): streams, windows, counters
     /// and paths begin again, the identifier and what waits to be read stay. What was accepted for the old
-    /// peer and not acknowledged is not sent to the new one.
+    /// peer is not sent to the new one.
     Restarted {
         /// Streams in the sending direction after negotiation.
         outbound_streams: u16,
         /// Streams in the receiving direction after negotiation.
         inbound_streams: u16,
+        /// Bytes of messages that were accepted and that the old peer has not acknowledged for good. Those that
+        /// were sent may have reached it all the same.
+        undelivered: usize,
     },
     /// Messages wait to be received; told once until `recv` has found the queue empty.
     Readable,
@@ -140,6 +143,11 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
+    /// An ICMP message said so.
+    pub(crate) fn no_receiver() -> Self {
+        CloseReason::AbortedByPeer { cause: "ICMP: nobody takes SCTP there".to_owned() }
+    }
+
     /// The peer sent an ABORT with these causes.
     pub(crate) fn aborted_by_peer(causes: &Causes<'_>) -> Self {
         let cause = match causes.iter().flatten().next() {

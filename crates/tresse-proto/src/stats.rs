@@ -237,6 +237,8 @@ discards! {
     bad_checksum,
     /// Packets whose verification tag is not this association's.
     wrong_tag,
+    /// ICMP messages that quote no packet of this endpoint, or that it has no use for (RFC 9260 §10).
+    icmp,
     /// Packets that belong to no association (RFC 9260 §8.4).
     out_of_the_blue,
     /// INITs that were not alone, or with a tag other than 0.

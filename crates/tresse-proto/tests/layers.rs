@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
         "error",
         "event",
         "fragment",
+        "icmp",
         "joiner",
         "path_id",
         "range_set",

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha12Rng;
 
 use super::control::{Control, Reason};
 use super::{Association, Beginnings, NamesError, Peer, State};
-use crate::event::Event;
+use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Auth;
 use crate::path_id::PathId;
 use crate::receiver::Receiver;
@@ -34,8 +34,9 @@ impl Association {
         let (outbound_streams, inbound_streams) = next.streams();
         // In place of `Established`.
         next.events.pop_front();
-        next.events.push_front(Event::Restarted { outbound_streams, inbound_streams });
-        if self.outbound.release(self.outbound.info().used) {
+        let undelivered = self.outbound.info().used;
+        next.events.push_front(Event::Restarted { outbound_streams, inbound_streams, undelivered });
+        if self.outbound.release(undelivered) {
             next.events.push_back(Event::Writable);
         }
         next.outbound.keep_choices(self.outbound, registry)?;
@@ -90,6 +91,12 @@ impl Association {
     pub(crate) fn on_init_while_shutting_down(&mut self, via: Option<PathId>) {
         self.control.push(via.unwrap_or_else(|| self.paths.best_for_control()), Control::ShutdownAck);
         self.stir();
+    }
+
+    /// An ICMP message said that the peer's host takes no SCTP: it ends as by an ABORT (RFC 9260 §10, ICMP8).
+    pub(crate) fn on_no_receiver(&mut self) {
+        self.control.clear();
+        self.close(CloseReason::no_receiver());
     }
 
     /// Answers the cookie that created this association.

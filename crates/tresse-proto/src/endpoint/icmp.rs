@@ -1,32 +1,81 @@
-//! What routers say of packets that they did not forward (RFC 9260 §10). Believed only when they quote a packet
-//! that this side may have sent: its ports and the peer's verification tag.
-
-use std::net::IpAddr;
+//! What routers and hosts say of packets that did not get through, and what of it is believed: the rules of
+//! RFC 9260 §10.
+//!
+//! Anybody can send such a message. It counts only when it quotes a packet that this side may have sent: its ports
+//! and addresses, and the peer's verification tag; an INIT is known by its own tag.
 
 use super::Endpoint;
 use super::slots::Occupant;
+use crate::event::CloseReason;
+use crate::icmp::{IcmpError, IcmpKind};
 use crate::time::Instant;
 
+/// What an ICMP message quotes of an SCTP packet.
+struct Quoted {
+    source_port: u16,
+    destination_port: u16,
+    tag: u32,
+    /// The tag in the INIT that the packet carries, when it does and enough is quoted.
+    initiate_tag: Option<u32>,
+}
+
+impl Quoted {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| {
+            bytes.get(at..at + 4).map(|word| u32::from_be_bytes([word[0], word[1], word[2], word[3]]))
+        };
+        let is_init = bytes.get(CHUNK_TYPE) == Some(&INIT);
+        let ports = word(0)?;
+        Some(Quoted {
+            source_port: (ports >> 16) as u16,
+            destination_port: ports as u16,
+            tag: word(4)?,
+            initiate_tag: word(INITIATE_TAG).filter(|_| is_init),
+        })
+    }
+}
+
+const CHUNK_TYPE: usize = 12;
+const INIT: u8 = 1;
+const INITIATE_TAG: usize = 16;
+
 impl Endpoint {
-    /// A router towards `remote` forwards IP packets of no more than `mtu` bytes: ICMP Fragmentation Needed, or
-    /// ICMPv6 Packet Too Big. `quoted` is what the message quotes of the SCTP packet, at least the first eight
-    /// bytes of its common header; with less it is ignored.
-    pub fn handle_packet_too_big(
-        &mut self,
-        now: Instant,
-        (local, remote): (IpAddr, IpAddr),
-        mtu: usize,
-        quoted: &[u8],
-    ) {
-        let Some(&[own_high, own_low, high, low, tag @ ..]) = quoted.first_chunk::<8>() else { return };
-        let own_port = u16::from_be_bytes([own_high, own_low]);
-        let slot = self.demux.by_peer(remote, u16::from_be_bytes([high, low]));
-        let Some(slot) = slot.filter(|_| own_port == self.config.port) else { return };
-        if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
-            && association.identity().peer_tag == u32::from_be_bytes(tag)
-        {
-            association.on_packet_too_big(now, (local, remote), mtu);
-            self.settle(slot);
+    /// Takes an ICMP message about a packet that this endpoint may have sent.
+    ///
+    /// A smaller limit on packets is kept for the path. Where nobody takes SCTP the association ends, as by an
+    /// ABORT. Other reasons are left to timers and heartbeats, which take longer but need no trust.
+    pub fn handle_icmp(&mut self, now: Instant, error: &IcmpError<'_>) {
+        if !self.heed_icmp(now, error) {
+            self.discards.icmp += 1;
         }
+    }
+
+    /// Answers whether the message was believed and changed anything.
+    fn heed_icmp(&mut self, now: Instant, error: &IcmpError<'_>) -> bool {
+        let Some(quoted) = Quoted::read(error.quoted) else { return false };
+        let slot = self.demux.by_peer(error.remote, quoted.destination_port);
+        let Some(slot) = slot.filter(|_| quoted.source_port == self.config.port) else { return false };
+        match (self.slots.get_mut(slot), error.kind) {
+            (Some(Occupant::Open(association)), kind) if association.identity().peer_tag == quoted.tag => {
+                match kind {
+                    IcmpKind::PacketTooBig { mtu } => {
+                        association.on_packet_too_big(now, (error.local, error.remote), mtu);
+                    }
+                    IcmpKind::NoReceiver => association.on_no_receiver(),
+                    IcmpKind::Unreachable => return false,
+                }
+            }
+            (Some(Occupant::Setup(setup)), IcmpKind::NoReceiver) => {
+                let of_init = quoted.tag == 0 && quoted.initiate_tag == Some(setup.local_tag());
+                let of_cookie_echo = setup.peer_tag() == Some(quoted.tag);
+                if !of_init && !of_cookie_echo {
+                    return false;
+                }
+                self.fail_setup(slot, CloseReason::no_receiver());
+            }
+            _ => return false,
+        }
+        self.settle(slot);
+        true
     }
 }

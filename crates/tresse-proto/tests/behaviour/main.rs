@@ -11,6 +11,7 @@ mod determinism;
 mod encapsulation;
 mod failover;
 mod handshake;
+mod icmp;
 mod interleaving;
 mod limits;
 mod mtu;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::AssociationConfig;
+use tresse_proto::{AssociationConfig, IcmpError, IcmpKind};
 use tresse_wire::{Chunk, ChunkKind};
 
 use crate::common::{Flight, Network, PORT, Pair, address};
@@ -150,26 +150,31 @@ fn an_outage_is_no_reason_for_the_smallest_packets() {
     assert!(smallest.is_some_and(|len| len > 1200));
 }
 
+/// What a router on the way to the server says of a packet.
+fn too_big(mtu: usize, quoted: &[u8]) -> IcmpError<'_> {
+    let kind = IcmpKind::PacketTooBig { mtu };
+    IcmpError { local: address(1, 0), remote: address(2, 0), kind, quoted }
+}
+
 #[test]
 fn a_router_is_believed_when_it_quotes_the_association() {
     let mut pair = Pair::established(1, &AssociationConfig::default());
     send_many(&mut pair, 0..50);
     wait_for(&mut pair, 50, ms(3000));
-    let addresses = (address(1, 0), address(2, 0));
     let quoted =
         |port: u16, tag: u32| [&port.to_be_bytes()[..], &PORT.to_be_bytes(), &tag.to_be_bytes()].concat();
     let (port, tag) = (pair.client.endpoint.port(), pair.tag(true));
     pair.network = narrow(0, 1300);
     for (port, tag, believed) in [(port, tag ^ 1, false), (port ^ 1, tag, false), (port, tag, true)] {
         let now = pair.now;
-        pair.client.endpoint.handle_packet_too_big(now, addresses, 1300, &quoted(port, tag));
+        pair.client.endpoint.handle_icmp(now, &too_big(1300, &quoted(port, tag)));
         pair.run_for(Duration::from_secs(10));
         assert_eq!(mtus(&mut pair) == [1500], !believed, "{port} {tag}: {:?}", mtus(&mut pair));
     }
     let found = mtus(&mut pair)[0];
     assert!((1280..=1300).contains(&found), "{found}");
     let now = pair.now;
-    pair.client.endpoint.handle_packet_too_big(now, addresses, 1200, &quoted(port, tag)[..7]);
+    pair.client.endpoint.handle_icmp(now, &too_big(1200, &quoted(port, tag)[..7]));
     assert_eq!(mtus(&mut pair), [found], "too little is quoted");
 }
 
