@@ -12,6 +12,7 @@ use crate::extensions::auth::Auth;
 use crate::path_id::PathId;
 use crate::receiver::Receiver;
 use crate::schedule::Registry;
+use crate::stats::PathState;
 use crate::time::Instant;
 
 impl Association {
@@ -59,6 +60,11 @@ impl Association {
         let usable =
             |address: IpAddr| self.paths.iter().any(|path| path.local().is_ipv4() == address.is_ipv4());
         listed.filter(|&address| !known(address) && usable(address)).collect()
+    }
+
+    /// Whether the peer has shown that it owns this address (RFC 9260 §5.4).
+    pub(crate) fn has_confirmed(&self, remote: IpAddr) -> bool {
+        self.paths.iter().any(|path| path.remote() == remote && path.state() != PathState::Unconfirmed)
     }
 
     /// The peer, which set up at the same time, has chosen its tag anew since (RFC 9260 §5.2.4 B), and the

@@ -94,11 +94,19 @@ impl Endpoint {
         }
     }
 
-    /// The association, or set-up, whose peer has any of these addresses, `source` first, and this port.
+    /// The association, or set-up, whose peer has any of these addresses, `source` first, and this port. An
+    /// address that its peer listed and has not proved to own does not count: it must not keep out whoever
+    /// owns it (RFC 5062 §2).
     pub(super) fn owner_of(&self, source: IpAddr, port: u16, listed: &[IpAddr]) -> Option<Slot> {
-        let addresses = std::iter::once(&source).chain(listed);
-        let mut slots = addresses.filter_map(|&address| self.demux.by_peer(address, port));
-        slots.find(|&slot| !self.is_over(slot))
+        std::iter::once(&source).chain(listed).find_map(|&address| {
+            let slot = self.demux.by_peer(address, port)?;
+            let owned = match self.slots.get(slot)? {
+                Occupant::Open(association) => association.has_confirmed(address) && !self.is_over(slot),
+                Occupant::Setup(_) => true,
+                Occupant::Failed(_) => false,
+            };
+            owned.then_some(slot)
+        })
     }
 
     /// Whether an association has ended, and only its last packets keep its place.

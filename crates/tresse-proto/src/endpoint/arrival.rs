@@ -145,8 +145,8 @@ impl Endpoint {
                 if tag_reflected && self.on_reflected_tag(datagram, packet, &first) {
                     return;
                 }
-                let owner = self.owner_of(datagram.remote, packet.header.source_port, &[]);
-                match owner.and_then(|slot| self.slots.get(slot)) {
+                let known = self.demux.by_peer(datagram.remote, packet.header.source_port);
+                match known.filter(|&slot| !self.is_over(slot)).and_then(|slot| self.slots.get(slot)) {
                     // The peer still ends an association of the past, whatever the present one is up to
                     // (RFC 9260 §8.5.1 E).
                     Some(Occupant::Setup(_)) if matches!(first, Chunk::ShutdownAck) => {

@@ -219,6 +219,7 @@ impl Endpoint {
         for &remote in &remote {
             match self.demux.by_peer(remote, remote_port) {
                 Some(slot) if self.is_over(slot) => self.forget_addresses(slot),
+                Some(_) if self.owner_of(remote, remote_port, &[]).is_none() => {}
                 Some(_) => return Err(ConnectError::Connected { remote, port: remote_port }),
                 None => {}
             }

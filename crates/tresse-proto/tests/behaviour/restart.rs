@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tresse_proto::{AssociationConfig, Datagram, EndpointConfig, Event, SendOptions};
+use tresse_proto::{AssociationConfig, Connect, Datagram, EndpointConfig, Event, SendOptions};
 use tresse_wire::{Cause, Chunk, ChunkKind, Param, Shutdown};
 
 use crate::common::{PORT, Pair, address, content, echo, init, packet};
@@ -333,6 +333,52 @@ fn retag(bytes: Bytes, tag: u32) -> Bytes {
     bytes[4..8].copy_from_slice(&tag.to_be_bytes());
     tresse_wire::seal(&mut bytes);
     bytes.into()
+}
+
+/// A server, port 5001, with an association whose peer, at port 700, has listed the client's address beside its own.
+fn camped() -> Pair {
+    let config = AssociationConfig::default();
+    let client = EndpointConfig { port: 700, listen: true, ..EndpointConfig::default() };
+    let server = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let mut pair = Pair::between(1, (&config, client), (&config, server), 1);
+    let camping = [Param::Address(address(1, 9)), Param::Address(address(1, 0))];
+    let init_ack = send_init(&mut pair, NEW_TAG, 9, &camping).remove(0);
+    pair.inject(true, 9, echo(&init_ack));
+    let (now, camper) = (pair.now, pair.server.id.take().expect("set up"));
+    let paths = pair.server.endpoint.association(camper).expect("there").path_stats(now);
+    assert_eq!(paths.iter().map(|path| path.remote).collect::<Vec<_>>(), [address(1, 9), address(1, 0)]);
+    pair
+}
+
+/// An address that somebody else listed and cannot answer from keeps its owner out of nothing (RFC 5062 §2).
+#[test]
+fn nobody_is_kept_out_by_who_only_listed_its_address() {
+    let mut pair = camped();
+    pair.connect();
+    pair.run_for(ms(100));
+    assert!(pair.client().is_established());
+    pair.send(0, 1, 100);
+    pair.run_for(ms(300));
+    let now = pair.now;
+    assert_eq!(pair.client().stats(now).expect("open").send_buffer_used, 0, "acknowledged");
+    let abort = pair.wire.iter().find(|flight| flight.carries(ChunkKind::ABORT) && !flight.to_server);
+    assert!(abort.is_none(), "{}", pair.log.join("\n"));
+}
+
+#[test]
+fn an_address_that_somebody_only_listed_can_be_connected_to() {
+    let mut pair = camped();
+    let connect = Connect {
+        local: vec![address(2, 0)],
+        remote: vec![address(1, 0)],
+        remote_port: 700,
+        encapsulation_port: None,
+        config: AssociationConfig::default(),
+    };
+    let id = pair.server.endpoint.connect(pair.now, connect).expect("not connected yet");
+    pair.server.id = Some(id);
+    pair.run_for(ms(100));
+    assert!(pair.server().is_established());
 }
 
 /// Nobody who only sees cookies learns the tags of an association.
