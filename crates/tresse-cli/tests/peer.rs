@@ -36,6 +36,14 @@ fn client(port: &str, more: &[&str]) -> Done {
     tresse(&[&args[..], more].concat())
 }
 
+/// A relay on `runtime` between clients and the server on `port`.
+fn relayed(runtime: &tokio::runtime::Runtime, port: &str) -> Relay {
+    let addresses =
+        |list: &str| list.split(',').map(|text| text.parse().expect("one")).collect::<Vec<IpAddr>>();
+    let port = port.parse().expect("a number");
+    runtime.block_on(Relay::start(&addresses(HERE), &addresses(THERE), port))
+}
+
 fn document(done: &Done) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {done:?}"))
 }
@@ -137,6 +145,60 @@ fn the_time_given_ends_everything() {
     let served = server.finish();
     assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
     assert_eq!(document(&done)["associations"][0]["end"], "the association was shut down");
+}
+
+#[test]
+fn streams_are_reset_and_added_while_messages_flow() {
+    let (server, port) = server(&["--mode", "echo", "--associations", "1", "--verify"]);
+    let work =
+        ["--count", "0", "--size", "1B-20kB", "--streams", "4", "--verify", "--shutdown-after", "800ms"];
+    let changes =
+        ["--reset-streams", "100ms:0,2", "--reset-streams", "300ms:all", "--add-streams", "500ms:6"];
+    let done = client(&port, &[&work[..], &changes, &["--set", "outbound_streams=4"]].concat());
+    let served = server.finish();
+    assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
+    let told = |summary: &Value| -> Vec<String> {
+        let happenings = summary["associations"][0]["happenings"].as_array().expect("a list");
+        happenings.iter().filter_map(|happening| happening["what"].as_str()).map(str::to_owned).collect()
+    };
+    let (here, there) = (told(&document(&done)), told(&document(&served)));
+    for expected in
+        ["outbound streams 0,2 began anew", "outbound streams began anew", "the peer agreed to add 6"]
+    {
+        assert!(here.iter().any(|what| what.starts_with(expected)), "{expected}: {here:?}");
+    }
+    for expected in ["inbound streams 0,2 began anew", "inbound streams began anew"] {
+        assert!(there.iter().any(|what| what == expected), "{expected}: {there:?}");
+    }
+    assert_eq!(document(&done)["associations"][0]["outbound_streams"], 10);
+
+    let mistake = tresse(&["peer", "client", "--to", "127.0.0.3", "--reset-streams", "all"]);
+    assert_eq!(mistake.code, Some(2));
+    assert!(mistake.stderr.contains("with a colon between"), "{mistake:?}");
+}
+
+#[test]
+fn messages_that_need_not_arrive_are_given_up_and_counted() {
+    let (server, port) = server(&["--mode", "discard", "--associations", "1", "--verify"]);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let relay = relayed(&runtime, &port);
+    relay.roughen();
+    let work = ["--count", "1000", "--size", "1B-20kB", "--max-retransmissions", "0"];
+    let args =
+        ["peer", "client", "--from", HERE, "--to", THERE, "--json", "--udp-port", &relay.port().to_string()];
+    let client = Running::start(&[&args[..], &work].concat());
+    // The end is not disturbed: a process that leaves with its last packet cannot repeat it.
+    while relay.carried(0)[0] + relay.carried(1)[0] < 4_000_000 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    relay.smoothen();
+    let (done, served) = (client.finish(), server.finish());
+    assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
+    let count = |summary: &Value, key: &str| summary["total"][key].as_u64().expect("a count");
+    let (sent, received) = (document(&done), document(&served));
+    let given_up = count(&sent, "messages_abandoned");
+    assert!(given_up > 0 && count(&sent, "messages_sent") == 1000, "{sent}");
+    assert!(count(&received, "messages_received") + given_up >= 1000, "{received}");
 }
 
 /// A path of the association is cut in mid-transfer: the other one carries the rest.

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use tresse::{Reliability, Streams};
+
 use super::message::Sizes;
+use super::timeline::{self, At};
 use crate::args::{DEFAULT_SCTP_PORT, OutputArgs, TransportArgs, address, duration};
 
 #[derive(Args)]
@@ -119,6 +122,21 @@ pub(super) struct WorkArgs {
     /// Pause after every generated message
     #[arg(long, default_value = "0s", value_parser = duration)]
     pub(super) interval: Duration,
+    /// Give generated messages up after this time
+    #[arg(long, value_name = "TIME", value_parser = duration, group = "policy")]
+    pub(super) lifetime: Option<Duration>,
+    /// Give generated messages up instead of sending a part of them again more often than this
+    #[arg(long, value_name = "N", group = "policy")]
+    pub(super) max_retransmissions: Option<u32>,
+    /// Give generated messages up for those of lower number when the send buffer is full
+    #[arg(long, value_name = "N", group = "policy")]
+    pub(super) priority: Option<u32>,
+    /// Reset streams that this side sends on at a time: 2s:all, or 2s:0,3; may be repeated
+    #[arg(long, value_name = "TIME:STREAMS", value_parser = timeline::streams)]
+    pub(super) reset_streams: Vec<At<Streams>>,
+    /// Add streams for this side to send on at a time: 2s:16; may be repeated
+    #[arg(long, value_name = "TIME:N", value_parser = timeline::count)]
+    pub(super) add_streams: Vec<At<u16>>,
     /// Before the end, wait until as many messages have come as were generated
     #[arg(long)]
     pub(super) await_echo: bool,
@@ -134,4 +152,14 @@ pub(super) struct WorkArgs {
     /// End everything after this time
     #[arg(long, value_parser = duration)]
     pub(super) duration: Option<Duration>,
+}
+
+impl WorkArgs {
+    /// How hard generated messages are tried.
+    pub(super) fn reliability(&self) -> Reliability {
+        let lifetime = self.lifetime.map(Reliability::Lifetime);
+        let retransmissions = self.max_retransmissions.map(Reliability::Retransmissions);
+        let priority = self.priority.map(Reliability::Priority);
+        lifetime.or(retransmissions).or(priority).unwrap_or_default()
+    }
 }

@@ -45,6 +45,7 @@ pub(super) fn generate(work: &WorkArgs, streams: u16, number: u32) -> (SendOptio
     let options = SendOptions {
         ppid: Ppid(FIRST_PPID.wrapping_add(number)),
         unordered: work.unordered_every.is_some_and(|every| number % every == every - 1),
+        reliability: work.reliability(),
         ..SendOptions::on(stream)
     };
     (options, content(number, work.size.of(number)))

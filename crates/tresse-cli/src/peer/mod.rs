@@ -3,10 +3,12 @@
 
 mod args;
 mod client;
+mod happenings;
 mod message;
 mod server;
 mod session;
 mod summary;
+mod timeline;
 
 use std::future::pending;
 use std::io::Write;

@@ -10,7 +10,9 @@ use tokio::time::{sleep, timeout};
 use tresse::{Association, Bytes, CloseReason, Joiner, Message, SendError, SendOptions};
 
 use super::args::{Mode, WorkArgs};
+use super::happenings::{self, Happening};
 use super::message::{LONGEST, Verifier, generate, number_of};
+use super::timeline::follow;
 use crate::report::paths::Snapshot;
 
 /// How an association went.
@@ -23,6 +25,7 @@ pub(super) struct Session {
     pub(super) snapshot: Snapshot,
     /// Whether all that was asked of it was done.
     pub(super) complete: bool,
+    pub(super) happenings: Vec<Happening>,
 }
 
 /// What went through.
@@ -68,11 +71,18 @@ pub(super) async fn run(association: &Association, task: &Task, mut stop: watch:
     let started = Instant::now();
     let counts = Counts::default();
     let (mut complete, mut stopped) = (false, false);
+    let mut happenings = Vec::new();
+    let mut events = association.events();
     {
-        let mut receiving = pin!(receive(association, task, &counts));
+        let refused = |what: String| counts.with(|tally| tally.on_wrong(what));
+        let mut receiving = pin!(async {
+            let recording = happenings::record(&mut events, started, &mut happenings);
+            tokio::join!(receive(association, task, &counts), recording);
+        });
         let peer_ended = tokio::select! {
             () = &mut receiving => true,
             done = act(association, task, &counts) => { complete = done; false }
+            () = follow(association, &task.work, refused) => false,
             () = after(task.work.shutdown_after) => { complete = true; false }
             () = after(task.work.abort_after) => {
                 association.abort("as asked for");
@@ -99,7 +109,8 @@ pub(super) async fn run(association: &Association, task: &Task, mut stop: watch:
         CloseReason::Aborted
     });
     complete |= stopped || (task.mode != Mode::Generate && reason == CloseReason::Graceful);
-    Session { tally, reason, streams: association.streams(), elapsed: started.elapsed(), snapshot, complete }
+    let (streams, elapsed) = (association.streams(), started.elapsed());
+    Session { tally, reason, streams, elapsed, snapshot, complete, happenings }
 }
 
 /// Does this side's part; ready when it is done or cannot be, never when there is none.

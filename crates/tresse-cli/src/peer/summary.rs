@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::args::Mode;
+use super::happenings::Happening;
 use super::session::Session;
 use crate::args::OutputArgs;
 use crate::failure::Failure;
@@ -32,6 +33,7 @@ struct Totals {
     associations: u64,
     messages_sent: u64,
     bytes_sent: u64,
+    messages_abandoned: u64,
     messages_received: u64,
     bytes_received: u64,
     wrong_messages: u64,
@@ -48,10 +50,13 @@ struct AssociationReport {
     messages_sent: u64,
     bytes_sent: u64,
     sent_mbps: f64,
+    /// Accepted, and given up before they were known to have arrived.
+    messages_abandoned: u64,
     messages_received: u64,
     bytes_received: u64,
     received_mbps: f64,
     wrong_messages: u64,
+    happenings: Vec<Happening>,
     #[serde(flatten)]
     paths: PathsReport,
 }
@@ -69,7 +74,7 @@ impl Summary {
 
     /// Takes in an association that has ended.
     pub(super) fn add(&mut self, session: Session) {
-        let tally = &session.tally;
+        let (tally, abandoned) = (&session.tally, session.snapshot.abandoned());
         let seconds = session.elapsed.as_secs_f64();
         let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 };
         let side = if tally.bytes_sent > 0 { Side::Sender } else { Side::Receiver };
@@ -82,15 +87,18 @@ impl Summary {
             messages_sent: tally.messages_sent,
             bytes_sent: tally.bytes_sent,
             sent_mbps: mbps(tally.bytes_sent),
+            messages_abandoned: abandoned,
             messages_received: tally.messages_received,
             bytes_received: tally.bytes_received,
             received_mbps: mbps(tally.bytes_received),
             wrong_messages: tally.wrong,
+            happenings: session.happenings,
             paths: PathsReport::new(&session.snapshot, side, session.elapsed),
         };
         self.total.associations += 1;
         self.total.messages_sent += tally.messages_sent;
         self.total.bytes_sent += tally.bytes_sent;
+        self.total.messages_abandoned += abandoned;
         self.total.messages_received += tally.messages_received;
         self.total.bytes_received += tally.bytes_received;
         self.total.wrong_messages += tally.wrong;
@@ -125,17 +133,19 @@ impl AssociationReport {
     fn lines(&self) -> Vec<String> {
         let (out, back) = (self.sent_mbps * 1e6, self.received_mbps * 1e6);
         let mut lines = vec![format!(
-            "{} in {:.2} s: sent {} messages, {}, {}; received {} messages, {}, {}",
+            "{} in {:.2} s: sent {} messages, {}, {}{}; received {} messages, {}, {}",
             self.end,
             self.seconds,
             self.messages_sent,
             size(self.bytes_sent),
             rate(out),
+            given_up(self.messages_abandoned),
             self.messages_received,
             size(self.bytes_received),
             rate(back)
         )];
         lines.extend(self.paths.lines());
+        lines.extend(self.happenings.iter().take(SHOWN).map(Happening::line));
         lines
     }
 }
@@ -143,15 +153,20 @@ impl AssociationReport {
 impl Totals {
     fn line(&self) -> String {
         format!(
-            "{} associations: sent {} messages, {}; received {} messages, {}",
+            "{} associations: sent {} messages, {}{}; received {} messages, {}",
             self.associations,
             self.messages_sent,
             size(self.bytes_sent),
+            given_up(self.messages_abandoned),
             self.messages_received,
             size(self.bytes_received)
         )
     }
 }
 
-/// Associations that people are shown one by one.
+fn given_up(messages: u64) -> String {
+    if messages > 0 { format!(", {messages} of them given up") } else { String::new() }
+}
+
+/// Associations, and happenings of each, that people are shown one by one.
 const SHOWN: usize = 8;

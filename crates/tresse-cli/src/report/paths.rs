@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
-use tresse::{Association, AssociationStats, LimitTimes, PathStats};
+use tresse::{Abandoned, Association, AssociationStats, LimitTimes, PathStats};
 
 use super::words::{limit_words, rate};
 
@@ -51,6 +51,12 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     pub(crate) fn take(association: &Association) -> Self {
         Snapshot { association: association.stats(), paths: association.path_stats() }
+    }
+
+    /// Messages that were given up.
+    pub(crate) fn abandoned(&self) -> u64 {
+        let Abandoned { sent, unsent } = self.association.abandoned.total();
+        sent + unsent
     }
 }
 

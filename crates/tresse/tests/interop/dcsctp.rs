@@ -20,16 +20,14 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
     match need {
         Need::MultiHoming | Need::Cmt => Some("it leaves addresses to its caller"),
         Need::NrSack => Some("it has no NR-SACK"),
-        Need::Abort => None,
+        Need::Restart | Need::InterleavedForward => None,
     }
 }
 
-/// Starts a peer in a thread, which ends with its association or when nobody listens any more.
+/// Starts a peer.
 pub(crate) fn start(settings: &Settings) -> Peer {
-    let (peer, inside) = Peer::pair();
     let settings = settings.clone();
-    std::thread::spawn(move || Driver::new(&settings, inside).run());
-    peer
+    Peer::in_thread(move |inside| Driver::new(&settings, inside).run())
 }
 
 struct Driver {
@@ -42,17 +40,23 @@ struct Driver {
     streams: u16,
     /// What could not be queued yet.
     waiting: VecDeque<(Message, SendOptions)>,
-    /// A generator that is at work: the next message, the end, and how reliable they are.
+    /// A generator that is at work.
     generator: Option<Generator>,
+    /// Number of the next message to generate.
+    next: u32,
+    /// For each stream the number after the latest ordered message that came.
+    expected: Vec<u32>,
     messages: usize,
     bytes: usize,
     wrong: usize,
+    connected: bool,
     ended: bool,
 }
 
 struct Generator {
-    next: u32,
     count: u32,
+    /// Number after the last message.
+    end: u32,
     lifetime: Option<Duration>,
     max_retransmissions: Option<u16>,
 }
@@ -92,9 +96,12 @@ impl Driver {
             streams: settings.streams,
             waiting: VecDeque::new(),
             generator: None,
+            next: 0,
+            expected: vec![0; usize::from(settings.streams)],
             messages: 0,
             bytes: 0,
             wrong: 0,
+            connected: false,
             ended: false,
         }
     }
@@ -152,7 +159,13 @@ impl Driver {
         self.messages += 1;
         self.bytes += message.payload.len();
         let number = number_of(message.ppid.0);
-        self.wrong += usize::from(message.payload != content(number));
+        let expected = &mut self.expected[usize::from(message.stream_id.0)];
+        let ordered = !options(number).unordered;
+        let late = ordered && number < *expected;
+        if ordered {
+            *expected = number + 1;
+        }
+        self.wrong += usize::from(late || message.payload != content(number));
         if self.echo {
             // Which messages are unordered is part of the rule; the stack does not tell.
             let back = SendOptions { unordered: options(number).unordered, ..SendOptions::default() };
@@ -168,8 +181,17 @@ impl Driver {
                     let _ = self.udp.send_to(&packet, remote);
                 }
             }
-            SocketEvent::OnConnected() => self.say("connected"),
-            SocketEvent::OnConnectionRestarted() => self.say("restarted"),
+            // After a restart it says so again.
+            SocketEvent::OnConnected() if self.connected => {}
+            SocketEvent::OnConnected() => {
+                self.connected = true;
+                self.say("connected");
+            }
+            SocketEvent::OnConnectionRestarted() => {
+                // It counts from 0 again.
+                self.expected.fill(0);
+                self.say("restarted");
+            }
             SocketEvent::OnIncomingStreamReset(streams) => {
                 streams.iter().for_each(|stream| self.say(format!("reset in {}", stream.0)));
             }
@@ -187,10 +209,8 @@ impl Driver {
     }
 
     fn send_what_fits(&mut self) {
-        self.generate();
-        while let Some((message, options)) = self.waiting.pop_front() {
-            let queued: usize = (0..self.streams).map(|id| self.socket.buffered_amount(StreamId(id))).sum();
-            if queued > QUEUE_BYTES {
+        while let Some((message, options)) = self.next_message() {
+            if self.queued() > QUEUE_BYTES {
                 self.waiting.push_front((message, options));
                 return;
             }
@@ -198,29 +218,37 @@ impl Driver {
                 self.say("echo refused");
             }
         }
+        // A shutdown of this stack leaves behind what is still queued.
+        let queued = self.queued();
+        if let Some(done) = self.generator.take_if(|generator| generator.end == self.next && queued == 0) {
+            self.say(format!("generated {}", done.count));
+        }
     }
 
-    /// Puts the next generated messages among those that wait.
-    fn generate(&mut self) {
-        let Some(generator) = &mut self.generator else { return };
-        while generator.next < generator.count && self.waiting.len() < 4 {
-            let number = generator.next;
+    /// Bytes that the stack has not sent yet.
+    fn queued(&self) -> usize {
+        (0..self.streams).map(|id| self.socket.buffered_amount(StreamId(id))).sum()
+    }
+
+    /// What waits longest, or else the next generated message.
+    fn next_message(&mut self) -> Option<(Message, SendOptions)> {
+        if self.waiting.is_empty()
+            && let Some(generator) = self.generator.as_ref().filter(|generator| self.next < generator.end)
+        {
+            let number = self.next;
             let as_ours = options(number);
             let message = Message::new(StreamId(as_ours.stream.0), PpId(as_ours.ppid.0), content(number));
+            let must_arrive = number.is_multiple_of(2);
             let how = SendOptions {
                 unordered: as_ours.unordered,
-                lifetime: generator.lifetime,
-                max_retransmissions: generator.max_retransmissions,
+                lifetime: generator.lifetime.filter(|_| !must_arrive),
+                max_retransmissions: generator.max_retransmissions.filter(|_| !must_arrive),
                 ..SendOptions::default()
             };
             self.waiting.push_back((message, how));
-            generator.next += 1;
+            self.next += 1;
         }
-        if generator.next == generator.count {
-            let count = generator.count;
-            self.generator = None;
-            self.say(format!("generated {count}"));
-        }
+        self.waiting.pop_front()
     }
 
     fn obey(&mut self, command: &str) {
@@ -231,8 +259,8 @@ impl Driver {
             "generate" => {
                 let policy = words.get(2).copied().unwrap_or_default();
                 self.generator = Some(Generator {
-                    next: 0,
                     count: number(1),
+                    end: self.next + number(1),
                     lifetime: (policy == "lifetime").then(|| Duration::from_millis(number(3).into())),
                     max_retransmissions: (policy == "retransmissions").then(|| number(3) as u16),
                 });

@@ -3,13 +3,15 @@
 
 use std::net::IpAddr;
 
-use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer as Remote};
+use tokio::runtime::{Builder, Runtime};
+use tresse::{Association, AssociationConfig, BindError, Endpoint, EndpointConfig, Peer as Remote};
 
 use crate::messages::STREAMS;
 use crate::peer::{Callee, Peer, Settings, Stack, Work, free_port};
 use crate::relay::Relay;
 
 /// How the two are to meet.
+#[derive(Clone)]
 pub(crate) struct Plan {
     stack: Stack,
     paths: usize,
@@ -21,11 +23,48 @@ pub(crate) struct Plan {
 /// Two that have met.
 pub(crate) struct Meeting {
     pub(crate) association: Association,
-    _endpoint: Endpoint,
     pub(crate) peer: Peer,
     pub(crate) relay: Relay,
-    /// Whether tresse opened the association.
-    called: bool,
+    plan: Plan,
+    host: Host,
+    peer_settings: Settings,
+}
+
+/// What tresse runs on: it can stop in the middle of everything.
+struct Host {
+    endpoint: Endpoint,
+    runtime: Option<Runtime>,
+}
+
+impl Host {
+    fn start(plan: &Plan, listen: bool, udp_port: u16) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
+        let entered = runtime.enter();
+        let config = EndpointConfig { port: PORT, listen, ..EndpointConfig::default() };
+        let bind = || Endpoint::bind(&ours(plan.paths), udp_port, config.clone(), plan.settings.clone());
+        // Sockets of a host that has just stopped may take a moment to go.
+        let mut bound = bind();
+        while matches!(bound, Err(BindError::Io { .. })) && udp_port != 0 {
+            std::thread::yield_now();
+            bound = bind();
+        }
+        let endpoint = bound.expect("loopback addresses");
+        drop(entered);
+        Host { endpoint, runtime: Some(runtime) }
+    }
+
+    /// Stops without a word to anybody, as a crash does.
+    fn stop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.stop();
+    }
 }
 
 impl Plan {
@@ -59,11 +98,6 @@ impl Plan {
         self
     }
 
-    fn endpoint(&self, listen: bool) -> Endpoint {
-        let config = EndpointConfig { port: PORT, listen, ..EndpointConfig::default() };
-        Endpoint::bind(&ours(self.paths), 0, config, self.settings.clone()).expect("loopback addresses")
-    }
-
     fn peer_settings(&self, call: Option<Callee>) -> Settings {
         Settings {
             work: self.work,
@@ -82,31 +116,52 @@ impl Plan {
         let mut peer = self.stack.start(&peer_settings);
         peer.says("listening").await;
         let relay = Relay::start(&ours(self.paths), &peer_settings.local, peer_settings.udp).await;
-        let endpoint = self.endpoint(false);
-        let remote = Remote::new(peer_settings.local.as_slice(), PORT).with_udp_port(relay.port());
-        let association = endpoint.connect(remote).await.expect("the peer answers");
+        let host = Host::start(&self, false, 0);
+        let association = open(&host, &peer_settings, &relay).await;
         peer.says("connected").await;
-        Meeting { association, _endpoint: endpoint, peer, relay, called: true }
+        Meeting { association, peer, relay, plan: self, host, peer_settings }
     }
 
     /// The peer opens the association.
     pub(crate) async fn answer(self) -> Meeting {
-        let endpoint = self.endpoint(true);
+        let host = Host::start(&self, true, 0);
+        let endpoint = &host.endpoint;
         let relay = Relay::start(&theirs(self.paths), &ours(self.paths), endpoint.udp_port()).await;
         let callee = Callee { addresses: ours(self.paths), udp: relay.port(), sctp: PORT };
         let peer_settings = self.peer_settings(Some(callee));
         let mut peer = self.stack.start(&peer_settings);
         let association = endpoint.accept().await.expect("the driver runs");
         peer.says("connected").await;
-        Meeting { association, _endpoint: endpoint, peer, relay, called: false }
+        Meeting { association, peer, relay, plan: self, host, peer_settings }
     }
 }
 
+/// Opens an association through the relay.
+async fn open(host: &Host, peer: &Settings, relay: &Relay) -> Association {
+    let remote = Remote::new(peer.local.as_slice(), PORT).with_udp_port(relay.port());
+    host.endpoint.connect(remote).await.expect("the peer answers")
+}
+
 impl Meeting {
+    /// tresse crashes and opens the association again, from the same addresses and ports.
+    pub(crate) async fn restart_tresse(&mut self) {
+        let port = self.host.endpoint.udp_port();
+        self.host.stop();
+        self.host = Host::start(&self.plan, false, port);
+        self.association = open(&self.host, &self.peer_settings, &self.relay).await;
+    }
+
+    /// The peer crashes and opens the association again, from the same addresses and ports.
+    pub(crate) async fn restart_peer(&mut self) {
+        self.peer.kill();
+        self.peer = self.plan.stack.start(&self.peer_settings);
+        self.peer.says("connected").await;
+    }
+
     /// Types of the chunks that tresse sent, and of those that the peer sent.
     pub(crate) fn chunks(&self) -> [std::collections::BTreeSet<u8>; 2] {
         let [client, server] = self.relay.chunks();
-        if self.called { [client, server] } else { [server, client] }
+        if self.peer_settings.call.is_none() { [client, server] } else { [server, client] }
     }
 
     /// Checks that both sides sent chunks of the first type, and neither one of the second.

@@ -1,6 +1,9 @@
 //! The messages of these tests: any side can tell from a message's number what it has to be. The number
 //! follows from the payload protocol identifier, and every peer has the same rule.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use tresse::{Association, Message, Ppid, SendOptions, StreamId};
 
 /// About ten megabytes.
@@ -38,9 +41,9 @@ pub(crate) fn bytes(count: u32) -> usize {
     (0..count).map(length).sum()
 }
 
-/// Sends messages 0 to `count`, without the last.
-pub(crate) async fn send(association: &Association, count: u32) {
-    for number in 0..count {
+/// Sends these messages.
+pub(crate) async fn send(association: &Association, numbers: Range<u32>) {
+    for number in numbers {
         association.send(options(number), content(number)).await.expect("the association takes it");
     }
 }
@@ -72,6 +75,21 @@ impl Ledger {
         for _ in 0..count {
             self.note(&association.recv().await.expect("open").expect("more to come"));
         }
+    }
+
+    /// Receives until the peer has no more.
+    pub(crate) async fn take_all(&mut self, association: &Association) {
+        while let Some(message) = association.recv().await.expect("a graceful end") {
+            self.note(&message);
+        }
+    }
+
+    /// The messages that came, none of them twice.
+    pub(crate) fn numbers(self) -> BTreeSet<u32> {
+        let all = self.numbers.len();
+        let numbers: BTreeSet<u32> = self.numbers.into_iter().collect();
+        assert_eq!(numbers.len(), all, "a message came twice");
+        numbers
     }
 
     /// Every message from 0 to `count`, without the last, came once.

@@ -8,6 +8,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::sync::mpsc as lines;
@@ -29,8 +30,10 @@ pub(crate) enum Need {
     MultiHoming,
     NrSack,
     Cmt,
-    /// Ending an association with an ABORT, at the peer's will.
-    Abort,
+    /// Going on with a peer that comes back without its past.
+    Restart,
+    /// Telling which interleaved messages were given up.
+    InterleavedForward,
 }
 
 impl Stack {
@@ -67,7 +70,7 @@ impl Stack {
     /// Why a case with this need cannot pass; the reason is the peer's, not ours.
     pub(crate) fn lacks(self, need: Need) -> Option<&'static str> {
         match self {
-            Stack::Usrsctp => None,
+            Stack::Usrsctp => usrsctp::lacks(need),
             Stack::Pion => pion::lacks(need),
             Stack::Dcsctp => dcsctp::lacks(need),
         }
@@ -139,9 +142,15 @@ impl Settings {
 
 /// A running peer; it ends with this value.
 pub(crate) struct Peer {
-    commands: mpsc::Sender<String>,
+    commands: Option<mpsc::Sender<String>>,
     lines: lines::UnboundedReceiver<String>,
-    child: Option<Child>,
+    body: Option<Body>,
+}
+
+/// What a peer runs as.
+enum Body {
+    Process(Child),
+    Thread(JoinHandle<()>),
 }
 
 impl Peer {
@@ -150,32 +159,40 @@ impl Peer {
         program.args(settings.arguments()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = program.spawn().expect("the peer starts");
         let (mut input, output) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
-        let (mut peer, inside) = Peer::pair();
-        std::thread::spawn(move || {
+        let (mut peer, inside) = Peer::without_body();
+        thread::spawn(move || {
             for command in inside.commands {
                 // A peer that has ended takes no commands, and its lines say so.
                 let _ = writeln!(input, "{command}");
             }
         });
-        std::thread::spawn(move || {
+        thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 let _ = inside.lines.send(line);
             }
         });
-        peer.child = Some(child);
+        peer.body = Some(Body::Process(child));
         peer
     }
 
-    /// The two ends of a peer's commands and lines.
-    pub(crate) fn pair() -> (Peer, Inside) {
+    /// A peer that is a thread of this process, and ends when there can be no commands any more.
+    pub(crate) fn in_thread(run: impl FnOnce(Inside) + Send + 'static) -> Self {
+        let (mut peer, inside) = Peer::without_body();
+        peer.body = Some(Body::Thread(thread::spawn(move || run(inside))));
+        peer
+    }
+
+    fn without_body() -> (Peer, Inside) {
         let (commands, obeyed) = mpsc::channel();
         let (told, lines) = lines::unbounded_channel();
-        (Peer { commands, lines, child: None }, Inside { commands: obeyed, lines: told })
+        (Peer { commands: Some(commands), lines, body: None }, Inside { commands: obeyed, lines: told })
     }
 
     /// Gives a command.
     pub(crate) fn tell(&self, command: &str) {
-        let _ = self.commands.send(command.to_owned());
+        if let Some(commands) = &self.commands {
+            let _ = commands.send(command.to_owned());
+        }
     }
 
     /// Waits for the next line, which has to be this one.
@@ -195,10 +212,16 @@ impl Peer {
 
     /// Ends it without a word to anybody, as a crash does.
     pub(crate) fn kill(&mut self) {
-        if let Some(child) = &mut self.child {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
+        self.commands = None;
+        match self.body.take() {
+            Some(Body::Process(mut child)) => {
+                // It may have ended by itself.
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+            // What broke it down was said by what it did not do.
+            Some(Body::Thread(thread)) => drop(thread.join()),
+            None => {}
         }
     }
 }

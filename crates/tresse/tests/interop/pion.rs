@@ -11,7 +11,8 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
     match need {
         Need::MultiHoming | Need::Cmt => Some("it runs over one connection of its caller"),
         Need::NrSack => Some("it has no NR-SACK"),
-        Need::Abort => None,
+        Need::Restart => Some("an association whose peer starts anew ends"),
+        Need::InterleavedForward => None,
     }
 }
 

@@ -42,6 +42,9 @@ type peer struct {
 	echo        bool
 	streams     uint16
 
+	// Number of the next message to generate.
+	next uint32
+
 	mutex   sync.Mutex
 	opened  map[uint16]*sctp.Stream
 	readers sync.WaitGroup
@@ -145,6 +148,8 @@ func (p *peer) accept() {
 func (p *peer) read(stream *sctp.Stream) {
 	defer p.readers.Done()
 	buffer := make([]byte, longest)
+	// The number after the latest ordered message.
+	expected := uint32(0)
 	for {
 		n, ppid, err := stream.ReadSCTP(buffer)
 		if err != nil {
@@ -152,13 +157,20 @@ func (p *peer) read(stream *sctp.Stream) {
 			if errors.Is(err, io.EOF) {
 				say("reset in", stream.StreamIdentifier())
 				p.forget(stream)
+				// To this stack a stream is both directions: it begins anew in the other one too.
+				_ = stream.Close()
 			}
 			return
 		}
 		number := uint32(ppid) - firstPPID
 		p.messages.Add(1)
 		p.bytes.Add(uint64(n))
-		if !bytes.Equal(buffer[:n], content(number)) {
+		late := false
+		if number%3 != 2 {
+			late = number < expected
+			expected = number + 1
+		}
+		if late || !bytes.Equal(buffer[:n], content(number)) {
 			p.wrong.Add(1)
 		}
 		if p.echo {
@@ -179,18 +191,24 @@ func (p *peer) forget(stream *sctp.Stream) {
 }
 
 func (p *peer) generate(count uint32, kind byte, value uint32) {
-	i := uint32(0)
-	for ; i < count; i++ {
+	done := uint32(0)
+	for ; done < count; done++ {
+		i := p.next
 		stream, err := p.open(uint16(i) % p.streams)
 		if err != nil {
 			break
 		}
-		order(stream, i, kind, value)
+		if i%2 == 1 {
+			order(stream, i, kind, value)
+		} else {
+			order(stream, i, sctp.ReliabilityTypeReliable, 0)
+		}
 		if _, err := stream.WriteSCTP(content(i), sctp.PayloadProtocolIdentifier(firstPPID+i)); err != nil {
 			break
 		}
+		p.next++
 	}
-	say("generated", i)
+	say("generated", done)
 }
 
 func (p *peer) obey() {

@@ -12,14 +12,14 @@
  *
  * Commands come line by line on standard input:
  *
- *   generate COUNT               sends messages 0 to COUNT - 1 by the rule of `length` and `content`
- *   generate COUNT retransmissions N | lifetime MS      partially reliable
+ *   generate COUNT               sends the next COUNT messages by the rule of `length` and `content`
+ *   generate COUNT retransmissions N | lifetime MS      with every second one partially reliable
  *   reset STREAM                 resets an outgoing stream
  *   add ADDRESS, remove ADDRESS  changes its own addresses
  *   shutdown, abort              ends the association
  *
- * What happens is told on standard output: listening, connected, restarted, generated COUNT, reset in|out
- * STREAM, received MESSAGES BYTES WRONG, ended graceful|aborted. */
+ * What happens is told on standard output: listening, connected, restarted, generated COUNT, reset in STREAM,
+ * received MESSAGES BYTES WRONG, ended graceful|aborted. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -53,9 +53,11 @@ static struct {
     struct addresses local, peer;
 } set = {.streams = 16, .echo = 1};
 
-/* Messages that came, and those among them that were not as they should be. */
+/* Messages that came, those among them that were not as they should be, and for each stream the number
+ * after the latest ordered one. */
 static struct {
     unsigned long messages, bytes, wrong;
+    uint32_t expected[MOST_STREAMS];
 } got;
 
 static void fail(const char *what) {
@@ -152,6 +154,8 @@ struct reliability {
     uint32_t value;
 };
 
+static const struct reliability reliable = {.policy = SCTP_PR_SCTP_NONE};
+
 static int send_message(struct socket *sock, const unsigned char *bytes, size_t len, struct sctp_sndinfo info,
                         struct reliability reliability) {
     struct sctp_sendv_spa how = {.sendv_flags = SCTP_SEND_SNDINFO_VALID, .sendv_sndinfo = info};
@@ -164,10 +168,12 @@ static int send_message(struct socket *sock, const unsigned char *bytes, size_t 
 }
 
 static void generate(struct socket *sock, uint32_t count, struct reliability reliability) {
+    static uint32_t next;
     unsigned char *bytes = malloc(LONGEST);
     check(bytes == NULL, "malloc");
-    uint32_t i = 0;
-    for (; i < count; i++) {
+    uint32_t last = next + count, done = 0;
+    for (; next < last; next++, done++) {
+        uint32_t i = next;
         size_t len = length(i);
         for (size_t at = 0; at < len; at++) {
             bytes[at] = content(i, at);
@@ -175,12 +181,12 @@ static void generate(struct socket *sock, uint32_t count, struct reliability rel
         struct sctp_sndinfo info = {.snd_sid = (uint16_t)(i % (uint32_t)set.streams),
                                     .snd_ppid = htonl(FIRST_PPID + i),
                                     .snd_flags = i % 3 == 2 ? SCTP_UNORDERED : 0};
-        if (!send_message(sock, bytes, len, info, reliability)) {
+        if (!send_message(sock, bytes, len, info, i % 2 == 1 ? reliability : reliable)) {
             break;
         }
     }
     free(bytes);
-    say("generated %u", i);
+    say("generated %u", done);
 }
 
 /* ---- commands ---- */
@@ -246,6 +252,8 @@ static void on_notification(const union sctp_notification *note) {
         if (note->sn_assoc_change.sac_state == SCTP_COMM_UP) {
             say("connected");
         } else if (note->sn_assoc_change.sac_state == SCTP_RESTART) {
+            /* It counts from 0 again. */
+            memset(got.expected, 0, sizeof got.expected);
             say("restarted");
         }
         break;
@@ -257,8 +265,9 @@ static void on_notification(const union sctp_notification *note) {
         }
         size_t streams = (event->strreset_length - sizeof *event) / sizeof(uint16_t);
         for (size_t i = 0; i < streams; i++) {
-            say("reset %s %u", event->strreset_flags & SCTP_STREAM_RESET_INCOMING_SSN ? "in" : "out",
-                event->strreset_stream_list[i]);
+            if (event->strreset_flags & SCTP_STREAM_RESET_INCOMING_SSN) {
+                say("reset in %u", event->strreset_stream_list[i]);
+            }
         }
         break;
     }
@@ -270,12 +279,17 @@ static void on_notification(const union sctp_notification *note) {
 static void on_message(struct socket *sock, const unsigned char *bytes, size_t len, const struct sctp_rcvinfo *info) {
     got.messages++;
     got.bytes += len;
-    got.wrong += !is_whole(bytes, len, ntohl(info->rcv_ppid) - FIRST_PPID);
+    uint32_t i = ntohl(info->rcv_ppid) - FIRST_PPID;
+    int late = 0;
+    if (!(info->rcv_flags & SCTP_UNORDERED)) {
+        late = i < got.expected[info->rcv_sid];
+        got.expected[info->rcv_sid] = i + 1;
+    }
+    got.wrong += late || !is_whole(bytes, len, i);
     if (set.echo) {
         struct sctp_sndinfo back = {.snd_sid = info->rcv_sid,
                                     .snd_ppid = info->rcv_ppid,
                                     .snd_flags = info->rcv_flags & SCTP_UNORDERED};
-        struct reliability reliable = {.policy = SCTP_PR_SCTP_NONE};
         if (!send_message(sock, bytes, len, back, reliable)) {
             say("echo refused");
         }

@@ -1,0 +1,79 @@
+//! What happened to an association besides messages, in words and with its time.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use tresse::{Event, Events, Reconfiguration, ReconfigurationOutcome, Streams};
+
+/// One thing that happened.
+#[derive(Serialize)]
+pub(super) struct Happening {
+    /// Seconds since the association was set up.
+    seconds: f64,
+    what: String,
+}
+
+impl Happening {
+    /// For people.
+    pub(super) fn line(&self) -> String {
+        format!("  {:.2} s: {}", self.seconds, self.what)
+    }
+}
+
+/// Writes down what happens until the association ends; the first so many things are kept.
+pub(super) async fn record(events: &mut Events, since: Instant, happenings: &mut Vec<Happening>) {
+    while let Some(event) = events.next().await {
+        if let Some(what) = words(&event).filter(|_| happenings.len() < KEPT) {
+            happenings.push(Happening { seconds: since.elapsed().as_secs_f64(), what });
+        }
+    }
+}
+
+/// The event in words; `None` for what counters tell better, or the end tells anyway.
+fn words(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::PathChanged { path, state } => format!("path {} turned {}", path.index(), state.name()),
+        Event::Restarted { .. } => "the peer restarted".to_owned(),
+        Event::PeerAdaptation { code } => format!("the peer's adaptation layer is {code}"),
+        Event::SchedulerFailed { name, fault } => format!("the stream scheduler {name} failed: {fault}"),
+        Event::OutboundReset(streams) => format!("outbound {} began anew", list(streams)),
+        Event::InboundReset(streams) => format!("inbound {} began anew", list(streams)),
+        Event::AssociationReset => "all streams began anew".to_owned(),
+        Event::StreamsAdded { outbound_streams, inbound_streams } => {
+            format!("there are {outbound_streams} outbound and {inbound_streams} inbound streams now")
+        }
+        Event::Reconfigured { request, outcome } => answered(request, *outcome),
+        Event::PeerShutdown => "the peer began a shutdown".to_owned(),
+        _ => return None,
+    })
+}
+
+fn list(streams: &Streams) -> String {
+    match streams {
+        Streams::All => "streams".to_owned(),
+        Streams::These(streams) => {
+            let numbers: Vec<String> = streams.iter().map(|stream| stream.0.to_string()).collect();
+            format!("streams {}", numbers.join(","))
+        }
+    }
+}
+
+fn answered(request: &Reconfiguration, outcome: ReconfigurationOutcome) -> String {
+    let what = match request {
+        Reconfiguration::ResetOutbound(streams) => format!("to reset outbound {}", list(streams)),
+        Reconfiguration::ResetInbound(streams) => format!("to reset inbound {}", list(streams)),
+        Reconfiguration::ResetAssociation => "to reset everything".to_owned(),
+        Reconfiguration::AddOutbound(count) => format!("to add {count} outbound streams"),
+        Reconfiguration::AddInbound(count) => format!("to add {count} inbound streams"),
+        _ => "to change streams".to_owned(),
+    };
+    match outcome {
+        ReconfigurationOutcome::Performed => format!("the peer agreed {what}"),
+        ReconfigurationOutcome::Denied => format!("the peer refused {what}"),
+        ReconfigurationOutcome::Failed(why) => format!("the peer could not be brought {what}: {why}"),
+        _ => format!("the peer answered the request {what}"),
+    }
+}
+
+/// A peer that wavers for hours fills no memory.
+const KEPT: usize = 1000;

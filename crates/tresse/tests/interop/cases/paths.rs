@@ -1,0 +1,66 @@
+//! More than one path: the other one after a failure, or all at once (CMT).
+
+use std::time::Duration;
+
+use tresse::{Event, PathState};
+
+use super::{NR_SACK, SACK, converse, listen};
+use crate::meeting::{Meeting, Plan};
+use crate::peer::Stack;
+
+pub(super) async fn on_two_paths(stack: Stack) {
+    let mut meeting = Plan::new(stack).on_two_paths().echoing().with("concurrent", "off").call().await;
+    assert_eq!(meeting.association.path_stats().len(), 2);
+    confirmed(&meeting).await;
+    converse(&mut meeting).await;
+}
+
+/// Waits until both paths have answered a heartbeat.
+async fn confirmed(meeting: &Meeting) {
+    while meeting.association.path_stats().iter().any(|path| path.state != PathState::Active) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn cmt(stack: Stack) -> Plan {
+    Plan::new(stack).on_two_paths().echoing().telling(&["nr_sack", "cmt"])
+}
+
+pub(super) async fn on_two_paths_at_once(stack: Stack) {
+    let mut meeting = cmt(stack).call().await;
+    confirmed(&meeting).await;
+    converse(&mut meeting).await;
+    // Heartbeats alone, as on a path that waits for the other one to fail, are a hundredth of this.
+    for path in [0, 1] {
+        let carried = meeting.relay.carried(path);
+        assert!(carried.iter().all(|&sent| sent > 500_000), "path {path} carried {carried:?} bytes");
+    }
+    meeting.assert_spoke(NR_SACK, SACK);
+}
+
+pub(super) async fn on_two_rough_paths_at_once(stack: Stack) {
+    let mut meeting = cmt(stack).call().await;
+    meeting.relay.roughen();
+    converse(&mut meeting).await;
+}
+
+pub(super) async fn a_path_dies_while_tresse_sends(stack: Stack) {
+    let mut meeting = Plan::new(stack).on_two_paths().echoing().with("concurrent", "off").call().await;
+    confirmed(&meeting).await;
+    let mut events = meeting.association.events();
+    meeting.relay.cut_after(0, 3_000_000);
+    converse(&mut meeting).await;
+    let inactive = |event: &Event| matches!(event, Event::PathChanged { path, state: PathState::Inactive } if path.index() == 0);
+    let mut seen = false;
+    while let Some(event) = events.next().await {
+        seen |= inactive(&event);
+    }
+    assert!(seen, "the application is told which path died");
+}
+
+pub(super) async fn a_path_dies_while_the_peer_sends(stack: Stack) {
+    let mut meeting = Plan::new(stack).on_two_paths().answer().await;
+    confirmed(&meeting).await;
+    meeting.relay.cut_after(0, 3_000_000);
+    listen(&mut meeting).await;
+}

@@ -1,0 +1,35 @@
+//! Ten megabytes of messages of all lengths, on many streams, one way or there and back.
+
+use super::{NR_SACK, SACK, converse, listen};
+use crate::meeting::Plan;
+use crate::peer::Stack;
+
+pub(super) async fn echoed(stack: Stack) {
+    converse(&mut Plan::new(stack).echoing().call().await).await;
+}
+
+pub(super) async fn generated(stack: Stack) {
+    listen(&mut Plan::new(stack).answer().await).await;
+}
+
+pub(super) async fn echoed_over_a_rough_path(stack: Stack) {
+    let mut meeting = Plan::new(stack).echoing().call().await;
+    meeting.relay.roughen();
+    converse(&mut meeting).await;
+}
+
+pub(super) async fn generated_over_a_rough_path(stack: Stack) {
+    let mut meeting = Plan::new(stack).answer().await;
+    meeting.relay.roughen();
+    listen(&mut meeting).await;
+}
+
+pub(super) async fn reported_by_nr_sack(stack: Stack) {
+    let plan = || Plan::new(stack).telling(&["nr_sack"]).with("nr_sack", "everything");
+    let mut echo = plan().echoing().call().await;
+    converse(&mut echo).await;
+    echo.assert_spoke(NR_SACK, SACK);
+    let mut without = Plan::new(stack).echoing().with("nr_sack", "everything").call().await;
+    converse(&mut without).await;
+    without.assert_spoke(SACK, NR_SACK);
+}
