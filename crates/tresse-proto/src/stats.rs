@@ -160,6 +160,8 @@ pub struct PathStats {
     pub bytes_acked: u64,
     /// Chunks declared lost by missing reports.
     pub fast_retransmits: u64,
+    /// Chunks declared lost because the peer reported their packet as damaged.
+    pub drop_reports: u64,
     /// T3 expirations.
     pub timeouts: u64,
     /// Heartbeats sent and answered.
@@ -272,6 +274,9 @@ discards! {
     stale_sack,
     /// SACKs that acknowledge what was never sent.
     impossible_sack,
+    /// Reports of dropped packets that this side did not send, or by others than the peer, or for other reasons than
+    /// damage; and chunks named in one that are not in flight.
+    stray_drop_report,
     /// Heartbeat answers that fit no heartbeat.
     stray_heartbeat_ack,
     /// Answers to no request to reset or to add streams (RFC 6525).

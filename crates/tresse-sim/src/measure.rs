@@ -144,6 +144,7 @@ fn path_outcome(position: usize, before: &Snapshot, after: &Snapshot) -> PathOut
         chunks_sent: since(|path| path.chunks_sent),
         chunks_resent: since(|path| path.chunks_resent),
         fast_retransmits: since(|path| path.fast_retransmits),
+        drop_reports: since(|path| path.drop_reports),
         timeouts: since(|path| path.timeouts),
     }
 }

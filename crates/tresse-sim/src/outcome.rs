@@ -122,6 +122,8 @@ pub struct PathOutcome {
     pub chunks_resent: u64,
     /// Chunks declared lost by missing reports.
     pub fast_retransmits: u64,
+    /// Chunks declared lost because the receiver reported their packet as damaged.
+    pub drop_reports: u64,
     /// T3 expirations.
     pub timeouts: u64,
 }

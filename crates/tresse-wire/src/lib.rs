@@ -18,6 +18,7 @@ mod error;
 mod list;
 mod packet;
 mod param;
+mod quote;
 mod serial;
 mod tlv;
 mod writer;
@@ -42,6 +43,7 @@ pub use error::{CauseError, ChunkError, Fault, NoRoom, PacketError, ParamError, 
 pub use list::{List, ListItem, ListIter};
 pub use packet::{COMMON_HEADER_LEN, ChecksumRule, Chunks, CommonHeader, Packet};
 pub use param::{Param, ParamKind, Params, UnrecognisedParam};
+pub use quote::{QuotedChunk, quoted_chunks};
 pub use serial::{Fsn, Mid, Ppid, Ssn, StreamId, Tsn};
 pub use tlv::{Tlv, TlvItem, TlvIter, Tlvs, UnrecognisedAction};
 pub use writer::{Guard, PacketWriter, Seal};

@@ -26,11 +26,13 @@ pub(crate) enum Extension {
     ZeroChecksum,
     /// AUTH chunks (RFC 4895).
     Authentication,
+    /// PKTDROP: packets that arrive damaged are reported to their sender (draft-stewart-sctp-pktdrprep).
+    DropReports,
 }
 
 impl Extension {
     /// Every extension; its position is its bit in a set.
-    const ALL: [Extension; 7] = [
+    const ALL: [Extension; 8] = [
         Extension::NrSack,
         Extension::Interleaving,
         Extension::PartialReliability,
@@ -38,6 +40,7 @@ impl Extension {
         Extension::StreamReconfiguration,
         Extension::ZeroChecksum,
         Extension::Authentication,
+        Extension::DropReports,
     ];
 
     /// Whether these settings offer it.
@@ -50,6 +53,7 @@ impl Extension {
             Extension::StreamReconfiguration => config.stream_reconfiguration,
             Extension::ZeroChecksum => config.zero_checksum,
             Extension::Authentication => config.authentication,
+            Extension::DropReports => config.drop_reports,
         }
     }
 
@@ -64,6 +68,7 @@ impl Extension {
             Extension::StreamReconfiguration => &[ChunkKind::RECONFIG],
             Extension::ZeroChecksum => &[],
             Extension::Authentication => &[ChunkKind::AUTH],
+            Extension::DropReports => &[ChunkKind::PACKET_DROP],
         }
     }
 

@@ -8,6 +8,7 @@ use tresse_wire::{
     Reconfig, Shutdown, Tsn,
 };
 
+use super::drop_report::DropReport;
 use crate::path_id::PathId;
 
 /// The most control chunks that may wait: a peer that floods with requests gets fewer answers.
@@ -28,6 +29,8 @@ pub(super) enum Control {
     HeartbeatAck(Bytes),
     /// The parameters of RE-CONFIG.
     Reconfig(Vec<u8>),
+    /// The peer's packet that arrived damaged.
+    DropReport(Box<DropReport>),
     /// The cumulative TSN is filled in when it leaves.
     Shutdown,
     ShutdownAck,
@@ -116,6 +119,7 @@ impl ControlQueue {
                     | Control::Heartbeat(_)
                     | Control::HeartbeatAck(_)
                     | Control::Reconfig(_)
+                    | Control::DropReport(_)
                     | Control::Error(_)
             );
             self.waiting.pop_front();
@@ -153,6 +157,7 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
         }
         Control::HeartbeatAck(body) => writer.push(&Chunk::HeartbeatAck(Heartbeat { body })),
         Control::Reconfig(body) => writer.push(&Chunk::Reconfig(Reconfig { params: Params::Wire(body) })),
+        Control::DropReport(report) => writer.push(&Chunk::PacketDrop(report.chunk())),
         Control::Shutdown => writer.push(&Chunk::Shutdown(Shutdown { cumulative_tsn: cumulative })),
         Control::ShutdownAck => writer.push(&Chunk::ShutdownAck),
         Control::ShutdownComplete => writer.push(&Chunk::ShutdownComplete { tag_reflected: false }),

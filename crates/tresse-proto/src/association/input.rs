@@ -197,6 +197,9 @@ impl Association {
             Chunk::Reconfig(reconfig) if self.capabilities.has(Extension::StreamReconfiguration) => {
                 self.on_reconfig(cx.now, via, reconfig);
             }
+            Chunk::PacketDrop(drop) if self.capabilities.has(Extension::DropReports) => {
+                self.on_drop_report(cx.now, drop);
+            }
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(via, heartbeat, bytes),
             Chunk::HeartbeatAck(heartbeat) => self.on_heartbeat_ack(cx, heartbeat),
             // With this side's own tag the T bit must not be set (RFC 9260 §8.5.1).

@@ -7,6 +7,7 @@ mod authentication;
 mod capabilities;
 mod commands;
 mod control;
+mod drop_report;
 mod input;
 #[cfg(feature = "invariants")]
 mod invariants;

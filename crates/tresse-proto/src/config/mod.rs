@@ -98,6 +98,8 @@ switches! {
         rtt_over_any_path: bool = true,
         /// Where chunks that timed out are sent again.
         timeout_retransmit_path: RetransmitPath = RetransmitPath::Alternate,
+        /// Offer to report packets that arrive damaged, and send again without a smaller window what such a report names (PKTDROP).
+        drop_reports: bool = true,
         /// Where chunks that were reported missing are sent again (RFC 9260 §7.2.4: on the same path).
         fast_retransmit_path: RetransmitPath = RetransmitPath::Same,
         /// Stop sending on a path at its first timeouts and probe it until it answers (RFC 7829); needs heartbeats.

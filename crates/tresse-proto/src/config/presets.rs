@@ -34,6 +34,7 @@ pub const PRESETS: &[Preset] = &[
             ("stream_reconfiguration", "false"),
             ("authentication", "false"),
             ("mtu_discovery", "false"),
+            ("drop_reports", "false"),
         ],
     },
     // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but
@@ -53,6 +54,7 @@ pub const PRESETS: &[Preset] = &[
             ("potentially_failed", "false"),
             ("mtu_discovery", "false"),
             ("authentication", "false"),
+            ("drop_reports", "false"),
         ],
     },
     // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure; what
@@ -74,6 +76,7 @@ pub const PRESETS: &[Preset] = &[
             ("timeout_retransmit_path", "same"),
             ("authentication", "false"),
             ("mtu_discovery", "false"),
+            ("drop_reports", "false"),
         ],
     },
 ];

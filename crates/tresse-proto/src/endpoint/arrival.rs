@@ -1,7 +1,7 @@
 //! A packet at the front door: to the association whose tag it carries, to a set-up, or to the rules for
 //! packets that belong to none.
 
-use tresse_wire::{Abort, Chunk, CommonHeader, Heartbeat, Packet};
+use tresse_wire::{Abort, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
 
 use super::demux::Slot;
 use super::slots::Occupant;
@@ -122,6 +122,25 @@ impl Endpoint {
         let header = CommonHeader { verification_tag, ..reply_header(packet) };
         let answer = stray::single(header, &Chunk::HeartbeatAck(heartbeat), self.seal());
         self.answer(datagram, answer);
+    }
+
+    /// A packet whose checksum is wrong: dropped, and reported by the association that its tag, its ports and its
+    /// addresses name. They may be damaged like the rest; then nobody hears of it.
+    pub(super) fn on_damaged(&mut self, datagram: &Datagram) {
+        self.discards.bad_checksum += 1;
+        let Ok(packet) = Packet::parse(&datagram.payload, ChecksumRule::Trust) else { return };
+        let CommonHeader { source_port, destination_port, verification_tag } = packet.header;
+        let Some(slot) = self.demux.by_tag(verification_tag).filter(|_| destination_port == self.config.port)
+        else {
+            return;
+        };
+        if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
+            && association.identity().remote_port == source_port
+            && let Some(path) = association.path_of(datagram.local, datagram.remote)
+        {
+            association.on_damaged_packet(path, packet.bytes());
+        }
+        self.settle(slot);
     }
 
     /// A packet whose tag is none of this endpoint's.

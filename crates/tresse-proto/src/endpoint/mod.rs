@@ -365,14 +365,10 @@ impl Endpoint {
                     && !self.may_lack_checksum(&packet)
                     && Packet::parse(&datagram.payload, rule).is_err() =>
             {
-                self.discards.bad_checksum += 1;
-                return;
+                return self.on_damaged(&datagram);
             }
             Ok(packet) => packet,
-            Err(PacketError::BadChecksum { .. }) => {
-                self.discards.bad_checksum += 1;
-                return;
-            }
+            Err(PacketError::BadChecksum { .. }) => return self.on_damaged(&datagram),
             Err(_) => {
                 self.discards.malformed_packet += 1;
                 return;

@@ -1,5 +1,7 @@
 //! What others see of the paths: schedulers their views, reports their counters.
 
+use std::time::Duration;
+
 use super::Paths;
 use crate::congestion::Window;
 use crate::path_id::PathId;
@@ -46,6 +48,11 @@ impl Paths {
             loss: path.estimate.loss(),
             last_sent: path.last_data,
         }
+    }
+
+    /// The shortest round-trip time measured on a path; zero before the first.
+    pub(crate) fn shortest_rtt(&self, id: PathId) -> Duration {
+        self.get(id).rtt.range().0
     }
 
     /// The loss rate of a path is known, from 0 to 1, or no longer known.
@@ -97,6 +104,7 @@ impl Paths {
             chunks_resent: 0,
             bytes_acked: counters.bytes_acked,
             fast_retransmits: 0,
+            drop_reports: 0,
             timeouts: counters.timeouts,
             heartbeats_sent: counters.heartbeats_sent,
             heartbeats_acked: counters.heartbeats_acked,

@@ -7,6 +7,17 @@ use crate::path_id::PathId;
 /// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
 const MISSING_REPORTS: u8 = 3;
 
+/// How a loss was found.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Evidence {
+    /// By missing reports.
+    Missing,
+    /// By T3, or as good as.
+    Timeout,
+    /// The peer reported the packet as damaged.
+    Report,
+}
+
 impl Transmission {
     /// Counts missing reports and declares lost what has three.
     ///
@@ -35,7 +46,7 @@ impl Transmission {
             let Some(sent) = self.ring.get_mut(index) else { break };
             sent.misses = sent.misses.saturating_add(strikes);
             if sent.misses >= MISSING_REPORTS {
-                self.lose(index, PathId(position as u8), false);
+                self.lose(index, PathId(position as u8), Evidence::Missing);
                 if let Some(note) = notes.get_mut(position) {
                     note.lost = true;
                 }
@@ -50,7 +61,7 @@ impl Transmission {
         while let Some(index) =
             self.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head()))
         {
-            self.lose(index, target, true);
+            self.lose(index, target, Evidence::Timeout);
             count += 1;
         }
         if let Some(load) = self.loads.get_mut(path.index()) {
@@ -79,7 +90,7 @@ impl Transmission {
         for index in first..=self.ring.highest() {
             let flying = self.ring.get(index).filter(|sent| sent.standing == Standing::InFlight);
             if let Some(last) = flying.map(|sent| sent.path) {
-                self.lose(index, last, true);
+                self.lose(index, last, Evidence::Timeout);
                 path = Some(last);
             }
         }
@@ -88,14 +99,14 @@ impl Transmission {
     }
 
     /// Declares a chunk in flight lost; it waits to be sent again on `target`.
-    fn lose(&mut self, index: u64, target: PathId, by_timeout: bool) {
+    pub(super) fn lose(&mut self, index: u64, target: PathId, by: Evidence) {
         let Some(sent) = self.ring.get_mut(index) else { return };
         if sent.standing != Standing::InFlight {
             return;
         }
         sent.standing = Standing::Lost;
         sent.misses = 0;
-        sent.timed_out = by_timeout;
+        sent.timed_out = by == Evidence::Timeout;
         let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
         sent.moved |= path != target;
         sent.path = target;
@@ -105,7 +116,11 @@ impl Transmission {
             order.unlink(&mut self.ring, index);
             load.flight -= bytes;
             load.queued -= bytes;
-            load.fast_retransmits += u64::from(!by_timeout);
+            match by {
+                Evidence::Missing => load.fast_retransmits += 1,
+                Evidence::Report => load.drop_reports += 1,
+                Evidence::Timeout => {}
+            }
             self.flight -= bytes;
         }
         if let Some(load) = self.loads.get_mut(target.index()) {

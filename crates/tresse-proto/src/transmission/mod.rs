@@ -6,6 +6,7 @@
 
 mod abandon;
 mod budget;
+mod dropped;
 mod forward;
 #[cfg(any(test, feature = "invariants"))]
 mod invariants;
@@ -28,6 +29,7 @@ use crate::stats::PathStats;
 use crate::time::Instant;
 
 pub(crate) use budget::Verdict;
+pub(crate) use dropped::Dropped;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 
 use abandon::Revocable;
@@ -93,6 +95,7 @@ struct PathLoad {
     bytes_sent: u64,
     chunks_resent: u64,
     fast_retransmits: u64,
+    drop_reports: u64,
 }
 
 impl Transmission {
@@ -162,6 +165,7 @@ impl Transmission {
             stats.bytes_sent = load.bytes_sent;
             stats.chunks_resent = load.chunks_resent;
             stats.fast_retransmits = load.fast_retransmits;
+            stats.drop_reports = load.drop_reports;
         }
     }
 

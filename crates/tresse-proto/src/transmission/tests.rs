@@ -7,6 +7,7 @@ mod budget;
 mod losses;
 mod order;
 mod property;
+mod reported;
 mod resends;
 mod sacks;
 mod timing;

@@ -8,6 +8,7 @@ mod authentication;
 mod bundling;
 mod choices;
 mod determinism;
+mod drop_reports;
 mod encapsulation;
 mod failover;
 mod handshake;

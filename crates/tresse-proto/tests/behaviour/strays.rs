@@ -71,7 +71,8 @@ fn what_could_begin_a_loop_is_not_answered() {
 
 #[test]
 fn damaged_packets_are_counted_and_dropped() {
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let config = AssociationConfig { drop_reports: false, ..AssociationConfig::default() };
+    let mut pair = Pair::established(1, &config);
     let sound = pair.packet(true, &[data()]);
     let before = pair.wire.len();
     let mut wrong_checksum = sound.to_vec();

@@ -1,0 +1,94 @@
+//! A packet that somebody else quotes, damaged and cut off perhaps: what its chunks can still be known by.
+//!
+//! Owns a walk that believes lengths as long as they lead on. Refuses to read more of a chunk than its type, its
+//! TSN and the user data that is there: nothing else of it can be relied on.
+
+use crate::bytes::{padded, u16_at, u32_at};
+use crate::chunk::data::{DATA_HEADER_LEN, I_DATA_HEADER_LEN};
+use crate::chunk::{CHUNK_HEADER_LEN, ChunkKind};
+use crate::packet::COMMON_HEADER_LEN;
+use crate::serial::Tsn;
+
+/// A chunk of a quoted packet.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct QuotedChunk<'a> {
+    /// Where it starts, in bytes from the start of the packet.
+    pub offset: usize,
+    /// Its type, if that was not damaged.
+    pub kind: ChunkKind,
+    /// As much of it as there is, its header included.
+    bytes: &'a [u8],
+}
+
+impl<'a> QuotedChunk<'a> {
+    /// TSN and user data of DATA and I-DATA, as far as quoted; `None` for other chunks and when the TSN is cut off.
+    pub fn user_data(&self) -> Option<(Tsn, &'a [u8])> {
+        let header_len = match self.kind {
+            ChunkKind::DATA => DATA_HEADER_LEN,
+            ChunkKind::I_DATA => I_DATA_HEADER_LEN,
+            _ => return None,
+        };
+        let head = self.bytes.first_chunk::<8>()?;
+        Some((Tsn(u32_at::<4, _>(head)), self.bytes.get(header_len..).unwrap_or_default()))
+    }
+}
+
+/// The chunks of a quoted packet, from its common header on, as far as they can be found.
+pub fn quoted_chunks(packet: &[u8]) -> impl Iterator<Item = QuotedChunk<'_>> {
+    let mut next = COMMON_HEADER_LEN;
+    std::iter::from_fn(move || {
+        let offset = next;
+        let rest = packet.get(offset..)?;
+        let head = rest.first_chunk::<CHUNK_HEADER_LEN>()?;
+        let len = usize::from(u16_at::<2, _>(head));
+        if len < CHUNK_HEADER_LEN {
+            return None;
+        }
+        next = offset + padded(len);
+        Some(QuotedChunk { offset, kind: ChunkKind(head[0]), bytes: &rest[..len.min(rest.len())] })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: [u8; COMMON_HEADER_LEN] = [0x13, 0x88, 0x13, 0x89, 0, 0, 0, 1, 0, 0, 0, 0];
+    const SACK: [u8; 16] = [3, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0];
+    const DATA: [u8; 20] = [0, 3, 0, 19, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, b'h', b'i', b'!', 0];
+
+    fn kinds(packet: &[u8]) -> Vec<(usize, ChunkKind)> {
+        quoted_chunks(packet).map(|chunk| (chunk.offset, chunk.kind)).collect()
+    }
+
+    #[test]
+    fn chunks_are_found_as_far_as_lengths_lead() {
+        let whole = [&HEADER[..], &SACK, &DATA, &[11, 0, 0, 4]].concat();
+        let expected = [(12, ChunkKind::SACK), (28, ChunkKind::DATA), (48, ChunkKind::COOKIE_ACK)];
+        assert_eq!(kinds(&whole), expected);
+        assert_eq!(kinds(&whole[..47]), expected[..2], "the last one is cut off");
+        assert_eq!(kinds(&whole[..31]), expected[..1], "too little to know its type");
+        let mut short = whole.clone();
+        short[31] = 3;
+        assert_eq!(kinds(&short), expected[..1], "no chunk is shorter than its header");
+        let mut long = whole;
+        long[30] = 0xFF;
+        assert_eq!(kinds(&long), expected[..2], "the damaged length leads out of the packet");
+        assert_eq!(kinds(&HEADER[..5]), []);
+    }
+
+    #[test]
+    fn user_data_is_what_is_there() {
+        let first = |packet: &[u8]| {
+            quoted_chunks(packet)
+                .next()
+                .and_then(|chunk| chunk.user_data().map(|(tsn, data)| (tsn, data.to_vec())))
+        };
+        let whole = [&HEADER[..], &DATA].concat();
+        assert_eq!(first(&whole), Some((Tsn(7), b"hi!".to_vec())));
+        assert_eq!(first(&whole[..29]), Some((Tsn(7), b"h".to_vec())));
+        assert_eq!(first(&whole[..20]), Some((Tsn(7), Vec::new())));
+        assert_eq!(first(&whole[..19]), None);
+        assert_eq!(first(&[&HEADER[..], &SACK].concat()), None);
+    }
+}
