@@ -61,13 +61,35 @@ def test_two_paths_are_slower_than_one_or_not(slowest: float, verdict: Verdict) 
     assert _verdicts(figure3, outcome) == {"R1": verdict}
 
 
-@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.REPRODUCED), (0.3, Verdict.MISSED)])
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(1.0, Verdict.REPRODUCED), (0.3, Verdict.BETTER), (2.0, Verdict.MISSED)]
+)
 def test_the_knee(factor: float, verdict: Verdict) -> None:
     def outcome(point: Point) -> dict[str, float]:
         buffer, delay = float(point.labels["buffer_kib"]), float(point.labels["delay_ms"])
         return {"completed_s": 10 * (1 + factor * 9 * (16 / buffer) ** 1.5 * (10 / delay) ** 0.2)}
 
     assert _verdicts(figure5, outcome) == {"R7": verdict}
+
+
+def test_a_policy_that_overtakes_at_one_size_changes_the_ranking() -> None:
+    def quick_when_small(point: Point) -> dict[str, float]:
+        found = _as_published(point)
+        quick = point.labels["policy"] == "asap" and point.labels["buffer_kib"] == 16
+        return {**found, "completed_s": found["completed_s"] / 4} if quick else found
+
+    assert _verdicts(figure4, quick_when_small)["R6"] is Verdict.MISSED
+
+
+def test_verdicts_at_other_rates_are_listed_and_do_not_count() -> None:
+    def poor_when_fast(point: Point) -> dict[str, float]:
+        return _as_published(Point({**point.labels, "policy": SAME}, {}) if point.labels["rate_mbps"] == 100 else point)
+
+    tables = _tables(figure4.FIGURE.sweep, poor_when_fast)
+    [rates] = [listing.make(tables) for listing in figure4.FIGURE.listings if listing.name == "rates"]
+    verdicts = rates[rates["claim"] == "R2"].set_index("rate_mbps")["verdict"].to_dict()
+    assert verdicts == {2: Verdict.REPRODUCED, 10: Verdict.REPRODUCED, 100: Verdict.MISSED}
+    assert _verdicts(figure4, poor_when_fast)["R2"] is Verdict.REPRODUCED
 
 
 def test_every_policy_has_its_curve() -> None:

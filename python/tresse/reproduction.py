@@ -103,7 +103,7 @@ def reproduce(
             if done:
                 tables = Tables.of(done, _finished(recordings[figure.name], store))
                 _write_figure(figure, tables, directory)
-                _record(figure, _made(profile, command, len(done), len(plan)), directory)
+                _record(figure, _made(figure.sweep.profile(profile), command, len(done), len(plan)), directory)
 
 
 def _finished(plan: Sequence[tuple[Point, Task]], store: Store) -> list[tuple[Point, dict[str, Any]]]:

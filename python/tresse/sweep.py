@@ -77,13 +77,17 @@ class Sweep:
     points: tuple[Point, ...]
     recorded: tuple[Point, ...] = ()
     """Points that are run once more, with overrides that record the state over time."""
-    runs: Mapping[str, int] = field(default_factory=dict)
-    """Runs a point by name of the profile, where not as many as that says."""
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    """By name, those that take the place of the lab's: a paper's own numbers of runs and times."""
 
     def recordings(self) -> list[tuple[Point, Task]]:
         """The recorded points, with the first seed; they are the same in every profile."""
         text = scenarios.read(self.scenario)
         return [(point, Task(text, _merged(point.overrides), 1, self.scenario)) for point in self.recorded]
+
+    def profile(self, profile: Profile) -> Profile:
+        """How thoroughly this sweep is measured when `profile` is asked for."""
+        return self.profiles.get(profile.name, profile)
 
     def tasks(self, profile: Profile) -> list[tuple[Point, Task]]:
         """Every point with every seed, all points of one seed first: an early stop leaves whole curves.
@@ -91,9 +95,10 @@ class Sweep:
         Variants that are compared share their seeds.
         """
         text = scenarios.read(self.scenario)
+        own = self.profile(profile)
         return [
-            (point, Task(text, _merged(profile.overrides, point.overrides), seed, self.scenario))
-            for seed in range(1, self.runs.get(profile.name, profile.runs) + 1)
+            (point, Task(text, _merged(own.overrides, point.overrides), seed, self.scenario))
+            for seed in range(1, own.runs + 1)
             for point in self.points
         ]
 

@@ -74,7 +74,7 @@ FIGURE = Figure(
     name="globecom2005-2",
     title="Figure 2: a lossy path blocks the receive buffer for both",
     source=transfers.SOURCE,
-    sweep=Sweep(TWO_PATHS, points=(_POINT,), runs=transfers.RUNS),
+    sweep=Sweep(TWO_PATHS, points=(_POINT,), profiles=transfers.PROFILES),
     drawings=(
         Drawing(
             "sequence",

@@ -1,17 +1,17 @@
 """What the figures share: files of 8 MB over two lossy paths, and how long they take (section II).
 
-The paper's figure with the bandwidths is lost; 10 Mbit/s is what its authors use elsewhere. How far the claims
-depend on that is shown with figure 4.
+The paper's figure with the bandwidths is lost; 10 Mbit/s is what its authors use elsewhere. Claims are judged at that
+rate, and each figure shows what they come to at others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pandas as pd
 
-from tresse.claims import NotMeasured
+from tresse.claims import Judgement, NotMeasured
 from tresse.metrics import Mean, mean
 from tresse.plots.theme import BLUE, GREEN, ORANGE, PURPLE, SKY
-from tresse.sweep import Label, Point
+from tresse.sweep import Label, Point, Profile
 from tresse.tables import Tables
 
 SOURCE = (
@@ -20,8 +20,9 @@ SOURCE = (
 )
 TWO_PATHS = "globecom2005/two-paths.toml"
 
-RUNS = {"quick": 30, "paper": 100}
-"""Runs a point: the paper has at least 100."""
+_TO_THE_END = {"measure": "3600s"}
+PROFILES = {"quick": Profile("quick", 30, _TO_THE_END), "paper": Profile("paper", 100, _TO_THE_END)}
+"""A run ends when its file is delivered; the paper has at least 100 a point."""
 
 VOLUME_MBIT = 8 * 2**20 * 8 / 1e6
 
@@ -32,6 +33,11 @@ LOSS_BASED = (CWND, SSTHRESH, LOSS_RATE)
 
 LOSSES_PERCENT = tuple(range(1, 11))
 """Loss rates of the worse path."""
+
+RATE_MBPS = 10
+"""Of both paths, where nothing else is said."""
+OTHER_RATES_MBPS = (2, 100)
+"""A rate that limits before the loss does, and one that never limits."""
 
 
 def policy_text(policy: str) -> str:
@@ -49,12 +55,42 @@ def loss_overrides(percent: int) -> dict[str, str]:
     return {"path.1.loss": f"{percent}%"}
 
 
-def point(labels: Mapping[str, Label], *overrides: Mapping[str, str]) -> Point:
-    """A point that runs until its file is delivered, whatever the profile measures."""
-    merged: dict[str, str] = {"measure": "3600s"}
+def point(labels: Mapping[str, Label], *overrides: Mapping[str, str], rate_mbps: int = RATE_MBPS) -> Point:
+    """A point whose paths have this rate."""
+    rate = f"{rate_mbps}Mbit/s"
+    merged = {"path.0.rate": rate, "path.1.rate": rate}
     for part in overrides:
         merged.update(part)
-    return Point(labels, merged)
+    return Point({**labels, "rate_mbps": rate_mbps}, merged)
+
+
+Judge = Callable[[Tables], Judgement]
+
+
+def usual(tables: Tables) -> Tables:
+    """The runs at the rate that the figures and claims are for."""
+    return tables.where(rate_mbps=RATE_MBPS)
+
+
+def at_usual_rate(judge: Judge) -> Judge:
+    """A judge of tables that hold other rates too."""
+    return lambda tables: judge(usual(tables))
+
+
+def verdicts_by_rate(judges: Mapping[str, Judge]) -> Callable[[Tables], pd.DataFrame]:
+    """A listing of what the same judges say at each rate."""
+
+    def table(tables: Tables) -> pd.DataFrame:
+        rows = []
+        for claim, judge in judges.items():
+            for rate in sorted((RATE_MBPS, *OTHER_RATES_MBPS)):
+                judgement = judge(tables.where(rate_mbps=rate))
+                rows.append(
+                    {"claim": claim, "rate_mbps": rate, "verdict": judgement.verdict, "finding": judgement.finding}
+                )
+        return pd.DataFrame(rows)
+
+    return table
 
 
 def rows(tables: Tables, **labels: Label) -> pd.DataFrame:
