@@ -92,7 +92,13 @@ impl Bench {
             }
             for was_idle in [true, false] {
                 let bytes = backlog.head_bytes(stream);
-                scheduler.on_queued(Queued { stream, bytes, was_idle, place: Place::Tail });
+                scheduler.on_queued(Queued {
+                    stream,
+                    bytes,
+                    was_idle,
+                    place: Place::Tail,
+                    at: Instant::ZERO,
+                });
             }
         }
         Ok(Bench { scheduler, backlog, path: path() })
@@ -112,7 +118,13 @@ impl Bench {
                 turn_over: true,
                 stream_empty: false,
             });
-            self.scheduler.on_queued(Queued { stream, bytes: queued, was_idle: false, place: Place::Tail });
+            self.scheduler.on_queued(Queued {
+                stream,
+                bytes: queued,
+                was_idle: false,
+                place: Place::Tail,
+                at: Instant::ZERO,
+            });
             if number % 2 == 1 {
                 self.scheduler.on_packet_end();
             }

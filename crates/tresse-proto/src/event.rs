@@ -105,7 +105,7 @@ pub enum Event {
 }
 
 /// How a stream scheduler broke its contract.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerFault {
     /// It named a stream that has nothing to send, or is not among its own.
@@ -117,6 +117,12 @@ pub enum SchedulerFault {
     /// It named none although data waits and every path could take some.
     #[error("it named no stream although data waits and every path could take it")]
     NoAnswer,
+    /// It could not go on, or not even begin: it panicked for instance.
+    #[error("{reason}")]
+    Failed {
+        /// What it says itself, on one line.
+        reason: String,
+    },
 }
 
 /// Why an association ended.

@@ -163,7 +163,7 @@ impl Association {
     /// An association in ESTABLISHED.
     ///
     /// # Errors
-    /// A scheduler or congestion controller that does not exist, or refuses its configuration.
+    /// A path scheduler or congestion controller that does not exist, or refuses its configuration.
     pub(crate) fn new(
         now: Instant,
         from: Beginnings,
@@ -185,7 +185,7 @@ impl Association {
         let mut transmission = Transmission::new(initial_tsn, a_rwnd, &config);
         transmission.cover_paths(paths.len());
         let mut association = Association {
-            outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len())?,
+            outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len()),
             path_scheduler: build_path_scheduler(&config.path_scheduler)?,
             receiver: Receiver::new(peer.initial_tsn, &config),
             inbound: Inbound::new(

@@ -22,7 +22,7 @@ impl Association {
     /// its wish to end the association. Unsent messages were meant for the peer that is gone.
     ///
     /// # Errors
-    /// A scheduler that is no longer registered.
+    /// As [`Association::new`].
     pub(crate) fn restart(
         mut self,
         now: Instant,
@@ -40,7 +40,7 @@ impl Association {
         if self.outbound.release(undelivered) {
             next.events.push_back(Event::Writable);
         }
-        next.outbound.keep_choices(self.outbound, registry)?;
+        next.outbound.keep_choices(self.outbound, registry);
         next.refresh_usable();
         next.inbound.keep_ready(self.inbound);
         next.tell_readable();

@@ -23,12 +23,14 @@ use crate::error::ScheduleError;
 use crate::event::CloseReason;
 use crate::extensions::auth::Handshake;
 use crate::paths::{pairs, unreachable};
-use crate::schedule::Registry;
+use crate::schedule::{Built, Registry};
 use crate::time::Instant;
 
 /// An association that is being set up from this side.
 pub(crate) struct Setup {
     config: Arc<AssociationConfig>,
+    /// Keeps the name of its stream scheduler in use.
+    reserved: Built,
     local_port: u16,
     remote_port: u16,
     local_tag: u32,
@@ -80,6 +82,8 @@ pub(crate) enum SetupStep {
 /// What a set-up is made of.
 pub(crate) struct SetupParts {
     pub(crate) config: Arc<AssociationConfig>,
+    /// The stream scheduler of `config`.
+    pub(crate) scheduler: Built,
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
     pub(crate) local_tag: u32,
@@ -98,6 +102,7 @@ impl Setup {
             local: useful(&parts),
             rto: parts.config.rto_initial,
             config: parts.config,
+            reserved: parts.scheduler,
             local_port: parts.local_port,
             remote_port: parts.remote_port,
             local_tag: parts.local_tag,
@@ -144,7 +149,7 @@ impl Setup {
         name: &str,
         config: &str,
     ) -> Result<(), ScheduleError> {
-        registry.build(name, config)?;
+        self.reserved = registry.build(name, config)?;
         let settings = Arc::make_mut(&mut self.config);
         name.clone_into(&mut settings.stream_scheduler);
         config.clone_into(&mut settings.stream_scheduler_config);

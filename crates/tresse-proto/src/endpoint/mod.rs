@@ -104,8 +104,21 @@ impl Endpoint {
     /// # Errors
     /// Settings that contradict each other, or that name a scheduler that does not exist.
     pub fn new(
+        config: EndpointConfig,
+        template: AssociationConfig,
+        seed: [u8; 32],
+    ) -> Result<Self, ConfigError> {
+        Endpoint::with_schedulers(config, template, Registry::default(), seed)
+    }
+
+    /// As [`Endpoint::new`], with stream schedulers that the template may name already.
+    ///
+    /// # Errors
+    /// As [`Endpoint::new`].
+    pub fn with_schedulers(
         mut config: EndpointConfig,
         template: AssociationConfig,
+        registry: Registry,
         seed: [u8; 32],
     ) -> Result<Self, ConfigError> {
         template.check()?;
@@ -117,7 +130,6 @@ impl Endpoint {
             }
             config.port = EPHEMERAL_PORTS + (rng.next_u32() % u32::from(u16::MAX - EPHEMERAL_PORTS)) as u16;
         }
-        let registry = Registry::default();
         let reserved = check_names(&registry, &template)?;
         Ok(Endpoint {
             reserved,
@@ -200,7 +212,7 @@ impl Endpoint {
     pub fn connect(&mut self, _now: Instant, connect: Connect) -> Result<AssociationId, ConnectError> {
         let Connect { local, remote, remote_port, encapsulation_port, config } = connect;
         config.check()?;
-        check_names(&self.registry, &config)?;
+        let scheduler = check_names(&self.registry, &config)?;
         if local.is_empty() {
             return Err(ConnectError::NoLocalAddress);
         }
@@ -228,6 +240,7 @@ impl Endpoint {
         let config = if config == *self.template { Arc::clone(&self.template) } else { Arc::new(config) };
         let setup = Setup::new(SetupParts {
             config,
+            scheduler,
             local_port: self.config.port,
             remote_port,
             local_tag: self.fresh_tag(),

@@ -83,18 +83,23 @@ struct Failures {
     untold: VecDeque<(String, SchedulerFault)>,
 }
 
+impl Failures {
+    fn note(&mut self, name: &str, fault: SchedulerFault) {
+        self.count += 1;
+        self.untold.push_back((name.to_owned(), fault));
+    }
+}
+
 impl Outbound {
-    /// `streams` is the negotiated number; `paths` how many there are now.
-    ///
-    /// # Errors
-    /// A stream scheduler that is not registered or refuses its configuration.
+    /// `streams` is the negotiated number; `paths` how many there are now. A scheduler that was taken when the
+    /// settings were, and refuses now, has failed: the association begins without it.
     pub(crate) fn new(
         config: &AssociationConfig,
         registry: &Registry,
         carrier: Carrier,
         streams: u16,
         paths: usize,
-    ) -> Result<Self, ScheduleError> {
+    ) -> Self {
         let mut outbound = Outbound {
             queues: Queues { streams: StreamTable::default(), count: streams },
             map: config.stream_map.clone(),
@@ -115,8 +120,8 @@ impl Outbound {
             revocable: None,
             forwards: false,
         };
-        outbound.regroup(registry)?;
-        Ok(outbound)
+        outbound.begin(registry);
+        outbound
     }
 
     /// Whether the peer understands FORWARD TSN (RFC 3758).
@@ -149,7 +154,7 @@ impl Outbound {
             self.revocable.get_or_insert_default().insert(pledge);
         }
         let (ppid, unordered) = (options.ppid, options.unordered);
-        let message = Waiting { data, ppid, unordered, number, pledge };
+        let message = Waiting { data, ppid, unordered, number, at: now, pledge };
         let free = match &mut self.hold {
             Some(hold) => hold.keep(stream, message),
             None => Some(message),
@@ -273,14 +278,11 @@ impl Outbound {
     }
 
     /// Takes over what the application chose for `old`: scheduler, map and values, but no message.
-    ///
-    /// # Errors
-    /// A scheduler that is no longer registered.
-    pub(crate) fn keep_choices(&mut self, old: Outbound, registry: &Registry) -> Result<(), ScheduleError> {
+    pub(crate) fn keep_choices(&mut self, old: Outbound, registry: &Registry) {
         self.map = old.map;
         self.scheduler = old.scheduler;
         self.values = old.values;
-        self.regroup(registry)
+        self.begin(registry);
     }
 
     /// Gives a stream a value, for this scheduler and those to come that have values.
@@ -380,12 +382,12 @@ impl Outbound {
     }
 
     fn enqueue(&mut self, stream: StreamId, message: Waiting) {
-        let bytes = message.data.len();
+        let (bytes, at) = (message.data.len(), message.at);
         let queue = self.queues.streams.entry(stream);
         let was_idle = queue.is_empty();
         queue.push(message);
         let group = self.group_of(stream);
-        self.groups[group].on_queued(Queued { stream, bytes, was_idle, place: Place::Tail });
+        self.groups[group].on_queued(Queued { stream, bytes, was_idle, place: Place::Tail, at });
     }
 
     fn pick(&mut self, view: &PathView) -> Option<(usize, StreamId)> {
@@ -402,25 +404,30 @@ impl Outbound {
         if !self.serves(view.id, group) || self.groups[group].is_empty() {
             return None;
         }
-        let Some(stream) = self.groups[group].scheduler.next(view, &self.queues) else {
-            // In the middle of a packet it only means that the packet is to end there.
-            if self.packet.is_none() {
-                self.groups[group].decline(view.id);
+        let fault = match self.groups[group].scheduler.next(view, &self.queues) {
+            Some(stream) if self.queues.head_bytes(stream) > 0 && self.group_of(stream) == group => {
+                return Some(stream);
             }
-            return None;
+            Some(stream) => SchedulerFault::NothingToSend { stream },
+            None => match self.groups[group].scheduler.failure() {
+                Some(reason) => SchedulerFault::Failed { reason },
+                None => {
+                    // In the middle of a packet it only means that the packet is to end there.
+                    if self.packet.is_none() {
+                        self.groups[group].decline(view.id);
+                    }
+                    return None;
+                }
+            },
         };
-        if self.queues.head_bytes(stream) > 0 && self.group_of(stream) == group {
-            return Some(stream);
-        }
-        self.replace(group, SchedulerFault::NothingToSend { stream });
+        self.replace(group, fault);
         self.groups[group].scheduler.next(view, &self.queues)
     }
 
     /// Lets first come, first served take over a group.
     fn replace(&mut self, group: usize, fault: SchedulerFault) {
         let failed = std::mem::replace(&mut self.groups[group], Group::fallback(self.usable.len()));
-        self.failures.count += 1;
-        self.failures.untold.push_back((failed.scheduler.name().to_owned(), fault));
+        self.failures.note(failed.scheduler.name(), fault);
         self.refill(Some(group));
     }
 
@@ -432,18 +439,34 @@ impl Outbound {
         self.map.path_of(stream).map_or(0, |position| usize::from(position) % self.groups.len().max(1))
     }
 
-    /// Makes the groups anew and hands every waiting message to the scheduler of its group.
+    /// Makes the groups for the first time: with the scheduler that was chosen, or else without it.
+    fn begin(&mut self, registry: &Registry) {
+        let Err(error) = self.regroup(registry) else { return };
+        self.failures.note(&self.scheduler.0, SchedulerFault::Failed { reason: error.to_string() });
+        self.install((0..self.group_count()).map(|_| Group::fallback(self.usable.len())).collect());
+    }
+
+    /// Makes the groups anew.
     fn regroup(&mut self, registry: &Registry) -> Result<(), ScheduleError> {
-        let count = match self.map {
-            StreamMap::Any => 1,
-            StreamMap::Fixed(_) => self.usable.len().max(1),
-        };
         let (name, config) = &self.scheduler;
         // Most associations have one group: a collected vector would have room for four.
-        let mut groups = Vec::with_capacity(count);
-        for _ in 0..count {
+        let mut groups = Vec::with_capacity(self.group_count());
+        for _ in 0..self.group_count() {
             groups.push(Group::new(registry.build(name, config)?, self.usable.len()));
         }
+        self.install(groups);
+        Ok(())
+    }
+
+    fn group_count(&self) -> usize {
+        match self.map {
+            StreamMap::Any => 1,
+            StreamMap::Fixed(_) => self.usable.len().max(1),
+        }
+    }
+
+    /// Hands values and every waiting message to the scheduler of their group.
+    fn install(&mut self, groups: Vec<Group>) {
         self.groups = groups;
         self.packet = None;
         for (stream, value) in self.values.iter() {
@@ -454,7 +477,6 @@ impl Outbound {
             }
         }
         self.refill(None);
-        Ok(())
     }
 
     /// Tells the new scheduler of a group, or of all, what waits.
@@ -464,8 +486,8 @@ impl Outbound {
             if only.is_some_and(|only| only != group) {
                 continue;
             }
-            for (position, bytes) in queue.lengths().enumerate() {
-                let queued = Queued { stream, bytes, was_idle: position == 0, place: Place::Tail };
+            for (position, (bytes, at)) in queue.waiting().enumerate() {
+                let queued = Queued { stream, bytes, was_idle: position == 0, place: Place::Tail, at };
                 self.groups[group].on_queued(queued);
             }
         }

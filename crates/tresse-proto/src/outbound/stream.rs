@@ -8,6 +8,7 @@ use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
 use crate::fragment::Fragment;
 use crate::reliability::Pledge;
+use crate::time::Instant;
 
 /// A message that waits to be sent.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(super) struct Waiting {
     pub(super) unordered: bool,
     /// Grows from message to message.
     pub(super) number: u64,
+    /// When the application gave it.
+    pub(super) at: Instant,
     /// For a message that need not arrive.
     pub(super) pledge: Option<Arc<Pledge>>,
 }
@@ -65,10 +68,10 @@ impl OutStream {
         self.queue.front().map_or(0, |waiting| waiting.data.len() - self.begun)
     }
 
-    /// Bytes not yet cut of every message, in order.
-    pub(super) fn lengths(&self) -> impl Iterator<Item = usize> {
-        let rest = self.queue.iter().skip(1).map(|waiting| waiting.data.len());
-        (!self.is_empty()).then(|| self.head_bytes()).into_iter().chain(rest)
+    /// Bytes not yet cut of every message, in order, and when the application gave it.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (usize, Instant)> {
+        let begun = std::iter::once(self.begun).chain(std::iter::repeat(0));
+        self.queue.iter().zip(begun).map(|(waiting, begun)| (waiting.data.len() - begun, waiting.at))
     }
 
     pub(super) fn push(&mut self, waiting: Waiting) {

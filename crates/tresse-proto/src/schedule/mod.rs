@@ -44,6 +44,7 @@
 //! ```
 
 pub(crate) mod ack_path;
+mod guard;
 mod path;
 mod registry;
 pub(crate) mod resend_path;

@@ -8,6 +8,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use super::guard;
 use super::stream::{
     FairBandwidth, FirstCome, Priority, RoundRobin, RoundRobinPacket, StreamScheduler, WeightedFair,
     no_settings,
@@ -18,7 +19,7 @@ use crate::error::ScheduleError;
 pub type StreamSchedulerFactory = Arc<dyn Fn(&str) -> Made + Send + Sync>;
 
 /// What a factory makes of a configuration.
-type Made = Result<Box<dyn StreamScheduler>, String>;
+pub(super) type Made = Result<Box<dyn StreamScheduler>, String>;
 
 /// The scheduler that stands in for one that fails.
 const FALLBACK: &str = "first_come";
@@ -66,14 +67,15 @@ impl Registry {
         Ok(())
     }
 
-    /// A new scheduler of this name. `config` goes to its factory as it is.
+    /// A new scheduler of this name. `config` goes to its factory as it is. What panics in a scheduler of an
+    /// application, or in its factory, goes no further than that scheduler.
     ///
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses.
     pub fn build(&self, name: &str, config: &str) -> Result<Built, ScheduleError> {
         let entry = self.entries.get(name).ok_or_else(|| self.unknown(name))?;
-        let scheduler = (entry.factory)(config)
-            .map_err(|reason| ScheduleError::BadConfig { name: name.to_owned(), reason })?;
+        let made = if entry.built_in { (entry.factory)(config) } else { guard::make(&entry.factory, config) };
+        let scheduler = made.map_err(|reason| ScheduleError::BadConfig { name: name.to_owned(), reason })?;
         Ok(Built { scheduler, name: Arc::clone(&entry.name) })
     }
 

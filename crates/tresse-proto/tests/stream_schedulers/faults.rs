@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tresse_proto::config::StreamMap;
-use tresse_proto::schedule::{Backlog, Queued, Taken};
+use tresse_proto::schedule::{Backlog, Queued, StreamSchedulerFactory, Taken};
 use tresse_proto::{
-    AssociationConfig, Event, PathId, PathView, SchedulerFault, SendOptions, StreamId, StreamScheduler,
+    AssociationConfig, Event, PathId, PathView, ScheduleError, SchedulerFault, SendOptions, StreamId,
+    StreamScheduler,
 };
 
 use crate::common::{Pair, content};
@@ -25,6 +27,11 @@ enum Fault {
     Names(u16),
     Silent,
     ClaimsEmpty,
+    /// Panics when it is asked, or told of what was taken.
+    PanicsAsked,
+    PanicsTold,
+    /// Says that it cannot go on.
+    GivesUp,
     /// Answers only this path: no fault as long as that path comes round.
     Only(PathId),
 }
@@ -37,11 +44,13 @@ impl StreamScheduler for Turncoat {
         match self.fault {
             Fault::Only(only) if path.id != only => None,
             Fault::Names(stream) if self.loyal == 0 => Some(StreamId(stream)),
-            Fault::Silent | Fault::ClaimsEmpty if self.loyal == 0 => None,
+            Fault::Silent | Fault::ClaimsEmpty | Fault::GivesUp if self.loyal == 0 => None,
+            Fault::PanicsAsked if self.loyal == 0 => panic!("asked too much"),
             _ => self.waiting.first().copied(),
         }
     }
     fn on_taken(&mut self, taken: Taken) {
+        assert!(self.loyal > 0 || !matches!(self.fault, Fault::PanicsTold), "told too much");
         self.loyal = self.loyal.saturating_sub(1);
         if taken.stream_empty {
             self.waiting.remove(&taken.stream);
@@ -49,6 +58,9 @@ impl StreamScheduler for Turncoat {
     }
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() || (self.loyal == 0 && matches!(self.fault, Fault::ClaimsEmpty))
+    }
+    fn failure(&self) -> Option<String> {
+        (self.loyal == 0 && matches!(self.fault, Fault::GivesUp)).then(|| "no more ideas".to_owned())
     }
 }
 
@@ -68,7 +80,7 @@ fn failures(pair: &Pair) -> Vec<SchedulerFault> {
         .filter_map(|event| match event {
             Event::SchedulerFailed { name, fault } => {
                 assert_eq!(name, "turncoat");
-                Some(*fault)
+                Some(fault.clone())
             }
             _ => None,
         })
@@ -83,12 +95,16 @@ fn failure_count(pair: &mut Pair) -> u64 {
 #[test]
 fn first_come_takes_over_and_nothing_is_lost_or_reordered() {
     let named = |stream| SchedulerFault::NothingToSend { stream: StreamId(stream) };
+    let failed = |reason: &str| SchedulerFault::Failed { reason: reason.to_owned() };
     let faults = [
         (Fault::Names(7), named(7)),
         (Fault::Names(10), named(10)),
         (Fault::Names(65_535), named(65_535)),
         (Fault::Silent, SchedulerFault::NoAnswer),
         (Fault::ClaimsEmpty, SchedulerFault::NoAnswer),
+        (Fault::PanicsAsked, failed("it panicked: asked too much")),
+        (Fault::PanicsTold, failed("it panicked: told too much")),
+        (Fault::GivesUp, failed("no more ideas")),
     ];
     for (fault, told) in faults {
         for loyal in [0, 1, 5, 50] {
@@ -97,7 +113,7 @@ fn first_come_takes_over_and_nothing_is_lost_or_reordered() {
                 let mut pair = pair(2, loyal, fault, &config);
                 queue(&mut pair, &[0, 3, 9], 40, 1_900);
                 finish(&mut pair, &[0, 3, 9], 40);
-                assert_eq!(failures(&pair), [told], "{preset}, after {loyal}");
+                assert_eq!(failures(&pair), std::slice::from_ref(&told), "{preset}, after {loyal}");
                 assert_eq!(failure_count(&mut pair), 1);
             }
         }
@@ -138,5 +154,42 @@ fn the_registry_lets_go_of_a_scheduler_that_failed() {
     pair.client().send(now, SendOptions::on(StreamId(0)), content(0, 0, 100)).expect("room");
     pair.run_for(Duration::from_secs(1));
     assert_eq!(pair.server.received.len(), 1);
+    assert_eq!(pair.client.endpoint.schedulers().remove("turncoat"), Ok(()));
+}
+
+#[test]
+fn what_failed_once_may_be_tried_again() {
+    let mut pair = pair(1, 3, Fault::PanicsTold, &AssociationConfig::default());
+    let told = SchedulerFault::Failed { reason: "it panicked: told too much".to_owned() };
+    for round in 0..2 {
+        queue(&mut pair, &[0, 1], 20, 1_400);
+        let all = 40 * (round + 1);
+        pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == all);
+        assert_eq!(failures(&pair), vec![told.clone(); round + 1]);
+        pair.client().set_stream_scheduler("turncoat", "").expect("still registered");
+    }
+}
+
+#[test]
+fn an_association_begins_without_a_scheduler_that_no_longer_can() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    let tries = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&tries);
+    let factory: StreamSchedulerFactory = Arc::new(move |_| {
+        // The first is built to see whether it can be.
+        assert!(counter.fetch_add(1, Ordering::Relaxed) == 0, "once is enough");
+        Ok(Box::new(Turncoat { waiting: BTreeSet::new(), loyal: 0, fault: Fault::Silent }))
+    });
+    pair.client.endpoint.schedulers().register("turncoat", factory).expect("a new name");
+    pair.connect();
+    pair.client().set_stream_scheduler("turncoat", "").expect("registered");
+    let in_use = Err(ScheduleError::InUse("turncoat".to_owned()));
+    assert_eq!(pair.client.endpoint.schedulers().remove("turncoat"), in_use, "by a set-up");
+    pair.run_for(Duration::from_millis(200));
+    queue(&mut pair, &[0, 3], 20, 1_400);
+    finish(&mut pair, &[0, 3], 20);
+    let reason = "scheduler \"turncoat\" refused its configuration: it panicked: once is enough";
+    assert_eq!(failures(&pair), [SchedulerFault::Failed { reason: reason.to_owned() }]);
+    assert_eq!(tries.load(Ordering::Relaxed), 2);
     assert_eq!(pair.client.endpoint.schedulers().remove("turncoat"), Ok(()));
 }

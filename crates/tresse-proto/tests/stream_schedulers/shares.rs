@@ -68,7 +68,13 @@ fn packets(
 ) -> Vec<Vec<usize>> {
     let mut backlog = Saturated { heads: (0..streams).map(&mut length).collect() };
     let queue = |scheduler: &mut Built, stream: usize, bytes, was_idle| {
-        scheduler.on_queued(Queued { stream: StreamId(stream as u16), bytes, was_idle, place: Place::Tail });
+        scheduler.on_queued(Queued {
+            stream: StreamId(stream as u16),
+            bytes,
+            was_idle,
+            place: Place::Tail,
+            at: Instant::ZERO,
+        });
     };
     for (stream, &bytes) in backlog.heads.iter().enumerate() {
         queue(scheduler, stream, bytes, true);
@@ -214,7 +220,8 @@ fn a_stream_that_paused_gets_no_arrears() {
     // Stream 0 alone for 500 packets, then stream 1 joins.
     packets(&mut scheduler, 1, 500, |_| LONGEST);
     let backlog = Saturated { heads: vec![LONGEST; 2] };
-    let queued = Queued { stream: StreamId(1), bytes: LONGEST, was_idle: true, place: Place::Tail };
+    let queued =
+        Queued { stream: StreamId(1), bytes: LONGEST, was_idle: true, place: Place::Tail, at: Instant::ZERO };
     scheduler.on_queued(queued);
     let order: Vec<u16> = (0..20)
         .filter_map(|_| {

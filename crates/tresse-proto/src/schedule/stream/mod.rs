@@ -18,6 +18,7 @@ mod weighted_fair;
 use tresse_wire::StreamId;
 
 use super::path::PathView;
+use crate::time::Instant;
 
 pub(super) use fair_bandwidth::FairBandwidth;
 pub(super) use first_come::FirstCome;
@@ -46,6 +47,8 @@ pub struct Queued {
     pub was_idle: bool,
     /// Where it was put.
     pub place: Place,
+    /// When the application gave it.
+    pub at: Instant,
 }
 
 /// Data of a stream went into a packet.
@@ -132,6 +135,12 @@ pub trait StreamScheduler: Send {
     /// The value of a stream, where there are such values.
     fn value(&self, stream: StreamId) -> Option<u16> {
         let _ = stream;
+        None
+    }
+
+    /// Why the scheduler cannot go on, in its own words, once that is so. Asked when [`next`](Self::next) names no
+    /// stream: the scheduler is replaced then. For schedulers that run code which can fail.
+    fn failure(&self) -> Option<String> {
         None
     }
 }

@@ -49,7 +49,7 @@ impl<S: StreamScheduler> Core<S> {
             Place::Tail => queue.push_back(bytes),
             Place::Head => queue.push_front(bytes),
         }
-        self.scheduler.on_queued(Queued { stream, bytes, was_idle, place });
+        self.scheduler.on_queued(Queued { stream, bytes, was_idle, place, at: Instant::ZERO });
     }
 
     /// Takes at most `limit` bytes of one message, staying on a message that was begun.
