@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use tresse_proto::{AssociationStats, Datagram, Discards, Endpoint, Instant, PathStats};
 
 use crate::error::RunError;
-use crate::network::{Happening, Network, Packet};
+use crate::network::{Happening, Network, Packet, Protocol};
 use crate::route::NodeId;
 use crate::traffic::{Application, Ledger, Turn};
 
@@ -54,6 +54,9 @@ impl Host {
         network: &mut Network<'_>,
         ledger: &mut Ledger,
     ) -> Result<(), RunError> {
+        if packet.protocol != Protocol::Sctp {
+            return Ok(());
+        }
         let datagram = Datagram {
             local: packet.destination,
             remote: packet.source,
@@ -182,6 +185,7 @@ impl Host {
                     destination: transmit.remote,
                     ecn: transmit.ecn,
                     may_fragment: transmit.may_fragment,
+                    protocol: Protocol::Sctp,
                     payload,
                     damaged: false,
                 };

@@ -19,6 +19,7 @@
 //! # Ok::<(), tresse_sim::ScenarioError>(())
 //! ```
 
+mod crossing;
 mod error;
 mod host;
 mod invariant;
@@ -35,6 +36,7 @@ mod run;
 mod scenario;
 pub mod seed;
 mod setup;
+mod tcp;
 pub mod topology;
 mod trace;
 mod trace_hash;
@@ -44,9 +46,11 @@ mod world;
 
 pub use error::RunError;
 pub use outcome::{
-    AssociationOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, Shares, StreamOutcome,
+    AssociationOutcome, CrossOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, Shares,
+    StreamOutcome,
 };
 pub use record::{PathSeries, Series};
 pub use recovery::RecoveryOutcome;
 pub use run::{RunOptions, run};
-pub use scenario::{PathSpec, Resolved, Scenario, ScenarioError, Traffic};
+pub use scenario::{PathSpec, Resolved, Scenario, ScenarioError, Sporadic, Traffic};
+pub use tcp::{Crossing, Errand, TcpSpec, WebSpec};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tresse_proto::{AssociationStats, Instant, LimitTimes, PathStats};
 
+use crate::crossing;
 use crate::host::Host;
 use crate::link::LinkCounters;
 use crate::outcome::{
@@ -13,7 +14,8 @@ use crate::record::Recorder;
 use crate::recovery::Recoveries;
 use crate::scenario::{Resolved, Scenario};
 use crate::setup::{RECEIVER, SENDER};
-use crate::topology::Disjoint;
+use crate::tcp::Tally;
+use crate::topology::Layout;
 use crate::traffic::StreamReport;
 use crate::world::World;
 
@@ -24,21 +26,24 @@ pub(crate) struct Snapshot {
     receiver: Option<AssociationStats>,
     /// By path: forward, backward, and the longest forward queue since the snapshot before.
     links: Vec<(LinkCounters, LinkCounters, usize)>,
+    /// By TCP host.
+    tallies: Vec<Tally>,
 }
 
 impl Snapshot {
     /// Reads all counters, and starts the search for the longest queue anew.
-    pub(crate) fn take(world: &mut World<'_>, disjoint: &Disjoint) -> Self {
+    pub(crate) fn take(world: &mut World<'_>, layout: &Layout) -> Self {
         let at = world.now;
         let network = &mut world.network;
-        let links = disjoint.paths.iter().map(|&(forward, backward)| {
-            let there = network.link(forward).counters(at);
-            let back = network.link(backward).counters(at);
-            (there, back, network.link(forward).take_longest_queue(at))
+        let links = layout.paths.iter().map(|links| {
+            let there = network.link(links.forward).counters(at);
+            let back = network.link(links.backward).counters(at);
+            (there, back, network.link(links.forward).take_longest_queue(at))
         });
         Snapshot {
             at,
             links: links.collect(),
+            tallies: crossing::tallies(&world.tcp_hosts),
             sender: world.hosts[SENDER].stats(at),
             receiver: world.hosts[RECEIVER].stats(at).map(|(association, _)| association),
         }
@@ -87,6 +92,12 @@ pub(crate) fn outcome(
         throughput_mbps: rate(world.ledger.reports().map(|report| report.bytes).sum()),
         streams: streams.collect(),
         paths: paths.clone().map(|position| path_outcome(position, before, after)).collect(),
+        cross: crossing::outcomes(
+            &resolved.crossings,
+            &before.tallies,
+            &after.tallies,
+            measured.as_secs_f64(),
+        ),
         limited_by: LimitedBy {
             total: after.limits().since(&before.limits()).into(),
             paths: paths.map(path_limits).collect(),

@@ -27,17 +27,27 @@ pub(crate) enum Happening {
     Departure { link: LinkId },
     /// A host wants to act.
     Wake { host: u16 },
+    /// A TCP host wants to act.
+    TcpWake { host: u16 },
     /// The recorder looks at everything.
     Sample,
 }
 
-/// An SCTP packet in an IPv4 packet.
+/// What an IPv4 packet carries.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Protocol {
+    Sctp,
+    Tcp,
+}
+
+/// The payload of an IPv4 packet, and what its header says.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
     pub(crate) ecn: Ecn,
     pub(crate) may_fragment: bool,
+    pub(crate) protocol: Protocol,
     pub(crate) payload: Bytes,
     /// Bits of it were flipped on the way. Such a packet was sealed before, and its checksum has to be verified.
     pub(crate) damaged: bool,
@@ -55,10 +65,10 @@ impl Packet {
     }
 
     /// Flips bits of the payload, counted from its start. It is sealed before that, because hosts leave checksums
-    /// out of packets that nobody damages.
+    /// out of packets that nobody damages. TCP hosts verify none: they take `damaged` for it.
     fn flip(&mut self, bits: &[u32]) {
         let mut bytes = self.payload.to_vec();
-        if !self.damaged {
+        if !self.damaged && self.protocol == Protocol::Sctp {
             tresse_wire::seal(&mut bytes);
         }
         for bit in bits {
@@ -292,6 +302,7 @@ mod tests {
             destination: far,
             ecn: Ecn::NotEct,
             may_fragment: false,
+            protocol: Protocol::Sctp,
             payload: Bytes::from_static(&[0; 1250 - IPV4_HEADER_LEN]),
             damaged: false,
         };
@@ -320,6 +331,7 @@ mod tests {
             destination: address,
             ecn: Ecn::NotEct,
             may_fragment: false,
+            protocol: Protocol::Sctp,
             payload: Bytes::new(),
             damaged: false,
         };

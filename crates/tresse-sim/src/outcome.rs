@@ -28,6 +28,9 @@ pub struct Outcome {
     pub streams: Vec<StreamOutcome>,
     /// By path.
     pub paths: Vec<PathOutcome>,
+    /// By pair of hosts whose traffic crosses the paths.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cross: Vec<CrossOutcome>,
     /// What the sender was limited by.
     pub limited_by: LimitedBy,
     /// The association as a whole.
@@ -126,6 +129,35 @@ pub struct PathOutcome {
     pub drop_reports: u64,
     /// T3 expirations.
     pub timeouts: u64,
+}
+
+/// One pair of hosts whose traffic crosses a path.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CrossOutcome {
+    /// Its position.
+    pub id: usize,
+    /// What it does: `bulk` or `web`.
+    pub kind: &'static str,
+    /// The path that it crosses.
+    pub path: usize,
+    /// Whether its data travels from the receiver's side to the sender's.
+    pub reverse: bool,
+    /// Data that the application got, of answers in the case of `web`, in Mbit/s.
+    pub throughput_mbps: f64,
+    /// Segments with data, SYN or FIN that the sender of the data sent.
+    pub segments: u64,
+    /// Of these, segments sent again.
+    pub segments_resent: u64,
+    /// Windows halved because of loss.
+    pub recoveries: u64,
+    /// Expirations of retransmission timers.
+    pub timeouts: u64,
+    /// Requests that were answered in full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<u64>,
+    /// Mean time from opening the connection until the answer was there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_ms: Option<f64>,
 }
 
 /// Shares of time by limit, each set adding up to 1 unless no time has passed.

@@ -19,14 +19,15 @@ use pcap_file::{DataLink, PcapError};
 use tresse_proto::Instant;
 
 use crate::link::Verdict;
-use crate::network::Packet;
+use crate::network::{Packet, Protocol};
 use crate::route::LinkId;
 use crate::topology::Topology;
 
 /// Length of the IPv4 header that every simulated packet has.
 pub(crate) const IPV4_HEADER_LEN: usize = 20;
-/// SCTP's protocol number (IANA).
+/// Protocol numbers (IANA).
 const SCTP: u8 = 132;
+const TCP: u8 = 6;
 /// Timestamps count 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
@@ -93,33 +94,53 @@ impl<'w> Capture<'w> {
 /// Writes a packet behind an IPv4 header, with a sealed checksum unless it came damaged from another link.
 /// Addresses of the other family, which no topology has so far, are written as 0.0.0.0.
 fn write_packet(buffer: &mut Vec<u8>, packet: &Packet) {
-    let sctp = &packet.payload;
+    let payload = &packet.payload;
     let octets = |address| match address {
         IpAddr::V4(address) => address.octets(),
         IpAddr::V6(_) => [0; 4],
     };
-    let length = (IPV4_HEADER_LEN + sctp.len()) as u16;
+    let length = (IPV4_HEADER_LEN + payload.len()) as u16;
     let mut header = [0; IPV4_HEADER_LEN];
     header[0] = 0x45; // version 4, five words of header
     header[2..4].copy_from_slice(&length.to_be_bytes());
     header[6] = 0x40; // do not fragment
     header[8] = 64; // time to live
-    header[9] = SCTP;
+    header[9] = match packet.protocol {
+        Protocol::Sctp => SCTP,
+        Protocol::Tcp => TCP,
+    };
     header[12..16].copy_from_slice(&octets(packet.source));
     header[16..20].copy_from_slice(&octets(packet.destination));
     let checksum = internet_checksum(&header);
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
     buffer.clear();
     buffer.extend_from_slice(&header);
-    buffer.extend_from_slice(sctp);
-    if !packet.damaged {
-        tresse_wire::seal(&mut buffer[IPV4_HEADER_LEN..]);
+    buffer.extend_from_slice(payload);
+    if packet.damaged {
+        return;
+    }
+    match packet.protocol {
+        Protocol::Sctp => tresse_wire::seal(&mut buffer[IPV4_HEADER_LEN..]),
+        Protocol::Tcp => seal_tcp(buffer),
     }
 }
 
-/// The one's complement sum of RFC 791 over a header of even length whose checksum field is 0.
-fn internet_checksum(header: &[u8; IPV4_HEADER_LEN]) -> u16 {
-    let sum: u32 = header.chunks_exact(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
+/// Writes the checksum of the TCP segment in an IPv4 packet: over addresses, protocol, length and the segment.
+fn seal_tcp(packet: &mut [u8]) {
+    let length = (packet.len() - IPV4_HEADER_LEN) as u16;
+    let mut summed = packet[12..20].to_vec();
+    summed.extend([0, TCP]);
+    summed.extend(length.to_be_bytes());
+    summed.extend(&packet[IPV4_HEADER_LEN..]);
+    if let Some(field) = packet.get_mut(IPV4_HEADER_LEN + 16..IPV4_HEADER_LEN + 18) {
+        field.copy_from_slice(&internet_checksum(&summed).to_be_bytes());
+    }
+}
+
+/// The one's complement sum of RFC 1071 over bytes among which the checksum field is 0.
+fn internet_checksum(bytes: &[u8]) -> u16 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
+    let sum: u32 = bytes.chunks(2).map(word).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
@@ -142,6 +163,7 @@ mod tests {
             destination,
             ecn: tresse_proto::Ecn::NotEct,
             may_fragment: false,
+            protocol: Protocol::Sctp,
             payload: sctp.into(),
             damaged: false,
         }
@@ -164,6 +186,21 @@ mod tests {
         header[15] ^= 1;
         assert_ne!(internet_checksum(&header), 0);
         assert!(tresse_wire::Packet::parse(&packet[20..], tresse_wire::ChecksumRule::Verify).is_ok());
+    }
+
+    #[test]
+    fn tcp_segments_get_the_sum_over_addresses_and_all() {
+        // Made by hand: ports 1 and 2, nothing else but a header length of 5 words; 17 bytes of payload.
+        let mut segment = vec![0; 37];
+        (segment[1], segment[3], segment[12], segment[36]) = (1, 2, 0x50, 0x80);
+        let mut packet = Packet { protocol: Protocol::Tcp, ..packet(segment) };
+        let mut written = Vec::new();
+        write_packet(&mut written, &packet);
+        // 0a00 + 0001 + 0a00 + 0002 + 0006 + 0025 + 0001 + 0002 + 5000 + 8000 = e431.
+        assert_eq!((written[9], &written[36..38]), (6, &(!0xe431_u16).to_be_bytes()[..]));
+        packet.payload = Vec::new().into();
+        write_packet(&mut written, &packet);
+        assert_eq!(written.len(), 20, "no room for a checksum");
     }
 
     #[test]

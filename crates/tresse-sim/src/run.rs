@@ -46,25 +46,26 @@ pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunE
     let RunOptions { pcap, trace, progress, stop, checksums, check } = options;
     let links: Vec<_> =
         resolved.paths.iter().map(|path| (path.forward.clone(), path.backward.clone())).collect();
-    let disjoint = Topology::disjoint(&links);
-    let capture = pcap.map(|output| Capture::new(output, &disjoint.topology)).transpose();
+    let crossed: Vec<usize> = resolved.crossings.iter().map(|crossing| crossing.path).collect();
+    let layout = Topology::layout(&links, &resolved.access, &crossed);
+    let capture = pcap.map(|output| Capture::new(output, &layout.topology)).transpose();
     let seed = Seed(resolved.seed);
-    let mut network = Network::new(&disjoint.topology, seed, capture.map_err(RunError::Capture)?);
+    let mut network = Network::new(&layout.topology, seed, capture.map_err(RunError::Capture)?);
     let trace = trace.map(|output| Trace::new(output, &resolved.name, resolved.seed, resolved.paths.len()));
     let recoveries = resolved.record_recovery.then(Recoveries::default);
-    network.watch = Watch::new(&disjoint, trace, recoveries);
-    let mut world = build(resolved, &disjoint, network, seed, Care { checksums, check })?;
+    network.watch = Watch::new(&layout, trace, recoveries);
+    let mut world = build(resolved, &layout, network, seed, Care { checksums, check })?;
     let mut pace = Pace { end: Instant::ZERO + resolved.settle + resolved.measure, progress, stop };
 
     let settled = Instant::ZERO + resolved.settle;
     let mut interrupted = pace.run(&mut world, settled)?;
-    let before = Snapshot::take(&mut world, &disjoint);
+    let before = Snapshot::take(&mut world, &layout);
     world.ledger.restart();
     if !interrupted {
         let end = pace.end;
         interrupted = pace.run(&mut world, end)?;
     }
-    let after = Snapshot::take(&mut world, &disjoint);
+    let after = Snapshot::take(&mut world, &layout);
     Ok(outcome(scenario, world, &before, &after, interrupted))
 }
 

@@ -2,16 +2,17 @@
 
 use tresse_proto::{AssociationConfig, Connect, Endpoint, EndpointConfig, Instant};
 
+use crate::crossing;
 use crate::error::RunError;
 use crate::host::Host;
 use crate::network::Network;
 use crate::record::Recorder;
 use crate::route::{LinkId, NodeId};
-use crate::scenario::Resolved;
+use crate::scenario::{Resolved, Sporadic};
 use crate::seed::{Seed, unit_interval};
-use crate::topology::Disjoint;
+use crate::topology::Layout;
 use crate::traffic::{Application, Bulk, BulkSpec, Ledger, Sink, pattern};
-use crate::world::World;
+use crate::world::{Resident, World};
 
 /// What is checked although the outcome does not depend on it.
 pub(crate) struct Care {
@@ -32,35 +33,17 @@ pub(crate) const RECEIVER: usize = 1;
 /// Settings that an endpoint refuses.
 pub(crate) fn build<'w>(
     resolved: &Resolved,
-    disjoint: &Disjoint,
+    layout: &Layout,
     network: Network<'w>,
     seed: Seed,
     care: Care,
 ) -> Result<World<'w>, RunError> {
-    let addresses = |node: NodeId| disjoint.topology.addresses[node.index()].clone();
+    let addresses = |node: NodeId| layout.topology.addresses[node.index()].clone();
     let traffic = &resolved.traffic;
-    let message = pattern(traffic.message_size);
-    let jitter = unit_interval(&mut seed.generator("start of the sender"));
-    let bulk = Bulk::new(BulkSpec {
-        connect: Connect {
-            local: addresses(disjoint.sender),
-            remote: addresses(disjoint.receiver),
-            remote_port: RECEIVER_PORT,
-            encapsulation_port: None,
-            config: resolved.sender.clone(),
-        },
-        streams: traffic.streams,
-        message: message.clone(),
-        ordered: traffic.ordered,
-        refill: traffic.refill,
-        start: Instant::ZERO + traffic.start + resolved.start_jitter.mul_f64(jitter),
-        messages: traffic.messages(),
-        loss_rates: resolved
-            .loss_oracle
-            .then(|| resolved.paths.iter().map(|path| path.forward.loss.mean()).collect()),
-        stop: traffic.stop.map(|stop| Instant::ZERO + stop),
-    });
-    let sink = Sink::new(care.check.then_some(message));
+    let bulk = bulk(resolved, layout, seed);
+    let longest =
+        traffic.sporadic.iter().map(|sporadic| sporadic.size.1).fold(traffic.message_size, usize::max);
+    let sink = Sink::new(care.check.then(|| pattern(longest)));
 
     let endpoint = |port, listen, template: &AssociationConfig, name: &str| {
         let config =
@@ -69,24 +52,29 @@ pub(crate) fn build<'w>(
     };
     let sending = endpoint(SENDER_PORT, false, &resolved.sender, "sender")?;
     let mut receiving = endpoint(RECEIVER_PORT, true, &resolved.receiver, "receiver")?;
-    receiving.set_local_addresses(addresses(disjoint.receiver));
+    receiving.set_local_addresses(addresses(layout.receiver));
     let applications: [Box<dyn Application>; 2] = [Box::new(bulk), Box::new(sink)];
-    let nodes = [disjoint.sender, disjoint.receiver];
+    let nodes = [layout.sender, layout.receiver];
 
-    let mut residents = vec![None; disjoint.topology.addresses.len()];
+    let tcp_hosts = crossing::hosts(resolved, layout, seed);
+    let mut residents = vec![None; layout.topology.addresses.len()];
     let mut hosts = Vec::new();
     for ((node, endpoint), application) in nodes.into_iter().zip([sending, receiving]).zip(applications) {
         let number = hosts.len() as u16;
-        residents[node.index()] = Some(number);
+        residents[node.index()] = Some(Resident::Host(number));
         hosts.push(Host::new(number, node, endpoint, application));
     }
-    let forward: Vec<LinkId> = disjoint.paths.iter().map(|(forward, _)| *forward).collect();
+    for (number, host) in tcp_hosts.iter().enumerate() {
+        residents[host.node().index()] = Some(Resident::TcpHost(number as u16));
+    }
+    let forward: Vec<LinkId> = layout.paths.iter().map(|links| links.forward).collect();
     let recorder =
         resolved.record_interval.map(|interval| Recorder::new(interval, SENDER, RECEIVER, forward));
     let ledger = Ledger::new(traffic.streams);
     let mut world = World {
         network,
         hosts,
+        tcp_hosts,
         residents,
         ledger,
         recorder,
@@ -98,10 +86,41 @@ pub(crate) fn build<'w>(
     for host in &mut world.hosts {
         host.arm(Instant::ZERO, &mut world.network);
     }
+    crossing::arm(&mut world.tcp_hosts, &mut world.network);
     if let Some(recorder) = &world.recorder {
         recorder.start(&mut world.network);
     }
     Ok(world)
+}
+
+/// The application that sends.
+fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
+    let addresses = |node: NodeId| layout.topology.addresses[node.index()].clone();
+    let traffic = &resolved.traffic;
+    let talker =
+        |sporadic: &Sporadic| (*sporadic, seed.generator(&format!("messages of stream {}", sporadic.stream)));
+    let jitter = unit_interval(&mut seed.generator("start of the sender"));
+    Bulk::new(BulkSpec {
+        connect: Connect {
+            local: addresses(layout.sender),
+            remote: addresses(layout.receiver),
+            remote_port: RECEIVER_PORT,
+            encapsulation_port: None,
+            config: resolved.sender.clone(),
+        },
+        streams: traffic.streams,
+        saturated: traffic.saturated(),
+        sporadic: traffic.sporadic.iter().map(talker).collect(),
+        message: pattern(traffic.message_size),
+        ordered: traffic.ordered,
+        refill: traffic.refill,
+        start: Instant::ZERO + traffic.start + resolved.start_jitter.mul_f64(jitter),
+        messages: traffic.messages(),
+        loss_rates: resolved
+            .loss_oracle
+            .then(|| resolved.paths.iter().map(|path| path.forward.loss.mean()).collect()),
+        stop: traffic.stop.map(|stop| Instant::ZERO + stop),
+    })
 }
 
 const SENDER_PORT: u16 = 49_152;

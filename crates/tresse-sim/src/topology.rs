@@ -29,17 +29,35 @@ pub struct Topology {
     pub routes: Routes,
 }
 
-/// Two hosts and the links of each path between them.
+/// Two hosts, the links of each path between them, and the pairs of hosts whose traffic crosses these.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Disjoint {
+pub struct Layout {
     /// The graph.
     pub topology: Topology,
     /// The host that opens the association.
     pub sender: NodeId,
     /// The host that accepts it.
     pub receiver: NodeId,
-    /// By path: the link from sender to receiver, and the one back.
-    pub paths: Vec<(LinkId, LinkId)>,
+    /// By path.
+    pub paths: Vec<PathLinks>,
+    /// By pair: the host on the sender's side, and the one on the receiver's.
+    pub pairs: Vec<(NodeId, NodeId)>,
+}
+
+/// The links of a path. One that nobody crosses is two links; else there are routers at both ends of these, and each host
+/// has links of its own to and from them.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct PathLinks {
+    /// The path's own link towards the receiver.
+    pub forward: LinkId,
+    /// The path's own link towards the sender.
+    pub backward: LinkId,
+    /// What the sender's packets enter first.
+    pub departs: LinkId,
+    /// What they come out of at the receiver.
+    pub arrives: LinkId,
+    /// What the receiver's packets come out of at the sender.
+    pub returns: LinkId,
 }
 
 impl Topology {
@@ -57,22 +75,79 @@ impl Topology {
         link
     }
 
-    /// Two hosts joined by paths that share nothing; each path is its (forward, backward) links, and each host
-    /// has one address on each path: 10.0.*path*.1 the sender, 10.0.*path*.2 the receiver.
-    pub fn disjoint(paths: &[(LinkSpec, LinkSpec)]) -> Disjoint {
-        let address = |path: usize, host: u8| IpAddr::V4(Ipv4Addr::new(10, 0, path as u8, host));
+    /// Two hosts joined by paths; each path is its (forward, backward) links, and each host has one address on each
+    /// path: 10.0.*path*.1 the sender, 10.0.*path*.2 the receiver.
+    ///
+    /// `crossed` names the path of each further pair of hosts, 10.1.*pair*.1 and 10.1.*pair*.2. A path that is crossed
+    /// becomes a dumbbell: all its hosts reach it over links like `access`, one each way.
+    pub fn layout(paths: &[(LinkSpec, LinkSpec)], access: &LinkSpec, crossed: &[usize]) -> Layout {
         let mut topology = Topology::default();
+        let address = |path: usize, host: u8| IpAddr::V4(Ipv4Addr::new(10, 0, path as u8, host));
         let sender = topology.add_node((0..paths.len()).map(|path| address(path, 1)).collect());
         let receiver = topology.add_node((0..paths.len()).map(|path| address(path, 2)).collect());
+        let pair_address = |pair: usize, host: u8| IpAddr::V4(Ipv4Addr::new(10, 1, pair as u8, host));
+        let pairs: Vec<(NodeId, NodeId)> = (0..crossed.len())
+            .map(|pair| [1, 2].map(|host| topology.add_node(vec![pair_address(pair, host)])).into())
+            .collect();
         let mut links = Vec::with_capacity(paths.len());
         for (path, (forward, backward)) in paths.iter().enumerate() {
-            let there = topology.add_link(format!("path {path} forward"), sender, receiver, forward.clone());
-            let back = topology.add_link(format!("path {path} backward"), receiver, sender, backward.clone());
-            topology.routes.add(sender, address(path, 2), there);
-            topology.routes.add(receiver, address(path, 1), back);
-            links.push((there, back));
+            let ends = [(sender, address(path, 1)), (receiver, address(path, 2))];
+            let names = [format!("path {path} forward"), format!("path {path} backward")];
+            if !crossed.contains(&path) {
+                let there = topology.add_link(&names[0], sender, receiver, forward.clone());
+                let back = topology.add_link(&names[1], receiver, sender, backward.clone());
+                topology.routes.add(sender, ends[1].1, there);
+                topology.routes.add(receiver, ends[0].1, back);
+                let (forward, backward) = (there, back);
+                links.push(PathLinks { forward, backward, departs: there, arrives: there, returns: back });
+                continue;
+            }
+            let routers = [0, 1].map(|_| topology.add_node(Vec::new()));
+            let forward = topology.add_link(&names[0], routers[0], routers[1], forward.clone());
+            let backward = topology.add_link(&names[1], routers[1], routers[0], backward.clone());
+            let dumbbell = Dumbbell { routers, inner: [forward, backward], access };
+            let name = format!("path {path}");
+            let [(departs, returns), (_, arrives)] = dumbbell.attach(&mut topology, &name, ends);
+            links.push(PathLinks { forward, backward, departs, arrives, returns });
+            for (pair, (left, right)) in pairs.iter().enumerate().filter(|(pair, _)| crossed[*pair] == path) {
+                let ends = [(*left, pair_address(pair, 1)), (*right, pair_address(pair, 2))];
+                dumbbell.attach(&mut topology, &format!("cross {pair}"), ends);
+            }
         }
-        Disjoint { topology, sender, receiver, paths: links }
+        Layout { topology, sender, receiver, paths: links, pairs }
+    }
+}
+
+/// Two routers with a link between them each way, to which pairs of hosts are attached.
+struct Dumbbell<'a> {
+    routers: [NodeId; 2],
+    /// From the first router to the second, and back.
+    inner: [LinkId; 2],
+    access: &'a LinkSpec,
+}
+
+impl Dumbbell<'_> {
+    /// Attaches a host with its address at each side; gives the links of each into the network and out of it.
+    fn attach(
+        &self,
+        topology: &mut Topology,
+        name: &str,
+        ends: [(NodeId, IpAddr); 2],
+    ) -> [(LinkId, LinkId); 2] {
+        [0, 1].map(|side| {
+            let (host, address) = ends[side];
+            let (_, far) = ends[1 - side];
+            let (near_router, far_router) = (self.routers[side], self.routers[1 - side]);
+            let letter = ["left", "right"][side];
+            let into =
+                topology.add_link(format!("{name} {letter} in"), host, near_router, self.access.clone());
+            let out =
+                topology.add_link(format!("{name} {letter} out"), near_router, host, self.access.clone());
+            topology.routes.add(host, far, into);
+            topology.routes.add(near_router, address, out);
+            topology.routes.add(far_router, address, self.inner[1 - side]);
+            (into, out)
+        })
     }
 }
 
@@ -82,17 +157,59 @@ mod tests {
 
     use super::*;
 
+    fn spec() -> LinkSpec {
+        LinkSpec::new(10_000_000, Duration::from_millis(10))
+    }
+
     #[test]
     fn disjoint_paths_have_their_own_addresses_and_links() {
-        let spec = LinkSpec::new(10_000_000, Duration::from_millis(10));
-        let slow = LinkSpec { rate: 1_000_000, ..spec.clone() };
-        let disjoint = Topology::disjoint(&[(spec.clone(), spec.clone()), (slow, spec)]);
-        let topology = &disjoint.topology;
+        let slow = LinkSpec { rate: 1_000_000, ..spec() };
+        let layout = Topology::layout(&[(spec(), spec()), (slow, spec())], &spec(), &[]);
+        let topology = &layout.topology;
         assert_eq!(topology.addresses[0], [IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 1, 1])]);
-        let (there, back) = disjoint.paths[1];
-        assert_eq!(topology.edges[there.index()].spec.rate, 1_000_000);
-        assert_eq!(topology.routes.next(disjoint.sender, [10, 0, 1, 2].into()), Some(there));
-        assert_eq!(topology.routes.next(disjoint.receiver, [10, 0, 1, 1].into()), Some(back));
-        assert_eq!(topology.routes.next(disjoint.sender, [10, 0, 7, 2].into()), None);
+        let links = layout.paths[1];
+        assert_eq!(topology.edges.len(), 4);
+        assert_eq!((links.departs, links.returns), (links.forward, links.backward));
+        assert_eq!(topology.edges[links.forward.index()].spec.rate, 1_000_000);
+        assert_eq!(topology.routes.next(layout.sender, [10, 0, 1, 2].into()), Some(links.forward));
+        assert_eq!(topology.routes.next(layout.receiver, [10, 0, 1, 1].into()), Some(links.backward));
+        assert_eq!(topology.routes.next(layout.sender, [10, 0, 7, 2].into()), None);
+    }
+
+    /// The links that a packet takes from `node` to `address`.
+    fn way(topology: &Topology, mut node: NodeId, address: IpAddr) -> Vec<&str> {
+        let mut way = Vec::new();
+        while !topology.addresses[node.index()].contains(&address) {
+            let link = topology.routes.next(node, address).expect("there is a way");
+            way.push(topology.edges[link.index()].name.as_str());
+            node = topology.edges[link.index()].to;
+        }
+        way
+    }
+
+    #[test]
+    fn a_crossed_path_is_a_dumbbell() {
+        let layout = Topology::layout(&[(spec(), spec()), (spec(), spec())], &spec(), &[1, 1]);
+        let topology = &layout.topology;
+        assert_eq!(way(topology, layout.sender, [10, 0, 0, 2].into()), ["path 0 forward"]);
+        assert_eq!(
+            way(topology, layout.sender, [10, 0, 1, 2].into()),
+            ["path 1 left in", "path 1 forward", "path 1 right out"]
+        );
+        let (left, right) = layout.pairs[1];
+        assert_eq!(
+            way(topology, left, [10, 1, 1, 2].into()),
+            ["cross 1 left in", "path 1 forward", "cross 1 right out"]
+        );
+        assert_eq!(
+            way(topology, right, [10, 1, 1, 1].into()),
+            ["cross 1 right in", "path 1 backward", "cross 1 left out"]
+        );
+        let links = layout.paths[1];
+        let name = |link: LinkId| topology.edges[link.index()].name.as_str();
+        assert_eq!(
+            [links.departs, links.arrives, links.returns].map(name),
+            ["path 1 left in", "path 1 right out", "path 1 left out"]
+        );
     }
 }

@@ -6,10 +6,10 @@ use tresse_proto::{AssociationStats, Instant, PathStats};
 use tresse_wire::{ChecksumRule, Chunk, Packet as Parsed, Tsn};
 
 use crate::link::Verdict;
-use crate::network::Packet;
+use crate::network::{Packet, Protocol};
 use crate::recovery::Recoveries;
 use crate::route::LinkId;
-use crate::topology::Disjoint;
+use crate::topology::{Layout, PathLinks};
 use crate::trace::Trace;
 
 /// The watchers of a run.
@@ -17,8 +17,7 @@ use crate::trace::Trace;
 pub(crate) struct Watch<'w> {
     pub(crate) trace: Option<Trace<'w>>,
     pub(crate) recoveries: Option<Recoveries>,
-    /// By path: the link from the sender to the receiver, and the one back.
-    paths: Vec<(LinkId, LinkId)>,
+    paths: Vec<PathLinks>,
     /// The first TSN of the association: watchers count from 1.
     first: Option<Tsn>,
 }
@@ -34,8 +33,8 @@ pub(crate) struct DataSeen {
 }
 
 impl<'w> Watch<'w> {
-    pub(crate) fn new(disjoint: &Disjoint, trace: Option<Trace<'w>>, recoveries: Option<Recoveries>) -> Self {
-        Watch { trace, recoveries, paths: disjoint.paths.clone(), first: None }
+    pub(crate) fn new(layout: &Layout, trace: Option<Trace<'w>>, recoveries: Option<Recoveries>) -> Self {
+        Watch { trace, recoveries, paths: layout.paths.clone(), first: None }
     }
 
     /// Whether anybody watches.
@@ -46,7 +45,8 @@ impl<'w> Watch<'w> {
     /// A packet was handed to `link`.
     pub(crate) fn on_sent(&mut self, now: Instant, link: LinkId, packet: &Packet, verdict: Verdict) {
         let dropped = matches!(verdict, Verdict::Dropped(_));
-        for data in self.data_in(link, packet) {
+        let path = self.paths.iter().position(|links| links.departs == link);
+        for data in self.data_in(path, packet) {
             if let Some(trace) = &mut self.trace {
                 trace.on_sent(now, data, dropped);
             }
@@ -61,7 +61,8 @@ impl<'w> Watch<'w> {
         if packet.damaged {
             return;
         }
-        for data in self.data_in(link, packet) {
+        let path = self.paths.iter().position(|links| links.arrives == link);
+        for data in self.data_in(path, packet) {
             if let Some(trace) = &mut self.trace {
                 trace.on_arrived(now, data);
             }
@@ -69,7 +70,7 @@ impl<'w> Watch<'w> {
                 recoveries.on_arrived(now, data.tsn);
             }
         }
-        let Some(path) = self.paths.iter().position(|(_, back)| *back == link) else { return };
+        let Some(path) = self.paths.iter().position(|links| links.returns == link) else { return };
         let (Some(trace), Some(first)) = (&mut self.trace, self.first) else { return };
         for (cumulative, window) in reports_in(packet) {
             trace.on_report(now, path, cumulative.distance_from(first.prev()), window);
@@ -88,8 +89,8 @@ impl<'w> Watch<'w> {
     }
 
     /// The user data in a packet on its way to the receiver.
-    fn data_in(&mut self, link: LinkId, packet: &Packet) -> Vec<DataSeen> {
-        let Some(path) = self.paths.iter().position(|(there, _)| *there == link) else { return Vec::new() };
+    fn data_in(&mut self, path: Option<usize>, packet: &Packet) -> Vec<DataSeen> {
+        let Some(path) = path.filter(|_| packet.protocol == Protocol::Sctp) else { return Vec::new() };
         let Ok(parsed) = Parsed::parse(&packet.payload, ChecksumRule::Trust) else { return Vec::new() };
         let data = parsed.chunks().flatten().filter_map(|chunk| match chunk {
             Chunk::Data(data) => Some((data.tsn, data.payload.len())),

@@ -9,14 +9,17 @@ use crate::network::{Happening, Network};
 use crate::record::Recorder;
 use crate::route::NodeId;
 use crate::setup::SENDER;
+use crate::tcp::TcpHost;
 use crate::traffic::Ledger;
 
 /// Everything that exists in a run.
 pub(crate) struct World<'w> {
     pub(crate) network: Network<'w>,
     pub(crate) hosts: Vec<Host>,
-    /// Which host lives at each node.
-    pub(crate) residents: Vec<Option<u16>>,
+    /// The hosts of cross traffic.
+    pub(crate) tcp_hosts: Vec<TcpHost>,
+    /// Who lives at each node; nobody at a router.
+    pub(crate) residents: Vec<Option<Resident>>,
     pub(crate) ledger: Ledger,
     pub(crate) recorder: Option<Recorder>,
     /// Messages after whose delivery the run is over, where it has such an end.
@@ -25,6 +28,13 @@ pub(crate) struct World<'w> {
     pub(crate) check: bool,
     pub(crate) now: Instant,
     pub(crate) events: u64,
+}
+
+/// Who lives at a node, by number.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Resident {
+    Host(u16),
+    TcpHost(u16),
 }
 
 impl World<'_> {
@@ -60,8 +70,12 @@ impl World<'_> {
             Happening::Arrival { link, slot } => {
                 let Some((node, packet)) = self.network.arrive(now, link, slot) else { return Ok(()) };
                 match self.resident(node) {
-                    Some(host) => {
-                        self.hosts[host].on_packet(now, packet, &mut self.network, &mut self.ledger)?;
+                    Some(Resident::Host(host)) => {
+                        let host = &mut self.hosts[usize::from(host)];
+                        host.on_packet(now, packet, &mut self.network, &mut self.ledger)?;
+                    }
+                    Some(Resident::TcpHost(host)) => {
+                        self.tcp_hosts[usize::from(host)].on_packet(now, &packet, &mut self.network);
                     }
                     None => self.network.send(now, node, packet),
                 }
@@ -69,6 +83,9 @@ impl World<'_> {
             Happening::Departure { link } => self.network.depart(now, link),
             Happening::Wake { host } => {
                 self.hosts[usize::from(host)].on_wake(now, &mut self.network, &mut self.ledger)?;
+            }
+            Happening::TcpWake { host } => {
+                self.tcp_hosts[usize::from(host)].on_wake(now, &mut self.network);
             }
             Happening::Sample => {
                 if let Some(recorder) = &mut self.recorder {
@@ -79,7 +96,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn resident(&self, node: NodeId) -> Option<usize> {
-        self.residents.get(node.index()).copied().flatten().map(usize::from)
+    fn resident(&self, node: NodeId) -> Option<Resident> {
+        self.residents.get(node.index()).copied().flatten()
     }
 }

@@ -35,6 +35,17 @@ pub(super) fn read_path(mut section: Section<'_>, framing: u32) -> Result<PathSp
     Ok(PathSpec { forward: there.spec, backward: back.spec })
 }
 
+/// Reads what joins hosts to routers; fast and near where it says nothing.
+pub(super) fn read_access(section: Option<Section<'_>>, framing: u32) -> Result<LinkSpec, ScenarioError> {
+    let mut access = LinkSpec { framing, queue: ACCESS_QUEUE, ..LinkSpec::new(ACCESS_RATE, Duration::ZERO) };
+    let Some(mut section) = section else { return Ok(access) };
+    update(&mut access.rate, section.read("rate", RATE, parse_rate)?);
+    update(&mut access.delay, section.read("delay", DELAY, parse_delay)?);
+    update(&mut access.queue, section.read("queue", QUEUE, QueueLimit::parse)?);
+    section.finish()?;
+    Ok(access)
+}
+
 /// A link with the parameters of what it does not use, which the other direction may.
 #[derive(Clone)]
 struct Draft {
@@ -224,5 +235,7 @@ fn parse_idle_rate(text: &str) -> Option<f64> {
     text.parse().ok().filter(|rate| (0.0..=1e12).contains(rate))
 }
 
+const ACCESS_RATE: u64 = 1_000_000_000;
+const ACCESS_QUEUE: QueueLimit = QueueLimit::Packets(1000);
 const LONGEST_DELAY: Duration = Duration::from_secs(600);
 const FASTEST: u64 = 1_000_000_000_000;

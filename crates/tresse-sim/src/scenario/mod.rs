@@ -3,6 +3,7 @@
 //! A scenario keeps the document it was read from besides what it resolved to, so that overrides meet what was
 //! written: a changed preset still leaves the settings alone that the document names itself.
 
+mod cross;
 mod error;
 mod link;
 mod overrides;
@@ -19,6 +20,7 @@ use tresse_proto::AssociationConfig;
 pub use error::ScenarioError;
 
 use crate::link::LinkSpec;
+use crate::tcp::Crossing;
 use crate::traffic::Refill;
 
 /// A scenario, complete and checked.
@@ -50,6 +52,10 @@ pub struct Resolved {
     pub receiver: AssociationConfig,
     /// The paths between them.
     pub paths: Vec<PathSpec>,
+    /// What joins hosts to the routers of paths that others cross, each way.
+    pub access: LinkSpec,
+    /// Whose traffic crosses the paths.
+    pub crossings: Vec<Crossing>,
     /// What is sent.
     pub traffic: Traffic,
     /// How often the state of everything is recorded, if it is.
@@ -70,10 +76,12 @@ pub struct PathSpec {
 }
 
 /// What the sender sends.
-#[derive(Copy, Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Traffic {
     /// Streams in use.
     pub streams: u16,
+    /// Of these, the ones with a message now and then; the others are saturated.
+    pub sporadic: Vec<Sporadic>,
     /// Bytes of every message.
     pub message_size: usize,
     /// Deliver in the order of the stream.
@@ -89,7 +97,24 @@ pub struct Traffic {
     pub stop: Option<Duration>,
 }
 
+/// A stream on which somebody has something to say now and then.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct Sporadic {
+    /// The stream.
+    pub stream: u16,
+    /// Mean time between messages; exponentially distributed.
+    pub gap: Duration,
+    /// Bytes of the smallest message and of the largest; uniformly distributed.
+    pub size: (usize, usize),
+}
+
 impl Traffic {
+    /// The streams that are not sporadic, in order.
+    pub(crate) fn saturated(&self) -> Vec<u16> {
+        let sporadic = |stream: &u16| self.sporadic.iter().any(|one| one.stream == *stream);
+        (0..self.streams).filter(|stream| !sporadic(stream)).collect()
+    }
+
     /// Messages in its volume.
     pub(crate) fn messages(&self) -> Option<u64> {
         self.volume.map(|volume| volume.div_ceil(self.message_size.max(1)) as u64)

@@ -6,8 +6,9 @@ use toml::{Table, Value};
 use tresse_proto::AssociationConfig;
 use tresse_proto::units::{format_duration, format_rate, format_size};
 
-use super::{PathSpec, Resolved, Traffic};
+use super::{PathSpec, Resolved, Sporadic, Traffic};
 use crate::link::{Change, CoDelSpec, Discipline, GilbertElliott, LinkSpec, Loss, MishapSpec, RedSpec};
+use crate::tcp::{Crossing, Errand};
 
 pub(super) fn table(resolved: &Resolved) -> Table {
     let mut table = Table::new();
@@ -41,6 +42,15 @@ pub(super) fn table(resolved: &Resolved) -> Table {
     put(&mut table, "record", record);
     let paths: Vec<Value> = resolved.paths.iter().map(|spec| Value::Table(path(spec))).collect();
     put(&mut table, "path", paths);
+    if !resolved.crossings.is_empty() {
+        let mut access = Table::new();
+        put(&mut access, "rate", format_rate(resolved.access.rate));
+        put_duration(&mut access, "delay", resolved.access.delay);
+        put(&mut access, "queue", resolved.access.queue.to_string());
+        put(&mut table, "access", access);
+        let crossings: Vec<Value> = resolved.crossings.iter().map(|one| Value::Table(cross(one))).collect();
+        put(&mut table, "cross", crossings);
+    }
     table
 }
 
@@ -64,6 +74,10 @@ fn traffic(traffic: &Traffic) -> Table {
     put(&mut table, "message_size", format_size(traffic.message_size as u64));
     put(&mut table, "ordered", traffic.ordered);
     put(&mut table, "refill", traffic.refill.name());
+    if !traffic.sporadic.is_empty() {
+        let streams: Vec<Value> = traffic.sporadic.iter().map(|one| Value::Table(sporadic(one))).collect();
+        put(&mut table, "sporadic", streams);
+    }
     if let Some(volume) = traffic.volume {
         put(&mut table, "volume", format_size(volume as u64));
     }
@@ -71,6 +85,40 @@ fn traffic(traffic: &Traffic) -> Table {
     if let Some(stop) = traffic.stop {
         put_duration(&mut table, "stop", stop);
     }
+    table
+}
+
+fn sporadic(sporadic: &Sporadic) -> Table {
+    let (least, most) = sporadic.size;
+    let mut table = Table::new();
+    put(&mut table, "stream", i64::from(sporadic.stream));
+    put_duration(&mut table, "gap", sporadic.gap);
+    put(&mut table, "size", format!("{}..{}", format_size(least as u64), format_size(most as u64)));
+    table
+}
+
+fn cross(crossing: &Crossing) -> Table {
+    let mut table = Table::new();
+    put(&mut table, "kind", crossing.errand.name());
+    put(&mut table, "path", crossing.path as i64);
+    put(&mut table, "reverse", crossing.reverse);
+    match crossing.errand {
+        Errand::Bulk { flows } => put(&mut table, "flows", i64::from(flows)),
+        Errand::Web(web) => {
+            put(&mut table, "users", i64::from(web.users));
+            put_duration(&mut table, "think", web.think);
+            put(&mut table, "request", format_size(web.request));
+            put(&mut table, "response", format_size(web.response));
+            put(&mut table, "response_shape", web.response_shape);
+        }
+    }
+    put_duration(&mut table, "start", crossing.start);
+    if let Some(stop) = crossing.stop {
+        put_duration(&mut table, "stop", stop);
+    }
+    put(&mut table, "initial_window", i64::from(crossing.tcp.initial_window));
+    put_duration(&mut table, "rto_min", crossing.tcp.rto_min);
+    put(&mut table, "receive_window", format_size(crossing.tcp.receive_window));
     table
 }
 

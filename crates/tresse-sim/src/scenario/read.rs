@@ -7,6 +7,7 @@ use toml::Table;
 use tresse_proto::config::{PRESETS, PathPairs, StreamMap, nearest};
 use tresse_proto::{AssociationConfig, units};
 
+use super::cross::{read_cross, read_sporadic};
 use super::error::ScenarioError;
 use super::link::read_path;
 use super::section::Section;
@@ -34,6 +35,7 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
         return Err(top.inconsistent("start_jitter", "must be at most 1000h"));
     }
     let paths = read_paths(&mut top, framing)?;
+    let (access, crossings) = read_cross(&mut top, paths.len(), framing)?;
     let traffic = read_traffic(&mut top)?;
     let (record_interval, record_recovery) = read_record(&mut top, settle + measure)?;
     let loss_oracle = top.read("loss_oracle", TRUTH, parse_truth)?.unwrap_or(false);
@@ -49,6 +51,8 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
         sender,
         receiver,
         paths,
+        access,
+        crossings,
         traffic,
         record_interval,
         record_recovery,
@@ -82,6 +86,7 @@ fn read_paths(top: &mut Section<'_>, framing: u32) -> Result<Vec<PathSpec>, Scen
 fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
     let mut traffic = Traffic {
         streams: 1,
+        sporadic: Vec::new(),
         message_size: 1452,
         ordered: true,
         refill: Refill::InTurn,
@@ -93,6 +98,7 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
     if let Some(streams) = section.read("streams", "a whole number from 1 to 65535", parse_streams)? {
         traffic.streams = streams;
     }
+    traffic.sporadic = read_sporadic(&mut section, traffic.streams)?;
     if let Some(size) = section.read("message_size", "a size from 1B to 16MiB", parse_message_size)? {
         traffic.message_size = size;
     }
@@ -112,6 +118,11 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
     }
     if traffic.stop.is_some_and(|stop| stop <= traffic.start) {
         return Err(section.inconsistent("stop", "must be later than start"));
+    }
+    if traffic.volume.is_some() && !traffic.sporadic.is_empty() {
+        return Err(
+            section.inconsistent("volume", "has no end that sporadic streams know: leave one of them out")
+        );
     }
     section.finish()?;
     Ok(traffic)
@@ -203,11 +214,11 @@ fn parse_framing(text: &str) -> Option<u32> {
     units::parse_size(text).ok().filter(|size| *size <= 1000).map(|size| size as u32)
 }
 
-fn parse_streams(text: &str) -> Option<u16> {
+pub(super) fn parse_streams(text: &str) -> Option<u16> {
     text.parse().ok().filter(|streams| *streams > 0)
 }
 
-fn parse_message_size(text: &str) -> Option<usize> {
+pub(super) fn parse_message_size(text: &str) -> Option<usize> {
     let size = units::parse_size(text).ok()?;
     (1..=LARGEST_MESSAGE).contains(&size).then_some(size as usize)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::link::{Change, CoDelSpec, Discipline, GilbertElliott, Loss, QueueLimit, RedSpec, Reordering};
+use crate::tcp::Errand;
 
 const TWO_PATHS: &str = r#"
 name = "two"
@@ -191,6 +192,72 @@ fn errors_say_where_and_what_would_be_accepted() {
         ("transport.path_pairs", "full_mesh"),
     ] {
         assert!(two_paths().set(key, value).is_err(), "{key}={value}");
+    }
+}
+
+const CROSSED: &str = r#"
+[traffic]
+streams = 3
+[[traffic.sporadic]]
+stream = 1
+gap = "1s"
+size = "1B..100B"
+[access]
+delay = "1ms"
+[[path]]
+rate = "10Mbit/s"
+delay = "150ms"
+[[cross]]
+kind = "bulk"
+flows = 2
+stop = "1min"
+[[cross]]
+kind = "web"
+reverse = true
+think = "30s"
+"#;
+
+#[test]
+fn cross_traffic_and_sporadic_streams_are_read_and_printed() {
+    let scenario = Scenario::from_toml(CROSSED, "crossed.toml").expect("a good scenario");
+    let resolved = scenario.resolved();
+    assert_eq!(resolved.traffic.sporadic[0].size, (1, 100));
+    assert_eq!(resolved.traffic.saturated(), [0, 2]);
+    assert_eq!((resolved.access.rate, resolved.access.delay), (1_000_000_000, Duration::from_millis(1)));
+    let [bulk, web] = &resolved.crossings[..] else { panic!("two pairs") };
+    assert_eq!((&bulk.errand, bulk.stop), (&Errand::Bulk { flows: 2 }, Some(Duration::from_secs(60))));
+    assert!(web.reverse && matches!(&web.errand, Errand::Web(web) if web.users == 1 && web.request == 300));
+    let again = Scenario::from_toml(&scenario.to_toml(), "again.toml").expect("what we print we read");
+    assert_eq!(again.resolved(), resolved);
+}
+
+#[test]
+fn cross_traffic_is_refused_where_it_means_nothing() {
+    let refused = |key: &str, value: &str| {
+        let mut scenario = Scenario::from_toml(CROSSED, "x").expect("a good scenario");
+        scenario.set(key, value).expect_err(key).to_string()
+    };
+    assert_eq!(refused("cross.0.kind", "ftp"), "x: cross[0].kind: \"ftp\" is not \"bulk\" or \"web\"");
+    assert_eq!(refused("cross.1.path", "1"), "x: cross[1].path: \"1\" is not a path, from 0 to 0");
+    assert_eq!(refused("cross.0.think", "1s"), "x: cross[0].think: unknown key; did you mean \"kind\"?");
+    assert_eq!(
+        refused("traffic.sporadic.0.stream", "3"),
+        "x: traffic.sporadic[0].stream: the traffic has streams 0 to 2"
+    );
+    assert!(refused("traffic.volume", "1MiB").contains("leave one of them out"));
+    for (key, value) in [
+        ("cross.0.flows", "0"),
+        ("cross.0.stop", "0s"),
+        ("cross.0.initial_window", "0"),
+        ("cross.0.receive_window", "16MiB"),
+        ("cross.0.rto_min", "0s"),
+        ("cross.1.response_shape", "1"),
+        ("cross.1.think", "0s"),
+        ("traffic.sporadic.0.size", "9B..3B"),
+        ("traffic.sporadic.0.gap", "0s"),
+        ("access.rate", "0"),
+    ] {
+        assert!(refused(key, value).starts_with("x: "), "{key}={value}");
     }
 }
 

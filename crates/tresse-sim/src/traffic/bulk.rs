@@ -6,8 +6,11 @@
 use bytes::Bytes;
 use tresse_proto::{AssociationId, Connect, Event, Instant, PathId, SendError, SendOptions, StreamId};
 
+use super::sporadic::Talker;
 use super::{Application, Turn};
 use crate::error::RunError;
+use crate::scenario::Sporadic;
+use crate::seed::Generator;
 
 /// Which stream gets the next message.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -41,6 +44,10 @@ pub struct BulkSpec {
     pub connect: Connect,
     /// Streams in use, from 0 on; at least 1.
     pub streams: u16,
+    /// Streams that always have another message.
+    pub saturated: Vec<u16>,
+    /// Streams that have one now and then, with what decides when.
+    pub sporadic: Vec<(Sporadic, Generator)>,
     /// Every message; not empty.
     pub message: Bytes,
     /// Deliver in the order of the stream.
@@ -61,9 +68,10 @@ pub struct BulkSpec {
 #[derive(Debug)]
 pub struct Bulk {
     spec: BulkSpec,
+    talkers: Vec<Talker>,
     state: State,
-    /// The stream whose turn it is.
-    turn_of: u16,
+    /// The place among the saturated streams of the one whose turn it is.
+    turn_of: usize,
     /// Messages still to be handed over, where there is an end.
     left: Option<u64>,
     ended: Option<String>,
@@ -83,8 +91,11 @@ enum State {
 
 impl Bulk {
     /// A sender that will do as `spec` says.
-    pub fn new(spec: BulkSpec) -> Self {
-        Bulk { left: spec.messages, spec, state: State::Waiting, turn_of: 0, ended: None }
+    pub fn new(mut spec: BulkSpec) -> Self {
+        let ordered = spec.ordered;
+        let sporadic = std::mem::take(&mut spec.sporadic).into_iter();
+        let talkers = sporadic.map(|(one, chance)| Talker::new(one, ordered, chance)).collect();
+        Bulk { left: spec.messages, spec, talkers, state: State::Waiting, turn_of: 0, ended: None }
     }
 
     /// Hands over messages until the transport refuses one, or no stream wants one.
@@ -92,12 +103,12 @@ impl Bulk {
         let Some(mut association) = turn.endpoint.association(id) else { return Ok(Filled::default()) };
         let share = match self.spec.refill {
             Refill::InTurn => None,
-            Refill::ByQueue => Some(association.config().send_buffer.0 / usize::from(self.spec.streams)),
+            Refill::ByQueue => Some(association.config().send_buffer.0 / self.spec.saturated.len().max(1)),
         };
         let mut filled = Filled::default();
         let mut passed_over = 0;
-        while passed_over < self.spec.streams && self.left != Some(0) {
-            let stream = StreamId(self.turn_of);
+        while passed_over < self.spec.saturated.len() && self.left != Some(0) {
+            let stream = StreamId(self.spec.saturated[self.turn_of]);
             if share.is_some_and(|share| association.unsent_on(stream) >= share) {
                 passed_over += 1;
             } else {
@@ -116,7 +127,7 @@ impl Bulk {
                 filled.any = true;
                 passed_over = 0;
             }
-            self.turn_of = (self.turn_of + 1) % self.spec.streams;
+            self.turn_of = (self.turn_of + 1) % self.spec.saturated.len();
         }
         if self.left == Some(0) {
             association.shutdown(turn.now);
@@ -135,7 +146,10 @@ impl Application for Bulk {
     fn due(&self) -> Option<Instant> {
         match self.state {
             State::Waiting => Some(self.spec.start),
-            State::Connecting(_) | State::Open { .. } if self.ended.is_none() => self.spec.stop,
+            State::Connecting(_) | State::Open { .. } if self.ended.is_none() => {
+                let messages = self.talkers.iter().filter_map(Talker::due);
+                messages.chain(self.spec.stop).min()
+            }
             _ => None,
         }
     }
@@ -147,10 +161,13 @@ impl Application for Bulk {
                 self.state = State::Connecting(id);
             }
             State::Connecting(id) | State::Open { id, .. } => {
-                if let Some(mut association) = turn.endpoint.association(id) {
-                    association.shutdown(turn.now);
+                self.talkers.iter_mut().for_each(|talker| talker.on_due(turn.now));
+                if self.spec.stop.is_some_and(|stop| stop <= turn.now) {
+                    if let Some(mut association) = turn.endpoint.association(id) {
+                        association.shutdown(turn.now);
+                    }
+                    self.state = State::Stopped(id);
                 }
-                self.state = State::Stopped(id);
             }
             State::Stopped(_) => {}
         }
@@ -160,14 +177,15 @@ impl Application for Bulk {
     fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: Event) -> Result<(), RunError> {
         match (event, self.state) {
             (Event::Established { outbound_streams, .. }, State::Connecting(_)) => {
-                if outbound_streams < self.spec.streams {
-                    let wanted = self.spec.streams;
+                let wanted = self.spec.streams;
+                if outbound_streams < wanted {
                     return Err(RunError::TooFewStreams { wanted, negotiated: outbound_streams });
                 }
                 let rates = self.spec.loss_rates.iter().flatten().zip(0..);
                 if let Some(mut association) = turn.endpoint.association(id) {
                     rates.for_each(|(rate, path)| association.tell_loss_rate(PathId(path), Some(*rate)));
                 }
+                self.talkers.iter_mut().for_each(|talker| talker.on_open(turn.now));
                 self.state = State::Open { id, full: false };
             }
             (Event::Writable, State::Open { .. }) => self.state = State::Open { id, full: false },
@@ -181,10 +199,18 @@ impl Application for Bulk {
     }
 
     fn refill(&mut self, turn: &mut Turn<'_>) -> Result<bool, RunError> {
-        let State::Open { id, full: false } = self.state else { return Ok(false) };
-        let filled = self.fill(turn, id)?;
-        self.state = State::Open { id, full: filled.full };
-        Ok(filled.any)
+        let State::Open { id, full } = self.state else { return Ok(false) };
+        let mut any = false;
+        // A short message may still fit where the next full one does not.
+        for talker in &mut self.talkers {
+            any |= talker.hand_over(turn, id)?;
+        }
+        if !full {
+            let filled = self.fill(turn, id)?;
+            self.state = State::Open { id, full: filled.full };
+            any |= filled.any;
+        }
+        Ok(any)
     }
 
     fn association(&self) -> Option<AssociationId> {

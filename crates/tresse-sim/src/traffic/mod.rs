@@ -5,6 +5,7 @@
 mod bulk;
 mod ledger;
 mod sink;
+mod sporadic;
 
 use tresse_proto::{AssociationId, CloseReason, Endpoint, Event, Instant};
 

@@ -3,6 +3,7 @@
 mod capture;
 mod common;
 mod congestion;
+mod cross;
 mod damage;
 mod delivery;
 mod determinism;

@@ -1,0 +1,96 @@
+//! The hosts of cross traffic in a run: who stands where, what they did, and what came of it.
+
+use std::net::IpAddr;
+
+use tresse_proto::Instant;
+
+use crate::network::Network;
+use crate::outcome::CrossOutcome;
+use crate::route::NodeId;
+use crate::scenario::Resolved;
+use crate::seed::{Seed, unit_interval};
+use crate::tcp::{Crossing, Errand, Place, Tally, TcpHost, Work};
+use crate::topology::Layout;
+
+/// Two hosts for each pair: first the one that opens connections, then the one that accepts them.
+pub(crate) fn hosts(resolved: &Resolved, layout: &Layout, seed: Seed) -> Vec<TcpHost> {
+    let mut hosts = Vec::new();
+    for (pair, (crossing, nodes)) in resolved.crossings.iter().zip(&layout.pairs).enumerate() {
+        // Who opens sends its bulk itself, but asks for data to come its way.
+        let opens_on_the_right = match crossing.errand {
+            Errand::Bulk { .. } => crossing.reverse,
+            Errand::Web(_) => !crossing.reverse,
+        };
+        let (left, right) = *nodes;
+        let (opener, accepter) = if opens_on_the_right { (right, left) } else { (left, right) };
+        let address = |node: NodeId| layout.topology.addresses[node.index()][0];
+        let works = works(crossing, pair, resolved, seed);
+        for (node, peer, work) in [(opener, accepter, works.0), (accepter, opener, works.1)] {
+            let number = hosts.len() as u16;
+            let (address, peer): (IpAddr, IpAddr) = (address(node), address(peer));
+            hosts.push(TcpHost::new(Place { number, node, address, peer }, crossing.tcp, work));
+        }
+    }
+    hosts
+}
+
+/// What the opening host of a pair does, and what the accepting one does.
+fn works(crossing: &Crossing, pair: usize, resolved: &Resolved, seed: Seed) -> (Work, Work) {
+    let begin = Instant::ZERO + crossing.start;
+    let stop = crossing.stop.map(|stop| Instant::ZERO + stop);
+    let mut chance = seed.generator(&format!("cross {pair} start"));
+    match crossing.errand {
+        Errand::Bulk { flows } => {
+            let mut jitter = |_| begin + resolved.start_jitter.mul_f64(unit_interval(&mut chance));
+            let starts = (0..flows).map(&mut jitter).collect();
+            (Work::Source { starts, stop }, Work::Sink)
+        }
+        Errand::Web(web) => {
+            let answers = seed.generator(&format!("cross {pair} answers"));
+            (Work::client(web, begin, stop, chance), Work::Server { web, chance: answers })
+        }
+    }
+}
+
+/// Counters of all hosts.
+pub(crate) fn tallies(hosts: &[TcpHost]) -> Vec<Tally> {
+    hosts.iter().map(TcpHost::tally).collect()
+}
+
+/// What each pair did between two countings, over `seconds`.
+pub(crate) fn outcomes(
+    crossings: &[Crossing],
+    before: &[Tally],
+    after: &[Tally],
+    seconds: f64,
+) -> Vec<CrossOutcome> {
+    let counted: Vec<Tally> = after.iter().zip(before).map(|(after, before)| after.since(before)).collect();
+    let outcome = |(pair, crossing): (usize, &Crossing)| {
+        let (opener, accepter) = (&counted[2 * pair], &counted[2 * pair + 1]);
+        let (sender, receiver) = match crossing.errand {
+            Errand::Bulk { .. } => (opener, accepter),
+            Errand::Web(_) => (accepter, opener),
+        };
+        CrossOutcome {
+            id: pair,
+            kind: crossing.errand.name(),
+            path: crossing.path,
+            reverse: crossing.reverse,
+            throughput_mbps: if seconds > 0.0 { receiver.delivered as f64 * 8e-6 / seconds } else { 0.0 },
+            segments: sender.counters.sent,
+            segments_resent: sender.counters.resent,
+            recoveries: sender.counters.recoveries,
+            timeouts: sender.counters.timeouts,
+            answers: matches!(crossing.errand, Errand::Web(_)).then_some(opener.answered),
+            answer_ms: opener.mean_wait().map(|wait| wait.as_secs_f64() * 1e3),
+        }
+    };
+    crossings.iter().enumerate().map(outcome).collect()
+}
+
+/// Lets every host ask for its first wake-up.
+pub(crate) fn arm(hosts: &mut [TcpHost], network: &mut Network<'_>) {
+    for host in hosts {
+        host.arm(Instant::ZERO, network);
+    }
+}

@@ -1,0 +1,209 @@
+//! A TCP host: its connections, what it does with them, and the loop that drives both.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tresse_proto::{Ecn, Instant};
+
+use super::TcpSpec;
+use super::connection::Connection;
+use super::segment::Segment;
+use super::sender::Counters;
+use super::work::Work;
+use crate::network::{Happening, Network, Packet, Protocol};
+use crate::route::NodeId;
+
+/// Where a host is, and whom it talks to.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Place {
+    /// Its number among the TCP hosts.
+    pub(crate) number: u16,
+    pub(crate) node: NodeId,
+    pub(crate) address: IpAddr,
+    pub(crate) peer: IpAddr,
+}
+
+/// A host that speaks TCP with one other.
+#[derive(Debug)]
+pub(crate) struct TcpHost {
+    place: Place,
+    spec: TcpSpec,
+    work: Work,
+    /// By the port of the end that opened it.
+    connections: BTreeMap<u16, Connection>,
+    /// The earliest wake-up that is under way; later ones in the event queue are stale.
+    wake_at: Option<Instant>,
+    /// Of connections that are over.
+    past: Counters,
+    tally: Tally,
+}
+
+/// What a host has got and done.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Tally {
+    /// Bytes that the application got.
+    pub(crate) delivered: u64,
+    pub(crate) counters: Counters,
+    /// Requests that were answered.
+    pub(crate) answered: u64,
+    /// How long users waited for answers, all together, in nanoseconds.
+    pub(crate) waited: u128,
+    /// Packets that were no segment, or damaged.
+    pub(crate) discarded: u64,
+}
+
+impl TcpHost {
+    pub(crate) fn new(place: Place, spec: TcpSpec, work: Work) -> Self {
+        let connections = BTreeMap::new();
+        let (past, tally) = (Counters::default(), Tally::default());
+        TcpHost { place, spec, work, connections, wake_at: None, past, tally }
+    }
+
+    /// Takes a packet that arrived.
+    pub(crate) fn on_packet(&mut self, now: Instant, packet: &Packet, network: &mut Network<'_>) {
+        // A checksum would have told.
+        let intact = !packet.damaged && packet.protocol == Protocol::Tcp;
+        let Some(segment) = intact.then(|| Segment::decode(&packet.payload)).flatten() else {
+            self.tally.discarded += 1;
+            return;
+        };
+        let accepts = self.work.accepts();
+        let port = if accepts { segment.source_port } else { segment.destination_port };
+        if accepts && segment.syn && !self.connections.contains_key(&port) {
+            let connection = Connection::new(&self.spec, SERVICE_PORT, port);
+            self.connections.insert(port, connection);
+        }
+        let Some(connection) = self.connections.get_mut(&port) else {
+            if !segment.reset {
+                self.send(now, &refusal(&segment), network);
+            }
+            return;
+        };
+        let before = connection.receiver.delivered();
+        connection.on_segment(now, &segment);
+        self.tally.delivered += connection.receiver.delivered() - before;
+        self.work.on_arrival(connection);
+        self.flush(now, port, network);
+        self.arm(now, network);
+    }
+
+    /// Acts if something is due.
+    pub(crate) fn on_wake(&mut self, now: Instant, network: &mut Network<'_>) {
+        if self.wake_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.wake_at = None;
+        if self.work.stops(now) {
+            self.connections.values_mut().for_each(Connection::finish);
+        }
+        while let Some((port, bytes)) = self.work.open(now) {
+            let mut connection = Connection::new(&self.spec, port, SERVICE_PORT);
+            connection.hand_over(bytes);
+            self.connections.insert(port, connection);
+            self.flush(now, port, network);
+        }
+        let due = |connection: &Connection| connection.due().is_some_and(|at| at <= now);
+        let ports: Vec<u16> =
+            self.connections.iter().filter(|(_, one)| due(one)).map(|(port, _)| *port).collect();
+        for port in ports {
+            if let Some(connection) = self.connections.get_mut(&port) {
+                connection.on_time(now);
+            }
+            self.flush(now, port, network);
+        }
+        self.arm(now, network);
+    }
+
+    /// Asks for a wake-up at the next deadline, unless an earlier one is under way.
+    pub(crate) fn arm(&mut self, now: Instant, network: &mut Network<'_>) {
+        let connections = self.connections.values().filter_map(Connection::due);
+        let Some(due) = connections.chain(self.work.due()).min() else { return };
+        let due = due.max(now);
+        if self.wake_at.is_none_or(|at| due < at) {
+            self.wake_at = Some(due);
+            network.events.push(due, Happening::TcpWake { host: self.place.number });
+        }
+    }
+
+    /// What it has got and done so far.
+    pub(crate) fn tally(&self) -> Tally {
+        let living = self.connections.values().map(|connection| connection.sender.counters);
+        Tally { counters: living.fold(self.past, Counters::plus), ..self.tally.clone() }
+    }
+
+    /// Where it is.
+    pub(crate) fn node(&self) -> NodeId {
+        self.place.node
+    }
+
+    /// Sends what a connection has to send, and forgets it when it is over.
+    fn flush(&mut self, now: Instant, port: u16, network: &mut Network<'_>) {
+        while let Some(segment) =
+            self.connections.get_mut(&port).and_then(|connection| connection.transmit(now))
+        {
+            self.send(now, &segment, network);
+        }
+        let over = |connection: &Connection| {
+            connection.is_reset() || connection.sender.is_done() || connection.receiver.is_complete()
+        };
+        if self.connections.get(&port).is_some_and(over)
+            && let Some(connection) = self.connections.remove(&port)
+        {
+            self.past = self.past.plus(connection.sender.counters);
+            let answered = connection.receiver.is_complete();
+            if let Some(waited) = self.work.on_over(now, port, answered) {
+                self.tally.answered += 1;
+                self.tally.waited += waited.as_nanos();
+            }
+        }
+    }
+
+    fn send(&self, now: Instant, segment: &Segment, network: &mut Network<'_>) {
+        let packet = Packet {
+            source: self.place.address,
+            destination: self.place.peer,
+            ecn: Ecn::NotEct,
+            may_fragment: false,
+            protocol: Protocol::Tcp,
+            payload: segment.encode(),
+            damaged: false,
+        };
+        network.send(now, self.place.node, packet);
+    }
+}
+
+impl Tally {
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub(crate) fn since(&self, earlier: &Tally) -> Tally {
+        Tally {
+            delivered: self.delivered - earlier.delivered,
+            counters: self.counters.since(earlier.counters),
+            answered: self.answered - earlier.answered,
+            waited: self.waited - earlier.waited,
+            discarded: self.discarded - earlier.discarded,
+        }
+    }
+
+    /// How long users waited in the mean, if any got an answer.
+    pub(crate) fn mean_wait(&self) -> Option<Duration> {
+        let mean = self.waited.checked_div(u128::from(self.answered))?;
+        Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+}
+
+/// What a host answers to a segment of a connection that it does not know (RFC 9293 §3.10.7.1).
+fn refusal(segment: &Segment) -> Segment {
+    Segment {
+        source_port: segment.destination_port,
+        destination_port: segment.source_port,
+        sequence: segment.acknowledged.unwrap_or(0),
+        acknowledged: None,
+        reset: true,
+        ..Segment::default()
+    }
+}
+
+/// Where connections are accepted.
+const SERVICE_PORT: u16 = 80;

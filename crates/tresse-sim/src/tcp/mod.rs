@@ -1,0 +1,90 @@
+//! TCP hosts, for traffic that competes with the association: a small model of TCP, with real headers on the wire.
+//!
+//! Reno with selective acknowledgements as the RFCs have it, not a stack: the application reads at once, there is no
+//! Nagle, no keep-alive, no urgent data, and ports are not used again soon enough to need TIME-WAIT. docs/scenarios.md
+//! says why it is not `smoltcp`.
+
+mod connection;
+mod host;
+mod receiver;
+mod reno;
+mod rtt;
+mod segment;
+mod sender;
+mod work;
+
+use std::time::Duration;
+
+pub(crate) use host::{Place, Tally, TcpHost};
+pub(crate) use work::{Work, exponential};
+
+/// What a pair of hosts does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Crossing {
+    /// The path whose links it crosses.
+    pub path: usize,
+    /// Data, or answers, travel from the receiver's side to the sender's.
+    pub reverse: bool,
+    /// What is sent.
+    pub errand: Errand,
+    /// When it begins, before jitter.
+    pub start: Duration,
+    /// When it ends, if it does.
+    pub stop: Option<Duration>,
+    /// How both hosts speak TCP.
+    pub tcp: TcpSpec,
+}
+
+/// What one host of a pair wants from the other.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Errand {
+    /// To send without end, over so many connections at once.
+    Bulk {
+        /// Connections.
+        flows: u16,
+    },
+    /// To get answers, each over a connection of its own, as in HTTP/1.0.
+    Web(WebSpec),
+}
+
+impl Errand {
+    /// The name that scenarios use.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Errand::Bulk { .. } => "bulk",
+            Errand::Web(_) => "web",
+        }
+    }
+}
+
+/// Requests and answers.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct WebSpec {
+    /// How many users there are; each waits for an answer before thinking about the next request.
+    pub users: u16,
+    /// Mean time from an answer to the next request; exponentially distributed.
+    pub think: Duration,
+    /// Bytes of a request.
+    pub request: u64,
+    /// Mean bytes of an answer, which are Pareto distributed and at most a thousand times as many.
+    pub response: u64,
+    /// The shape of that distribution, above 1: the smaller, the heavier its tail.
+    pub response_shape: f64,
+}
+
+/// How a host speaks TCP.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct TcpSpec {
+    /// Segments of the initial window (RFC 6928).
+    pub initial_window: u32,
+    /// The least retransmission timeout (RFC 6298 §2.4).
+    pub rto_min: Duration,
+    /// Bytes that may be on their way to a host, at most 2^24 - 2^8.
+    pub receive_window: u64,
+}
+
+impl Default for TcpSpec {
+    fn default() -> Self {
+        TcpSpec { initial_window: 10, rto_min: Duration::from_secs(1), receive_window: 4 << 20 }
+    }
+}

@@ -1,0 +1,342 @@
+//! The sending half of a connection: what is under way, what was lost, and what may leave now.
+//!
+//! Loss recovery with selective acknowledgements (RFC 6675), timeouts (RFC 6298 §5), limited transmit (RFC 3042) by
+//! the way. Counts in offsets from its own SYN, which has number 0. Refuses to know ports and bytes.
+
+use std::collections::VecDeque;
+
+use tresse_proto::Instant;
+
+use super::TcpSpec;
+use super::reno::Reno;
+use super::rtt::RoundTrip;
+use super::segment::MSS;
+
+/// What leaves: the numbers `[start, start + length)`, SYN and FIN included.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Outgoing {
+    pub(super) start: u64,
+    pub(super) length: u64,
+    pub(super) fin: bool,
+}
+
+/// What was sent, and what became of it.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    /// Segments that are not acknowledged in one piece yet, in order.
+    sent: VecDeque<Sent>,
+    /// Everything before this is acknowledged.
+    acknowledged: u64,
+    /// The next number to be used.
+    next: u64,
+    /// The number of the FIN, once the application has said where its data ends.
+    end: Option<u64>,
+    /// Bytes under way as far as one can tell ("pipe" in RFC 6675).
+    flight: u64,
+    /// The highest number that was acknowledged selectively.
+    highest: u64,
+    /// Losses up to here belong to the recovery under way.
+    recovery: Option<Recovery>,
+    window: Reno,
+    round_trip: RoundTrip,
+    peer_window: u64,
+    timer: Option<Instant>,
+    pub(super) counters: Counters,
+}
+
+/// What a sender counts.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counters {
+    /// Segments with data sent, again or for the first time.
+    pub(crate) sent: u64,
+    /// Of these, segments sent again.
+    pub(crate) resent: u64,
+    /// Expirations of the retransmission timer.
+    pub(crate) timeouts: u64,
+    /// Windows halved because of loss told by duplicates.
+    pub(crate) recoveries: u64,
+}
+
+impl Counters {
+    /// The sums of both.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Counters {
+            sent: self.sent + other.sent,
+            resent: self.resent + other.resent,
+            timeouts: self.timeouts + other.timeouts,
+            recoveries: self.recoveries + other.recoveries,
+        }
+    }
+
+    /// What was counted since `earlier`.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Counters {
+            sent: self.sent - earlier.sent,
+            resent: self.resent - earlier.resent,
+            timeouts: self.timeouts - earlier.timeouts,
+            recoveries: self.recoveries - earlier.recoveries,
+        }
+    }
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Sent {
+    start: u64,
+    length: u64,
+    at: Instant,
+    fate: Fate,
+    again: bool,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Fate {
+    UnderWay,
+    Arrived,
+    Lost,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Recovery {
+    until: u64,
+    by_timeout: bool,
+}
+
+impl Sender {
+    /// A sender with a SYN to send.
+    pub(super) fn new(spec: &TcpSpec) -> Self {
+        Sender {
+            sent: VecDeque::new(),
+            acknowledged: 0,
+            next: 0,
+            end: None,
+            flight: 0,
+            highest: 0,
+            recovery: None,
+            window: Reno::new(spec.initial_window),
+            round_trip: RoundTrip::new(spec.rto_min),
+            peer_window: 0,
+            timer: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The application has no more than `bytes` in all; a FIN follows.
+    pub(super) fn end_after(&mut self, bytes: u64) {
+        self.end = Some(1 + bytes);
+    }
+
+    /// The application has said where its data ends.
+    pub(super) fn is_ending(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// The SYN was acknowledged.
+    pub(super) fn is_open(&self) -> bool {
+        self.acknowledged > 0
+    }
+
+    /// The FIN was acknowledged.
+    pub(super) fn is_done(&self) -> bool {
+        self.end.is_some_and(|end| self.acknowledged > end)
+    }
+
+    /// The next number to be used.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Everything before this is acknowledged.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// When the retransmission timer expires, if it runs.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    /// The congestion window, in bytes.
+    #[cfg(test)]
+    pub(super) fn window(&self) -> u64 {
+        self.window.window()
+    }
+
+    /// Takes an acknowledgement: everything before `cumulative`, which the caller knows to lie in
+    /// `acknowledged..=next`, and the blocks beyond.
+    pub(super) fn on_acknowledgement(
+        &mut self,
+        now: Instant,
+        cumulative: u64,
+        blocks: &[(u64, u64)],
+        peer_window: u64,
+    ) {
+        self.peer_window = peer_window;
+        let was_full = self.flight + u64::from(MSS) > self.window.window();
+        let before = self.acknowledged;
+        let mut sample = None;
+        while let Some(first) = self.sent.front().copied()
+            && first.start + first.length <= cumulative
+        {
+            self.sent.pop_front();
+            self.leaves_flight(first);
+            if !first.again && first.fate != Fate::Arrived {
+                sample = Some(now.since(first.at));
+            }
+        }
+        self.acknowledged = cumulative.max(before);
+        let newly = self.mark_arrived(now, blocks, &mut sample);
+        if let Some(sample) = sample {
+            self.round_trip.on_sample(sample);
+        }
+        if newly || self.recovery.is_some() {
+            self.mark_lost();
+        }
+        self.follow_recovery();
+        let progress = self.acknowledged - before;
+        if progress > 0 {
+            if was_full && self.recovery.is_none_or(|recovery| recovery.by_timeout) {
+                self.window.on_acknowledged(progress);
+            }
+            self.timer = (!self.sent.is_empty()).then(|| now + self.round_trip.timeout());
+        }
+    }
+
+    /// The retransmission timer expired: everything that did not arrive for sure is lost.
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        self.counters.timeouts += 1;
+        let again = self.recovery.is_some_and(|recovery| recovery.by_timeout);
+        if self.is_open() && !again {
+            let outstanding = self.next - self.acknowledged;
+            self.window.on_timeout(outstanding);
+        } else {
+            self.window.restart();
+        }
+        for segment in &mut self.sent {
+            if segment.fate == Fate::UnderWay {
+                segment.fate = Fate::Lost;
+                self.flight -= segment.length;
+            }
+        }
+        self.recovery = Some(Recovery { until: self.next, by_timeout: true });
+        self.round_trip.back_off();
+        self.timer = Some(now + self.round_trip.timeout());
+    }
+
+    /// What leaves next, if window and application allow it: first what was lost, then new data. `payload` is how
+    /// many bytes the application has handed over in all.
+    pub(super) fn transmit(&mut self, now: Instant, payload: u64) -> Option<Outgoing> {
+        let room = self.window.window().saturating_sub(self.flight);
+        let outgoing = self.next_lost(now, room).or_else(|| self.next_new(now, payload, room))?;
+        self.flight += outgoing.length;
+        if self.timer.is_none() {
+            self.timer = Some(now + self.round_trip.timeout());
+        }
+        self.counters.sent += 1;
+        Some(outgoing)
+    }
+
+    fn next_lost(&mut self, now: Instant, room: u64) -> Option<Outgoing> {
+        self.recovery?;
+        let idle = self.flight == 0;
+        let segment = self.sent.iter_mut().find(|segment| segment.fate == Fate::Lost)?;
+        if segment.length > room && !idle {
+            return None;
+        }
+        (segment.fate, segment.again, segment.at) = (Fate::UnderWay, true, now);
+        self.counters.resent += 1;
+        let fin = self.end.is_some_and(|end| segment.start + segment.length > end);
+        Some(Outgoing { start: segment.start, length: segment.length, fin })
+    }
+
+    fn next_new(&mut self, now: Instant, payload: u64, room: u64) -> Option<Outgoing> {
+        let outgoing = if self.next == 0 {
+            Outgoing { start: 0, length: 1, fin: false }
+        } else {
+            if !self.is_open() {
+                return None;
+            }
+            // Whole segments, unless the application has no more: Nagle's rule does not wait for anything here.
+            let data_end = 1 + self.end.map_or(payload, |end| (end - 1).min(payload));
+            let data = data_end.saturating_sub(self.next).min(u64::from(MSS));
+            let fin = self.end == Some(self.next + data);
+            let length = data + u64::from(fin);
+            let offered = (self.acknowledged + self.peer_window).saturating_sub(self.next);
+            if length == 0 || data > room || data > offered {
+                return None;
+            }
+            Outgoing { start: self.next, length, fin }
+        };
+        self.next += outgoing.length;
+        let Outgoing { start, length, .. } = outgoing;
+        self.sent.push_back(Sent { start, length, at: now, fate: Fate::UnderWay, again: false });
+        Some(outgoing)
+    }
+
+    /// Marks what the blocks name; tells whether anything in it is news.
+    fn mark_arrived(
+        &mut self,
+        now: Instant,
+        blocks: &[(u64, u64)],
+        sample: &mut Option<std::time::Duration>,
+    ) -> bool {
+        let mut news = false;
+        for &(start, end) in blocks {
+            let from = self.sent.partition_point(|segment| segment.start < start);
+            for position in from..self.sent.len() {
+                let segment = self.sent[position];
+                if segment.start + segment.length > end {
+                    break;
+                }
+                if segment.fate == Fate::Arrived {
+                    continue;
+                }
+                self.leaves_flight(segment);
+                self.sent[position].fate = Fate::Arrived;
+                self.highest = self.highest.max(segment.start + segment.length);
+                if !segment.again {
+                    *sample = Some(now.since(segment.at));
+                }
+                news = true;
+            }
+        }
+        news
+    }
+
+    /// A segment is lost when more than two full segments beyond it have arrived (RFC 6675 §4, `IsLost`). What was
+    /// sent again and lost again is left to the timer, as there.
+    fn mark_lost(&mut self) {
+        let mut arrived_beyond = 0;
+        for segment in self.sent.iter_mut().rev() {
+            match segment.fate {
+                Fate::Arrived => arrived_beyond += segment.length,
+                Fate::UnderWay if !segment.again && arrived_beyond > 2 * u64::from(MSS) => {
+                    segment.fate = Fate::Lost;
+                    self.flight -= segment.length;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends a recovery that has reached its point, begins one for losses behind it.
+    fn follow_recovery(&mut self) {
+        if self.recovery.is_some_and(|recovery| self.acknowledged >= recovery.until) {
+            self.recovery = None;
+        }
+        let lost = || self.sent.iter().any(|segment| segment.fate == Fate::Lost);
+        if self.recovery.is_none() && self.highest > self.acknowledged && lost() {
+            self.window.on_loss(self.next - self.acknowledged);
+            self.counters.recoveries += 1;
+            self.recovery = Some(Recovery { until: self.next, by_timeout: false });
+        }
+    }
+
+    fn leaves_flight(&mut self, segment: Sent) {
+        if segment.fate == Fate::UnderWay {
+            self.flight -= segment.length;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! What a TCP host does with its connections: send without end, take, ask, or answer.
+//!
+//! Owns users and their thoughts. Refuses to know segments.
+
+use std::time::Duration;
+
+use tresse_proto::Instant;
+
+use super::WebSpec;
+use super::connection::{Connection, ENDLESS};
+use crate::seed::{Generator, unit_interval};
+
+/// What a host is there for.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Sends without end, over connections that begin at these times.
+    Source { starts: Vec<Instant>, stop: Option<Instant> },
+    /// Takes what comes.
+    Sink,
+    /// Asks.
+    Client(Users),
+    /// Answers.
+    Server { web: WebSpec, chance: Generator },
+}
+
+/// Users who ask, wait, and think.
+#[derive(Debug)]
+pub(crate) struct Users {
+    web: WebSpec,
+    stop: Option<Instant>,
+    chance: Generator,
+    users: Vec<User>,
+    /// The port of the connection that was opened last.
+    port: u16,
+}
+
+#[derive(Copy, Clone, Debug)]
+enum User {
+    Thinks { until: Instant },
+    Waits { port: u16, since: Instant },
+}
+
+impl Work {
+    /// Users who begin to think at `start`.
+    pub(crate) fn client(web: WebSpec, start: Instant, stop: Option<Instant>, mut chance: Generator) -> Self {
+        let users = (0..web.users).map(|_| User::Thinks { until: start + think(&web, &mut chance) });
+        let users = users.collect();
+        Work::Client(Users { web, stop, chance, users, port: FIRST_PORT - 1 })
+    }
+
+    /// Whether strangers may open connections.
+    pub(super) fn accepts(&self) -> bool {
+        matches!(self, Work::Sink | Work::Server { .. })
+    }
+
+    /// When it wants to act by itself.
+    pub(super) fn due(&self) -> Option<Instant> {
+        match self {
+            Work::Source { starts, stop } => starts.iter().chain(stop).min().copied(),
+            Work::Client(users) => users.due(),
+            Work::Sink | Work::Server { .. } => None,
+        }
+    }
+
+    /// The next connection to open, and how much to send over it at first, if one is to be opened now.
+    pub(super) fn open(&mut self, now: Instant) -> Option<(u16, u64)> {
+        match self {
+            Work::Source { starts, .. } => {
+                let position = starts.iter().position(|start| *start <= now)?;
+                starts.remove(position);
+                Some((FIRST_PORT + starts.len() as u16, ENDLESS))
+            }
+            Work::Client(users) => users.ask(now),
+            Work::Sink | Work::Server { .. } => None,
+        }
+    }
+
+    /// Whether everything is to come to its end now; told once.
+    pub(super) fn stops(&mut self, now: Instant) -> bool {
+        match self {
+            Work::Source { stop, starts } if stop.is_some_and(|stop| stop <= now) => {
+                *stop = None;
+                starts.clear();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Something arrived on a connection: answers when a request is complete.
+    pub(super) fn on_arrival(&mut self, connection: &mut Connection) {
+        if let Work::Server { web, chance } = self
+            && connection.receiver.delivered() >= web.request
+            && !connection.is_finished()
+        {
+            connection.hand_over(response(web, chance));
+            connection.finish();
+        }
+    }
+
+    /// A connection is over; tells how long its user had waited for the answer, if there was one.
+    pub(super) fn on_over(&mut self, now: Instant, over: u16, answered: bool) -> Option<Duration> {
+        let Work::Client(users) = self else { return None };
+        let (user, since) = users.users.iter_mut().find_map(|user| match *user {
+            User::Waits { port, since } if port == over => Some((user, since)),
+            _ => None,
+        })?;
+        *user = User::Thinks { until: now + think(&users.web, &mut users.chance) };
+        answered.then(|| now.since(since))
+    }
+}
+
+impl Users {
+    fn due(&self) -> Option<Instant> {
+        let thoughts = self.users.iter().filter_map(|user| match user {
+            User::Thinks { until } => Some(*until),
+            User::Waits { .. } => None,
+        });
+        thoughts.min().filter(|at| self.stop.is_none_or(|stop| *at < stop))
+    }
+
+    fn ask(&mut self, now: Instant) -> Option<(u16, u64)> {
+        if self.stop.is_some_and(|stop| stop <= now) {
+            return None;
+        }
+        let taken = |port: u16| {
+            self.users.iter().any(|user| matches!(user, User::Waits { port: other, .. } if *other == port))
+        };
+        // There are far more ports than users.
+        let after = |port: u16| if port == u16::MAX { FIRST_PORT } else { port + 1 };
+        let mut port = after(self.port);
+        while taken(port) {
+            port = after(port);
+        }
+        let user =
+            self.users.iter_mut().find(|user| matches!(user, User::Thinks { until } if *until <= now))?;
+        *user = User::Waits { port, since: now };
+        self.port = port;
+        Some((port, self.web.request))
+    }
+}
+
+/// Exponentially distributed.
+fn think(web: &WebSpec, chance: &mut Generator) -> Duration {
+    exponential(web.think, chance)
+}
+
+/// An exponentially distributed time of this mean.
+pub(crate) fn exponential(mean: Duration, chance: &mut Generator) -> Duration {
+    // 1 - u lies in (0, 1].
+    mean.mul_f64(-libm::log(1.0 - unit_interval(chance)))
+}
+
+/// Pareto distributed, and at most [`LONGEST_RESPONSE`] times the mean.
+fn response(web: &WebSpec, chance: &mut Generator) -> u64 {
+    let (mean, shape) = (web.response as f64, web.response_shape);
+    let least = mean * (shape - 1.0) / shape;
+    let size = least / libm::pow(1.0 - unit_interval(chance), 1.0 / shape);
+    (size.min(mean * LONGEST_RESPONSE) as u64).max(1)
+}
+
+const FIRST_PORT: u16 = 1024;
+/// In means.
+const LONGEST_RESPONSE: f64 = 1000.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    const WEB: WebSpec = WebSpec {
+        users: 2,
+        think: Duration::from_secs(1),
+        request: 300,
+        response: 12_000,
+        response_shape: 1.5,
+    };
+
+    #[test]
+    fn thoughts_and_answers_have_their_means() {
+        let mut chance = Seed(1).generator("test");
+        const DRAWS: u32 = 100_000;
+        let thought: Duration = (0..DRAWS).map(|_| think(&WEB, &mut chance)).sum();
+        // Standard error 0.3 %.
+        assert!((thought.as_secs_f64() / f64::from(DRAWS) - 1.0).abs() < 0.015);
+        let mut sizes: Vec<u64> = (0..DRAWS).map(|_| response(&WEB, &mut chance)).collect();
+        sizes.sort_unstable();
+        // Least: a third of the mean; median: the least times 2^(2/3).
+        assert!(sizes[0].abs_diff(4000) <= 1, "{}", sizes[0]);
+        let median = sizes[sizes.len() / 2] as f64;
+        assert!((median / 6350.0 - 1.0).abs() < 0.02, "{median}");
+        assert!(sizes[sizes.len() - 1] <= 12_000_000);
+    }
+
+    #[test]
+    fn users_ask_wait_and_think_again() {
+        let begin = Instant::ZERO;
+        let mut work = Work::client(WEB, begin, None, Seed(1).generator("users"));
+        let first = work.due().expect("they think");
+        assert_eq!(work.open(begin), None);
+        assert_eq!(work.open(first), Some((FIRST_PORT, 300)));
+        let second = work.due().expect("the other one thinks");
+        assert_eq!(work.open(second), Some((FIRST_PORT + 1, 300)));
+        assert_eq!(work.due(), None, "both wait");
+        let waited = work.on_over(second + Duration::from_secs(1), FIRST_PORT, true);
+        assert_eq!(waited, Some(second.since(first) + Duration::from_secs(1)));
+        assert_eq!(work.on_over(second, FIRST_PORT + 1, false), None, "no answer came");
+        assert!(work.due().is_some());
+    }
+}

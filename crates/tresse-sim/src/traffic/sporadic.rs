@@ -1,0 +1,69 @@
+//! Somebody who has something to say now and then, and waits when the transport has no room for it.
+
+use std::collections::VecDeque;
+
+use tresse_proto::{AssociationId, Instant, SendError, SendOptions, StreamId};
+
+use super::{Turn, pattern};
+use crate::error::RunError;
+use crate::scenario::Sporadic;
+use crate::seed::{Generator, unit_interval};
+use crate::tcp::exponential;
+
+/// The messages of one stream.
+#[derive(Debug)]
+pub(super) struct Talker {
+    sporadic: Sporadic,
+    ordered: bool,
+    chance: Generator,
+    /// When the next message comes up, once the association is open.
+    next: Option<Instant>,
+    /// What came up and was not accepted yet: when, and how long it is.
+    waiting: VecDeque<(Instant, usize)>,
+}
+
+impl Talker {
+    pub(super) fn new(sporadic: Sporadic, ordered: bool, chance: Generator) -> Self {
+        Talker { sporadic, ordered, chance, next: None, waiting: VecDeque::new() }
+    }
+
+    /// From now on messages come up.
+    pub(super) fn on_open(&mut self, now: Instant) {
+        self.next = Some(now + exponential(self.sporadic.gap, &mut self.chance));
+    }
+
+    /// When the next message comes up.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Lets messages come up whose time has come.
+    pub(super) fn on_due(&mut self, now: Instant) {
+        while let Some(at) = self.next.filter(|at| *at <= now) {
+            let (least, most) = self.sporadic.size;
+            let step = unit_interval(&mut self.chance) * (most - least + 1) as f64;
+            self.waiting.push_back((at, least + (step as usize).min(most - least)));
+            self.next = Some(at + exponential(self.sporadic.gap, &mut self.chance));
+        }
+    }
+
+    /// Hands over what waits, as far as the transport takes it; tells whether it took anything. Delays count from
+    /// when a message came up.
+    pub(super) fn hand_over(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<bool, RunError> {
+        let stream = StreamId(self.sporadic.stream);
+        let mut any = false;
+        while let Some((at, size)) = self.waiting.front().copied() {
+            let Some(mut association) = turn.endpoint.association(id) else { break };
+            let ppid = turn.ledger.next_ppid(stream);
+            let options = SendOptions { ppid, unordered: !self.ordered, ..SendOptions::on(stream) };
+            match association.send(turn.now, options, pattern(size)) {
+                Ok(()) => turn.ledger.accepted(at, stream, size),
+                Err(SendError::Full { .. } | SendError::NotOpen { .. }) => break,
+                Err(error) => return Err(error.into()),
+            }
+            self.waiting.pop_front();
+            any = true;
+        }
+        Ok(any)
+    }
+}
