@@ -118,9 +118,6 @@ impl Association {
         let path = dropped.path;
         let target = self.resend_path(self.config.fast_retransmit_path, path);
         self.transmission.on_reported(dropped, target);
-        // T3 starts anew with what is sent again; FORWARD TSN needs it still.
-        if self.transmission.flight_on(path) == 0 && self.transmission.forward_path() != Some(path) {
-            self.paths.stop_t3(path);
-        }
+        self.stop_idle_t3(path);
     }
 }

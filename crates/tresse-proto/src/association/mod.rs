@@ -14,6 +14,7 @@ mod invariants;
 mod output;
 mod peer;
 mod reconfig;
+mod reschedule;
 mod resend;
 mod restart;
 mod scope;

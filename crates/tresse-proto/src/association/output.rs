@@ -174,6 +174,7 @@ impl Association {
         if !self.state.sends_data() {
             return None;
         }
+        self.reschedule(now);
         if self.transmission.has_lost() {
             let path = self.path_ids().find(|&path| self.may_resend(path)).or_else(|| self.move_losses_on());
             if path.is_some() {

@@ -12,7 +12,8 @@ use std::time::Duration;
 pub(crate) use authentication::UNLISTED;
 pub use authentication::{AuthHash, ChunkList};
 pub use multipath::{
-    BufferSplit, CwndUpdate, NrSack, PathPairs, RetransmitPath, SackPath, SplitCounts, StreamMap,
+    BufferSplit, ChunkRescheduling, CwndUpdate, MovedChunkCut, NrSack, PathPairs, RetransmitPath, SackPath,
+    SplitCounts, StreamMap,
 };
 pub use presets::{PRESETS, Preset};
 pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, nearest};
@@ -92,6 +93,12 @@ switches! {
         split_counts: SplitCounts = SplitCounts::Outstanding,
         /// Let each path exceed its share of the receive buffer by one packet.
         split_overbooking: bool = false,
+        /// Send the chunk that everything waits for again, before it counts as lost, when early arrivals of a path fill this buffer.
+        chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::Off,
+        /// Percent of a path's share of the buffer that may be held by early arrivals before a chunk is rescheduled.
+        rescheduling_threshold: u16 = 50,
+        /// What the old path's window pays for a rescheduled chunk.
+        moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
         /// On which path a SACK travels.
         sack_path: SackPath = SackPath::RoundRobin,
         /// Take round-trip times also from SACKs that came over another path than the data went; T3 waits for any.
@@ -185,6 +192,9 @@ impl AssociationConfig {
         }
         if self.send_buffer.0 == 0 || self.send_buffer.0 > MAX_BUFFER {
             return inconsistent("send_buffer", "must be from 1B to 1GiB");
+        }
+        if self.rescheduling_threshold == 0 || self.rescheduling_threshold > 100 {
+            return inconsistent("rescheduling_threshold", "must be from 1 to 100 percent");
         }
         if self.max_paths == 0 || self.max_paths > 255 {
             return inconsistent("max_paths", "must be from 1 to 255");

@@ -53,6 +53,32 @@ choices! {
 }
 
 choices! {
+    /// Which buffers chunk rescheduling watches (GLOBECOM 2010 paper, §IV-C).
+    pub enum ChunkRescheduling {
+        /// No chunk is sent again before it counts as lost.
+        Off = "off",
+        /// The send buffer, as in the paper.
+        Sender = "sender",
+        /// The peer's receive buffer.
+        Receiver = "receiver",
+        /// Both.
+        Both = "both",
+    }
+}
+
+choices! {
+    /// What a path's window pays for a chunk that is sent again elsewhere before it counts as lost.
+    pub enum MovedChunkCut {
+        /// Nothing.
+        None = "none",
+        /// The chunk's length (GLOBECOM 2010 paper).
+        Bytes = "bytes",
+        /// As much as for a loss (the simulation model of the paper's authors, from 2011 on).
+        Loss = "loss",
+    }
+}
+
+choices! {
     /// On which path a SACK travels (RFC 9260 §6.4 says: to the source of the data).
     pub enum SackPath {
         /// Back to the source of the last DATA packet.

@@ -87,6 +87,9 @@ pub(crate) struct PathProgress {
     pub(crate) proven: bool,
     /// User data of the longest of these that was sent only once.
     pub(crate) longest_proven: usize,
+    /// Bytes newly acknowledged beside those that may earn a larger window: of chunks that were moved here before they
+    /// counted as lost.
+    pub(crate) uncredited: usize,
     /// Bytes in flight after this SACK.
     pub(crate) flight_after: usize,
 }
@@ -224,10 +227,11 @@ impl Paths {
         for (ack, step) in acks.iter().zip(progress) {
             let path = self.path_mut_quietly(ack.path);
             // What left the flight without being acknowledged was lost.
-            let lost = ack.flight_before.saturating_sub(ack.flight_after + ack.acked);
-            path.estimate.on_sack(now, ack.acked, lost, path.rtt.srtt());
-            path.counters.bytes_acked += ack.acked as u64;
-            if ack.acked > 0 {
+            let acked = ack.acked + step.uncredited;
+            let lost = ack.flight_before.saturating_sub(ack.flight_after + acked);
+            path.estimate.on_sack(now, acked, lost, path.rtt.srtt());
+            path.counters.bytes_acked += acked as u64;
+            if acked > 0 {
                 path.probe_answered = false;
                 let longest = path.ip_packet_len(step.longest_proven);
                 path.mtu.on_acked(longest, step.flight_after == 0);
@@ -245,6 +249,34 @@ impl Paths {
             }
         }
         self.controller.on_sack(now, &mut self.windows, acks);
+    }
+
+    /// A chunk of `bytes` left the path before it counted as lost: its window is that much smaller, but holds a packet.
+    pub(crate) fn shrink(&mut self, id: PathId, bytes: usize) {
+        let window = &mut self.windows[id.index()];
+        window.cwnd = window.cwnd.saturating_sub(bytes).max(window.payload.min(window.cwnd));
+    }
+
+    /// The same, but the window pays as for a loss. `flight` is what is left in flight, up to `exit_point`.
+    pub(crate) fn on_late_loss(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        bytes: usize,
+        flight: usize,
+        exit_point: u64,
+    ) {
+        let loss = PathAck {
+            path: id,
+            acked: 0,
+            flight_before: flight + bytes,
+            flight_after: flight,
+            may_grow: false,
+            lost: true,
+            exit_point,
+            recovered_to: 0,
+        };
+        self.controller.on_sack(now, &mut self.windows, &[loss]);
     }
 
     /// The peer answered without taking what probes its closed window on the path: no failure, and neither is

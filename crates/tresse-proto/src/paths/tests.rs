@@ -46,7 +46,15 @@ fn ack(path: PathId, acked: usize, flight_before: usize, flight_after: usize) ->
 }
 
 fn progress(path: PathId, earliest_acked: bool, flight_after: usize) -> PathProgress {
-    PathProgress { path, rtt: None, earliest_acked, proven: true, longest_proven: 0, flight_after }
+    PathProgress {
+        path,
+        rtt: None,
+        earliest_acked,
+        proven: true,
+        longest_proven: 0,
+        uncredited: 0,
+        flight_after,
+    }
 }
 
 /// Everything that is due until `end`, with the instants at which it was.
@@ -523,5 +531,35 @@ mod windows {
         );
         assert_eq!(paths.view(A, 0, true).loss, 0.25);
         assert_eq!(paths.stats(A, at(0)).bytes_acked, 3 * M as u64);
+    }
+}
+
+/// What a path pays for a chunk that is sent again elsewhere before it counts as lost.
+mod moved_chunks {
+    use super::*;
+
+    #[test]
+    fn a_window_shrinks_by_the_chunk_and_keeps_a_packet() {
+        let mut paths = paths(2);
+        paths.windows[0].cwnd = 2 * M + 100;
+        paths.shrink(A, M);
+        assert_eq!(paths.window(A).cwnd, M + 100);
+        paths.shrink(A, M);
+        assert_eq!(paths.window(A).cwnd, M);
+        paths.windows[0].cwnd = 700;
+        paths.shrink(A, M);
+        assert_eq!(paths.window(A).cwnd, 700, "no smaller than it was allowed to become");
+    }
+
+    #[test]
+    fn or_it_is_cut_once_as_for_a_loss() {
+        let mut paths = paths(2);
+        (paths.windows[0].cwnd, paths.windows[0].ssthresh) = (20 * M, 40 * M);
+        for _ in 0..2 {
+            paths.on_late_loss(at(5), A, M, 9 * M, 30);
+            assert_eq!((paths.window(A).cwnd, paths.window(A).ssthresh), (10 * M, 10 * M));
+            assert_eq!(paths.window(A).recovery, Some(30));
+        }
+        assert_eq!(paths.window(B).recovery, None);
     }
 }

@@ -47,6 +47,7 @@ pub(crate) mod ack_path;
 mod guard;
 mod path;
 mod registry;
+pub(crate) mod reschedule;
 pub(crate) mod resend_path;
 mod stream;
 
@@ -55,3 +56,4 @@ pub use registry::{Built, Registry, StreamSchedulerFactory};
 pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
 
 pub(crate) use path::build as build_path_scheduler;
+pub(crate) use reschedule::HeadOfLine;

@@ -177,6 +177,7 @@ impl Transmission {
         }
         load.timed.take_if(|timed| *timed == index);
         if released {
+            load.released -= bytes;
             return 0;
         }
         load.queued -= bytes;

@@ -49,12 +49,9 @@ impl Transmission {
 
     /// Declares a reported chunk lost; it goes again on `target`.
     pub(crate) fn on_reported(&mut self, dropped: Dropped, target: PathId) {
-        if dropped.path != target
-            && let Some(load) = self.loads.get_mut(dropped.path.index())
-        {
-            // Once it is another path's, this one measures nothing by it.
-            load.timed = load.timed.filter(|&timed| timed != dropped.index);
-        }
         self.lose(dropped.index, target, Evidence::Report);
+        if dropped.path != target {
+            self.untime(dropped.path, dropped.index);
+        }
     }
 }

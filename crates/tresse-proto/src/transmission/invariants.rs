@@ -10,6 +10,7 @@ use super::{PathLoad, SendOrder, Standing, Transmission};
 struct Account {
     flight: usize,
     queued: usize,
+    released: usize,
     /// In flight and sent once, in TSN order.
     fresh: Vec<u64>,
     /// In flight and sent again, in TSN order.
@@ -56,6 +57,7 @@ impl Transmission {
         let counted = Account {
             flight: load.flight,
             queued: load.queued,
+            released: load.released,
             fresh: walk(&load.fresh, &self.ring),
             again,
             lost: load.lost.iter().copied().collect(),
@@ -74,9 +76,7 @@ impl Transmission {
 
 impl Account {
     fn enter(&mut self, index: u64, sent: &Sent) {
-        if !sent.released {
-            self.queued += sent.bytes();
-        }
+        *if sent.released { &mut self.released } else { &mut self.queued } += sent.bytes();
         match sent.standing {
             Standing::InFlight => {
                 self.flight += sent.bytes();

@@ -16,6 +16,8 @@ pub(super) enum Evidence {
     Timeout,
     /// The peer reported the packet as damaged.
     Report,
+    /// None: it goes again because everything waits for it.
+    Early,
 }
 
 impl Transmission {
@@ -119,7 +121,7 @@ impl Transmission {
             match by {
                 Evidence::Missing => load.fast_retransmits += 1,
                 Evidence::Report => load.drop_reports += 1,
-                Evidence::Timeout => {}
+                Evidence::Timeout | Evidence::Early => {}
             }
             self.flight -= bytes;
         }
@@ -127,7 +129,7 @@ impl Transmission {
             load.lost.insert(index);
             load.queued += bytes;
         }
-        if let Some(number) = revocable {
+        if let Some(number) = revocable.filter(|_| by != Evidence::Early) {
             self.note_struck(number);
         }
     }

@@ -5,12 +5,14 @@
 //! answers a SACK or a timeout with a report.
 
 mod abandon;
+mod blocking;
 mod budget;
 mod dropped;
 mod forward;
 #[cfg(any(test, feature = "invariants"))]
 mod invariants;
 mod loss;
+mod moves;
 mod resend;
 mod ring;
 mod sack;
@@ -21,7 +23,7 @@ use std::collections::BTreeSet;
 
 use tresse_wire::Tsn;
 
-use crate::config::{AssociationConfig, BufferSplit, CwndUpdate, SplitCounts};
+use crate::config::{AssociationConfig, BufferSplit, ChunkRescheduling, CwndUpdate, SplitCounts};
 use crate::fragment::{Fragment, Numbered};
 use crate::path_id::PathId;
 use crate::range_set::RangeSet;
@@ -71,6 +73,9 @@ struct Rules {
     buffer_split: BufferSplit,
     split_counts: SplitCounts,
     split_overbooking: bool,
+    chunk_rescheduling: ChunkRescheduling,
+    /// In percent.
+    rescheduling_threshold: u16,
     send_buffer: usize,
 }
 
@@ -81,6 +86,8 @@ struct PathLoad {
     flight: usize,
     /// Bytes last sent here and not released, whether or not a gap block acknowledged them.
     queued: usize,
+    /// Bytes last sent here and released before the cumulative acknowledgement has come to them (NR-SACK).
+    released: usize,
     /// In flight, sent once: in TSN order too.
     fresh: SendOrder,
     /// In flight, sent again.
@@ -111,6 +118,8 @@ impl Transmission {
                 buffer_split: config.buffer_split,
                 split_counts: config.split_counts,
                 split_overbooking: config.split_overbooking,
+                chunk_rescheduling: config.chunk_rescheduling,
+                rescheduling_threshold: config.rescheduling_threshold,
                 send_buffer: config.send_buffer.0,
             },
             initial_tsn,

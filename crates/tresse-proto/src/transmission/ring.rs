@@ -46,6 +46,8 @@ pub(crate) struct Sent {
     pub(crate) timed_out: bool,
     /// It was sent, or is to be, on another path than the first.
     pub(crate) moved: bool,
+    /// It was sent again before it counted as lost.
+    pub(crate) early: bool,
     previous: u64,
     next: u64,
 }
@@ -63,6 +65,7 @@ impl Sent {
             released: false,
             timed_out: false,
             moved: false,
+            early: false,
             previous: NONE,
             next: NONE,
         }

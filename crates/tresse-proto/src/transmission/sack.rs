@@ -55,7 +55,10 @@ pub(crate) struct AckReport {
 /// Per-path notes of one pass.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Note {
+    /// Of what may earn the path a larger window.
     pub(super) acked: usize,
+    /// Of chunks that were moved before they counted as lost.
+    pub(super) uncredited: usize,
     pub(super) flight_before: usize,
     /// The earliest chunk in flight of the path was acknowledged.
     pub(super) head_moved: bool,
@@ -188,11 +191,12 @@ impl Transmission {
             if let Some(pledge) = sent.fragment.pledge.as_ref().filter(|_| sent.fragment.flags.ending) {
                 self.note_arrived(pledge.number);
             }
-            if !sent.released {
+            let Some(load) = self.loads.get_mut(sent.path.index()) else { continue };
+            if sent.released {
+                load.released -= sent.bytes();
+            } else {
+                load.queued -= sent.bytes();
                 report.released += sent.bytes();
-                if let Some(load) = self.loads.get_mut(sent.path.index()) {
-                    load.queued -= sent.bytes();
-                }
             }
         }
         self.acked.remove_below(cumulative + 1);
@@ -251,6 +255,7 @@ impl Transmission {
                     let (path, bytes) = (sent.path, sent.bytes());
                     if let Some(load) = self.loads.get_mut(path.index()) {
                         load.queued -= bytes;
+                        load.released += bytes;
                     }
                 }
             }
@@ -268,8 +273,9 @@ impl Transmission {
             Standing::Acked | Standing::Abandoned => return,
         };
         sent.standing = Standing::Acked;
-        let (path, bytes, sends, sent_at, timed_out, moved) =
-            (sent.path, sent.bytes(), sent.sends, sent.sent_at, sent.timed_out, sent.moved);
+        let (path, bytes, sends, sent_at, moved, early) =
+            (sent.path, sent.bytes(), sent.sends, sent.sent_at, sent.moved, sent.early);
+        let repaired = sent.timed_out || early;
         let (Some(load), Some(note)) = (self.loads.get_mut(path.index()), notes.get_mut(path.index())) else {
             return;
         };
@@ -287,7 +293,7 @@ impl Transmission {
             load.lost.remove(&index);
         }
         note.pseudo_moved |= by_cumulative;
-        note.acked += bytes;
+        *if early { &mut note.uncredited } else { &mut note.acked } += bytes;
         note.proven |= !moved;
         if sends == 1 {
             note.longest_proven = note.longest_proven.max(bytes);
@@ -296,7 +302,7 @@ impl Transmission {
             load.timed = None;
             note.rtt_from = (sends == 1).then_some(sent_at);
         }
-        if !(self.rules.smart_fast_retransmit && timed_out) {
+        if !(self.rules.smart_fast_retransmit && repaired) {
             note.highest_new = note.highest_new.max(index);
             note.lowest_new = note.lowest_new.min(index);
         }
@@ -329,7 +335,7 @@ impl Transmission {
 
     fn fill_report(&mut self, now: Instant, notes: &[Note], via: PathId, report: &mut AckReport) {
         for (position, note) in notes.iter().enumerate() {
-            if note.acked == 0 && !note.lost {
+            if note.acked + note.uncredited == 0 && !note.lost {
                 continue;
             }
             let path = PathId(position as u8);
@@ -355,6 +361,7 @@ impl Transmission {
                 earliest_acked: note.head_moved,
                 proven: note.proven,
                 longest_proven: note.longest_proven,
+                uncredited: note.uncredited,
                 flight_after,
             });
         }

@@ -3,8 +3,10 @@
 //! The initial TSN is 1 unless a test says otherwise, so that a chunk's index is its TSN.
 
 mod abandoned;
+mod blocking;
 mod budget;
 mod losses;
+mod moves;
 mod order;
 mod property;
 mod reported;

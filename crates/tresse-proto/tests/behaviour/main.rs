@@ -24,6 +24,7 @@ mod potentially_failed;
 mod refusals;
 mod renumbering;
 mod reports;
+mod rescheduling;
 mod resend_paths;
 mod restart;
 mod robustness;

@@ -10,4 +10,5 @@ mod determinism;
 mod impairments;
 mod mtu;
 mod records;
+mod rescheduling;
 mod throughput;

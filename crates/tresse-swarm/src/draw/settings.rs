@@ -26,6 +26,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("inbound_streams", &["1", "2", "5", "65535"]),
     ("send_buffer", &["1B", "100B", "1500B", "4000B", "16KiB", "64KiB", "256KiB"]),
     ("receive_buffer", &["1500B", "1600B", "3000B", "6000B", "16KiB", "64KiB", "256KiB"]),
+    ("rescheduling_threshold", &["1", "20", "50", "100"]),
     ("mtu", &["576B", "600B", "1280B", "1500B", "9000B"]),
     ("max_paths", &["4", "16"]),
     ("path_scheduler", &["round_robin", "lowest_rtt", "most_room", "in_order", "ecf", "blest"]),

@@ -151,13 +151,13 @@ pub(crate) mod tests {
         }
     }
 
-    pub(super) fn with_srtt(id: u8, millis: u64) -> PathView {
+    pub(crate) fn with_srtt(id: u8, millis: u64) -> PathView {
         let srtt = Duration::from_millis(millis);
         PathView { srtt: Some(srtt), rtt_range: (srtt, srtt), ..view(id) }
     }
 
     /// The path without room in its window.
-    pub(super) fn full(path: PathView) -> PathView {
+    pub(crate) fn full(path: PathView) -> PathView {
         PathView { open: false, flight: path.cwnd, room: 0, ..path }
     }
 

@@ -56,6 +56,16 @@ enum Step {
         from: u8,
         to: u8,
     },
+    /// A chunk near the cumulative TSN is sent again early.
+    Move {
+        ahead: u64,
+        to: u8,
+    },
+    /// The peer reports such a chunk as damaged.
+    Report {
+        ahead: u32,
+        to: u8,
+    },
     Wait {
         millis: u64,
     },
@@ -102,7 +112,9 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (-1i32..3).prop_map(|ahead| Step::Shutdown { ahead }),
         1 => (path.clone(), path.clone()).prop_map(|(path, target)| Step::TimeOut { path, target }),
         4 => path.clone().prop_map(|path| Step::Resend { path }),
-        1 => (path, 0..=PATHS).prop_map(|(from, to)| Step::Redirect { from, to }),
+        1 => (path.clone(), 0..=PATHS).prop_map(|(from, to)| Step::Redirect { from, to }),
+        2 => (0u64..9, path.clone()).prop_map(|(ahead, to)| Step::Move { ahead, to }),
+        2 => (0u32..9, path).prop_map(|(ahead, to)| Step::Report { ahead, to }),
         1 => (1u64..3000).prop_map(|millis| Step::Wait { millis }),
         1 => any::<bool>().prop_map(|recovering| Step::Recover { recovering }),
     ]
@@ -186,6 +198,15 @@ impl Bench {
             Step::Resend { path } => {
                 self.resend(*path);
             }
+            Step::Move { ahead, to } => {
+                self.sent.move_chunk(self.sent.ring.cumulative() + ahead, PathId(*to));
+            }
+            Step::Report { ahead, to } => {
+                let tsn = Tsn(self.sent.cumulative_tsn().0.wrapping_add(*ahead));
+                if let Some(dropped) = self.sent.reported(tsn, &[0; 1452]) {
+                    self.sent.on_reported(dropped, PathId(*to));
+                }
+            }
             Step::Redirect { from, to } => self.sent.redirect(PathId(*from), PathId(*to), true),
             Step::Wait { millis } => self.wait(*millis),
             Step::Recover { recovering } => self.recovering = *recovering,
@@ -213,7 +234,7 @@ impl Bench {
         for (ack, progress) in self.report.acks.iter().zip(&self.report.progress) {
             assert_eq!(ack.path, progress.path, "in step");
             assert_eq!(ack.flight_after, self.sent.flight_on(ack.path));
-            assert!(ack.acked > 0 || ack.lost, "an entry says something");
+            assert!(ack.acked + progress.uncredited > 0 || ack.lost, "an entry says something");
             assert!(ack.recovered_to <= self.sent.ring.highest());
         }
         assert_eq!(self.report.acks.len(), self.report.progress.len());
@@ -256,7 +277,7 @@ proptest! {
         prop_assert_eq!(released + bench.report.released, sent);
         for path in 0..PATHS {
             let load = bench.load(path);
-            prop_assert_eq!((load.flight, load.queued, load.timed), (0, 0, None));
+            prop_assert_eq!((load.flight, load.queued, load.released, load.timed), (0, 0, 0, None));
         }
     }
 }

@@ -1,0 +1,53 @@
+//! Sending again before anything counts as lost: a policy names the path, `transmission` moves the chunk, `paths` charges
+//! the window of its old path.
+
+use super::Association;
+use crate::config::{ChunkRescheduling, MovedChunkCut};
+use crate::path_id::PathId;
+use crate::schedule::reschedule;
+use crate::time::Instant;
+
+impl Association {
+    /// Moves the chunk that everything waits for, if a path wants to repeat it. It then waits there like a lost one.
+    #[inline]
+    pub(super) fn reschedule(&mut self, now: Instant) {
+        if self.config.chunk_rescheduling != ChunkRescheduling::Off && self.paths.len() > 1 {
+            self.reschedule_blocking(now);
+        }
+    }
+
+    fn reschedule_blocking(&mut self, now: Instant) {
+        let Some(head) = self.transmission.head_of_line(now) else { return };
+        let mut usable = std::mem::take(&mut self.scratch.candidates);
+        usable.clear();
+        for path in self.paths.usable_ids() {
+            usable.push(self.paths.view(path, self.transmission.flight_on(path), false));
+        }
+        let paths = self.paths.len();
+        let to = reschedule::choose(&head, &usable, |path| self.transmission.blocks(path, paths));
+        self.scratch.candidates = usable;
+        if let Some(to) = to {
+            self.move_chunk(now, head.index, to, self.config.moved_chunk_cut);
+        }
+    }
+
+    /// Lets the chunk `index` wait to leave on `to`, and charges the path that it leaves.
+    fn move_chunk(&mut self, now: Instant, index: u64, to: PathId, cut: MovedChunkCut) {
+        let Some(moved) = self.transmission.move_chunk(index, to) else { return };
+        match cut {
+            MovedChunkCut::None => {}
+            MovedChunkCut::Bytes => self.paths.shrink(moved.from, moved.bytes),
+            MovedChunkCut::Loss => {
+                self.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point)
+            }
+        }
+        self.stop_idle_t3(moved.from);
+    }
+
+    /// T3 stops on a path that has nothing in flight any more; FORWARD TSN needs it still.
+    pub(super) fn stop_idle_t3(&mut self, path: PathId) {
+        if self.transmission.flight_on(path) == 0 && self.transmission.forward_path() != Some(path) {
+            self.paths.stop_t3(path);
+        }
+    }
+}

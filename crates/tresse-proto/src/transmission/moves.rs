@@ -1,0 +1,50 @@
+//! Chunks that are sent again on another path before they count as lost.
+//!
+//! Owns the one step that takes a chunk in flight from path to path: the bytes in flight of each path stay the sum over
+//! the ring. Refuses to know why a chunk is moved and what that costs the window of its old path.
+
+use super::loss::Evidence;
+use super::{Standing, Transmission};
+use crate::path_id::PathId;
+use crate::schedule::HeadOfLine;
+use crate::time::Instant;
+
+/// A chunk that left a path.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Moved {
+    /// The path it left, which may be the one it waits for.
+    pub(crate) from: PathId,
+    /// Its length, that path's flight without it, and the highest index in flight there.
+    pub(crate) bytes: usize,
+    pub(crate) flight: usize,
+    pub(crate) exit_point: u64,
+}
+
+impl Transmission {
+    /// The chunk that keeps the cumulative acknowledgement where it is, when it is in flight and was not moved before.
+    pub(crate) fn head_of_line(&self, now: Instant) -> Option<HeadOfLine> {
+        let index = self.ring.cumulative() + 1;
+        let sent = self.ring.get(index).filter(|sent| sent.standing == Standing::InFlight && !sent.early)?;
+        Some(HeadOfLine { index, path: sent.path, age: now.since(sent.sent_at) })
+    }
+
+    /// Takes the chunk `index`, which must be in flight, off its path; it waits to leave on `to`. Nobody knows any
+    /// more which of its sendings an acknowledgement is for: it earns no path a larger window.
+    pub(crate) fn move_chunk(&mut self, index: u64, to: PathId) -> Option<Moved> {
+        let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::InFlight)?;
+        sent.early = true;
+        let (from, bytes) = (sent.path, sent.bytes());
+        self.lose(index, to, Evidence::Early);
+        if from != to {
+            self.untime(from, index);
+        }
+        Some(Moved { from, bytes, flight: self.flight_on(from), exit_point: self.highest_on(from) })
+    }
+
+    /// Once a chunk is another path's, its old one measures nothing by it.
+    pub(super) fn untime(&mut self, path: PathId, index: u64) {
+        if let Some(load) = self.loads.get_mut(path.index()) {
+            load.timed = load.timed.filter(|&timed| timed != index);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! When early arrivals of a path fill their share of a buffer.
+
+use super::*;
+use crate::config::{ChunkRescheduling, Size};
+
+fn watching(chunk_rescheduling: ChunkRescheduling, buffer_split: BufferSplit) -> AssociationConfig {
+    AssociationConfig { chunk_rescheduling, buffer_split, send_buffer: Size(8 * LEN), ..cmt() }
+}
+
+/// One chunk on path 1 that everything waits for, and `early` on path 0 behind it.
+fn blocked(config: &AssociationConfig, early: u16, window: u32) -> Bench {
+    let mut bench = Bench::new(2, config);
+    bench.send(1, LEN);
+    for _ in 0..early {
+        bench.send(0, LEN);
+    }
+    bench.hear_window(0, 0, &[(2, early + 1)], &[], 1, window).expect("a sound SACK");
+    bench
+}
+
+fn blocks(bench: &Bench) -> [bool; 2] {
+    [0, 1].map(|path| bench.sent.blocks(PathId(path), 2))
+}
+
+#[test]
+fn more_than_half_of_the_send_buffer_or_of_a_paths_part_blocks() {
+    let whole = watching(ChunkRescheduling::Sender, BufferSplit::None);
+    assert_eq!(blocks(&blocked(&whole, 4, 100_000)), [false, false]);
+    assert_eq!(blocks(&blocked(&whole, 5, 100_000)), [true, false]);
+    let split = watching(ChunkRescheduling::Sender, BufferSplit::Receiver);
+    assert_eq!(blocks(&blocked(&split, 2, 100_000)), [false, false]);
+    assert_eq!(blocks(&blocked(&split, 3, 100_000)), [true, false]);
+    let off = watching(ChunkRescheduling::Off, BufferSplit::None);
+    assert_eq!(blocks(&blocked(&off, 8, 0)), [false, false]);
+}
+
+#[test]
+fn the_receive_buffer_is_what_the_peer_announces_and_what_it_holds() {
+    let config = watching(ChunkRescheduling::Receiver, BufferSplit::None);
+    // Five held; one in flight; the peer can take that and as many more as make ten, or nine.
+    assert_eq!(blocks(&blocked(&config, 5, 5 * LEN as u32)), [false, false]);
+    assert_eq!(blocks(&blocked(&config, 5, 4 * LEN as u32)), [true, false]);
+}
+
+#[test]
+fn what_is_promised_fills_the_receive_buffer_and_not_the_send_buffer() {
+    for (rule, expected) in [(ChunkRescheduling::Sender, false), (ChunkRescheduling::Receiver, true)] {
+        let mut bench = Bench::new(2, &watching(rule, BufferSplit::None));
+        bench.send_over(&[1, 0, 0, 0, 0, 0]);
+        bench.hear_window(0, 0, &[], &[(2, 6)], 1, 2 * LEN as u32).expect("a sound NR-SACK");
+        assert_eq!(blocks(&bench), [expected, false], "{rule:?}");
+        bench.sack(0, 6, &[]);
+        assert_eq!(blocks(&bench), [false, false]);
+    }
+}
+
+#[test]
+fn the_threshold_is_a_setting() {
+    let config = AssociationConfig {
+        rescheduling_threshold: 100,
+        ..watching(ChunkRescheduling::Sender, BufferSplit::None)
+    };
+    assert_eq!(blocks(&blocked(&config, 8, 100_000)), [false, false]);
+    assert_eq!(
+        blocks(&blocked(&AssociationConfig { rescheduling_threshold: 99, ..config }, 8, 100_000)),
+        [true, false]
+    );
+}

@@ -1,0 +1,88 @@
+//! The chunk that everything waits for goes again on the path whose early arrivals fill a buffer (chunk rescheduling).
+
+use std::time::Duration;
+
+use tresse_proto::config::{BufferSplit, ChunkRescheduling, MovedChunkCut, NrSack, Size};
+use tresse_proto::{AssociationConfig, PathStats, SendOptions, StreamId};
+
+use crate::common::{Pair, content};
+
+const M: usize = 1452;
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A send buffer of twenty chunks, of which early arrivals may hold five.
+fn watching(chunk_rescheduling: ChunkRescheduling) -> AssociationConfig {
+    AssociationConfig {
+        chunk_rescheduling,
+        rescheduling_threshold: 25,
+        mtu_discovery: false,
+        buffer_split: BufferSplit::None,
+        nr_sack: NrSack::Delivered,
+        send_buffer: Size(20 * M),
+        initial_window: Size(20 * M),
+        ..AssociationConfig::default()
+    }
+}
+
+/// Path 1 takes 300 ms, path 0 takes 10. The buffer is filled with messages in order; answers the association 100 ms
+/// later, when only the chunks of path 1 are missing.
+fn filled(config: &AssociationConfig) -> Pair {
+    let mut pair = Pair::established(2, config);
+    pair.network = Box::new(|flight| Some(ms(if flight.path() == 1 { 300 } else { 10 })));
+    let now = pair.now;
+    for number in 0..20 {
+        let sent = pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number, M));
+        sent.expect("room in the send buffer");
+    }
+    pair.run_for(ms(100));
+    pair
+}
+
+fn path(pair: &mut Pair, position: usize) -> PathStats {
+    let now = pair.now;
+    pair.client().path_stats(now)[position].clone()
+}
+
+#[test]
+fn late_chunks_of_the_slow_path_are_repeated_on_the_fast_one() {
+    let mut pair = filled(&watching(ChunkRescheduling::Sender));
+    let resent = path(&mut pair, 0).chunks_resent;
+    assert!(resent >= 1, "{}", pair.log.join("\n"));
+    assert!(!pair.server.received.is_empty(), "what waited for them is there");
+    pair.run_for(ms(3000));
+    assert_eq!(pair.server.numbers_on(0), (0..20).collect::<Vec<_>>(), "each once and in order");
+    let slow = path(&mut pair, 1);
+    assert_eq!((slow.timeouts, slow.fast_retransmits, slow.flight), (0, 0, 0));
+
+    let mut pair = filled(&watching(ChunkRescheduling::Off));
+    assert_eq!(path(&mut pair, 0).chunks_resent, 0);
+}
+
+#[test]
+fn the_old_path_pays_by_its_window() {
+    let cwnd = |moved_chunk_cut| {
+        let config = AssociationConfig { moved_chunk_cut, ..watching(ChunkRescheduling::Sender) };
+        let mut pair = filled(&config);
+        (path(&mut pair, 1).cwnd, path(&mut pair, 0).chunks_resent as usize)
+    };
+    let (before, moved) = cwnd(MovedChunkCut::None);
+    assert_eq!(before, 20 * M);
+    assert_eq!(cwnd(MovedChunkCut::Bytes), (before - moved * M, moved));
+    assert_eq!(cwnd(MovedChunkCut::Loss), (before / 2, moved), "cut once, however many are moved");
+}
+
+#[test]
+fn a_full_receive_buffer_is_seen_although_everything_is_promised() {
+    let config = AssociationConfig {
+        nr_sack: NrSack::Everything,
+        receive_buffer: Size(22 * M),
+        ..watching(ChunkRescheduling::Receiver)
+    };
+    let mut pair = filled(&config);
+    assert!(path(&mut pair, 0).chunks_resent >= 1, "{}", pair.log.join("\n"));
+    pair.run_for(ms(3000));
+    assert_eq!(pair.server.numbers_on(0).len(), 20);
+}
