@@ -41,6 +41,14 @@ pub enum Event {
     Readable,
     /// The send buffer has room again after a `send` was refused for lack of it.
     Writable,
+    /// A stream with a low-water mark has no more than that to send. Told once, and again when more has
+    /// waited meanwhile.
+    LowWater {
+        /// The stream.
+        stream: StreamId,
+        /// Bytes of it not yet sent.
+        unsent: usize,
+    },
     /// A path changed its state.
     PathChanged {
         /// Which path.

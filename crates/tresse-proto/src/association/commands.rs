@@ -6,7 +6,7 @@ use tresse_wire::StreamId;
 use super::{Association, State};
 use crate::config::{AssociationConfig, StreamMap};
 use crate::error::{NoSuchPath, ScheduleError, SendError};
-use crate::event::{Message, Part, SendOptions};
+use crate::event::{Event, Message, Part, SendOptions};
 use crate::path_id::PathId;
 use crate::reliability::Abandonments;
 use crate::schedule::Registry;
@@ -51,6 +51,24 @@ impl Association {
 
     pub(crate) fn unsent_on(&self, stream: StreamId) -> usize {
         self.outbound.unsent_on(stream)
+    }
+
+    /// Wants to hear when at most `bytes` of `stream` wait; of `None`, no longer.
+    pub(crate) fn set_low_water(
+        &mut self,
+        stream: StreamId,
+        bytes: Option<usize>,
+    ) -> Result<(), ScheduleError> {
+        self.outbound.set_low_water(stream, bytes)?;
+        self.tell_low_water();
+        Ok(())
+    }
+
+    /// Tells the application which streams have run low.
+    pub(super) fn tell_low_water(&mut self) {
+        while let Some((stream, unsent)) = self.outbound.pop_low() {
+            self.events.push_back(Event::LowWater { stream, unsent });
+        }
     }
 
     /// Messages of `stream` that were given up.

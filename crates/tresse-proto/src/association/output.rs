@@ -155,6 +155,7 @@ impl Association {
         while let Some((name, fault)) = self.outbound.pop_failure() {
             self.events.push_back(Event::SchedulerFailed { name, fault });
         }
+        self.tell_low_water();
     }
 
     /// Which path the next packet leaves on: the one that a control chunk insists on, that of a SACK that

@@ -88,6 +88,18 @@ impl<'a> AssociationHandle<'a> {
         self.open().map_or(0, |association| association.unsent_on(stream))
     }
 
+    /// Wants to hear by [`Event::LowWater`](crate::Event::LowWater) when at most `bytes` of `stream` are not
+    /// yet sent: at once if that is so already, and then each time that it becomes so. `None` ends it. With
+    /// this an application gives every stream what it can use, and no stream fills the send buffer alone.
+    ///
+    /// # Errors
+    /// A stream that does not exist, or does not yet.
+    pub fn set_low_water(&mut self, stream: StreamId, bytes: Option<usize>) -> Result<(), ScheduleError> {
+        self.open_mut().ok_or(ScheduleError::NoSuchStream(stream))?.set_low_water(stream, bytes)?;
+        self.endpoint.settle(self.slot);
+        Ok(())
+    }
+
     /// Messages of `stream` that were given up ([`Reliability`](crate::Reliability)), by policy.
     pub fn abandoned_on(&self, stream: StreamId) -> Abandonments {
         self.open().map(|association| association.abandoned_on(stream)).unwrap_or_default()

@@ -10,6 +10,7 @@ use tresse_wire::StreamId;
 use super::Outbound;
 use super::stream::{OutStream, Waiting};
 use crate::reconfiguration::Streams;
+use crate::stream_table::StreamTable;
 
 /// Streams that give out no message numbers for now (RFC 6525 §5.1.2 A1).
 #[derive(Debug)]
@@ -17,15 +18,21 @@ pub(super) struct Hold {
     streams: Streams,
     messages: VecDeque<(StreamId, Waiting)>,
     bytes: usize,
+    bytes_on: StreamTable<usize>,
 }
 
 impl Hold {
+    fn new(streams: Streams) -> Self {
+        Hold { streams, messages: VecDeque::new(), bytes: 0, bytes_on: StreamTable::default() }
+    }
+
     /// Keeps a message back, or gives it back if it is for another stream.
     pub(super) fn keep(&mut self, stream: StreamId, message: Waiting) -> Option<Waiting> {
         if !self.streams.contains(stream) {
             return Some(message);
         }
         self.bytes += message.data.len();
+        *self.bytes_on.entry(stream) += message.data.len();
         self.messages.push_back((stream, message));
         None
     }
@@ -33,22 +40,22 @@ impl Hold {
     /// Takes out the message `number`, and answers how long it was.
     pub(super) fn take_out(&mut self, number: u64) -> Option<usize> {
         let place = self.messages.binary_search_by_key(&number, |(_, message)| message.number).ok()?;
-        let (_, message) = self.messages.remove(place)?;
+        let (stream, message) = self.messages.remove(place)?;
         self.bytes -= message.data.len();
+        *self.bytes_on.entry(stream) -= message.data.len();
         Some(message.data.len())
     }
 
     /// Bytes kept back on `stream`.
     pub(super) fn bytes_on(&self, stream: StreamId) -> usize {
-        let own = self.messages.iter().filter(|(of, _)| *of == stream);
-        own.map(|(_, message)| message.data.len()).sum()
+        self.bytes_on.get(stream).copied().unwrap_or_default()
     }
 }
 
 impl Outbound {
     /// From now on messages for these streams wait; those queued before are still sent.
     pub(crate) fn hold(&mut self, streams: Streams) {
-        self.hold = Some(Box::new(Hold { streams, messages: VecDeque::new(), bytes: 0 }));
+        self.hold = Some(Box::new(Hold::new(streams)));
     }
 
     /// Whether everything that was queued on the held streams before is sent.

@@ -6,6 +6,7 @@
 
 mod group;
 mod hold;
+mod low_water;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub(crate) use withdraw::Withdrawn;
 
 use group::{Group, serves};
 use hold::Hold;
+use low_water::LowWater;
 use stream::{OutStream, Waiting};
 use withdraw::Revocable;
 
@@ -53,6 +55,8 @@ pub(crate) struct Outbound {
     open: Option<StreamId>,
     /// Streams that are about to be numbered anew, with what waits for that.
     hold: Option<Box<Hold>>,
+    /// Made with the first mark.
+    low_water: Option<Box<LowWater>>,
     /// Whose data the packet under way holds: that group alone decides what else goes into it.
     packet: Option<usize>,
     /// Values that the application gave to streams, for schedulers to come.
@@ -109,6 +113,7 @@ impl Outbound {
             carrier,
             open: None,
             hold: None,
+            low_water: None,
             packet: None,
             values: StreamTable::default(),
             failures: Failures::default(),
@@ -162,6 +167,7 @@ impl Outbound {
         if let Some(message) = free {
             self.enqueue(stream, message);
         }
+        self.gauge(stream);
         Ok(())
     }
 
@@ -226,6 +232,7 @@ impl Outbound {
         }
         self.packet = Some(group);
         self.groups[group].on_taken(Taken { stream, bytes: len, message_done, turn_over, stream_empty });
+        self.gauge(stream);
         Some(fragment)
     }
 
@@ -277,12 +284,13 @@ impl Outbound {
         self.regroup(registry).inspect_err(|_| self.map = old)
     }
 
-    /// Takes over what the application chose for `old`: scheduler, map and values, but no message.
+    /// Takes over what the application chose for `old`: scheduler, map, values and marks, but no message.
     pub(crate) fn keep_choices(&mut self, old: Outbound, registry: &Registry) {
         self.map = old.map;
         self.scheduler = old.scheduler;
         self.values = old.values;
         self.begin(registry);
+        self.keep_marks(old.low_water);
     }
 
     /// Gives a stream a value, for this scheduler and those to come that have values.

@@ -97,6 +97,7 @@ impl Outbound {
         self.revocable.as_deref_mut()?.remove(pledge);
         if let Some(rest) = self.hold.as_deref_mut().and_then(|hold| hold.take_out(pledge.number)) {
             self.unsent -= rest;
+            self.gauge(pledge.stream);
             return Some(Withdrawn { pledge: Arc::clone(pledge), rest, begun: false });
         }
         let stream = pledge.stream;
@@ -109,6 +110,7 @@ impl Outbound {
         }
         let group = self.group_of(stream);
         self.groups[group].on_removed(Removed { stream, bytes: gone.rest, ahead: gone.ahead, stream_empty });
+        self.gauge(stream);
         Some(Withdrawn { pledge: Arc::clone(pledge), rest: gone.rest, begun: gone.begun })
     }
 }

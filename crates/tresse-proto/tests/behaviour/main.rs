@@ -15,6 +15,7 @@ mod handshake;
 mod icmp;
 mod interleaving;
 mod limits;
+mod low_water;
 mod mtu;
 mod multihoming;
 mod parameters;

@@ -1,0 +1,115 @@
+//! Low-water marks of streams: when an application wants to hear that a stream's queue has run low
+//! (after draft-dreibholz-tsvwg-sctpsocket-sqinfo, which lets it ask).
+//!
+//! Owns the marks and who is to be told. Refuses to know the queues: it is told how much waits.
+
+use std::collections::VecDeque;
+
+use tresse_wire::StreamId;
+
+use super::Outbound;
+use crate::error::ScheduleError;
+use crate::stream_table::StreamTable;
+
+/// The marks of an association that has some.
+#[derive(Debug, Default)]
+pub(super) struct LowWater {
+    marks: StreamTable<Option<Mark>>,
+    /// Streams that ran low, in that order: those whose mark is `Passed`.
+    passed: VecDeque<StreamId>,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Mark {
+    bytes: usize,
+    phase: Phase,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Phase {
+    /// More than the mark waits, or nobody has looked yet.
+    Above,
+    /// It ran low, and the application has not heard.
+    Passed,
+    /// The application knows.
+    Told,
+}
+
+impl LowWater {
+    fn set(&mut self, stream: StreamId, bytes: Option<usize>) {
+        self.passed.retain(|&passed| passed != stream);
+        *self.marks.entry(stream) = bytes.map(|bytes| Mark { bytes, phase: Phase::Above });
+    }
+
+    /// `unsent` bytes of `stream` wait now.
+    fn on_change(&mut self, stream: StreamId, unsent: usize) {
+        let Some(Some(mark)) = self.marks.get_mut(stream) else { return };
+        match mark.phase {
+            Phase::Above if unsent <= mark.bytes => {
+                mark.phase = Phase::Passed;
+                self.passed.push_back(stream);
+            }
+            Phase::Told if unsent > mark.bytes => mark.phase = Phase::Above,
+            _ => {}
+        }
+    }
+
+    /// Takes note that the application hears of a stream now; not if it was refilled meanwhile.
+    fn tell(&mut self, stream: StreamId, unsent: usize) -> bool {
+        let Some(Some(mark)) = self.marks.get_mut(stream) else { return false };
+        let low = unsent <= mark.bytes;
+        mark.phase = if low { Phase::Told } else { Phase::Above };
+        low
+    }
+
+    fn marked(&self) -> Vec<StreamId> {
+        self.marks.iter().filter(|(_, mark)| mark.is_some()).map(|(stream, _)| stream).collect()
+    }
+}
+
+impl Outbound {
+    /// The application wants to hear when at most `bytes` of `stream` wait; of `None`, no longer.
+    ///
+    /// # Errors
+    /// A stream that was not negotiated.
+    pub(crate) fn set_low_water(
+        &mut self,
+        stream: StreamId,
+        bytes: Option<usize>,
+    ) -> Result<(), ScheduleError> {
+        if stream.0 >= self.queues.count {
+            return Err(ScheduleError::NoSuchStream(stream));
+        }
+        if bytes.is_some() || self.low_water.is_some() {
+            self.low_water.get_or_insert_default().set(stream, bytes);
+            self.gauge(stream);
+        }
+        Ok(())
+    }
+
+    /// A stream that has run low, and how much of it waits; once for each time.
+    pub(crate) fn pop_low(&mut self) -> Option<(StreamId, usize)> {
+        loop {
+            let stream = self.low_water.as_deref_mut()?.passed.pop_front()?;
+            let unsent = self.unsent_on(stream);
+            if self.low_water.as_deref_mut()?.tell(stream, unsent) {
+                return Some((stream, unsent));
+            }
+        }
+    }
+
+    /// What waits on `stream` has changed.
+    pub(super) fn gauge(&mut self, stream: StreamId) {
+        let unsent = self.low_water.is_some().then(|| self.unsent_on(stream));
+        if let (Some(low_water), Some(unsent)) = (&mut self.low_water, unsent) {
+            low_water.on_change(stream, unsent);
+        }
+    }
+
+    /// Takes over the marks of an association before this one, whose queues are gone.
+    pub(super) fn keep_marks(&mut self, marks: Option<Box<LowWater>>) {
+        let marked = marks.as_deref().map(LowWater::marked).unwrap_or_default();
+        self.low_water = marks;
+        marked.into_iter().for_each(|stream| self.gauge(stream));
+    }
+}
