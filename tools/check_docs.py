@@ -10,7 +10,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("*.md", "docs/*.md", "python/*.md")
-SOURCES = ("crates/**/*.rs", "crates/**/*.toml", "python/**/*.py", "python/*.toml", "tools/*", "scenarios/**/*.toml")
+SOURCES = (
+    "crates/**/*.rs",
+    "crates/**/*.toml",
+    "examples/**/*.*",
+    "python/**/*.py",
+    "python/*.toml",
+    "scenarios/**/*.toml",
+    "tools/*",
+)
 # Made by running things, or typed as an example.
 NOT_KEPT = {"SCENARIO.toml"}
 

@@ -48,6 +48,9 @@ pub(crate) struct SimArgs {
     /// Change one value of the scenario, such as transport.send_buffer=64KiB or path.1.delay=75ms
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) settings: Vec<(String, String)>,
+    /// Take along a stream scheduler, from a shared object that names it (docs/schedulers.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scheduler_so: Vec<PathBuf>,
     /// Write a capture of all packets, as pcapng
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
@@ -83,6 +86,9 @@ pub(crate) struct SendArgs {
     /// The name that the receiver gives to the file; the file's own if not given
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// Take along a stream scheduler, from a shared object that names it (docs/schedulers.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scheduler_so: Vec<PathBuf>,
     /// How long to wait for the receiver's first answer
     #[arg(long, default_value = "15s", value_parser = duration)]
     pub(crate) timeout: Duration,

@@ -11,6 +11,7 @@ mod peer;
 mod progress;
 mod recv;
 mod report;
+mod schedulers;
 mod send;
 mod signal;
 mod sim;

@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::progress::{self, Progress};
 use crate::report::paths::{Side, Snapshot};
 use crate::report::{Facts, Report};
+use crate::schedulers;
 use crate::signal;
 use crate::transfer::message::Control;
 use crate::transfer::ranges::Ranges;
@@ -22,9 +23,11 @@ use crate::transfer::{CONTROL, DATA, DATA_STREAMS, QUEUE, whole_message};
 
 pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     let config = args.transport.config()?;
+    let schedulers = schedulers::registry(&args.scheduler_so)?;
     let source = Source::open(&args.file, args.name.as_deref())?;
     let local = if args.from.is_empty() { routed(&args.to)? } else { args.from.clone() };
-    let endpoint = Endpoint::bind(&local, args.local_port, EndpointConfig::default(), config)?;
+    let endpoint = EndpointConfig::default();
+    let endpoint = Endpoint::bind_with_schedulers(&local, args.local_port, endpoint, config, schedulers)?;
     let association = tokio::select! {
         association = connect(&endpoint, &args) => association.map_err(|failure| with_causes(failure, &endpoint))?,
         () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was sent")),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use tresse::schedule::StreamSchedulerFactory;
 use tresse_sim::{Outcome, RunError, RunOptions, Scenario, Shares};
 
 use crate::args::SimArgs;
@@ -14,10 +15,12 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress;
 use crate::report::words::limit_words;
+use crate::schedulers;
 use crate::signal;
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     let scenario = load(&args)?;
+    let schedulers = schedulers::load(&args.scheduler_so)?;
     let capture = args.pcap.as_deref().map(|path| create("--pcap", path, args.force)).transpose()?;
     let trace = args.trace.as_deref().map(|path| create("--trace", path, args.force)).transpose()?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -27,7 +30,7 @@ pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     }
     let mut simulation = tokio::task::spawn_blocking({
         let (stop, bar) = (Arc::clone(&stop), bar.clone());
-        move || simulate(&scenario, capture, trace, &stop, &bar)
+        move || simulate(&scenario, &schedulers, (capture, trace), &stop, &bar)
     });
     let outcome = tokio::select! {
         outcome = &mut simulation => outcome,
@@ -72,8 +75,8 @@ fn create(option: &str, path: &Path, force: bool) -> Result<BufWriter<File>, Fai
 
 fn simulate(
     scenario: &Scenario,
-    mut capture: Option<BufWriter<File>>,
-    mut trace: Option<BufWriter<File>>,
+    schedulers: &[(String, StreamSchedulerFactory)],
+    (mut capture, mut trace): (Option<BufWriter<File>>, Option<BufWriter<File>>),
     stop: &AtomicBool,
     bar: &ProgressBar,
 ) -> Result<Outcome, Failure> {
@@ -83,11 +86,13 @@ fn simulate(
         trace: trace.as_mut().map(|trace| trace as &mut dyn Write),
         progress: Some(&mut progress),
         stop: Some(stop),
+        schedulers,
         ..RunOptions::default()
     };
     let outcome = tresse_sim::run(scenario, options).map_err(|error| match error {
         RunError::Config(_)
         | RunError::Connect(_)
+        | RunError::Scheduler(_)
         | RunError::TooFewStreams { .. }
         | RunError::Message(_) => Failure::usage(error),
         _ => Failure::running(error),
@@ -145,6 +150,9 @@ fn lines(outcome: &Outcome) -> String {
     lines.push(format!("  in total limited by {}", words(&outcome.limited_by.total)));
     if let Some(completed) = outcome.completed_s {
         lines.push(format!("  everything was delivered after {completed:.3} s"));
+    }
+    for failure in &outcome.association.scheduler_failures {
+        lines.push(format!("  a stream scheduler failed, and first_come took its place: {failure}"));
     }
     if let Some(ended) = &outcome.association.ended {
         lines.push(format!("  the association ended early: {ended}"));

@@ -48,6 +48,43 @@ fn a_simulation_gives_one_document_and_the_same_for_the_same_seed() {
     assert_ne!(outcome["run"]["trace_hash"], document(&run("8").stdout)["run"]["trace_hash"]);
 }
 
+/// A shared object with the worked example of a stream scheduler.
+fn plugin(dir: &Dir) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let object = text(&dir.path("plugin.so"));
+    let (include, source) = (format!("{root}/include"), format!("{root}/examples/schedulers/one_by_one.c"));
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let done = std::process::Command::new(compiler)
+        .args(["-shared", "-fPIC", "-I", &include, "-o", &object, &source])
+        .status();
+    assert!(done.expect("a C compiler").success());
+    object
+}
+
+#[test]
+fn a_simulation_takes_a_scheduler_along_in_a_shared_object() {
+    let dir = Dir::new("plugin");
+    let (scenario, object) = (scenario(&dir), plugin(&dir));
+    let choice = ["--set", "transport.stream_scheduler=one_by_one", "--set", "traffic.streams=3"];
+    let run = |more: &[&str]| tresse(&[&["sim", &scenario, "--json"][..], &choice, more].concat());
+    let without = run(&[]);
+    assert_eq!(without.code, Some(2), "{without:?}");
+    assert!(
+        without.stderr.contains("unknown stream scheduler \"one_by_one\"; registered are "),
+        "{without:?}"
+    );
+    let with = run(&["--scheduler-so", &object]);
+    assert_eq!(with.code, Some(0), "{with:?}");
+    let outcome = document(&with.stdout);
+    assert_eq!(outcome["scenario"]["transport"]["stream_scheduler"], "one_by_one");
+    assert_eq!(outcome["association"]["scheduler_failures"], serde_json::Value::Null, "none");
+    let twice = run(&["--scheduler-so", &object, "--scheduler-so", &object]);
+    assert_eq!((twice.code, twice.stderr.lines().count()), (Some(2), 1), "{twice:?}");
+    let none = run(&["--scheduler-so", &scenario]);
+    let line = format!("tresse: --scheduler-so: {scenario}: it cannot be loaded: ");
+    assert!(none.code == Some(2) && none.stderr.starts_with(&line), "{none:?}");
+}
+
 #[test]
 fn a_simulation_says_what_limited_it_and_its_seed() {
     let dir = Dir::new("lines");

@@ -3,6 +3,8 @@
 
 mod common;
 
+#[path = "stream_schedulers/examples.rs"]
+mod examples;
 #[path = "stream_schedulers/faults.rs"]
 mod faults;
 #[path = "stream_schedulers/interleaved.rs"]

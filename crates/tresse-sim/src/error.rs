@@ -1,6 +1,6 @@
 //! Why a run could not be made, or not be finished.
 
-use tresse_proto::{ConfigError, ConnectError, Instant};
+use tresse_proto::{ConfigError, ConnectError, Instant, ScheduleError};
 
 use crate::traffic::Breach;
 
@@ -11,6 +11,9 @@ pub enum RunError {
     /// The transport's settings contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A stream scheduler that was brought along cannot be registered.
+    #[error(transparent)]
+    Scheduler(#[from] ScheduleError),
     /// The sender could not start its association.
     #[error("the sender cannot connect: {0}")]
     Connect(#[from] ConnectError),

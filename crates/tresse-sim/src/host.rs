@@ -4,7 +4,7 @@
 //! ask to be woken at the next deadline. Nothing of the endpoint is used but its public surface.
 
 use bytes::BytesMut;
-use tresse_proto::{AssociationStats, Datagram, Discards, Endpoint, Instant, PathStats};
+use tresse_proto::{AssociationStats, Datagram, Discards, Endpoint, Event, Instant, PathStats};
 
 use crate::error::RunError;
 use crate::network::{Happening, Network, Packet, Protocol};
@@ -19,6 +19,8 @@ pub(crate) struct Host {
     application: Box<dyn Application>,
     /// The earliest wake-up that is under way; later ones in the event queue are stale.
     wake_at: Option<Instant>,
+    /// Stream schedulers that were replaced, and why.
+    scheduler_failures: Vec<String>,
     /// Wake-ups served at one time.
     woken: (Instant, u32),
     /// Where the endpoint writes its packets.
@@ -40,6 +42,7 @@ impl Host {
             endpoint,
             application,
             wake_at: None,
+            scheduler_failures: Vec::new(),
             woken: (Instant::ZERO, 0),
             scratch: Vec::new(),
             arena: BytesMut::with_capacity(ARENA_BLOCK),
@@ -109,6 +112,11 @@ impl Host {
         self.endpoint.discards()
     }
 
+    /// Stream schedulers that were replaced, and why.
+    pub(crate) fn scheduler_failures(&self) -> &[String] {
+        &self.scheduler_failures
+    }
+
     /// How the association ended, once it has.
     pub(crate) fn ended(&self) -> Option<String> {
         self.application.ended()
@@ -156,6 +164,9 @@ impl Host {
     fn serve_application(&mut self, now: Instant, ledger: &mut Ledger) -> Result<bool, RunError> {
         let mut told = false;
         while let Some((id, event)) = self.endpoint.poll_event() {
+            if let Event::SchedulerFailed { name, fault } = &event {
+                self.scheduler_failures.push(format!("{name}: {fault}"));
+            }
             let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
             self.application.on_event(&mut turn, id, event)?;
             told = true;

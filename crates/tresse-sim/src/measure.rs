@@ -168,6 +168,7 @@ fn association_outcome(world: &mut World<'_>, before: &Snapshot, after: &Snapsho
     AssociationOutcome {
         state: sender.map(|association| association.state),
         ended: world.hosts[SENDER].ended(),
+        scheduler_failures: world.hosts[SENDER].scheduler_failures().to_vec(),
         duplicates: received(|association| association.duplicates),
         sacks_sent: received(|association| association.sacks_sent),
         sender_discards: discarded(sender, &world.hosts[SENDER]),

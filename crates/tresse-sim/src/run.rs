@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tresse_proto::Instant;
+use tresse_proto::schedule::StreamSchedulerFactory;
 
 use crate::error::RunError;
 use crate::measure::{Snapshot, outcome};
@@ -20,7 +21,8 @@ use crate::trace::Trace;
 use crate::watch::Watch;
 use crate::world::World;
 
-/// What a run does besides measuring. Nothing of it changes the outcome, except that `stop` ends it early.
+/// What a run does besides measuring, and with what. Of that, only `schedulers` changes the outcome, and `stop` ends
+/// it early.
 #[derive(Default)]
 pub struct RunOptions<'a> {
     /// Where a capture of all packets goes, as pcapng.
@@ -33,6 +35,8 @@ pub struct RunOptions<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Compute and verify packet checksums, which are left out otherwise.
     pub checksums: bool,
+    /// Stream schedulers that the scenario may name besides those that are built in.
+    pub schedulers: &'a [(String, StreamSchedulerFactory)],
     /// Check the rules that always hold after every event, and the content of every message.
     pub check: bool,
 }
@@ -43,7 +47,7 @@ pub struct RunOptions<'a> {
 /// When it cannot be set up, when the transport breaks its promises, or when the capture cannot be written.
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunError> {
     let resolved = scenario.resolved();
-    let RunOptions { pcap, trace, progress, stop, checksums, check } = options;
+    let RunOptions { pcap, trace, progress, stop, checksums, schedulers, check } = options;
     let links: Vec<_> =
         resolved.paths.iter().map(|path| (path.forward.clone(), path.backward.clone())).collect();
     let crossed: Vec<usize> = resolved.crossings.iter().map(|crossing| crossing.path).collect();
@@ -54,7 +58,7 @@ pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunE
     let trace = trace.map(|output| Trace::new(output, &resolved.name, resolved.seed, resolved.paths.len()));
     let recoveries = resolved.record_recovery.then(Recoveries::default);
     network.watch = Watch::new(&layout, trace, recoveries);
-    let mut world = build(resolved, &layout, network, seed, Care { checksums, check })?;
+    let mut world = build(resolved, &layout, network, seed, Care { checksums, check }, schedulers)?;
     let mut pace = Pace { end: Instant::ZERO + resolved.settle + resolved.measure, progress, stop };
 
     let settled = Instant::ZERO + resolved.settle;

@@ -1,6 +1,9 @@
 //! From a scenario to the world at time zero: both hosts with their endpoints and applications.
 
-use tresse_proto::{AssociationConfig, Connect, Endpoint, EndpointConfig, Instant};
+use std::sync::Arc;
+
+use tresse_proto::schedule::StreamSchedulerFactory;
+use tresse_proto::{AssociationConfig, Connect, Endpoint, EndpointConfig, Instant, Registry};
 
 use crate::crossing;
 use crate::error::RunError;
@@ -30,13 +33,14 @@ pub(crate) const RECEIVER: usize = 1;
 /// Builds the world of a scenario, with everybody waiting for their first event.
 ///
 /// # Errors
-/// Settings that an endpoint refuses.
+/// Settings that an endpoint refuses, or two stream schedulers of one name.
 pub(crate) fn build<'w>(
     resolved: &Resolved,
     layout: &Layout,
     network: Network<'w>,
     seed: Seed,
     care: Care,
+    schedulers: &[(String, StreamSchedulerFactory)],
 ) -> Result<World<'w>, RunError> {
     let addresses = |node: NodeId| layout.topology.addresses[node.index()].clone();
     let traffic = &resolved.traffic;
@@ -45,10 +49,14 @@ pub(crate) fn build<'w>(
         traffic.sporadic.iter().map(|sporadic| sporadic.size.1).fold(traffic.message_size, usize::max);
     let sink = Sink::new(care.check.then(|| pattern(longest)));
 
-    let endpoint = |port, listen, template: &AssociationConfig, name: &str| {
+    let endpoint = |port, listen, template: &AssociationConfig, name: &str| -> Result<_, RunError> {
         let config =
             EndpointConfig { port, listen, checksum_offload: !care.checksums, ..EndpointConfig::default() };
-        Endpoint::new(config, template.clone(), seed.bytes(name))
+        let mut registry = Registry::default();
+        for (name, factory) in schedulers {
+            registry.register(name, Arc::clone(factory))?;
+        }
+        Ok(Endpoint::with_schedulers(config, template.clone(), registry, seed.bytes(name))?)
     };
     let sending = endpoint(SENDER_PORT, false, &resolved.sender, "sender")?;
     let mut receiving = endpoint(RECEIVER_PORT, true, &resolved.receiver, "receiver")?;

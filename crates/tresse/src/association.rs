@@ -114,6 +114,28 @@ impl Association {
         self.inner.ask(|association| association.unsent_on(stream))
     }
 
+    /// Waits until at most `bytes` of `stream` are not yet sent: time to give it more. With this an
+    /// application keeps every stream busy and lets none fill the send buffer alone.
+    ///
+    /// It moves the stream's low-water mark ([`Association::set_low_water`]). Giving up the future loses
+    /// nothing.
+    ///
+    /// # Errors
+    /// A stream that does not exist, or an association that has ended.
+    pub async fn low_water(&self, stream: StreamId, bytes: usize) -> Result<(), SendError> {
+        consume_budget().await;
+        until(&self.inner.signals.low_water, || self.inner.gauge(stream, bytes)).await
+    }
+
+    /// Publishes [`Event::LowWater`] when at most `bytes` of `stream` are not yet sent: at once if that is so
+    /// already, and then each time that it becomes so. `None` ends it.
+    ///
+    /// # Errors
+    /// A stream that does not exist.
+    pub fn set_low_water(&self, stream: StreamId, bytes: Option<usize>) -> Result<(), ScheduleError> {
+        self.inner.command(|association| association.set_low_water(stream, bytes))
+    }
+
     /// Messages of `stream` that were given up instead of delivered, by policy;
     /// [`AssociationStats::abandoned`] has those of all streams.
     pub fn abandoned_on(&self, stream: StreamId) -> Abandonments {
@@ -292,6 +314,24 @@ impl Inner {
         let outcome = state.with(self.id, command);
         state.wake_driver();
         outcome.expect("the core keeps an association until its last handle is dropped")
+    }
+
+    /// Whether at most `bytes` of `stream` wait; if not, asks to be told when.
+    fn gauge(&self, stream: StreamId, bytes: usize) -> Option<Result<(), SendError>> {
+        let mut state = self.shared.lock();
+        if state.slot(self.id).is_some_and(|slot| slot.ended().is_some()) {
+            return Some(Err(SendError::NotOpen { state: "CLOSED" }));
+        }
+        let low = state.with(self.id, |association| {
+            if association.unsent_on(stream) <= bytes {
+                let count = association.streams().0;
+                let exists = stream.0 < count;
+                return Some(if exists { Ok(()) } else { Err(SendError::NoSuchStream { stream, count }) });
+            }
+            association.set_low_water(stream, Some(bytes)).ok();
+            None
+        });
+        low.flatten()
     }
 
     fn take(&self, state: &mut State) -> Option<Message> {

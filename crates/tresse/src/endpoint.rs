@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tresse_proto::schedule::StreamSchedulerFactory;
+use tresse_proto::schedule::{Registry, StreamSchedulerFactory};
 use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig, KeyError, ScheduleError};
 
 use crate::association::Association;
@@ -62,13 +62,30 @@ impl Endpoint {
     pub fn bind(
         local: &[IpAddr],
         udp_port: u16,
+        config: EndpointConfig,
+        template: AssociationConfig,
+    ) -> Result<Self, BindError> {
+        Endpoint::bind_with_schedulers(local, udp_port, config, template, Registry::default())
+    }
+
+    /// As [`Endpoint::bind`], with stream schedulers that the template may name already.
+    ///
+    /// # Errors
+    /// As [`Endpoint::bind`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and time enabled.
+    pub fn bind_with_schedulers(
+        local: &[IpAddr],
+        udp_port: u16,
         mut config: EndpointConfig,
         template: AssociationConfig,
+        schedulers: Registry,
     ) -> Result<Self, BindError> {
         if config.encapsulation_port == 0 {
             config.encapsulation_port = DEFAULT_UDP_PORT;
         }
-        let core = core(config, template)?;
+        let core = core(config, template, schedulers)?;
         let (bound, udp_port) = bind_udp(local, udp_port)?;
         Ok(Endpoint::start(core, Sockets::new(bound), Some(udp_port)))
     }
@@ -95,7 +112,7 @@ impl Endpoint {
         let mut attempt = 1;
         loop {
             // Without a port in the settings, the core takes one at random.
-            let core = core(config.clone(), template.clone())?;
+            let core = core(config.clone(), template.clone(), Registry::default())?;
             match bind_raw(local, core.port()) {
                 Ok(bound) => return Ok(Endpoint::start(core, Sockets::new(bound), None)),
                 Err(BindError::PortTaken { .. }) if any_port && attempt < PORT_ATTEMPTS => attempt += 1,
@@ -266,10 +283,14 @@ impl Drop for Endpoint {
 }
 
 /// The core of an endpoint, with an unpredictable seed.
-fn core(config: EndpointConfig, template: AssociationConfig) -> Result<tresse_proto::Endpoint, BindError> {
+fn core(
+    config: EndpointConfig,
+    template: AssociationConfig,
+    schedulers: Registry,
+) -> Result<tresse_proto::Endpoint, BindError> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| BindError::Seed(error.to_string()))?;
-    Ok(tresse_proto::Endpoint::new(config, template, seed)?)
+    Ok(tresse_proto::Endpoint::with_schedulers(config, template, schedulers, seed)?)
 }
 
 /// SCTP ports that are tried over raw IP; each fails only if another endpoint happens to have it.

@@ -63,6 +63,11 @@ pub use tresse_proto::{
 };
 pub use tresse_proto::{config, schedule};
 
+/// The examples of the page on schedulers are compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/schedulers.md")]
+struct Schedulers;
+
 /// The README's example is compiled and run with the documentation's.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

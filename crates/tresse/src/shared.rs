@@ -285,6 +285,7 @@ impl Slot {
             }
             Event::Readable => return self.signals.readable.notify_waiters(),
             Event::Writable => return self.signals.writable.notify_waiters(),
+            Event::LowWater { .. } => self.signals.low_water.notify_waiters(),
             Event::PeerShutdown => {
                 self.peer_done = true;
                 self.signals.readable.notify_waiters();
@@ -327,6 +328,7 @@ enum Phase {
 pub(crate) struct Signals {
     pub(crate) readable: Notify,
     pub(crate) writable: Notify,
+    pub(crate) low_water: Notify,
     /// Set-up complete, or ended.
     pub(crate) phase: Notify,
 }
@@ -335,6 +337,7 @@ impl Signals {
     fn all(&self) {
         self.readable.notify_waiters();
         self.writable.notify_waiters();
+        self.low_water.notify_waiters();
         self.phase.notify_waiters();
     }
 }

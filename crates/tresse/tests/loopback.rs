@@ -216,6 +216,39 @@ async fn an_application_brings_its_own_stream_scheduler() {
 }
 
 #[tokio::test]
+async fn a_stream_is_given_more_when_it_runs_low() {
+    const MARK: usize = 20_000;
+    let here = host(&["127.0.0.1"]);
+    let (listener, caller) = (listener(&here), caller(&here));
+    let (ours, theirs) = pair(&caller, &listener, listener.udp_port()).await;
+    ours.set_stream_scheduler("weighted_fair", "0=1,1=3").expect("built in");
+    let feed = |stream: u16| {
+        let ours = ours.clone();
+        async move {
+            for number in 0..200 {
+                ours.low_water(StreamId(stream), MARK).await.expect("open");
+                let waiting = ours.unsent_on(StreamId(stream));
+                assert!(waiting <= MARK, "{waiting} bytes of stream {stream} wait");
+                ours.send(SendOptions::on(StreamId(stream)), message(stream, number, 5_000))
+                    .await
+                    .expect("open");
+            }
+        }
+    };
+    let listen = async {
+        for _ in 0..400 {
+            theirs.recv().await.expect("open").expect("more to come");
+        }
+    };
+    timeout(FOREVER, async { tokio::join!(feed(0), feed(1), listen) }).await.expect("in time");
+    let absent = ours.low_water(StreamId(60_000), 0).await;
+    assert!(matches!(absent, Err(SendError::NoSuchStream { .. })), "{absent:?}");
+    ours.abort("that was all");
+    timeout(FOREVER, ours.closed()).await.expect("at once");
+    assert_eq!(ours.low_water(StreamId(0), 0).await, Err(SendError::NotOpen { state: "CLOSED" }));
+}
+
+#[tokio::test]
 async fn streams_begin_anew_and_more_are_added() {
     let here = host(&["127.0.0.1"]);
     let (listener, caller) = (listener(&here), caller(&here));

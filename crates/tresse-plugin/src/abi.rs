@@ -1,0 +1,123 @@
+//! `include/tresse_scheduler.h` in Rust: the same fields in the same order, and nothing else.
+//!
+//! A test compiles the header and compares sizes and offsets.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// `TRESSE_SCHEDULER_ABI`.
+pub(crate) const ABI: u32 = 1;
+/// `TRESSE_SCHEDULER_NAME_SIZE`.
+pub(crate) const NAME_SIZE: usize = 32;
+/// `TRESSE_NO_STREAM`.
+pub(crate) const NO_STREAM: i32 = -1;
+/// `TRESSE_FAILED`.
+pub(crate) const FAILED: i32 = -2;
+/// `TRESSE_PATH_UNCONFIRMED` and what follows it.
+pub(crate) const UNCONFIRMED: u8 = 0;
+pub(crate) const ACTIVE: u8 = 1;
+pub(crate) const POTENTIALLY_FAILED: u8 = 2;
+pub(crate) const INACTIVE: u8 = 3;
+
+#[repr(C)]
+pub(crate) struct Queued {
+    pub(crate) bytes: u64,
+    pub(crate) at_ns: u64,
+    pub(crate) stream: u16,
+    pub(crate) was_idle: u8,
+    pub(crate) at_head: u8,
+}
+
+#[repr(C)]
+pub(crate) struct Taken {
+    pub(crate) bytes: u64,
+    pub(crate) stream: u16,
+    pub(crate) message_done: u8,
+    pub(crate) turn_over: u8,
+    pub(crate) stream_empty: u8,
+}
+
+#[repr(C)]
+pub(crate) struct Removed {
+    pub(crate) bytes: u64,
+    pub(crate) ahead: u64,
+    pub(crate) stream: u16,
+    pub(crate) stream_empty: u8,
+}
+
+#[repr(C)]
+pub(crate) struct Path {
+    pub(crate) cwnd: u64,
+    pub(crate) ssthresh: u64,
+    pub(crate) flight: u64,
+    pub(crate) room: u64,
+    pub(crate) rate: u64,
+    pub(crate) srtt_ns: u64,
+    pub(crate) rttvar_ns: u64,
+    pub(crate) rtt_min_ns: u64,
+    pub(crate) rtt_max_ns: u64,
+    pub(crate) rto_ns: u64,
+    pub(crate) last_sent_ns: u64,
+    pub(crate) loss: f64,
+    pub(crate) mtu: u32,
+    pub(crate) id: u8,
+    pub(crate) state: u8,
+    pub(crate) primary: u8,
+    pub(crate) recovering: u8,
+}
+
+/// A question about one stream.
+pub(crate) type Ask = unsafe extern "C" fn(*const Backlog, u16) -> u64;
+
+#[repr(C)]
+pub(crate) struct Backlog {
+    pub(crate) queues: *const c_void,
+    pub(crate) unsent_bytes: Ask,
+    pub(crate) messages: Ask,
+    pub(crate) head_bytes: Ask,
+}
+
+type Create = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> *mut c_void;
+type Act = unsafe extern "C" fn(*mut c_void);
+type Next = unsafe extern "C" fn(*mut c_void, *const Path, *const Backlog) -> i32;
+type SetValue = unsafe extern "C" fn(*mut c_void, u16, u16) -> c_int;
+type Value = unsafe extern "C" fn(*const c_void, u16) -> i32;
+type Failure = unsafe extern "C" fn(*const c_void) -> *const c_char;
+
+/// `struct tresse_scheduler` as an object has it: anything may be missing.
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub(crate) struct Table {
+    pub(crate) abi: u32,
+    pub(crate) size: u32,
+    pub(crate) name: [c_char; NAME_SIZE],
+    pub(crate) create: Option<Create>,
+    pub(crate) destroy: Option<Act>,
+    pub(crate) on_queued: Option<unsafe extern "C" fn(*mut c_void, *const Queued)>,
+    pub(crate) next: Option<Next>,
+    pub(crate) on_taken: Option<unsafe extern "C" fn(*mut c_void, *const Taken)>,
+    pub(crate) is_empty: Option<unsafe extern "C" fn(*const c_void) -> c_int>,
+    pub(crate) on_removed: Option<unsafe extern "C" fn(*mut c_void, *const Removed)>,
+    pub(crate) on_packet_end: Option<Act>,
+    pub(crate) set_value: Option<SetValue>,
+    pub(crate) value: Option<Value>,
+    pub(crate) failure: Option<Failure>,
+}
+
+/// The same, once the hooks are known to be there that have to be.
+#[derive(Copy, Clone)]
+pub(crate) struct Hooks {
+    pub(crate) create: Create,
+    pub(crate) destroy: Act,
+    pub(crate) on_queued: unsafe extern "C" fn(*mut c_void, *const Queued),
+    pub(crate) next: Next,
+    pub(crate) on_taken: unsafe extern "C" fn(*mut c_void, *const Taken),
+    pub(crate) is_empty: unsafe extern "C" fn(*const c_void) -> c_int,
+    pub(crate) on_removed: Option<unsafe extern "C" fn(*mut c_void, *const Removed)>,
+    pub(crate) on_packet_end: Option<Act>,
+    pub(crate) set_value: Option<SetValue>,
+    pub(crate) value: Option<Value>,
+    pub(crate) failure: Option<Failure>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+use std::mem::offset_of;
+use std::path::Path as File;
+use std::process::Command;
+
+use super::*;
+
+/// Prints the sizes of structures and the offsets of fields, in the order of the header.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include "tresse_scheduler.h"
+#define SIZE(type) printf("%zu\n", sizeof(struct type))
+#define AT(type, field) printf("%zu\n", offsetof(struct type, field))
+int main(void)
+{
+    SIZE(tresse_queued); AT(tresse_queued, at_ns); AT(tresse_queued, stream); AT(tresse_queued, at_head);
+    SIZE(tresse_taken); AT(tresse_taken, message_done); AT(tresse_taken, stream_empty);
+    SIZE(tresse_removed); AT(tresse_removed, ahead); AT(tresse_removed, stream_empty);
+    SIZE(tresse_path); AT(tresse_path, rate); AT(tresse_path, last_sent_ns); AT(tresse_path, loss);
+    AT(tresse_path, mtu); AT(tresse_path, id); AT(tresse_path, recovering);
+    SIZE(tresse_backlog); AT(tresse_backlog, messages); AT(tresse_backlog, head_bytes);
+    SIZE(tresse_scheduler); AT(tresse_scheduler, name); AT(tresse_scheduler, create); AT(tresse_scheduler, next);
+    AT(tresse_scheduler, is_empty); AT(tresse_scheduler, on_removed); AT(tresse_scheduler, set_value);
+    AT(tresse_scheduler, value); AT(tresse_scheduler, failure);
+    printf("%u\n%d\n%d\n%d\n", TRESSE_SCHEDULER_ABI, TRESSE_SCHEDULER_NAME_SIZE, TRESSE_NO_STREAM, TRESSE_FAILED);
+    printf("%d\n%d\n", TRESSE_PATH_UNCONFIRMED, TRESSE_PATH_ACTIVE);
+    printf("%d\n%d\n", TRESSE_PATH_POTENTIALLY_FAILED, TRESSE_PATH_INACTIVE);
+    return 0;
+}
+"#;
+
+fn in_rust() -> Vec<i64> {
+    let layout = [
+        [
+            size_of::<Queued>(),
+            offset_of!(Queued, at_ns),
+            offset_of!(Queued, stream),
+            offset_of!(Queued, at_head),
+        ]
+        .as_slice(),
+        &[size_of::<Taken>(), offset_of!(Taken, message_done), offset_of!(Taken, stream_empty)],
+        &[size_of::<Removed>(), offset_of!(Removed, ahead), offset_of!(Removed, stream_empty)],
+        &[size_of::<Path>(), offset_of!(Path, rate), offset_of!(Path, last_sent_ns), offset_of!(Path, loss)],
+        &[offset_of!(Path, mtu), offset_of!(Path, id), offset_of!(Path, recovering)],
+        &[size_of::<Backlog>(), offset_of!(Backlog, messages), offset_of!(Backlog, head_bytes)],
+        &[size_of::<Table>(), offset_of!(Table, name), offset_of!(Table, create), offset_of!(Table, next)],
+        &[offset_of!(Table, is_empty), offset_of!(Table, on_removed), offset_of!(Table, set_value)],
+        &[offset_of!(Table, value), offset_of!(Table, failure)],
+    ];
+    let constants = [i64::from(ABI), NAME_SIZE as i64, NO_STREAM.into(), FAILED.into()];
+    let states = [UNCONFIRMED, ACTIVE, POTENTIALLY_FAILED, INACTIVE].map(i64::from);
+    layout.concat().into_iter().map(|number| number as i64).chain(constants).chain(states).collect()
+}
+
+#[test]
+fn the_header_and_its_rust_form_agree() {
+    let root = File::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = std::env::temp_dir().join(format!("tresse-plugin-abi-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the program");
+    let (source, program) = (folder.join("layout.c"), folder.join("layout"));
+    std::fs::write(&source, PROGRAM).expect("the source can be written");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let compiled = Command::new(compiler)
+        .args(["-Wall", "-Wextra", "-Werror", "-std=c11", "-I"])
+        .arg(root.join("include"))
+        .arg("-o")
+        .args([&program, &source])
+        .status();
+    assert!(compiled.expect("a C compiler").success());
+    let output = Command::new(&program).output().expect("it runs");
+    std::fs::remove_dir_all(&folder).ok();
+    let printed = String::from_utf8(output.stdout).expect("numbers");
+    let in_c: Vec<i64> = printed.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(in_c, in_rust());
+}

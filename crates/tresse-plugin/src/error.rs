@@ -1,0 +1,47 @@
+//! Why a shared object is not taken, each in one line.
+
+use std::path::PathBuf;
+
+use crate::abi::{ABI, NAME_SIZE};
+
+/// Why a shared object cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}: {fault}", .path.display())]
+pub struct LoadError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// What is wrong with a shared object.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The system does not load it.
+    #[error("it cannot be loaded: {0}")]
+    Unloadable(String),
+    /// It has no table.
+    #[error("it exports no \"tresse_scheduler\": a table as in include/tresse_scheduler.h is expected")]
+    NoTable,
+    /// Its table is for another version of the interface.
+    #[error("its table is for version {0} of the interface, and this program speaks {ABI}: build it again")]
+    Version(u32),
+    /// Its table has another size.
+    #[error("its table has {found} bytes and not {expected}: build it again with this program's header")]
+    Size {
+        /// What the table says.
+        found: u32,
+        /// What it should.
+        expected: usize,
+    },
+    /// Its name cannot be one.
+    #[error(
+        "its name is not one: a to z, digits and underscores are accepted, at most {} of them and a zero",
+        NAME_SIZE - 1
+    )]
+    Name,
+    /// A hook is not there.
+    #[error("its table has no \"{0}\"")]
+    Missing(&'static str),
+}

@@ -1,0 +1,68 @@
+//! A shared object in the address space of this process, with the hooks of its table.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+use crate::abi::{Hooks, Table};
+use crate::error::{Fault, LoadError};
+use crate::table;
+
+/// A shared object whose table is in order. The object goes when this does: hooks must not be kept for longer.
+pub(crate) struct Loaded {
+    name: String,
+    hooks: Hooks,
+    _library: Library,
+}
+
+impl Loaded {
+    pub(crate) fn open(path: &Path) -> Result<Self, LoadError> {
+        load(path).map_err(|fault| LoadError { path: path.to_owned(), fault })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.hooks
+    }
+}
+
+fn load(path: &Path) -> Result<Loaded, Fault> {
+    // A bare name would be looked for in the directories of system libraries.
+    let file = path.canonicalize().map_err(|error| Fault::Unloadable(error.to_string()))?;
+    // All names are resolved now: what is missing is an error here, and not a crash later.
+    // SAFETY: loading runs the object's initialisers. Who named the file trusts its code (`Plugin::load`).
+    let library = unsafe { Library::open(Some::<&OsStr>(file.as_os_str()), RTLD_NOW | RTLD_LOCAL) };
+    let library = library.map_err(|error| Fault::Unloadable(one_line(&error.to_string())))?;
+    let table = read(&library)?;
+    let (name, hooks) = table::read(&table)?;
+    Ok(Loaded { name, hooks, _library: library })
+}
+
+/// A copy of the object's table.
+fn read(library: &Library) -> Result<Table, Fault> {
+    // SAFETY: the symbol is only used as an address, and checked before anything is read.
+    let symbol = unsafe { library.get::<*const Table>(SYMBOL) }.map_err(|_| Fault::NoTable)?;
+    let address = symbol.into_raw().cast::<Table>().cast_const();
+    if address.is_null() || !address.is_aligned() {
+        return Err(Fault::NoTable);
+    }
+    let head = address.cast::<[u32; 2]>();
+    // SAFETY: the address is aligned, and an exported object of this name has at least these two fields: the header
+    // demands so, and nothing else could be known of it before they are read.
+    let [abi, size] = unsafe { head.read() };
+    table::check_head(abi, size)?;
+    // SAFETY: the table says that it is of our version and size. Any bits are a value of its type: numbers, letters and
+    // addresses that may be zero.
+    Ok(unsafe { address.read() })
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().collect::<Vec<_>>().join("; ")
+}
+
+/// What an object exports.
+const SYMBOL: &[u8] = b"tresse_scheduler\0";

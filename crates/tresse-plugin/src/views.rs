@@ -1,0 +1,107 @@
+//! What a foreign scheduler is shown: the core's views, field by field as the header has them.
+
+use std::ffi::c_void;
+use std::time::Duration;
+
+use tresse_proto::schedule::{Backlog, PathView, Place, Queued, Removed, Taken};
+use tresse_proto::{PathState, StreamId};
+
+use crate::abi;
+
+/// Questions about the backlog, for as long as this lives.
+pub(crate) struct Questions<'a> {
+    backlog: &'a dyn Backlog,
+}
+
+impl<'a> Questions<'a> {
+    pub(crate) fn new(backlog: &'a dyn Backlog) -> Self {
+        Questions { backlog }
+    }
+
+    pub(crate) fn view(&self) -> abi::Backlog {
+        abi::Backlog { queues: std::ptr::from_ref(self).cast::<c_void>(), unsent_bytes, messages, head_bytes }
+    }
+}
+
+unsafe extern "C" fn unsent_bytes(view: *const abi::Backlog, stream: u16) -> u64 {
+    // SAFETY: as `ask` demands of its caller, who is this function's.
+    unsafe { ask(view, |backlog| backlog.unsent_bytes(StreamId(stream))) }
+}
+
+unsafe extern "C" fn messages(view: *const abi::Backlog, stream: u16) -> u64 {
+    // SAFETY: as `ask` demands of its caller, who is this function's.
+    unsafe { ask(view, |backlog| backlog.messages(StreamId(stream))) }
+}
+
+unsafe extern "C" fn head_bytes(view: *const abi::Backlog, stream: u16) -> u64 {
+    // SAFETY: as `ask` demands of its caller, who is this function's.
+    unsafe { ask(view, |backlog| backlog.head_bytes(StreamId(stream))) }
+}
+
+/// # Safety
+/// `view` is what `Questions::view` made, within the call of `next` that it was made for.
+unsafe fn ask(view: *const abi::Backlog, question: impl FnOnce(&dyn Backlog) -> usize) -> u64 {
+    // SAFETY: the caller's promise: both live until `next` returns, and nobody changes them.
+    let questions = unsafe { &*(*view).queues.cast::<Questions<'_>>() };
+    question(questions.backlog) as u64
+}
+
+pub(crate) fn queued(queued: &Queued) -> abi::Queued {
+    abi::Queued {
+        bytes: queued.bytes as u64,
+        at_ns: queued.at.as_nanos(),
+        stream: queued.stream.0,
+        was_idle: queued.was_idle.into(),
+        at_head: (queued.place == Place::Head).into(),
+    }
+}
+
+pub(crate) fn taken(taken: &Taken) -> abi::Taken {
+    abi::Taken {
+        bytes: taken.bytes as u64,
+        stream: taken.stream.0,
+        message_done: taken.message_done.into(),
+        turn_over: taken.turn_over.into(),
+        stream_empty: taken.stream_empty.into(),
+    }
+}
+
+pub(crate) fn removed(removed: &Removed) -> abi::Removed {
+    abi::Removed {
+        bytes: removed.bytes as u64,
+        ahead: removed.ahead as u64,
+        stream: removed.stream.0,
+        stream_empty: removed.stream_empty.into(),
+    }
+}
+
+pub(crate) fn path(path: &PathView) -> abi::Path {
+    abi::Path {
+        cwnd: path.cwnd as u64,
+        ssthresh: path.ssthresh as u64,
+        flight: path.flight as u64,
+        room: path.room as u64,
+        rate: path.rate,
+        srtt_ns: path.srtt.map_or(0, nanos),
+        rttvar_ns: nanos(path.rttvar),
+        rtt_min_ns: nanos(path.rtt_range.0),
+        rtt_max_ns: nanos(path.rtt_range.1),
+        rto_ns: nanos(path.rto),
+        last_sent_ns: path.last_sent.as_nanos(),
+        loss: path.loss,
+        mtu: u32::try_from(path.mtu).unwrap_or(u32::MAX),
+        id: path.id.0,
+        state: match path.state {
+            PathState::Unconfirmed => abi::UNCONFIRMED,
+            PathState::Active => abi::ACTIVE,
+            PathState::PotentiallyFailed => abi::POTENTIALLY_FAILED,
+            PathState::Inactive => abi::INACTIVE,
+        },
+        primary: path.primary.into(),
+        recovering: path.recovering.into(),
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,215 @@
+//! Shared objects with schedulers: compiled here, loaded, used in simulated associations, and unloaded again.
+
+#[path = "../../../examples/schedulers/one_by_one.rs"]
+#[expect(unreachable_pub, reason = "it is written as an application would have it")]
+mod one_by_one;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tresse_plugin::Plugin;
+use tresse_proto::schedule::StreamSchedulerFactory;
+use tresse_proto::{Registry, ScheduleError, StreamId};
+use tresse_sim::{Outcome, RunOptions, Scenario};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Compiles a C source to a shared object of this name.
+fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
+    let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let compiled = Command::new(compiler)
+        .args(["-std=c11", "-O2", "-shared", "-fPIC", "-I"])
+        .arg(Path::new(ROOT).join("include"))
+        .args(flags)
+        .arg("-o")
+        .args([&object, &Path::new(ROOT).join(source)])
+        .status();
+    assert!(compiled.expect("a C compiler").success(), "{source} with {flags:?}");
+    object
+}
+
+fn example() -> PathBuf {
+    compile("examples/schedulers/one_by_one.c", "one_by_one", &["-Wall", "-Wextra", "-Werror"])
+}
+
+fn fixture(name: &str, flags: &[&str]) -> PathBuf {
+    compile("crates/tresse-plugin/tests/schedulers/fixture.c", name, flags)
+}
+
+/// Three streams share two paths until a megabyte has arrived; every message is checked.
+fn simulate(scheduler: &str, schedulers: &[(String, StreamSchedulerFactory)]) -> Outcome {
+    let text = format!(
+        r#"
+        settle = "0s"
+        measure = "60s"
+        [[path]]
+        rate = "10Mbit/s"
+        delay = "10ms"
+        loss = "1%"
+        [[path]]
+        rate = "2Mbit/s"
+        delay = "30ms"
+        [traffic]
+        streams = 3
+        volume = "1MB"
+        message_size = "3000B"
+        [transport]
+        stream_scheduler = "{scheduler}"
+        "#
+    );
+    let scenario = Scenario::from_toml(&text, "plugins").unwrap_or_else(|error| panic!("{error}"));
+    let options = RunOptions { schedulers, check: true, ..RunOptions::default() };
+    tresse_sim::run(&scenario, options).unwrap_or_else(|error| panic!("{scheduler}: {error}"))
+}
+
+fn named(plugin: &Plugin) -> Vec<(String, StreamSchedulerFactory)> {
+    vec![(plugin.name().to_owned(), plugin.factory())]
+}
+
+#[test]
+fn the_same_policy_in_c_and_in_rust_sends_the_same_packets() {
+    let plugin = Plugin::load(example()).expect("the worked example");
+    assert_eq!(plugin.name(), "one_by_one");
+    let in_c = simulate("one_by_one", &named(&plugin));
+    let in_rust = simulate("one_by_one", &[("one_by_one".to_owned(), one_by_one::factory())]);
+    assert_eq!(in_c.run.trace_hash, in_rust.run.trace_hash);
+    assert!(in_c.completed_s.is_some(), "everything arrives");
+    assert_eq!(in_c.association.scheduler_failures, [""; 0]);
+    assert_ne!(
+        in_c.run.trace_hash,
+        simulate("first_come", &[]).run.trace_hash,
+        "and it is a policy of its own"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_an_object_is_said_in_one_line() {
+    let size = size_of_table();
+    let cases: [(&str, &[&str], String); 7] = [
+        (
+            "version",
+            &["-DABI=7"],
+            "its table is for version 7 of the interface, and this program speaks 1: build it again"
+                .to_owned(),
+        ),
+        (
+            "short",
+            &["-DSIZE=40"],
+            format!("its table has 40 bytes and not {size}: build it again with this program's header"),
+        ),
+        (
+            "nameless",
+            &["-DNAME=\"\""],
+            "its name is not one: a to z, digits and underscores are accepted, at most 31 of them and a zero"
+                .to_owned(),
+        ),
+        (
+            "shouting",
+            &["-DNAME=\"Loud!\""],
+            "its name is not one: a to z, digits and underscores are accepted, at most 31 of them and a zero"
+                .to_owned(),
+        ),
+        ("hookless", &["-DNO_NEXT"], "its table has no \"next\"".to_owned()),
+        ("barren", &["-DNO_CREATE"], "its table has no \"create\"".to_owned()),
+        (
+            "misnamed",
+            &["-DNAMED=scheduler"],
+            "it exports no \"tresse_scheduler\": a table as in include/tresse_scheduler.h is expected"
+                .to_owned(),
+        ),
+    ];
+    for (name, flags, expected) in cases {
+        let object = fixture(name, flags);
+        let error = Plugin::load(&object).map(|_| ()).expect_err(name);
+        assert_eq!(error.to_string(), format!("{}: {expected}", object.display()));
+    }
+    let source = Path::new(ROOT).join("examples/schedulers/one_by_one.c");
+    for file in [source, PathBuf::from("/nowhere/at/all.so"), PathBuf::from("libm.so.6")] {
+        let said = Plugin::load(&file).map(|_| ()).expect_err("no object").to_string();
+        assert!(said.contains(": it cannot be loaded: ") && !said.contains('\n'), "{said}");
+    }
+}
+
+/// What the error for a wrong size says that a table has.
+fn size_of_table() -> usize {
+    let error = Plugin::load(fixture("empty", &["-DSIZE=0"])).map(|_| ()).expect_err("no size").to_string();
+    let number = error.split("not ").nth(1).and_then(|rest| rest.split(':').next());
+    number.and_then(|number| number.parse().ok()).expect("a size")
+}
+
+#[test]
+fn configurations_and_values_are_the_objects_own() {
+    let plugin = Plugin::load(fixture("values", &[])).expect("sound");
+    let mut registry = Registry::default();
+    registry.register("mine", plugin.factory()).expect("any free name will do");
+    let refused =
+        |config: &str| registry.build("mine", config).map(|_| ()).map_err(|error| error.to_string());
+    let said = |reason: &str| Err(format!("scheduler \"mine\" refused its configuration: {reason}"));
+    assert_eq!(refused("loud"), said("\"loud\" is not \"silent\""), "on one line");
+    assert_eq!(refused("silent"), said("it does not say why"));
+    assert_eq!(refused("a\0b"), said("a configuration has no zero byte for C to end it at"));
+    let mut built = registry.build("mine", "").expect("no configuration");
+    assert!(built.is_empty());
+    assert_eq!((built.set_value(StreamId(3), 5), built.value(StreamId(3))), (Ok(()), Some(5)));
+    assert_eq!(built.set_value(StreamId(3), 10), Err("it refuses with code 22".to_owned()));
+    assert_eq!(built.value(StreamId(3)), Some(5));
+}
+
+#[test]
+fn an_object_that_misbehaves_harms_nobody_else_and_nothing_is_lost() {
+    let cases: [(&str, &[&str], &str); 5] = [
+        ("sound", &[], ""),
+        ("silent", &["-DANSWER=-1"], "it named no stream although data waits and every path could take it"),
+        ("absurd", &["-DANSWER=70000"], "it answered 70000, which is no stream"),
+        ("stray", &["-DANSWER=63"], "it named stream 63, which has nothing to send"),
+        ("tired", &["-DANSWER=-2", "-DREASON=\"no more\\nideas\""], "no more ideas"),
+    ];
+    for (name, flags, fault) in cases {
+        let plugin = Plugin::load(fixture(name, flags)).expect(name);
+        let outcome = simulate("fixture", &named(&plugin));
+        assert!(outcome.completed_s.is_some(), "{name}: everything arrives, checked by the simulator");
+        let expected: Vec<String> =
+            Some(format!("fixture: {fault}")).filter(|_| !fault.is_empty()).into_iter().collect();
+        assert_eq!(outcome.association.scheduler_failures, expected);
+    }
+    let wordless = Plugin::load(fixture("wordless", &["-DANSWER=-2"])).expect("sound");
+    let outcome = simulate("fixture", &named(&wordless));
+    let expected = ["fixture: it says that it cannot go on, and not why"];
+    assert_eq!(outcome.association.scheduler_failures, expected);
+}
+
+/// Whether an object is in this process's memory.
+fn is_loaded(object: &Path) -> bool {
+    let object = object.canonicalize().expect("it is there");
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux tells");
+    maps.lines().any(|line| line.ends_with(&*object.to_string_lossy()))
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_object_is_not_pulled_away_from_its_users_and_goes_after_the_last() {
+    let object = fixture("leaving", &["-DNAME=\"leaving\""]);
+    assert!(!is_loaded(&object));
+    let mut registry = Registry::default();
+    let plugin = Plugin::load(&object).expect("sound");
+    registry.register(plugin.name(), plugin.factory()).expect("a new name");
+    drop(plugin);
+    let mut user = registry.build("leaving", "").expect("registered");
+    assert_eq!(registry.remove("leaving"), Err(ScheduleError::InUse("leaving".to_owned())));
+    // Even without the registry, a scheduler keeps its code.
+    let mut other = Registry::default();
+    std::mem::swap(&mut other, &mut registry);
+    drop(other);
+    assert!(is_loaded(&object));
+    assert_eq!(user.set_value(StreamId(0), 4), Ok(()));
+    drop(user);
+    assert!(!is_loaded(&object), "nobody is left");
+
+    // Another build of it, in place of the first while the program runs.
+    std::fs::remove_file(&object).expect("it can be replaced");
+    let object = fixture("leaving", &["-DNAME=\"leaving\"", "-DANSWER=-2", "-DREASON=\"newer\""]);
+    let plugin = Plugin::load(&object).expect("sound");
+    let outcome = simulate("leaving", &named(&plugin));
+    assert_eq!(outcome.association.scheduler_failures, ["leaving: newer"]);
+}

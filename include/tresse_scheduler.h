@@ -1,0 +1,140 @@
+/* Stream schedulers for tresse, written in C.
+ *
+ * A stream scheduler says which stream's data leaves next; tresse keeps the queues, cuts the messages and keeps each
+ * stream in order. A shared object brings one scheduler: it exports a table named `tresse_scheduler` with the hooks.
+ * docs/schedulers.md walks through an example, examples/schedulers/one_by_one.c.
+ *
+ *     cc -shared -fPIC -I include -o mine.so mine.c
+ *
+ * Rules
+ * - Each association has schedulers of its own (one for each group of its streams), made by `create`. One may be called
+ *   from different threads, but never from two at a time.
+ * - Hooks do not block, do not call tresse, and let no C++ exception out. What they are given is theirs until they return.
+ * - A scheduler that names a stream with nothing to send, or none although data waits and every path could take it, is
+ *   replaced by first come, first served: in its own association, which is told why. Nothing is lost. Against code that
+ *   crashes or never returns there is no help: it is part of the process.
+ * - The object stays loaded as long as the table is registered or a scheduler from it lives.
+ */
+#ifndef TRESSE_SCHEDULER_H
+#define TRESSE_SCHEDULER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of this interface. Tables made for another one are refused. */
+#define TRESSE_SCHEDULER_ABI 1u
+
+/* Bytes of a name, with the zero at its end. Names have the letters a to z, digits and underscores. */
+#define TRESSE_SCHEDULER_NAME_SIZE 32
+
+/* What `next` answers for nothing on this path now. */
+#define TRESSE_NO_STREAM (-1)
+/* What `next` answers when the scheduler cannot go on. */
+#define TRESSE_FAILED (-2)
+
+/* States of a path. */
+#define TRESSE_PATH_UNCONFIRMED 0
+#define TRESSE_PATH_ACTIVE 1
+#define TRESSE_PATH_POTENTIALLY_FAILED 2
+#define TRESSE_PATH_INACTIVE 3
+
+/* A message was queued. */
+struct tresse_queued {
+    uint64_t bytes;     /* its length, or what is left of it */
+    uint64_t at_ns;     /* when the application gave it; nanoseconds on the clock of the endpoint */
+    uint16_t stream;
+    uint8_t was_idle;   /* the stream had nothing to send before */
+    uint8_t at_head;    /* it was put before what waits already */
+};
+
+/* Data of a stream went into a packet. */
+struct tresse_taken {
+    uint64_t bytes;
+    uint16_t stream;
+    uint8_t message_done; /* this was the end of a message */
+    uint8_t turn_over;    /* another stream may be served now: so it is, or fragments are interleaved (RFC 8260) */
+    uint8_t stream_empty; /* the stream has nothing left to send */
+};
+
+/* A message was withdrawn before it was sent, because it expired for instance. */
+struct tresse_removed {
+    uint64_t bytes;     /* of it that were still to be sent */
+    uint64_t ahead;     /* messages of the stream that were waiting before it */
+    uint16_t stream;
+    uint8_t stream_empty;
+};
+
+/* The path that asks. Sizes are bytes of user data. */
+struct tresse_path {
+    uint64_t cwnd;
+    uint64_t ssthresh;
+    uint64_t flight;       /* sent on it and not acknowledged */
+    uint64_t room;         /* what may be sent on it now */
+    uint64_t rate;         /* at which data was lately acknowledged, bit/s; 0: not known */
+    uint64_t srtt_ns;      /* smoothed round-trip time; 0: not measured */
+    uint64_t rttvar_ns;
+    uint64_t rtt_min_ns;   /* the range that round-trip times have been in */
+    uint64_t rtt_max_ns;
+    uint64_t rto_ns;
+    uint64_t last_sent_ns; /* nanoseconds on the clock of the endpoint */
+    double loss;           /* share of what was sent, from 0 to 1 */
+    uint32_t mtu;          /* bytes of a packet */
+    uint8_t id;            /* its position, from 0 */
+    uint8_t state;         /* TRESSE_PATH_... */
+    uint8_t primary;
+    uint8_t recovering;    /* a loss is being made good */
+};
+
+/* What waits on each stream: questions to ask within `next`. */
+struct tresse_backlog {
+    const void *queues;
+    uint64_t (*unsent_bytes)(const struct tresse_backlog *backlog, uint16_t stream);
+    uint64_t (*messages)(const struct tresse_backlog *backlog, uint16_t stream);
+    uint64_t (*head_bytes)(const struct tresse_backlog *backlog, uint16_t stream); /* of its first message */
+};
+
+/* The table. `self` is what `create` returned. */
+struct tresse_scheduler {
+    uint32_t abi;  /* TRESSE_SCHEDULER_ABI */
+    uint32_t size; /* sizeof(struct tresse_scheduler) */
+    char name[TRESSE_SCHEDULER_NAME_SIZE];
+
+    /* A scheduler with this configuration, an empty string for none. NULL refuses it; then `error`, which has room for
+     * `error_size` bytes, says in one line what is wrong and what would be accepted. */
+    void *(*create)(const char *config, char *error, size_t error_size);
+    void (*destroy)(void *self);
+
+    void (*on_queued)(void *self, const struct tresse_queued *queued);
+    /* The stream whose data leaves next on this path, TRESSE_NO_STREAM or TRESSE_FAILED. Asked again before anything else
+     * was told, it gives the same answer. Without interleaving it is not asked in the middle of a message. */
+    int32_t (*next)(void *self, const struct tresse_path *path, const struct tresse_backlog *backlog);
+    void (*on_taken)(void *self, const struct tresse_taken *taken);
+    /* Whether no stream has data. */
+    int (*is_empty)(const void *self);
+
+    /* From here on hooks may be left out (NULL). */
+
+    /* Without it, a withdrawal counts as taken when it empties the stream, and else as nothing. */
+    void (*on_removed)(void *self, const struct tresse_removed *removed);
+    /* A packet is complete; what is taken next goes into another one. */
+    void (*on_packet_end)(void *self);
+    /* Sets the value of a stream, a priority or weight, at any time; other than 0 refuses it. */
+    int (*set_value)(void *self, uint16_t stream, uint16_t value);
+    /* The value of a stream; negative for none. */
+    int32_t (*value)(const void *self, uint16_t stream);
+    /* Why `next` answered TRESSE_FAILED, in one line. */
+    const char *(*failure)(const void *self);
+};
+
+/* What an object exports. */
+extern const struct tresse_scheduler tresse_scheduler;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
