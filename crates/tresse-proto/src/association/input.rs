@@ -126,7 +126,9 @@ impl Association {
                 return;
             }
         };
-        if !self.inbound.fits(index, self.receiver.highest(), len) {
+        if !self.inbound.fits(index, self.receiver.highest(), len)
+            && !self.inbound.waits_for_it(index, self.receiver.cumulative())
+        {
             summary.refused = true;
             self.counters.discards.beyond_window += 1;
             return;
@@ -168,7 +170,7 @@ impl Association {
 
     /// Hands out parts of a message where the receive buffer would stay full for ever.
     pub(super) fn relieve(&mut self) {
-        self.inbound.relieve(&mut self.scratch.deliverable);
+        self.inbound.relieve(self.receiver.has_gaps(), &mut self.scratch.deliverable);
         self.mark_deliverable();
     }
 

@@ -26,8 +26,9 @@ impl Association {
         if let Some(path) = without_timer {
             return Err(format!("data is in flight on path {path} and its T3 does not run"));
         }
-        let waits = self.transmission.has_lost()
-            || (!self.outbound.is_empty() && ids().any(|path| self.paths.may_carry_new_data(path)));
+        // What is kept back until its stream has begun anew waits for the answer.
+        let may_leave = |path| self.paths.may_carry_new_data(path) && self.outbound.has_data_for(path);
+        let waits = self.transmission.has_lost() || ids().any(may_leave);
         if !self.is_stirred() && waits && self.transmission.flight() == 0 {
             return Err("nothing is in flight, data waits, and nothing is sent".to_owned());
         }

@@ -3,6 +3,7 @@
 //!
 //! No room of the association exists yet: the set-up ends in the `Beginnings` of one, or in a failure.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -386,10 +387,14 @@ impl Setup {
             .collect()
     }
 
-    /// The pair of addresses in use, the own one first.
+    /// The pair of addresses in use, the own one first. COOKIE ECHO comes from an address that the peer knows.
     fn pair(&self) -> Option<(IpAddr, IpAddr)> {
         let most = usize::from(self.config.max_paths);
-        let pairs = pairs(self.config.path_pairs, &self.local, &self.remote, most);
+        let local = match &self.phase {
+            Phase::CookieWait => Cow::from(&self.local),
+            Phase::CookieEchoed(answer) => Cow::from(self.shown_addresses(answer.local)),
+        };
+        let pairs = pairs(self.config.path_pairs, &local, &self.remote, most);
         pairs.get(self.position % pairs.len().max(1)).copied()
     }
 

@@ -47,6 +47,10 @@ impl Endpoint {
 
     /// A packet for an association that this side is setting up.
     fn on_setup_packet(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
+        // Both sides opened: keys follow from the INIT in the cookie, not from the INIT ACK to the own INIT.
+        if admit::cookie_in(packet).is_some() {
+            return self.on_cookie_echo(now, datagram, packet);
+        }
         let (mut gate, mut chunks) = (Gate::default(), packet.chunks());
         loop {
             let covered = chunks.remaining();
@@ -60,7 +64,6 @@ impl Endpoint {
                 Chunk::Auth(_) => SetupStep::Waiting,
                 Chunk::InitAck(init) => setup.on_init_ack(&init, (datagram.local, datagram.remote)),
                 Chunk::CookieAck => setup.on_cookie_ack(now),
-                Chunk::CookieEcho(_) => return self.on_cookie_echo(now, datagram, packet),
                 Chunk::Abort(abort) if !abort.tag_reflected => {
                     return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
                 }

@@ -397,13 +397,17 @@ impl Endpoint {
         }
     }
 
-    /// Whether a packet is for an association that has told its peer to leave out checksums (RFC 9653 §5.3).
+    /// Whether a packet is for an association that has told its peer to leave out checksums (RFC 9653 §5.3), or
+    /// may be for one that this endpoint has forgotten: then its peer learns of that from the answer.
     fn may_lack_checksum(&mut self, packet: &Packet<'_>) -> bool {
         let slot = self.demux.by_tag(packet.header.verification_tag);
         match slot.and_then(|slot| self.slots.get(slot)) {
             Some(Occupant::Open(association)) => association.config().zero_checksum,
             Some(Occupant::Setup(setup)) => setup.config().zero_checksum,
-            Some(Occupant::Failed(_)) | None => false,
+            Some(Occupant::Failed(_)) | None => {
+                let sets_up = packet.header.verification_tag == 0 || admit::cookie_in(packet).is_some();
+                self.template.zero_checksum && !sets_up
+            }
         }
     }
 

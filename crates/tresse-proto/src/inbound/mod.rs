@@ -24,6 +24,7 @@ use crate::fragment::Carrier;
 use crate::reconfiguration::Streams;
 
 use ordered::Ordered;
+use partial::Starved;
 use reader::{Dropped, Joined, Reader, Step};
 use window::Window;
 
@@ -63,8 +64,8 @@ pub(crate) struct Inbound {
     ordered: Ordered,
     /// Complete, in order, not yet taken; and parts of messages that are handed out in parts.
     ready: VecDeque<Message>,
-    /// Length of the chunk that last found no room; 0 when the last one did.
-    starved: usize,
+    /// A chunk that found no room, until another one is taken.
+    starved: Option<Starved>,
     /// Chunks dropped because their messages were given up.
     given_up: u64,
 }
@@ -83,7 +84,7 @@ impl Inbound {
             reader: Reader::new(carrier, point, lenient),
             ordered: Ordered::new(carrier, lenient),
             ready: VecDeque::new(),
-            starved: 0,
+            starved: None,
             given_up: 0,
         }
     }
@@ -105,6 +106,7 @@ impl Inbound {
         }
         let len = data.payload.len();
         let step = self.reader.add(index, data, &self.ordered).map_err(Refusal::Protocol)?;
+        self.starved = None;
         if !matches!(step, Step::Dropped) {
             self.window.hold(len);
         }
@@ -131,9 +133,20 @@ impl Inbound {
     /// chunk.
     #[inline]
     pub(crate) fn fits(&mut self, index: u64, highest: u64, len: usize) -> bool {
-        let fits = self.window.fits(len, index < highest);
-        self.starved = if fits { 0 } else { len };
+        let fills_gap = index < highest;
+        let fits = self.window.fits(len, fills_gap);
+        if !fits {
+            self.starved = Some(Starved { len, fills_gap });
+        }
         fits
+    }
+
+    /// Whether the chunk that has just found no room is taken all the same: it fills the first gap, and
+    /// nothing is ready, so what is held would wait for ever for a chunk longer than the buffer. This happens
+    /// once before something is handed out, so the excess is one chunk.
+    pub(crate) fn waits_for_it(&self, index: u64, cumulative: u64) -> bool {
+        let fills_gap = self.starved.is_some_and(|starved| starved.fills_gap);
+        index == cumulative + 1 && fills_gap && self.ready.is_empty() && self.window.fits(0, true)
     }
 
     /// Checks that what is kept can still be completed when everything up to `cumulative` has arrived, or

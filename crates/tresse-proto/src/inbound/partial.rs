@@ -8,24 +8,35 @@ use std::ops::Range;
 use super::{Inbound, Joined};
 use crate::event::{Message, Part, Payload};
 
+/// A chunk that found no room.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Starved {
+    pub(super) len: usize,
+    pub(super) fills_gap: bool,
+}
+
 impl Inbound {
     /// Makes something ready if a chunk found no room, nothing is ready and so nothing would ever make
-    /// room: hands out what is here of a message that is not complete. Appends to `deliverable` as
-    /// [`Self::accept`] does. To be called at the end of a packet and after [`Self::recv`].
+    /// room: hands out what is here of a message that is not complete. `gaps` says whether an index below
+    /// the highest is missing: what fills a gap finds room, and may complete a message. Appends to
+    /// `deliverable` as [`Self::accept`] does. To be called at the end of a packet and after [`Self::recv`].
     #[inline]
-    pub(crate) fn relieve(&mut self, deliverable: &mut Vec<Range<u64>>) {
-        if self.starved > 0 && self.ready.is_empty() {
-            self.break_open(deliverable);
+    pub(crate) fn relieve(&mut self, gaps: bool, deliverable: &mut Vec<Range<u64>>) {
+        if let Some(starved) = self.starved
+            && self.ready.is_empty()
+            && (starved.fills_gap || !gaps)
+        {
+            self.starved = None;
+            self.make_room(starved, deliverable);
         }
     }
 
-    fn break_open(&mut self, deliverable: &mut Vec<Range<u64>>) {
-        if !self.window.fits(self.starved, false)
+    fn make_room(&mut self, starved: Starved, deliverable: &mut Vec<Range<u64>>) {
+        if !self.window.fits(starved.len, starved.fills_gap)
             && let Some(part) = self.reader.break_open(&self.ordered)
         {
             self.deliver_part(part, deliverable);
         }
-        self.starved = 0;
     }
 
     /// Hands out a part that is not the last.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_proto::AssociationConfig;
-use tresse_wire::{Chunk, ChunkKind, Heartbeat};
+use tresse_wire::{Chunk, ChunkKind, CookieEcho, Heartbeat, Shutdown, Tsn};
 
 use crate::common::{PORT, Pair, echo, packet};
 
@@ -71,12 +71,12 @@ fn one_side_alone_changes_nothing() {
 }
 
 #[test]
-fn strangers_and_inits_need_a_checksum() {
+fn inits_and_cookies_need_a_checksum() {
     let mut pair = Pair::established(1, &config(true));
     let before = pair.wire.len();
-    let stray = packet(700, PORT, 0xabcd, &[Chunk::CookieAck, Chunk::ShutdownAck]);
+    let cookie = packet(700, PORT, 0xabcd, &[Chunk::CookieEcho(CookieEcho { cookie: &[1; 100] })]);
     let init = packet(700, PORT, 0, &[Chunk::Init(crate::common::init(9, &[]))]);
-    for bytes in [&stray, &init] {
+    for bytes in [&cookie, &init] {
         pair.inject(true, 0, without_checksum(bytes));
     }
     assert_eq!((pair.wire.len(), pair.server.endpoint.discards().bad_checksum), (before, 2));
@@ -88,6 +88,21 @@ fn strangers_and_inits_need_a_checksum() {
     // Answers to strangers have one.
     pair.inject(true, 0, init);
     assert!(pair.wire.last().expect("answered").has_checksum());
+}
+
+#[test]
+fn a_peer_that_was_forgotten_is_told_so_although_its_packets_lack_checksums() {
+    for zero_checksum in [true, false] {
+        let mut pair = Pair::established(1, &config(zero_checksum));
+        let before = pair.wire.len();
+        let data = packet(700, PORT, 0xabcd, &[Chunk::Shutdown(Shutdown { cumulative_tsn: Tsn(1) })]);
+        pair.inject(true, 0, without_checksum(&data));
+        assert_eq!(pair.wire.len() - before, usize::from(zero_checksum));
+        if zero_checksum {
+            let answer = pair.wire.last().expect("answered");
+            assert!(answer.carries(ChunkKind::ABORT) && answer.has_checksum());
+        }
+    }
 }
 
 /// Another error detection method than the own one is none (§4).

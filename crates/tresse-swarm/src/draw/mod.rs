@@ -7,6 +7,8 @@ mod settings;
 
 use std::time::Duration;
 
+use tresse_proto::{Direction, Reliability};
+
 use crate::script::{Act, Change, Deed, Forgery, Host, Move, PathPlan, Script};
 
 use dice::Dice;
@@ -16,14 +18,26 @@ pub fn draw(seed: u64) -> Script {
     let mut dice = Dice::new(seed);
     let paths = *dice.pick(&[1, 1, 2, 2, 2, 3, 4]);
     let calm = dice.hits(0.3);
+    let paths: Vec<PathPlan> = (0..paths).map(|_| path(&mut dice, calm)).collect();
+    let damaging = paths.iter().any(|path| path.damage > 0.0);
     let mut script = Script {
         seed,
-        paths: (0..paths).map(|_| path(&mut dice, calm)).collect(),
-        hosts: [settings::draw(&mut dice), settings::draw(&mut dice)],
+        hosts: [settings::draw(&mut dice, damaging), settings::draw(&mut dice, damaging)],
+        paths,
         acts: Vec::new(),
     };
+    settings::agree(&mut script.hosts);
+    let probing =
+        script.hosts.iter().all(|plan| plan.settings().is_ok_and(|(config, _)| config.mtu_discovery));
+    if probing && dice.hits(0.3) {
+        for path in &mut script.paths {
+            path.mtu = Some(*dice.pick(PATH_MTUS));
+        }
+    }
     let span = dice.magnitude(200, 20_000);
-    let mut acts = Acts { dice: &mut dice, span, acts: Vec::new(), paths: paths as u8 };
+    let lossy = dice.hits(0.35);
+    let paths = script.paths.len() as u8;
+    let mut acts = Acts { dice: &mut dice, span, acts: Vec::new(), paths, probing, lossy };
     acts.open();
     acts.traffic();
     if acts.dice.hits(0.3) {
@@ -34,6 +48,9 @@ pub fn draw(seed: u64) -> Script {
     }
     if acts.dice.hits(0.2) {
         acts.choices();
+    }
+    if acts.dice.hits(0.2) {
+        acts.streams();
     }
     if acts.dice.hits(0.2) {
         acts.strangers();
@@ -61,6 +78,7 @@ fn path(dice: &mut Dice, calm: bool) -> PathPlan {
         twice: 0.0,
         late: None,
         damage: 0.0,
+        mtu: None,
         ipv6: dice.hits(0.2),
     };
     if calm {
@@ -83,6 +101,9 @@ fn path(dice: &mut Dice, calm: bool) -> PathPlan {
     path
 }
 
+/// The largest packets that paths may carry: what IPv6 demands, and more.
+const PATH_MTUS: &[u32] = &[1280, 1400, 1500, 9000];
+
 /// Acts within a span of time.
 struct Acts<'d> {
     dice: &'d mut Dice,
@@ -90,6 +111,10 @@ struct Acts<'d> {
     span: u64,
     acts: Vec<Act>,
     paths: u8,
+    /// Both sides find out how large packets may be.
+    probing: bool,
+    /// Some messages need not arrive.
+    lossy: bool,
 }
 
 impl Acts<'_> {
@@ -142,10 +167,20 @@ impl Acts<'_> {
                 len: len as u32,
                 stream: self.dice.between(0, 7) as u16,
                 unordered: self.dice.hits(0.25),
+                reliability: if self.lossy { self.reliability() } else { Reliability::Full },
                 times: times as u16,
             };
             let at = self.sometime();
             self.push(at, Deed::Host(host, what));
+        }
+    }
+
+    fn reliability(&mut self) -> Reliability {
+        match self.dice.between(0, 5) {
+            0 | 1 => Reliability::Lifetime(self.dice.millis(1, 3000)),
+            2 => Reliability::Retransmissions(self.dice.between(0, 3) as u32),
+            3 => Reliability::Priority(self.dice.between(0, 3) as u32),
+            _ => Reliability::Full,
         }
     }
 
@@ -173,6 +208,10 @@ impl Acts<'_> {
                     Change { loss: Some(self.dice.share(0.9)), ..Change::default() },
                     Change { loss: Some(0.0), ..Change::default() },
                 ),
+                3 if self.probing && self.dice.hits(0.5) => (
+                    Change { mtu: Some(1280), ..Change::default() },
+                    Change { mtu: Some(*self.dice.pick(PATH_MTUS)), ..Change::default() },
+                ),
                 3 => (
                     Change { delay: Some(self.dice.millis(10, 450)), ..Change::default() },
                     Change { delay: Some(self.dice.millis(1, 100)), ..Change::default() },
@@ -194,10 +233,29 @@ impl Acts<'_> {
     fn choices(&mut self) {
         for _ in 0..self.dice.between(1, 4) {
             let (at, host) = (self.sometime(), self.host());
-            let what = if self.dice.hits(0.5) {
-                Move::Primary { path: self.dice.between(0, u64::from(self.paths) - 1) as u8 }
-            } else {
-                Move::Scheduler { name: (*self.dice.pick(settings::STREAM_SCHEDULERS)).to_owned() }
+            let what = match self.dice.between(0, 2) {
+                0 => Move::Primary { path: self.dice.between(0, u64::from(self.paths) - 1) as u8 },
+                1 => Move::Scheduler { name: (*self.dice.pick(settings::STREAM_SCHEDULERS)).to_owned() },
+                _ => Move::UseKey { number: self.dice.between(0, 3) as u16 },
+            };
+            self.push(at, Deed::Host(host, what));
+        }
+    }
+
+    /// Streams begin anew, and more are added.
+    fn streams(&mut self) {
+        for _ in 0..self.dice.between(1, 4) {
+            let (at, host) = (self.sometime(), self.host());
+            let what = match self.dice.between(0, 5) {
+                0..3 => Move::Reset {
+                    stream: if self.dice.hits(0.7) { Some(self.dice.between(0, 7) as u16) } else { None },
+                    direction: *self.dice.pick(&[Direction::Outbound, Direction::Inbound, Direction::Both]),
+                },
+                3 => Move::ResetAssociation,
+                _ => Move::AddStreams {
+                    outbound: self.dice.between(0, 5) as u16,
+                    inbound: self.dice.between(0, 5) as u16,
+                },
             };
             self.push(at, Deed::Host(host, what));
         }

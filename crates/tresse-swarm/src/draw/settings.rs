@@ -33,14 +33,22 @@ const VALUES: &[(&str, &[&str])] = &[
     ("stream_map", &["any", "fixed:0", "fixed:0,0", "fixed:0,1"]),
     ("stream_scheduler", STREAM_SCHEDULERS),
     ("congestion_control", &["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"]),
+    ("potentially_failed_max_retrans", &["0", "1", "3"]),
+    ("potentially_failed_window", &["0", "1", "2"]),
+    ("primary_switchover_max_retrans", &["0", "1", "5", "65535"]),
+    ("partial_delivery_point", &["0B", "1B", "1000B", "5000B"]),
+    (
+        "authenticated_chunks",
+        &["none", "data", "data,sack,nr_sack,i_data", "cookie_echo,heartbeat,forward_tsn"],
+    ),
 ];
 
 /// Stream schedulers by name.
 pub(super) const STREAM_SCHEDULERS: &[&str] =
     &["first_come", "round_robin", "round_robin_packet", "priority", "fair_bandwidth", "weighted_fair"];
 
-/// Settings that agree with each other.
-pub(super) fn draw(dice: &mut Dice) -> HostPlan {
+/// Settings that agree with each other. Where paths are `damaging`, packets have their checksums.
+pub(super) fn draw(dice: &mut Dice, damaging: bool) -> HostPlan {
     let preset = *dice.pick(&["cmt", "cmt", "rfc9260", "pfldnet2010"]);
     debug_assert!(PRESETS.iter().any(|known| known.name == preset));
     let mut plan = HostPlan { switches: vec![("preset".to_owned(), preset.to_owned())] };
@@ -52,7 +60,7 @@ pub(super) fn draw(dice: &mut Dice) -> HostPlan {
     }
     let share = *dice.pick(&[0.0, 0.1, 0.3, 0.6]);
     for info in AssociationConfig::describe() {
-        if !dice.hits(share) {
+        if !dice.hits(share) || (damaging && info.name == "zero_checksum") {
             continue;
         }
         let Some(value) = value_of(&info, dice) else { continue };
@@ -69,14 +77,20 @@ pub(super) fn draw(dice: &mut Dice) -> HostPlan {
     plan
 }
 
+/// Lets neither demand AUTH where one does not speak it: it would refuse the other, and nothing more could be seen.
+pub(super) fn agree(hosts: &mut [HostPlan; 2]) {
+    let both_speak = hosts.iter().all(|plan| plan.settings().is_ok_and(|(config, _)| config.authentication));
+    if !both_speak {
+        for plan in hosts {
+            plan.switches.retain(|(name, _)| name != "authenticated_chunks");
+        }
+    }
+}
+
 const ENDPOINT_VALUES: &[(&str, &[&str])] =
     &[("cookie_lifetime", &["1s", "5s", "60s"]), ("cookie_key_lifetime", &["1s", "60s", "1h"])];
 
 fn value_of(info: &tresse_proto::config::SwitchInfo, dice: &mut Dice) -> Option<String> {
-    if info.name == "zero_checksum" {
-        // For lower layers that detect errors themselves; these links damage packets.
-        return None;
-    }
     if let Some((_, values)) = VALUES.iter().find(|(name, _)| *name == info.name) {
         return Some((*dice.pick(values)).to_owned());
     }
@@ -94,7 +108,7 @@ mod tests {
     #[test]
     fn drawn_settings_can_be_used() {
         for seed in 0..200 {
-            let plan = draw(&mut Dice::new(seed));
+            let plan = draw(&mut Dice::new(seed), false);
             let (association, _) = plan.settings().expect("known switches");
             assert_eq!(association.check(), Ok(()), "{plan:?}");
         }

@@ -6,7 +6,7 @@ mod text;
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationConfig, ConfigError, EndpointConfig};
+use tresse_proto::{AssociationConfig, ConfigError, Direction, EndpointConfig, Reliability};
 
 pub use text::ScriptError;
 
@@ -49,6 +49,8 @@ pub struct PathPlan {
     pub late: Option<(f64, Duration)>,
     /// Of each bit: the probability that it is flipped.
     pub damage: f64,
+    /// The largest packet that it carries; `None` for any.
+    pub mtu: Option<u32>,
     /// Whether the addresses are of IPv6.
     pub ipv6: bool,
 }
@@ -115,6 +117,8 @@ pub enum Move {
         stream: u16,
         /// Regardless of order.
         unordered: bool,
+        /// How hard they are tried.
+        reliability: Reliability,
         /// How many.
         times: u16,
     },
@@ -138,6 +142,27 @@ pub enum Move {
         /// Its name.
         name: String,
     },
+    /// Lets a stream begin anew, or all of them.
+    Reset {
+        /// The stream, modulo those that were negotiated; `None` for all.
+        stream: Option<u16>,
+        /// Of which direction.
+        direction: Direction,
+    },
+    /// Lets everything be numbered anew.
+    ResetAssociation,
+    /// Adds streams.
+    AddStreams {
+        /// For this side to send on.
+        outbound: u16,
+        /// For the peer to send on.
+        inbound: u16,
+    },
+    /// Authenticates with another of the keys that both sides have.
+    UseKey {
+        /// Its number.
+        number: u16,
+    },
 }
 
 /// How a path changes; what is `None` stays.
@@ -151,6 +176,8 @@ pub struct Change {
     pub delay: Option<Duration>,
     /// Bits a second.
     pub rate: Option<u64>,
+    /// The largest packet.
+    pub mtu: Option<u32>,
 }
 
 /// What a stranger sends.

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use tresse_proto::units::{format_duration, format_rate, parse_duration, parse_rate};
+use tresse_proto::{Direction, Reliability};
 
 use super::{Act, Change, Deed, Forgery, Host, HostPlan, Move, PathPlan, Script};
 
@@ -42,7 +43,7 @@ impl fmt::Display for Script {
 
 impl fmt::Display for PathPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PathPlan { rate, delay, queue, loss, twice, late, damage, ipv6 } = self;
+        let PathPlan { rate, delay, queue, loss, twice, late, damage, mtu, ipv6 } = self;
         write!(f, "rate={} delay={} queue={queue}", format_rate(*rate), format_duration(*delay))?;
         for (name, value) in [("loss", loss), ("twice", twice), ("damage", damage)] {
             if *value > 0.0 {
@@ -51,6 +52,9 @@ impl fmt::Display for PathPlan {
         }
         if let Some((share, by)) = late {
             write!(f, " late={share}/{}", format_duration(*by))?;
+        }
+        if let Some(mtu) = mtu {
+            write!(f, " mtu={mtu}")?;
         }
         if *ipv6 { write!(f, " ipv6") } else { Ok(()) }
     }
@@ -80,8 +84,9 @@ impl fmt::Display for Move {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Move::Connect { addresses } => write!(f, "connect addresses={addresses}"),
-            Move::Send { len, stream, unordered, times } => {
+            Move::Send { len, stream, unordered, reliability, times } => {
                 write!(f, "send len={len} stream={stream} times={times}")?;
+                write_reliability(f, reliability)?;
                 if *unordered { write!(f, " unordered") } else { Ok(()) }
             }
             Move::Pause => write!(f, "pause"),
@@ -91,7 +96,25 @@ impl fmt::Display for Move {
             Move::Restart => write!(f, "restart"),
             Move::Primary { path } => write!(f, "primary path={path}"),
             Move::Scheduler { name } => write!(f, "scheduler name={name}"),
+            Move::Reset { stream: Some(stream), direction } => {
+                write!(f, "reset stream={stream} direction={}", name_of(*direction))
+            }
+            Move::Reset { stream: None, direction } => write!(f, "reset direction={}", name_of(*direction)),
+            Move::ResetAssociation => write!(f, "reset_association"),
+            Move::AddStreams { outbound, inbound } => {
+                write!(f, "add_streams outbound={outbound} inbound={inbound}")
+            }
+            Move::UseKey { number } => write!(f, "use_key number={number}"),
         }
+    }
+}
+
+fn write_reliability(f: &mut fmt::Formatter<'_>, reliability: &Reliability) -> fmt::Result {
+    match reliability {
+        Reliability::Full => Ok(()),
+        Reliability::Lifetime(life) => write!(f, " lifetime={}", format_duration(*life)),
+        Reliability::Retransmissions(limit) => write!(f, " retransmissions={limit}"),
+        Reliability::Priority(priority) => write!(f, " priority={priority}"),
     }
 }
 
@@ -106,8 +129,11 @@ impl fmt::Display for Change {
         if let Some(delay) = self.delay {
             write!(f, " delay={}", format_duration(delay))?;
         }
-        match self.rate {
-            Some(rate) => write!(f, " rate={}", format_rate(rate)),
+        if let Some(rate) = self.rate {
+            write!(f, " rate={}", format_rate(rate))?;
+        }
+        match self.mtu {
+            Some(mtu) => write!(f, " mtu={mtu}"),
             None => Ok(()),
         }
     }
@@ -162,6 +188,7 @@ fn read_path(words: Words<'_>) -> Result<PathPlan, String> {
         twice: 0.0,
         late: None,
         damage: 0.0,
+        mtu: None,
         ipv6: false,
     };
     for (key, value) in words.pairs() {
@@ -172,6 +199,7 @@ fn read_path(words: Words<'_>) -> Result<PathPlan, String> {
             "loss" => path.loss = read(key, value)?,
             "twice" => path.twice = read(key, value)?,
             "damage" => path.damage = read(key, value)?,
+            "mtu" => path.mtu = Some(read(key, value)?),
             "late" => {
                 let (share, by) = value.split_once('/').ok_or("late is a probability, \"/\" and a delay")?;
                 path.late = Some((read(key, share)?, duration(by)?));
@@ -202,6 +230,7 @@ fn read_deed(mut words: Words<'_>) -> Result<Deed, String> {
                     "loss" => change.loss = Some(read(key, value)?),
                     "delay" => change.delay = Some(duration(value)?),
                     "rate" => change.rate = Some(rate(value)?),
+                    "mtu" => change.mtu = Some(read(key, value)?),
                     _ => return Err(format!("a path cannot change \"{key}\"")),
                 }
             }
@@ -231,6 +260,7 @@ fn read_move(mut words: Words<'_>) -> Result<Move, String> {
             len: read("len", words.value("len")?)?,
             stream: read("stream", words.value("stream")?)?,
             unordered: words.value("unordered").is_ok(),
+            reliability: read_reliability(&words)?,
             times: read("times", words.value("times")?)?,
         },
         "pause" => Move::Pause,
@@ -240,8 +270,41 @@ fn read_move(mut words: Words<'_>) -> Result<Move, String> {
         "restart" => Move::Restart,
         "primary" => Move::Primary { path: number(&words, "path")? },
         "scheduler" => Move::Scheduler { name: words.value("name")?.to_owned() },
+        "reset" => Move::Reset {
+            stream: words.value("stream").ok().map(|stream| read("stream", stream)).transpose()?,
+            direction: read_direction(words.value("direction")?)?,
+        },
+        "reset_association" => Move::ResetAssociation,
+        "add_streams" => Move::AddStreams {
+            outbound: read("outbound", words.value("outbound")?)?,
+            inbound: read("inbound", words.value("inbound")?)?,
+        },
+        "use_key" => Move::UseKey { number: read("number", words.value("number")?)? },
         other => return Err(format!("no host can \"{other}\"")),
     })
+}
+
+fn read_reliability(words: &Words<'_>) -> Result<Reliability, String> {
+    if let Ok(life) = words.value("lifetime") {
+        return duration(life).map(Reliability::Lifetime);
+    }
+    if let Ok(limit) = words.value("retransmissions") {
+        return read("retransmissions", limit).map(Reliability::Retransmissions);
+    }
+    let priority = words.value("priority").map(|priority| read("priority", priority));
+    priority.map_or(Ok(Reliability::Full), |priority| priority.map(Reliability::Priority))
+}
+
+const DIRECTIONS: [(Direction, &str); 3] =
+    [(Direction::Outbound, "outbound"), (Direction::Inbound, "inbound"), (Direction::Both, "both")];
+
+fn name_of(direction: Direction) -> &'static str {
+    DIRECTIONS.iter().find(|(known, _)| *known == direction).map_or("", |&(_, name)| name)
+}
+
+fn read_direction(name: &str) -> Result<Direction, String> {
+    let found = DIRECTIONS.iter().find(|(_, known)| *known == name);
+    found.map(|&(direction, _)| direction).ok_or(format!("\"{name}\" is none of outbound, inbound, both"))
 }
 
 fn host(name: &str) -> Result<Host, String> {
@@ -300,17 +363,25 @@ mod tests {
     const TEXT: &str = "\
 seed 7
 path rate=10Mbit/s delay=20ms queue=50 loss=0.01 twice=0.02 damage=0.0000001 late=0.05/30ms
-path rate=1Mbit/s delay=5ms queue=100 ipv6
+path rate=1Mbit/s delay=5ms queue=100 mtu=1280 ipv6
 client preset=cmt send_buffer=64KiB
 server nr_sack=off cookie_lifetime=5s
 at 0s client connect addresses=2
 at 20ms client send len=4000 stream=3 times=10 unordered
-at 20ms path 1 from=server out=true loss=0.5 delay=1s rate=9kbit/s
+at 20ms path 1 from=server out=true loss=0.5 delay=1s rate=9kbit/s mtu=1300
+at 30ms server send len=9 stream=0 times=1 lifetime=50ms
+at 30ms server send len=9 stream=0 times=1 retransmissions=2
+at 30ms server send len=9 stream=0 times=1 priority=5
 at 1s server pause
 at 2s replay to=server back=3
 at 2s forge to=client what=abort
 at 3s client primary path=1
 at 4s server scheduler name=priority
+at 5s server reset stream=2 direction=both
+at 5s server reset direction=inbound
+at 5s server reset_association
+at 5s server add_streams outbound=2 inbound=0
+at 5s server use_key number=2
 at 5s server restart
 ";
 

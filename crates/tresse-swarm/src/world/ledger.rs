@@ -1,5 +1,5 @@
 //! What was handed over and what came out: every message accepted is delivered at most once, as it was, and in the
-//! order of its stream.
+//! order of its stream; one that need not arrive may be missing, but then its sender has said so.
 //!
 //! A message is known by its payload protocol identifier, which carries its number. Refuses to know packets.
 
@@ -7,14 +7,22 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use tresse_proto::{Message, Ppid, SendOptions, StreamId};
+use tresse_proto::{Message, Ppid, Reliability, SendOptions};
 
 /// The messages of a simulation.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     messages: Vec<Record>,
-    /// For each session and stream: messages sent in order, and the next of them to come out.
-    order: BTreeMap<(u32, u16), (u32, u32)>,
+    /// For each session and stream: the messages that keep to its order.
+    order: BTreeMap<(u32, u16), Sequence>,
+}
+
+/// Messages of a stream in their order, by number.
+#[derive(Debug, Default)]
+struct Sequence {
+    sent: Vec<usize>,
+    /// The place of the next one to come out.
+    next: usize,
 }
 
 /// A message that was accepted.
@@ -24,29 +32,54 @@ struct Record {
     session: u32,
     stream: u16,
     /// Its place among the ordered ones of the stream; `None` when it has none.
-    place: Option<u32>,
+    place: Option<usize>,
     len: usize,
+    /// It may be given up.
+    revocable: bool,
     delivered: bool,
+    /// It was given up; whether any of it was sent.
+    abandoned: Option<bool>,
 }
 
 impl Ledger {
-    /// The next message, if it is accepted: how to send it, and its bytes.
-    pub(super) fn next(&self, stream: u16, unordered: bool, len: usize) -> (SendOptions, Bytes) {
+    /// Gives the next message its number, and its bytes.
+    pub(super) fn number(&self, options: &mut SendOptions, len: usize) -> Bytes {
         let number = self.messages.len();
-        let mut options = SendOptions::on(StreamId(stream));
         options.ppid = Ppid(number as u32);
-        options.unordered = unordered;
-        (options, content(number, len))
+        content(number, len)
     }
 
     /// It was accepted.
-    pub(super) fn accepted(&mut self, session: u32, stream: u16, unordered: bool, len: usize) {
-        let place = (!unordered).then(|| {
-            let (sent, _) = self.order.entry((session, stream)).or_default();
-            *sent += 1;
-            *sent - 1
+    pub(super) fn accepted(&mut self, session: u32, options: &SendOptions, len: usize) {
+        let number = self.messages.len();
+        let stream = options.stream.0;
+        let place = (!options.unordered).then(|| {
+            let sequence = self.order.entry((session, stream)).or_default();
+            sequence.sent.push(number);
+            sequence.sent.len() - 1
         });
-        self.messages.push(Record { session, stream, place, len, delivered: false });
+        let revocable = options.reliability != Reliability::Full;
+        let record = Record { session, stream, place, len, revocable, delivered: false, abandoned: None };
+        self.messages.push(record);
+    }
+
+    /// Its sender has given it up.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub(super) fn abandoned(&mut self, ppid: Ppid, bytes: usize, sent: bool) -> Result<(), String> {
+        let number = ppid.0 as usize;
+        let record = self.messages.get_mut(number).ok_or(format!("message {number} was never accepted"))?;
+        if !record.revocable || record.len != bytes {
+            return Err(format!("message {number} was given up as one of {bytes} bytes: {record:?}"));
+        }
+        if record.delivered && !sent {
+            return Err(format!("message {number} came out although it was given up before it was sent"));
+        }
+        match record.abandoned.replace(sent) {
+            None => Ok(()),
+            Some(_) => Err(format!("message {number} was given up twice")),
+        }
     }
 
     /// A message came out at the other side.
@@ -74,23 +107,35 @@ impl Ledger {
                 message.payload.len()
             ));
         }
-        if let Some(place) = record.place {
-            let (_, next) = self.order.entry((record.session, record.stream)).or_default();
-            if place != *next {
-                return Err(format!(
-                    "message {number} is number {place} of its stream and came out as {next}"
-                ));
-            }
-            *next += 1;
+        if record.abandoned == Some(false) {
+            return Err(format!("message {number} came out although it was given up before it was sent"));
         }
+        let (session, stream, place) = (record.session, record.stream, record.place);
+        place.map_or(Ok(()), |place| self.take_place(session, stream, place))
+    }
+
+    /// The message at `place` of a stream came out: those before it that have not never will.
+    fn take_place(&mut self, session: u32, stream: u16, place: usize) -> Result<(), String> {
+        let sequence = self.order.entry((session, stream)).or_default();
+        let skipped = sequence.sent.get(sequence.next..place);
+        let skipped = skipped.ok_or(format!(
+            "message {place} of stream {stream} came out when {} was to be next",
+            sequence.next
+        ))?;
+        if let Some(number) = skipped.iter().find(|&&number| !self.messages[number].revocable) {
+            return Err(format!(
+                "message {place} of stream {stream} came out before message number {number}"
+            ));
+        }
+        sequence.next = place + 1;
         Ok(())
     }
 
-    /// The first message of `session` that has not come out.
+    /// The first message of `session` that has neither come out nor been given up.
     pub(super) fn missing(&self, session: u32) -> Option<String> {
         let of_session = || self.messages.iter().enumerate().filter(|(_, record)| record.session == session);
-        let (number, record) = of_session().find(|(_, record)| !record.delivered)?;
-        let missing = of_session().filter(|(_, record)| !record.delivered).count();
+        let (number, record) = of_session().find(|(_, record)| record.is_missing())?;
+        let missing = of_session().filter(|(_, record)| record.is_missing()).count();
         Some(format!(
             "message {number} ({} bytes, stream {}) and {} others were accepted and have not come out",
             record.len,
@@ -103,6 +148,12 @@ impl Ledger {
     pub(super) fn totals(&self) -> (u64, u64) {
         let delivered = self.messages.iter().filter(|record| record.delivered).count();
         (self.messages.len() as u64, delivered as u64)
+    }
+}
+
+impl Record {
+    fn is_missing(&self) -> bool {
+        !self.delivered && self.abandoned.is_none()
     }
 }
 
@@ -139,29 +190,24 @@ static NOISE: LazyLock<Bytes> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
-    use tresse_proto::{Part, Payload, Ssn};
+    use tresse_proto::{Part, Payload, Ssn, StreamId};
 
     use super::*;
 
     fn message(number: u32, stream: u16, payload: Bytes) -> Message {
-        let options = (StreamId(stream), Ppid(number));
         let payload = Payload::Whole(payload);
-        Message {
-            stream: options.0,
-            ssn: Ssn(0),
-            ppid: options.1,
-            unordered: false,
-            part: Part::Whole,
-            payload,
-        }
+        let (stream, ppid) = (StreamId(stream), Ppid(number));
+        Message { stream, ssn: Ssn(0), ppid, unordered: false, part: Part::Whole, payload }
     }
 
-    fn three() -> (Ledger, Vec<Message>) {
+    /// Messages 0 and 1 on stream 0 and message 2 on stream 5, accepted; and as they come out.
+    fn three(reliability: Reliability) -> (Ledger, Vec<Message>) {
         let mut ledger = Ledger::default();
         let mut sent = Vec::new();
         for (number, stream) in [(0, 0), (1, 0), (2, 5)] {
-            let (_, bytes) = ledger.next(stream, false, 10);
-            ledger.accepted(1, stream, false, 10);
+            let mut options = SendOptions { reliability, ..SendOptions::on(StreamId(stream)) };
+            let bytes = ledger.number(&mut options, 10);
+            ledger.accepted(1, &options, 10);
             sent.push(message(number, stream, bytes));
         }
         (ledger, sent)
@@ -169,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_comes_out_as_sent_is_right_and_the_rest_is_missing() {
-        let (mut ledger, sent) = three();
+        let (mut ledger, sent) = three(Reliability::Full);
         assert_eq!(ledger.delivered(&sent[2]), Ok(()));
         assert_eq!(ledger.delivered(&sent[0]), Ok(()));
         assert!(ledger.missing(1).expect("one").contains("message 1 (10 bytes, stream 0) and 0 others"));
@@ -179,8 +225,8 @@ mod tests {
 
     #[test]
     fn what_comes_out_wrong_is_told() {
-        let (mut ledger, sent) = three();
-        assert!(ledger.delivered(&sent[1]).expect_err("too early").contains("came out as 0"));
+        let (mut ledger, sent) = three(Reliability::Full);
+        assert!(ledger.delivered(&sent[1]).expect_err("too early").contains("before message number 0"));
         assert!(ledger.delivered(&sent[1]).expect_err("again").contains("twice"));
         let elsewhere = Message { stream: StreamId(1), ..sent[0].clone() };
         assert!(ledger.delivered(&elsewhere).expect_err("another stream").contains("came out on 1"));
@@ -188,5 +234,21 @@ mod tests {
             Message { payload: Payload::Whole(Bytes::from_static(b"0123456789")), ..sent[2].clone() };
         assert!(ledger.delivered(&changed).expect_err("another content").contains("changed"));
         assert!(ledger.delivered(&message(9, 0, Bytes::new())).expect_err("unknown").contains("nobody sent"));
+        assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("a promise").contains("given up"));
+    }
+
+    #[test]
+    fn what_need_not_arrive_may_be_skipped_and_has_to_be_given_up() {
+        let (mut ledger, sent) = three(Reliability::Retransmissions(0));
+        assert_eq!(ledger.delivered(&sent[1]), Ok(()));
+        assert!(ledger.delivered(&sent[0]).expect_err("skipped").contains("when 2 was to be next"));
+        let (mut ledger, sent) = three(Reliability::Retransmissions(0));
+        assert_eq!((ledger.delivered(&sent[1]), ledger.delivered(&sent[2])), (Ok(()), Ok(())));
+        assert!(ledger.missing(1).is_some());
+        assert_eq!((ledger.abandoned(Ppid(0), 10, true), ledger.missing(1)), (Ok(()), None));
+        assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("again").contains("twice"));
+        assert!(
+            ledger.abandoned(Ppid(2), 10, false).expect_err("it is there").contains("before it was sent")
+        );
     }
 }

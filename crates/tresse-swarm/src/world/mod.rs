@@ -218,7 +218,15 @@ impl<'s> World<'s> {
                 let payload = forge::forge(*what, ports, &mut self.dice);
                 let address = |host| wire::address(host, 0, &self.script.paths[0]);
                 let (source, destination) = (address(to.peer()), address(*to));
-                self.arrive(Packet { to: *to, source, destination, port: None, ecn: Ecn::NotEct, payload })
+                self.arrive(Packet {
+                    to: *to,
+                    source,
+                    destination,
+                    port: None,
+                    ecn: Ecn::NotEct,
+                    may_fragment: false,
+                    payload,
+                })
             }
         }
     }
@@ -275,6 +283,7 @@ impl<'s> World<'s> {
                     destination: transmit.remote,
                     port: transmit.encapsulation_port,
                     ecn: transmit.ecn,
+                    may_fragment: transmit.may_fragment,
                     payload: bytes.split_to(segment.min(bytes.len())),
                 };
                 self.send(packet);
@@ -348,7 +357,7 @@ impl<'s> World<'s> {
         let lives: u32 = self.stations.iter().map(|station| station.restarts).sum();
         for station in &self.stations {
             for session in station.sessions.values() {
-                rules::check_end(session, self.wire.mishaps, self.calm, self.is_impatient())?;
+                rules::check_end(session, self.wire.mishaps, lives, self.calm, self.is_impatient())?;
                 // What a host that restarts had not read is gone with it.
                 let graceful = matches!(session.closed, Some((_, CloseReason::Graceful)));
                 if graceful

@@ -27,7 +27,8 @@ pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
         let limits = Limits { send_buffer: config.send_buffer.0, receive_buffer: config.receive_buffer.0 };
         numbers(&session, &stats, &paths, &limits)?;
         if session.closed.is_none() {
-            station.waits |= stats.send_buffer_used > 0 || stats.receive_buffer_used > 0;
+            station.waits |=
+                stats.send_buffer_used > 0 || stats.receive_buffer_used > 0 || session.unanswered > 0;
             life(&session, &stats, due)?;
         }
     }
@@ -104,13 +105,15 @@ pub(super) fn check_sending(before: &[PathStats], after: &[PathStats], mtu: usiz
     Ok(())
 }
 
-/// Whether an end has a reason; `mishaps` are the packets that the network lost or changed so far.
+/// Whether an end has a reason; `mishaps` are the packets that the network lost or changed so far, `restarts` those
+/// of hosts.
 ///
 /// Since `calm` the network is well and nothing waits: whatever has not ended by then ends well. With an
 /// `impatient` timer, one that can run out before any answer is here, an association may be given up at any time.
 pub(super) fn check_end(
     session: &Session,
     mishaps: u64,
+    restarts: u32,
     calm: Option<Instant>,
     impatient: bool,
 ) -> Result<(), Broken> {
@@ -120,6 +123,8 @@ pub(super) fn check_end(
         CloseReason::Graceful | CloseReason::AbortedByPeer { .. } => true,
         CloseReason::Aborted => session.ending != Ending::None,
         CloseReason::ShutdownTimeout => !was_calm,
+        // With a host goes the key of its cookies: it discards those that come back, for as long as they come.
+        CloseReason::SetupTimeout if restarts > 0 => true,
         CloseReason::SetupTimeout | CloseReason::PathsLost => impatient || (!was_calm && mishaps > 0),
         _ => false,
     };

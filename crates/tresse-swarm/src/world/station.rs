@@ -7,8 +7,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tresse_proto::{
-    AssociationConfig, AssociationId, CloseReason, Connect, Endpoint, EndpointConfig, Event, Instant, Joiner,
-    PathId, PathStats, ScheduleError, SendError,
+    AssociationConfig, AssociationHandle, AssociationId, CloseReason, Connect, Direction, Endpoint,
+    EndpointConfig, Event, Instant, Joiner, PathId, PathStats, ReconfigurationError, Reliability,
+    ScheduleError, SendError, SendOptions, StreamId, Streams,
 };
 use tresse_sim::seed::Seed;
 
@@ -50,6 +51,8 @@ pub(super) struct Session {
     pub(super) closed: Option<(Instant, CloseReason)>,
     pub(super) accepted: u64,
     pub(super) delivered: u64,
+    /// Answers that the peer owes to requests for other streams.
+    pub(super) unanswered: u32,
     /// Puts together what is handed out in parts.
     joiner: Joiner,
 }
@@ -68,6 +71,7 @@ struct Waiting {
     len: usize,
     stream: u16,
     unordered: bool,
+    reliability: Reliability,
 }
 
 /// What happened at a host, counted for the summary.
@@ -117,9 +121,13 @@ impl Station {
     ) -> Result<(), String> {
         match what {
             Move::Connect { addresses } => self.connect(now, usize::from(*addresses), numbers),
-            Move::Send { len, stream, unordered, times } => {
-                let message =
-                    Waiting { len: (*len as usize).min(LONGEST), stream: *stream, unordered: *unordered };
+            Move::Send { len, stream, unordered, reliability, times } => {
+                let message = Waiting {
+                    len: (*len as usize).min(LONGEST),
+                    stream: *stream,
+                    unordered: *unordered,
+                    reliability: *reliability,
+                };
                 self.backlog.extend((0..*times).map(|_| message));
                 self.hand_over(now, ledger)?;
             }
@@ -139,6 +147,25 @@ impl Station {
                 if let Some(mut association) = self.association() {
                     // A path that is not there, or not yet, is refused.
                     association.set_primary(PathId(*path)).ok();
+                }
+            }
+            Move::Reset { stream, direction } => self.reconfigure(|association| {
+                let (outbound, _) = association.streams();
+                let streams = stream.map_or(Streams::All, |stream| StreamId(stream % outbound.max(1)).into());
+                let answers = if *direction == Direction::Both { 2 } else { 1 };
+                association.reset_streams(now, streams, *direction).map(|()| answers)
+            }),
+            Move::ResetAssociation => {
+                self.reconfigure(|association| association.reset_association(now).map(|()| 1));
+            }
+            Move::AddStreams { outbound, inbound } => self.reconfigure(|association| {
+                let answers = u32::from(*outbound > 0) + u32::from(*inbound > 0);
+                association.add_streams(now, *outbound, *inbound).map(|()| answers)
+            }),
+            Move::UseKey { number } => {
+                if let Some(mut association) = self.association() {
+                    // Refused where authentication was not agreed.
+                    association.use_shared_key(*number).ok();
                 }
             }
             Move::Scheduler { name } => {
@@ -171,6 +198,8 @@ impl Station {
             match event {
                 Event::Established { .. } => self.on_established(id, numbers)?,
                 Event::Restarted { .. } => self.on_restarted(id, numbers)?,
+                Event::Abandoned { ppid, bytes, sent, .. } => ledger.abandoned(ppid, bytes, sent)?,
+                Event::Reconfigured { .. } => self.on_reconfigured(id)?,
                 Event::Readable => self.read(now, id, ledger)?,
                 Event::Closed(reason) => self.on_closed(now, id, reason, ledger)?,
                 Event::SchedulerFailed { name, fault } => return Err(format!("scheduler {name}: {fault}")),
@@ -221,6 +250,18 @@ impl Station {
         }
     }
 
+    /// Asks the peer for something; answers are owed only for what could be asked.
+    fn reconfigure(
+        &mut self,
+        ask: impl FnOnce(&mut AssociationHandle<'_>) -> Result<u32, ReconfigurationError>,
+    ) {
+        let Some(id) = self.current else { return };
+        let Some(mut association) = self.endpoint.association(id) else { return };
+        if let (Ok(answers), Some(session)) = (ask(&mut association), self.sessions.get_mut(&id)) {
+            session.unanswered += answers;
+        }
+    }
+
     fn connect(&mut self, now: Instant, addresses: usize, numbers: &mut u32) {
         if !self.is_over() {
             return;
@@ -248,6 +289,7 @@ impl Station {
             closed: None,
             accepted: 0,
             delivered: 0,
+            unanswered: 0,
             joiner: Joiner::default(),
         };
         self.sessions.insert(id, session);
@@ -255,6 +297,12 @@ impl Station {
     }
 
     fn on_established(&mut self, id: AssociationId, numbers: &mut u32) -> Result<(), String> {
+        if let Some(mut association) = self.endpoint.association(id) {
+            for number in KEYS {
+                // Refused where authentication was not agreed.
+                association.set_shared_key(number, format!("the secret of key {number}").as_bytes()).ok();
+            }
+        }
         match self.sessions.get_mut(&id) {
             None => self.enter(id, true, numbers),
             Some(session) if session.established => {
@@ -262,6 +310,13 @@ impl Station {
             }
             Some(session) => session.established = true,
         }
+        Ok(())
+    }
+
+    fn on_reconfigured(&mut self, id: AssociationId) -> Result<(), String> {
+        let session = self.sessions.get_mut(&id).ok_or("an unknown association was reconfigured")?;
+        let left = session.unanswered.checked_sub(1);
+        session.unanswered = left.ok_or("a request was answered that nobody made".to_owned())?;
         Ok(())
     }
 
@@ -315,12 +370,14 @@ impl Station {
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         let Some(mut association) = self.endpoint.association(id) else { return Ok(()) };
         let (streams, _) = association.streams();
-        while let Some(&Waiting { len, stream, unordered }) = self.backlog.front() {
-            let stream = stream % streams.max(1);
-            let (options, bytes) = ledger.next(stream, unordered, len);
+        while let Some(&Waiting { len, stream, unordered, reliability }) = self.backlog.front() {
+            let mut options = SendOptions::on(StreamId(stream % streams.max(1)));
+            options.unordered = unordered;
+            options.reliability = reliability;
+            let bytes = ledger.number(&mut options, len);
             match association.send(now, options, bytes) {
                 Ok(()) => {
-                    ledger.accepted(session.number, stream, unordered, len);
+                    ledger.accepted(session.number, &options, len);
                     session.accepted += 1;
                 }
                 Err(SendError::Full { free }) if free >= len => {
@@ -375,7 +432,7 @@ impl Station {
         text
     }
 
-    fn association(&mut self) -> Option<tresse_proto::AssociationHandle<'_>> {
+    fn association(&mut self) -> Option<AssociationHandle<'_>> {
         self.endpoint.association(self.current?)
     }
 
@@ -390,6 +447,9 @@ impl Station {
         self.settings.0.rto_max * 40 + self.settings.0.heartbeat_interval * 4
     }
 }
+
+/// The shared keys that both sides have besides the null key.
+pub(crate) const KEYS: std::ops::RangeInclusive<u16> = 1..=3;
 
 /// The SCTP port of a host.
 pub(super) fn port(host: Host) -> u16 {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_proto::{Ecn, Instant};
-use tresse_sim::link::{self, Link, LinkSpec, Loss, MishapSpec, QueueLimit, Reordering, Verdict};
+use tresse_sim::link::{self, Link, LinkSpec, Loss, MishapSpec, Parcel, QueueLimit, Reordering, Verdict};
 use tresse_sim::seed::Seed;
 
 use crate::script::{Change, Deed, Host, PathPlan, Script};
@@ -22,6 +22,8 @@ pub(super) struct Packet {
     /// The sender's UDP port, when it travels in UDP.
     pub(super) port: Option<u16>,
     pub(super) ecn: Ecn,
+    /// Routers may cut it into fragments.
+    pub(super) may_fragment: bool,
     pub(super) payload: Bytes,
 }
 
@@ -78,7 +80,8 @@ impl Wire {
         };
         let link = &mut links[packet.to.peer().index()];
         let header = if packet.destination.is_ipv4() { 20 } else { 40 };
-        let verdict = link.offer(now, (packet.payload.len() + header) as u32);
+        let bytes = (packet.payload.len() + header) as u32;
+        let verdict = link.offer(now, Parcel { bytes, may_fragment: packet.may_fragment });
         let passage = match verdict {
             Verdict::Arrives(at) => Passage { at: Some(at), twice: false, packet, fate: "" },
             Verdict::Altered { at, damaged, twice } => {
@@ -131,6 +134,7 @@ pub(super) fn path_of(address: IpAddr) -> Option<usize> {
 fn spec_of(plan: &PathPlan) -> LinkSpec {
     LinkSpec {
         queue: QueueLimit::Packets(plan.queue),
+        mtu: plan.mtu,
         loss: loss(plan.loss),
         mishaps: MishapSpec {
             bit_error_rate: plan.damage,
@@ -144,10 +148,10 @@ fn spec_of(plan: &PathPlan) -> LinkSpec {
 fn changes_of(script: &Script, position: usize, host: Host, healed: Duration) -> Vec<link::Change> {
     let planned = script.acts.iter().filter_map(|act| match &act.deed {
         Deed::Path { path, from, change } if usize::from(*path) == position => {
-            let Change { out, loss: probability, delay, rate } = *change;
+            let Change { out, loss: probability, delay, rate, mtu } = *change;
             let loss = probability.map(loss);
             let concerned = from.is_none_or(|from| from == host);
-            concerned.then_some(link::Change { at: act.at, rate, delay, loss, outage: out, mtu: None })
+            concerned.then_some(link::Change { at: act.at, rate, delay, loss, outage: out, mtu })
         }
         _ => None,
     });

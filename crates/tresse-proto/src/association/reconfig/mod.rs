@@ -84,7 +84,8 @@ impl Association {
         let Some(timeout) = self.reconfig.as_mut().and_then(|reconfig| reconfig.own.pop_due(now)) else {
             return;
         };
-        if !self.state.sends_data() {
+        // A peer that may still send has to be understood: it may have begun anew already.
+        if !self.state.sends_data() && !self.state.takes_data() {
             self.reconfig().own.abandon();
             return;
         }

@@ -14,14 +14,14 @@ impl Bench {
         if fits {
             self.accept(index, chunk(ssn, shape, &kilobyte(index))).expect("accepted");
         }
-        self.inbound.relieve(&mut self.deliverable);
+        self.inbound.relieve(false, &mut self.deliverable);
         fits
     }
 
     /// Takes the next message or part as a reader that at once wants more: its part and its length.
     fn take(&mut self) -> Option<(Part, usize)> {
         let message = self.inbound.recv()?;
-        self.inbound.relieve(&mut self.deliverable);
+        self.inbound.relieve(false, &mut self.deliverable);
         Some((message.part, message.payload.len()))
     }
 }
@@ -67,6 +67,34 @@ fn parts_that_were_not_taken_become_a_message_again() {
     bench.bring(7, 1, "E");
     assert_eq!(bench.take(), Some((Part::Last, 2000)));
     assert_eq!(bench.inbound.used(), 0);
+}
+
+#[test]
+fn what_a_gap_holds_up_stays_whole_as_long_as_the_gap_can_be_filled() {
+    let mut bench = Bench::new(10_000, 1);
+    bench.bring(1, 0, "B");
+    for index in 3..=11 {
+        bench.bring(index, index as u16 - 3, if index == 3 { "E" } else { "BE" });
+    }
+    assert!(!bench.inbound.fits(12, 11, 1000));
+    bench.inbound.relieve(true, &mut bench.deliverable);
+    assert!(!bench.inbound.has_ready(), "index 2 may still come");
+    assert!(bench.inbound.fits(2, 11, 1000));
+    bench.accept(2, chunk(0, "", &kilobyte(2))).expect("accepted");
+    assert_eq!(bench.take(), Some((Part::Whole, 3000)));
+}
+
+#[test]
+fn the_chunk_that_all_others_wait_for_is_taken_whatever_its_length() {
+    let mut bench = Bench::new(1600, 1);
+    bench.accept(2, chunk(1, "BE", &"x".repeat(1000))).expect("accepted");
+    assert!(!bench.inbound.fits(1, 2, 9000), "longer than what gaps may take");
+    assert!(bench.inbound.waits_for_it(1, 0));
+    bench.accept(1, chunk(0, "BE", &"y".repeat(9000))).expect("accepted");
+    assert!(!bench.inbound.fits(4, 5, 9000));
+    assert!(!bench.inbound.waits_for_it(4, 2), "it is not the first that is missing");
+    assert!(!bench.inbound.waits_for_it(3, 2), "two messages can be taken");
+    assert_eq!((bench.take(), bench.take()), (Some((Part::Whole, 9000)), Some((Part::Whole, 1000))));
 }
 
 #[test]
@@ -197,7 +225,7 @@ proptest! {
         }
         let take = |bench: &mut Bench, got: &mut Vec<String>| {
             let message = bench.inbound.recv()?;
-            bench.inbound.relieve(&mut bench.deliverable);
+            bench.inbound.relieve(false, &mut bench.deliverable);
             let stream = usize::from(message.stream.0);
             let whole = message.part == Part::Whole;
             assert!(whole || point > 0 || lengths[stream][usize::from(message.ssn.0)] > 10);
@@ -212,7 +240,7 @@ proptest! {
                 let data = InboundData { fsn: Fsn(piece as u32), ..on(stream, chunk(ssn, &shape, &kilobyte(index))) };
                 let mut turns = 0;
                 while !bench.inbound.fits(index, index - 1, 1000) {
-                    bench.inbound.relieve(&mut bench.deliverable);
+                    bench.inbound.relieve(false, &mut bench.deliverable);
                     prop_assert!(bench.inbound.has_ready(), "a full buffer always has something to take");
                     take(&mut bench, &mut got);
                     turns += 1;
@@ -220,6 +248,7 @@ proptest! {
                 }
                 sent[usize::from(stream)].push_str(&kilobyte(index));
                 bench.accept(index, data).expect("accepted");
+                prop_assert_eq!(bench.inbound.check_invariants(), Ok(()));
                 index += 1;
                 if reads >> (index % 64) & 1 == 1 {
                     while take(&mut bench, &mut got).is_some() {}

@@ -107,7 +107,10 @@ fn every_message_is_delivered_once_or_reported_as_given_up() {
     for seed in 0..40 {
         let mut dice = Dice::new(seed);
         let paths = 1 + dice.below(2) as u8;
+        let interleaving = if seed % 2 == 0 { "true" } else { "false" };
         let config = config(&[
+            ("interleaving", interleaving),
+            ("stream_scheduler", "round_robin"),
             ("send_buffer", "60000B"),
             ("receive_buffer", "30000B"),
             ("heartbeat_interval", "1s"),
