@@ -233,7 +233,7 @@ impl Association {
     ///
     /// # Errors
     /// What keeps the path from sending any.
-    fn may_send_new(&self, path: PathId) -> Result<usize, Limit> {
+    pub(super) fn may_send_new(&self, path: PathId) -> Result<usize, Limit> {
         if !self.paths.may_carry_new_data(path) {
             return Err(Limit::Path);
         }

@@ -4,19 +4,24 @@
 use super::Association;
 use crate::config::{ChunkRescheduling, MovedChunkCut};
 use crate::path_id::PathId;
-use crate::schedule::reschedule;
+use crate::schedule::{HeadOfLine, opportunistic, reschedule};
+use crate::stats::Limit;
 use crate::time::Instant;
 
 impl Association {
     /// Moves the chunk that everything waits for, if a path wants to repeat it. It then waits there like a lost one.
     #[inline]
     pub(super) fn reschedule(&mut self, now: Instant) {
-        if self.config.chunk_rescheduling != ChunkRescheduling::Off && self.paths.len() > 1 {
-            self.reschedule_blocking(now);
+        let config = &self.config;
+        let wanted = config.chunk_rescheduling != ChunkRescheduling::Off
+            || config.opportunistic_retransmission
+            || config.penalisation;
+        if wanted && self.paths.len() > 1 {
+            self.reschedule_head(now);
         }
     }
 
-    fn reschedule_blocking(&mut self, now: Instant) {
+    fn reschedule_head(&mut self, now: Instant) {
         let Some(head) = self.transmission.head_of_line(now) else { return };
         let mut usable = std::mem::take(&mut self.scratch.candidates);
         usable.clear();
@@ -24,21 +29,36 @@ impl Association {
             usable.push(self.paths.view(path, self.transmission.flight_on(path), false));
         }
         let paths = self.paths.len();
-        let to = reschedule::choose(&head, &usable, |path| self.transmission.blocks(path, paths));
+        let mut to = reschedule::choose(&head, &usable, |path| self.transmission.blocks(path, paths));
+        let overtakes = self.config.opportunistic_retransmission || self.config.penalisation;
+        if to.is_none() && overtakes && !self.outbound.is_empty() {
+            let silenced = |path| self.may_send_new(path) == Err(Limit::ReceiveBuffer);
+            let fast = opportunistic::choose(&head, &usable, silenced);
+            to = fast.and_then(|fast| self.overtake(now, &head, fast));
+        }
         self.scratch.candidates = usable;
         if let Some(to) = to {
-            self.move_chunk(now, head.index, to, self.config.moved_chunk_cut);
+            self.move_chunk(now, head.index, to);
         }
     }
 
+    /// The peer's window silences the path `fast`, and `head`, on a slower path, fills it: what MPTCP does about it.
+    fn overtake(&mut self, now: Instant, head: &HeadOfLine, fast: PathId) -> Option<PathId> {
+        if self.config.penalisation {
+            let pause = self.paths.get(fast).srtt().unwrap_or_default();
+            self.paths.penalise(head.path, now, pause);
+        }
+        self.config.opportunistic_retransmission.then_some(fast)
+    }
+
     /// Lets the chunk `index` wait to leave on `to`, and charges the path that it leaves.
-    fn move_chunk(&mut self, now: Instant, index: u64, to: PathId, cut: MovedChunkCut) {
+    fn move_chunk(&mut self, now: Instant, index: u64, to: PathId) {
         let Some(moved) = self.transmission.move_chunk(index, to) else { return };
-        match cut {
+        match self.config.moved_chunk_cut {
             MovedChunkCut::None => {}
             MovedChunkCut::Bytes => self.paths.shrink(moved.from, moved.bytes),
             MovedChunkCut::Loss => {
-                self.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point)
+                self.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point);
             }
         }
         self.stop_idle_t3(moved.from);

@@ -97,8 +97,14 @@ switches! {
         chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::Off,
         /// Percent of a path's share of the buffer that may be held by early arrivals before a chunk is rescheduled.
         rescheduling_threshold: u16 = 50,
-        /// What the old path's window pays for a rescheduled chunk.
+        /// What the old path's window pays for a chunk that is sent again elsewhere before it counts as lost.
         moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
+        /// When the peer's window keeps a faster path silent, send the chunk that everything waits for again there, as MPTCP does.
+        opportunistic_retransmission: bool = false,
+        /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.
+        penalisation: bool = false,
+        /// Count missing reports of what was sent again, too, by what was sent later on its path (MFR); off waits for T3.
+        multiple_fast_retransmit: bool = true,
         /// On which path a SACK travels.
         sack_path: SackPath = SackPath::RoundRobin,
         /// Take round-trip times also from SACKs that came over another path than the data went; T3 waits for any.

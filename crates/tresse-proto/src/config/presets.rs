@@ -35,6 +35,7 @@ pub const PRESETS: &[Preset] = &[
             ("authentication", "false"),
             ("mtu_discovery", "false"),
             ("drop_reports", "false"),
+            ("multiple_fast_retransmit", "false"),
         ],
     },
     // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but
@@ -55,6 +56,7 @@ pub const PRESETS: &[Preset] = &[
             ("mtu_discovery", "false"),
             ("authentication", "false"),
             ("drop_reports", "false"),
+            ("multiple_fast_retransmit", "false"),
         ],
     },
     // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure; what
@@ -77,6 +79,7 @@ pub const PRESETS: &[Preset] = &[
             ("authentication", "false"),
             ("mtu_discovery", "false"),
             ("drop_reports", "false"),
+            ("multiple_fast_retransmit", "false"),
         ],
     },
 ];

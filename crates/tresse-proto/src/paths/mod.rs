@@ -279,6 +279,21 @@ impl Paths {
         self.controller.on_sack(now, &mut self.windows, &[loss]);
     }
 
+    /// The path holds up a faster one: its window is halved, and its threshold unless slow start still looks for one
+    /// (Raiciu et al., NSDI 2012, §4.2). At most once in `pause`, and not while it repairs losses.
+    pub(crate) fn penalise(&mut self, id: PathId, now: Instant, pause: Duration) {
+        let window = &mut self.windows[id.index()];
+        let path = &mut self.paths[id.index()];
+        if window.recovery.is_some() || now.since(path.penalised) < pause {
+            return;
+        }
+        path.penalised = now;
+        if window.cwnd > window.ssthresh {
+            window.ssthresh = (window.ssthresh / 2).max(2 * window.payload);
+        }
+        window.cwnd = (window.cwnd / 2).max(window.payload.min(window.cwnd));
+    }
+
     /// The peer answered without taking what probes its closed window on the path: no failure, and neither is
     /// that T3 will expire for it (RFC 9260 §6.1 A).
     pub(crate) fn on_probe_answered(&mut self, id: PathId) {

@@ -39,6 +39,8 @@ pub(crate) struct Path {
     /// When data was last sent; the origin if never.
     pub(super) last_data: Instant,
     pub(super) last_sack: Option<Instant>,
+    /// When its window was last halved for holding up a faster path; the origin if never.
+    pub(super) penalised: Instant,
     /// What probes the peer's closed window over this path has been answered since T3 last expired.
     pub(super) probe_answered: bool,
     pub(super) counters: Counters,
@@ -88,6 +90,7 @@ impl Path {
             idle_since: None,
             last_data: Instant::ZERO,
             last_sack: None,
+            penalised: Instant::ZERO,
             probe_answered: false,
             counters: Counters::default(),
             limits: LimitClock::new(now, limit),

@@ -552,6 +552,25 @@ mod moved_chunks {
     }
 
     #[test]
+    fn a_path_that_holds_up_a_faster_one_is_halved_once_in_its_round_trip() {
+        let mut paths = paths(2);
+        let pause = Duration::from_millis(20);
+        (paths.windows[0].cwnd, paths.windows[0].ssthresh) = (20 * M, 10 * M);
+        let mut halve = |millis| {
+            paths.penalise(A, at(millis), pause);
+            (paths.window(A).cwnd / M, paths.window(A).ssthresh / M)
+        };
+        assert_eq!([halve(100), halve(119), halve(120)], [(10, 5), (10, 5), (5, 2)]);
+        assert_eq!([halve(200), halve(300), halve(400), halve(500)], [(2, 2), (1, 2), (1, 2), (1, 2)]);
+        paths.windows[1] = Window { cwnd: 8 * M, ssthresh: 100 * M, ..paths.windows[1].clone() };
+        paths.penalise(B, at(100), pause);
+        assert_eq!((paths.window(B).cwnd, paths.window(B).ssthresh), (4 * M, 100 * M), "in slow start");
+        paths.windows[1].recovery = Some(9);
+        paths.penalise(B, at(900), pause);
+        assert_eq!(paths.window(B).cwnd, 4 * M, "it has just been cut");
+    }
+
+    #[test]
     fn or_it_is_cut_once_as_for_a_loss() {
         let mut paths = paths(2);
         (paths.windows[0].cwnd, paths.windows[0].ssthresh) = (20 * M, 40 * M);

@@ -45,6 +45,7 @@
 
 pub(crate) mod ack_path;
 mod guard;
+pub(crate) mod opportunistic;
 mod path;
 mod registry;
 pub(crate) mod reschedule;

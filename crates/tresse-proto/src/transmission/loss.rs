@@ -26,7 +26,7 @@ impl Transmission {
     /// With split fast retransmit a chunk is struck only by a newly acknowledged later one of its own
     /// path, since only on one path does later mean overtaken (Iyengar et al., §III). Without, by any
     /// later one, or, with `all`, whenever it is reported missing: in fast recovery, when the cumulative
-    /// TSN moves (RFC 9260 §7.2.4). A chunk that was sent again is not struck.
+    /// TSN moves (RFC 9260 §7.2.4). A chunk that was sent again is struck with MFR only.
     pub(super) fn strike(&mut self, notes: &mut [Note], dac_count: u8, all: bool) {
         let highest_new = notes.iter().map(|note| note.highest_new).max().unwrap_or(0);
         for position in 0..self.loads.len() {
@@ -37,6 +37,28 @@ impl Transmission {
                 if all { highest_new.max(reported) } else { highest_new }
             };
             self.strike_path(position, bound, notes, dac_count);
+            if self.rules.multiple_fast_retransmit {
+                self.strike_again(position, notes);
+            }
+        }
+    }
+
+    /// Multiple fast retransmissions (Caro et al.): what was sent again is struck by newly acknowledged chunks that
+    /// were sent for the first time on its path later, one for each SACK. Of what left at the same instant nobody knows
+    /// which was first.
+    fn strike_again(&mut self, position: usize, notes: &mut [Note]) {
+        let Some(latest) = notes.get(position).and_then(|note| note.latest_new) else { return };
+        let mut next = self.loads[position].again.head();
+        while let Some(index) = next {
+            next = self.loads[position].again.after(&self.ring, index);
+            let Some(sent) = self.ring.get_mut(index).filter(|sent| sent.sent_at < latest) else { break };
+            sent.misses = sent.misses.saturating_add(1);
+            if sent.misses >= MISSING_REPORTS {
+                self.lose(index, PathId(position as u8), Evidence::Missing);
+                if let Some(note) = notes.get_mut(position) {
+                    note.lost = true;
+                }
+            }
         }
     }
 

@@ -67,6 +67,8 @@ pub(super) struct Note {
     /// Highest index newly acknowledged on the path that counts for missing reports (SFR).
     pub(super) highest_new: u64,
     pub(super) lowest_new: u64,
+    /// When the latest of what was newly acknowledged and sent once was sent (MFR).
+    pub(super) latest_new: Option<Instant>,
     pub(super) rtt_from: Option<Instant>,
     pub(super) lost: bool,
     /// A chunk was acknowledged that was sent on this path alone.
@@ -297,6 +299,7 @@ impl Transmission {
         note.proven |= !moved;
         if sends == 1 {
             note.longest_proven = note.longest_proven.max(bytes);
+            note.latest_new = note.latest_new.max(Some(sent_at));
         }
         if load.timed == Some(index) {
             load.timed = None;

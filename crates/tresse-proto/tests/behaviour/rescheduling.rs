@@ -1,4 +1,5 @@
-//! The chunk that everything waits for goes again on the path whose early arrivals fill a buffer (chunk rescheduling).
+//! The chunk that everything waits for goes again on another path before it counts as lost: chunk rescheduling, and what
+//! MPTCP does (opportunistic retransmission, penalisation).
 
 use std::time::Duration;
 
@@ -30,8 +31,15 @@ fn watching(chunk_rescheduling: ChunkRescheduling) -> AssociationConfig {
 /// Path 1 takes 300 ms, path 0 takes 10. The buffer is filled with messages in order; answers the association 100 ms
 /// later, when only the chunks of path 1 are missing.
 fn filled(config: &AssociationConfig) -> Pair {
-    let mut pair = Pair::established(2, config);
+    let mut pair = Pair::new(2, config);
     pair.network = Box::new(|flight| Some(ms(if flight.path() == 1 { 300 } else { 10 })));
+    let mut pair = pair.settled();
+    // Each path has been measured.
+    for number in 0..4 {
+        pair.send(1, number, M);
+    }
+    pair.run_for(ms(700));
+    pair.server.received.clear();
     let now = pair.now;
     for number in 0..20 {
         let sent = pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number, M));
@@ -83,6 +91,42 @@ fn a_full_receive_buffer_is_seen_although_everything_is_promised() {
     };
     let mut pair = filled(&config);
     assert!(path(&mut pair, 0).chunks_resent >= 1, "{}", pair.log.join("\n"));
+    pair.run_for(ms(3000));
+    assert_eq!(pair.server.numbers_on(0).len(), 20);
+}
+
+/// A receive buffer of twelve chunks, more to send than that, and nothing but what MPTCP does.
+fn like_mptcp(opportunistic_retransmission: bool, penalisation: bool) -> (Pair, usize) {
+    let config = AssociationConfig {
+        nr_sack: NrSack::Everything,
+        receive_buffer: Size(12 * M),
+        moved_chunk_cut: MovedChunkCut::None,
+        opportunistic_retransmission,
+        penalisation,
+        ..watching(ChunkRescheduling::Off)
+    };
+    let mut pair = filled(&config);
+    let resent = path(&mut pair, 0).chunks_resent as usize;
+    (pair, resent)
+}
+
+#[test]
+fn a_path_silenced_by_the_peers_window_repeats_what_it_waits_for() {
+    let (mut pair, resent) = like_mptcp(true, false);
+    assert!(resent >= 1, "{}", pair.log.join("\n"));
+    assert_eq!(path(&mut pair, 1).cwnd, 20 * M, "nobody is punished");
+    assert!(!pair.server.received.is_empty());
+    pair.run_for(ms(3000));
+    assert_eq!(pair.server.numbers_on(0), (0..20).collect::<Vec<_>>(), "each once and in order");
+    assert_eq!(like_mptcp(false, false).1, 0);
+}
+
+#[test]
+fn the_path_that_fills_the_peers_window_is_penalised() {
+    let (mut pair, resent) = like_mptcp(false, true);
+    assert_eq!(resent, 0);
+    let cwnd = path(&mut pair, 1).cwnd;
+    assert!(cwnd <= 10 * M, "{cwnd}");
     pair.run_for(ms(3000));
     assert_eq!(pair.server.numbers_on(0).len(), 20);
 }

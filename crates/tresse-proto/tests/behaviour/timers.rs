@@ -127,6 +127,28 @@ fn a_lost_retransmission_waits_for_t3_too() {
 }
 
 #[test]
+fn a_lost_retransmission_of_a_busy_path_does_not_wait_for_t3() {
+    for (multiple_fast_retransmit, expected) in [(true, (2, 0)), (false, (1, 1))] {
+        let mut pair = Pair::established(1, &AssociationConfig { multiple_fast_retransmit, ..wide() });
+        let (mut losses, mut first) = (0, None);
+        pair.network = Box::new(move |flight| {
+            let hit = flight.chunks().iter().any(|chunk| match chunk {
+                tresse_wire::Chunk::Data(data) => data.tsn.distance_from(*first.get_or_insert(data.tsn)) == 3,
+                _ => false,
+            });
+            losses += u32::from(hit);
+            (!hit || losses > 2).then_some(ms(10))
+        });
+        for number in 0..200 {
+            pair.send(0, number, M);
+        }
+        pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == 200);
+        let stats = path(&mut pair);
+        assert_eq!((stats.fast_retransmits, stats.timeouts), expected);
+    }
+}
+
+#[test]
 fn a_lost_sack_costs_nothing() {
     let mut pair = Pair::established(1, &wide());
     let (mut data, mut sacks) = (0, 0);

@@ -8,6 +8,7 @@ mod damage;
 mod delivery;
 mod determinism;
 mod impairments;
+mod lossy;
 mod mtu;
 mod records;
 mod rescheduling;

@@ -54,6 +54,50 @@ fn a_late_chunk_strikes_nothing_that_was_sent_after_it() {
     assert_eq!(bench.misses(4), 1);
 }
 
+/// A bench whose chunk 1 was lost, sent again at 10 ms, and lost again; 6 to 8 were sent at 20 ms.
+fn lost_twice(config: &AssociationConfig) -> Bench {
+    let mut bench = Bench::new(2, config);
+    bench.send_over(&[0; 5]);
+    for last in 2..=4 {
+        bench.sack(0, 0, &[(2, last)]);
+    }
+    bench.wait(10);
+    assert_eq!(bench.resend(0), Some(1));
+    bench.wait(10);
+    bench.send_over(&[0; 3]);
+    bench
+}
+
+#[test]
+fn what_was_sent_again_is_struck_by_what_was_sent_later_still() {
+    let mut bench = lost_twice(&cmt());
+    bench.sack(0, 0, &[(2, 5)]);
+    assert_eq!(bench.misses(1), 0, "5 was sent before 1 was again");
+    for (last, misses) in [(6, 1), (7, 2)] {
+        bench.sack(0, 0, &[(2, last)]);
+        assert_eq!(bench.misses(1), misses);
+    }
+    bench.sack(0, 0, &[(2, 8)]);
+    assert_eq!((bench.lost(0), bench.ack(0).is_some_and(|ack| ack.lost)), (vec![1], true));
+    assert_eq!(bench.resend(0), Some(1), "a third time, without a timeout");
+}
+
+#[test]
+fn without_mfr_and_from_another_path_it_is_not_struck() {
+    let off = AssociationConfig { multiple_fast_retransmit: false, ..cmt() };
+    let mut bench = lost_twice(&off);
+    for last in 5..=8 {
+        bench.sack(0, 0, &[(2, last)]);
+    }
+    assert_eq!(bench.misses(1), 0);
+    let mut bench = lost_twice(&cmt());
+    bench.send_over(&[1; 5]);
+    for last in 9..=13 {
+        bench.sack(1, 0, &[(2, 5), (9, last)]);
+    }
+    assert_eq!(bench.misses(1), 0);
+}
+
 #[test]
 fn in_fast_recovery_progress_strikes_all_that_is_missing() {
     for (config, expected) in [(plain(), 2), (cmt(), 1)] {

@@ -1,0 +1,37 @@
+//! Paths that lose packets at random: what is lost twice.
+
+use tresse_sim::{Outcome, Scenario};
+
+use crate::common::checked;
+
+/// One path of 10 Mbit/s and 20 ms that loses one packet in twenty-five.
+fn lossy(seed: &str, multiple_fast_retransmit: &str) -> Outcome {
+    let text = r#"
+        preset = "cmt"
+        settle = "2s"
+        measure = "60s"
+        [[path]]
+        rate = "10Mbit/s"
+        delay = "20ms"
+        loss = "4%"
+        "#;
+    let mut scenario = Scenario::from_toml(text, "lossy").unwrap_or_else(|error| panic!("{error}"));
+    let overrides = [("seed", seed), ("transport.multiple_fast_retransmit", multiple_fast_retransmit)];
+    scenario.set_all(overrides).unwrap_or_else(|error| panic!("{error}"));
+    checked(&scenario)
+}
+
+#[test]
+fn multiple_fast_retransmissions_save_most_timeouts() {
+    for seed in ["1", "2", "3"] {
+        let (on, off) = (lossy(seed, "true"), lossy(seed, "false"));
+        let timeouts = |outcome: &Outcome| outcome.paths[0].timeouts;
+        assert!(2 * timeouts(&on) < timeouts(&off), "{} of {}", timeouts(&on), timeouts(&off));
+        assert!(
+            on.throughput_mbps > 1.05 * off.throughput_mbps,
+            "{} {}",
+            on.throughput_mbps,
+            off.throughput_mbps
+        );
+    }
+}
