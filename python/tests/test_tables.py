@@ -61,3 +61,9 @@ def test_without_a_record_there_are_no_samples() -> None:
     tables = Tables.of([(POINT, outcome())])
     assert tables.samples.empty
     assert tables.where(sigma_kib=64).samples.empty
+
+
+def test_cross_traffic_has_a_column_for_each_pair() -> None:
+    crossed = outcome() | {"cross": [{"id": 0, "throughput_mbps": 4.5}, {"id": 1, "throughput_mbps": 0.5}]}
+    runs = Tables.of([(POINT, crossed)]).runs
+    assert runs[["cross_0_mbps", "cross_1_mbps"]].to_numpy().tolist() == [[4.5, 0.5]]

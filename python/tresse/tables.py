@@ -103,6 +103,7 @@ def _run_row(outcome: Mapping[str, Any]) -> dict[str, Any]:
         "completed_s": math.nan if completed is None else completed,
         **_limits(outcome["limited_by"]["total"]),
     }
+    row |= {f"cross_{pair['id']}_mbps": pair["throughput_mbps"] for pair in outcome.get("cross", ())}
     if recovery := outcome.get("recovery"):
         rows = recovery["timeout_rows"]
         row |= {"tsn_ms": recovery["tsn_ms"], "timeouts": recovery["timeouts"]}

@@ -1,0 +1,275 @@
+"""What the figures share: two people who talk while one sends the other a photo (section III).
+
+Each figure is one bottleneck, and the same two schedulers on it. The paper says nothing of buffers and of the amount of
+web traffic; every figure lists what becomes of the latency when these differ.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import matplotlib.figure
+import pandas as pd
+
+from tresse.claims import TOLERANCE, Claim, Judgement, Measure, NotMeasured, Verdict
+from tresse.figures.figure import Drawing, Figure, Listing
+from tresse.metrics import Mean, mean
+from tresse.plots.theme import BLUE, INK, ORANGE, new_figure, style
+from tresse.sweep import Point, Profile, Sweep
+from tresse.tables import Tables
+
+SOURCE = (
+    "Y. Wang, I. Rhee, S. Ha: Augment SCTP Multi-Streaming with Pluggable Scheduling. IEEE INFOCOM 2011 workshops, "
+    "pages 810-815"
+)
+DUMBBELL = "infocom2011/dumbbell.toml"
+FCFS, PRIORITY = "first come, first served", "priority"
+SCHEDULERS = {
+    FCFS: ("first_come", "", ORANGE),
+    PRIORITY: ("priority", "0=1,1=2", BLUE),
+}
+"""Name and configuration of each scheduler, and its colour; stream 0 has the messages."""
+
+STANDARD = "standard"
+MESSAGES = 0
+"""The stream of the messages."""
+WEB_PAIRS = (1, 2, 3, 4)
+TCP = "cross_0_mbps"
+"""Throughput of the long-lived flow."""
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """One figure's bottleneck, and what the paper says of it."""
+
+    overrides: Mapping[str, str]
+    users: int
+    """Of each pair with web-like traffic."""
+    runs: Mapping[str, int]
+    """Runs a point by profile, of the paper's 600 s each: they take a second at most. The paper has 10."""
+    latency_unit: tuple[str, float]
+    """What latencies are told in, and how many milliseconds that is."""
+    published_ms: Mapping[str, float]
+    """Latencies that the paper's text states, by scheduler."""
+    reduction: tuple[float, float]
+    """By how much priority shortens the latency, at least and at most."""
+
+
+def _variants(bottleneck: Bottleneck) -> dict[str, dict[str, str]]:
+    def users(count: int) -> dict[str, str]:
+        return {f"cross.{pair}.users": str(count) for pair in WEB_PAIRS}
+
+    return {
+        STANDARD: {},
+        "send buffer 64 KiB": {"transport.send_buffer": "64KiB"},
+        "send buffer 256 KiB": {"transport.send_buffer": "256KiB"},
+        "receive buffer 1 MiB": {"transport.receive_buffer": "1MiB"},
+        "no web traffic": {f"cross.{pair}.start": "900h" for pair in WEB_PAIRS},
+        "three times the web traffic": users(3 * bottleneck.users),
+    }
+
+
+def sweep(bottleneck: Bottleneck) -> Sweep:
+    """Both schedulers under the standard settings and under the others."""
+    users = {f"cross.{pair}.users": str(bottleneck.users) for pair in WEB_PAIRS}
+    points = [
+        Point(
+            {"variant": variant, "scheduler": scheduler},
+            {
+                **bottleneck.overrides,
+                **users,
+                **overrides,
+                "transport.stream_scheduler": name,
+                "transport.stream_scheduler_config": config,
+            },
+        )
+        for variant, overrides in _variants(bottleneck).items()
+        for scheduler, (name, config, _) in SCHEDULERS.items()
+    ]
+    profiles = {name: Profile(name, runs, {}) for name, runs in bottleneck.runs.items()}
+    return Sweep(DUMBBELL, points=tuple(points), profiles=profiles)
+
+
+def _by_seed(table: pd.DataFrame, column: str, variant: str, scheduler: str) -> pd.Series:
+    """A column of the runs of one point, by seed."""
+    if table.empty:
+        raise NotMeasured("nothing was measured")
+    found = table[(table["variant"] == variant) & (table["scheduler"] == scheduler)]
+    values = found.set_index("seed")[column].sort_index()
+    if values.empty or values.isna().any():
+        raise NotMeasured(f"{column} is not measured with {scheduler}, {variant}")
+    return values
+
+
+def latency(tables: Tables, scheduler: str, variant: str = STANDARD) -> pd.Series:
+    """Mean latency of the messages in each run, in milliseconds."""
+    streams = tables.streams
+    messages = streams if streams.empty else streams[streams["stream"] == MESSAGES]
+    return _by_seed(messages, "delay_mean_ms", variant, scheduler)
+
+
+def reduction(tables: Tables, variant: str = STANDARD) -> Mean:
+    """By which share priority shortens the latency; runs of one seed are compared with each other."""
+    return mean(1 - latency(tables, PRIORITY, variant) / latency(tables, FCFS, variant))
+
+
+def _throughput(tables: Tables, column: str, scheduler: str, variant: str = STANDARD) -> pd.Series:
+    return _by_seed(tables.runs, column, variant, scheduler)
+
+
+WIDEST_INTERVAL = 0.10
+"""Half of the widest interval of a change that says anything."""
+FLOWS = {"throughput_mbps": "SCTP", TCP: "long-lived TCP"}
+"""Columns of throughputs, and whose they are."""
+
+
+def _draw(tables: Tables, bottleneck: Bottleneck) -> matplotlib.figure.Figure:
+    figure, axes = new_figure(8.6, 3.6, 1, 2, share_y="none")
+    unit, divisor = bottleneck.latency_unit
+    left, right = axes[0]
+    with style():
+        for offset, (scheduler, (_, _, colour)) in zip((-0.2, 0.2), SCHEDULERS.items(), strict=True):
+            for position, column in enumerate(FLOWS):
+                value = mean(_throughput(tables, column, scheduler))
+                left.bar(
+                    position + offset,
+                    value.value,
+                    0.36,
+                    yerr=value.half_width,
+                    color=colour,
+                    ecolor=INK,
+                    capsize=3,
+                    label=scheduler if position == 0 else None,
+                )
+            wait = mean(latency(tables, scheduler))
+            place = 0 if scheduler == FCFS else 1
+            right.bar(
+                place,
+                wait.value / divisor,
+                0.5,
+                yerr=wait.half_width / divisor,
+                color=colour,
+                ecolor=INK,
+                capsize=3,
+            )
+            if scheduler in bottleneck.published_ms:
+                published = bottleneck.published_ms[scheduler] / divisor
+                right.hlines(published, place - 0.3, place + 0.3, color=INK, linestyle="--")
+                right.text(
+                    place + 0.32, published, f"paper:\n~{published:g} {unit}", va="center", color=INK, fontsize=9
+                )
+        left.set_title("throughput")
+        left.set(ylabel="Mbit/s", ylim=(0, None))
+        right.set_title("mean latency of the messages")
+        right.set(ylabel=unit, ylim=(0, None), xlim=(-0.5, 1.7))
+        for ax in (left, right):
+            ax.set_xticks((0, 1))
+            ax.grid(visible=False, axis="x")
+        left.set_xticklabels(list(FLOWS.values()))
+        right.tick_params(axis="x", labelbottom=False)
+        left.legend(loc="upper left")
+    return figure
+
+
+def _listing(tables: Tables, bottleneck: Bottleneck) -> pd.DataFrame:
+    unit, divisor = bottleneck.latency_unit
+    rows = []
+    for variant in _variants(bottleneck):
+        waits = {scheduler: mean(latency(tables, scheduler, variant) / divisor) for scheduler in SCHEDULERS}
+        share = reduction(tables, variant)
+        flows = {
+            f"{flow}, Mbit/s": " / ".join(
+                f"{mean(_throughput(tables, column, scheduler, variant)).value:.3f}" for scheduler in SCHEDULERS
+            )
+            for column, flow in FLOWS.items()
+        }
+        rows.append(
+            {
+                "setting": variant,
+                **{scheduler: f"{wait.value:.2f} {unit}" for scheduler, wait in waits.items()},
+                "shorter by": f"{100 * share.value:.0f} ± {100 * share.half_width:.0f} %",
+                **flows,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _judge_latency(tables: Tables, bottleneck: Bottleneck) -> Judgement:
+    unit, divisor = bottleneck.latency_unit
+    share = reduction(tables)
+    least, most = bottleneck.reduction
+    waits = {scheduler: mean(latency(tables, scheduler) / divisor) for scheduler in SCHEDULERS}
+    measures = tuple(Measure(scheduler, wait, unit, 2) for scheduler, wait in waits.items())
+    finding = f"{100 * share.value:.0f} ± {100 * share.half_width:.0f} % shorter by priority"
+    if bottleneck.published_ms:
+        factors = [waits[scheduler].value * divisor / bottleneck.published_ms[scheduler] for scheduler in SCHEDULERS]
+        finding += f"; the latencies themselves are {factors[0]:.2f} and {factors[1]:.2f} times the paper's"
+    good = least <= share.value <= most
+    return Judgement(Verdict.REPRODUCED if good else Verdict.MISSED, finding, measures)
+
+
+def _judge_throughput(tables: Tables) -> Judgement:
+    texts, measures, good = [], [], True
+    for column, flow in FLOWS.items():
+        fcfs, priority = (_throughput(tables, column, scheduler) for scheduler in SCHEDULERS)
+        change = mean(100 * (priority - fcfs) / fcfs.mean())
+        good = good and _same(change)
+        texts.append(f"{flow} {change.value:+.1f} ± {change.half_width:.1f} %")
+        measures += [
+            Measure(f"{flow}, {scheduler}", mean(values), "Mbit/s", 3)
+            for scheduler, values in ((FCFS, fcfs), (PRIORITY, priority))
+        ]
+    finding = "by priority instead of first come, first served: " + ", ".join(texts)
+    return Judgement(Verdict.REPRODUCED if good else Verdict.MISSED, finding, tuple(measures))
+
+
+def _same(change_percent: Mean) -> bool:
+    """Whether a change is known well enough, and not shown to be larger than the tolerance."""
+    change, interval = abs(change_percent.value), change_percent.half_width
+    return interval <= 100 * WIDEST_INTERVAL and change - interval <= 100 * TOLERANCE
+
+
+def figure(
+    number: int, title: str, bottleneck: Bottleneck, latency_claim: tuple[str, str, str], throughput_claim: str
+) -> Figure:
+    """A figure of one bottleneck; `latency_claim` is an id, what the paper claims, and its figures."""
+    claim, text, paper = latency_claim
+    least, most = (f"{100 * share:.0f}" for share in bottleneck.reduction)
+    return Figure(
+        name=f"infocom2011-{number}",
+        title=title,
+        source=SOURCE,
+        sweep=sweep(bottleneck),
+        drawings=(
+            Drawing(
+                "bars",
+                "Throughput of the association and of the long-lived TCP flow, and mean latency of the messages, under "
+                "both schedulers. Bars: 95 % intervals; dashed: what the paper's text states.",
+                lambda tables: _draw(tables, bottleneck),
+            ),
+        ),
+        listings=(
+            Listing(
+                "settings",
+                "What the paper does not say: the same with other buffers and other web traffic. Throughputs: first "
+                "come, first served / priority",
+                lambda tables: _listing(tables, bottleneck),
+            ),
+        ),
+        claims=(
+            Claim(
+                claim,
+                text,
+                paper,
+                f"mean of the ratios, seed by seed, from {least} to {most} %",
+                lambda tables: _judge_latency(tables, bottleneck),
+            ),
+            Claim(
+                throughput_claim,
+                "The throughput of the SCTP flow and of the long-lived TCP flow is the same under both schedulers.",
+                "the same",
+                f"the 95 % interval of the mean change, seed by seed, reaches into ±{100 * TOLERANCE:.0f} % and is "
+                f"±{100 * WIDEST_INTERVAL:.0f} % at most",
+                _judge_throughput,
+            ),
+        ),
+    )
