@@ -77,6 +77,7 @@ impl Association {
             }
             self.on_data_in_shutdown(cx.now);
         }
+        self.on_heard_in_shutdown(cx.now);
         self.advance_reconfig(cx.now);
         self.spread_path_changes();
         self.tell_readable();

@@ -4,7 +4,7 @@
 use tresse_wire::{COMMON_HEADER_LEN, PacketWriter};
 
 use super::control::Written;
-use super::{Association, Extension};
+use super::{Association, Extension, State};
 use crate::event::Event;
 use crate::path_id::PathId;
 use crate::schedule::Offer;
@@ -327,7 +327,9 @@ impl Association {
         let mut bytes = 0;
         loop {
             let room = writer.room().saturating_sub(carrier.header_len()).min(full);
-            let Some(fragment) = self.outbound.take(&view, room, full, allowance) else { break };
+            let Some(mut fragment) = self.outbound.take(&view, room, full, allowance) else { break };
+            // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2).
+            fragment.flags.immediate = self.state == State::ShutdownPending && self.outbound.is_empty();
             allowance -= fragment.payload.len();
             bytes += fragment.payload.len();
             let Some(data) = self.transmission.record(now, fragment, path) else { break };

@@ -109,6 +109,16 @@ impl Association {
         self.control.push(path, chunk);
     }
 
+    /// A packet of the peer arrived: after SHUTDOWN was sent its repetitions count anew, for the peer may have much to
+    /// send still (RFC 9260 §9.2). T2 comes forward with that and is never put off: a peer that keeps talking may not
+    /// have heard the SHUTDOWN.
+    pub(super) fn on_heard_in_shutdown(&mut self, now: Instant) {
+        if self.state == State::ShutdownSent && self.shutdown.backoff > 0 {
+            self.shutdown.backoff = 0;
+            self.shutdown.t2 = earlier(self.shutdown.t2, Some(now + self.t2_period()));
+        }
+    }
+
     /// DATA arrived although SHUTDOWN was sent: answer at once with SHUTDOWN and a SACK (RFC 9260 §9.2).
     pub(super) fn on_data_in_shutdown(&mut self, now: Instant) {
         if self.state == State::ShutdownSent {

@@ -15,6 +15,31 @@ fn every_switch_reads_what_it_prints() {
     }
 }
 
+/// RFC 9260 §16, and RFC 7829 §6 for the threshold of potential failure.
+#[test]
+fn protocol_parameters_are_those_of_the_rfcs() {
+    let config = AssociationConfig::preset("rfc9260").expect("a preset");
+    let endpoint = EndpointConfig::default();
+    for (name, value) in [
+        ("rto_initial", "1s"),
+        ("rto_min", "1s"),
+        ("rto_max", "60s"),
+        ("max_burst", "4"),
+        ("association_max_retrans", "10"),
+        ("path_max_retrans", "5"),
+        ("max_init_retransmits", "8"),
+        ("heartbeat_interval", "30s"),
+        ("sack_delay", "200ms"),
+        ("sack_frequency", "2"),
+        ("potentially_failed_max_retrans", "0"),
+        ("cookie_lifetime", "60s"),
+    ] {
+        let mut switches = config.values().into_iter().chain(endpoint.values());
+        let found = switches.find(|(known, _)| *known == name).map(|(_, value)| value);
+        assert_eq!(found.as_deref(), Some(value), "{name}");
+    }
+}
+
 #[test]
 fn every_switch_is_documented() {
     for info in AssociationConfig::describe().into_iter().chain(EndpointConfig::describe()) {

@@ -145,7 +145,7 @@ impl Consecutive {
     }
 
     /// Bytes and chunks of every run.
-    #[cfg(feature = "invariants")]
+    #[cfg(any(test, feature = "invariants"))]
     pub(super) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
         self.runs.values().map(|run| (run.bytes, run.pieces.len()))
     }

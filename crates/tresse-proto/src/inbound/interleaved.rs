@@ -209,7 +209,7 @@ impl Interleaved {
     }
 
     /// Bytes and chunks of every message that is not complete.
-    #[cfg(feature = "invariants")]
+    #[cfg(any(test, feature = "invariants"))]
     pub(super) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
         self.messages.values().map(|begun| {
             let early: usize = begun.early.values().map(|(_, piece)| piece.len()).sum();

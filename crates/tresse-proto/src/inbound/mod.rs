@@ -7,7 +7,7 @@
 mod consecutive;
 mod indices;
 mod interleaved;
-#[cfg(feature = "invariants")]
+#[cfg(any(test, feature = "invariants"))]
 mod invariants;
 mod ordered;
 mod partial;
@@ -253,8 +253,11 @@ impl Inbound {
             indices.append_to(deliverable);
             self.ready.push_back(message);
         });
-        if placed == Ok(Acceptance::Dropped) {
-            self.give_up(Dropped { bytes, chunks, ends: Vec::new() });
+        match placed {
+            Ok(Acceptance::Dropped) => self.give_up(Dropped { bytes, chunks, ends: Vec::new() }),
+            Ok(_) => {}
+            // The message is gone with the fault.
+            Err(_) => self.window.release(bytes, chunks),
         }
         placed.map_err(Refusal::Protocol)
     }

@@ -175,7 +175,7 @@ impl Ordered {
     }
 
     /// The messages that wait.
-    #[cfg(feature = "invariants")]
+    #[cfg(any(test, feature = "invariants"))]
     pub(super) fn messages(&self) -> impl Iterator<Item = &Message> {
         self.waiting.values().map(|waiting| &waiting.message)
     }

@@ -90,7 +90,7 @@ pub(super) enum Reader {
 
 impl Reader {
     /// Bytes and chunks of what is held of incomplete messages, piece by piece.
-    #[cfg(feature = "invariants")]
+    #[cfg(any(test, feature = "invariants"))]
     pub(super) fn held(&self) -> Vec<(usize, usize)> {
         match self {
             Reader::Consecutive(reader) => reader.held().collect(),

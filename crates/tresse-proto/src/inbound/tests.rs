@@ -170,6 +170,7 @@ fn an_ssn_that_cannot_be_is_a_fault_not_a_message_lost_in_silence() {
         bench.accept(7, chunk(5, "BE", "x")),
         Err(Refusal::Protocol("two messages with the same number"))
     );
+    assert_eq!(bench.inbound.check_invariants(), Ok(()), "what was refused is not counted");
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl Window {
     }
 
     /// User data in bytes, and chunks, that are held.
-    #[cfg(feature = "invariants")]
+    #[cfg(any(test, feature = "invariants"))]
     pub(super) fn held(&self) -> (usize, usize) {
         (self.used, self.chunks)
     }

@@ -1,0 +1,188 @@
+//! INIT and COOKIE ECHO where there is an association already (RFC 9260 §5.2).
+
+use crate::play;
+
+/// §5.2.1: in COOKIE-WAIT the answer repeats the own INIT, tag and all; §5.2.4 B: the peer's cookie then makes the
+/// association.
+#[test]
+fn in_cookie_wait_an_init_is_answered_with_the_own_tag() {
+    play(
+        "
+        call connect
+        > INIT
+        < INIT itag=0x77
+        > tag=init INIT-ACK itag=E
+        state COOKIE-WAIT
+        < COOKIE-ECHO
+        > tag=0x77 COOKIE-ACK
+        event Established
+        nothing within 20 s
+        ",
+    );
+}
+
+/// §5.2.1: in COOKIE-ECHOED too, and the peer's later tag counts (B).
+#[test]
+fn in_cookie_echoed_the_peer_may_choose_its_tag_anew() {
+    play(
+        "
+        call connect
+        > INIT
+        < INIT-ACK itag=0x70
+        > tag=0x70 COOKIE-ECHO
+        < INIT itag=0x71
+        > tag=init INIT-ACK itag=E
+        state COOKIE-ECHOED
+        < COOKIE-ECHO
+        > tag=0x71 COOKIE-ACK
+        event Established
+        < DATA tsn=1
+        > tag=0x71 SACK cum=1
+        ",
+    );
+}
+
+/// §5.2.2: later an INIT fetches a cookie under a new tag, and changes nothing by itself.
+#[test]
+fn an_init_of_a_restarting_peer_leaves_the_association_as_it_is() {
+    play(
+        "
+        accepted
+        < DATA tsn=1
+        > SACK cum=1
+        < INIT itag=0x99 tsn=500
+        > tag=0x99 INIT-ACK itag=new
+        < DATA tsn=2 | DATA tsn=3
+        > SACK cum=3 within 200 ms
+        ",
+    );
+}
+
+/// §5.2.2: an INIT that would bring a new address into the association is refused, and the address named.
+#[test]
+fn an_init_that_brings_an_address_along_is_refused() {
+    play(
+        "
+        accepted
+        < INIT itag=0x99 addresses=10.0.0.2,10.0.7.2
+        > tag=0x99 ABORT causes=11
+        < DATA tsn=1
+        > SACK cum=1
+        ",
+    );
+}
+
+/// §5.2.4 A: the cookie of a peer that has restarted begins everything anew: tags, TSNs, streams, windows.
+#[test]
+fn a_restart_begins_everything_anew() {
+    play(
+        "
+        accepted
+        < DATA tsn=1 | DATA tsn=2
+        > SACK cum=2
+        call send
+        > DATA tsn=1 ssn=0
+        < INIT itag=0x99 tsn=500
+        > tag=0x99 INIT-ACK itag=new
+        < COOKIE-ECHO
+        > tag=0x99 COOKIE-ACK
+        event Restarted
+        nothing within 15 s
+        < DATA tsn=1
+        > tag=0x99 SACK cum=1
+        call send
+        > tag=0x99 DATA tsn=1 ssn=0
+        ",
+    );
+}
+
+/// §5.2.4 A: but not while the association is about to end.
+#[test]
+fn a_restart_does_not_stop_a_shutdown_that_is_nearly_over() {
+    play(
+        "
+        accepted
+        < SHUTDOWN cum=0
+        > SHUTDOWN-ACK
+        < INIT itag=0x99 tsn=500
+        > SHUTDOWN-ACK
+        < SHUTDOWN-COMPLETE
+        state CLOSED
+        ",
+    );
+}
+
+/// §5.2.4 C: a cookie whose INIT ACK was overtaken by the own INIT is of no use any more.
+#[test]
+fn a_cookie_that_the_own_init_has_overtaken_is_dropped() {
+    play(
+        "
+        < INIT itag=0x77
+        > tag=init INIT-ACK
+        call connect
+        > INIT
+        < INIT-ACK itag=0x77
+        > tag=0x77 COOKIE-ECHO cookie=P
+        < COOKIE-ECHO cookie=1 late
+        discards late_cookie = 1
+        state COOKIE-ECHOED
+        < COOKIE-ACK
+        event Established
+        ",
+    );
+}
+
+/// §5.2.4 D: both tags are known: the COOKIE ACK was lost. However old the cookie is (§5.2.4, step 3).
+#[test]
+fn a_cookie_that_comes_again_is_acknowledged_again_however_old() {
+    play(
+        "
+        accepted
+        < COOKIE-ECHO
+        > COOKIE-ACK
+        pass 70 s
+        < COOKIE-ECHO
+        > COOKIE-ACK
+        state ESTABLISHED
+        ",
+    );
+}
+
+/// §5.2.4 D: for the side that waits for a COOKIE ACK the peer's cookie is as good as one.
+#[test]
+fn a_cookie_with_both_tags_completes_the_own_set_up() {
+    play(
+        "
+        call connect
+        > INIT
+        < INIT itag=0x77
+        > tag=init INIT-ACK itag=E
+        < INIT-ACK itag=0x77
+        > tag=0x77 COOKIE-ECHO cookie=P
+        < COOKIE-ECHO cookie=1
+        > tag=0x77 COOKIE-ACK
+        event Established
+        nothing within 10 s
+        ",
+    );
+}
+
+/// §5.2.4, the rest of the table: neither tag fits and no tie-tag explains it.
+#[test]
+fn a_cookie_of_another_set_up_is_dropped_silently() {
+    play(
+        "
+        < INIT itag=0x77
+        > tag=init INIT-ACK
+        < INIT itag=0x78
+        > tag=init INIT-ACK
+        < COOKIE-ECHO cookie=2
+        > tag=0x78 COOKIE-ACK
+        < COOKIE-ECHO cookie=1 late
+        nothing within 1 s
+        discards late_cookie = 1
+        < DATA tsn=1
+        > tag=0x78 SACK cum=1
+        ",
+    );
+}
