@@ -35,14 +35,21 @@ impl Snapshot {
     pub(crate) fn take(world: &mut World<'_>, layout: &Layout) -> Self {
         let at = world.now;
         let network = &mut world.network;
-        let links = layout.paths.iter().map(|links| {
-            let there = network.link(links.forward).counters(at);
-            let back = network.link(links.backward).counters(at);
-            (there, back, network.link(links.forward).take_longest_queue(at))
-        });
+        let mut links: Vec<(LinkCounters, LinkCounters, usize)> = Vec::with_capacity(layout.paths.len());
+        for (position, path) in layout.paths.iter().enumerate() {
+            let there = network.link(path.forward).counters(at);
+            let back = network.link(path.backward).counters(at);
+            // Who shares links shares their counters.
+            let longest =
+                match layout.paths[..position].iter().position(|other| other.forward == path.forward) {
+                    Some(owner) => links[owner].2,
+                    None => network.link(path.forward).take_longest_queue(at),
+                };
+            links.push((there, back, longest));
+        }
         Snapshot {
             at,
-            links: links.collect(),
+            links,
             tallies: crossing::tallies(&world.tcp_hosts),
             sender: world.hosts[SENDER].stats(at),
             receiver: world.hosts[RECEIVER].stats(at).map(|(association, _)| association),

@@ -44,7 +44,7 @@ pub struct Layout {
     pub pairs: Vec<(NodeId, NodeId)>,
 }
 
-/// The links of a path. One that nobody crosses is two links; else there are routers at both ends of these, and each host
+/// The links of a path. One that nobody shares or crosses is two links; else there are routers at both ends of these, and each host
 /// has links of its own to and from them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct PathLinks {
@@ -78,9 +78,15 @@ impl Topology {
     /// Two hosts joined by paths; each path is its (forward, backward) links, and each host has one address on each
     /// path: 10.0.*path*.1 the sender, 10.0.*path*.2 the receiver.
     ///
-    /// `crossed` names the path of each further pair of hosts, 10.1.*pair*.1 and 10.1.*pair*.2. A path that is crossed
-    /// becomes a dumbbell: all its hosts reach it over links like `access`, one each way.
-    pub fn layout(paths: &[(LinkSpec, LinkSpec)], access: &LinkSpec, crossed: &[usize]) -> Layout {
+    /// `shared` names, for each path, the path whose links it uses in place of its own, if it does; by default none does.
+    /// `crossed` names the path of each further pair of hosts, 10.1.*pair*.1 and 10.1.*pair*.2. A path that is shared or
+    /// crossed becomes a dumbbell: all its hosts reach it over links like `access`, one each way.
+    pub fn layout(
+        paths: &[(LinkSpec, LinkSpec)],
+        shared: &[Option<usize>],
+        access: &LinkSpec,
+        crossed: &[usize],
+    ) -> Layout {
         let mut topology = Topology::default();
         let address = |path: usize, host: u8| IpAddr::V4(Ipv4Addr::new(10, 0, path as u8, host));
         let sender = topology.add_node((0..paths.len()).map(|path| address(path, 1)).collect());
@@ -89,32 +95,41 @@ impl Topology {
         let pairs: Vec<(NodeId, NodeId)> = (0..crossed.len())
             .map(|pair| [1, 2].map(|host| topology.add_node(vec![pair_address(pair, host)])).into())
             .collect();
-        let mut links = Vec::with_capacity(paths.len());
-        for (path, (forward, backward)) in paths.iter().enumerate() {
-            let ends = [(sender, address(path, 1)), (receiver, address(path, 2))];
+        // Whose links a path uses.
+        let owner = |path: usize| shared.get(path).copied().flatten().unwrap_or(path);
+        let mut links = vec![None; paths.len()];
+        for (path, (forward, backward)) in paths.iter().enumerate().filter(|(path, _)| owner(*path) == *path)
+        {
             let names = [format!("path {path} forward"), format!("path {path} backward")];
-            if !crossed.contains(&path) {
+            let users: Vec<usize> = (0..paths.len()).filter(|user| owner(*user) == path).collect();
+            let crossing = pairs.iter().enumerate().filter(|(pair, _)| owner(crossed[*pair]) == path);
+            if users.len() == 1 && crossing.clone().next().is_none() {
                 let there = topology.add_link(&names[0], sender, receiver, forward.clone());
                 let back = topology.add_link(&names[1], receiver, sender, backward.clone());
-                topology.routes.add(sender, ends[1].1, there);
-                topology.routes.add(receiver, ends[0].1, back);
+                topology.routes.add(sender, address(path, 2), there);
+                topology.routes.add(receiver, address(path, 1), back);
                 let (forward, backward) = (there, back);
-                links.push(PathLinks { forward, backward, departs: there, arrives: there, returns: back });
+                links[path] =
+                    Some(PathLinks { forward, backward, departs: there, arrives: there, returns: back });
                 continue;
             }
             let routers = [0, 1].map(|_| topology.add_node(Vec::new()));
             let forward = topology.add_link(&names[0], routers[0], routers[1], forward.clone());
             let backward = topology.add_link(&names[1], routers[1], routers[0], backward.clone());
             let dumbbell = Dumbbell { routers, inner: [forward, backward], access };
-            let name = format!("path {path}");
-            let [(departs, returns), (_, arrives)] = dumbbell.attach(&mut topology, &name, ends);
-            links.push(PathLinks { forward, backward, departs, arrives, returns });
-            for (pair, (left, right)) in pairs.iter().enumerate().filter(|(pair, _)| crossed[*pair] == path) {
+            for user in users {
+                let ends = [(sender, address(user, 1)), (receiver, address(user, 2))];
+                let [(departs, returns), (_, arrives)] =
+                    dumbbell.attach(&mut topology, &format!("path {user}"), ends);
+                links[user] = Some(PathLinks { forward, backward, departs, arrives, returns });
+            }
+            for (pair, (left, right)) in crossing {
                 let ends = [(*left, pair_address(pair, 1)), (*right, pair_address(pair, 2))];
                 dumbbell.attach(&mut topology, &format!("cross {pair}"), ends);
             }
         }
-        Layout { topology, sender, receiver, paths: links, pairs }
+        // An owner has links of its own, so that every path has some.
+        Layout { topology, sender, receiver, paths: links.into_iter().flatten().collect(), pairs }
     }
 }
 
@@ -164,7 +179,7 @@ mod tests {
     #[test]
     fn disjoint_paths_have_their_own_addresses_and_links() {
         let slow = LinkSpec { rate: 1_000_000, ..spec() };
-        let layout = Topology::layout(&[(spec(), spec()), (slow, spec())], &spec(), &[]);
+        let layout = Topology::layout(&[(spec(), spec()), (slow, spec())], &[], &spec(), &[]);
         let topology = &layout.topology;
         assert_eq!(topology.addresses[0], [IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 1, 1])]);
         let links = layout.paths[1];
@@ -189,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_crossed_path_is_a_dumbbell() {
-        let layout = Topology::layout(&[(spec(), spec()), (spec(), spec())], &spec(), &[1, 1]);
+        let layout = Topology::layout(&[(spec(), spec()), (spec(), spec())], &[], &spec(), &[1, 1]);
         let topology = &layout.topology;
         assert_eq!(way(topology, layout.sender, [10, 0, 0, 2].into()), ["path 0 forward"]);
         assert_eq!(
@@ -211,5 +226,28 @@ mod tests {
             [links.departs, links.arrives, links.returns].map(name),
             ["path 1 left in", "path 1 right out", "path 1 left out"]
         );
+    }
+
+    #[test]
+    fn paths_that_share_links_have_addresses_and_access_of_their_own() {
+        let paths = [(spec(), spec()), (spec(), spec()), (spec(), spec())];
+        let layout = Topology::layout(&paths, &[None, None, Some(0)], &spec(), &[2]);
+        let topology = &layout.topology;
+        for path in [0, 2] {
+            assert_eq!(
+                way(topology, layout.sender, [10, 0, path, 2].into()),
+                [format!("path {path} left in"), "path 0 forward".into(), format!("path {path} right out")]
+            );
+        }
+        assert_eq!(way(topology, layout.receiver, [10, 0, 1, 1].into()), ["path 1 backward"]);
+        let (left, _) = layout.pairs[0];
+        assert_eq!(
+            way(topology, left, [10, 1, 0, 2].into())[1],
+            "path 0 forward",
+            "it crosses what path 2 uses"
+        );
+        let [first, third] = [layout.paths[0], layout.paths[2]];
+        assert_eq!((first.forward, first.backward), (third.forward, third.backward));
+        assert_ne!((first.departs, first.arrives), (third.departs, third.arrives));
     }
 }

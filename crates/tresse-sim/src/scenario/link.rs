@@ -20,8 +20,21 @@ const PROBABILITY: &str = "a probability such as \"1%\" or 0.01";
 const MTU: &str = "a size from 576B to 65535B, such as \"1400B\"";
 const THRESHOLD: &str = "a whole number of packets up to 1000000";
 
-/// Reads a path; `framing` is the same on all links.
-pub(super) fn read_path(mut section: Section<'_>, framing: u32) -> Result<PathSpec, ScenarioError> {
+/// Reads a path that comes after those `before`; `framing` is the same on all links.
+pub(super) fn read_path(
+    mut section: Section<'_>,
+    before: &[PathSpec],
+    framing: u32,
+) -> Result<PathSpec, ScenarioError> {
+    let owner = |text: &str| {
+        text.parse()
+            .ok()
+            .filter(|&path| before.get(path).is_some_and(|path: &PathSpec| path.shares.is_none()))
+    };
+    if let Some(path) = section.read("shares", "a path before this one with links of its own", owner)? {
+        section.finish()?;
+        return Ok(PathSpec { shares: Some(path), ..before[path].clone() });
+    }
     let rate = section.require("rate", RATE, parse_rate)?;
     let delay = section.require("delay", DELAY, parse_delay)?;
     let defaults = Draft::new(LinkSpec { framing, ..LinkSpec::new(rate, delay) });
@@ -32,7 +45,7 @@ pub(super) fn read_path(mut section: Section<'_>, framing: u32) -> Result<PathSp
         reverse.finish()?;
     }
     section.finish()?;
-    Ok(PathSpec { forward: there.spec, backward: back.spec })
+    Ok(PathSpec { forward: there.spec, backward: back.spec, shares: None })
 }
 
 /// Reads what joins hosts to routers; fast and near where it says nothing.

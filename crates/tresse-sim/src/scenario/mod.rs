@@ -73,6 +73,8 @@ pub struct PathSpec {
     pub forward: LinkSpec,
     /// Back.
     pub backward: LinkSpec,
+    /// The position of the path before it whose links these are, if it has none of its own.
+    pub shares: Option<usize>,
 }
 
 /// What the sender sends.

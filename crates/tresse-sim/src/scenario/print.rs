@@ -123,6 +123,11 @@ fn cross(crossing: &Crossing) -> Table {
 }
 
 fn path(path: &PathSpec) -> Table {
+    if let Some(owner) = path.shares {
+        let mut table = Table::new();
+        put(&mut table, "shares", owner as i64);
+        return table;
+    }
     let mut table = link(&path.forward);
     if path.backward != path.forward {
         put(&mut table, "reverse", link(&path.backward));

@@ -80,7 +80,11 @@ fn read_paths(top: &mut Section<'_>, framing: u32) -> Result<Vec<PathSpec>, Scen
     if sections.len() > MOST_PATHS {
         return Err(top.inconsistent("path", format!("a scenario has at most {MOST_PATHS} paths")));
     }
-    sections.into_iter().map(|section| read_path(section, framing)).collect()
+    let mut paths = Vec::with_capacity(sections.len());
+    for section in sections {
+        paths.push(read_path(section, &paths, framing)?);
+    }
+    Ok(paths)
 }
 
 fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {

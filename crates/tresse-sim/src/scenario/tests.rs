@@ -58,7 +58,7 @@ fn a_scenario_is_read_with_its_defaults() {
     assert_eq!(resolved.sender.sack_delay, Duration::from_millis(200));
     assert_eq!(resolved.paths[0].forward.queue, QueueLimit::Packets(100));
     assert_eq!(resolved.paths[0].backward, resolved.paths[0].forward);
-    let PathSpec { forward, backward } = &resolved.paths[1];
+    let PathSpec { forward, backward, .. } = &resolved.paths[1];
     assert_eq!((forward.rate, backward.rate), (2_000_000, 1_000_000));
     assert_eq!((forward.loss, backward.loss), (Loss::Uniform(0.01), Loss::None));
     assert_eq!(backward.delay, forward.delay);
@@ -294,7 +294,7 @@ fn impaired() -> Scenario {
 #[test]
 fn impairments_are_read_and_inherited() {
     let scenario = impaired();
-    let PathSpec { forward, backward } = &scenario.resolved().paths[0];
+    let PathSpec { forward, backward, .. } = &scenario.resolved().paths[0];
     let red = RedSpec { min_threshold: 10, uniform_drops: true, ..RedSpec::default() };
     assert_eq!(forward.discipline, Discipline::Red(red));
     let chain = GilbertElliott { p: 0.01, r: 0.25, good_loss: 0.0, bad_loss: 1.0 };
@@ -394,4 +394,24 @@ fn bad_impairments_are_refused() {
 fn a_missing_file_is_named() {
     let error = Scenario::load("no/such/file.toml").expect_err("it does not exist").to_string();
     assert!(error.starts_with("no/such/file.toml: "), "{error}");
+}
+
+#[test]
+fn a_path_may_use_the_links_of_one_before_it() {
+    let text = "[[path]]\nrate = \"1Mbit/s\"\ndelay = \"5ms\"\n[[path]]\nshares = 0\n";
+    let scenario = Scenario::from_toml(text, "shared.toml").expect("two paths over one link");
+    let [own, shared] = &scenario.resolved().paths[..] else { panic!("two paths") };
+    assert_eq!((own.shares, shared.shares, &shared.forward), (None, Some(0), &own.forward));
+    let again = Scenario::from_toml(&scenario.to_toml(), "again.toml").expect("what we print we read");
+    assert_eq!(again.resolved(), scenario.resolved());
+
+    let refused = |lines: &str| {
+        let text = format!("{text}[[path]]\n{lines}\n");
+        Scenario::from_toml(&text, "shared.toml").expect_err(lines).to_string()
+    };
+    for owner in ["1", "2", "7"] {
+        let error = refused(&format!("shares = {owner}"));
+        assert!(error.contains("path[2].shares") && error.contains("links of its own"), "{error}");
+    }
+    assert!(refused("shares = 0\nrate = \"2Mbit/s\"").contains("rate"), "it has no rate of its own");
 }
