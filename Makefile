@@ -18,9 +18,9 @@ BIN := $(VENV)/bin
 
 # The binding is compiled from these; Python sources are used in place.
 BINDING_SOURCES := Cargo.toml Cargo.lock python/pyproject.toml \
-	$(wildcard crates/tresse-py/Cargo.toml crates/tresse-sim/Cargo.toml \
+	$(wildcard crates/tresse-py/Cargo.toml crates/tresse-sim/Cargo.toml crates/tresse-plugin/Cargo.toml \
 	           crates/tresse-proto/Cargo.toml crates/tresse-wire/Cargo.toml) \
-	$(shell find crates/tresse-py crates/tresse-sim/src crates/tresse-proto/src crates/tresse-wire/src -name '*.rs')
+	$(shell find crates/tresse-py crates/tresse-sim/src crates/tresse-plugin/src crates/tresse-proto/src crates/tresse-wire/src -name '*.rs')
 
 .PHONY: help
 help: ## list the targets
@@ -44,7 +44,7 @@ test: fmt-check check-house lint py-lint rust-test py-test ## everything that CI
 .PHONY: fmt
 fmt: $(VENV)/.binding ## format Rust and Python
 	$(CARGO) fmt --all
-	cd python && ../$(BIN)/ruff format --config pyproject.toml . ../tools
+	cd python && ../$(BIN)/ruff format --config pyproject.toml . ../tools ../examples
 
 .PHONY: fmt-check
 fmt-check:
@@ -68,8 +68,8 @@ rust-test: ## Rust tests: unit, property, simulation, command line, tshark, docu
 
 .PHONY: py-lint
 py-lint: $(VENV)/.binding
-	cd python && ../$(BIN)/ruff format --config pyproject.toml --check . ../tools
-	cd python && ../$(BIN)/ruff check --config pyproject.toml . ../tools
+	cd python && ../$(BIN)/ruff format --config pyproject.toml --check . ../tools ../examples
+	cd python && ../$(BIN)/ruff check --config pyproject.toml . ../tools ../examples
 	cd python && ../$(BIN)/mypy
 
 .PHONY: py-test

@@ -26,6 +26,7 @@ LINK = re.compile(r"\]\((?!https?://|#)(?P<target>[^)#\s]+)")
 QUOTED_FILE = re.compile(r"`(?P<path>[\w./-]+\.(?:rs|toml|md|py))`")
 QUOTED_NAME = re.compile(r"`(?P<name>[a-z][a-z0-9_]+)`")
 RUST_TEST = re.compile(r"#\[(?:tokio::)?test[^]]*\]\s*(?:#\[[^]]*\]\s*)*(?:async )?fn (\w+)")
+PYTHON_TEST = re.compile(r"^def (test_\w+)", re.MULTILINE)
 
 
 def dangling_links(page: Path, line: str) -> Iterator[str]:
@@ -69,6 +70,8 @@ def dangling() -> Iterator[str]:
     known = {str(file.relative_to(ROOT)) for file in [*files, *pages, *ROOT.glob("*.toml")]}
     rust = [file for file in files if file.suffix == ".rs"]
     tests = {name for file in rust for name in RUST_TEST.findall(file.read_text("utf-8"))}
+    python = [file for file in files if file.name.startswith("test_") and file.suffix == ".py"]
+    tests |= {name for file in python for name in PYTHON_TEST.findall(file.read_text("utf-8"))}
     for page in pages:
         shown = page.relative_to(ROOT)
         for number, line in enumerate(page.read_text("utf-8").splitlines(), start=1):

@@ -6,6 +6,7 @@ what to run, keeps what was measured, and says what it means.
 
 from tresse._native import RunError, ScenarioError
 from tresse.metrics import Mean, mean
+from tresse.schedulers import StreamScheduler
 from tresse.sweep import Point, Profile, Sweep, Task, run
 
-__all__ = ["Mean", "Point", "Profile", "RunError", "ScenarioError", "Sweep", "Task", "mean", "run"]
+__all__ = ["Mean", "Point", "Profile", "RunError", "ScenarioError", "StreamScheduler", "Sweep", "Task", "mean", "run"]

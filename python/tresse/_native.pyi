@@ -1,16 +1,137 @@
 """The simulator, as Python sees it."""
 
+from collections.abc import Callable
+from os import PathLike
+
 class ScenarioError(ValueError):
     """A scenario, or an override of it, that is not accepted; the text names the key and what would be."""
 
 class RunError(RuntimeError):
     """A run that could not be finished."""
 
-def run(scenario_toml: str, overrides: dict[str, str], seed: int, *, name: str = "scenario") -> str:
+class Queued:
+    """A message was queued."""
+
+    @property
+    def stream(self) -> int: ...
+    @property
+    def bytes(self) -> int:
+        """Its length, or what is left of it."""
+    @property
+    def was_idle(self) -> bool:
+        """Whether the stream had nothing to send before."""
+    @property
+    def at_head(self) -> bool:
+        """Whether it was put before what waits already."""
+    @property
+    def at(self) -> float:
+        """When the application gave it."""
+
+class Taken:
+    """Data of a stream went into a packet."""
+
+    @property
+    def stream(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def message_done(self) -> bool:
+        """Whether this was the end of a message."""
+    @property
+    def turn_over(self) -> bool:
+        """Whether another stream may be served now: the message ended, or fragments are interleaved."""
+    @property
+    def stream_empty(self) -> bool:
+        """Whether the stream has nothing left to send."""
+
+class Removed:
+    """A message was withdrawn before it was sent, because it expired for instance."""
+
+    @property
+    def stream(self) -> int: ...
+    @property
+    def bytes(self) -> int:
+        """Of it that were still to be sent."""
+    @property
+    def ahead(self) -> int:
+        """Messages of the stream that were waiting before it."""
+    @property
+    def stream_empty(self) -> bool: ...
+
+class Path:
+    """The path that asks. Times are seconds, sizes bytes of user data."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def primary(self) -> bool: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def recovering(self) -> bool: ...
+    @property
+    def cwnd(self) -> int: ...
+    @property
+    def ssthresh(self) -> int: ...
+    @property
+    def flight(self) -> int: ...
+    @property
+    def room(self) -> int:
+        """What the congestion window still admits."""
+    @property
+    def srtt(self) -> float | None: ...
+    @property
+    def rttvar(self) -> float: ...
+    @property
+    def rtt_range(self) -> tuple[float, float]: ...
+    @property
+    def rto(self) -> float: ...
+    @property
+    def mtu(self) -> int: ...
+    @property
+    def rate(self) -> int:
+        """At which data was lately acknowledged, bit/s; 0 when not yet known."""
+    @property
+    def loss(self) -> float: ...
+    @property
+    def last_sent(self) -> float: ...
+
+class Backlog:
+    """What waits on each stream; a stream that was never used has nothing."""
+
+    def unsent_bytes(self, stream: int) -> int:
+        """Bytes not yet sent."""
+
+    def messages(self, stream: int) -> int:
+        """Messages not yet sent, or not to their end."""
+
+    def head_bytes(self, stream: int) -> int:
+        """Bytes not yet sent of the first of them."""
+
+class Plugin:
+    """A stream scheduler out of a shared object (docs/schedulers.md).
+
+    Raises `ValueError` for a file that is none. Its code runs with all rights of this process.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None: ...
+    @property
+    def name(self) -> str:
+        """The name that the object gives it."""
+
+def run(
+    scenario_toml: str,
+    overrides: dict[str, str],
+    seed: int,
+    *,
+    name: str = "scenario",
+    schedulers: dict[str, Callable[[str], object] | Plugin] = ...,
+) -> str:
     """Run the scenario with `seed` and return the outcome document as JSON text.
 
     `overrides` are dotted keys and values in their text form, as `tresse sim --set` takes them; `name` is
-    what errors call the scenario. Other Python threads run meanwhile.
+    what errors call the scenario; `schedulers` are stream schedulers by the names that the scenario may use. Other
+    Python threads run meanwhile.
 
     Raises `ScenarioError` for bad input and `RunError` when the run fails.
     """

@@ -6,6 +6,7 @@ names exactly that, so a kept outcome is found again and never mistaken for anot
 
 import hashlib
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tresse import _native, scenarios
+from tresse.schedulers import SchedulerFactory
 
 Label = str | int | float
 
@@ -103,13 +105,23 @@ class Sweep:
         ]
 
 
-def run(scenario: str, overrides: Mapping[str, str] | None = None, seed: int = 1) -> dict[str, Any]:
+def run(
+    scenario: str,
+    overrides: Mapping[str, str] | None = None,
+    seed: int = 1,
+    schedulers: Mapping[str, SchedulerFactory] | None = None,
+) -> dict[str, Any]:
     """Run the scenario given as TOML text once and return its outcome document.
 
     `overrides` are dotted keys and values as `tresse sim --set` takes them: {"path.1.delay": "75ms"}.
+    `schedulers` are stream schedulers by the names that the scenario may use; one that fails is replaced by
+    `first_come`, with a `RuntimeWarning` and its reason in the outcome's `association.scheduler_failures`.
     Raises `ScenarioError` for bad input and `RunError` when the run fails.
     """
-    outcome: dict[str, Any] = json.loads(_native.run(scenario, dict(overrides or {}), seed))
+    text = _native.run(scenario, dict(overrides or {}), seed, schedulers=dict(schedulers or {}))
+    outcome: dict[str, Any] = json.loads(text)
+    for failure in outcome["association"].get("scheduler_failures", ()):
+        warnings.warn(f"stream scheduler failed, first_come took its place: {failure}", RuntimeWarning, stacklevel=2)
     return outcome
 
 

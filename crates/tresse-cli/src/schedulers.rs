@@ -1,8 +1,12 @@
-//! Stream schedulers that a command brings along in shared objects.
+//! Stream schedulers that a command brings along in shared objects, and what it says when one fails.
 
+use std::convert::Infallible;
+use std::io::Write;
 use std::path::PathBuf;
 
+use indicatif::MultiProgress;
 use tresse::schedule::{Registry, StreamSchedulerFactory};
+use tresse::{Event, Events};
 use tresse_plugin::Plugin;
 
 use crate::failure::Failure;
@@ -23,4 +27,17 @@ pub(crate) fn registry(files: &[PathBuf]) -> Result<Registry, Failure> {
         registry.register(&name, factory).map_err(|error| Failure::usage(error).at("--scheduler-so"))?;
     }
     Ok(registry)
+}
+
+/// Says on standard error, past what is drawn there, when a scheduler was replaced.
+pub(crate) async fn watch(mut events: Events, display: &MultiProgress) -> Infallible {
+    while let Some(event) = events.next().await {
+        if let Event::SchedulerFailed { name, fault } = event {
+            let line =
+                format!("tresse: stream scheduler \"{name}\" failed, first_come took its place: {fault}");
+            // Nothing is left to do if even standard error is gone.
+            display.suspend(|| writeln!(std::io::stderr(), "{line}").ok());
+        }
+    }
+    std::future::pending().await
 }

@@ -104,6 +104,7 @@ async fn transfer(association: &Association, source: Source, args: &SendArgs) ->
     let resumed = have.total();
     let work = send_and_hear(association, source, have, &name);
     let display = progress::display(args.output.quiet || args.output.json);
+    let faults = schedulers::watch(association.events(), &display);
     let progress = Progress::new(&display, &name, announced);
     let watching = progress.watch(
         association,
@@ -113,6 +114,7 @@ async fn transfer(association: &Association, source: Source, args: &SendArgs) ->
     let outcome = tokio::select! {
         outcome = work => outcome,
         never = watching => match never {},
+        never = faults => match never {},
     };
     let snapshot = Snapshot::take(association);
     let whole = outcome?;

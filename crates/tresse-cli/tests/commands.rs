@@ -48,23 +48,10 @@ fn a_simulation_gives_one_document_and_the_same_for_the_same_seed() {
     assert_ne!(outcome["run"]["trace_hash"], document(&run("8").stdout)["run"]["trace_hash"]);
 }
 
-/// A shared object with the worked example of a stream scheduler.
-fn plugin(dir: &Dir) -> String {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let object = text(&dir.path("plugin.so"));
-    let (include, source) = (format!("{root}/include"), format!("{root}/examples/schedulers/one_by_one.c"));
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let done = std::process::Command::new(compiler)
-        .args(["-shared", "-fPIC", "-I", &include, "-o", &object, &source])
-        .status();
-    assert!(done.expect("a C compiler").success());
-    object
-}
-
 #[test]
 fn a_simulation_takes_a_scheduler_along_in_a_shared_object() {
     let dir = Dir::new("plugin");
-    let (scenario, object) = (scenario(&dir), plugin(&dir));
+    let (scenario, object) = (scenario(&dir), dir.plugin("examples/schedulers/one_by_one.c", &[]));
     let choice = ["--set", "transport.stream_scheduler=one_by_one", "--set", "traffic.streams=3"];
     let run = |more: &[&str]| tresse(&[&["sim", &scenario, "--json"][..], &choice, more].concat());
     let without = run(&[]);

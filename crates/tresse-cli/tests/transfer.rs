@@ -71,6 +71,20 @@ fn a_file_arrives_identical_over_both_paths() {
     }
 }
 
+#[test]
+fn a_file_arrives_although_the_scheduler_that_was_taken_along_fails() {
+    let dir = Dir::new("scheduler");
+    let file = dir.file("data.bin", 2_000_000);
+    let object = dir.plugin("crates/tresse-plugin/tests/schedulers/fixture.c", &["-DANSWER=70000"]);
+    let (receiver, port) = receiver(&dir.out(), &["--listen", THERE, "--once"]);
+    let choice = ["--scheduler-so", &object, "--set", "stream_scheduler=fixture", "--json"];
+    let sent = send(&text(&file), &port, &choice).finish();
+    assert_eq!((sent.code, receiver.finish().code), (Some(0), Some(0)), "{sent:?}");
+    assert!(same(&file, &dir.out().join("data.bin")));
+    let said = "stream scheduler \"fixture\" failed, first_come took its place: it answered 70000";
+    assert!(sent.stderr.contains(said), "{sent:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_path_that_dies_in_mid_transfer_neither_loses_a_byte_nor_stops_it() {
     let dir = Dir::new("kill");

@@ -1,7 +1,8 @@
-//! The two exceptions, and which failure becomes which: what the caller wrote, or what happened while running.
+//! The two exceptions, which failure becomes which (what the caller wrote, or what happened while running), and
+//! exceptions of others in words.
 
-use pyo3::PyErr;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
 
 pyo3::create_exception!(
     tresse._native,
@@ -20,9 +21,37 @@ pub(crate) fn refused(error: &tresse_sim::ScenarioError) -> PyErr {
 pub(crate) fn failed(error: &tresse_sim::RunError) -> PyErr {
     use tresse_sim::RunError as Reason;
     match error {
-        Reason::Config(_) | Reason::TooFewStreams { .. } | Reason::Message(_) => {
+        Reason::Config(_) | Reason::Scheduler(_) | Reason::TooFewStreams { .. } | Reason::Message(_) => {
             ScenarioError::new_err(error.to_string())
         }
         _ => RunError::new_err(error.to_string()),
     }
+}
+
+/// An exception on one line, with the place where it was raised.
+pub(crate) fn words(py: Python<'_>, error: &PyErr) -> String {
+    let kind =
+        error.get_type(py).name().map(|name| name.to_string()).unwrap_or_else(|_| "exception".to_owned());
+    let text = error.value(py).str().map(|text| text.to_string()).unwrap_or_default();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = if text.is_empty() { kind } else { format!("{kind}: {text}") };
+    match place(py, error) {
+        Ok(Some((file, line))) => format!("{said} ({file}, line {line})"),
+        _ => said,
+    }
+}
+
+/// File and line of the innermost call.
+fn place(py: Python<'_>, error: &PyErr) -> PyResult<Option<(String, u32)>> {
+    let Some(mut call) = error.traceback(py).map(Bound::into_any) else { return Ok(None) };
+    loop {
+        let inner = call.getattr("tb_next")?;
+        if inner.is_none() {
+            break;
+        }
+        call = inner;
+    }
+    let file: String = call.getattr("tb_frame")?.getattr("f_code")?.getattr("co_filename")?.extract()?;
+    let name = file.rsplit('/').next().unwrap_or_default().to_owned();
+    Ok(Some((name, call.getattr("tb_lineno")?.extract()?)))
 }

@@ -1,9 +1,13 @@
-//! The private module `tresse._native`: scenarios in, outcome documents out, as text.
+//! The private module `tresse._native`: scenarios in, outcome documents out, as text; stream schedulers as objects.
 //!
 //! It knows how to run and nothing about what a run is for; sweeps, statistics and figures are the lab's, in Python.
 
+mod backlog;
 mod error;
+mod plugin;
 mod scenario;
+mod scheduler;
+mod views;
 
 use pyo3::prelude::*;
 
@@ -11,9 +15,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::backlog::Backlog;
+    #[pymodule_export]
     use super::error::{RunError, ScenarioError};
     #[pymodule_export]
+    use super::plugin::Plugin;
+    #[pymodule_export]
     use super::scenario::{resolve, run, trace};
+    #[pymodule_export]
+    use super::views::{Path, Queued, Removed, Taken};
     #[pymodule_export]
     use super::{switches, version};
 }

@@ -8,22 +8,26 @@ use pyo3::prelude::*;
 use tresse_sim::{Outcome, RunOptions, Scenario};
 
 use crate::error::{RunError, failed, refused};
+use crate::scheduler::{self, Interrupt};
 
 /// Runs the scenario with `seed` and returns the outcome document as JSON.
 ///
+/// `schedulers` are classes of stream schedulers by the names that the scenario may use.
+///
 /// An interrupt that reaches the calling thread ends the run within half a second of virtual time.
 #[pyfunction]
-#[pyo3(signature = (scenario_toml, overrides, seed, *, name = "scenario"))]
+#[pyo3(signature = (scenario_toml, overrides, seed, *, name = "scenario", schedulers = BTreeMap::new()))]
 pub(crate) fn run(
     py: Python<'_>,
     scenario_toml: &str,
     mut overrides: BTreeMap<String, String>,
     seed: u64,
     name: &str,
+    schedulers: BTreeMap<String, Py<PyAny>>,
 ) -> PyResult<String> {
     overrides.insert("seed".to_owned(), seed.to_string());
     let scenario = load(scenario_toml, &overrides, name)?;
-    let outcome = py.detach(|| run_detached(&scenario, None))?;
+    let outcome = py.detach(|| run_detached(&scenario, None, schedulers))?;
     serde_json::to_string(&outcome).map_err(|error| RunError::new_err(error.to_string()))
 }
 
@@ -40,7 +44,7 @@ pub(crate) fn trace(
     overrides.insert("seed".to_owned(), seed.to_string());
     let scenario = load(scenario_toml, &overrides, name)?;
     let mut trace = Vec::new();
-    py.detach(|| run_detached(&scenario, Some(&mut trace)))?;
+    py.detach(|| run_detached(&scenario, Some(&mut trace), BTreeMap::new()))?;
     String::from_utf8(trace).map_err(|error| RunError::new_err(error.to_string()))
 }
 
@@ -56,11 +60,19 @@ pub(crate) fn resolve(
 }
 
 /// Runs while other threads of Python go on; looks now and then whether this one is interrupted.
-fn run_detached(scenario: &Scenario, trace: Option<&mut Vec<u8>>) -> PyResult<Outcome> {
+fn run_detached(
+    scenario: &Scenario,
+    trace: Option<&mut Vec<u8>>,
+    schedulers: BTreeMap<String, Py<PyAny>>,
+) -> PyResult<Outcome> {
     let stop = AtomicBool::new(false);
+    let raised = Interrupt::default();
+    let factory = |(name, class)| (name, scheduler::factory(class, raised.clone()));
+    let schedulers: Vec<_> = schedulers.into_iter().map(factory).collect();
     let mut interrupt = None;
     let mut progress = |_share: f64| {
-        if let Err(error) = Python::attach(|py| py.check_signals()) {
+        let signalled = Python::attach(|py| py.check_signals()).err();
+        if let Some(error) = raised.take().or(signalled) {
             interrupt = Some(error);
             stop.store(true, Ordering::Relaxed);
         }
@@ -69,10 +81,11 @@ fn run_detached(scenario: &Scenario, trace: Option<&mut Vec<u8>>) -> PyResult<Ou
         trace: trace.map(|trace| trace as &mut dyn Write),
         progress: Some(&mut progress),
         stop: Some(&stop),
+        schedulers: &schedulers,
         ..RunOptions::default()
     };
     let outcome = tresse_sim::run(scenario, options);
-    match interrupt {
+    match interrupt.or_else(|| raised.take()) {
         Some(error) => Err(error),
         None => outcome.map_err(|error| failed(&error)),
     }

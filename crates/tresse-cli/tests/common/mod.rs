@@ -45,6 +45,20 @@ impl Dir {
         path
     }
 
+    /// A shared object with a stream scheduler, from a C source of the repository.
+    pub(crate) fn plugin(&self, source: &str, flags: &[&str]) -> String {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let object = text(&self.path("plugin.so"));
+        let (include, source) = (format!("{root}/include"), format!("{root}/{source}"));
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+        let done = Command::new(compiler)
+            .args(["-shared", "-fPIC", "-I", &include, "-o", &object, &source])
+            .args(flags)
+            .status();
+        assert!(done.expect("a C compiler").success());
+        object
+    }
+
     /// What lies in the output directory.
     pub(crate) fn received(&self) -> Vec<String> {
         let entries = fs::read_dir(self.out()).expect("it exists");

@@ -1,0 +1,26 @@
+//! Stream schedulers out of shared objects, for runs of the lab.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// A stream scheduler out of a shared object (`include/tresse_scheduler.h`).
+#[pyclass(frozen, module = "tresse._native")]
+pub(crate) struct Plugin(pub(crate) tresse_plugin::Plugin);
+
+#[pymethods]
+impl Plugin {
+    #[new]
+    fn new(path: PathBuf) -> PyResult<Self> {
+        tresse_plugin::Plugin::load(path)
+            .map(Plugin)
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The name that its table has.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
