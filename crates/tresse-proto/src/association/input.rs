@@ -248,6 +248,7 @@ impl Association {
             Ok(()) => {
                 self.apply_report(now, &report);
                 self.after_report(now, forward);
+                self.share_buffers();
                 if report.advanced {
                     self.on_shutdown_progress(now);
                 }

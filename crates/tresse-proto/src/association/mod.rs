@@ -19,6 +19,7 @@ mod resend;
 mod restart;
 mod scope;
 mod setup;
+mod shares;
 mod shutdown;
 mod state;
 mod timeout;
@@ -43,6 +44,7 @@ use crate::outbound::Outbound;
 use crate::path_id::PathId;
 use crate::paths::{LimitClock, Path, Paths};
 use crate::receiver::Receiver;
+use crate::schedule::shares::Claim;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
 use crate::stats::{Discards, Limit, PathState};
 use crate::time::{Instant, earlier};
@@ -158,6 +160,8 @@ struct Scratch {
     report: AckReport,
     candidates: Vec<PathView>,
     deliverable: Vec<std::ops::Range<u64>>,
+    claims: Vec<Claim>,
+    shares: Vec<usize>,
 }
 
 impl Association {
@@ -222,6 +226,7 @@ impl Association {
         };
         association.outbound.set_forwards(capabilities.has(Extension::PartialReliability));
         association.refresh_usable();
+        association.share_buffers();
         association.events.push_back(Event::Established { outbound_streams, inbound_streams });
         association.events.extend(peer.adaptation.map(|code| Event::PeerAdaptation { code }));
         Ok(association)
@@ -346,6 +351,7 @@ impl Association {
         }
         if changed {
             self.redirect_stranded();
+            self.share_buffers();
         }
     }
 

@@ -169,7 +169,8 @@ impl Association {
         }
         if self.receiver.is_due(now) {
             let sources = self.receiver.sources();
-            let paths = self.path_ids().filter(|&path| sources.paths.contains(path));
+            let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path);
+            let paths = self.path_ids().filter(candidate);
             return Some(self.paths.ack_path(sources.first, sources.last, paths));
         }
         if !self.state.sends_data() {

@@ -12,8 +12,8 @@ use std::time::Duration;
 pub(crate) use authentication::UNLISTED;
 pub use authentication::{AuthHash, ChunkList};
 pub use multipath::{
-    BufferSplit, ChunkRescheduling, CwndUpdate, MovedChunkCut, NrSack, PathPairs, RetransmitPath, SackPath,
-    SplitCounts, StreamMap,
+    BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, MovedChunkCut, NrSack, PathPairs,
+    RetransmitPath, SackPath, SplitCounts, StreamMap,
 };
 pub use presets::{PRESETS, Preset};
 pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, nearest};
@@ -89,6 +89,8 @@ switches! {
         nr_sack: NrSack = NrSack::Everything,
         /// Which buffers are split between the paths.
         buffer_split: BufferSplit = BufferSplit::Both,
+        /// How a split buffer is shared out between the paths.
+        buffer_shares: BufferShares = BufferShares::Equal,
         /// Which bytes of a path buffer splitting counts.
         split_counts: SplitCounts = SplitCounts::Outstanding,
         /// Let each path exceed its share of the receive buffer by one packet.

@@ -43,6 +43,16 @@ choices! {
 }
 
 choices! {
+    /// What share of a split buffer each path has.
+    pub enum BufferShares {
+        /// The same for all paths (GLOBECOM 2010 paper).
+        Equal = "equal",
+        /// What fills the path, as measured, the shortest round trips first (docs/adaptive.md).
+        Paths = "paths",
+    }
+}
+
+choices! {
     /// Which of a path's bytes buffer splitting counts.
     pub enum SplitCounts {
         /// Sent and not yet released from the send buffer; renegably acknowledged bytes included.
@@ -91,6 +101,9 @@ choices! {
         RoundRobin = "round_robin",
         /// Of these paths, the one with the smallest smoothed round-trip time.
         LowestRtt = "lowest_rtt",
+        /// Of all paths on which something arrived lately, the one with the smallest smoothed round-trip time: what is
+        /// acknowledged sooner leaves the peer's buffer sooner.
+        Fastest = "fastest",
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which path to take when no scheduler is asked: for control chunks, after a timeout, for SACKs.
 
 use super::{Path, Paths};
+use crate::config::SackPath;
 use crate::path_id::PathId;
 use crate::schedule::ack_path::{self, DataSource};
 use crate::stats::PathState;
@@ -65,6 +66,12 @@ impl Paths {
         }
     }
 
+    /// Whether a SACK may travel on the path although it brought none of what the SACK reports.
+    pub(crate) fn may_report(&self, id: PathId) -> bool {
+        let unheard = self.arrivals.wrapping_sub(self.get(id).last_arrival);
+        self.rules.sack_path == SackPath::Fastest && self.usable(id) && unheard < LATELY
+    }
+
     /// The path that carries the next SACK; `first`, `last` and `sources` say which paths brought
     /// DATA since the last one.
     pub(crate) fn ack_path(
@@ -83,3 +90,6 @@ impl Paths {
         if self.usable(path) { path } else { self.best_for_control() }
     }
 }
+
+/// A path on which none of the last so many packets arrived may have failed in that direction, and so in the other.
+const LATELY: u32 = 64;

@@ -72,6 +72,8 @@ pub(super) struct Pace {
     pub(super) last_data: Instant,
     /// Before this no unconfirmed path is probed: HB.Max.Burst is 1 per RTO.
     pub(super) next_probe: Instant,
+    /// Its round-trip time is wanted and not known.
+    pub(super) unmeasured: bool,
 }
 
 impl Heartbeats {
@@ -106,6 +108,9 @@ impl Heartbeats {
         if pace.state == PathState::PotentiallyFailed {
             // At once, and again as soon as one stayed unanswered (RFC 7829 §3.2).
             return (!pace.busy).then_some(self.since);
+        }
+        if pace.unmeasured {
+            return Some(self.since);
         }
         // RTO ± 50 % (RFC 9260 §8.3), so that paths and peers do not fall into step.
         let spread = nanos(pace.rto).saturating_mul(u64::from(self.jitter)) >> u16::BITS;
@@ -176,6 +181,7 @@ mod tests {
             busy: false,
             last_data: Instant::ZERO,
             next_probe: Instant::ZERO,
+            unmeasured: false,
         }
     }
 

@@ -12,6 +12,7 @@ mod heartbeat;
 mod limit;
 mod mtu;
 mod path;
+mod pipe;
 mod probing;
 mod rtt;
 mod timers;
@@ -27,7 +28,7 @@ pub(crate) use limit::LimitClock;
 pub(crate) use path::Path;
 pub(crate) use timers::PathTimer;
 
-use crate::config::{AssociationConfig, ConfigError, SackPath};
+use crate::config::{AssociationConfig, BufferShares, ConfigError, SackPath};
 use crate::congestion::{self, CongestionControl, PathAck, Window};
 use crate::fragment::Carrier;
 use crate::path_id::PathId;
@@ -36,6 +37,7 @@ use crate::time::Instant;
 
 use health::{AssociationHealth, Tolerance};
 use path::MtuRule;
+use pipe::{Acked, Pipe};
 use rtt::RtoRules;
 
 /// The paths of one association. A [`PathId`] given to its methods is one that it gave out.
@@ -47,6 +49,8 @@ pub(crate) struct Paths {
     rules: Rules,
     primary: PathId,
     health: AssociationHealth,
+    /// Packets that arrived, on whatever path; wraps.
+    arrivals: u32,
     /// Before this no further unconfirmed path is probed.
     next_probe: Instant,
     /// Most user data that a chunk carries in a packet of its own on every path.
@@ -70,6 +74,8 @@ struct Rules {
     initial_window: usize,
     max_paths: usize,
     concurrent: bool,
+    /// Buffers are shared out by what fills each path.
+    measures_pipes: bool,
     sack_path: SackPath,
 }
 
@@ -81,6 +87,10 @@ pub(crate) struct PathProgress {
     /// A round-trip time, if the chunk that was timed has been acknowledged: at most one chunk of a
     /// path is timed at a time (RFC 9260 §6.3.1 C4).
     pub(crate) rtt: Option<Duration>,
+    /// The shortest round trip of what was newly acknowledged and sent only once, timed or not.
+    pub(crate) shortest: Option<Duration>,
+    /// The path that the SACK came over.
+    pub(crate) via: PathId,
     /// Whether the earliest outstanding chunk of the path was acknowledged.
     pub(crate) earliest_acked: bool,
     /// Whether a chunk was acknowledged that was sent on this path and on no other.
@@ -111,6 +121,7 @@ impl Paths {
             rules: Rules::new(config, carrier),
             primary: PathId(0),
             health: AssociationHealth::new(config.association_max_retrans),
+            arrivals: 0,
             next_probe: now,
             smallest_payload: 0,
             quiet_until: Cell::new(None),
@@ -133,7 +144,8 @@ impl Paths {
         }
         let id = PathId(u8::try_from(self.paths.len()).ok()?);
         let sizes = (self.rules.mtu, self.rules.carrier, &self.rules.rto);
-        let path = Path::new(id, (local, remote), encapsulation_port, confirmed, sizes, now);
+        let mut path = Path::new(id, (local, remote), encapsulation_port, confirmed, sizes, now);
+        path.pipe = self.rules.measures_pipes.then(|| Box::new(Pipe::new(path.payload())));
         let window =
             Window::carrying(self.rules.carrier, path.payload(), remote.is_ipv6(), self.rules.initial_window);
         // Most associations have one or two paths; doubling would waste more than it saves.
@@ -195,7 +207,10 @@ impl Paths {
     /// A packet of `bytes` arrived, SCTP headers included, and its tag is right: the peer is where it
     /// came from (RFC 6951 §5.4).
     pub(crate) fn on_packet_received(&mut self, id: PathId, bytes: usize, encapsulation_port: Option<u16>) {
+        self.arrivals = self.arrivals.wrapping_add(1);
+        let arrivals = self.arrivals;
         let path = self.path_mut_quietly(id);
+        path.last_arrival = arrivals;
         path.counters.packets_received += 1;
         path.counters.packet_bytes_received += bytes as u64;
         if path.encapsulation_port != encapsulation_port {
@@ -225,12 +240,17 @@ impl Paths {
             }
         }
         for (ack, step) in acks.iter().zip(progress) {
-            let path = self.path_mut_quietly(ack.path);
+            let path = &mut self.paths[ack.path.index()];
             // What left the flight without being acknowledged was lost.
             let acked = ack.acked + step.uncredited;
             let lost = ack.flight_before.saturating_sub(ack.flight_after + acked);
             path.estimate.on_sack(now, acked, lost, path.rtt.srtt());
             path.counters.bytes_acked += acked as u64;
+            if let Some(pipe) = &mut path.pipe {
+                let payload = self.windows[ack.path.index()].payload;
+                let (flight, total) = (ack.flight_before, path.counters.bytes_acked);
+                pipe.on_acked(now, Acked { flight, total, rtt: step.shortest, via: step.via, payload });
+            }
             if acked > 0 {
                 path.probe_answered = false;
                 let longest = path.ip_packet_len(step.longest_proven);
@@ -367,6 +387,7 @@ impl Rules {
             initial_window: config.initial_window.0,
             max_paths: usize::from(config.max_paths),
             concurrent: config.concurrent,
+            measures_pipes: config.concurrent && config.buffer_shares == BufferShares::Paths,
             sack_path: config.sack_path,
         }
     }

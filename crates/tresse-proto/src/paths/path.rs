@@ -11,6 +11,7 @@ use super::health::PathHealth;
 use super::heartbeat::{Heartbeats, Pace};
 use super::limit::LimitClock;
 use super::mtu::PathMtu;
+use super::pipe::Pipe;
 use super::rtt::{RtoRules, Rtt};
 use crate::fragment::Carrier;
 use crate::path_id::PathId;
@@ -31,6 +32,8 @@ pub(crate) struct Path {
     pub(super) health: PathHealth,
     pub(super) rtt: Rtt,
     pub(super) estimate: Estimate,
+    /// What fills it, where buffers are shared out by that.
+    pub(super) pipe: Option<Box<Pipe>>,
     pub(super) heartbeats: Heartbeats,
     /// When T3 expires.
     pub(super) t3: Option<Instant>,
@@ -41,6 +44,8 @@ pub(crate) struct Path {
     pub(super) last_sack: Option<Instant>,
     /// When its window was last halved for holding up a faster path; the origin if never.
     pub(super) penalised: Instant,
+    /// Where among all arrivals its last packet was.
+    pub(super) last_arrival: u32,
     /// What probes the peer's closed window over this path has been answered since T3 last expired.
     pub(super) probe_answered: bool,
     pub(super) counters: Counters,
@@ -85,12 +90,14 @@ impl Path {
             health: PathHealth::new(confirmed),
             rtt: Rtt::new(rto),
             estimate: Estimate::default(),
+            pipe: None,
             heartbeats: Heartbeats::new(now),
             t3: None,
             idle_since: None,
             last_data: Instant::ZERO,
             last_sack: None,
             penalised: Instant::ZERO,
+            last_arrival: 0,
             probe_answered: false,
             counters: Counters::default(),
             limits: LimitClock::new(now, limit),
@@ -127,6 +134,14 @@ impl Path {
         self.rtt.rto()
     }
 
+    /// Data is sent although nothing was in flight.
+    pub(super) fn on_busy(&mut self) {
+        self.estimate.on_busy();
+        if let Some(pipe) = &mut self.pipe {
+            pipe.on_busy();
+        }
+    }
+
     /// Whether T3 runs: data is in flight.
     pub(crate) fn t3_runs(&self) -> bool {
         self.t3.is_some()
@@ -153,7 +168,13 @@ impl Path {
         self.packet_size().saturating_sub(COMMON_HEADER_LEN + self.carrier.header_len()) & !3
     }
 
-    pub(super) fn heartbeat_due(&self, interval: Duration, next_probe: Instant) -> Option<Instant> {
+    /// `wanted` says that its round-trip time is of use though it carries no data.
+    pub(super) fn heartbeat_due(
+        &self,
+        interval: Duration,
+        next_probe: Instant,
+        wanted: bool,
+    ) -> Option<Instant> {
         self.heartbeats.due(&Pace {
             interval,
             rto: self.rto(),
@@ -161,6 +182,7 @@ impl Path {
             busy: self.t3_runs(),
             last_data: self.last_data,
             next_probe,
+            unmeasured: wanted && self.srtt().is_none(),
         })
     }
 

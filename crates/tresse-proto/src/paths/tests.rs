@@ -49,6 +49,8 @@ fn progress(path: PathId, earliest_acked: bool, flight_after: usize) -> PathProg
     PathProgress {
         path,
         rtt: None,
+        shortest: None,
+        via: path,
         earliest_acked,
         proven: true,
         longest_proven: 0,
@@ -469,7 +471,7 @@ mod heartbeats {
             paths.paths[1].heartbeats.on_expired();
         }
         assert_eq!(changes(&mut paths), [(b, PathState::Inactive)]);
-        assert!(paths.paths[1].heartbeat_due(Duration::from_secs(30), now).is_some());
+        assert!(paths.paths[1].heartbeat_due(Duration::from_secs(30), now, false).is_some());
         let info = paths.heartbeat(b, now, &mut rng());
         paths.on_heartbeat_ack(now, &info).unwrap();
         assert_eq!(changes(&mut paths), [(b, PathState::Active)]);

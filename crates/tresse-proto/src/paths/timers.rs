@@ -8,6 +8,7 @@ use rand_chacha::ChaCha12Rng;
 use super::health::Failure;
 use super::heartbeat::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
 use super::{Path, Paths};
+use crate::config::SackPath;
 use crate::path_id::PathId;
 use crate::stats::PathState;
 use crate::time::Instant;
@@ -98,7 +99,7 @@ impl Paths {
         let starts = path.t3.is_none() || path.idle_since.is_none();
         if path.t3.is_none() {
             path.t3 = Some(now + path.rto());
-            path.estimate.on_busy();
+            path.on_busy();
         }
         path.last_data = now;
         path.idle_since = Some(now);
@@ -280,6 +281,12 @@ impl Paths {
     }
 
     fn heartbeat_due(&self, path: &Path) -> Option<Instant> {
-        if self.probing { path.heartbeat_due(self.rules.heartbeat_interval, self.next_probe) } else { None }
+        // Who chooses between paths for SACKs by their round-trip times has to know them.
+        let wanted = self.rules.sack_path == SackPath::Fastest && self.paths.len() > 1;
+        if self.probing {
+            path.heartbeat_due(self.rules.heartbeat_interval, self.next_probe, wanted)
+        } else {
+            None
+        }
     }
 }

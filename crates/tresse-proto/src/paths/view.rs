@@ -6,6 +6,7 @@ use super::Paths;
 use crate::congestion::Window;
 use crate::path_id::PathId;
 use crate::schedule::PathView;
+use crate::schedule::shares::Claim;
 use crate::stats::{Limit, PathStats};
 use crate::time::Instant;
 
@@ -55,6 +56,15 @@ impl Paths {
         self.get(id).rtt.range().0
     }
 
+    /// What a path could use of a buffer; nothing while it carries no new data.
+    pub(crate) fn claim(&self, id: PathId) -> Claim {
+        let pipe = self.get(id).pipe.as_deref().filter(|_| self.may_carry_new_data(id));
+        pipe.map_or(Claim { rtt: Duration::ZERO, need: 0 }, |pipe| Claim {
+            rtt: pipe.base(),
+            need: pipe.size(),
+        })
+    }
+
     /// The loss rate of a path is known, from 0 to 1, or no longer known.
     pub(crate) fn tell_loss(&mut self, id: PathId, share: Option<f64>) {
         if id.index() < self.paths.len() {
@@ -64,7 +74,11 @@ impl Paths {
 
     /// From `now` on, `limit` keeps the path from sending more.
     pub(crate) fn note_limit(&mut self, id: PathId, now: Instant, limit: Limit) {
-        self.path_mut_quietly(id).limits.note(now, limit);
+        let path = self.path_mut_quietly(id);
+        path.limits.note(now, limit);
+        if let (Some(pipe), Limit::ReceiveBuffer) = (&mut path.pipe, limit) {
+            pipe.on_kept();
+        }
     }
 
     /// A packet of `bytes` was sent, SCTP headers included, `data` among it or not.

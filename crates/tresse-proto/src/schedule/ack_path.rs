@@ -35,7 +35,7 @@ pub(crate) fn choose(
         SackPath::FirstData => first,
         SackPath::Primary => primary,
         SackPath::RoundRobin => least(sources, |source| (source.last_sack, source.path)).unwrap_or(last),
-        SackPath::LowestRtt => {
+        SackPath::LowestRtt | SackPath::Fastest => {
             least(sources, |source| (source.srtt.is_none(), source.srtt, source.path)).unwrap_or(last)
         }
     }
@@ -84,6 +84,7 @@ mod tests {
     fn lowest_rtt_prefers_what_was_measured() {
         let sources = [source(1, None, None), source(2, Some(80), None), source(3, Some(20), None)];
         assert_eq!(chosen(SackPath::LowestRtt, &sources), 3);
+        assert_eq!(chosen(SackPath::Fastest, &sources), 3);
         assert_eq!(chosen(SackPath::LowestRtt, &sources[..1]), 1);
     }
 }

@@ -50,6 +50,7 @@ mod path;
 mod registry;
 pub(crate) mod reschedule;
 pub(crate) mod resend_path;
+pub(crate) mod shares;
 mod stream;
 
 pub use path::{Offer, PathScheduler, PathView};

@@ -1,7 +1,7 @@
 //! How much new data a path may send now: its window, the peer's window, the split buffers.
 
-use super::Transmission;
-use crate::config::{BufferSplit, SplitCounts};
+use super::{PathLoad, Transmission};
+use crate::config::{BufferShares, BufferSplit, SplitCounts};
 use crate::path_id::PathId;
 use crate::stats::Limit;
 
@@ -39,7 +39,11 @@ impl Transmission {
         if window < payload {
             return Verdict::Wait(Limit::ReceiveBuffer);
         }
-        match self.split(path, payload, paths.max(1)) {
+        let blocked = match self.rules.buffer_shares {
+            BufferShares::Equal => self.split(path, payload, paths.max(1)),
+            BufferShares::Paths => self.share_used_up(load),
+        };
+        match blocked {
             Some(limit) => Verdict::Wait(limit),
             None => Verdict::Go(window),
         }
@@ -67,5 +71,33 @@ impl Transmission {
             return Some(Limit::SendBuffer);
         }
         None
+    }
+
+    /// What the paths may share out between them: the smaller of the split buffers; `None` when none is split.
+    pub(crate) fn shared_buffer(&self) -> Option<(usize, Limit)> {
+        let (send, receive) = (self.rules.send_buffer, self.announced.max(self.flight));
+        match self.rules.buffer_split {
+            BufferSplit::None => None,
+            BufferSplit::Sender => Some((send, Limit::SendBuffer)),
+            BufferSplit::Receiver => Some((receive, Limit::ReceiveBuffer)),
+            BufferSplit::Both if receive < send => Some((receive, Limit::ReceiveBuffer)),
+            BufferSplit::Both => Some((send, Limit::SendBuffer)),
+        }
+    }
+
+    /// Each path may own so much from now on, by position, of the buffer named by `limit`.
+    pub(crate) fn share_out(&mut self, shares: &[usize], limit: Limit) {
+        for (load, &share) in self.loads.iter_mut().zip(shares) {
+            load.share = Some((share, limit));
+        }
+    }
+
+    /// Whether a path has used up its share, and of which buffer. A share is what fills the path, so it is compared
+    /// with what is in flight, whatever waits for others at the peer. Like the congestion window it is a gate: a
+    /// packet may exceed it, so that rounding costs no path a packet. A path with nothing in flight may always
+    /// send one.
+    fn share_used_up(&self, load: &PathLoad) -> Option<Limit> {
+        let (share, limit) = load.share?;
+        (load.flight > 0 && load.flight >= share).then_some(limit)
     }
 }

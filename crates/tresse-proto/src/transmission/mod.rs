@@ -23,11 +23,13 @@ use std::collections::BTreeSet;
 
 use tresse_wire::Tsn;
 
-use crate::config::{AssociationConfig, BufferSplit, ChunkRescheduling, CwndUpdate, SplitCounts};
+use crate::config::{
+    AssociationConfig, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, SplitCounts,
+};
 use crate::fragment::{Fragment, Numbered};
 use crate::path_id::PathId;
 use crate::range_set::RangeSet;
-use crate::stats::PathStats;
+use crate::stats::{Limit, PathStats};
 use crate::time::Instant;
 
 pub(crate) use budget::Verdict;
@@ -72,6 +74,7 @@ struct Rules {
     multiple_fast_retransmit: bool,
     rtt_over_any_path: bool,
     buffer_split: BufferSplit,
+    buffer_shares: BufferShares,
     split_counts: SplitCounts,
     split_overbooking: bool,
     chunk_rescheduling: ChunkRescheduling,
@@ -97,6 +100,8 @@ struct PathLoad {
     lost: BTreeSet<u64>,
     /// One packet of lost chunks may leave whatever the window says (RFC 9260 §7.2.4, §6.3.3 E3).
     free_packet: bool,
+    /// Most bytes that the path may own where shares follow the paths, and of which buffer.
+    share: Option<(usize, Limit)>,
     /// The chunk whose round trip is being timed.
     timed: Option<u64>,
     chunks_sent: u64,
@@ -118,6 +123,7 @@ impl Transmission {
                 multiple_fast_retransmit: config.multiple_fast_retransmit,
                 rtt_over_any_path: config.rtt_over_any_path,
                 buffer_split: config.buffer_split,
+                buffer_shares: config.buffer_shares,
                 split_counts: config.split_counts,
                 split_overbooking: config.split_overbooking,
                 chunk_rescheduling: config.chunk_rescheduling,

@@ -67,7 +67,7 @@ pub(super) struct Note {
     /// Highest index newly acknowledged on the path that counts for missing reports (SFR).
     pub(super) highest_new: u64,
     pub(super) lowest_new: u64,
-    /// When the latest of what was newly acknowledged and sent once was sent (MFR).
+    /// When the latest of what was newly acknowledged and sent once was sent.
     pub(super) latest_new: Option<Instant>,
     pub(super) rtt_from: Option<Instant>,
     pub(super) lost: bool,
@@ -361,6 +361,8 @@ impl Transmission {
                     .rtt_from
                     .filter(|_| self.rules.rtt_over_any_path || via == path)
                     .map(|sent_at| now.since(sent_at)),
+                shortest: note.latest_new.map(|sent_at| now.since(sent_at)),
+                via,
                 earliest_acked: note.head_moved,
                 proven: note.proven,
                 longest_proven: note.longest_proven,

@@ -214,6 +214,25 @@ fn reports_take_the_path_that_the_switch_names() {
 }
 
 #[test]
+fn reports_take_the_fastest_path_as_long_as_something_arrives_there() {
+    let config = AssociationConfig { sack_path: SackPath::Fastest, ..AssociationConfig::default() };
+    let mut source = Source::new(3, &config);
+    // Heartbeats that were wanted for it have measured every path; they are all alike, so the first is taken.
+    source.pair.run_for(ms(500));
+    let path_of_report = |source: &mut Source, path, number| {
+        let before = source.pair.wire.len();
+        source.data(path, &[number]);
+        source.pair.run_for(ms(250));
+        source.sacks_since(before)[0].1
+    };
+    assert_eq!(path_of_report(&mut source, 2, 1), 0);
+    for number in 2..70 {
+        path_of_report(&mut source, 2, number);
+    }
+    assert_eq!(path_of_report(&mut source, 2, 70), 2, "nothing was heard on path 0 for 64 packets");
+}
+
+#[test]
 fn a_pending_report_rides_with_data() {
     let mut pair = Pair::established(1, &AssociationConfig::default());
     let mut echo = 0;

@@ -38,6 +38,25 @@ fn two_similar_paths_add_up_with_either_stream_map() {
     }
 }
 
+/// On paths of 10 and 75 ms equal shares of 128 KiB leave the long path half empty; shares that follow the paths and
+/// acknowledgements over the short one fill both (docs/adaptive.md).
+#[test]
+fn shares_that_follow_the_paths_fill_them_with_smaller_buffers() {
+    let settings = [
+        ("transport.stream_map", "fixed:0,1"),
+        ("transport.send_buffer", "128KiB"),
+        ("transport.receive_buffer", "128KiB"),
+        ("path.1.delay", "75ms"),
+        ("settle", "10s"),
+    ];
+    let equal = checked(&two_paths(&settings));
+    assert!(equal.throughput_mbps < 0.65 * 20.0 * PAYLOAD, "{equal:#?}");
+    let follow = [("transport.buffer_shares", "paths"), ("transport.sack_path", "fastest")];
+    let shared = checked(&two_paths(&[&settings[..], &follow].concat()));
+    assert_at_least(0.95 * 20.0 * PAYLOAD, shared.throughput_mbps, &shared);
+    assert!(shared.paths.iter().all(|path| path.queue_mean_packets < 4.0), "no queue stands: {shared:#?}");
+}
+
 /// Streams bound to paths of 10 and 25 Mbit/s: who refills in turn fills the send buffer with what waits for the slow
 /// path (PFLDNeT 2010, figure 6).
 #[test]

@@ -1,7 +1,7 @@
 //! Verdicts on new data: the path's window, the peer's, and the split buffers with worked numbers.
 
 use super::*;
-use crate::config::{Size, SwitchValue};
+use crate::config::{BufferShares, Size, SwitchValue};
 use crate::stats::Limit;
 
 /// User data of a full chunk.
@@ -196,4 +196,23 @@ fn a_share_smaller_than_a_packet_does_not_silence_a_path() {
         bench.announce(3000);
         assert_eq!(bench.verdict(1), Verdict::Go(2000), "{}: 500 would be its share", kind.print());
     }
+}
+
+#[test]
+fn a_share_is_a_gate_and_never_silences_a_path() {
+    let config = AssociationConfig {
+        buffer_shares: BufferShares::Paths,
+        ..split(BufferSplit::Both, SplitCounts::Outstanding, 100_000)
+    };
+    let mut bench = Bench::new(2, &config);
+    assert_eq!(bench.sent.shared_buffer(), Some((100_000, Limit::SendBuffer)));
+    bench.sent.share_out(&[2500, 0], Limit::SendBuffer);
+    bench.send_over(&[0, 0]);
+    assert_eq!(bench.verdict(0), Verdict::Go(998_000), "2,000 of 2,500 bytes");
+    assert_eq!(bench.verdict(1), Verdict::Go(998_000), "nothing is under way there");
+    bench.send_over(&[0, 1]);
+    assert_eq!(bench.verdict(0), Verdict::Wait(Limit::SendBuffer));
+    assert_eq!(bench.verdict(1), Verdict::Wait(Limit::SendBuffer));
+    bench.announce(50_000);
+    assert_eq!(bench.sent.shared_buffer(), Some((50_000, Limit::ReceiveBuffer)), "the smaller of the two");
 }

@@ -1,0 +1,316 @@
+//! How many bytes in flight fill a path, found out by what acknowledgements tell.
+//!
+//! More than that waits in a queue of the network, where it holds buffer and carries nothing more. Only an
+//! estimate for whoever shares out buffers: no protocol rule depends on it, and congestion windows go their own way.
+//! docs/adaptive.md has the model.
+
+use std::time::Duration;
+
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// The pipe of one path. Bytes are user data.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Pipe {
+    /// The round trip without a queue of our own; zero before the first measurement.
+    base: Duration,
+    /// The path that acknowledgements took which `base` was measured by: others are not compared with it.
+    via: PathId,
+    /// What fills the path, as far as is known.
+    size: usize,
+    /// The step by which it grows next, in packets; doubles as long as no queue shows.
+    step: usize,
+    round: Option<Round>,
+    doubt: Option<Doubt>,
+}
+
+/// What an acknowledgement comes with.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Acked {
+    /// Bytes that were in flight.
+    pub(super) flight: usize,
+    /// Bytes ever acknowledged on the path.
+    pub(super) total: u64,
+    /// The shortest round trip of what was newly acknowledged and sent once.
+    pub(super) rtt: Option<Duration>,
+    /// The path it came over.
+    pub(super) via: PathId,
+    /// User data of a full packet.
+    pub(super) payload: usize,
+}
+
+/// What was seen since a round began. It lasts a round trip.
+#[derive(Copy, Clone, PartialEq, Debug)]
+struct Round {
+    since: Instant,
+    /// Bytes acknowledged until then.
+    before: u64,
+    /// The shortest round trip. The first packet of a burst has it: only a queue that stands is longer for all.
+    shortest: Option<Duration>,
+    /// The same of acknowledgements that came over another path than `Pipe::via`, and which.
+    elsewhere: Option<(Duration, PathId)>,
+    /// Most bytes in flight.
+    peak: usize,
+    /// The peer's buffer kept the path from sending.
+    kept: bool,
+}
+
+/// A queue that does not go although the flight shrinks may be none.
+#[derive(Copy, Clone, PartialEq, Debug)]
+struct Doubt {
+    /// Rounds in a row in which it hardly went.
+    rounds: u8,
+    /// The shortest round trip and the size when it was first seen.
+    rtt: Duration,
+    size: usize,
+}
+
+impl Pipe {
+    pub(super) fn new(payload: usize) -> Self {
+        Pipe {
+            base: Duration::ZERO,
+            via: PathId::default(),
+            size: FIRST_PACKETS * payload,
+            step: 1,
+            round: None,
+            doubt: None,
+        }
+    }
+
+    /// The round trip without a queue; zero when not yet known.
+    pub(super) fn base(&self) -> Duration {
+        self.base
+    }
+
+    /// What fills the path.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Data is sent although nothing was in flight: idleness tells nothing of the rate.
+    pub(super) fn on_busy(&mut self) {
+        self.round = None;
+    }
+
+    /// The peer's buffer keeps the path from sending: that it is not full says nothing of what it could use.
+    pub(super) fn on_kept(&mut self) {
+        if let Some(round) = &mut self.round {
+            round.kept = true;
+        }
+    }
+
+    /// Bytes of the path were acknowledged.
+    pub(super) fn on_acked(&mut self, now: Instant, what: Acked) {
+        let mut round = self.round.unwrap_or(Round::new(now, what.total));
+        round.see(&what, self.via);
+        let over = round.shortest.or(round.elsewhere.map(|(rtt, _)| rtt)).filter(|rtt| !rtt.is_zero());
+        let elapsed = now - round.since;
+        if let Some(rtt) = over
+            && elapsed >= rtt
+        {
+            let rate = (what.total - round.before) as f64 / elapsed.as_secs_f64();
+            self.on_round(&round, rate, rtt, what.payload.max(1));
+            round = Round::new(now, what.total);
+        }
+        self.round = Some(round);
+    }
+
+    /// A round is over in which `rate` bytes a second were acknowledged, after `rtt` at least.
+    fn on_round(&mut self, round: &Round, rate: f64, rtt: Duration, payload: usize) {
+        if let (None, Some((_, via))) = (round.shortest, round.elsewhere) {
+            // Acknowledgements have changed their way for good.
+            self.via = via;
+            self.base = rtt;
+        }
+        if self.base.is_zero() || rtt < self.base {
+            self.base = rtt;
+        }
+        let queue = rate * (rtt - self.base).as_secs_f64() / payload as f64;
+        if queue > MOST_QUEUED {
+            self.shrink(round, queue, payload);
+            self.wonder(rtt);
+        } else {
+            self.doubt = None;
+            self.settle(round, queue, payload);
+        }
+    }
+
+    /// Takes away what waited in a queue of `queue` packets, but for one.
+    fn shrink(&mut self, round: &Round, queue: f64, payload: usize) {
+        let excess = ((queue - 1.0) * payload as f64) as usize;
+        let least = (round.peak / 4 * 3).max(SMALLEST_PACKETS * payload);
+        self.size = self.size.min(round.peak.saturating_sub(excess).max(least));
+        self.step = 1;
+    }
+
+    /// What stays when our own queue must be gone is not ours: the path itself has become longer.
+    fn wonder(&mut self, rtt: Duration) {
+        let before = self.doubt.filter(|doubt| rtt * 8 >= doubt.rtt * 7);
+        let mut doubt = before.unwrap_or(Doubt { rounds: 0, rtt, size: self.size });
+        doubt.rounds += 1;
+        self.doubt = Some(doubt);
+        if doubt.rounds >= STUBBORN_ROUNDS {
+            self.base = rtt;
+            self.size = self.size.max(doubt.size);
+            self.doubt = None;
+        }
+    }
+
+    fn settle(&mut self, round: &Round, queue: f64, payload: usize) {
+        let used = round.peak + payload;
+        let grows = used >= self.size && queue <= LEAST_QUEUED;
+        if grows {
+            self.size = (self.size + self.step * payload).min(LARGEST);
+            self.step = (self.step * 2).min(self.size / payload).max(1);
+        } else {
+            self.step = 1;
+        }
+        if used < self.size && !round.kept && !grows {
+            // What is not used may go to others.
+            self.size -= (self.size - used) / 4;
+        }
+    }
+}
+
+impl Round {
+    fn new(since: Instant, before: u64) -> Self {
+        Round { since, before, shortest: None, elsewhere: None, peak: 0, kept: false }
+    }
+
+    fn see(&mut self, what: &Acked, via: PathId) {
+        self.peak = self.peak.max(what.flight);
+        let Some(rtt) = what.rtt else { return };
+        if what.via == via {
+            self.shortest = Some(self.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
+        } else if self.elsewhere.is_none_or(|(shortest, _)| rtt < shortest) {
+            self.elsewhere = Some((rtt, what.via));
+        }
+    }
+}
+
+/// A pipe not yet measured holds this many full packets.
+const FIRST_PACKETS: usize = 10;
+/// No pipe is taken to be smaller: one packet on its way, and one that its acknowledgement lets out.
+const SMALLEST_PACKETS: usize = 2;
+/// With a longer queue than this, in packets, the path holds more than it needs.
+const MOST_QUEUED: f64 = 2.5;
+/// With a shorter one it may not be full.
+const LEAST_QUEUED: f64 = 0.75;
+/// After so many rounds a queue that does not go is taken for a longer path.
+const STUBBORN_ROUNDS: u8 = 3;
+/// No buffer is larger.
+const LARGEST: usize = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: usize = 1000;
+
+    /// A path that carries one packet a millisecond and takes `delay` milliseconds otherwise.
+    struct Link {
+        pipe: Pipe,
+        delay: usize,
+        millis_a_packet: usize,
+        now: Instant,
+        total: u64,
+    }
+
+    impl Link {
+        fn new(delay: usize) -> Self {
+            Link { pipe: Pipe::new(PACKET), delay, millis_a_packet: 1, now: Instant::ZERO, total: 0 }
+        }
+
+        /// Rounds in which the sender uses what `use_of` makes of the pipe, in packets.
+        fn run(&mut self, rounds: usize, use_of: impl Fn(usize) -> usize) {
+            for _ in 0..rounds {
+                let flight = use_of(self.pipe.size() / PACKET).max(1);
+                let pace = self.millis_a_packet;
+                let millis = (self.delay + pace).max(flight * pace);
+                let rtt = Duration::from_millis(millis as u64);
+                self.now += rtt;
+                self.total += (flight * PACKET) as u64;
+                let flight = flight * PACKET;
+                let (total, via) = (self.total, PathId(0));
+                self.pipe.on_acked(self.now, Acked { flight, total, rtt: Some(rtt), via, payload: PACKET });
+            }
+        }
+
+        fn packets(&self) -> usize {
+            self.pipe.size() / PACKET
+        }
+    }
+
+    #[test]
+    fn a_pipe_grows_until_a_queue_shows_and_stays_there() {
+        let mut link = Link::new(49);
+        link.run(20, |size| size);
+        for _ in 0..50 {
+            link.run(1, |size| size);
+            assert!((50..=53).contains(&link.packets()), "{}", link.packets());
+        }
+        assert_eq!(link.pipe.base(), Duration::from_millis(50));
+    }
+
+    #[test]
+    fn what_is_not_used_is_given_back() {
+        let mut link = Link::new(49);
+        link.run(20, |size| size);
+        link.run(30, |_| 5);
+        assert!(link.packets() <= 7, "{}", link.packets());
+    }
+
+    #[test]
+    fn a_path_kept_by_the_peers_buffer_keeps_its_claim() {
+        let mut link = Link::new(49);
+        link.run(20, |size| size);
+        let before = link.packets();
+        for _ in 0..30 {
+            link.pipe.on_kept();
+            link.run(1, |_| 5);
+        }
+        assert_eq!(link.packets(), before);
+    }
+
+    #[test]
+    fn a_path_that_becomes_slower_or_faster_is_followed() {
+        let mut link = Link::new(49);
+        link.run(20, |size| size);
+        link.millis_a_packet = 2;
+        link.run(10, |size| size);
+        assert!((25..=28).contains(&link.packets()), "{}", link.packets());
+        link.millis_a_packet = 1;
+        link.run(10, |size| size);
+        assert!((50..=53).contains(&link.packets()), "{}", link.packets());
+    }
+
+    #[test]
+    fn a_path_that_becomes_longer_is_followed() {
+        let mut link = Link::new(19);
+        link.run(20, |size| size);
+        link.delay = 99;
+        link.run(16, |size| size);
+        assert_eq!(link.pipe.base(), Duration::from_millis(100));
+        assert!((95..=103).contains(&link.packets()), "{}", link.packets());
+    }
+
+    #[test]
+    fn round_trips_that_came_back_over_different_paths_are_not_compared() {
+        let mut pipe = Pipe::new(PACKET);
+        let (mut now, mut total) = (Instant::ZERO, 0);
+        let mut round = |pipe: &mut Pipe, ways: &[(u64, u8)]| {
+            for &(millis, via) in ways {
+                now += Duration::from_millis(50);
+                total += 10_000;
+                let rtt = Some(Duration::from_millis(millis));
+                pipe.on_acked(now, Acked { flight: 100_000, total, rtt, via: PathId(via), payload: PACKET });
+            }
+        };
+        round(&mut pipe, &[(50, 0); 4]);
+        round(&mut pipe, &[(50, 0), (90, 1), (50, 0), (90, 1)]);
+        assert_eq!(pipe.base(), Duration::from_millis(50));
+        assert_eq!(pipe.doubt, None, "no queue is seen");
+        round(&mut pipe, &[(90, 1); 4]);
+        assert_eq!(pipe.base(), Duration::from_millis(90));
+    }
+}

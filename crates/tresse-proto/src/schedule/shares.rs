@@ -1,0 +1,94 @@
+//! How a buffer that several paths use is shared out between them.
+//!
+//! Optimises throughput for a buffer that is too small for all paths: a byte holds its place for a round trip, so the
+//! shortest round trips are filled first (docs/adaptive.md has the bound). None ever gets more than fills it. Knows
+//! neither windows nor flights.
+
+use std::time::Duration;
+
+/// What a path could use of a buffer.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Claim {
+    /// Round trip without a queue; zero when not yet known.
+    pub(crate) rtt: Duration,
+    /// Bytes that fill the path; 0 for one that cannot be used.
+    pub(crate) need: usize,
+}
+
+/// Writes the share of each claim into `shares`, in step with `claims`: bytes of `buffer`.
+pub(crate) fn allot(claims: &[Claim], buffer: usize, shares: &mut Vec<usize>) {
+    shares.clear();
+    shares.resize(claims.len(), 0);
+    let mut left = buffer;
+    let mut served = Duration::ZERO;
+    while left > 0 {
+        let waiting = claims.iter().filter(|claim| claim.need > 0 && claim.rtt >= served);
+        let Some(shortest) = waiting.map(|claim| claim.rtt).min() else { break };
+        // Round trips that hardly differ are filled alike: a path that is filled alone to its brim has a queue.
+        let reach = shortest + shortest / ALIKE;
+        let alike = |claim: &Claim| (shortest..=reach).contains(&claim.rtt);
+        let wanted: usize = claims.iter().filter(|claim| alike(claim)).map(|claim| claim.need).sum();
+        let granted = wanted.min(left);
+        for (share, claim) in shares.iter_mut().zip(claims).filter(|(_, claim)| alike(claim)) {
+            *share = part(granted, claim.need, wanted);
+        }
+        left -= granted;
+        served = reach + Duration::from_nanos(1);
+    }
+}
+
+/// The part of `whole` that `need` is of `total`.
+fn part(whole: usize, need: usize, total: usize) -> usize {
+    if total == 0 { 0 } else { (whole as u128 * need as u128 / total as u128) as usize }
+}
+
+/// Round trips that differ by less than this part of the shorter one count as alike.
+const ALIKE: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(claims: &[(u64, usize)], buffer: usize) -> Vec<usize> {
+        let claims: Vec<Claim> =
+            claims.iter().map(|&(millis, need)| Claim { rtt: Duration::from_millis(millis), need }).collect();
+        let mut shares = Vec::new();
+        allot(&claims, buffer, &mut shares);
+        shares
+    }
+
+    #[test]
+    fn a_buffer_that_is_too_small_fills_the_shortest_round_trips_first() {
+        let claims = [(100, 125_000), (20, 25_000), (60, 75_000)];
+        assert_eq!(shares(&claims, 10_000), [0, 10_000, 0]);
+        assert_eq!(shares(&claims, 40_000), [0, 25_000, 15_000]);
+        assert_eq!(shares(&claims, 150_000), [50_000, 25_000, 75_000]);
+    }
+
+    #[test]
+    fn a_buffer_that_is_large_enough_gives_each_what_fills_it_and_no_more() {
+        assert_eq!(shares(&[(20, 25_000), (100, 125_000)], 300_000), [25_000, 125_000]);
+        assert_eq!(shares(&[(20, 25_000), (100, 125_000)], 150_000), [25_000, 125_000]);
+    }
+
+    #[test]
+    fn round_trips_that_hardly_differ_are_filled_alike() {
+        assert_eq!(shares(&[(20, 50_000), (22, 50_000)], 60_000), [30_000, 30_000]);
+        assert_eq!(shares(&[(20, 50_000), (23, 50_000)], 60_000), [50_000, 10_000]);
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_used_gets_nothing() {
+        assert_eq!(shares(&[(20, 0), (100, 10_000)], 5_000), [0, 5_000]);
+        assert_eq!(shares(&[(20, 0), (100, 0)], 5_000), [0, 0]);
+        assert_eq!(shares(&[], 5_000), [0_usize; 0]);
+    }
+
+    #[test]
+    fn no_more_is_given_out_than_there_is() {
+        for buffer in [0, 1, 7, 99_999, 1 << 30] {
+            let claims = [(0, 10), (1, 1 << 30), (1, 3), (50, 1 << 29), (50, 0)];
+            assert!(shares(&claims, buffer).iter().sum::<usize>() <= buffer, "{buffer}");
+        }
+    }
+}
