@@ -2,6 +2,7 @@
 //! every path how long it was limited by what. Every silent discard has a name here.
 
 use std::net::IpAddr;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use crate::path_id::PathId;
@@ -224,12 +225,39 @@ macro_rules! discards {
                 vec![$((stringify!($field), self.$field),)+]
             }
 
+            /// Nothing was thrown away.
+            const fn new() -> Self {
+                Discards { $($field: 0,)+ }
+            }
+
             /// All of them together.
             pub fn total(&self) -> u64 {
                 0 $(+ self.$field)+
             }
         }
     };
+}
+
+impl Discards {
+    const NONE: &Discards = &Discards::new();
+}
+
+/// Counters that most associations never need: made when one of them is first changed.
+#[derive(Debug, Default)]
+pub(crate) struct RareDiscards(Option<Box<Discards>>);
+
+impl Deref for RareDiscards {
+    type Target = Discards;
+
+    fn deref(&self) -> &Discards {
+        self.0.as_deref().unwrap_or(Discards::NONE)
+    }
+}
+
+impl DerefMut for RareDiscards {
+    fn deref_mut(&mut self) -> &mut Discards {
+        self.0.get_or_insert_default()
+    }
 }
 
 discards! {

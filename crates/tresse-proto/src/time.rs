@@ -3,37 +3,54 @@
 //! Nothing in the core reads a clock. A driver hands in a non-decreasing `Instant` with every
 //! call; the simulator counts virtual time, the socket driver counts from its start.
 
+use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
 /// A point in time, in nanoseconds since the driver's origin. Arithmetic saturates.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
-pub struct Instant(u64);
+///
+/// It is kept as one more than these nanoseconds, so that an `Option` of it, as timers have it by the dozen, takes
+/// no more room.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(NonZeroU64);
 
 impl Instant {
     /// The driver's origin.
-    pub const ZERO: Instant = Instant(0);
+    pub const ZERO: Instant = Instant(NonZeroU64::MIN);
     /// A point that is never reached (584 years after the origin).
-    pub const FAR_FUTURE: Instant = Instant(u64::MAX);
+    pub const FAR_FUTURE: Instant = Instant(NonZeroU64::MAX);
 
     /// The point `nanos` nanoseconds after the origin.
     pub const fn from_nanos(nanos: u64) -> Self {
-        Instant(nanos)
+        Instant(NonZeroU64::MIN.saturating_add(nanos))
     }
 
     /// Nanoseconds since the origin.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Seconds since the origin.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
 
     /// Time passed since `earlier`; zero when `earlier` is later.
     pub const fn since(self, earlier: Instant) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
+    }
+}
+
+impl Default for Instant {
+    fn default() -> Self {
+        Instant::ZERO
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Instant").field(&self.as_nanos()).finish()
     }
 }
 
@@ -78,9 +95,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_timer_that_does_not_run_takes_no_more_room() {
+        assert_eq!(size_of::<Option<Instant>>(), size_of::<Instant>());
+        assert_eq!((Instant::ZERO.as_nanos(), Instant::from_nanos(7).as_nanos()), (0, 7));
+        assert_eq!(format!("{:?}", Instant::from_nanos(7)), "Instant(7)");
+    }
+
+    #[test]
     fn arithmetic_saturates() {
         assert_eq!(Instant::FAR_FUTURE + Duration::from_secs(1), Instant::FAR_FUTURE);
         assert_eq!(Instant::ZERO - Instant::from_nanos(5), Duration::ZERO);
         assert_eq!(Instant::from_nanos(5) - Instant::ZERO, Duration::from_nanos(5));
+        assert_eq!(Instant::from_nanos(u64::MAX), Instant::FAR_FUTURE);
     }
 }

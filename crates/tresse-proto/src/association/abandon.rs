@@ -162,8 +162,8 @@ impl Association {
         summary.forwarded = true;
         let (mut unknown, streams) = (0, self.inbound.stream_count());
         let skipped = skipped.inspect(|skipped| unknown += u64::from(skipped.stream.0 >= streams));
-        self.scratch.deliverable.clear();
-        let outcome = self.inbound.skip(up_to, skipped, &mut self.scratch.deliverable);
+        self.deliverable.clear();
+        let outcome = self.inbound.skip(up_to, skipped, &mut self.deliverable);
         self.counters.discards.no_such_stream += unknown;
         self.mark_deliverable();
         if let Err(Refusal::Protocol(fault)) = outcome {

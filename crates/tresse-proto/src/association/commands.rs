@@ -148,7 +148,7 @@ impl Association {
             scheduler_failures: self.outbound.scheduler_failures(),
             abandoned: self.abandoned.as_deref().map(|log| log.total).unwrap_or_default(),
             limited_by: self.counters.limits.times(now),
-            discards: Discards { given_up: self.inbound.given_up(), ..self.counters.discards },
+            discards: Discards { given_up: self.inbound.given_up(), ..*self.counters.discards },
         }
     }
 

@@ -141,8 +141,8 @@ impl Association {
             self.counters.discards.before_reset += 1;
             return;
         }
-        self.scratch.deliverable.clear();
-        match self.inbound.accept(index, content, &mut self.scratch.deliverable) {
+        self.deliverable.clear();
+        match self.inbound.accept(index, content, &mut self.deliverable) {
             Ok(_) => {
                 summary.new += 1;
                 self.receiver.record(index);
@@ -164,14 +164,14 @@ impl Association {
     /// Reports what became deliverable as safe for good.
     #[inline]
     pub(super) fn mark_deliverable(&mut self) {
-        for range in self.scratch.deliverable.drain(..) {
+        for range in self.deliverable.drain(..) {
             self.receiver.mark_deliverable(range);
         }
     }
 
     /// Hands out parts of a message where the receive buffer would stay full for ever.
     pub(super) fn relieve(&mut self) {
-        self.inbound.relieve(self.receiver.has_gaps(), &mut self.scratch.deliverable);
+        self.inbound.relieve(self.receiver.has_gaps(), &mut self.deliverable);
         self.mark_deliverable();
     }
 
@@ -241,7 +241,7 @@ impl Association {
 
     fn on_sack(&mut self, now: Instant, sack: SackView<'_>, via: PathId) {
         self.counters.sacks_received += 1;
-        let mut report = std::mem::take(&mut self.scratch.report);
+        let mut report = std::mem::take(&mut self.workspace.get().report);
         let recovering = self.paths.recovering();
         let forward = self.transmission.forward_path();
         match self.transmission.on_sack(now, sack, via, recovering, &mut report) {
@@ -262,7 +262,7 @@ impl Association {
             Err(SackFault::Stale) => self.counters.discards.stale_sack += 1,
             Err(SackFault::Impossible) => self.counters.discards.impossible_sack += 1,
         }
-        self.scratch.report = report;
+        self.workspace.get().report = report;
         self.advance_reconfig(now);
         self.advance_shutdown(now);
     }

@@ -46,7 +46,7 @@ use crate::paths::{LimitClock, Path, Paths};
 use crate::receiver::Receiver;
 use crate::schedule::shares::Claim;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
-use crate::stats::{Discards, Limit, PathState};
+use crate::stats::{Limit, PathState, RareDiscards};
 use crate::time::{Instant, earlier};
 use crate::transmission::{AckReport, Transmission};
 
@@ -130,7 +130,8 @@ pub(crate) struct Association {
     counters: Counters,
     /// Messages that were given up; made with the first.
     abandoned: Option<Box<AbandonLog>>,
-    scratch: Scratch,
+    deliverable: Vec<std::ops::Range<u64>>,
+    workspace: Workspace,
     /// Output found nothing to send since the last thing that happened.
     dry: bool,
 }
@@ -150,18 +151,36 @@ struct Counters {
     duplicates: u64,
     sacks_sent: u64,
     sacks_received: u64,
-    discards: Discards,
+    discards: RareDiscards,
     limits: LimitClock,
 }
 
-/// Vectors kept so that none is allocated for a packet.
+/// Vectors kept so that none is allocated for a packet. One association works at a time: the endpoint takes them
+/// from the one that worked last and lends them to the next; one that was lent none makes its own.
+#[derive(Default)]
+pub(crate) struct Workspace(Option<Box<Scratch>>);
+
 #[derive(Default)]
 struct Scratch {
     report: AckReport,
     candidates: Vec<PathView>,
-    deliverable: Vec<std::ops::Range<u64>>,
     claims: Vec<Claim>,
     shares: Vec<usize>,
+}
+
+impl Workspace {
+    #[inline]
+    fn get(&mut self) -> &mut Scratch {
+        self.0.get_or_insert_default()
+    }
+
+    /// Moves the vectors to `other`, if they are here.
+    #[inline]
+    pub(crate) fn move_to(&mut self, other: &mut Workspace) {
+        if self.0.is_some() {
+            other.0 = self.0.take();
+        }
+    }
 }
 
 impl Association {
@@ -220,7 +239,8 @@ impl Association {
             readable_told: false,
             counters: Counters::new(now),
             abandoned: None,
-            scratch: Scratch::default(),
+            deliverable: Vec::new(),
+            workspace: Workspace::default(),
             dry: false,
             config,
         };
@@ -292,6 +312,12 @@ impl Association {
         [self.receiver.deadline(), self.shutdown.deadline(), self.outbound.next_expiry(), requests]
             .into_iter()
             .fold(paths, earlier)
+    }
+
+    /// Vectors to work with, to be lent and taken back.
+    #[inline]
+    pub(crate) fn workspace(&mut self) -> &mut Workspace {
+        &mut self.workspace
     }
 
     /// The header of every packet to the peer.
@@ -432,7 +458,7 @@ impl Counters {
             duplicates: 0,
             sacks_sent: 0,
             sacks_received: 0,
-            discards: Discards::default(),
+            discards: RareDiscards::default(),
             limits: LimitClock::new(now, Limit::Nothing),
         }
     }

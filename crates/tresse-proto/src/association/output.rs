@@ -202,7 +202,7 @@ impl Association {
         if self.paths.len() == 1 {
             return self.may_send_new(PathId(0)).ok().map(|_| PathId(0));
         }
-        let mut candidates = std::mem::take(&mut self.scratch.candidates);
+        let mut candidates = std::mem::take(&mut self.workspace.get().candidates);
         candidates.clear();
         for path in self.path_ids().filter(|&path| self.paths.may_carry_new_data(path)) {
             let open = self.may_send_new(path).is_ok();
@@ -218,7 +218,7 @@ impl Association {
             // Nothing would ever end the wait.
             choice = offer.open().next().map(|path| path.id);
         }
-        self.scratch.candidates = candidates;
+        self.workspace.get().candidates = candidates;
         choice
     }
 

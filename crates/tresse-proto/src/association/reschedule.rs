@@ -23,7 +23,7 @@ impl Association {
 
     fn reschedule_head(&mut self, now: Instant) {
         let Some(head) = self.transmission.head_of_line(now) else { return };
-        let mut usable = std::mem::take(&mut self.scratch.candidates);
+        let mut usable = std::mem::take(&mut self.workspace.get().candidates);
         usable.clear();
         for path in self.paths.usable_ids() {
             usable.push(self.paths.view(path, self.transmission.flight_on(path), false));
@@ -36,7 +36,7 @@ impl Association {
             let fast = opportunistic::choose(&head, &usable, silenced);
             to = fast.and_then(|fast| self.overtake(now, &head, fast));
         }
-        self.scratch.candidates = usable;
+        self.workspace.get().candidates = usable;
         if let Some(to) = to {
             self.move_chunk(now, head.index, to);
         }

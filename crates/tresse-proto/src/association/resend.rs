@@ -12,14 +12,14 @@ impl Association {
         if policy == RetransmitPath::Same && self.paths.usable(lost_on) {
             return lost_on;
         }
-        let mut usable = std::mem::take(&mut self.scratch.candidates);
+        let mut usable = std::mem::take(&mut self.workspace.get().candidates);
         usable.clear();
         for path in self.paths.usable_ids() {
             usable.push(self.paths.view(path, self.transmission.flight_on(path), false));
         }
         let alternate = self.paths.alternate(lost_on);
         let choice = resend_path::choose(policy, lost_on, alternate, &usable);
-        self.scratch.candidates = usable;
+        self.workspace.get().candidates = usable;
         choice.unwrap_or(alternate)
     }
 

@@ -12,12 +12,14 @@ impl Association {
             return;
         }
         let Some((buffer, limit)) = self.transmission.shared_buffer() else { return };
+        let scratch = self.workspace.get();
         let (mut claims, mut shares) =
-            (std::mem::take(&mut self.scratch.claims), std::mem::take(&mut self.scratch.shares));
+            (std::mem::take(&mut scratch.claims), std::mem::take(&mut scratch.shares));
         claims.clear();
         claims.extend(self.path_ids().map(|path| self.paths.claim(path)));
         allot(&claims, buffer, &mut shares);
         self.transmission.share_out(&shares, limit);
-        (self.scratch.claims, self.scratch.shares) = (claims, shares);
+        let scratch = self.workspace.get();
+        (scratch.claims, scratch.shares) = (claims, shares);
     }
 }

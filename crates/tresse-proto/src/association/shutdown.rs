@@ -150,13 +150,13 @@ impl Association {
             }
             State::Closed => return,
         }
-        let mut report = std::mem::take(&mut self.scratch.report);
+        let mut report = std::mem::take(&mut self.workspace.get().report);
         let forward = self.transmission.forward_path();
         if self.transmission.on_shutdown(now, shutdown.cumulative_tsn, via, &mut report).is_ok() {
             self.apply_report(now, &report);
             self.after_report(now, forward);
         }
-        self.scratch.report = report;
+        self.workspace.get().report = report;
         self.advance_shutdown(now);
     }
 

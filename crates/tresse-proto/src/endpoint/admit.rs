@@ -291,6 +291,7 @@ impl Endpoint {
         {
             let mut cx = Cx { now, rng: &mut self.rng };
             let from = Origin { path, encapsulation_port: datagram.encapsulation_port };
+            self.workspace.move_to(association.workspace());
             association.handle_packet(&mut cx, from, packet, &datagram.payload);
         }
     }

@@ -26,7 +26,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
 use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
-use crate::association::{Setup, SetupParts};
+use crate::association::{Setup, SetupParts, Workspace};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::congestion;
 use crate::cx::Cx;
@@ -83,6 +83,8 @@ pub struct Endpoint {
     /// Packets that belong to no association.
     answers: VecDeque<Answer>,
     discards: Discards,
+    /// Lent to the association at work.
+    workspace: Workspace,
     /// The shared keys of associations to come, if the application set any.
     shared_keys: Option<Box<SharedKeys>>,
 }
@@ -146,6 +148,7 @@ impl Endpoint {
             events: VecDeque::new(),
             answers: VecDeque::new(),
             discards: Discards::default(),
+            workspace: Workspace::default(),
             shared_keys: None,
             config,
         })
@@ -287,6 +290,7 @@ impl Endpoint {
                 }
                 Some(Occupant::Open(association)) => {
                     if association.deadline().is_some_and(|deadline| deadline <= now) {
+                        self.workspace.move_to(association.workspace());
                         association.handle_timeout(&mut cx);
                     }
                 }
@@ -315,7 +319,10 @@ impl Endpoint {
         }
         while let Some(&slot) = self.ready.front() {
             let transmit = match self.slots.get_mut(slot) {
-                Some(Occupant::Open(association)) => association.write_packets(now, max_packets, buffer),
+                Some(Occupant::Open(association)) => {
+                    self.workspace.move_to(association.workspace());
+                    association.write_packets(now, max_packets, buffer)
+                }
                 Some(Occupant::Setup(setup)) => setup.write_packet(now, buffer),
                 Some(Occupant::Failed(_)) | None => None,
             };
@@ -452,6 +459,7 @@ impl Endpoint {
         let id = self.slots.id(slot);
         let (deadline, wants_to_send) = match self.slots.get_mut(slot) {
             Some(Occupant::Open(association)) => {
+                association.workspace().move_to(&mut self.workspace);
                 while let Some(event) = association.pop_event() {
                     self.events.push_back((id, event));
                 }

@@ -23,7 +23,7 @@ use crate::event::{SchedulerFault, SendOptions};
 use crate::fragment::{Carrier, Fragment};
 use crate::path_id::PathId;
 use crate::reliability::Pledge;
-use crate::schedule::{Backlog, PathView, Place, Queued, Registry, Taken};
+use crate::schedule::{Backlog, FALLBACK, PathView, Place, Queued, Registry, Taken};
 use crate::stats::SendQueueInfo;
 use crate::stream_table::StreamTable;
 use crate::time::Instant;
@@ -46,7 +46,8 @@ pub(crate) struct Outbound {
     map: StreamMap,
     /// With any map one group for all; with a fixed one a group for each path position.
     groups: Vec<Group>,
-    scheduler: (String, String),
+    /// The scheduler that was chosen and its configuration; `None` for first come, first served.
+    scheduler: Option<Box<(String, String)>>,
     /// Paths that can be used; the groups of the others are served by these.
     usable: Vec<bool>,
     carrier: Carrier,
@@ -61,7 +62,8 @@ pub(crate) struct Outbound {
     packet: Option<usize>,
     /// Values that the application gave to streams, for schedulers to come.
     values: StreamTable<Option<u16>>,
-    failures: Failures,
+    /// Made with the first.
+    failures: Option<Box<Failures>>,
     limit: usize,
     /// Bytes accepted and not released.
     used: usize,
@@ -78,6 +80,15 @@ pub(crate) struct Outbound {
 struct Queues {
     streams: StreamTable<OutStream>,
     count: u16,
+}
+
+/// What to keep of a scheduler that was chosen.
+fn choice(name: &str, config: &str) -> Option<Box<(String, String)>> {
+    ((name, config) != (FALLBACK, "")).then(|| Box::new((name.to_owned(), config.to_owned())))
+}
+
+fn chosen(choice: &Option<Box<(String, String)>>) -> (&str, &str) {
+    choice.as_deref().map_or((FALLBACK, ""), |(name, config)| (name, config))
 }
 
 /// Schedulers that broke their contract: how many, and which the application has not heard of.
@@ -108,7 +119,7 @@ impl Outbound {
             queues: Queues { streams: StreamTable::default(), count: streams },
             map: config.stream_map.clone(),
             groups: Vec::new(),
-            scheduler: (config.stream_scheduler.clone(), config.stream_scheduler_config.clone()),
+            scheduler: choice(&config.stream_scheduler, &config.stream_scheduler_config),
             usable: vec![true; paths],
             carrier,
             open: None,
@@ -116,7 +127,7 @@ impl Outbound {
             low_water: None,
             packet: None,
             values: StreamTable::default(),
-            failures: Failures::default(),
+            failures: None,
             limit: config.send_buffer.0,
             used: 0,
             unsent: 0,
@@ -274,7 +285,7 @@ impl Outbound {
         name: &str,
         config: &str,
     ) -> Result<(), ScheduleError> {
-        let old = std::mem::replace(&mut self.scheduler, (name.to_owned(), config.to_owned()));
+        let old = std::mem::replace(&mut self.scheduler, choice(name, config));
         self.regroup(registry).inspect_err(|_| self.scheduler = old)
     }
 
@@ -348,12 +359,12 @@ impl Outbound {
 
     /// The name of a scheduler that was replaced and what it did, once for each.
     pub(crate) fn pop_failure(&mut self) -> Option<(String, SchedulerFault)> {
-        self.failures.untold.pop_front()
+        self.failures.as_mut()?.untold.pop_front()
     }
 
     /// Schedulers that were replaced so far.
     pub(crate) fn scheduler_failures(&self) -> u64 {
-        self.failures.count
+        self.failures.as_ref().map_or(0, |failures| failures.count)
     }
 
     /// Bytes of `stream` that wait.
@@ -435,7 +446,7 @@ impl Outbound {
     /// Lets first come, first served take over a group.
     fn replace(&mut self, group: usize, fault: SchedulerFault) {
         let failed = std::mem::replace(&mut self.groups[group], Group::fallback(self.usable.len()));
-        self.failures.note(failed.scheduler.name(), fault);
+        self.failures.get_or_insert_default().note(failed.scheduler.name(), fault);
         self.refill(Some(group));
     }
 
@@ -450,13 +461,15 @@ impl Outbound {
     /// Makes the groups for the first time: with the scheduler that was chosen, or else without it.
     fn begin(&mut self, registry: &Registry) {
         let Err(error) = self.regroup(registry) else { return };
-        self.failures.note(&self.scheduler.0, SchedulerFault::Failed { reason: error.to_string() });
+        let (name, _) = chosen(&self.scheduler);
+        let fault = SchedulerFault::Failed { reason: error.to_string() };
+        self.failures.get_or_insert_default().note(name, fault);
         self.install((0..self.group_count()).map(|_| Group::fallback(self.usable.len())).collect());
     }
 
     /// Makes the groups anew.
     fn regroup(&mut self, registry: &Registry) -> Result<(), ScheduleError> {
-        let (name, config) = &self.scheduler;
+        let (name, config) = chosen(&self.scheduler);
         // Most associations have one group: a collected vector would have room for four.
         let mut groups = Vec::with_capacity(self.group_count());
         for _ in 0..self.group_count() {

@@ -22,7 +22,13 @@ pub(super) struct Report {
     announced: usize,
     /// TSNs received again since the last report, once for each extra copy, at most [`MAX_DUPLICATES`].
     duplicates: Vec<Tsn>,
-    /// Blocks of the report being written; empty in between, kept for their memory.
+    /// Of the report being written; made with the first.
+    blocks: Option<Box<Blocks>>,
+}
+
+/// Empty between reports, kept for their memory.
+#[derive(Debug, Default)]
+struct Blocks {
     renegable: Vec<GapBlock>,
     non_renegable: Vec<GapBlock>,
 }
@@ -36,8 +42,7 @@ impl Report {
             // INIT or INIT ACK announced the whole buffer.
             announced: config.receive_buffer.0,
             duplicates: Vec::new(),
-            renegable: Vec::new(),
-            non_renegable: Vec::new(),
+            blocks: None,
         }
     }
 
@@ -70,41 +75,46 @@ impl Report {
     ) -> Result<(), NoRoom> {
         let room = writer.room();
         let entries = if nr { NrSackChunk::entries_in(room) } else { Sack::entries_in(room) };
-        self.collect_blocks(map, nr, entries);
-        let blocks = self.renegable.len() + self.non_renegable.len();
-        let listed = self.duplicates.len().min(entries.saturating_sub(blocks));
+        let mut blocks = self.blocks.take().unwrap_or_default();
+        blocks.collect(map, nr.then_some(self.policy), entries);
+        let Blocks { renegable, non_renegable } = &*blocks;
+        let taken = renegable.len() + non_renegable.len();
+        let listed = self.duplicates.len().min(entries.saturating_sub(taken));
 
         let flags = if self.counts_packets { Sack::dac_flags(packets) } else { 0 };
         let (cumulative_tsn, a_rwnd) = (map.cumulative_tsn(), window);
-        let renegable = List::Values(&self.renegable);
-        let non_renegable = List::Values(&self.non_renegable);
+        let (renegable, non_renegable) = (List::Values(renegable), List::Values(non_renegable));
         let duplicates = List::Values(&self.duplicates[..listed]);
-        writer.push(&if nr {
+        let pushed = writer.push(&if nr {
             Chunk::NrSack(NrSackChunk { flags, cumulative_tsn, a_rwnd, renegable, non_renegable, duplicates })
         } else {
             Chunk::Sack(Sack { flags, cumulative_tsn, a_rwnd, gaps: renegable, duplicates })
-        })?;
+        });
+        self.blocks = Some(blocks);
+        pushed?;
         self.announced = window as usize;
         self.duplicates.clear();
         Ok(())
     }
+}
 
+impl Blocks {
     /// Fills the two block lists with the lowest `limit` blocks together. A TSN is in exactly one of
     /// them, and a plain SACK has only the renegable one.
-    fn collect_blocks(&mut self, map: &TsnMap, nr: bool, limit: usize) {
+    fn collect(&mut self, map: &TsnMap, policy: Option<NrSack>, limit: usize) {
         self.renegable.clear();
         self.non_renegable.clear();
         let received = map.received().iter();
-        if nr && self.policy == NrSack::Delivered {
-            self.list_blocks(map.cumulative(), Split::new(received, map.deliverable().iter()).take(limit));
+        if policy == Some(NrSack::Delivered) {
+            self.list(map.cumulative(), Split::new(received, map.deliverable().iter()).take(limit));
         } else {
-            let kept = nr && self.policy == NrSack::Everything;
-            self.list_blocks(map.cumulative(), received.map(|range| (range, kept)).take(limit));
+            let kept = policy == Some(NrSack::Everything);
+            self.list(map.cumulative(), received.map(|range| (range, kept)).take(limit));
         }
     }
 
     /// Lists ranges beyond `cumulative`, each with whether it is promised to be kept.
-    fn list_blocks(&mut self, cumulative: u64, ranges: impl Iterator<Item = (Range<u64>, bool)>) {
+    fn list(&mut self, cumulative: u64, ranges: impl Iterator<Item = (Range<u64>, bool)>) {
         for (range, kept) in ranges {
             let offset = |index: u64| u16::try_from(index - cumulative);
             // The map holds nothing that is too far away for 16 bits.

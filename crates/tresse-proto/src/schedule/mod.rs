@@ -58,4 +58,5 @@ pub use registry::{Built, Registry, StreamSchedulerFactory};
 pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
 
 pub(crate) use path::build as build_path_scheduler;
+pub(crate) use registry::FALLBACK;
 pub(crate) use reschedule::HeadOfLine;

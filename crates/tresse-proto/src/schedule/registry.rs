@@ -22,7 +22,7 @@ pub type StreamSchedulerFactory = Arc<dyn Fn(&str) -> Made + Send + Sync>;
 pub(super) type Made = Result<Box<dyn StreamScheduler>, String>;
 
 /// The scheduler that stands in for one that fails.
-const FALLBACK: &str = "first_come";
+pub(crate) const FALLBACK: &str = "first_come";
 
 /// The stream schedulers that associations can be given.
 pub struct Registry {

@@ -58,7 +58,6 @@ pub(crate) struct Transmission {
     probe: Option<u64>,
     /// The path whose SACK last acknowledged something by a gap block.
     acked_via: PathId,
-    scratch: sack::Scratch,
     /// Messages that need not arrive; made with the first.
     revocable: Option<Box<Revocable>>,
 }
@@ -139,7 +138,6 @@ impl Transmission {
             announced: peer_window,
             probe: None,
             acked_via: PathId::default(),
-            scratch: sack::Scratch::default(),
             revocable: None,
         }
     }

@@ -50,6 +50,8 @@ pub(crate) struct AckReport {
     pub(crate) reneged: Vec<PathId>,
     /// The window has opened: what probed it on this path flies no longer and goes again at once.
     pub(crate) reopened: Option<PathId>,
+    /// Of the pass that fills the rest.
+    scratch: Scratch,
 }
 
 /// Per-path notes of one pass.
@@ -100,7 +102,7 @@ impl Transmission {
         report: &mut AckReport,
     ) -> Result<(), SackFault> {
         let cumulative = self.unwrap_cumulative(sack.cumulative_tsn)?;
-        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut scratch = std::mem::take(&mut report.scratch);
         let outcome = self.collect_blocks(cumulative, &sack, &mut scratch.blocks);
         if outcome.is_ok() {
             report.clear();
@@ -114,7 +116,7 @@ impl Transmission {
             report.reopened = self.recall_probe();
             self.fill_report(now, &scratch.notes, via, report);
         }
-        self.scratch = scratch;
+        report.scratch = scratch;
         outcome
     }
 
@@ -131,13 +133,13 @@ impl Transmission {
         report: &mut AckReport,
     ) -> Result<(), SackFault> {
         let cumulative = self.unwrap_cumulative(cumulative_tsn)?;
-        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut scratch = std::mem::take(&mut report.scratch);
         report.clear();
         scratch.begin(&self.loads);
         report.advanced = cumulative > self.ring.cumulative();
         self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
         self.fill_report(now, &scratch.notes, via, report);
-        self.scratch = scratch;
+        report.scratch = scratch;
         Ok(())
     }
 

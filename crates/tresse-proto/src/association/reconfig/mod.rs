@@ -207,9 +207,9 @@ impl Association {
     }
 
     fn forget_inbound_order(&mut self, streams: &Streams, epoch: u64) {
-        self.scratch.deliverable.clear();
-        self.inbound.reset(streams, epoch, &mut self.scratch.deliverable);
-        for range in self.scratch.deliverable.drain(..) {
+        self.deliverable.clear();
+        self.inbound.reset(streams, epoch, &mut self.deliverable);
+        for range in self.deliverable.drain(..) {
             self.receiver.mark_deliverable(range);
         }
     }
