@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use tresse::config::{AssociationConfig, EndpointConfig};
 use tresse::units;
 
+use crate::emulate::EmulateArgs;
 use crate::failure::Failure;
 use crate::peer::PeerArgs;
 
@@ -26,6 +27,8 @@ pub(crate) struct Tresse {
 pub(crate) enum Command {
     /// Simulate a scenario and say what limited it
     Sim(SimArgs),
+    /// Carry packets between real programs as a scenario's paths would, in real time
+    Emulate(EmulateArgs),
     /// Send a file, or standard input, over all paths
     Send(SendArgs),
     /// Receive files into a directory
@@ -205,7 +208,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text).map_err(|error| error.to_string())
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err(format!("\"{text}\" is not KEY=VALUE")),

@@ -5,6 +5,7 @@
 
 mod args;
 mod dissect;
+mod emulate;
 mod failure;
 mod output;
 mod peer;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Sim(args) => on_runtime(sim::run(args)),
+        Command::Emulate(args) => on_runtime(emulate::run(args)),
         Command::Send(args) => on_runtime(send::run(args)),
         Command::Recv(args) => on_runtime(recv::run(args)),
         Command::Peer(args) => on_runtime(peer::run(args)),

@@ -19,7 +19,7 @@ use crate::schedulers;
 use crate::signal;
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
-    let scenario = load(&args)?;
+    let scenario = load(&args.scenario, args.seed, &args.settings)?;
     let schedulers = schedulers::load(&args.scheduler_so)?;
     let capture = args.pcap.as_deref().map(|path| create("--pcap", path, args.force)).transpose()?;
     let trace = args.trace.as_deref().map(|path| create("--trace", path, args.force)).transpose()?;
@@ -50,17 +50,22 @@ pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn load(args: &SimArgs) -> Result<Scenario, Failure> {
-    let mut scenario = Scenario::load(&args.scenario).map_err(Failure::usage)?;
-    let seed = args.seed.map(|seed| seed.to_string());
-    let settings = args.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+/// The scenario of a file, with what the user changed.
+pub(crate) fn load(
+    file: &Path,
+    seed: Option<u64>,
+    settings: &[(String, String)],
+) -> Result<Scenario, Failure> {
+    let mut scenario = Scenario::load(file).map_err(Failure::usage)?;
+    let seed = seed.map(|seed| seed.to_string());
+    let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let settings = settings.chain(seed.as_deref().map(|seed| ("seed", seed)));
     scenario.set_all(settings).map_err(Failure::usage)?;
     Ok(scenario)
 }
 
 /// The file of `option`; one that exists is only overwritten when that was asked for.
-fn create(option: &str, path: &Path, force: bool) -> Result<BufWriter<File>, Failure> {
+pub(crate) fn create(option: &str, path: &Path, force: bool) -> Result<BufWriter<File>, Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!force);
     match options.open(path) {

@@ -20,6 +20,7 @@
 //! ```
 
 mod crossing;
+mod emulation;
 mod error;
 mod host;
 mod invariant;
@@ -44,6 +45,7 @@ pub mod traffic;
 mod watch;
 mod world;
 
+pub use emulation::{Delivery, Emulation, End};
 pub use error::RunError;
 pub use outcome::{
     AssociationOutcome, CrossOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, Shares,
@@ -54,3 +56,4 @@ pub use recovery::RecoveryOutcome;
 pub use run::{RunOptions, run};
 pub use scenario::{PathSpec, Resolved, Scenario, ScenarioError, Sporadic, Traffic};
 pub use tcp::{Crossing, Errand, TcpSpec, WebSpec};
+pub use tresse_proto::Instant;

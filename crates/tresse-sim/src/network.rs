@@ -37,6 +37,8 @@ pub(crate) enum Happening {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Protocol {
     Sctp,
+    /// SCTP from a host outside, with its checksum.
+    SealedSctp,
     Tcp,
 }
 

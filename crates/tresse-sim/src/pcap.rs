@@ -106,7 +106,7 @@ fn write_packet(buffer: &mut Vec<u8>, packet: &Packet) {
     header[6] = 0x40; // do not fragment
     header[8] = 64; // time to live
     header[9] = match packet.protocol {
-        Protocol::Sctp => SCTP,
+        Protocol::Sctp | Protocol::SealedSctp => SCTP,
         Protocol::Tcp => TCP,
     };
     header[12..16].copy_from_slice(&octets(packet.source));
@@ -121,6 +121,7 @@ fn write_packet(buffer: &mut Vec<u8>, packet: &Packet) {
     }
     match packet.protocol {
         Protocol::Sctp => tresse_wire::seal(&mut buffer[IPV4_HEADER_LEN..]),
+        Protocol::SealedSctp => {}
         Protocol::Tcp => seal_tcp(buffer),
     }
 }

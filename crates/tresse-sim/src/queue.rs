@@ -90,6 +90,11 @@ impl<E> EventQueue<E> {
         Some((entry.time, entry.event))
     }
 
+    /// When the next event is due.
+    pub fn next_time(&self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse(entry)| entry.time)
+    }
+
     fn entry(&mut self, time: Instant, lane: Option<u16>, event: E) -> Entry<E> {
         let number = self.inserted;
         self.inserted += 1;
@@ -182,6 +187,7 @@ mod tests {
         let mut queue = EventQueue::new(0);
         queue.push(at(7), ());
         assert_eq!(queue.pop_until(at(6)), None);
+        assert_eq!(queue.next_time(), Some(at(7)));
         assert_eq!(queue.pop_until(at(7)), Some((at(7), ())));
         assert!(queue.is_empty());
     }

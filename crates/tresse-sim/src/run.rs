@@ -48,11 +48,7 @@ pub struct RunOptions<'a> {
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunError> {
     let resolved = scenario.resolved();
     let RunOptions { pcap, trace, progress, stop, checksums, schedulers, check } = options;
-    let links: Vec<_> =
-        resolved.paths.iter().map(|path| (path.forward.clone(), path.backward.clone())).collect();
-    let crossed: Vec<usize> = resolved.crossings.iter().map(|crossing| crossing.path).collect();
-    let shared: Vec<_> = resolved.paths.iter().map(|path| path.shares).collect();
-    let layout = Topology::layout(&links, &shared, &resolved.access, &crossed);
+    let layout = Topology::of(resolved);
     let capture = pcap.map(|output| Capture::new(output, &layout.topology)).transpose();
     let seed = Seed(resolved.seed);
     let mut network = Network::new(&layout.topology, seed, capture.map_err(RunError::Capture)?);

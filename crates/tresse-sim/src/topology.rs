@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::link::LinkSpec;
 use crate::route::{LinkId, NodeId, Routes};
+use crate::scenario::Resolved;
 
 /// One direction of a link in the graph.
 #[derive(Clone, PartialEq, Debug)]
@@ -73,6 +74,15 @@ impl Topology {
         let link = LinkId(self.edges.len() as u16);
         self.edges.push(Edge { name: name.into(), from, to, spec });
         link
+    }
+
+    /// What a scenario describes.
+    pub(crate) fn of(resolved: &Resolved) -> Layout {
+        let links: Vec<_> =
+            resolved.paths.iter().map(|path| (path.forward.clone(), path.backward.clone())).collect();
+        let crossed: Vec<usize> = resolved.crossings.iter().map(|crossing| crossing.path).collect();
+        let shared: Vec<_> = resolved.paths.iter().map(|path| path.shares).collect();
+        Topology::layout(&links, &shared, &resolved.access, &crossed)
     }
 
     /// Two hosts joined by paths; each path is its (forward, backward) links, and each host has one address on each

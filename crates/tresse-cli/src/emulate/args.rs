@@ -1,0 +1,79 @@
+//! The grammar of `tresse emulate`. Knows names, defaults and help; does nothing.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::args::{OutputArgs, address, duration, key_value};
+use crate::failure::Failure;
+
+/// Carry packets between a client and a server as a scenario's paths would, in real time.
+///
+/// Path by path, the relay stands between one address of the client and one of the server, on UDP ports of its own at
+/// these very addresses. So both sides see the addresses that they know: the client only has to take the relay's port
+/// for the server's.
+#[derive(Args)]
+pub(crate) struct EmulateArgs {
+    /// The scenario, a TOML file: its paths and cross traffic count, what is sent and how does not
+    pub(crate) scenario: PathBuf,
+    /// Seed of everything random; the scenario's own if not given
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
+    /// Change one value of the scenario, such as path.1.delay=75ms
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(super) settings: Vec<(String, String)>,
+    /// The client's addresses, one for each path; 127.0.1.1, 127.0.1.2, … if not given
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = address)]
+    client: Vec<IpAddr>,
+    /// The server's addresses, one for each path; 127.0.2.1, 127.0.2.2, … if not given
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = address)]
+    server: Vec<IpAddr>,
+    /// The UDP port on which the server listens
+    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) server_port: u16,
+    /// The relay's UDP port, which clients take for the server's; 0 for any
+    #[arg(long, value_name = "UDP", default_value_t = DEFAULT_PORT)]
+    pub(super) port: u16,
+    /// End after this time; without it, go on until interrupted
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) duration: Option<Duration>,
+    /// Write a capture of all packets where they enter the links, as pcapng
+    #[arg(long, value_name = "FILE")]
+    pub(super) pcap: Option<PathBuf>,
+    /// Overwrite the capture if it exists
+    #[arg(long)]
+    pub(super) force: bool,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+impl EmulateArgs {
+    /// Addresses of the client and of the server for `paths` paths.
+    pub(super) fn addresses(&self, paths: usize) -> Result<(Vec<IpAddr>, Vec<IpAddr>), Failure> {
+        Ok((
+            addresses("--client", &self.client, CLIENT_NET, paths)?,
+            addresses("--server", &self.server, SERVER_NET, paths)?,
+        ))
+    }
+}
+
+fn addresses(option: &str, given: &[IpAddr], net: u8, paths: usize) -> Result<Vec<IpAddr>, Failure> {
+    if given.is_empty() {
+        return Ok((1..=paths).map(|host| Ipv4Addr::new(127, 0, net, host as u8).into()).collect());
+    }
+    if given.len() != paths {
+        let (count, word) = (given.len(), if paths == 1 { "path" } else { "paths" });
+        return Err(Failure::usage(format!(
+            "{option} has {count} addresses, and the scenario {paths} {word}: give one for each"
+        )));
+    }
+    Ok(given.to_vec())
+}
+
+/// 127.0.1.0 and 127.0.2.0: addresses that every Linux host has.
+const CLIENT_NET: u8 = 1;
+const SERVER_NET: u8 = 2;
+/// Beside the registered port of SCTP in UDP, 9899.
+const DEFAULT_PORT: u16 = 9900;

@@ -1,0 +1,206 @@
+//! The sockets of an emulation and the clock that drives it.
+//!
+//! Every socket has a task that reads; one task has the emulation, sends, and sleeps. Refuses to know what links do.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant as RealTime;
+use tresse::Bytes;
+use tresse_sim::{Delivery, Emulation, End, Instant};
+
+use crate::failure::Failure;
+
+/// The relay's sockets: for each path one at the server's address towards the client, and one the other way round.
+pub(super) struct Relay {
+    /// By path, towards the client.
+    front: Vec<Arc<UdpSocket>>,
+    /// By path, towards the server.
+    back: Vec<Arc<UdpSocket>>,
+    client: Vec<IpAddr>,
+    server: Vec<SocketAddr>,
+    /// The port that the client sent from last, on any path.
+    client_port: Option<u16>,
+    /// Datagrams from elsewhere.
+    strangers: u64,
+    /// Datagrams that the system did not take.
+    unsent: u64,
+    started: RealTime,
+}
+
+/// A datagram that a socket has read.
+struct Arrival {
+    path: usize,
+    from: End,
+    source: SocketAddr,
+    payload: Bytes,
+}
+
+impl Relay {
+    /// Binds all sockets: those towards the client on `port`, or one that is free on all addresses when it is 0.
+    pub(super) async fn bind(
+        client: Vec<IpAddr>,
+        server: Vec<IpAddr>,
+        server_port: u16,
+        port: u16,
+    ) -> Result<Self, Failure> {
+        let front = bind_all(&server, port).await?;
+        let back = bind_all(&client, 0).await?;
+        Ok(Relay {
+            front,
+            back,
+            client,
+            server: server.into_iter().map(|address| (address, server_port).into()).collect(),
+            client_port: None,
+            strangers: 0,
+            unsent: 0,
+            started: RealTime::now(),
+        })
+    }
+
+    /// The port that clients take for the server's.
+    pub(super) fn port(&self) -> Result<u16, Failure> {
+        self.front[0].local_addr().map(|address| address.port()).map_err(Failure::running)
+    }
+
+    /// Datagrams that were thrown away: from other hosts, and refused by the system.
+    pub(super) fn discarded(&self) -> (u64, u64) {
+        (self.strangers, self.unsent)
+    }
+
+    /// How long it has been running.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// The time of the emulation.
+    pub(super) fn now(&self) -> Instant {
+        Instant::ZERO + self.elapsed()
+    }
+
+    /// Carries packets until dropped.
+    pub(super) async fn run(&mut self, emulation: &mut Emulation<'_>) -> Result<(), Failure> {
+        let (sender, mut arrivals) = mpsc::channel(WAITING_DATAGRAMS);
+        let mut readers = JoinSet::new();
+        for (end, sockets) in [(End::Sender, &self.front), (End::Receiver, &self.back)] {
+            for (path, socket) in sockets.iter().enumerate() {
+                readers.spawn(read(Arc::clone(socket), path, end, sender.clone()));
+            }
+        }
+        self.started = RealTime::now();
+        loop {
+            let deadline = emulation.next_deadline();
+            let due = deadline.map(|at| self.started + at.since(Instant::ZERO));
+            tokio::select! {
+                Some(arrival) = arrivals.recv() => self.take(emulation, arrival),
+                () = sleep_until(due) => {}
+            }
+            while let Ok(arrival) = arrivals.try_recv() {
+                self.take(emulation, arrival);
+            }
+            while let Some(delivery) = emulation.poll(self.now()) {
+                self.deliver(&delivery);
+            }
+            if let Some(error) = emulation.take_capture_failure() {
+                return Err(Failure::running(format!("the capture could not be written: {error}")));
+            }
+        }
+    }
+
+    /// Hands a datagram to its link, unless it comes from elsewhere.
+    fn take(&mut self, emulation: &mut Emulation<'_>, arrival: Arrival) {
+        let Arrival { path, from, source, payload } = arrival;
+        let known = match from {
+            End::Sender => source.ip() == self.client[path],
+            End::Receiver => source == self.server[path],
+        };
+        if !known {
+            self.strangers += 1;
+            return;
+        }
+        if from == End::Sender {
+            self.client_port = Some(source.port());
+        }
+        let now = self.now();
+        emulation.offer(now, path, from, payload);
+    }
+
+    /// Sends what came out of a link; a system that takes nothing more loses it, as a full card would.
+    fn deliver(&mut self, delivery: &Delivery) {
+        let path = delivery.path;
+        let (socket, to) = match (delivery.to, self.client_port) {
+            (End::Receiver, _) => (&self.back[path], self.server[path]),
+            (End::Sender, Some(port)) => (&self.front[path], (self.client[path], port).into()),
+            (End::Sender, None) => return,
+        };
+        if socket.try_send_to(&delivery.payload, to).is_err() {
+            self.unsent += 1;
+        }
+    }
+}
+
+/// Reads datagrams until nobody takes them any more.
+async fn read(socket: Arc<UdpSocket>, path: usize, from: End, arrivals: mpsc::Sender<Arrival>) {
+    let mut buffer = vec![0; LONGEST_DATAGRAM];
+    loop {
+        // An error is about a datagram that was sent before, and was refused: the peer is not there.
+        let Ok((length, source)) = socket.recv_from(&mut buffer).await else { continue };
+        let payload = Bytes::copy_from_slice(&buffer[..length]);
+        if arrivals.send(Arrival { path, from, source, payload }).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn sleep_until(due: Option<RealTime>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Binds one socket on each address, all with the same port.
+async fn bind_all(addresses: &[IpAddr], port: u16) -> Result<Vec<Arc<UdpSocket>>, Failure> {
+    let mut attempt = 1;
+    'attempt: loop {
+        let mut sockets: Vec<Arc<UdpSocket>> = Vec::new();
+        let mut common = port;
+        for &address in addresses {
+            match UdpSocket::bind((address, common)).await {
+                Ok(socket) => {
+                    common = socket.local_addr().map_err(Failure::running)?.port();
+                    sockets.push(Arc::new(socket));
+                }
+                Err(error) if port == 0 && common != 0 && attempt < PORT_ATTEMPTS => {
+                    // Free on the first address, and taken here.
+                    let _ = error;
+                    attempt += 1;
+                    continue 'attempt;
+                }
+                Err(error) => return Err(refused(address, common, &error)),
+            }
+        }
+        return Ok(sockets);
+    }
+}
+
+fn refused(address: IpAddr, port: u16, error: &io::Error) -> Failure {
+    let what = format!("cannot take UDP port {port} on {address}: {error}");
+    match error.kind() {
+        io::ErrorKind::AddrNotAvailable => {
+            Failure::usage(format!("{what} (both ends have to be this host, or routed through it)"))
+        }
+        io::ErrorKind::AddrInUse => Failure::running(format!("{what} (--port 0 takes any)")),
+        _ => Failure::running(what),
+    }
+}
+
+/// Datagrams that wait for the emulation; the system keeps, and then drops, what comes beyond.
+const WAITING_DATAGRAMS: usize = 1024;
+const LONGEST_DATAGRAM: usize = 65_536;
+const PORT_ATTEMPTS: u32 = 64;

@@ -1,0 +1,134 @@
+//! `tresse emulate` between real processes: what goes through, what is counted, and that a simulation agrees.
+
+#![allow(missing_docs, reason = "a test")]
+
+mod common;
+
+use common::{Dir, Done, Running, tresse};
+use serde_json::Value;
+
+/// Slow enough that a busy machine keeps up, and lossy enough to compare.
+const SCENARIO: &str = r#"
+settle = "0s"
+measure = "600s"
+[traffic]
+volume = "600kB"
+message_size = "1400B"
+[[path]]
+rate = "4Mbit/s"
+delay = "5ms"
+queue = "200 packets"
+loss = "3%"
+[path.reverse]
+loss = 0
+[[path]]
+rate = "2Mbit/s"
+delay = "10ms"
+queue = "200 packets"
+"#;
+
+/// Addresses of this test alone, so that others may run beside it.
+const CLIENT: &str = "127.0.11.1,127.0.11.2";
+const SERVER: &str = "127.0.12.1,127.0.12.2";
+
+/// The number behind `word` in a line.
+fn number_after(line: &str, word: &str) -> String {
+    let rest = line.split(word).nth(1).unwrap_or_else(|| panic!("no {word:?} in {line:?}"));
+    rest.chars().take_while(char::is_ascii_digit).collect()
+}
+
+fn json(done: &Done) -> Value {
+    serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {done:?}"))
+}
+
+fn packets(link: &Value, what: &str) -> f64 {
+    link[what].as_f64().unwrap_or_else(|| panic!("no {what} in {link}"))
+}
+
+#[test]
+fn a_transfer_through_the_emulator_fares_as_in_the_simulation() {
+    let dir = Dir::new("emulate");
+    let scenario = dir.path("paths.toml");
+    std::fs::write(&scenario, SCENARIO).expect("writable");
+    let scenario = scenario.to_str().expect("UTF-8");
+
+    let out = dir.out();
+    let out = out.to_str().expect("UTF-8");
+    let mut receiver = Running::start(&["recv", "--listen", SERVER, "--port", "0", "--out", out, "--once"]);
+    let server_port = number_after(&receiver.line(), "UDP port ");
+    let ends = ["--client", CLIENT, "--server", SERVER, "--server-port", &server_port, "--port", "0"];
+    let mut emulator = Running::start(&[&["emulate", scenario, "--json"], &ends[..]].concat());
+    let port = number_after(&emulator.line(), "UDP port ");
+
+    let file = dir.file("file", 600_000);
+    let file = file.to_str().expect("UTF-8");
+    let began = std::time::Instant::now();
+    let sent = tresse(&["send", file, "--from", CLIENT, "--to", SERVER, "--port", &port, "--json"]);
+    let took = began.elapsed();
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    assert_eq!(receiver.finish().code, Some(0));
+    emulator.interrupt();
+    let emulated = json(&emulator.finish());
+    let buffers = ["--set", "transport.send_buffer=4MiB", "--set", "transport.receive_buffer=4MiB"];
+    let simulated = json(&tresse(&[&["sim", scenario, "--json"], &buffers[..]].concat()));
+
+    // However fast the machine, both links at once carry 6 Mbit/s.
+    assert!(took.as_secs_f64() >= 600_000.0 * 8.0 / 6e6, "{took:?}");
+    let links = |id: usize| (&emulated["paths"][id]["to_server"], &simulated["paths"][id]);
+    let share = |id: usize| {
+        let bytes = |id: usize| packets(links(id).0, "arrived_bytes");
+        let data = |id: usize| links(id).1["throughput_mbps"].as_f64().expect("a number");
+        (bytes(id) / (bytes(0) + bytes(1)), data(id) / (data(0) + data(1)))
+    };
+    let (real, virtually) = share(1);
+    assert!(
+        (real - virtually).abs() < 0.15,
+        "path 1 carried {real} of the bytes, {virtually} in the simulation"
+    );
+    let (real, virtually) = links(0);
+    let loss = packets(real, "dropped_loss") / packets(real, "packets");
+    let expected = virtually["loss"].as_f64().expect("a number");
+    // Some 300 packets: a standard error of 1 %.
+    assert!((loss - expected).abs() < 0.04, "{loss} of path 0 were lost, {expected} in the simulation");
+    assert_eq!(packets(links(1).0, "dropped_loss"), 0.0);
+    // Each byte goes over some link once, and again where it was lost.
+    let carried = packets(links(0).0, "arrived_bytes") + packets(links(1).0, "arrived_bytes");
+    assert!((620_000.0..800_000.0).contains(&carried), "{carried} bytes");
+    assert_eq!((&emulated["strangers"], &emulated["unsent"]), (&0.into(), &0.into()));
+}
+
+#[test]
+fn mistakes_are_told_in_one_line() {
+    let dir = Dir::new("emulate-mistakes");
+    let scenario = dir.path("paths.toml");
+    std::fs::write(&scenario, SCENARIO).expect("writable");
+    let scenario = scenario.to_str().expect("UTF-8");
+    for (args, expected) in [
+        (
+            &["--client", "127.0.0.1"][..],
+            "--client has 1 addresses, and the scenario 2 paths: give one for each",
+        ),
+        (&["--set", "path.0.rat=1"], "path[0].rat: unknown key; did you mean \"rate\"?"),
+        (&["--server", "192.0.2.1,192.0.2.2", "--port", "0"], "cannot take UDP port 0 on 192.0.2.1"),
+    ] {
+        let done = tresse(&[&["emulate", scenario], args].concat());
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains(expected) && done.stderr.lines().count() == 1, "{done:?}");
+    }
+}
+
+#[test]
+fn an_emulation_ends_when_its_time_is_over_and_keeps_a_capture() {
+    let dir = Dir::new("emulate-time");
+    let scenario = dir.path("paths.toml");
+    std::fs::write(&scenario, format!("{SCENARIO}[[cross]]\nkind = \"bulk\"\n")).expect("writable");
+    let capture = dir.path("emulated.pcapng");
+    let (scenario, capture) = (scenario.to_str().expect("UTF-8"), capture.to_str().expect("UTF-8"));
+    let ends = ["--client", "127.0.13.1,127.0.13.2", "--server", "127.0.14.1,127.0.14.2", "--port", "0"];
+    let args = ["emulate", scenario, "--duration", "300ms", "--set", "start_jitter=0s", "--pcap", capture];
+    let done = tresse(&[&args[..], &ends[..]].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stdout.contains("emulated for") && done.stdout.lines().count() >= 6, "{done:?}");
+    // Cross traffic goes on whether or not anybody else is there.
+    assert!(std::fs::metadata(capture).expect("written").len() > 10_000);
+}

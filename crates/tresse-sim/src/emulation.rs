@@ -1,0 +1,169 @@
+//! A scenario's network between endpoints that live outside: packets and times come from there.
+//!
+//! The links, queues and cross traffic are those of a simulation, in the same code. Whoever drives it has the clock: hands
+//! over packets as they come, asks for those that have arrived, and sleeps until the deadline. Refuses to know sockets.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use tresse_proto::{Ecn, Instant};
+
+use crate::crossing;
+use crate::error::RunError;
+use crate::link::LinkCounters;
+use crate::network::{Happening, Network, Packet, Protocol};
+use crate::pcap::Capture;
+use crate::route::NodeId;
+use crate::scenario::Scenario;
+use crate::seed::Seed;
+use crate::tcp::TcpHost;
+use crate::topology::{Layout, Topology};
+
+/// One of the two hosts between which the paths lie.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The scenario's sender.
+    Sender,
+    /// The scenario's receiver.
+    Receiver,
+}
+
+/// A packet that has come out at one end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Delivery {
+    /// The path that it took.
+    pub path: usize,
+    /// Where it came out.
+    pub to: End,
+    /// The SCTP packet.
+    pub payload: Bytes,
+}
+
+/// The network of a scenario, driven from outside.
+///
+/// ```
+/// use tresse_proto::Instant;
+/// use tresse_sim::{Emulation, End, Scenario};
+///
+/// let scenario = Scenario::from_toml("[[path]]\nrate = \"1Mbit/s\"\ndelay = \"10ms\"", "example")?;
+/// let mut emulation = Emulation::new(&scenario, None)?;
+/// // 105 bytes behind an IPv4 header of 20: 1 ms on the transmitter.
+/// emulation.offer(Instant::ZERO, 0, End::Sender, vec![0; 105].into());
+/// assert_eq!(emulation.next_deadline(), Some(Instant::from_nanos(11_000_000)));
+/// assert!(emulation.poll(Instant::from_nanos(10_999_999)).is_none());
+/// assert!(emulation.poll(Instant::from_nanos(11_000_000)).is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Emulation<'w> {
+    layout: Layout,
+    network: Network<'w>,
+    tcp_hosts: Vec<TcpHost>,
+    arrived: VecDeque<Delivery>,
+}
+
+impl<'w> Emulation<'w> {
+    /// The network of `scenario` at time zero; its traffic and settings do not matter, and `[[cross]]` does. With
+    /// `capture`, everything is written there as pcapng.
+    ///
+    /// # Errors
+    /// A capture that cannot be written.
+    pub fn new(scenario: &Scenario, capture: Option<&'w mut dyn Write>) -> Result<Self, RunError> {
+        let resolved = scenario.resolved();
+        let layout = Topology::of(resolved);
+        let seed = Seed(resolved.seed);
+        let capture = capture.map(|output| Capture::new(output, &layout.topology)).transpose();
+        let mut network = Network::new(&layout.topology, seed, capture.map_err(RunError::Capture)?);
+        let mut tcp_hosts = crossing::hosts(resolved, &layout, seed);
+        crossing::arm(&mut tcp_hosts, &mut network);
+        Ok(Emulation { layout, network, tcp_hosts, arrived: VecDeque::new() })
+    }
+
+    /// Takes a packet that one end sends on `path`; one that does not exist carries nothing. Times never decrease.
+    pub fn offer(&mut self, now: Instant, path: usize, from: End, payload: Bytes) {
+        self.advance(now);
+        let (near, far) = match from {
+            End::Sender => (self.layout.sender, self.layout.receiver),
+            End::Receiver => (self.layout.receiver, self.layout.sender),
+        };
+        let (Some(source), Some(destination)) = (self.address(near, path), self.address(far, path)) else {
+            return;
+        };
+        let packet = Packet {
+            source,
+            destination,
+            ecn: Ecn::NotEct,
+            may_fragment: false,
+            protocol: Protocol::SealedSctp,
+            payload,
+            damaged: false,
+        };
+        self.network.send(now, near, packet);
+    }
+
+    /// The next packet that has come out until now, oldest first.
+    pub fn poll(&mut self, now: Instant) -> Option<Delivery> {
+        self.advance(now);
+        self.arrived.pop_front()
+    }
+
+    /// When to poll again, if no packet is offered before.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.network.events.next_time()
+    }
+
+    /// By path: what went through the link to the receiver, and through the one back.
+    pub fn counters(&mut self, now: Instant) -> Vec<(LinkCounters, LinkCounters)> {
+        self.advance(now);
+        let network = &mut self.network;
+        let mut counters = |link| network.link(link).counters(now);
+        let paths = self.layout.paths.iter();
+        paths.map(|links| (counters(links.forward), counters(links.backward))).collect()
+    }
+
+    /// Why the capture stopped, if it did; told once.
+    pub fn take_capture_failure(&mut self) -> Option<std::io::Error> {
+        self.network.take_capture_failure()
+    }
+
+    /// Lets everything happen whose time has come.
+    fn advance(&mut self, now: Instant) {
+        while let Some((at, happening)) = self.network.events.pop_until(now) {
+            match happening {
+                Happening::Arrival { link, slot } => {
+                    if let Some((node, packet)) = self.network.arrive(at, link, slot) {
+                        self.take(at, node, packet);
+                    }
+                }
+                Happening::Departure { link } => self.network.depart(at, link),
+                Happening::TcpWake { host } => {
+                    self.tcp_hosts[usize::from(host)].on_wake(at, &mut self.network);
+                }
+                // Nobody asks for these here.
+                Happening::Wake { .. } | Happening::Sample => {}
+            }
+        }
+    }
+
+    /// A packet is at a node: at an end, at a host of cross traffic, or at a router.
+    fn take(&mut self, at: Instant, node: NodeId, packet: Packet) {
+        if let Some(host) = self.tcp_hosts.iter_mut().find(|host| host.node() == node) {
+            host.on_packet(at, &packet, &mut self.network);
+            return;
+        }
+        let to = match node {
+            node if node == self.layout.sender => End::Sender,
+            node if node == self.layout.receiver => End::Receiver,
+            router => return self.network.send(at, router, packet),
+        };
+        let addresses = &self.layout.topology.addresses[node.index()];
+        if let Some(path) = addresses.iter().position(|address| *address == packet.destination) {
+            self.arrived.push_back(Delivery { path, to, payload: packet.payload });
+        }
+    }
+
+    fn address(&self, node: NodeId, path: usize) -> Option<IpAddr> {
+        self.layout.topology.addresses[node.index()].get(path).copied()
+    }
+}
