@@ -30,12 +30,6 @@ impl List {
         self.front
     }
 
-    /// Who stands behind `stream`, if anyone.
-    pub(super) fn behind<T: Linked>(&self, table: &mut StreamTable<T>, stream: StreamId) -> Option<StreamId> {
-        let after = table.entry(stream).link().after;
-        (self.front != Some(after)).then_some(after)
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.front.is_none()
     }

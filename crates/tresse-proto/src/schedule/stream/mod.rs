@@ -3,6 +3,7 @@
 //! The core owns the queues, cuts the fragments and keeps messages of a stream in order; a scheduler
 //! owns only the order among streams.
 
+mod blocks;
 mod fair_bandwidth;
 mod fair_queue;
 mod first_come;

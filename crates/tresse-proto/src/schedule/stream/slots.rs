@@ -1,30 +1,27 @@
-//! Streams in the order of a number, as calendars order days: 64 slots in a ring, first come first
-//! served within a slot.
+//! Entries in the order of a number, as calendars order days: 64 slots in a ring, first come first served
+//! within a slot.
 //!
 //! Everything costs constant time. In exchange, numbers further apart than the ring is long share its
-//! last slot; who takes from the front checks whether a stream is really due.
+//! last slot; who takes from the front checks whether an entry is really due.
 
-use tresse_wire::StreamId;
-
-use super::list::{Linked, List};
-use crate::stream_table::StreamTable;
+use super::blocks::{Arena, Queue};
 
 /// Slots of the ring.
 const SLOTS: u64 = 64;
 
-/// Streams by slot number.
+/// Entries by slot number.
 #[derive(Debug)]
 pub(super) struct Slots {
-    lists: [List; SLOTS as usize],
-    /// A bit for each list that is not empty.
+    queues: [Queue; SLOTS as usize],
+    /// A bit for each queue that is not empty.
     occupied: u64,
-    /// Number of the first slot of the ring; none that holds streams is before it.
+    /// Number of the first slot of the ring; none that holds entries is before it.
     first: u64,
 }
 
 impl Default for Slots {
     fn default() -> Self {
-        Slots { lists: [List::default(); SLOTS as usize], occupied: 0, first: 0 }
+        Slots { queues: [Queue::default(); SLOTS as usize], occupied: 0, first: 0 }
     }
 }
 
@@ -33,45 +30,59 @@ impl Slots {
         self.occupied == 0
     }
 
-    /// Puts a stream into the slot `number`, or into the nearest one that the ring reaches; answers which
-    /// list that is, for [`remove`](Self::remove).
-    pub(super) fn insert<T: Linked>(
-        &mut self,
-        table: &mut StreamTable<T>,
-        number: u64,
-        stream: StreamId,
-    ) -> u8 {
-        let number = self.reach(number);
-        let position = number % SLOTS;
-        self.lists[position as usize].push_back(table, stream);
+    /// Puts an entry into the slot `number`, or into the nearest one that the ring reaches.
+    pub(super) fn insert<T: Copy + Default>(&mut self, arena: &mut Arena<T>, number: u64, entry: T) {
+        let position = self.reach(number) % SLOTS;
+        self.queues[position as usize].push_back(arena, entry);
         self.occupied |= 1 << position;
-        position as u8
     }
 
-    pub(super) fn remove<T: Linked>(&mut self, table: &mut StreamTable<T>, position: u8, stream: StreamId) {
-        let Some(list) = self.lists.get_mut(usize::from(position)) else { return };
-        list.remove(table, stream);
-        if list.is_empty() {
-            self.occupied &= !(1 << position);
-        }
-    }
-
-    /// Empties the first slot if its number is at most `last`; answers who stood there. They may be put
-    /// elsewhere one by one from the front, each when it is known who stands behind it.
-    pub(super) fn take_up_to(&mut self, last: u64) -> Option<List> {
+    /// Empties the first slot if its number is at most `last`; answers what stood there.
+    pub(super) fn take_up_to(&mut self, last: u64) -> Option<Queue> {
         let number = self.first_occupied().filter(|&number| number <= last)?;
         let position = number % SLOTS;
         self.occupied &= !(1 << position);
-        Some(std::mem::take(&mut self.lists[position as usize]))
+        Some(std::mem::take(&mut self.queues[position as usize]))
     }
 
-    /// The first stream with the number of its slot.
-    pub(super) fn front(&self) -> Option<(u64, StreamId)> {
+    /// The first entry with the number of its slot.
+    pub(super) fn front<T: Copy + Default>(&self, arena: &Arena<T>) -> Option<(u64, T)> {
         let number = self.first_occupied()?;
-        self.lists[(number % SLOTS) as usize].front().map(|stream| (number, stream))
+        self.queues[(number % SLOTS) as usize].front(arena).map(|entry| (number, entry))
     }
 
-    /// Moves the ring so that it holds `number`, as far as the streams in it allow.
+    /// Takes the first entry.
+    pub(super) fn pop_front<T: Copy + Default>(&mut self, arena: &mut Arena<T>) -> Option<T> {
+        let position = self.first_occupied()? % SLOTS;
+        let queue = &mut self.queues[position as usize];
+        let entry = queue.pop_front(arena);
+        if queue.is_empty() {
+            self.occupied &= !(1 << position);
+        }
+        entry
+    }
+
+    /// Keeps only entries that `keep` accepts.
+    pub(super) fn retain<T: Copy + Default>(&mut self, arena: &mut Arena<T>, keep: impl Fn(&T) -> bool) {
+        for (position, queue) in self.queues.iter_mut().enumerate() {
+            let mut all = std::mem::take(queue);
+            while let Some(entry) = all.pop_front(arena) {
+                if keep(&entry) {
+                    queue.push_back(arena, entry);
+                }
+            }
+            if queue.is_empty() {
+                self.occupied &= !(1 << position);
+            }
+        }
+    }
+
+    /// Numbers every slot anew, lower by `by`: a multiple of the ring's length.
+    pub(super) fn renumber(&mut self, by: u64) {
+        self.first = self.first.saturating_sub(by);
+    }
+
+    /// Moves the ring so that it holds `number`, as far as the entries in it allow.
     fn reach(&mut self, number: u64) -> u64 {
         let Some(first) = self.first_occupied() else {
             self.first = number;
@@ -96,61 +107,65 @@ impl Slots {
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::Link;
     use super::*;
 
-    fn drain(slots: &mut Slots, table: &mut StreamTable<Link>) -> Vec<(u64, u16)> {
+    fn drain(slots: &mut Slots, arena: &mut Arena<u16>) -> Vec<(u64, u16)> {
         let mut order = Vec::new();
-        while let Some((number, stream)) = slots.front() {
-            order.push((number, stream.0));
-            slots.remove(table, (number % SLOTS) as u8, stream);
+        while let Some((number, entry)) = slots.front(arena) {
+            order.push((number, entry));
+            assert_eq!(slots.pop_front(arena), Some(entry));
         }
         order
     }
 
-    #[test]
-    fn streams_leave_by_number_and_within_a_number_as_they_came() {
-        let (mut slots, mut table) = (Slots::default(), StreamTable::default());
-        for (number, stream) in [(1000, 1), (990, 2), (1040, 3), (1000, 4), (985, 5)] {
-            slots.insert(&mut table, number, StreamId(stream));
+    fn filled(entries: &[(u64, u16)]) -> (Slots, Arena<u16>) {
+        let (mut slots, mut arena) = (Slots::default(), Arena::default());
+        for &(number, entry) in entries {
+            slots.insert(&mut arena, number, entry);
         }
-        assert_eq!(drain(&mut slots, &mut table), [(985, 5), (990, 2), (1000, 1), (1000, 4), (1040, 3)]);
+        (slots, arena)
+    }
+
+    #[test]
+    fn entries_leave_by_number_and_within_a_number_as_they_came() {
+        let (mut slots, mut arena) = filled(&[(1000, 1), (990, 2), (1040, 3), (1000, 4), (985, 5)]);
+        assert_eq!(drain(&mut slots, &mut arena), [(985, 5), (990, 2), (1000, 1), (1000, 4), (1040, 3)]);
         assert!(slots.is_empty());
     }
 
     #[test]
     fn numbers_out_of_reach_share_the_last_slot_at_their_end() {
-        let (mut slots, mut table) = (Slots::default(), StreamTable::default());
-        for (number, stream) in [(100, 1), (1 << 60, 2), (170, 3), (0, 4)] {
-            slots.insert(&mut table, number, StreamId(stream));
-        }
-        assert_eq!(drain(&mut slots, &mut table), [(100, 1), (100, 4), (163, 2), (163, 3)]);
+        let (mut slots, mut arena) = filled(&[(100, 1), (1 << 60, 2), (170, 3), (0, 4)]);
+        assert_eq!(drain(&mut slots, &mut arena), [(100, 1), (100, 4), (163, 2), (163, 3)]);
     }
 
     #[test]
     fn whole_slots_are_taken_while_they_are_due() {
-        let (mut slots, mut table) = (Slots::default(), StreamTable::default());
-        for (number, stream) in [(9, 1), (8, 2), (9, 3), (11, 4)] {
-            slots.insert(&mut table, number, StreamId(stream));
-        }
+        let (mut slots, mut arena) = filled(&[(9, 1), (8, 2), (9, 3), (11, 4)]);
         let mut taken = Vec::new();
-        while let Some(list) = slots.take_up_to(10) {
-            let mut next = list.front();
-            while let Some(stream) = next {
-                next = list.behind(&mut table, stream);
-                taken.push(stream.0);
+        while let Some(mut queue) = slots.take_up_to(10) {
+            while let Some(entry) = queue.pop_front(&mut arena) {
+                taken.push(entry);
             }
         }
         assert_eq!(taken, [2, 1, 3]);
-        assert_eq!(drain(&mut slots, &mut table), [(11, 4)]);
+        assert_eq!(drain(&mut slots, &mut arena), [(11, 4)]);
     }
 
     #[test]
     fn the_ring_moves_on_when_it_empties() {
-        let (mut slots, mut table) = (Slots::default(), StreamTable::default());
+        let (mut slots, mut arena) = (Slots::default(), Arena::default());
         for number in [5, 69, 1 << 50, 3] {
-            slots.insert(&mut table, number, StreamId(9));
-            assert_eq!(drain(&mut slots, &mut table), [(number, 9)]);
+            slots.insert(&mut arena, number, 9);
+            assert_eq!(drain(&mut slots, &mut arena), [(number, 9)]);
         }
+    }
+
+    #[test]
+    fn entries_can_be_sorted_out_and_slots_numbered_anew() {
+        let (mut slots, mut arena) = filled(&[(640, 1), (641, 2), (641, 3), (650, 4)]);
+        slots.retain(&mut arena, |entry| entry % 2 == 0);
+        slots.renumber(576);
+        assert_eq!(drain(&mut slots, &mut arena), [(65, 2), (74, 4)]);
     }
 }
