@@ -12,6 +12,7 @@ mod fairness;
 mod impairments;
 mod lossy;
 mod mtu;
+mod path_schedulers;
 mod records;
 mod rescheduling;
 mod throughput;

@@ -1,0 +1,94 @@
+//! For each path scheduler the case that it is for, and what another one makes of it; each loses elsewhere.
+
+use tresse_sim::{Outcome, Scenario};
+
+use crate::common::checked;
+
+/// A fast path, and a second one that tests make slow. No buffer is split and nothing is rescheduled: what data meets is
+/// the scheduler's doing.
+const PATHS: &str = r#"
+preset = "cmt"
+settle = "2s"
+measure = "10s"
+[transport]
+buffer_split = "none"
+chunk_rescheduling = "off"
+[[path]]
+rate = "10Mbit/s"
+delay = "5ms"
+queue = "50 packets"
+[[path]]
+rate = "10Mbit/s"
+delay = "5ms"
+queue = "50 packets"
+"#;
+
+/// A message now and then, and nothing else.
+const BURSTS: &str = "[traffic]\n[[traffic.sporadic]]\nstream = 0\ngap = \"1s\"\nsize = \"1kB\"\n";
+
+fn outcome(text: &str, scheduler: &str, overrides: &[(&str, &str)]) -> Outcome {
+    let mut scenario = Scenario::from_toml(text, "schedulers").unwrap_or_else(|error| panic!("{error}"));
+    let chosen = [("transport.path_scheduler", scheduler)];
+    scenario.set_all([&chosen[..], overrides].concat()).unwrap_or_else(|error| panic!("{error}"));
+    checked(&scenario)
+}
+
+fn mbps(scheduler: &str, overrides: &[(&str, &str)]) -> f64 {
+    outcome(PATHS, scheduler, overrides).throughput_mbps
+}
+
+/// The mean delay of bursts, in milliseconds.
+fn delay_ms(scheduler: &str, overrides: &[(&str, &str)]) -> f64 {
+    let long = [("measure", "60s")];
+    let outcome = outcome(&format!("{PATHS}{BURSTS}"), scheduler, &[&long[..], overrides].concat());
+    outcome.streams[0].delay_ms.as_ref().expect("messages came").mean
+}
+
+#[test]
+fn round_robin_uses_like_paths_evenly_where_a_short_send_buffer_lets_in_order_use_one() {
+    let short = [("transport.send_buffer", "24KiB")];
+    let [even, one] = ["round_robin", "in_order"].map(|scheduler| outcome(PATHS, scheduler, &short));
+    let shares = |outcome: &Outcome| [0, 1].map(|path| outcome.paths[path].throughput_mbps);
+    let ([first, second], [taken, left]) = (shares(&even), shares(&one));
+    assert!((first / second - 1.0).abs() < 0.05, "{first} and {second}");
+    assert!(even.throughput_mbps > 1.5 * one.throughput_mbps, "{} and {}", first + second, taken + left);
+    // That may be what is wanted, where the second path costs money.
+    assert!(taken > 9.0 && left < 0.1, "{taken} and {left}");
+}
+
+#[test]
+fn most_room_fills_paths_of_unlike_rate_where_taking_turns_waits_for_the_slow_one() {
+    let unlike = [("transport.send_buffer", "48KiB"), ("path.1.rate", "2Mbit/s")];
+    let [room, turns] = ["most_room", "round_robin"].map(|scheduler| mbps(scheduler, &unlike));
+    assert!(room > 2.0 * turns && room > 11.0, "{room}, in turn {turns}");
+}
+
+#[test]
+fn lowest_rtt_delivers_short_messages_soonest() {
+    let unlike = [("path.1.delay", "60ms")];
+    let [fast, turns] = ["lowest_rtt", "round_robin"].map(|scheduler| delay_ms(scheduler, &unlike));
+    assert!(fast < 0.5 * turns, "{fast} ms, in turn {turns}");
+}
+
+#[test]
+fn ecf_ends_a_burst_sooner_by_leaving_its_tail_to_the_fast_path() {
+    let unlike = [("path.1.rate", "1Mbit/s"), ("path.1.delay", "60ms"), ("traffic.sporadic.0.size", "300kB")];
+    let [earliest, lowest] = ["ecf", "lowest_rtt"].map(|scheduler| delay_ms(scheduler, &unlike));
+    assert!(earliest < 0.8 * lowest, "{earliest} ms, lowest_rtt {lowest}");
+    // With a backlog that never ends it is the same as lowest_rtt.
+    let like = [("path.1.delay", "60ms"), ("transport.receive_buffer", "128KiB")];
+    assert_eq!(mbps("ecf", &like), mbps("lowest_rtt", &like));
+}
+
+#[test]
+fn blest_keeps_a_slow_path_from_filling_a_short_receive_buffer_and_may_leave_it_idle() {
+    let short = ("transport.receive_buffer", "160KiB");
+    let late = ("path.1.delay", "60ms");
+    let slow = [short, late, ("path.1.rate", "1Mbit/s")];
+    let [estimate, lowest, turns] =
+        ["blest", "lowest_rtt", "round_robin"].map(|scheduler| mbps(scheduler, &slow));
+    assert!(estimate > 9.0 && estimate > 1.8 * lowest.max(turns), "{estimate}, {lowest}, {turns}");
+    // Where the buffer would do for both it still expects the worst.
+    let [estimate, turns] = ["blest", "round_robin"].map(|scheduler| mbps(scheduler, &[short, late]));
+    assert!(estimate < 0.7 * turns, "{estimate}, {turns}");
+}
