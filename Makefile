@@ -96,6 +96,10 @@ swarm: ## random simulations with rules after every event (SEEDS=100000; SEED=7 
 
 # ---- measure and document ----------------------------------------------------------------------
 
+.PHONY: robustness
+robustness: ## what attacks cost beside honest peers, and docs/robustness.md from it
+	UPDATE_DOCS=1 $(CARGO) bench --locked --package tresse-proto --bench robustness
+
 .PHONY: bench
 bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
 	$(CARGO) bench --locked --package tresse-proto --bench goodput

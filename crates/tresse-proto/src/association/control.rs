@@ -14,6 +14,9 @@ use crate::path_id::PathId;
 /// The most control chunks that may wait: a peer that floods with requests gets fewer answers.
 const LIMIT: usize = 64;
 
+/// The most that may wait when another report of an error is queued.
+const MOST_REPORTS: usize = 8;
+
 /// A control chunk, owned until it is written.
 #[derive(Clone, Debug)]
 pub(super) enum Control {
@@ -76,6 +79,14 @@ impl ControlQueue {
     pub(super) fn push(&mut self, path: PathId, control: Control) {
         if self.waiting.len() < LIMIT {
             self.waiting.push_back((path, control));
+        }
+    }
+
+    /// Queues an ERROR that asks for nothing. A few in a row are enough to find out what is wrong: a peer that sends
+    /// nothing but what is to be reported is not worth more.
+    pub(super) fn report(&mut self, path: PathId, reason: impl FnOnce() -> Reason) {
+        if self.waiting.len() < MOST_REPORTS {
+            self.waiting.push_back((path, Control::Error(reason())));
         }
     }
 

@@ -86,7 +86,8 @@ impl Association {
 
     fn on_data(&mut self, data: &Data<'_>, bytes: &Bytes, summary: &mut PacketSummary) {
         summary.immediate |= data.flags.immediate;
-        let content = || InboundData::of_data(data, bytes.slice_ref(data.payload));
+        let crowded = self.inbound.is_crowded();
+        let content = || InboundData::of_data(data, kept(data.payload, bytes, crowded));
         match self.capabilities.carrier() {
             Carrier::Data => self.on_user_data(data.tsn, data.payload.len(), content, summary),
             // RFC 8260 §2.2.1: who agreed on I-DATA sends no DATA, and the other way round.
@@ -96,7 +97,8 @@ impl Association {
 
     fn on_i_data(&mut self, data: &IData<'_>, bytes: &Bytes, summary: &mut PacketSummary) {
         summary.immediate |= data.flags.immediate;
-        let content = || InboundData::of_i_data(data, bytes.slice_ref(data.payload));
+        let crowded = self.inbound.is_crowded();
+        let content = || InboundData::of_i_data(data, kept(data.payload, bytes, crowded));
         match self.capabilities.carrier() {
             Carrier::IData => self.on_user_data(data.tsn, data.payload.len(), content, summary),
             Carrier::Data => self.fault("I-DATA although it was not agreed on"),
@@ -155,7 +157,7 @@ impl Association {
                 self.receiver.mark_deliverable(index..index + 1);
                 self.counters.discards.no_such_stream += 1;
                 let path = self.paths.best_for_control();
-                self.control.push(path, Control::Error(Reason::InvalidStream(stream)));
+                self.control.report(path, || Reason::InvalidStream(stream));
             }
             Err(Refusal::Protocol(fault)) => self.fault(fault),
         }
@@ -218,8 +220,8 @@ impl Association {
             Chunk::Unrecognised(unrecognised) => {
                 self.counters.discards.unrecognised_chunk += 1;
                 if unrecognised.kind.unrecognised_action().report {
-                    let whole = bytes.slice_ref(unrecognised.whole);
-                    self.control.push(via, Control::Error(Reason::UnrecognisedChunk(whole)));
+                    self.control
+                        .report(via, || Reason::UnrecognisedChunk(bytes.slice_ref(unrecognised.whole)));
                 }
             }
             _ => self.counters.discards.unexpected_chunk += 1,
@@ -313,6 +315,18 @@ impl Association {
             self.readable_told = true;
             self.events.push_back(Event::Readable);
         }
+    }
+}
+
+/// The user data of a chunk, to be held: a part of its packet, and so all of the packet's memory; or a copy, when
+/// there is much already and the packet is so much larger that a hostile peer could fill the memory with what
+/// surrounds its data.
+#[inline]
+fn kept(payload: &[u8], packet: &Bytes, crowded: bool) -> Bytes {
+    if crowded && payload.len() < packet.len() / 2 {
+        Bytes::copy_from_slice(payload)
+    } else {
+        packet.slice_ref(payload)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Checked by simulations; nothing in the core asks.
 
 use super::Association;
+use crate::extensions::reconfig::Reconfig;
 
 impl Association {
     /// Checks each room, and that they fit together.
@@ -25,6 +26,10 @@ impl Association {
             ids().find(|&path| self.transmission.flight_on(path) > 0 && !self.paths.get(path).t3_runs());
         if let Some(path) = without_timer {
             return Err(format!("data is in flight on path {path} and its T3 does not run"));
+        }
+        let under_way = |reconfig: &Reconfig| reconfig.own.is_busy() || reconfig.peer.renumbering.is_some();
+        if self.outbound.is_holding() && !self.reconfig.as_deref().is_some_and(under_way) {
+            return Err("messages wait for new numbers, and nobody has asked for any".to_owned());
         }
         // What is kept back until its stream has begun anew waits for the answer.
         let may_leave = |path| self.paths.may_carry_new_data(path) && self.outbound.has_data_for(path);

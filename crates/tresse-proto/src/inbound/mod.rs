@@ -149,6 +149,12 @@ impl Inbound {
         index == cumulative + 1 && fills_gap && self.ready.is_empty() && self.window.fits(0, true)
     }
 
+    /// Whether so much is held that small pieces of large packets are better kept as copies.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.window.is_crowded()
+    }
+
     /// Checks that what is kept can still be completed when everything up to `cumulative` has arrived, or
     /// was skipped: to be called at the end of a packet. What was given up is dropped.
     ///

@@ -51,6 +51,12 @@ impl Window {
         self.chunks == 0 || occupancy(self.used + len, self.chunks + 1) <= limit
     }
 
+    /// Whether so much is held that what it wastes counts.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        occupancy(self.used, self.chunks) > self.buffer / CROWDED
+    }
+
     /// The window to announce in bytes. A window smaller than a packet, or than a quarter of a small
     /// buffer, would be filled with small chunks: then 0 is announced until there is more
     /// (silly window syndrome, RFC 1122 §4.2.3.3).
@@ -67,9 +73,14 @@ fn occupancy(bytes: usize, chunks: usize) -> usize {
 }
 
 /// Least that a held chunk counts in bytes. Each costs a queue entry and keeps alive the packet that it came
-/// in. So memory is bounded: little more than the limit when chunks fill their packets, and some thirty
-/// times the limit when a hostile peer puts one byte of data into each packet of 1,500 bytes.
+/// in, or is a copy of its own when there is much already. So memory is bounded: little more than the limit
+/// when chunks fill their packets, and a few times the limit when a hostile peer puts one byte of data into
+/// each packet of 1,500 bytes.
 const LEAST_CHARGE: usize = 64;
+
+/// The part of the buffer that may be held without a thought for the packets that it keeps alive: less than an
+/// application that reads ever lets it hold, but where packets are missing.
+const CROWDED: usize = 16;
 
 #[cfg(test)]
 mod tests {

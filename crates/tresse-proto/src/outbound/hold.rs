@@ -58,6 +58,12 @@ impl Outbound {
         self.hold = Some(Box::new(Hold::new(streams)));
     }
 
+    /// Whether messages of some streams wait for new numbers.
+    #[cfg(feature = "invariants")]
+    pub(crate) fn is_holding(&self) -> bool {
+        self.hold.is_some()
+    }
+
     /// Whether everything that was queued on the held streams before is sent.
     pub(crate) fn is_drained(&self) -> bool {
         match self.hold.as_deref() {

@@ -96,3 +96,16 @@ fn fragments_are_joined_whatever_their_order() {
         ",
     );
 }
+
+/// §3.2: a packet full of what is to be reported is reported in part, and what asks for an answer behind it gets one.
+#[test]
+fn a_flood_of_unknown_chunks_is_reported_in_part() {
+    play(
+        "
+        accepted
+        < BYTES fe000004 fe000004 fe000004 fe000004 fe000004 fe000004 fe000004 fe000004 fe000004 fe000004 | HEARTBEAT
+        > ERROR causes=6 | ERROR causes=6 | ERROR causes=6 | ERROR causes=6 | ERROR causes=6 | ERROR causes=6 | ERROR causes=6 | ERROR causes=6 | HEARTBEAT-ACK
+        discards unrecognised_chunk = 10
+        ",
+    );
+}

@@ -1,0 +1,83 @@
+//! Under attack an endpoint holds and sends no more than its bounds say, however long it goes on. Time is not measured
+//! here: `make robustness` does, and writes docs/robustness.md.
+
+mod attacks;
+mod victim;
+
+use allocation_counter::{AllocationInfo, measure};
+
+use attacks::{ATTACKS, Attack, Honest};
+use victim::{BUFFER, Count, Victim};
+
+/// Packets of an attack.
+const PACKETS: usize = 2_500;
+
+fn suffer(attack: &Attack, packets: usize) -> (Victim, Count, AllocationInfo) {
+    let (mut victim, packets) = (attack.make)(packets);
+    let mut count = Count::default();
+    let memory = measure(|| count = victim.suffer(&packets));
+    (victim, count, memory)
+}
+
+#[test]
+fn no_attack_makes_an_endpoint_hold_more_than_its_bound() {
+    let mut broken = Vec::new();
+    for attack in &ATTACKS {
+        let (_, _, memory) = suffer(attack, PACKETS);
+        if memory.bytes_max as i64 > attack.most {
+            broken.push(format!("{}: {} bytes, at most {}", attack.name, memory.bytes_max, attack.most));
+        }
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+/// Twice the attack holds no more: where memory has a bound, the attack has reached it.
+#[test]
+fn what_an_attack_makes_an_endpoint_hold_does_not_grow_with_its_length() {
+    let mut broken = Vec::new();
+    for attack in &ATTACKS {
+        let held = [PACKETS, 2 * PACKETS].map(|packets| suffer(attack, packets).2.bytes_max);
+        if held[1] > held[0] + held[0] / 10 + 4_096 {
+            broken.push(format!("{}: {} bytes, then {}", attack.name, held[0], held[1]));
+        }
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn no_attack_makes_an_endpoint_shout() {
+    let mut broken = Vec::new();
+    for attack in &ATTACKS {
+        let (_, count, _) = suffer(attack, PACKETS);
+        if count.answered * 100 > count.bytes * attack.amplification {
+            broken.push(format!("{}: {} bytes for {}", attack.name, count.answered, count.bytes));
+        }
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+/// Neither strangers nor replayed packets make an association.
+#[test]
+fn no_stranger_makes_an_association() {
+    for attack in ATTACKS.iter().filter(|attack| attack.beside == Honest::SetUps) {
+        let (victim, count, _) = suffer(attack, PACKETS);
+        assert_eq!(count.packets, PACKETS);
+        let others = victim.others_than(victim.id);
+        assert_eq!(others, 0, "{}", attack.name);
+    }
+}
+
+/// What the attacks are compared with is what it claims to be.
+#[test]
+fn honest_peers_get_what_they_want() {
+    let (mut victim, packets) = Honest::SetUps.make(200);
+    victim.suffer(&packets);
+    assert_eq!(victim.others_than(None), 100);
+    let (mut victim, packets) = Honest::Messages.make(200);
+    victim.suffer(&packets);
+    assert_eq!(victim.received, 200);
+    let (mut victim, packets) = Honest::Reports.make(200);
+    let count = victim.suffer(&packets);
+    assert_eq!(victim.unacknowledged(), (BUFFER / 100 - 400) * 100);
+    assert!(count.answers > 50, "{count:?}");
+}
