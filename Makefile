@@ -94,6 +94,29 @@ swarm: ## random simulations with rules after every event (SEEDS=100000; SEED=7 
 	$(CARGO) run --locked --quiet --profile swarm --package tresse-swarm -- \
 		$(if $(SEED),--seed $(SEED),$(if $(SCRIPT),--script $(SCRIPT),--first $(FIRST) --jobs $(JOBS) $(if $(SEEDS),--count $(SEEDS),--seconds $$(($(MINUTES) * 60)))))
 
+# Seconds for each target, and which; libFuzzer counts the branches that an input takes and the values that it compares,
+# by code that any compiler can put in.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= packet cookie association sacks
+FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_FLAGS := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-, \
+	level=4 inline-8bit-counters pc-table trace-compares)
+
+.PHONY: fuzz
+fuzz: ## search for bytes that break a promise, a minute each target (FUZZ_SECONDS, FUZZ_TARGETS), and keep what led on
+	RUSTFLAGS='$(FUZZ_FLAGS)' $(CARGO) build --locked --quiet --profile swarm --target $(FUZZ_HOST) \
+		--package tresse-fuzz --features libfuzzer --bin tresse-fuzz
+	for target in $(FUZZ_TARGETS); do \
+		built=$${CARGO_TARGET_DIR:-target}; work=$$built/fuzz-work/$$target; \
+		fuzz=$$built/$(FUZZ_HOST)/swarm/tresse-fuzz; export TRESSE_FUZZ=$$target; \
+		rm -rf $$work/kept; mkdir -p $$work/found $$work/kept; \
+		$(CARGO) run --locked --quiet --package tresse-fuzz --bin tresse-corpus -- unpack $$target $$work/all; \
+		$$fuzz $$work/all -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 \
+			-artifact_prefix=$$work/found/; \
+		$$fuzz -set_cover_merge=1 -max_len=256 -verbosity=0 $$work/kept $$work/all; \
+		$(CARGO) run --locked --quiet --package tresse-fuzz --bin tresse-corpus -- pack $$target $$work/kept; \
+	done
+
 # ---- measure and document ----------------------------------------------------------------------
 
 .PHONY: robustness

@@ -1,0 +1,28 @@
+//! Targets for a fuzzer: each takes any bytes, does something with them to the wire formats or to an endpoint, and panics
+//! when a promise is broken. Owns what a broken promise is, not how bytes are found.
+//!
+//! The promises: no bytes make anything panic, run without end or send without end; what is read is written the same; a
+//! cookie works as it was given or not at all; the rooms of an association agree with each other after every packet, and
+//! a peer that behaves in the end gets the association to its end.
+//!
+//! `make fuzz` searches with libFuzzer, guided by coverage, and keeps what leads somewhere new in `corpus`; `make test`
+//! replays that.
+
+mod association;
+mod cookie;
+pub mod corpus;
+mod packet;
+mod sacks;
+mod scene;
+mod source;
+
+/// A target: its name, which is also that of its part of the corpus, and what it does with bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    ("packet", packet::target),
+    ("cookie", cookie::target),
+    ("association", association::target),
+    ("sacks", sacks::target),
+];

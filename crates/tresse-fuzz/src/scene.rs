@@ -1,0 +1,225 @@
+//! An endpoint and what its peer knows of it: enough to set an association up and to break every rule afterwards. Owns
+//! the promises that hold after every step.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tresse_proto::{
+    AssociationConfig, AssociationHandle, AssociationId, Datagram, Ecn, Endpoint, EndpointConfig, Instant,
+    Tsn,
+};
+use tresse_wire::{
+    ChecksumRule, Chunk, ChunkKind, CommonHeader, CookieEcho, Init, Packet, PacketWriter, Param, Params, Seal,
+};
+
+/// Ports of the endpoint and of its peer.
+const PORT: u16 = 5000;
+const PEER_PORT: u16 = 5001;
+/// The peer's tag and first TSN.
+const PEER_TAG: u32 = 0x5000_0001;
+pub(crate) const PEER_TSN: Tsn = Tsn(u32::MAX - 1);
+/// More packets and timers than an endpoint has a reason for at one instant.
+const MOST_STEPS: usize = 2_000;
+/// Bytes in each buffer of the endpoint.
+pub(crate) const BUFFER: usize = 64 * 1024;
+
+pub(crate) struct Scene {
+    pub(crate) now: Instant,
+    pub(crate) endpoint: Endpoint,
+    id: Option<AssociationId>,
+    tag: u32,
+    /// First TSN of the endpoint.
+    pub(crate) tsn: Tsn,
+    /// TSNs that it has sent.
+    pub(crate) highest: Tsn,
+    cookie: Vec<u8>,
+    /// What its last HEARTBEAT had in it.
+    pub(crate) heartbeat: Vec<u8>,
+    /// The last packet that the peer sent.
+    last: Bytes,
+}
+
+impl Scene {
+    /// A listening endpoint that has two addresses.
+    pub(crate) fn new(mut config: AssociationConfig) -> Self {
+        (config.send_buffer.0, config.receive_buffer.0) = (BUFFER, BUFFER);
+        let settings = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+        let mut endpoint = Endpoint::new(settings, config, [7; 32]).expect("the settings are consistent");
+        endpoint.set_local_addresses(vec![address(1, 0), address(1, 1)]);
+        Scene {
+            now: Instant::ZERO,
+            endpoint,
+            id: None,
+            tag: 0,
+            tsn: Tsn(0),
+            highest: Tsn(0),
+            cookie: Vec::new(),
+            heartbeat: Vec::new(),
+            last: Bytes::new(),
+        }
+    }
+
+    /// With an association, and the peer's two addresses known. What it says of itself beside them is `params`.
+    pub(crate) fn established(config: AssociationConfig, params: &[Param<'_>]) -> Self {
+        let mut scene = Scene::new(config);
+        scene.send_init(params);
+        let cookie = scene.cookie().to_vec();
+        scene.hear(&[Chunk::CookieEcho(CookieEcho { cookie: &cookie })]);
+        scene
+    }
+
+    /// What a peer says that has every extension which needs no more than a word, and interleaving or not.
+    pub(crate) fn extensions(interleaving: bool) -> Vec<u8> {
+        let mut kinds =
+            vec![ChunkKind::FORWARD_TSN, ChunkKind::RECONFIG, ChunkKind::NR_SACK, ChunkKind::PACKET_DROP];
+        if interleaving {
+            kinds.extend([ChunkKind::I_DATA, ChunkKind::I_FORWARD_TSN]);
+        }
+        kinds.into_iter().map(|kind| kind.0).collect()
+    }
+
+    pub(crate) fn send_init(&mut self, params: &[Param<'_>]) {
+        let mut all = vec![Param::Address(address(2, 0)), Param::Address(address(2, 1))];
+        all.extend(params);
+        let init = Init {
+            initiate_tag: PEER_TAG,
+            a_rwnd: 100_000,
+            outbound_streams: 10,
+            inbound_streams: 10,
+            initial_tsn: PEER_TSN,
+            params: Params::Values(&all),
+        };
+        let packet = packet(0, &[Chunk::Init(init)]);
+        self.hear_packet(0, packet);
+    }
+
+    /// The cookie that the endpoint gave last.
+    pub(crate) fn cookie(&self) -> &[u8] {
+        &self.cookie
+    }
+
+    pub(crate) fn association(&mut self) -> Option<AssociationHandle<'_>> {
+        self.id.and_then(|id| self.endpoint.association(id))
+    }
+
+    /// A packet of the association arrives.
+    pub(crate) fn hear(&mut self, chunks: &[Chunk<'_>]) {
+        let packet = packet(self.tag, chunks);
+        self.hear_packet(0, packet);
+    }
+
+    /// A packet of the association arrives whose chunks are these bytes.
+    pub(crate) fn hear_bytes(&mut self, path: u8, chunks: &[u8]) {
+        let mut packet = packet(self.tag, &[]).to_vec();
+        packet.extend_from_slice(chunks);
+        tresse_wire::seal(&mut packet);
+        self.hear_packet(path, packet.into());
+    }
+
+    /// The last packet arrives again.
+    pub(crate) fn hear_again(&mut self, path: u8) {
+        let packet = self.last.clone();
+        self.hear_packet(path, packet);
+    }
+
+    pub(crate) fn hear_packet(&mut self, path: u8, packet: Bytes) {
+        self.last = packet.clone();
+        let datagram = Datagram {
+            local: address(1, path % 2),
+            remote: address(2, path % 2),
+            encapsulation_port: None,
+            ecn: Ecn::NotEct,
+            payload: packet,
+        };
+        self.endpoint.handle_datagram(self.now, datagram);
+        self.settle();
+    }
+
+    /// Time passes, timers and all.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(next) = self.endpoint.poll_timeout().filter(|&next| next <= end) {
+            self.now = self.now.max(next);
+            self.settle();
+        }
+        self.now = end;
+    }
+
+    /// What holds after every step: the endpoint comes to an end with sending, what it sends can be read, and its rooms
+    /// agree with each other.
+    pub(crate) fn settle(&mut self) {
+        let mut steps = 0;
+        self.send_all(&mut steps);
+        while self.endpoint.poll_timeout().is_some_and(|due| due <= self.now) {
+            steps += 1;
+            assert!(steps < MOST_STEPS, "there is no end of what happens at one instant");
+            self.endpoint.handle_timeout(self.now);
+            self.send_all(&mut steps);
+        }
+        while let Some((id, _)) = self.endpoint.poll_event() {
+            self.id.get_or_insert(id);
+        }
+        if let Err(what) = self.endpoint.check_invariants(self.now) {
+            panic!("{what}");
+        }
+    }
+
+    fn send_all(&mut self, steps: &mut usize) {
+        let mut buffer = Vec::new();
+        while self.endpoint.poll_transmit(self.now, 1, &mut buffer).is_some() {
+            *steps += 1;
+            assert!(*steps < MOST_STEPS, "there is no end of what happens at one instant");
+            self.learn(&buffer);
+            buffer.clear();
+        }
+    }
+
+    fn learn(&mut self, packet: &[u8]) {
+        let packet = Packet::parse(packet, ChecksumRule::Verify).expect("a packet that can be read");
+        for chunk in packet.chunks() {
+            match chunk.expect("a chunk that can be read") {
+                Chunk::InitAck(init) => {
+                    let cookie = init.params.iter().flatten().find_map(|param| match param {
+                        Param::StateCookie(cookie) => Some(cookie.to_vec()),
+                        _ => None,
+                    });
+                    self.cookie = cookie.expect("an INIT ACK has a cookie");
+                    if self.id.is_none() {
+                        (self.tag, self.tsn) = (init.initiate_tag, init.initial_tsn);
+                        self.highest = Tsn(self.tsn.0.wrapping_sub(1));
+                    }
+                }
+                Chunk::Heartbeat(heartbeat) => self.heartbeat = heartbeat.body.to_vec(),
+                Chunk::Data(data) => self.reached(data.tsn),
+                Chunk::IData(data) => self.reached(data.tsn),
+                _ => {}
+            }
+        }
+    }
+
+    fn reached(&mut self, tsn: Tsn) {
+        if (tsn.0.wrapping_sub(self.highest.0) as i32) > 0 {
+            self.highest = tsn;
+        }
+    }
+}
+
+/// A sealed packet of the peer.
+fn packet(tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
+    let header = CommonHeader { source_port: PEER_PORT, destination_port: PORT, verification_tag: tag };
+    let mut bytes = Vec::new();
+    let mut writer = PacketWriter::new(&mut bytes, header, 65_535);
+    for chunk in chunks {
+        if writer.push(chunk).is_err() {
+            break;
+        }
+    }
+    writer.finish(Seal::Crc32c);
+    bytes.into()
+}
+
+/// Address of the endpoint (1) or of its peer (2) on a path.
+fn address(host: u8, path: u8) -> IpAddr {
+    Ipv4Addr::new(10, 0, path, host).into()
+}

@@ -1,0 +1,55 @@
+//! Decisions out of bytes: the fuzzer's bytes are read as numbers until there are none left.
+
+/// What is left of the bytes.
+pub(crate) struct Source<'a>(&'a [u8]);
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Source(bytes)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next byte; 0 when there is none.
+    pub(crate) fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((&byte, rest)) => {
+                self.0 = rest;
+                byte
+            }
+            None => 0,
+        }
+    }
+
+    pub(crate) fn short(&mut self) -> u16 {
+        u16::from_be_bytes([self.byte(), self.byte()])
+    }
+
+    pub(crate) fn word(&mut self) -> u32 {
+        u32::from(self.short()) << 16 | u32::from(self.short())
+    }
+
+    /// A number near 0, most often, else anywhere: what protocols count by goes wrong at the edges.
+    pub(crate) fn offset(&mut self) -> u32 {
+        match self.byte() {
+            0xff => self.word(),
+            0xfe => u32::from(self.short()),
+            near => (near as i8 as i32 - 8) as u32,
+        }
+    }
+
+    /// Up to `most` bytes, by a length that comes first.
+    pub(crate) fn slice(&mut self, most: usize) -> &'a [u8] {
+        let len = usize::from(self.short()) % (most + 1);
+        let (slice, rest) = self.0.split_at(len.min(self.0.len()));
+        self.0 = rest;
+        slice
+    }
+
+    /// All that is left.
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+}
