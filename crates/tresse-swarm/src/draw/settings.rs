@@ -43,9 +43,18 @@ const VALUES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Stream schedulers by name.
-pub(super) const STREAM_SCHEDULERS: &[&str] =
-    &["first_come", "round_robin", "round_robin_packet", "priority", "fair_bandwidth", "weighted_fair"];
+/// Stream schedulers by name; the last three are to fail.
+pub(super) const STREAM_SCHEDULERS: &[&str] = &[
+    "first_come",
+    "round_robin",
+    "round_robin_packet",
+    "priority",
+    "fair_bandwidth",
+    "weighted_fair",
+    "stray",
+    "silent",
+    "tired",
+];
 
 /// Settings that agree with each other. Where paths are `damaging`, packets have their checksums.
 pub(super) fn draw(dice: &mut Dice, damaging: bool) -> HostPlan {

@@ -8,6 +8,7 @@ mod ledger;
 mod log;
 mod rules;
 mod station;
+mod turncoat;
 mod wire;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

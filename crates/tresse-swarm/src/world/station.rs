@@ -15,6 +15,7 @@ use tresse_sim::seed::Seed;
 
 use super::ledger::{LONGEST, Ledger};
 use super::log::Log;
+use super::turncoat;
 use crate::script::{Host, HostPlan, Move};
 
 /// One host.
@@ -202,7 +203,9 @@ impl Station {
                 Event::Reconfigured { .. } => self.on_reconfigured(id)?,
                 Event::Readable => self.read(now, id, ledger)?,
                 Event::Closed(reason) => self.on_closed(now, id, reason, ledger)?,
-                Event::SchedulerFailed { name, fault } => return Err(format!("scheduler {name}: {fault}")),
+                Event::SchedulerFailed { name, fault } if !turncoat::is_turncoat(&name) => {
+                    return Err(format!("scheduler {name}: {fault}"));
+                }
                 _ => {}
             }
         }
@@ -467,8 +470,9 @@ fn boot(
     addresses: &[IpAddr],
 ) -> Result<Endpoint, String> {
     let seed = seed.bytes(&format!("{} life {life}", host.name()));
-    let mut endpoint =
-        Endpoint::new(endpoint.clone(), association.clone(), seed).map_err(|error| error.to_string())?;
+    let registry = turncoat::registry().map_err(|error| error.to_string())?;
+    let mut endpoint = Endpoint::with_schedulers(endpoint.clone(), association.clone(), registry, seed)
+        .map_err(|error| error.to_string())?;
     endpoint.set_local_addresses(addresses.to_vec());
     Ok(endpoint)
 }
