@@ -79,7 +79,7 @@ impl Association {
         }
         self.on_heard_in_shutdown(cx.now);
         self.advance_reconfig(cx.now);
-        self.spread_path_changes();
+        self.spread_path_changes(cx.now);
         self.tell_readable();
         self.stir();
     }
@@ -250,7 +250,7 @@ impl Association {
             Ok(()) => {
                 self.apply_report(now, &report);
                 self.after_report(now, forward);
-                self.share_buffers();
+                self.share_buffers(now);
                 if report.advanced {
                     self.on_shutdown_progress(now);
                 }

@@ -246,7 +246,7 @@ impl Association {
         };
         association.outbound.set_forwards(capabilities.has(Extension::PartialReliability));
         association.refresh_usable();
-        association.share_buffers();
+        association.share_buffers(now);
         association.events.push_back(Event::Established { outbound_streams, inbound_streams });
         association.events.extend(peer.adaptation.map(|code| Event::PeerAdaptation { code }));
         Ok(association)
@@ -361,7 +361,7 @@ impl Association {
     }
 
     /// Tells everybody about paths that changed their state; after the end nobody cares.
-    fn spread_path_changes(&mut self) {
+    fn spread_path_changes(&mut self, now: Instant) {
         if self.state == State::Closed {
             return;
         }
@@ -377,7 +377,7 @@ impl Association {
         }
         if changed {
             self.redirect_stranded();
-            self.share_buffers();
+            self.share_buffers(now);
         }
     }
 

@@ -1,25 +1,52 @@
-//! Shares out the buffers between the paths, where their shares follow the paths: `paths` knows what fills each,
-//! `transmission` how much buffer there is, and `schedule` who gets what.
+//! Shares out the buffers between the paths, where their shares follow the paths, and tells an adaptive stream map
+//! how the paths look: `paths` knows what fills each, `transmission` how much buffer there is, and `schedule` who gets
+//! what.
 
 use super::Association;
 use crate::config::BufferShares;
-use crate::schedule::shares::allot;
+use crate::path_id::PathId;
+use crate::schedule::placement::Prospect;
+use crate::schedule::shares::{Claim, allot};
+use crate::time::Instant;
 
 impl Association {
     /// To be called when an acknowledgement was processed, and when a path comes or goes.
-    pub(super) fn share_buffers(&mut self) {
-        if self.config.buffer_shares == BufferShares::Equal || self.paths.len() < 2 {
+    pub(super) fn share_buffers(&mut self, now: Instant) {
+        let follows = self.config.buffer_shares == BufferShares::Paths;
+        if self.paths.len() < 2 || !(follows || self.outbound.is_adaptive()) {
             return;
         }
-        let Some((buffer, limit)) = self.transmission.shared_buffer() else { return };
-        let scratch = self.workspace.get();
-        let (mut claims, mut shares) =
-            (std::mem::take(&mut scratch.claims), std::mem::take(&mut scratch.shares));
+        let mut claims = std::mem::take(&mut self.workspace.get().claims);
         claims.clear();
         claims.extend(self.path_ids().map(|path| self.paths.claim(path)));
-        allot(&claims, buffer, &mut shares);
-        self.transmission.share_out(&shares, limit);
-        let scratch = self.workspace.get();
-        (scratch.claims, scratch.shares) = (claims, shares);
+        if follows && let Some((buffer, limit)) = self.transmission.shared_buffer() {
+            let mut shares = std::mem::take(&mut self.workspace.get().shares);
+            allot(&claims, buffer, &mut shares);
+            self.transmission.share_out(&shares, limit);
+            self.workspace.get().shares = shares;
+        }
+        if self.outbound.is_adaptive() {
+            let (buffer, packet) = (self.transmission.whole_buffer(), self.paths.smallest_payload());
+            let prospects = (0..).map(PathId).zip(&claims).map(|(path, claim)| {
+                let foothold = claim.need.min(FOOTHOLD_PACKETS * packet);
+                let own = self.transmission.flight_on(path).max(foothold);
+                Prospect {
+                    rtt: claim.rtt,
+                    lately: self.paths.get(path).srtt().unwrap_or_default().max(claim.rtt),
+                    slack: buffer.saturating_sub(own + needed_by_faster(&claims, claim)),
+                    usable: claim.need > 0,
+                }
+            });
+            self.outbound.set_prospects(now, prospects);
+        }
+        self.workspace.get().claims = claims;
     }
 }
+
+/// What fills all paths that are faster than that of `claim`.
+fn needed_by_faster(claims: &[Claim], claim: &Claim) -> usize {
+    claims.iter().filter(|other| other.rtt < claim.rtt).map(|other| other.need).sum()
+}
+
+/// With fewer packets under way than these, a slower path gains less than what it makes wait costs.
+const FOOTHOLD_PACKETS: usize = 4;

@@ -22,12 +22,12 @@ impl Association {
                 PathTimer::Heartbeat(path) => self.send_heartbeat(cx, path),
                 PathTimer::HeartbeatExpired(path) => {
                     let failure = self.paths.on_heartbeat_expired(path);
-                    self.on_failure(failure);
+                    self.on_failure(cx.now, failure);
                 }
                 PathTimer::MtuProbe(path) => self.send_mtu_probe(cx, path),
             }
         }
-        self.spread_path_changes();
+        self.spread_path_changes(cx.now);
         if self.receiver.is_due(cx.now) {
             // The delay of a SACK is over: from now on it waits for output, not for time.
             self.receiver.demand();
@@ -44,7 +44,7 @@ impl Association {
         let failure = self.paths.on_t3(path, cx.now);
         let target = self.resend_path(self.config.timeout_retransmit_path, path);
         self.transmission.on_timeout(path, target);
-        self.on_failure(failure);
+        self.on_failure(cx.now, failure);
     }
 
     fn send_heartbeat(&mut self, cx: &mut Cx<'_>, path: PathId) {
@@ -70,13 +70,13 @@ impl Association {
         }
     }
 
-    pub(super) fn on_failure(&mut self, failure: Failure) {
+    pub(super) fn on_failure(&mut self, now: Instant, failure: Failure) {
         if failure.primary_changed {
             self.refresh_usable();
         }
         if failure.association_lost {
             // That a path turned inactive is told before the end that it brings.
-            self.spread_path_changes();
+            self.spread_path_changes(now);
             self.control.clear();
             self.close(CloseReason::PathsLost);
         }

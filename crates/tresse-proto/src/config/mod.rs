@@ -67,7 +67,7 @@ switches! {
         concurrent: bool = true,
         /// Which path with room is served next: round_robin, lowest_rtt, most_room, in_order, ecf or blest.
         path_scheduler: String = "round_robin".to_owned(),
-        /// Which paths a stream's data may use: any, or fixed: and a table.
+        /// Which paths a stream's data may use: any, adaptive (by what is measured), or fixed: and a table.
         stream_map: StreamMap = StreamMap::Any,
         /// Which stream is next: first_come, round_robin, round_robin_packet, priority, fair_bandwidth, weighted_fair, or a registered name.
         stream_scheduler: String = "first_come".to_owned(),

@@ -136,12 +136,14 @@ choices! {
     }
 }
 
-/// Which paths a stream's data may use. Text form: "any" or "fixed:0,1,…".
+/// Which paths a stream's data may use. Text form: "any", "adaptive" or "fixed:0,1,…".
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum StreamMap {
     /// Every path.
     #[default]
     Any,
+    /// Chosen by what is measured and moved as paths and backlogs change (docs/adaptive.md).
+    Adaptive,
     /// Stream `i` uses only the path at position `table[i % table.len()]`; never empty.
     Fixed(Vec<u16>),
 }
@@ -150,7 +152,7 @@ impl StreamMap {
     /// The path position that `stream` is bound to, if it is bound.
     pub fn path_of(&self, stream: StreamId) -> Option<u16> {
         match self {
-            StreamMap::Any => None,
+            StreamMap::Any | StreamMap::Adaptive => None,
             StreamMap::Fixed(table) => table.get(usize::from(stream.0) % table.len().max(1)).copied(),
         }
     }
@@ -161,6 +163,9 @@ impl SwitchValue for StreamMap {
         if text == "any" {
             return Some(StreamMap::Any);
         }
+        if text == "adaptive" {
+            return Some(StreamMap::Adaptive);
+        }
         let table: Result<Vec<u16>, _> =
             text.strip_prefix("fixed:")?.split(',').map(|item| item.trim().parse()).collect();
         table.ok().map(StreamMap::Fixed)
@@ -169,6 +174,7 @@ impl SwitchValue for StreamMap {
     fn print(&self) -> String {
         match self {
             StreamMap::Any => "any".to_owned(),
+            StreamMap::Adaptive => "adaptive".to_owned(),
             StreamMap::Fixed(table) => {
                 let items: Vec<String> = table.iter().map(u16::to_string).collect();
                 format!("fixed:{}", items.join(","))
@@ -177,6 +183,7 @@ impl SwitchValue for StreamMap {
     }
 
     fn accepted() -> String {
-        "\"any\", or \"fixed:\" with the path position of each stream, such as \"fixed:0,1\"".to_owned()
+        "\"any\", \"adaptive\", or \"fixed:\" with the path position of each stream, such as \"fixed:0,1\""
+            .to_owned()
     }
 }

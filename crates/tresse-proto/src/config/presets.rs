@@ -16,6 +16,19 @@ pub struct Preset {
 /// All presets.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "cmt", doc: "All paths at once, with our recommended settings.", settings: &[] },
+    // For streams in order over unlike paths with little buffer: docs/adaptive.md.
+    Preset {
+        name: "adaptive",
+        doc: "As cmt, with streams, buffers and SACKs placed by what is measured of the paths.",
+        settings: &[
+            ("stream_map", "adaptive"),
+            ("buffer_shares", "paths"),
+            ("path_scheduler", "lowest_rtt"),
+            ("stream_scheduler", "round_robin"),
+            ("sack_path", "fastest"),
+            ("sack_frequency", "1"),
+        ],
+    },
     Preset {
         name: "rfc9260",
         doc: "One path at a time, nothing beyond RFC 9260.",

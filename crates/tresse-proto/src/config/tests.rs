@@ -64,6 +64,7 @@ fn stream_maps_have_a_text_form() {
     assert_eq!(map.print(), "fixed:2,0,1");
     assert_eq!(map.path_of(tresse_wire::StreamId(3)), Some(2));
     assert_eq!(StreamMap::Any.path_of(tresse_wire::StreamId(3)), None);
+    assert_eq!(StreamMap::parse("adaptive").map(|map| map.print()), Some("adaptive".to_owned()));
     for text in ["fixed:", "fixed:a", "fixed", "0,1"] {
         assert_eq!(StreamMap::parse(text), None, "{text}");
     }

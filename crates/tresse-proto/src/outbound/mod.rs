@@ -4,6 +4,7 @@
 //! stream scheduler works with any stream map. The queues are owned here; a scheduler owns only its
 //! order. Knows nothing of TSNs, windows or acknowledgements.
 
+mod adaptive;
 mod group;
 mod hold;
 mod low_water;
@@ -30,6 +31,7 @@ use crate::time::Instant;
 
 pub(crate) use withdraw::Withdrawn;
 
+use adaptive::Adaptive;
 use group::{Group, serves};
 use hold::Hold;
 use low_water::LowWater;
@@ -44,6 +46,8 @@ const SMALLEST_PIECE: usize = 256;
 pub(crate) struct Outbound {
     queues: Queues,
     map: StreamMap,
+    /// With an adaptive map what it knows of the streams.
+    adaptive: Option<Box<Adaptive>>,
     /// With any map one group for all; with a fixed one a group for each path position.
     groups: Vec<Group>,
     /// The scheduler that was chosen and its configuration; `None` for first come, first served.
@@ -118,6 +122,7 @@ impl Outbound {
         let mut outbound = Outbound {
             queues: Queues { streams: StreamTable::default(), count: streams },
             map: config.stream_map.clone(),
+            adaptive: None,
             groups: Vec::new(),
             scheduler: choice(&config.stream_scheduler, &config.stream_scheduler_config),
             usable: vec![true; paths],
@@ -226,6 +231,7 @@ impl Outbound {
             Some(stream) => Some((self.group_of(stream), stream)).filter(|&(group, _)| {
                 self.serves(view.id, group) && self.packet.is_none_or(|own| own == group)
             }),
+            None if self.adaptive.is_some() => self.pick_adaptively(view),
             None => self.pick(view),
         }?;
         let queue = self.queues.streams.entry(stream);
@@ -243,6 +249,9 @@ impl Outbound {
         }
         self.packet = Some(group);
         self.groups[group].on_taken(Taken { stream, bytes: len, message_done, turn_over, stream_empty });
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.on_taken(stream, view.id, len);
+        }
         self.gauge(stream);
         Some(fragment)
     }
@@ -261,6 +270,11 @@ impl Outbound {
     pub(crate) fn release(&mut self, bytes: usize) -> bool {
         self.used = self.used.saturating_sub(bytes);
         bytes > 0 && std::mem::take(&mut self.refused)
+    }
+
+    /// Whether streams are moved between the paths by what is measured.
+    pub(crate) fn is_adaptive(&self) -> bool {
+        self.adaptive.is_some()
     }
 
     /// Whether paths have streams of their own.
@@ -405,6 +419,9 @@ impl Outbound {
         let queue = self.queues.streams.entry(stream);
         let was_idle = queue.is_empty();
         queue.push(message);
+        if let (Some(adaptive), true) = (&mut self.adaptive, was_idle) {
+            adaptive.on_idle_queued(at, stream);
+        }
         let group = self.group_of(stream);
         self.groups[group].on_queued(Queued { stream, bytes, was_idle, place: Place::Tail, at });
     }
@@ -451,11 +468,15 @@ impl Outbound {
     }
 
     fn serves(&self, path: PathId, group: usize) -> bool {
-        serves(&self.usable, path, group, self.groups.len())
+        self.adaptive.is_some() || serves(&self.usable, path, group, self.groups.len())
     }
 
     fn group_of(&self, stream: StreamId) -> usize {
-        self.map.path_of(stream).map_or(0, |position| usize::from(position) % self.groups.len().max(1))
+        let position = match &self.adaptive {
+            Some(adaptive) => usize::from(adaptive.home(stream).0),
+            None => self.map.path_of(stream).map_or(0, usize::from),
+        };
+        position % self.groups.len().max(1)
     }
 
     /// Makes the groups for the first time: with the scheduler that was chosen, or else without it.
@@ -482,7 +503,7 @@ impl Outbound {
     fn group_count(&self) -> usize {
         match self.map {
             StreamMap::Any => 1,
-            StreamMap::Fixed(_) => self.usable.len().max(1),
+            StreamMap::Fixed(_) | StreamMap::Adaptive => self.usable.len().max(1),
         }
     }
 
@@ -490,6 +511,8 @@ impl Outbound {
     fn install(&mut self, groups: Vec<Group>) {
         self.groups = groups;
         self.packet = None;
+        self.adaptive = (self.map == StreamMap::Adaptive && self.usable.len() > 1)
+            .then(|| self.adaptive.take().unwrap_or_default());
         for (stream, value) in self.values.iter() {
             if let Some(value) = *value {
                 // One that has no values, or not this one, goes by its own.

@@ -28,7 +28,7 @@ pub(crate) use limit::LimitClock;
 pub(crate) use path::Path;
 pub(crate) use timers::PathTimer;
 
-use crate::config::{AssociationConfig, BufferShares, ConfigError, SackPath};
+use crate::config::{AssociationConfig, BufferShares, ConfigError, SackPath, StreamMap};
 use crate::congestion::{self, CongestionControl, PathAck, Window};
 use crate::fragment::Carrier;
 use crate::path_id::PathId;
@@ -387,7 +387,8 @@ impl Rules {
             initial_window: config.initial_window.0,
             max_paths: usize::from(config.max_paths),
             concurrent: config.concurrent,
-            measures_pipes: config.concurrent && config.buffer_shares == BufferShares::Paths,
+            measures_pipes: config.concurrent
+                && (config.buffer_shares == BufferShares::Paths || config.stream_map == StreamMap::Adaptive),
             sack_path: config.sack_path,
         }
     }

@@ -47,6 +47,7 @@ pub(crate) mod ack_path;
 mod guard;
 pub(crate) mod opportunistic;
 mod path;
+pub(crate) mod placement;
 mod registry;
 pub(crate) mod reschedule;
 pub(crate) mod resend_path;

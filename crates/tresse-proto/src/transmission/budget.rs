@@ -85,6 +85,11 @@ impl Transmission {
         }
     }
 
+    /// What both buffers can hold together of one byte after another: the smaller of the two.
+    pub(crate) fn whole_buffer(&self) -> usize {
+        self.rules.send_buffer.min(self.widest)
+    }
+
     /// Each path may own so much from now on, by position, of the buffer named by `limit`.
     pub(crate) fn share_out(&mut self, shares: &[usize], limit: Limit) {
         for (load, &share) in self.loads.iter_mut().zip(shares) {

@@ -53,6 +53,8 @@ pub(crate) struct Transmission {
     flight: usize,
     /// The window that the peer announced last.
     announced: usize,
+    /// The widest that it ever announced: its whole buffer.
+    widest: usize,
     /// The first chunk that was sent although it did not fit that window (RFC 9260 §6.1 A), until the
     /// window opens: the peer has probably dropped it.
     probe: Option<u64>,
@@ -136,6 +138,7 @@ impl Transmission {
             loads: Vec::new(),
             flight: 0,
             announced: peer_window,
+            widest: peer_window,
             probe: None,
             acked_via: PathId::default(),
             revocable: None,

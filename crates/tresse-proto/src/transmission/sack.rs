@@ -108,6 +108,7 @@ impl Transmission {
             report.clear();
             scratch.begin(&self.loads);
             self.announced = sack.a_rwnd as usize;
+            self.widest = self.widest.max(self.announced);
             report.advanced = cumulative > self.ring.cumulative();
             self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
             self.acknowledge_blocks(&mut scratch, via, report);

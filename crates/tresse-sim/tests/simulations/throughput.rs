@@ -57,6 +57,60 @@ fn shares_that_follow_the_paths_fill_them_with_smaller_buffers() {
     assert!(shared.paths.iter().all(|path| path.queue_mean_packets < 4.0), "no queue stands: {shared:#?}");
 }
 
+const ADAPTIVE: [(&str, &str); 6] = [
+    ("transport.stream_map", "adaptive"),
+    ("transport.buffer_shares", "paths"),
+    ("transport.sack_path", "fastest"),
+    ("transport.path_scheduler", "lowest_rtt"),
+    ("transport.nr_sack", "everything"),
+    ("transport.rtt_over_any_path", "true"),
+];
+
+/// The adaptive map is told nothing of the paths, and needs no help from an application that feeds streams in turn.
+#[test]
+fn the_adaptive_map_uses_unlike_paths_whatever_the_application_feeds() {
+    let settings =
+        [("transport.send_buffer", "128KiB"), ("transport.receive_buffer", "128KiB"), ("settle", "10s")];
+    let rates = checked(&two_paths(&[&settings[..], &ADAPTIVE, &[("path.1.rate", "25Mbit/s")]].concat()));
+    assert_at_least(0.97 * 35.0 * PAYLOAD, rates.throughput_mbps, &rates);
+    let delays = checked(&two_paths(&[&settings[..], &ADAPTIVE, &[("path.1.delay", "50ms")]].concat()));
+    assert_at_least(0.97 * 20.0 * PAYLOAD, delays.throughput_mbps, &delays);
+}
+
+/// Where a second path of 75 ms could only make the first one wait, it is left alone.
+#[test]
+fn the_adaptive_map_does_without_a_path_that_costs_more_than_it_carries() {
+    let small = [
+        ("transport.send_buffer", "48KiB"),
+        ("transport.receive_buffer", "48KiB"),
+        ("path.1.delay", "75ms"),
+        ("settle", "10s"),
+    ];
+    let outcome = checked(&two_paths(&[&small[..], &ADAPTIVE].concat()));
+    assert_at_least(0.97 * 10.0 * PAYLOAD, outcome.throughput_mbps, &outcome);
+}
+
+/// When one of two paths dies in mid-transfer, the other carries all streams, and nothing is lost or doubled.
+#[test]
+fn the_adaptive_map_goes_on_without_a_path_that_died() {
+    let text = r#"
+        preset = "adaptive"
+        settle = "3s"
+        measure = "5s"
+        traffic = { streams = 4 }
+        [[path]]
+        rate = "10Mbit/s"
+        delay = "10ms"
+        change = [{ at = "5s", outage = true }]
+        [[path]]
+        rate = "10Mbit/s"
+        delay = "30ms"
+    "#;
+    let outcome = checked(&tresse_sim::Scenario::from_toml(text, "outage").expect("a scenario"));
+    assert!(outcome.streams.iter().all(|stream| stream.messages > 100), "{outcome:#?}");
+    assert_at_least(0.5 * 10.0 * PAYLOAD, outcome.throughput_mbps, &outcome);
+}
+
 /// Streams bound to paths of 10 and 25 Mbit/s: who refills in turn fills the send buffer with what waits for the slow
 /// path (PFLDNeT 2010, figure 6).
 #[test]

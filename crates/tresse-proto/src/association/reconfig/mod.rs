@@ -92,7 +92,7 @@ impl Association {
         let mut path = self.paths.best_for_control();
         if timeout.timeouts > 0 {
             let failure = self.paths.on_request_expired(timeout.path);
-            self.on_failure(failure);
+            self.on_failure(now, failure);
             path = self.paths.alternate(timeout.path);
         }
         // Whether the peer has begun anew is not known, so there is no going on without an answer. Heartbeats
@@ -103,7 +103,7 @@ impl Association {
         if self.state != State::Closed {
             self.send_request(now, path);
         }
-        self.spread_path_changes();
+        self.spread_path_changes(now);
     }
 
     /// Whether DATA comes too early: for a stream that is about to begin anew it cannot be told yet whether it
