@@ -6,7 +6,7 @@ use std::time::Duration;
 use tresse_proto::{AssociationConfig, Direction, Ppid, Ssn, StreamId, Streams, Tsn};
 use tresse_wire::{
     Abort, Causes, Chunk, CookieEcho, Cwr, Data, DataFlags, Ecne, ErrorChunk, ForwardTsn, Heartbeat, IData,
-    IForwardTsn, List, Mid, Param, PpidOrFsn, Shutdown, SkippedMessage, SkippedStream,
+    IForwardTsn, List, Mid, PacketDrop, Param, PpidOrFsn, Shutdown, SkippedMessage, SkippedStream,
 };
 
 use crate::sacks::{acknowledge, send};
@@ -156,7 +156,8 @@ fn plain(scene: &mut Scene, source: &mut Source<'_>) {
     let what = source.byte();
     let tsn = Tsn(scene.highest.0.wrapping_add(source.offset()));
     let (body, cookie) = (scene.heartbeat.clone(), scene.cookie().to_vec());
-    let chunk = match what % 16 {
+    let quoted = scene.sent.clone();
+    let chunk = match what % 17 {
         0..=2 => Chunk::HeartbeatAck(Heartbeat { body: &body }),
         3 => Chunk::Heartbeat(Heartbeat { body: source.slice(100) }),
         4 | 5 => Chunk::Shutdown(Shutdown { cumulative_tsn: tsn }),
@@ -168,7 +169,19 @@ fn plain(scene: &mut Scene, source: &mut Source<'_>) {
         11 => Chunk::Ecne(Ecne { lowest_tsn: tsn, marked_packets: None }),
         12 => Chunk::Cwr(Cwr { lowest_tsn: tsn }),
         13 => return scene.send_init(&[]),
-        14 => Chunk::Abort(Abort { tag_reflected: true, causes: Causes::Values(&[]) }),
+        14 => {
+            let (flags, len) = (source.byte(), usize::from(source.short()));
+            Chunk::PacketDrop(PacketDrop {
+                middlebox: flags & 1 != 0,
+                bad_checksum: flags & 2 == 0,
+                truncated: flags & 4 != 0,
+                bandwidth: 1,
+                queue_size: 1,
+                truncated_len: 1500,
+                packet: &quoted[..quoted.len().min(len)],
+            })
+        }
+        15 => Chunk::Abort(Abort { tag_reflected: true, causes: Causes::Values(&[]) }),
         _ => Chunk::Abort(Abort { tag_reflected: false, causes: Causes::Wire(source.slice(40)) }),
     };
     scene.hear(&[chunk]);

@@ -36,6 +36,8 @@ pub(crate) struct Scene {
     cookie: Vec<u8>,
     /// What its last HEARTBEAT had in it.
     pub(crate) heartbeat: Vec<u8>,
+    /// The last packet that the endpoint sent.
+    pub(crate) sent: Vec<u8>,
     /// The last packet that the peer sent.
     last: Bytes,
 }
@@ -56,6 +58,7 @@ impl Scene {
             highest: Tsn(0),
             cookie: Vec::new(),
             heartbeat: Vec::new(),
+            sent: Vec::new(),
             last: Bytes::new(),
         }
     }
@@ -176,6 +179,8 @@ impl Scene {
     }
 
     fn learn(&mut self, packet: &[u8]) {
+        self.sent.clear();
+        self.sent.extend_from_slice(packet);
         let packet = Packet::parse(packet, ChecksumRule::Verify).expect("a packet that can be read");
         for chunk in packet.chunks() {
             match chunk.expect("a chunk that can be read") {

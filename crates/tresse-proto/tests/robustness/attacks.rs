@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_proto::{Ppid, Ssn, StreamId, Tsn};
 use tresse_wire::{
-    Auth, Chunk, ChunkKind, CookieEcho, Data, DataFlags, ForwardTsn, GapBlock, IData, List, Mid, Pad, Param,
-    Params, PpidOrFsn, Reconfig, Sack, SkippedStream,
+    Auth, Chunk, ChunkKind, CookieEcho, Data, DataFlags, ForwardTsn, GapBlock, IData, List, Mid, PacketDrop,
+    Pad, Param, Params, PpidOrFsn, Reconfig, Sack, SkippedStream,
 };
 
 use crate::victim::{BUFFER, PEER_TAG, PEER_TSN, ROOM, Victim, init, packet, peer};
@@ -84,7 +84,7 @@ const ANSWERS: i64 = 96 * 1024;
 /// What it keeps of 65,535 streams beside their data: the peer was offered as many.
 const STREAMS: i64 = 65_536 * 64;
 
-pub(crate) const ATTACKS: [Attack; 18] = [
+pub(crate) const ATTACKS: [Attack; 20] = [
     Attack {
         name: "INITs of strangers",
         beside: Honest::SetUps,
@@ -179,6 +179,20 @@ pub(crate) const ATTACKS: [Attack; 18] = [
         make: resets,
     },
     Attack { name: "wrong HMACs", beside: Honest::Messages, most: ANSWERS, amplification: 0, make: hmacs },
+    Attack {
+        name: "damaged packets",
+        beside: Honest::Messages,
+        most: ANSWERS,
+        amplification: 110,
+        make: damaged,
+    },
+    Attack {
+        name: "false reports of damage",
+        beside: Honest::Reports,
+        most: BUFFERS,
+        amplification: 200,
+        make: false_reports,
+    },
     Attack {
         name: "FORWARD TSNs of many streams",
         beside: Honest::Messages,
@@ -380,6 +394,43 @@ fn hmacs(count: usize) -> (Victim, Packets) {
     from_association(victim, count, |victim, number| {
         let auth = Chunk::Auth(Auth { key_id: 0, hmac_id: 3, hmac: &[number as u8; 32] });
         victim.packet(&[auth, data(0, 0, 0, DataFlags::WHOLE, &[0; 1000])])
+    })
+}
+
+/// Full packets whose checksum is wrong, and whose tag is right: each is reported.
+fn damaged(count: usize) -> (Victim, Packets) {
+    let victim = Victim::listening().connected(&[ChunkKind::PACKET_DROP]);
+    from_association(victim, count, |victim, number| {
+        let chunks = vec![data(number as u32, 0, 0, DataFlags::WHOLE, b"."); ROOM / 20];
+        let mut packet = victim.packet(&chunks).to_vec();
+        packet[8] ^= 1;
+        packet.into()
+    })
+}
+
+/// Reports that everything in flight arrived damaged, as often as there is room for one.
+fn false_reports(count: usize) -> (Victim, Packets) {
+    let mut victim = Victim::listening().connected(&[ChunkKind::PACKET_DROP]);
+    victim.send(BUFFER / 4, 4);
+    let first = victim.tsn;
+    from_association(victim, count, |victim, _| {
+        let sent = |number: usize| {
+            let tsn = Tsn(first.0.wrapping_add(number as u32));
+            let (stream, ssn) = (StreamId(0), Ssn(number as u16));
+            Chunk::Data(Data { tsn, stream, ssn, ppid: Ppid(0), flags: DataFlags::WHOLE, payload: &[0; 4] })
+        };
+        let chunks: Vec<Chunk<'_>> = (0..ROOM / 20 - 2).map(sent).collect();
+        let quoted = victim.packet_sent(&chunks);
+        let report = PacketDrop {
+            middlebox: false,
+            bad_checksum: true,
+            truncated: false,
+            bandwidth: 0,
+            queue_size: 0,
+            truncated_len: 0,
+            packet: &quoted,
+        };
+        victim.packet(&[Chunk::PacketDrop(report)])
     })
 }
 

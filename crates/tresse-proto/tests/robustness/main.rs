@@ -11,6 +11,9 @@ use victim::{BUFFER, Count, Victim};
 
 /// Packets of an attack.
 const PACKETS: usize = 2_500;
+/// Requests for memory that a packet may cause: some, and one for so many of its bytes, for there may be a chunk in them.
+const REQUESTS_FOR_A_PACKET: usize = 10;
+const BYTES_FOR_A_REQUEST: usize = 16;
 
 fn suffer(attack: &Attack, packets: usize) -> (Victim, Count, AllocationInfo) {
     let (mut victim, packets) = (attack.make)(packets);
@@ -80,4 +83,30 @@ fn honest_peers_get_what_they_want() {
     let count = victim.suffer(&packets);
     assert_eq!(victim.unacknowledged(), (BUFFER / 100 - 400) * 100);
     assert!(count.answers > 50, "{count:?}");
+}
+
+/// Work that can be counted: a packet makes the endpoint ask for memory no more often than its size explains, and no
+/// more often late in an attack than early.
+#[test]
+fn what_a_packet_costs_is_bounded_by_its_size_and_does_not_grow() {
+    let mut broken = Vec::new();
+    for attack in &ATTACKS {
+        let (mut victim, packets) = (attack.make)(PACKETS);
+        let (early, late) = packets.split_at(packets.len() / 2);
+        let mut requests = |packets| {
+            let memory = measure(|| {
+                victim.suffer(packets);
+            });
+            memory.count_total as usize
+        };
+        let asked = [requests(early), requests(late)];
+        let size: usize = late.iter().map(|(packet, _)| packet.len()).sum();
+        if asked[1] > size / BYTES_FOR_A_REQUEST + late.len() * REQUESTS_FOR_A_PACKET {
+            broken.push(format!("{}: {} requests for {size} bytes", attack.name, asked[1]));
+        }
+        if asked[1] > asked[0] + asked[0] / 10 + 100 {
+            broken.push(format!("{}: {} requests, then {}", attack.name, asked[0], asked[1]));
+        }
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }

@@ -108,6 +108,14 @@ impl Victim {
         packet(self.tag, chunks)
     }
 
+    /// A packet as the victim would have sent it.
+    pub(crate) fn packet_sent(&self, chunks: &[Chunk<'_>]) -> Bytes {
+        sealed(
+            CommonHeader { source_port: PORT, destination_port: PEER_PORT, verification_tag: PEER_TAG },
+            chunks,
+        )
+    }
+
     /// A packet of the association with as many chunks of these bytes, one after another, as there is room for.
     pub(crate) fn packet_full_of(&self, chunk: impl Fn(usize) -> Vec<u8>) -> Bytes {
         let mut bytes = self.packet(&[]).to_vec();
@@ -233,7 +241,10 @@ pub(crate) fn init(tag: u32, params: &[Param<'_>]) -> Bytes {
 
 /// A sealed packet for the victim.
 pub(crate) fn packet(tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
-    let header = CommonHeader { source_port: PEER_PORT, destination_port: PORT, verification_tag: tag };
+    sealed(CommonHeader { source_port: PEER_PORT, destination_port: PORT, verification_tag: tag }, chunks)
+}
+
+fn sealed(header: CommonHeader, chunks: &[Chunk<'_>]) -> Bytes {
     let mut bytes = Vec::new();
     let mut writer = PacketWriter::new(&mut bytes, header, 65_535);
     for chunk in chunks {
