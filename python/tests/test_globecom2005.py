@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tresse.claims import Verdict, judge
-from tresse.figures.globecom2005 import figure3, figure4, figure5
+from tresse.figures.globecom2005 import default, figure3, figure4, figure5
 from tresse.figures.globecom2005.transfers import POLICIES, SAME
 from tresse.sweep import Point, Sweep
 from tresse.tables import Tables
@@ -93,4 +93,25 @@ def test_verdicts_at_other_rates_are_listed_and_do_not_count() -> None:
 
 
 def test_every_policy_has_its_curve() -> None:
-    assert {point.labels["policy"] for point in figure4.FIGURE.sweep.points} == set(POLICIES)
+    assert {point.labels["policy"] for point in figure4.FIGURE.sweep.points} == {*POLICIES, default.CMT}
+
+
+def test_the_preset_is_compared_with_the_best_of_each_point() -> None:
+    def outcome(point: Point) -> dict[str, float]:
+        if point.labels["policy"] == default.CMT:
+            return {"completed_s": 10.0}
+        return {"completed_s": 8.0 if point.labels["policy"] == "cwnd" else 20.0}
+
+    table = default.against_best(_tables(figure4.FIGURE.sweep, outcome), "policy", ["loss_percent", "buffer_kib"])
+    assert len(table) == 14, "ten losses with 64 KiB, four more buffers at the highest loss"
+    assert set(table["best"]) == {"cwnd"}
+    assert set(table["cmt / best"]) == {0.8}
+
+
+def test_one_path_may_be_the_best() -> None:
+    def outcome(point: Point) -> dict[str, float]:
+        return {"completed_s": {figure3.ONE_PATH: 9.0, default.CMT: 10.0}.get(str(point.labels["variant"]), 30.0)}
+
+    [table] = [listing.make(_tables(figure3.FIGURE.sweep, outcome)) for listing in figure3.FIGURE.listings[:1]]
+    assert set(table["best"]) == {figure3.ONE_PATH}
+    assert set(table["cmt / best"]) == {0.9}

@@ -7,6 +7,10 @@ from tresse.figures.globecom2005 import figure2 as globecom2005_2
 from tresse.figures.globecom2005 import figure3 as globecom2005_3
 from tresse.figures.globecom2005 import figure4 as globecom2005_4
 from tresse.figures.globecom2005 import figure5 as globecom2005_5
+from tresse.figures.globecom2010 import figure4 as globecom2010_4
+from tresse.figures.globecom2010 import figure5 as globecom2010_5
+from tresse.figures.globecom2010 import figure6 as globecom2010_6
+from tresse.figures.globecom2010 import ordered as globecom2010_ordered
 from tresse.figures.infocom2011 import figure9 as infocom2011_9
 from tresse.figures.infocom2011 import figure10 as infocom2011_10
 from tresse.figures.pfldnet2010 import figure4 as pfldnet2010_4
@@ -19,6 +23,11 @@ FIGURES: tuple[Figure, ...] = (
     globecom2005_3.FIGURE,
     globecom2005_4.FIGURE,
     globecom2005_5.FIGURE,
+    globecom2010_4.FIGURE,
+    globecom2010_5.FIGURE,
+    globecom2010_6.FIGURE,
+    globecom2010_ordered.FIGURE_7,
+    globecom2010_ordered.FIGURE_8,
     infocom2011_9.FIGURE,
     infocom2011_10.FIGURE,
 )

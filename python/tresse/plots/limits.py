@@ -17,7 +17,9 @@ class LimitPanel:
     tables: Tables
 
 
-def draw_limits(panels: Sequence[LimitPanel], x: str, x_label: str, path_names: Sequence[str]) -> Figure:
+def draw_limits(
+    panels: Sequence[LimitPanel], x: str, x_label: str, path_names: Sequence[str], *, log_x: bool = False
+) -> Figure:
     """One row a path and one column a panel; `x` is the column of the swept quantity."""
     figure, axes = new_figure(1.62 * len(panels) + 0.9, 1.5 * len(path_names) + 1.0, len(path_names), len(panels))
     seen: set[str] = set()
@@ -35,6 +37,8 @@ def draw_limits(panels: Sequence[LimitPanel], x: str, x_label: str, path_names: 
                 levels = [100 * shares[name].to_numpy() for name in held]
                 if held:
                     ax.stackplot(shares.index.to_numpy(), levels, colors=colours, linewidth=0)
+                if log_x:
+                    ax.set_xscale("log")
                 ax.set_ylim(0, 100)
                 ax.margins(x=0)
                 ax.grid(False)

@@ -71,12 +71,18 @@ def style() -> AbstractContextManager[None]:
 
 
 def new_figure(
-    width: float, height: float, rows: int = 1, columns: int = 1, share_y: Literal["all", "row", "none"] = "all"
+    width: float,
+    height: float,
+    rows: int = 1,
+    columns: int = 1,
+    share_y: Literal["all", "row", "none"] = "all",
+    *,
+    share_x: bool = True,
 ) -> tuple[Figure, list[list[Axes]]]:
     """A figure of `width` × `height` inches with a grid of axes that share their scales."""
     with style():
         figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=share_y)
+        axes = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y)
     return figure, [list(row) for row in axes]
 
 

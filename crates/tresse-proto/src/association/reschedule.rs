@@ -22,15 +22,19 @@ impl Association {
     }
 
     fn reschedule_head(&mut self, now: Instant) {
+        let paths = self.paths.len();
+        let overtakes = self.config.opportunistic_retransmission || self.config.penalisation;
+        // Asked at every chance to send: mostly nothing arrived early, and there is nothing to do.
+        if !overtakes && !self.path_ids().any(|path| self.transmission.blocks(path, paths)) {
+            return;
+        }
         let Some(head) = self.transmission.head_of_line(now) else { return };
         let mut usable = std::mem::take(&mut self.workspace.get().candidates);
         usable.clear();
         for path in self.paths.usable_ids() {
             usable.push(self.paths.view(path, self.transmission.flight_on(path), false));
         }
-        let paths = self.paths.len();
         let mut to = reschedule::choose(&head, &usable, |path| self.transmission.blocks(path, paths));
-        let overtakes = self.config.opportunistic_retransmission || self.config.penalisation;
         if to.is_none() && overtakes && !self.outbound.is_empty() {
             let silenced = |path| self.may_send_new(path) == Err(Limit::ReceiveBuffer);
             let fast = opportunistic::choose(&head, &usable, silenced);

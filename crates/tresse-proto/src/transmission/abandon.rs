@@ -156,7 +156,8 @@ impl Transmission {
     fn abandon_chunk(&mut self, index: u64) -> usize {
         let Some(sent) = self.ring.get_mut(index) else { return 0 };
         let standing = std::mem::replace(&mut sent.standing, Standing::Abandoned);
-        let (path, sends, bytes, released) = (sent.path, sent.sends, sent.bytes(), sent.released);
+        let (path, sends, bytes, waiting) = (sent.path, sent.sends, sent.bytes(), sent.waiting_bytes());
+        let released = sent.released;
         // From here on it has no bytes that any sum could count.
         sent.len = 0;
         sent.fragment.payload = bytes::Bytes::new();
@@ -177,7 +178,7 @@ impl Transmission {
         }
         load.timed.take_if(|timed| *timed == index);
         if released {
-            load.released -= bytes;
+            load.promised -= waiting;
             return 0;
         }
         load.queued -= bytes;

@@ -9,18 +9,21 @@ impl Transmission {
     /// Whether chunks of `path` that arrived early hold more than the settings' share of one of the watched buffers,
     /// or of the path's part of it where buffers are split between `paths` paths.
     ///
-    /// The sender keeps what was not acknowledged for good, the receiver also what it promised to keep: only what
-    /// the application has taken, it does not. Which that is cannot be told from here, so all of it counts.
+    /// The sender keeps what was not acknowledged for good, the receiver also what it promised to keep, less what
+    /// the application has taken. Which ordered data that is cannot be told from here, so all of it counts.
     pub(crate) fn blocks(&self, path: PathId, paths: usize) -> bool {
         let Some(load) = self.load(path) else { return false };
         let parts = if self.rules.buffer_split == BufferSplit::None { 1 } else { paths };
         let exceeds = |held: usize, buffer: usize| {
-            held > 0 && 100 * parts * held > usize::from(self.rules.rescheduling_threshold) * buffer
+            100 * parts * held > usize::from(self.rules.rescheduling_threshold) * buffer
         };
-        let (kept, promised) = (load.queued.saturating_sub(load.flight), load.released);
+        let (kept, promised) = (load.queued.saturating_sub(load.flight), load.promised);
+        if kept + promised == 0 {
+            return false;
+        }
         let sender = || exceeds(kept, self.rules.send_buffer);
         let receiver = || {
-            let held: usize = self.loads.iter().map(|load| load.queued + load.released).sum();
+            let held: usize = self.loads.iter().map(|load| load.queued + load.promised).sum();
             exceeds(kept + promised, self.peer_window() + held)
         };
         match self.rules.chunk_rescheduling {

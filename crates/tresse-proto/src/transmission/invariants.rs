@@ -10,7 +10,7 @@ use super::{PathLoad, SendOrder, Standing, Transmission};
 struct Account {
     flight: usize,
     queued: usize,
-    released: usize,
+    promised: usize,
     /// In flight and sent once, in TSN order.
     fresh: Vec<u64>,
     /// In flight and sent again, in TSN order.
@@ -57,7 +57,7 @@ impl Transmission {
         let counted = Account {
             flight: load.flight,
             queued: load.queued,
-            released: load.released,
+            promised: load.promised,
             fresh: walk(&load.fresh, &self.ring),
             again,
             lost: load.lost.iter().copied().collect(),
@@ -76,7 +76,11 @@ impl Transmission {
 
 impl Account {
     fn enter(&mut self, index: u64, sent: &Sent) {
-        *if sent.released { &mut self.released } else { &mut self.queued } += sent.bytes();
+        if sent.released {
+            self.promised += sent.waiting_bytes();
+        } else {
+            self.queued += sent.bytes();
+        }
         match sent.standing {
             Standing::InFlight => {
                 self.flight += sent.bytes();

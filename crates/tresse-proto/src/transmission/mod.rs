@@ -91,8 +91,9 @@ struct PathLoad {
     flight: usize,
     /// Bytes last sent here and not released, whether or not a gap block acknowledged them.
     queued: usize,
-    /// Bytes last sent here and released before the cumulative acknowledgement has come to them (NR-SACK).
-    released: usize,
+    /// Bytes of ordered messages, last sent here and released before the cumulative acknowledgement has come to
+    /// them (NR-SACK).
+    promised: usize,
     /// In flight, sent once: in TSN order too.
     fresh: SendOrder,
     /// In flight, sent again.

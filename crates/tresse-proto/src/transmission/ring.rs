@@ -74,6 +74,12 @@ impl Sent {
     pub(crate) fn bytes(&self) -> usize {
         self.len as usize
     }
+
+    /// Bytes that wait at the peer for what was sent before them, once it has promised to keep them: unordered
+    /// messages are delivered when they are complete.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        if self.fragment.flags.unordered { 0 } else { self.bytes() }
+    }
 }
 
 /// The chunks in TSN order.

@@ -198,7 +198,7 @@ impl Transmission {
             }
             let Some(load) = self.loads.get_mut(sent.path.index()) else { continue };
             if sent.released {
-                load.released -= sent.bytes();
+                load.promised -= sent.waiting_bytes();
             } else {
                 load.queued -= sent.bytes();
                 report.released += sent.bytes();
@@ -257,10 +257,10 @@ impl Transmission {
                     sent.released = true;
                     sent.fragment.payload = bytes::Bytes::new();
                     report.released += sent.bytes();
-                    let (path, bytes) = (sent.path, sent.bytes());
+                    let (path, bytes, waiting) = (sent.path, sent.bytes(), sent.waiting_bytes());
                     if let Some(load) = self.loads.get_mut(path.index()) {
                         load.queued -= bytes;
-                        load.released += bytes;
+                        load.promised += waiting;
                     }
                 }
             }

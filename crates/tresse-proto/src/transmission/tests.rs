@@ -54,14 +54,19 @@ impl Bench {
         self.now += Duration::from_millis(millis);
     }
 
-    /// Sends a chunk of `len` bytes; answers its TSN.
+    /// Sends a chunk of `len` bytes in order; answers its TSN.
     fn send(&mut self, path: u8, len: usize) -> u32 {
+        self.send_message(path, len, false)
+    }
+
+    /// Sends a whole message of `len` bytes; answers its TSN.
+    fn send_message(&mut self, path: u8, len: usize, unordered: bool) -> u32 {
         let fragment = Fragment {
             stream: StreamId(0),
             mid: Mid(0),
             fsn: Fsn(0),
             ppid: Ppid(0),
-            flags: DataFlags { beginning: true, ending: true, ..DataFlags::default() },
+            flags: DataFlags { beginning: true, ending: true, unordered, ..DataFlags::default() },
             payload: Bytes::from(vec![0; len]),
             pledge: None,
         };

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from tresse.claims import Claim
 from tresse.figures.figure import Drawing, Figure, Listing
-from tresse.figures.globecom2005 import ranking, transfers
+from tresse.figures.globecom2005 import default, ranking, transfers
 from tresse.figures.globecom2005.ranking import BUFFER_KIB, BUFFERS_KIB, HIGH_LOSS, LOW_LOSS
 from tresse.figures.globecom2005.transfers import (
     LOSSES_PERCENT,
@@ -20,7 +20,7 @@ from tresse.figures.globecom2005.transfers import (
     policy_text,
 )
 from tresse.metrics import summarise
-from tresse.plots.theme import new_figure, style
+from tresse.plots.theme import INK, new_figure, style
 from tresse.sweep import Point, Sweep
 from tresse.tables import TIMEOUT_ROWS, Tables
 
@@ -35,7 +35,17 @@ def _point(policy: str, loss: int, buffer_kib: int = BUFFER_KIB, rate_mbps: int 
     )
 
 
+def _cmt(loss: int, buffer_kib: int) -> Point:
+    return default.point(
+        {"policy": default.CMT, "loss_percent": loss, "buffer_kib": buffer_kib},
+        {"transport.receive_buffer": f"{buffer_kib}KiB"},
+        transfers.loss_overrides(loss),
+    )
+
+
 def _points() -> Iterator[Point]:
+    yield from (_cmt(loss, BUFFER_KIB) for loss in LOSSES_PERCENT)
+    yield from (_cmt(HIGH_LOSS, buffer) for buffer in BUFFERS_KIB if buffer != BUFFER_KIB)
     for policy in POLICIES:
         for loss in LOSSES_PERCENT:
             yield _point(policy, loss)
@@ -75,6 +85,8 @@ def _draw_policies(ax: Axes, tables: Tables, column: str) -> None:
             capsize=2,
             label=policy_text(policy),
         )
+    ours = summarise(tables.where(policy=default.CMT).runs, ["loss_percent"], column)
+    ax.plot(ours["loss_percent"], ours["mean"], color=INK, linestyle=":", marker="D", label=default.CMT)
 
 
 def _draw_rows(tables: Tables) -> matplotlib.figure.Figure:
@@ -128,6 +140,11 @@ FIGURE = Figure(
     ),
     listings=(
         Listing("buffers", f"Time for 8 MB by receive buffer, path 2 at {HIGH_LOSS} %", _buffers),
+        Listing(
+            "default",
+            default.CAPTION,
+            lambda tables: default.against_best(tables, "policy", ["loss_percent", "buffer_kib"]),
+        ),
         Listing("rates", "R2 to R6 by the rate of both paths", transfers.verdicts_by_rate(ranking.JUDGES)),
     ),
     claims=(

@@ -6,11 +6,11 @@ import matplotlib.figure
 
 from tresse.claims import Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Drawing, Figure, Listing
-from tresse.figures.globecom2005 import transfers
+from tresse.figures.globecom2005 import default, transfers
 from tresse.figures.globecom2005.transfers import OTHER_RATES_MBPS, RATE_MBPS, SSTHRESH, TWO_PATHS
 from tresse.metrics import Mean
 from tresse.plots.theme import BLUE, GREEN, ORANGE, PURPLE, SKY, YELLOW, new_figure, style
-from tresse.sweep import Point, Sweep
+from tresse.sweep import Label, Point, Sweep
 from tresse.tables import Tables
 
 DELAYS_MS = {10: ORANGE, 25: YELLOW, 45: BLUE, 90: SKY, 180: GREEN, 360: PURPLE}
@@ -27,6 +27,10 @@ _KNEE_KIB = (16, 64, 256)
 def _points() -> Iterator[Point]:
     for loss in LOSSES_PERCENT:
         for delay in DELAYS_MS:
+            for buffer in BUFFERS_KIB:
+                yield _cmt(delay, buffer, loss)
+    for loss in LOSSES_PERCENT:
+        for delay in DELAYS_MS:
             for buffer in (*BUFFERS_KIB, INFINITE_KIB):
                 yield _point(delay, buffer, loss, RATE_MBPS)
         for rate in OTHER_RATES_MBPS:
@@ -37,16 +41,30 @@ def _points() -> Iterator[Point]:
 
 def _point(delay: int, buffer_kib: int, loss: int, rate_mbps: int) -> Point:
     return transfers.point(
-        {"delay_ms": delay, "buffer_kib": buffer_kib, "loss_percent": loss},
-        {
-            "path.0.delay": f"{delay}ms",
-            "path.1.delay": f"{delay}ms",
-            "transport.receive_buffer": f"{buffer_kib}KiB",
-        },
+        {"policy": SSTHRESH, "delay_ms": delay, "buffer_kib": buffer_kib, "loss_percent": loss},
+        _settings(delay, buffer_kib),
         transfers.policy_overrides(SSTHRESH),
         transfers.loss_overrides(loss),
         rate_mbps=rate_mbps,
     )
+
+
+def _cmt(delay: int, buffer_kib: int, loss: int) -> Point:
+    labels: dict[str, Label] = {
+        "policy": default.CMT,
+        "delay_ms": delay,
+        "buffer_kib": buffer_kib,
+        "loss_percent": loss,
+    }
+    return default.point(labels, _settings(delay, buffer_kib), transfers.loss_overrides(loss))
+
+
+def _settings(delay: int, buffer_kib: int) -> dict[str, str]:
+    return {
+        "path.0.delay": f"{delay}ms",
+        "path.1.delay": f"{delay}ms",
+        "transport.receive_buffer": f"{buffer_kib}KiB",
+    }
 
 
 def _ratio(tables: Tables, delay: int, buffer_kib: int, loss: int) -> float:
@@ -55,7 +73,9 @@ def _ratio(tables: Tables, delay: int, buffer_kib: int, loss: int) -> float:
 
 
 def _time(tables: Tables, delay: int, buffer_kib: int, loss: int) -> Mean:
-    return transfers.mean_of(tables, "completed_s", delay_ms=delay, buffer_kib=buffer_kib, loss_percent=loss)
+    return transfers.mean_of(
+        tables, "completed_s", policy=SSTHRESH, delay_ms=delay, buffer_kib=buffer_kib, loss_percent=loss
+    )
 
 
 def _draw(all_rates: Tables) -> matplotlib.figure.Figure:
@@ -129,6 +149,11 @@ FIGURE = Figure(
         ),
     ),
     listings=(
+        Listing(
+            "default",
+            default.CAPTION,
+            lambda tables: default.against_best(tables, "policy", ["loss_percent", "delay_ms", "buffer_kib"]),
+        ),
         Listing(
             "rates",
             "R7 by the rate of both paths; with 2 and 100 Mbit/s for the shortest and the longest delay only",

@@ -55,6 +55,17 @@ fn what_is_promised_fills_the_receive_buffer_and_not_the_send_buffer() {
 }
 
 #[test]
+fn unordered_messages_wait_for_nothing_at_the_receiver() {
+    let mut bench = Bench::new(2, &watching(ChunkRescheduling::Both, BufferSplit::None));
+    bench.send(1, LEN);
+    for _ in 0..5 {
+        bench.send_message(0, LEN, true);
+    }
+    bench.hear_window(0, 0, &[], &[(2, 6)], 1, 2 * LEN as u32).expect("a sound NR-SACK");
+    assert_eq!(blocks(&bench), [false, false], "they were delivered as they came");
+}
+
+#[test]
 fn the_threshold_is_a_setting() {
     let config = AssociationConfig {
         rescheduling_threshold: 100,

@@ -277,7 +277,7 @@ proptest! {
         prop_assert_eq!(released + bench.report.released, sent);
         for path in 0..PATHS {
             let load = bench.load(path);
-            prop_assert_eq!((load.flight, load.queued, load.released, load.timed), (0, 0, 0, None));
+            prop_assert_eq!((load.flight, load.queued, load.promised, load.timed), (0, 0, 0, None));
         }
     }
 }

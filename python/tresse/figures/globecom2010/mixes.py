@@ -1,0 +1,86 @@
+"""What one of figures 5 to 8 measures: its order of delivery and congestion control, over the three panels.
+
+A mix turns panels and variants into a sweep, and finds the runs of one point again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tresse.claims import NotMeasured
+from tresse.figures.globecom2010.mechanisms import OURS, Variant
+from tresse.figures.globecom2010.paths import ORDERED_BUFFERS, PANELS, PROFILES, SCENARIO, Buffers, Panel
+from tresse.metrics import Mean, mean
+from tresse.sweep import Point, Sweep
+from tresse.tables import Tables
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A setting that the paper leaves unsaid, at points of one panel."""
+
+    variant: Variant
+    """The curve of the figure with another setting."""
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Mix:
+    """One figure's transfers."""
+
+    ordered: bool
+    controller: str
+    variants: Mapping[Panel, tuple[Variant, ...]]
+    """The curves of each panel, ours left out."""
+    hidden: Mapping[Panel, tuple[Hidden, ...]] = field(default_factory=dict)
+
+    def buffers(self, panel: Panel) -> Buffers:
+        """Ordered transfers have larger ones."""
+        return ORDERED_BUFFERS if self.ordered else panel.buffers
+
+    def sweep(self) -> Sweep:
+        """Every curve of every panel, ours beside them."""
+        points = [
+            self._point(panel, value, variant)
+            for panel in PANELS
+            for variant in (*self.variants[panel], *OURS)
+            for value in panel.values
+        ]
+        points += [
+            self._point(panel, value, hidden.variant)
+            for panel, settings in self.hidden.items()
+            for hidden in settings
+            for value in hidden.values
+        ]
+        return Sweep(SCENARIO, tuple(points), profiles=PROFILES)
+
+    def _point(self, panel: Panel, value: float, variant: Variant) -> Point:
+        # Ours bring their own controller.
+        controller = {} if variant in OURS else {"transport.congestion_control": self.controller}
+        return Point(
+            {"panel": panel.name, "value": float(value), "variant": variant.name},
+            {
+                "traffic.ordered": str(self.ordered).lower(),
+                **self.buffers(panel).overrides,
+                **controller,
+                **panel.overrides(value),
+                **variant.overrides,
+            },
+        )
+
+
+def at(tables: Tables, panel: str, value: float, variant: Variant) -> Mean:
+    """Mean throughput at one point, in Mbit/s; raises `NotMeasured` when there is no run."""
+    rows = tables.where(panel=panel, value=float(value), variant=variant.name).runs
+    if rows.empty:
+        raise NotMeasured(f"no run of {variant.name} with {panel} at {value:g}")
+    return mean(rows["throughput_mbps"])
+
+
+def throughput(tables: Tables, panel: Panel, value: float, variant: Variant) -> Mean:
+    """As `at`, by panel."""
+    return at(tables, panel.name, value, variant)
+
+
+def curve(tables: Tables, panel: Panel, variant: Variant) -> dict[float, Mean]:
+    """Mean throughput at every value of the panel."""
+    return {value: throughput(tables, panel, value, variant) for value in panel.values}
