@@ -39,8 +39,8 @@ path of 1500 bytes carries; buffers have BUFFER KiB.
   attacker's line, so this is what counts.
 - **Memory**: the most that the endpoint held at any moment beyond what it held before, and that divided by what honest peers
   make it hold: as many packets of set-ups, or a receive buffer that nobody reads.
-- **Answers**: bytes that it sent for each byte received. What comes of set-ups and strangers may have a forged source, so it
-  must not be much more than came in.
+- **Answers**: bytes that it sent for each byte received. An INIT may have a forged source, and
+  its answer is longer than the smallest INIT: that lies in the handshake. Nothing else says more than it heard.
 
 | attack | beside | CPU for a packet | CPU for a byte | memory | / honest | answers |
 | --- | --- | ---: | ---: | ---: | ---: | ---: |
