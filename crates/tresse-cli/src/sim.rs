@@ -152,6 +152,19 @@ fn lines(outcome: &Outcome) -> String {
             words(limits)
         ));
     }
+    if !outcome.cross.is_empty() {
+        lines.push("  cross         Mbit/s   segments   resent".to_owned());
+    }
+    for pair in &outcome.cross {
+        let mut line = format!(
+            "  {:>4} {:<5} {:>8.3} {:>10} {:>8}",
+            pair.id, pair.kind, pair.throughput_mbps, pair.segments, pair.segments_resent
+        );
+        if let (Some(answers), Some(mean)) = (pair.answers, pair.answer_ms) {
+            line.push_str(&format!("   {answers} answers, {mean:.0} ms in the mean"));
+        }
+        lines.push(line);
+    }
     lines.push(format!("  in total limited by {}", words(&outcome.limited_by.total)));
     if let Some(completed) = outcome.completed_s {
         lines.push(format!("  everything was delivered after {completed:.3} s"));

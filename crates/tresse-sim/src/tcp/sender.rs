@@ -243,6 +243,10 @@ impl Sender {
             return None;
         }
         (segment.fate, segment.again, segment.at) = (Fate::UnderWay, true, now);
+        if segment.start == self.acknowledged {
+            // What everything waits for has a whole timeout to arrive: only its arrival restarts the timer again.
+            self.timer = Some(now + self.round_trip.timeout());
+        }
         self.counters.resent += 1;
         let fin = self.end.is_some_and(|end| segment.start + segment.length > end);
         Some(Outgoing { start: segment.start, length: segment.length, fin })

@@ -1,6 +1,6 @@
 //! TCP that crosses the paths: whether it behaves as TCP is known to, and how the association and it get along.
 
-use crate::common::checked;
+use crate::common::{checked, scenario};
 use tresse_sim::{Outcome, Scenario};
 
 /// User data's share of a full TCP packet: 1,460 of 1,500 bytes.
@@ -153,4 +153,14 @@ fn short_messages_pass_bulk_by_priority() {
     };
     let (fcfs, priority) = (mean("first_come"), mean("priority"));
     assert!(priority < 0.9 * fcfs, "{fcfs} ms first come, first served, and {priority} ms by priority");
+}
+
+#[test]
+fn the_dumbbells_of_the_repository_run() {
+    // Where the first message comes in a moment, and where it waits for what was sent before it.
+    for (path, measure) in [("infocom2011/dumbbell.toml", "5s"), ("infocom2011/slow-dumbbell.toml", "100s")] {
+        let outcome = checked(&scenario(path, &[("settle", "2s"), ("measure", measure)]));
+        assert_eq!(outcome.cross.len(), 5, "{path}");
+        assert!(outcome.streams[0].messages > 0 && outcome.cross[0].throughput_mbps > 0.0, "{outcome:#?}");
+    }
 }

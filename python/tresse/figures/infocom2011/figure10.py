@@ -1,18 +1,13 @@
 """Figure 10: messages and a photo over 56 kbit/s, and the claims W3 and W4."""
 
 from tresse.figures.infocom2011 import talks
-from tresse.figures.infocom2011.talks import FCFS, PRIORITY, WEB_PAIRS, Bottleneck
+from tresse.figures.infocom2011.talks import FCFS, PRIORITY, Bottleneck
 
 FIGURE = talks.figure(
     10,
     "Figure 10: messages and a photo over 56 kbit/s, RTT 300 ms",
     Bottleneck(
-        overrides={
-            "path.0.rate": "56kbit/s",
-            "path.0.queue": "40 packets",
-            # About a tenth of the bottleneck each way, as at 10 Mbit/s.
-            **{f"cross.{pair}.think": "15s" for pair in WEB_PAIRS},
-        },
+        scenario="infocom2011/slow-dumbbell.toml",
         users=1,
         runs={"quick": 32, "paper": 100},
         latency_unit=("s", 1000.0),

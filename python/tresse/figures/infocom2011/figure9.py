@@ -7,7 +7,7 @@ FIGURE = talks.figure(
     9,
     "Figure 9: messages and a photo over 10 Mbit/s, RTT 300 ms",
     Bottleneck(
-        overrides={},
+        scenario="infocom2011/dumbbell.toml",
         users=10,
         runs={"quick": 4, "paper": 10},
         latency_unit=("ms", 1.0),

@@ -21,7 +21,6 @@ SOURCE = (
     "Y. Wang, I. Rhee, S. Ha: Augment SCTP Multi-Streaming with Pluggable Scheduling. IEEE INFOCOM 2011 workshops, "
     "pages 810-815"
 )
-DUMBBELL = "infocom2011/dumbbell.toml"
 FCFS, PRIORITY = "first come, first served", "priority"
 SCHEDULERS = {
     FCFS: ("first_come", "", ORANGE),
@@ -41,9 +40,10 @@ TCP = "cross_0_mbps"
 class Bottleneck:
     """One figure's bottleneck, and what the paper says of it."""
 
-    overrides: Mapping[str, str]
+    scenario: str
+    """Path below `scenarios/`."""
     users: int
-    """Of each pair with web-like traffic."""
+    """Of each pair with web-like traffic, in that scenario."""
     runs: Mapping[str, int]
     """Runs a point by profile, of the paper's 600 s each: they take a second at most. The paper has 10."""
     latency_unit: tuple[str, float]
@@ -70,13 +70,10 @@ def _variants(bottleneck: Bottleneck) -> dict[str, dict[str, str]]:
 
 def sweep(bottleneck: Bottleneck) -> Sweep:
     """Both schedulers under the standard settings and under the others."""
-    users = {f"cross.{pair}.users": str(bottleneck.users) for pair in WEB_PAIRS}
     points = [
         Point(
             {"variant": variant, "scheduler": scheduler},
             {
-                **bottleneck.overrides,
-                **users,
                 **overrides,
                 "transport.stream_scheduler": name,
                 "transport.stream_scheduler_config": config,
@@ -86,7 +83,7 @@ def sweep(bottleneck: Bottleneck) -> Sweep:
         for scheduler, (name, config, _) in SCHEDULERS.items()
     ]
     profiles = {name: Profile(name, runs, {}) for name, runs in bottleneck.runs.items()}
-    return Sweep(DUMBBELL, points=tuple(points), profiles=profiles)
+    return Sweep(bottleneck.scenario, points=tuple(points), profiles=profiles)
 
 
 def _by_seed(table: pd.DataFrame, column: str, variant: str, scheduler: str) -> pd.Series:

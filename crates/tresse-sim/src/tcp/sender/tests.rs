@@ -55,6 +55,7 @@ fn three_segments_beyond_make_a_loss() {
         "what was lost comes first"
     );
     assert_eq!(sent.len(), 1, "five others are under way");
+    assert_eq!(sender.due(), Some(at(1210)), "it has as long to arrive as any other");
 }
 
 #[test]
