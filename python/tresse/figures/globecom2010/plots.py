@@ -59,12 +59,17 @@ def _draw_panel(ax: Axes, tables: Tables, mix: Mix, panel: Panel) -> None:
 
 
 def scale_x(ax: Axes, panel: Panel) -> None:
-    """Rates and delays span decades; error rates begin at none."""
-    if panel in LOGARITHMIC:
+    """Rates and delays span decades; error rates begin at none, and are read in millionths."""
+    names = [f"{value:g}" for value in panel.values]
+    if panel is ERRORS:
+        ax.set_xscale("symlog", linthresh=panel.values[2], linscale=0.6)
+        ax.set_xlim(-5e-8, 6.5e-6)
+        names = [f"{1e6 * value:g}" for value in panel.values]
+        ax.set_xlabel(f"{panel.label} [10⁻⁶]")
+    else:
         ax.set_xscale("log")
-    elif panel is ERRORS:
-        ax.set_xscale("symlog", linthresh=panel.values[1])
-    ax.set_xticks(panel.values, [f"{value:g}" for value in panel.values], fontsize=8)
+    # The last two rates are too close for both their names.
+    ax.set_xticks(panel.values, ["" if name == "80" else name for name in names], fontsize=8)
     ax.minorticks_off()
 
 
