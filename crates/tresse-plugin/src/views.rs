@@ -95,7 +95,8 @@ pub(crate) fn path(path: &PathView) -> abi::Path {
             PathState::Unconfirmed => abi::UNCONFIRMED,
             PathState::Active => abi::ACTIVE,
             PathState::PotentiallyFailed => abi::POTENTIALLY_FAILED,
-            PathState::Inactive => abi::INACTIVE,
+            // Nobody is asked about a path that was removed.
+            PathState::Inactive | PathState::Removed => abi::INACTIVE,
         },
         primary: path.primary.into(),
         recovering: path.recovering.into(),

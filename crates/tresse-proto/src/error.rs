@@ -84,6 +84,66 @@ pub enum SendError {
     },
 }
 
+/// Why an address could not be added, removed or preferred. Nothing was begun.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// The peer does not want it, or this side does not (setting "dynamic_addresses").
+    #[error(
+        "changing addresses was not agreed with the peer (settings \"dynamic_addresses\" and \"authentication\")"
+    )]
+    NotAgreed,
+    /// The association is not yet, or no longer, able to change.
+    #[error("the association is {state}: its addresses stay as they are")]
+    NotOpen {
+        /// Its state, in words.
+        state: &'static str,
+    },
+    /// No host can have the address.
+    #[error("{address} is no address of one host")]
+    Unusable {
+        /// The address.
+        address: IpAddr,
+    },
+    /// The association has it already, or still.
+    #[error("{address} is an address of the association already")]
+    Known {
+        /// The address.
+        address: IpAddr,
+    },
+    /// The association does not have it, or not any more.
+    #[error("{address} is no address of the association; its own are {known}")]
+    Unknown {
+        /// The address.
+        address: IpAddr,
+        /// Those that it has.
+        known: String,
+    },
+    /// No address would be left that the peer can reach (RFC 5061 §5.3 F5).
+    #[error(
+        "{address} is the last address of the association that the peer can reach: add another one first"
+    )]
+    Last {
+        /// The address.
+        address: IpAddr,
+    },
+    /// The peer has no address of its family.
+    #[error("{address} reaches no address of the peer: it has no {} address", if address.is_ipv4() { "IPv4" } else { "IPv6" })]
+    Unreachable {
+        /// The address.
+        address: IpAddr,
+    },
+    /// There are as many paths as there may be.
+    #[error("the association already has its {limit} paths (setting \"max_paths\")")]
+    TooManyPaths {
+        /// The limit.
+        limit: u16,
+    },
+    /// Too many requests wait for the peer.
+    #[error("too many requests wait for the peer's answer")]
+    TooManyRequests,
+}
+
 /// Why a shared key could not be set, used or removed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -161,7 +221,7 @@ pub enum ScheduleError {
     NotOpen,
 }
 
-/// A path was named that does not exist.
+/// A path was named that does not exist, not yet, or not any more.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("path {} does not exist: the association has {count}", path.0)]
 pub struct NoSuchPath {

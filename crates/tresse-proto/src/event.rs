@@ -1,8 +1,11 @@
 //! What the application is told, and what it is handed.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 use tresse_wire::{Cause, Causes, Ppid, Ssn, StreamId};
 
+use crate::addresses::{AddressChange, AddressOutcome};
 use crate::path_id::PathId;
 use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
 use crate::reliability::Reliability;
@@ -100,6 +103,23 @@ pub enum Event {
         request: Reconfiguration,
         /// What came of it.
         outcome: ReconfigurationOutcome,
+    },
+    /// The peer has added or removed one of its addresses, or prefers one (RFC 5061). The paths that this makes or
+    /// ends are told apart.
+    PeerAddress {
+        /// The address.
+        address: IpAddr,
+        /// What became of it.
+        change: AddressChange,
+    },
+    /// The peer has answered a request of this application about an own address (RFC 5061).
+    OwnAddress {
+        /// The address.
+        address: IpAddr,
+        /// What was asked for.
+        change: AddressChange,
+        /// What came of it.
+        outcome: AddressOutcome,
     },
     /// The peer authenticates with another shared key from now on (RFC 4895); it began with key 0.
     PeerKeyChanged {

@@ -9,6 +9,7 @@
 //!
 //! ARCHITECTURE.md has the map of the rooms and the walks of data through them.
 
+mod addresses;
 mod association;
 pub mod config;
 mod congestion;
@@ -36,10 +37,13 @@ mod time;
 mod transmission;
 pub mod units;
 
+pub use addresses::{AddressChange, AddressOutcome};
 pub use config::{AssociationConfig, ConfigError, EndpointConfig};
 pub use datagram::{Datagram, Ecn, Transmit};
 pub use endpoint::{AssociationHandle, Connect, Endpoint};
-pub use error::{ConnectError, KeyError, NoSuchPath, ReconfigurationError, ScheduleError, SendError};
+pub use error::{
+    AddressError, ConnectError, KeyError, NoSuchPath, ReconfigurationError, ScheduleError, SendError,
+};
 pub use event::{CloseReason, Event, Message, Part, Payload, SchedulerFault, SendOptions};
 pub use icmp::{IcmpError, IcmpKind};
 pub use joiner::Joiner;

@@ -102,6 +102,8 @@ pub enum PathState {
     PotentiallyFailed,
     /// Timed out more often than Path.Max.Retrans; probed only.
     Inactive,
+    /// One of its addresses belongs to the association no longer (RFC 5061); another path may take its place.
+    Removed,
 }
 
 impl PathState {
@@ -112,6 +114,7 @@ impl PathState {
             PathState::Active => "active",
             PathState::PotentiallyFailed => "potentially_failed",
             PathState::Inactive => "inactive",
+            PathState::Removed => "removed",
         }
     }
 }
@@ -292,6 +295,8 @@ discards! {
     unauthenticated_chunk,
     /// AUTH chunks with a wrong HMAC, or by a key or hash that is not known here, or out of place.
     bad_auth,
+    /// Requests and answers about addresses that come out of turn (RFC 5061).
+    stray_asconf,
     /// DATA beyond the receive window.
     beyond_window,
     /// DATA for a stream that does not exist, and such streams in a FORWARD-TSN.

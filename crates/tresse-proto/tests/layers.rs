@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// Rooms from the bottom up; the first line is vocabulary, whose words may use each other.
 const LAYERS: &[&[&str]] = &[
     &[
+        "addresses",
         "config",
         "cx",
         "datagram",

@@ -107,6 +107,7 @@ impl Association {
         let best = self.transmission.forward_is_due().then(|| self.paths.best_for_control())?;
         let avoid = self.transmission.forward_avoids() == Some(best);
         Some(if avoid { self.paths.alternate(best) } else { best })
+            .filter(|&path| self.paths.accepts_data(path))
     }
 
     pub(super) fn write_forward(

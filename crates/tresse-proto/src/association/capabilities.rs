@@ -28,11 +28,13 @@ pub(crate) enum Extension {
     Authentication,
     /// PKTDROP: packets that arrive damaged are reported to their sender (draft-stewart-sctp-pktdrprep).
     DropReports,
+    /// ASCONF chunks: addresses are added and removed (RFC 5061).
+    DynamicAddresses,
 }
 
 impl Extension {
     /// Every extension; its position is its bit in a set.
-    const ALL: [Extension; 8] = [
+    const ALL: [Extension; 9] = [
         Extension::NrSack,
         Extension::Interleaving,
         Extension::PartialReliability,
@@ -41,6 +43,7 @@ impl Extension {
         Extension::ZeroChecksum,
         Extension::Authentication,
         Extension::DropReports,
+        Extension::DynamicAddresses,
     ];
 
     /// Whether these settings offer it.
@@ -54,6 +57,7 @@ impl Extension {
             Extension::ZeroChecksum => config.zero_checksum,
             Extension::Authentication => config.authentication,
             Extension::DropReports => config.drop_reports,
+            Extension::DynamicAddresses => config.dynamic_addresses && config.authentication,
         }
     }
 
@@ -69,6 +73,7 @@ impl Extension {
             Extension::ZeroChecksum => &[],
             Extension::Authentication => &[ChunkKind::AUTH],
             Extension::DropReports => &[ChunkKind::PACKET_DROP],
+            Extension::DynamicAddresses => &[ChunkKind::ASCONF, ChunkKind::ASCONF_ACK],
         }
     }
 
@@ -161,6 +166,11 @@ impl Capabilities {
     pub(crate) fn having(self, extension: Extension, has: bool) -> Self {
         let rest = self.0 & !extension.bit();
         Capabilities(if has { rest | extension.bit() } else { rest })
+    }
+
+    /// What remains of the set without authentication: nobody's addresses change then (RFC 5061 §6).
+    pub(crate) fn unauthenticated(self) -> Self {
+        self.having(Extension::Authentication, false).having(Extension::DynamicAddresses, false)
     }
 
     fn with(self, other: Self) -> Self {

@@ -8,6 +8,7 @@ use crate::config::{AssociationConfig, StreamMap};
 use crate::error::{NoSuchPath, ScheduleError, SendError};
 use crate::event::{Event, Message, Part, SendOptions};
 use crate::path_id::PathId;
+use crate::paths::Member;
 use crate::reliability::Abandonments;
 use crate::schedule::Registry;
 use crate::stats::{AssociationStats, Discards, PathStats, SendQueueInfo};
@@ -105,9 +106,16 @@ impl Association {
         Ok(())
     }
 
+    /// Streams bound to paths follow when there are more paths.
+    pub(crate) fn grow_groups(&mut self, registry: &Registry) {
+        if self.outbound.has_outgrown_its_groups() && self.outbound.grow_groups(registry).is_ok() {
+            self.stir();
+        }
+    }
+
     pub(crate) fn set_primary(&mut self, path: PathId) -> Result<(), NoSuchPath> {
         let count = self.paths.len();
-        if path.index() >= count {
+        if path.index() >= count || self.paths.member(path) != Member::Joined {
             return Err(NoSuchPath { path, count });
         }
         self.paths.set_primary(path);

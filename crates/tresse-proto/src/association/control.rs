@@ -1,11 +1,12 @@
 //! Control chunks that wait to leave, each with the path it insists on.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use tresse_wire::{
-    Abort, CHUNK_HEADER_LEN, Cause, Causes, Chunk, ErrorChunk, Heartbeat, NoRoom, PacketWriter, Pad, Params,
-    Reconfig, Shutdown, Tsn,
+    Abort, Asconf, AsconfAck, CHUNK_HEADER_LEN, Cause, Causes, Chunk, ErrorChunk, Heartbeat, NoRoom,
+    PacketWriter, Pad, Params, Reconfig, Shutdown, Tsn,
 };
 
 use super::drop_report::DropReport;
@@ -34,6 +35,17 @@ pub(super) enum Control {
     Reconfig(Vec<u8>),
     /// The peer's packet that arrived damaged.
     DropReport(Box<DropReport>),
+    /// The address that ASCONF is found by, and its requests.
+    Asconf {
+        serial: u32,
+        address: IpAddr,
+        body: Vec<u8>,
+    },
+    /// The responses of ASCONF-ACK.
+    AsconfAck {
+        serial: u32,
+        body: Vec<u8>,
+    },
     /// The cumulative TSN is filled in when it leaves.
     Shutdown,
     ShutdownAck,
@@ -52,6 +64,7 @@ pub(super) enum Reason {
     User(String),
     CookieWhileShuttingDown,
     UnsupportedHmac(u16),
+    IllegalAsconfAck,
 }
 
 impl Reason {
@@ -64,6 +77,7 @@ impl Reason {
             Reason::User(text) => Cause::UserAbort(text.as_bytes()),
             Reason::CookieWhileShuttingDown => Cause::CookieWhileShuttingDown,
             Reason::UnsupportedHmac(id) => Cause::UnsupportedHmac(*id),
+            Reason::IllegalAsconfAck => Cause::IllegalAsconfAck,
         }
     }
 }
@@ -93,6 +107,20 @@ impl ControlQueue {
     /// Forgets everything that waits: the association ends with what is queued next.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
+    }
+
+    /// Lets what waits for a path that is no longer used leave on another, but for probes and the answers to them,
+    /// which are of the path.
+    pub(super) fn move_on(&mut self, from: PathId, to: PathId) {
+        let probes = |control: &Control| {
+            matches!(control, Control::Heartbeat(_) | Control::HeartbeatAck(_) | Control::MtuProbe { .. })
+        };
+        self.waiting.retain(|(path, control)| *path != from || !probes(control));
+        for (path, _) in &mut self.waiting {
+            if *path == from {
+                *path = to;
+            }
+        }
     }
 
     /// The path of the first chunk.
@@ -131,6 +159,8 @@ impl ControlQueue {
                     | Control::HeartbeatAck(_)
                     | Control::Reconfig(_)
                     | Control::DropReport(_)
+                    | Control::Asconf { .. }
+                    | Control::AsconfAck { .. }
                     | Control::Error(_)
             );
             self.waiting.pop_front();
@@ -169,6 +199,13 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
         Control::HeartbeatAck(body) => writer.push(&Chunk::HeartbeatAck(Heartbeat { body })),
         Control::Reconfig(body) => writer.push(&Chunk::Reconfig(Reconfig { params: Params::Wire(body) })),
         Control::DropReport(report) => writer.push(&Chunk::PacketDrop(report.chunk())),
+        Control::Asconf { serial, address, body } => {
+            let params = Params::Wire(body);
+            writer.push(&Chunk::Asconf(Asconf { serial: *serial, address: *address, params }))
+        }
+        Control::AsconfAck { serial, body } => {
+            writer.push(&Chunk::AsconfAck(AsconfAck { serial: *serial, params: Params::Wire(body) }))
+        }
         Control::Shutdown => writer.push(&Chunk::Shutdown(Shutdown { cumulative_tsn: cumulative })),
         Control::ShutdownAck => writer.push(&Chunk::ShutdownAck),
         Control::ShutdownComplete => writer.push(&Chunk::ShutdownComplete { tag_reflected: false }),

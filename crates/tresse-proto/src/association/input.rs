@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use tresse_wire::{Abort, Chunk, ChunkError, Data, Fault, Heartbeat, IData, List, Packet, Tsn};
 
+use super::addresses::Source;
 use super::authentication::Passage;
 use super::control::{Control, Reason};
 use super::{Association, Extension, State};
@@ -12,6 +13,7 @@ use crate::extensions::auth::Gate;
 use crate::fragment::Carrier;
 use crate::inbound::{InboundData, Refusal};
 use crate::path_id::PathId;
+use crate::paths::Member;
 use crate::receiver::{Arrival, PacketSummary};
 use crate::time::Instant;
 use crate::transmission::{AckReport, SackFault, SackView};
@@ -38,6 +40,7 @@ impl Association {
         let mut summary = PacketSummary::default();
         let gaps_before = self.receiver.has_gaps();
         let mut gate = Gate::default();
+        let mut requests = 0;
         let mut chunks = packet.chunks();
         loop {
             let covered = chunks.remaining();
@@ -52,6 +55,11 @@ impl Association {
                 Ok(Chunk::IData(data)) => self.on_i_data(&data, bytes, &mut summary),
                 Ok(chunk @ (Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_))) => {
                     self.on_forward_tsn(via, &chunk, &mut summary);
+                }
+                Ok(Chunk::Asconf(asconf)) => {
+                    let source = Source { encapsulation_port, ..self.source_of(via) };
+                    self.on_asconf(cx.now, source, &asconf, requests == 0);
+                    requests += 1;
                 }
                 Ok(chunk) => {
                     self.on_chunk(cx, via, &chunk, bytes);
@@ -78,6 +86,9 @@ impl Association {
             self.on_data_in_shutdown(cx.now);
         }
         self.on_heard_in_shutdown(cx.now);
+        if self.paths.member(via) > Member::Pending {
+            self.answer_elsewhere(via);
+        }
         self.advance_reconfig(cx.now);
         self.spread_path_changes(cx.now);
         self.tell_readable();
@@ -210,13 +221,18 @@ impl Association {
             // With this side's own tag the T bit must not be set (RFC 9260 §8.5.1).
             Chunk::Abort(Abort { tag_reflected: true, .. })
             | Chunk::ShutdownComplete { tag_reflected: true } => self.counters.discards.wrong_tag += 1,
+            // The peer answers what came from an address that it has forgotten (RFC 5061 §5.3.1).
+            Chunk::Abort(_) if self.paths.member(via) == Member::Leaving => {
+                self.counters.discards.unexpected_chunk += 1;
+            }
             Chunk::Abort(abort) => self.close(CloseReason::aborted_by_peer(&abort.causes)),
             Chunk::Shutdown(shutdown) => self.on_shutdown(cx.now, shutdown, via),
             Chunk::ShutdownAck => self.on_shutdown_ack(via),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
-            // The endpoint has dealt with a cookie; a COOKIE ACK may come again; errors ask for nothing; that
-            // AUTH was valid is known.
-            Chunk::CookieEcho(_) | Chunk::CookieAck | Chunk::Error(_) | Chunk::Pad(_) | Chunk::Auth(_) => {}
+            Chunk::AsconfAck(ack) => self.on_asconf_ack(cx.now, via, ack),
+            Chunk::Error(error) => self.on_error(cx.now, error),
+            // The endpoint has dealt with a cookie; a COOKIE ACK may come again; that AUTH was valid is known.
+            Chunk::CookieEcho(_) | Chunk::CookieAck | Chunk::Pad(_) | Chunk::Auth(_) => {}
             Chunk::Unrecognised(unrecognised) => {
                 self.counters.discards.unrecognised_chunk += 1;
                 if unrecognised.kind.unrecognised_action().report {

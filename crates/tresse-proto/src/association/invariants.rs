@@ -31,13 +31,15 @@ impl Association {
         if self.outbound.is_holding() && !self.reconfig.as_deref().is_some_and(under_way) {
             return Err("messages wait for new numbers, and nobody has asked for any".to_owned());
         }
+        // While no path is confirmed everything waits for heartbeats.
+        let open = ids().any(|path| self.paths.accepts_data(path));
         // What is kept back until its stream has begun anew waits for the answer.
         let may_leave = |path| self.paths.may_carry_new_data(path) && self.outbound.has_data_for(path);
-        let waits = self.transmission.has_lost() || ids().any(may_leave);
+        let waits = (self.transmission.has_lost() && open) || ids().any(may_leave);
         if !self.is_stirred() && waits && self.transmission.flight() == 0 {
             return Err("nothing is in flight, data waits, and nothing is sent".to_owned());
         }
-        let unreported = self.receiver.is_pending() && self.receiver.deadline().is_none();
+        let unreported = open && self.receiver.is_pending() && self.receiver.deadline().is_none();
         if !self.is_stirred() && unreported {
             return Err("data has arrived, a report on it is due, and nothing is sent".to_owned());
         }

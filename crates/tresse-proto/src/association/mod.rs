@@ -2,6 +2,7 @@
 //! two rooms in one function; it carries values between them and does no protocol arithmetic.
 
 mod abandon;
+mod addresses;
 mod answer;
 mod authentication;
 mod capabilities;
@@ -42,7 +43,7 @@ use crate::extensions::reconfig::Reconfig;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
 use crate::path_id::PathId;
-use crate::paths::{LimitClock, Path, Paths};
+use crate::paths::{LimitClock, Paths};
 use crate::receiver::Receiver;
 use crate::schedule::shares::Claim;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
@@ -50,6 +51,7 @@ use crate::stats::{Limit, PathState, RareDiscards};
 use crate::time::{Instant, earlier};
 use crate::transmission::{AckReport, Transmission};
 
+pub(crate) use addresses::{PeerNews, Source};
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
 pub(crate) use peer::{InitFault, Peer, address_type, heeded, own_init, own_params, reach, to_be_reported};
@@ -57,6 +59,7 @@ pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
 
 use abandon::AbandonLog;
+use addresses::Dynamic;
 use control::ControlQueue;
 use output::Bursts;
 use shutdown::ShutdownTimers;
@@ -122,6 +125,8 @@ pub(crate) struct Association {
     /// From the first request of either side on.
     reconfig: Option<Box<Reconfig>>,
     auth: Option<Box<Auth>>,
+    /// From the first request of either side to change addresses on.
+    dynamic: Option<Box<Dynamic>>,
     control: ControlQueue,
     shutdown: ShutdownTimers,
     bursts: Bursts,
@@ -136,7 +141,7 @@ pub(crate) struct Association {
     dry: bool,
 }
 
-/// Where each side's requests are numbered from: its initial TSN (RFC 6525 §4.1).
+/// Where each side's requests are numbered from: its initial TSN (RFC 6525 §4.1, RFC 5061 §5.1 A2).
 #[derive(Copy, Clone, Debug)]
 struct Serials {
     own: u32,
@@ -232,6 +237,7 @@ impl Association {
             transmission,
             reconfig: None,
             auth,
+            dynamic: None,
             control: ControlQueue::default(),
             shutdown: ShutdownTimers::default(),
             // Rarely more than one waits: the endpoint takes them over after every step.
@@ -263,18 +269,12 @@ impl Association {
     /// Every address of the peer with its port: what the endpoint finds it by.
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, u16)> {
         let port = self.identity.remote_port;
-        self.paths.iter().map(move |path| (path.remote(), port))
+        self.paths.living().map(move |path| (path.remote(), port))
     }
 
-    /// Own addresses of its paths, each once.
+    /// Own addresses, each once.
     pub(crate) fn local_addresses(&self) -> Vec<IpAddr> {
-        let mut addresses = Vec::new();
-        for local in self.paths.iter().map(Path::local) {
-            if !addresses.contains(&local) {
-                addresses.push(local);
-            }
-        }
-        addresses
+        self.paths.local_addresses()
     }
 
     /// The peer's UDP port on `path`.
@@ -289,7 +289,7 @@ impl Association {
 
     /// Its paths, by position.
     pub(crate) fn path_seeds(&self) -> impl Iterator<Item = PathSeed> {
-        self.paths.iter().map(|path| PathSeed {
+        self.paths.living().map(|path| PathSeed {
             local: path.local(),
             remote: path.remote(),
             encapsulation_port: path.encapsulation_port(),
@@ -309,9 +309,15 @@ impl Association {
         }
         let paths = self.paths.next_deadline();
         let requests = self.reconfig.as_deref().and_then(|reconfig| reconfig.own.deadline());
-        [self.receiver.deadline(), self.shutdown.deadline(), self.outbound.next_expiry(), requests]
-            .into_iter()
-            .fold(paths, earlier)
+        [
+            self.receiver.deadline(),
+            self.shutdown.deadline(),
+            self.outbound.next_expiry(),
+            requests,
+            self.asconf_deadline(),
+        ]
+        .into_iter()
+        .fold(paths, earlier)
     }
 
     /// Vectors to work with, to be lent and taken back.
@@ -373,6 +379,9 @@ impl Association {
         while let Some((path, state)) = self.paths.pop_state_change() {
             self.refresh_usable();
             self.events.push_back(Event::PathChanged { path, state });
+            if state == PathState::Active && self.dynamic.is_some() {
+                self.drop_makeshifts(path);
+            }
             changed = true;
         }
         if changed {

@@ -24,6 +24,11 @@ impl Bursts {
         Bursts { limit, left: vec![limit; paths] }
     }
 
+    /// There are paths up to `count` now.
+    pub(super) fn cover(&mut self, count: usize) {
+        self.left.resize(count.max(self.left.len()), self.limit);
+    }
+
     /// A new opportunity after everything that could be sent was.
     pub(super) fn refill(&mut self) {
         self.left.fill(self.limit);
@@ -171,7 +176,11 @@ impl Association {
             let sources = self.receiver.sources();
             let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path);
             let paths = self.path_ids().filter(candidate);
-            return Some(self.paths.ack_path(sources.first, sources.last, paths));
+            let path = self.paths.ack_path(sources.first, sources.last, paths);
+            // Where no path is confirmed, a report waits too (RFC 9260 §5.4).
+            if self.paths.accepts_data(path) {
+                return Some(path);
+            }
         }
         if !self.state.sends_data() {
             return None;
@@ -227,7 +236,7 @@ impl Association {
     }
 
     fn may_resend(&self, path: PathId) -> bool {
-        self.transmission.may_resend(path, self.paths.window(path).cwnd)
+        self.transmission.may_resend(path, self.paths.window(path).cwnd) && self.paths.accepts_data(path)
     }
 
     /// What the peer can take of new data on `path` in one packet.
@@ -239,10 +248,11 @@ impl Association {
             return Err(Limit::Path);
         }
         let cwnd = self.paths.window(path).cwnd;
-        let allowance = match self.transmission.verdict(path, cwnd, self.full_chunk(), self.paths.len()) {
-            Verdict::Go(allowance) => allowance,
-            Verdict::Wait(limit) => return Err(limit),
-        };
+        let allowance =
+            match self.transmission.verdict(path, cwnd, self.full_chunk(), self.paths.joined().count()) {
+                Verdict::Go(allowance) => allowance,
+                Verdict::Wait(limit) => return Err(limit),
+            };
         if !self.bursts.allows(path) {
             return Err(Limit::CongestionWindow);
         }
@@ -292,7 +302,7 @@ impl Association {
         }
         // A report that is not due yet rides along with data (RFC 9260 §6.1).
         let wanted = self.receiver.is_due(now) || (data_follows && self.receiver.is_pending());
-        if !wanted {
+        if !wanted || !self.paths.accepts_data(path) {
             return;
         }
         let window = u32::try_from(self.inbound.window()).unwrap_or(u32::MAX);

@@ -45,6 +45,9 @@ pub(crate) enum InitFault {
     Random,
     /// The peer has no authentication, and the settings need it.
     Unauthenticated,
+    /// The peer would change addresses without authentication: anybody could take the association over (RFC 5061
+    /// §6).
+    Careless,
 }
 
 impl InitFault {
@@ -54,7 +57,7 @@ impl InitFault {
             InitFault::Field => Cause::InvalidParameter,
             InitFault::HostName(whole) => Cause::UnresolvableAddress(whole),
             InitFault::NoCookie => Cause::MissingParameters(List::Values(&[ParamKind::STATE_COOKIE.0])),
-            InitFault::Streams | InitFault::Random | InitFault::Unauthenticated => {
+            InitFault::Streams | InitFault::Random | InitFault::Unauthenticated | InitFault::Careless => {
                 Cause::ProtocolViolation(self.words().as_bytes())
             }
         }
@@ -71,6 +74,7 @@ impl InitFault {
             InitFault::Unauthenticated => {
                 "no authentication, although some chunks are accepted only when authenticated"
             }
+            InitFault::Careless => "dynamic addresses without authentication",
         }
     }
 }
@@ -122,6 +126,14 @@ impl Peer {
         peer.auth = PeerOffer::read(heeded(init)).map_err(|BadRandom| InitFault::Random)?;
         // Authentication is spoken by who makes an offer, whatever the list of extensions says.
         peer.capabilities = peer.capabilities.having(Extension::Authentication, peer.auth.is_some());
+        if let Some(offer) = &peer.auth {
+            // Who does not insist on authenticated requests is not asked for anything (RFC 5061 §4.1).
+            let insists = [ChunkKind::ASCONF, ChunkKind::ASCONF_ACK]
+                .into_iter()
+                .all(|kind| offer.required().contains(kind));
+            let dynamic = peer.capabilities.has(Extension::DynamicAddresses) && insists;
+            peer.capabilities = peer.capabilities.having(Extension::DynamicAddresses, dynamic);
+        }
         Ok(peer)
     }
 
@@ -132,6 +144,10 @@ impl Peer {
     pub(crate) fn check(&self, config: &AssociationConfig) -> Result<(), InitFault> {
         if self.auth.is_none() && !config.authenticated_chunks.0.is_empty() {
             return Err(InitFault::Unauthenticated);
+        }
+        let both = Capabilities::offered(config).agreed(self.capabilities);
+        if self.auth.is_none() && both.has(Extension::DynamicAddresses) {
+            return Err(InitFault::Careless);
         }
         Ok(())
     }
@@ -158,7 +174,7 @@ pub(crate) fn to_be_reported<'a>(init: &Init<'a>) -> impl Iterator<Item = &'a [u
 }
 
 /// Whether an address can belong to one host (RFC 9260 §3.3.2.1: no multicast or broadcast).
-fn is_usable(address: IpAddr) -> bool {
+pub(super) fn is_usable(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     !address.is_multicast() && !address.is_unspecified() && !broadcast
 }

@@ -34,6 +34,7 @@ impl Association {
         }
         self.give_up(cx.now);
         self.on_reconfig_timer(cx.now);
+        self.on_asconf_timer(cx.now);
         self.advance_reconfig(cx.now);
         self.on_shutdown_timers(cx.now);
         self.stir();

@@ -145,6 +145,8 @@ switches! {
         zero_checksum: bool = false,
         /// Offer to authenticate chunks (AUTH, RFC 4895); keys are the application's, or a null key.
         authentication: bool = true,
+        /// Offer to add, remove and prefer addresses while the association runs (ASCONF, RFC 5061); needs authentication.
+        dynamic_addresses: bool = true,
         /// Chunk types that are accepted only when authenticated, besides those of dynamic addresses.
         authenticated_chunks: ChunkList = ChunkList::default(),
         /// Hash to ask for in authenticated chunks: sha256 or sha1.

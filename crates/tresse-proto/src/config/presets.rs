@@ -49,6 +49,7 @@ pub const PRESETS: &[Preset] = &[
             ("mtu_discovery", "false"),
             ("drop_reports", "false"),
             ("multiple_fast_retransmit", "false"),
+            ("dynamic_addresses", "false"),
         ],
     },
     // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but
@@ -70,6 +71,7 @@ pub const PRESETS: &[Preset] = &[
             ("authentication", "false"),
             ("drop_reports", "false"),
             ("multiple_fast_retransmit", "false"),
+            ("dynamic_addresses", "false"),
         ],
     },
     // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure; what
@@ -93,6 +95,7 @@ pub const PRESETS: &[Preset] = &[
             ("mtu_discovery", "false"),
             ("drop_reports", "false"),
             ("multiple_fast_retransmit", "false"),
+            ("dynamic_addresses", "false"),
         ],
     },
     // What the paper names: NR-SACK and both buffers split by queued bytes (its figures switch them off and on), smart
@@ -114,6 +117,7 @@ pub const PRESETS: &[Preset] = &[
             ("mtu_discovery", "false"),
             ("drop_reports", "false"),
             ("multiple_fast_retransmit", "false"),
+            ("dynamic_addresses", "false"),
         ],
     },
 ];

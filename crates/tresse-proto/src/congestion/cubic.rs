@@ -48,8 +48,9 @@ struct Stage {
 }
 
 impl CongestionControl for Cubic {
-    fn on_path_added(&mut self, windows: &mut [Window], _path: PathId) {
+    fn on_path_added(&mut self, windows: &mut [Window], path: PathId) {
         self.curves.resize(windows.len(), Curve::default());
+        self.curves[path.index()] = Curve::default();
     }
 
     fn on_sack(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {

@@ -1,6 +1,7 @@
 //! One initial window for all paths of an association: what CMT/RP starts with.
 
 use super::window::Window;
+use crate::path_id::PathId;
 
 /// Shares one initial window among the paths as they are added.
 #[derive(Default)]
@@ -10,21 +11,17 @@ pub(super) struct SharedInitial {
 }
 
 impl SharedInitial {
-    /// The last of `windows` was added. It and the others that still stand at their initial value get
-    /// min(⌈4 packets / n⌉, initial window), but at least one packet; a configured initial window
-    /// beyond four packets is divided instead.
-    pub(super) fn on_path_added(&mut self, windows: &mut [Window]) {
-        let before = windows.len().saturating_sub(1);
-        for (place, window) in windows.iter_mut().enumerate() {
-            let alone = match self.alone.get(place) {
-                Some(&alone) if window.cwnd != part(alone, window.payload, before) => continue,
-                Some(&alone) => alone,
-                None => {
-                    self.alone.push(window.cwnd);
-                    window.cwnd
-                }
-            };
-            window.cwnd = part(alone, window.payload, before + 1);
+    /// The window of `path` was added, at the end or in the place of one that is gone. It and the others that
+    /// still stand at their initial value get min(⌈4 packets / n⌉, initial window), but at least one packet; a
+    /// configured initial window beyond four packets is divided instead.
+    pub(super) fn on_path_added(&mut self, windows: &mut [Window], path: PathId) {
+        let (before, now) = (self.alone.len(), windows.len());
+        self.alone.resize(now, 0);
+        self.alone[path.index()] = windows[path.index()].cwnd;
+        for (place, (window, &alone)) in windows.iter_mut().zip(&self.alone).enumerate() {
+            if place == path.index() || window.cwnd == part(alone, window.payload, before) {
+                window.cwnd = part(alone, window.payload, now);
+            }
         }
     }
 }
@@ -43,9 +40,9 @@ mod tests {
     fn shared(count: usize, initial: usize) -> Vec<usize> {
         let mut windows = Vec::new();
         let mut shared = SharedInitial::default();
-        for _ in 0..count {
+        for place in 0..count {
             windows.push(Window::new(M, false, initial));
-            shared.on_path_added(&mut windows);
+            shared.on_path_added(&mut windows, PathId(place as u8));
         }
         windows.iter().map(|window| window.cwnd).collect()
     }
@@ -67,10 +64,15 @@ mod tests {
     fn a_window_in_use_is_left_alone() {
         let mut shared = SharedInitial::default();
         let mut windows = vec![Window::new(M, false, 0)];
-        shared.on_path_added(&mut windows);
+        shared.on_path_added(&mut windows, PathId(0));
         windows[0].cwnd = 9 * M;
         windows.push(Window::new(M, false, 0));
-        shared.on_path_added(&mut windows);
+        shared.on_path_added(&mut windows, PathId(1));
         assert_eq!([windows[0].cwnd, windows[1].cwnd], [9 * M, 2 * M]);
+        // Another path takes the place of the first.
+        windows[0] = Window::new(M, false, 0);
+        windows[1].cwnd = 7 * M;
+        shared.on_path_added(&mut windows, PathId(0));
+        assert_eq!([windows[0].cwnd, windows[1].cwnd], [2 * M, 7 * M]);
     }
 }

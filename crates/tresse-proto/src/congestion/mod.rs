@@ -32,8 +32,8 @@ use rfc9260::Rfc9260;
 
 /// Decides over the windows of one association. `windows[p]` is the window of path `p`.
 pub(crate) trait CongestionControl: Send {
-    /// A path was added. Its window stands at the initial values of RFC 9260 §7.2.1; an algorithm
-    /// that shares one initial window among all paths changes that here.
+    /// A path was added, perhaps in the place of one that is gone. Its window stands at the initial values of
+    /// RFC 9260 §7.2.1; an algorithm that shares one initial window among all paths changes that here.
     fn on_path_added(&mut self, windows: &mut [Window], path: PathId) {
         let _ = (windows, path);
     }

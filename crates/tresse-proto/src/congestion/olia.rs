@@ -37,8 +37,9 @@ struct History {
 }
 
 impl CongestionControl for Olia {
-    fn on_path_added(&mut self, windows: &mut [Window], _path: PathId) {
+    fn on_path_added(&mut self, windows: &mut [Window], path: PathId) {
         self.histories.resize(windows.len(), History::default());
+        self.histories[path.index()] = History::default();
     }
 
     fn on_sack(&mut self, _now: Instant, windows: &mut [Window], acks: &[PathAck]) {

@@ -25,8 +25,8 @@ impl Pooled {
 }
 
 impl CongestionControl for Pooled {
-    fn on_path_added(&mut self, windows: &mut [Window], _path: PathId) {
-        self.initial.on_path_added(windows);
+    fn on_path_added(&mut self, windows: &mut [Window], path: PathId) {
+        self.initial.on_path_added(windows, path);
     }
 
     fn on_sack(&mut self, _now: Instant, windows: &mut [Window], acks: &[PathAck]) {

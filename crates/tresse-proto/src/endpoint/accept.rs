@@ -12,7 +12,7 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
 use crate::association::{
-    Capabilities, Extension, Peer, State, address_type, heeded, own_init, own_params, reach, to_be_reported,
+    Capabilities, Peer, State, address_type, heeded, own_init, own_params, reach, to_be_reported,
 };
 use crate::config::AssociationConfig;
 use crate::datagram::Datagram;
@@ -213,7 +213,7 @@ impl Endpoint {
         self.keys.rotate(now, &mut self.rng);
         let sealed = self.keys.seal(&cookie);
         let offered = Capabilities::offered(&own.config);
-        let extensions = offered.having(Extension::Authentication, offer.is_some()).kinds();
+        let extensions = if offer.is_some() { offered } else { offered.unauthenticated() }.kinds();
         let mut addresses = own.addresses.clone();
         addresses.retain(|&address| address == datagram.local || understands(init, address));
         if addresses == [datagram.local] {

@@ -64,9 +64,9 @@ impl Endpoint {
         let owner =
             owner.or_else(|| self.owner_of(datagram.remote, cookie.remote_port, &cookie.peer.addresses));
         let met = owner.and_then(|slot| Some((slot, Action::of(&cookie, &self.known(slot)?))));
-        if let Some((slot, _)) = met
+        if let Some((slot, action)) = met
             && let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
-            && let Err(refusal) = association.screen_cookie(packet)
+            && let Err(refusal) = screen_again(action, &cookie, association, packet)
         {
             return refusal.count(&mut self.discards);
         }
@@ -328,6 +328,24 @@ impl Endpoint {
             association.on_setup_rtt(path, rtt);
         }
     }
+}
+
+/// Whether a packet with a cookie may be processed that meets an association: by its keys, or by those that a peer
+/// which began anew has agreed on with the cookie (RFC 4895 §6.3).
+///
+/// # Errors
+/// Why it may not.
+fn screen_again(
+    action: Action,
+    cookie: &Cookie,
+    association: &mut Association,
+    packet: &Packet<'_>,
+) -> Result<(), Refusal> {
+    if !matches!(action, Action::Restart | Action::Collide) {
+        return association.screen_cookie(packet);
+    }
+    let auth = authentication(cookie, &association.shared_config(), association.shared_keys());
+    auth.map_or(Ok(()), |mut auth| auth.screen_cookie(packet))
 }
 
 /// What a cookie says of authentication, if both sides have it, with this side's shared keys.

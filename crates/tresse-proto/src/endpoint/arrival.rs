@@ -6,7 +6,7 @@ use tresse_wire::{Abort, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, admit, reply_header, stray};
-use crate::association::{Origin, SetupStep, State};
+use crate::association::{Origin, SetupStep, Source, State};
 use crate::cx::Cx;
 use crate::datagram::Datagram;
 use crate::event::CloseReason;
@@ -34,6 +34,13 @@ impl Endpoint {
                             self.workspace.move_to(association.workspace());
                             association.handle_packet(&mut cx, from, packet, &datagram.payload);
                         }
+                    }
+                    None if identity.remote_port == packet.header.source_port => {
+                        let mut cx = Cx { now, rng: &mut self.rng };
+                        let Datagram { local, remote, encapsulation_port, .. } = *datagram;
+                        let source = Source { local, remote, encapsulation_port };
+                        let known = association.on_stranger(&mut cx, source, packet);
+                        self.discards.out_of_the_blue += u64::from(!known);
                     }
                     _ => self.discards.out_of_the_blue += 1,
                 }

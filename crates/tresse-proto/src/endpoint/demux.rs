@@ -43,6 +43,18 @@ impl Demux {
         }
     }
 
+    /// Learns an address of the peer, unless another association is found by it.
+    pub(super) fn learn(&mut self, slot: Slot, address: IpAddr, port: u16) {
+        self.by_peer.entry((address, port)).or_insert(slot);
+    }
+
+    /// Forgets an address of the peer.
+    pub(super) fn forget(&mut self, slot: Slot, address: IpAddr, port: u16) {
+        if self.by_peer.get(&(address, port)) == Some(&slot) {
+            self.by_peer.remove(&(address, port));
+        }
+    }
+
     pub(super) fn remove(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
         self.last = None;
         if self.by_tag.get(&tag) == Some(&slot) {

@@ -1,5 +1,7 @@
 //! Commands for one association, borrowed from its endpoint.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 use tresse_wire::StreamId;
 
@@ -8,7 +10,7 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use crate::association::{Association, State};
 use crate::config::{AssociationConfig, StreamMap};
-use crate::error::{KeyError, NoSuchPath, ReconfigurationError, ScheduleError, SendError};
+use crate::error::{AddressError, KeyError, NoSuchPath, ReconfigurationError, ScheduleError, SendError};
 use crate::event::{CloseReason, Message, SendOptions};
 use crate::extensions::auth::SharedKeys;
 use crate::path_id::PathId;
@@ -222,6 +224,32 @@ impl<'a> AssociationHandle<'a> {
         self.reconfigure(|association| association.add_streams(now, outbound, inbound))
     }
 
+    /// Adds an own address (RFC 5061): the driver must be able to send from it and to receive on it. Its paths appear
+    /// as `Event::PathChanged` once the peer knows of them; `Event::OwnAddress` tells how it answers.
+    ///
+    /// # Errors
+    /// An address that cannot be added, or no way to ask the peer; nothing was begun then.
+    pub fn add_address(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
+        self.change_addresses(|association| association.add_address(now, address))
+    }
+
+    /// Removes an own address (RFC 5061). Nothing is sent from there any more, unless it is the last until another
+    /// one is added; what still arrives is taken until the peer has agreed. `Event::OwnAddress` tells when.
+    ///
+    /// # Errors
+    /// An address that cannot be removed, or no way to ask the peer; nothing was begun then.
+    pub fn remove_address(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
+        self.change_addresses(|association| association.remove_address(now, address))
+    }
+
+    /// Asks the peer to send to this own address where it uses one path at a time (RFC 5061 §5.4).
+    ///
+    /// # Errors
+    /// An address that the association has not, or no way to ask the peer.
+    pub fn set_peer_primary(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
+        self.change_addresses(|association| association.set_peer_primary(now, address))
+    }
+
     /// Sets or replaces a shared key of this association (RFC 4895 §6.1). The peer needs the same, and should
     /// have it before [`use_shared_key`](Self::use_shared_key).
     ///
@@ -290,6 +318,16 @@ impl<'a> AssociationHandle<'a> {
     ) -> Result<(), ReconfigurationError> {
         let state = self.state_name();
         command(self.open_mut().ok_or(ReconfigurationError::NotOpen { state })?)?;
+        self.endpoint.settle(self.slot);
+        Ok(())
+    }
+
+    fn change_addresses(
+        &mut self,
+        change: impl FnOnce(&mut Association) -> Result<(), AddressError>,
+    ) -> Result<(), AddressError> {
+        let state = self.state_name();
+        change(self.open_mut().ok_or(AddressError::NotOpen { state })?)?;
         self.endpoint.settle(self.slot);
         Ok(())
     }

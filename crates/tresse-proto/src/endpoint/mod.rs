@@ -26,7 +26,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
 use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
-use crate::association::{Setup, SetupParts, Workspace};
+use crate::association::{PeerNews, Setup, SetupParts, Workspace};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::congestion;
 use crate::cx::Cx;
@@ -463,6 +463,14 @@ impl Endpoint {
                 while let Some(event) = association.pop_event() {
                     self.events.push_back((id, event));
                 }
+                let port = association.identity().remote_port;
+                while let Some(news) = association.pop_peer_news() {
+                    match news {
+                        PeerNews::Added(address) => self.demux.learn(slot, address, port),
+                        PeerNews::Removed(address) => self.demux.forget(slot, address, port),
+                    }
+                }
+                association.grow_groups(&self.registry);
                 (association.deadline(), association.is_stirred())
             }
             Some(Occupant::Setup(setup)) => (setup.deadline(), setup.is_due()),

@@ -3,5 +3,6 @@
 //! Each owns which request of either side is under way, what was answered, and its timer. None of them
 //! touches a room: facts come in as arguments, and what is to be done goes out as values.
 
+pub(crate) mod asconf;
 pub(crate) mod auth;
 pub(crate) mod reconfig;

@@ -24,6 +24,10 @@ impl Group {
         Group::new(Built::fallback(), paths)
     }
 
+    pub(super) fn cover_paths(&mut self, paths: usize) {
+        self.declined.resize(paths, false);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.unsent == 0
     }

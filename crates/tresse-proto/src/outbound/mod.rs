@@ -282,6 +282,26 @@ impl Outbound {
         self.groups.len() > 1
     }
 
+    /// There are places for `count` paths now; a new one cannot be used before [`Self::set_usable`].
+    pub(crate) fn cover_paths(&mut self, count: usize) {
+        let count = count.max(self.usable.len());
+        self.usable.resize(count, false);
+        self.groups.iter_mut().for_each(|group| group.cover_paths(count));
+    }
+
+    /// Whether there are more paths than groups of streams bound to them.
+    pub(crate) fn has_outgrown_its_groups(&self) -> bool {
+        matches!(self.map, StreamMap::Fixed(_)) && self.groups.len() < self.usable.len()
+    }
+
+    /// Makes a group for each path; what is queued stays.
+    ///
+    /// # Errors
+    /// A scheduler that is no longer registered: then streams stay with the paths that there were.
+    pub(crate) fn grow_groups(&mut self, registry: &Registry) -> Result<(), ScheduleError> {
+        self.regroup(registry)
+    }
+
     /// Tells whether a path can be used; one that cannot has its streams carried by the others.
     pub(crate) fn set_usable(&mut self, path: PathId, usable: bool) {
         if let Some(known) = self.usable.get_mut(path.index()) {

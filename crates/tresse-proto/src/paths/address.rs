@@ -53,6 +53,36 @@ pub(crate) fn pairs(
     chosen
 }
 
+/// The addresses that a new one makes paths with. `side` are the addresses of its own side in the order in which they
+/// joined, itself among them; `others` those of the other side.
+///
+/// By position: the one at its own position within the family, the shorter list starting over, as at set-up. A full
+/// mesh begins with that one.
+pub(crate) fn partners(
+    policy: PathPairs,
+    address: IpAddr,
+    side: &[IpAddr],
+    others: &[IpAddr],
+) -> Vec<IpAddr> {
+    let alike = |list: &[IpAddr]| -> Vec<IpAddr> {
+        list.iter().copied().filter(|other| other.is_ipv4() == address.is_ipv4()).collect()
+    };
+    let (side, others) = (alike(side), alike(others));
+    let position = side.iter().position(|&other| other == address).unwrap_or(side.len());
+    let Some(first) = around(&others, position) else { return Vec::new() };
+    match policy {
+        PathPairs::ByPosition => vec![first],
+        PathPairs::FullMesh => {
+            std::iter::once(first).chain(others.into_iter().filter(|&other| other != first)).collect()
+        }
+    }
+}
+
+/// Whether any local address can reach any remote one.
+pub(crate) fn can_meet(local: &[IpAddr], remote: &[IpAddr]) -> bool {
+    remote.iter().any(|remote| local.iter().any(|local| local.is_ipv4() == remote.is_ipv4()))
+}
+
 /// The first remote address that no local one can reach.
 pub(crate) fn unreachable(local: &[IpAddr], remote: &[IpAddr]) -> Option<IpAddr> {
     remote.iter().copied().find(|remote| local.iter().all(|local| local.is_ipv4() != remote.is_ipv4()))
@@ -134,6 +164,24 @@ mod tests {
         assert_eq!(unreachable(&addresses(&local), &addresses(&remote)), None);
         let (ipv4_only, remote) = (addresses(&["10.0.0.1"]), addresses(&["10.0.0.2", "fd00::2"]));
         assert_eq!(unreachable(&ipv4_only, &remote), Some(remote[1]));
+    }
+
+    #[test]
+    fn a_new_address_pairs_as_it_would_have_at_set_up() {
+        let new = |policy, address: &str, side: &[&str], others: &[&str]| -> Vec<String> {
+            partners(policy, address.parse().unwrap(), &addresses(side), &addresses(others))
+                .iter()
+                .map(IpAddr::to_string)
+                .collect()
+        };
+        let side = ["10.0.0.1", "fd00::1", "10.1.0.1", "10.2.0.1"];
+        let by_position = |others: &[&str]| new(PathPairs::ByPosition, "10.2.0.1", &side, others);
+        assert_eq!(by_position(&["10.0.0.2", "10.1.0.2"]), ["10.0.0.2"], "the shorter list starts over");
+        assert_eq!(by_position(&["10.0.0.2", "fd00::2", "10.1.0.2", "10.2.0.2"]), ["10.2.0.2"]);
+        assert_eq!(by_position(&["fd00::2"]), [""; 0]);
+        let others = ["10.0.0.2", "fd00::2", "10.1.0.2", "10.2.0.2"];
+        let mesh = new(PathPairs::FullMesh, "10.1.0.1", &side, &others);
+        assert_eq!(mesh, ["10.1.0.2", "10.0.0.2", "10.2.0.2"]);
     }
 
     #[test]

@@ -28,13 +28,14 @@ impl Paths {
         if self.paths.get(self.primary.index()).is_some_and(|path| path.state() == PathState::Active) {
             return self.primary;
         }
-        self.paths.iter().min_by_key(rank).map_or(self.primary, |path| path.id)
+        self.joined().min_by_key(rank).map_or(self.primary, |path| path.id)
     }
 
     /// Whether new data may go on the path: on every usable one where paths are used concurrently, else
-    /// on the one for control chunks alone; that one serves also when none is usable (RFC 9260 §8.2).
+    /// on the one for control chunks alone; that one serves also when none is usable (RFC 9260 §8.2), if it is
+    /// confirmed.
     pub(crate) fn may_carry_new_data(&self, id: PathId) -> bool {
-        (self.rules.concurrent && self.usable(id)) || id == self.best_for_control()
+        (self.rules.concurrent && self.usable(id)) || (id == self.best_for_control() && self.accepts_data(id))
     }
 
     /// Where to send again what timed out on `id`: another usable path, at best one that shares no
@@ -53,7 +54,7 @@ impl Paths {
         let dormant = self.rules.tolerance.has_potentially_failed();
         let candidate =
             |path: &&Path| path.health.confirmed() && (dormant || path.state() == PathState::Active);
-        let best = self.paths.iter().filter(candidate).min_by_key(rank);
+        let best = self.joined().filter(candidate).min_by_key(rank);
         best.map_or(id, |path| path.id)
     }
 
@@ -62,7 +63,7 @@ impl Paths {
         match path.state() {
             PathState::Active => 0,
             PathState::PotentiallyFailed => 1,
-            PathState::Inactive | PathState::Unconfirmed => 2,
+            PathState::Inactive | PathState::Unconfirmed | PathState::Removed => 2,
         }
     }
 

@@ -75,6 +75,11 @@ impl PathHealth {
         PathHealth { confirmed, standing: Standing::Good, errors: 0, reported }
     }
 
+    /// Of a path that joins later: its first state is news too.
+    pub(super) fn unknown() -> Self {
+        PathHealth { reported: PathState::Removed, ..PathHealth::new(false) }
+    }
+
     /// An expiration of T3, or a heartbeat unanswered.
     pub(super) fn on_error(&mut self, tolerance: &Tolerance) {
         self.errors = self.errors.saturating_add(1).min(tolerance.most());
@@ -114,9 +119,8 @@ impl PathHealth {
         self.errors
     }
 
-    /// The state, if it is not the one that was last reported.
-    pub(super) fn unreported(&mut self) -> Option<PathState> {
-        let state = self.state();
+    /// `state`, which is that of the path, if it is not the one that was last reported.
+    pub(super) fn unreported(&mut self, state: PathState) -> Option<PathState> {
         (std::mem::replace(&mut self.reported, state) != state).then_some(state)
     }
 }
@@ -164,6 +168,11 @@ pub(crate) struct Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn told(health: &mut PathHealth) -> Option<PathState> {
+        let state = health.state();
+        health.unreported(state)
+    }
 
     /// Without the potentially failed state.
     fn tolerating(inactive: u32) -> Tolerance {
@@ -237,13 +246,13 @@ mod tests {
     #[test]
     fn a_change_is_reported_once_and_a_change_back_cancels_it() {
         let mut health = PathHealth::new(true);
-        assert_eq!(health.unreported(), None);
+        assert_eq!(told(&mut health), None);
         health.on_error(&tolerating(0));
-        assert_eq!(health.unreported(), Some(PathState::Inactive));
-        assert_eq!(health.unreported(), None);
+        assert_eq!(told(&mut health), Some(PathState::Inactive));
+        assert_eq!(told(&mut health), None);
         health.on_alive();
         health.on_error(&tolerating(0));
-        assert_eq!(health.unreported(), None);
+        assert_eq!(told(&mut health), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod estimate;
 mod health;
 mod heartbeat;
 mod limit;
+mod member;
 mod mtu;
 mod path;
 mod pipe;
@@ -22,9 +23,10 @@ use std::cell::Cell;
 use std::net::IpAddr;
 use std::time::Duration;
 
-pub(crate) use address::{pairs, unreachable};
+pub(crate) use address::{can_meet, pairs, partners, unreachable};
 pub(crate) use health::Failure;
 pub(crate) use limit::LimitClock;
+pub(crate) use member::Member;
 pub(crate) use path::Path;
 pub(crate) use timers::PathTimer;
 
@@ -48,6 +50,8 @@ pub(crate) struct Paths {
     controller: Box<dyn CongestionControl>,
     rules: Rules,
     primary: PathId,
+    /// No path begins with a larger one.
+    most_ssthresh: usize,
     health: AssociationHealth,
     /// Packets that arrived, on whatever path; wraps.
     arrivals: u32,
@@ -120,6 +124,7 @@ impl Paths {
             controller: congestion::build(config)?,
             rules: Rules::new(config, carrier),
             primary: PathId(0),
+            most_ssthresh: usize::MAX,
             health: AssociationHealth::new(config.association_max_retrans),
             arrivals: 0,
             next_probe: now,
@@ -143,28 +148,41 @@ impl Paths {
             return None;
         }
         let id = PathId(u8::try_from(self.paths.len()).ok()?);
-        let sizes = (self.rules.mtu, self.rules.carrier, &self.rules.rto);
-        let mut path = Path::new(id, (local, remote), encapsulation_port, confirmed, sizes, now);
-        path.pipe = self.rules.measures_pipes.then(|| Box::new(Pipe::new(path.payload())));
-        let window =
-            Window::carrying(self.rules.carrier, path.payload(), remote.is_ipv6(), self.rules.initial_window);
+        let (path, window) = self.fresh(id, now, (local, remote), encapsulation_port, confirmed);
         // Most associations have one or two paths; doubling would waste more than it saves.
         self.paths.reserve_exact(1);
         self.windows.reserve_exact(1);
         self.quiet_until.set(None);
         self.paths.push(path);
-        self.windows.push(Window { usable: confirmed, ..window });
+        self.windows.push(window);
         self.controller.on_path_added(&mut self.windows, id);
         self.refresh_payload(id);
         Some(id)
     }
 
-    /// How many there are.
+    fn fresh(
+        &self,
+        id: PathId,
+        now: Instant,
+        between: (IpAddr, IpAddr),
+        encapsulation_port: Option<u16>,
+        confirmed: bool,
+    ) -> (Path, Window) {
+        let sizes = (self.rules.mtu, self.rules.carrier, &self.rules.rto);
+        let mut path = Path::new(id, between, encapsulation_port, confirmed, sizes, now);
+        path.pipe = self.rules.measures_pipes.then(|| Box::new(Pipe::new(path.payload())));
+        let ipv6 = between.1.is_ipv6();
+        let window = Window::carrying(self.rules.carrier, path.payload(), ipv6, self.rules.initial_window);
+        let ssthresh = window.ssthresh.min(self.most_ssthresh.max(window.payload));
+        (path, Window { usable: confirmed, ssthresh, ..window })
+    }
+
+    /// How many places there are, those of removed paths included.
     pub(crate) fn len(&self) -> usize {
         self.paths.len()
     }
 
-    /// All of them, by position.
+    /// All of them, by position, removed ones included.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter()
     }
@@ -176,23 +194,25 @@ impl Paths {
 
     /// The path between these addresses.
     pub(crate) fn find(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
-        self.paths.iter().find(|path| path.local == local && path.remote == remote).map(|path| path.id)
+        self.living().find(|path| path.local == local && path.remote == remote).map(|path| path.id)
     }
 
-    /// The first path to this address of the peer.
+    /// The first path to this address of the peer, at best one that can be answered on.
     pub(crate) fn find_remote(&self, remote: IpAddr) -> Option<PathId> {
-        self.paths.iter().find(|path| path.remote == remote).map(|path| path.id)
+        let paths = self.living().filter(|path| path.remote == remote);
+        paths.min_by_key(|path| (path.member != Member::Joined, path.id)).map(|path| path.id)
     }
 
-    /// Prefers another path; one that does not exist changes nothing.
+    /// Prefers another path; one that does not exist, or is removed, changes nothing.
     pub(crate) fn set_primary(&mut self, id: PathId) {
-        if id.index() < self.paths.len() {
+        if self.paths.get(id.index()).is_some_and(|path| path.member == Member::Joined) {
             self.primary = id;
         }
     }
 
     /// The peer's first receive window: slow start ends there at the latest (RFC 9260 §7.2.1).
     pub(crate) fn limit_ssthresh(&mut self, peer_window: usize) {
+        self.most_ssthresh = peer_window;
         for window in &mut self.windows {
             window.ssthresh = window.ssthresh.min(peer_window.max(window.payload));
         }
@@ -201,7 +221,12 @@ impl Paths {
     /// The next path whose state has changed since this was last asked, with its new state. To be
     /// asked until there is none, after whatever can change a path.
     pub(crate) fn pop_state_change(&mut self) -> Option<(PathId, PathState)> {
-        self.paths.iter_mut().find_map(|path| Some((path.id, path.health.unreported()?)))
+        self.paths.iter_mut().find_map(|path| Some((path.id, path.unreported()?)))
+    }
+
+    /// The state of one path, if it has changed since this was last asked.
+    pub(crate) fn state_change_of(&mut self, id: PathId) -> Option<PathState> {
+        self.path_mut_quietly(id).unreported()
     }
 
     /// A packet of `bytes` arrived, SCTP headers included, and its tag is right: the peer is where it

@@ -10,6 +10,7 @@ use super::estimate::Estimate;
 use super::health::PathHealth;
 use super::heartbeat::{Heartbeats, Pace};
 use super::limit::LimitClock;
+use super::member::Member;
 use super::mtu::PathMtu;
 use super::pipe::Pipe;
 use super::rtt::{RtoRules, Rtt};
@@ -29,6 +30,7 @@ pub(crate) struct Path {
     pub(super) mtu: PathMtu,
     /// The chunk that its user data travels in.
     carrier: Carrier,
+    pub(super) member: Member,
     pub(super) health: PathHealth,
     pub(super) rtt: Rtt,
     pub(super) estimate: Estimate,
@@ -87,6 +89,7 @@ impl Path {
             encapsulation_port,
             mtu,
             carrier,
+            member: Member::Joined,
             health: PathHealth::new(confirmed),
             rtt: Rtt::new(rto),
             estimate: Estimate::default(),
@@ -102,6 +105,16 @@ impl Path {
             counters: Counters::default(),
             limits: LimitClock::new(now, limit),
         }
+    }
+
+    /// Its number.
+    pub(crate) fn id(&self) -> PathId {
+        self.id
+    }
+
+    /// How far it belongs to the association.
+    pub(crate) fn member(&self) -> Member {
+        self.member
     }
 
     /// Own address.
@@ -121,7 +134,17 @@ impl Path {
 
     /// Whether it can be used.
     pub(crate) fn state(&self) -> PathState {
-        self.health.state()
+        match self.member {
+            Member::Joined => self.health.state(),
+            Member::Pending => PathState::Unconfirmed,
+            Member::Leaving | Member::Gone => PathState::Removed,
+        }
+    }
+
+    /// Its state, if that was not reported yet.
+    pub(super) fn unreported(&mut self) -> Option<PathState> {
+        let state = self.state();
+        self.health.unreported(state)
     }
 
     /// Smoothed round-trip time, once measured.
@@ -175,6 +198,9 @@ impl Path {
         next_probe: Instant,
         wanted: bool,
     ) -> Option<Instant> {
+        if self.member != Member::Joined {
+            return None;
+        }
         self.heartbeats.due(&Pace {
             interval,
             rto: self.rto(),

@@ -57,7 +57,7 @@ impl Paths {
         // A path that carries no data yet, and has not been searched, is not to make everybody's chunks small.
         let confirmed = |path: &&Path| path.health.confirmed();
         let payloads = |paths: &mut dyn Iterator<Item = &Path>| paths.map(Path::payload).min();
-        let smallest = payloads(&mut self.paths.iter().filter(confirmed));
-        self.smallest_payload = smallest.or_else(|| payloads(&mut self.paths.iter())).unwrap_or(0);
+        let smallest = payloads(&mut self.living().filter(confirmed));
+        self.smallest_payload = smallest.or_else(|| payloads(&mut self.living())).unwrap_or(0);
     }
 }

@@ -213,8 +213,9 @@ impl Paths {
 
     /// A heartbeat stayed unanswered for one RTO (RFC 9260 §8.3).
     pub(crate) fn on_heartbeat_expired(&mut self, id: PathId) -> Failure {
-        // Only a path that data would take now speaks for the association (RFC 9260 §8.1).
-        if self.may_carry_new_data(id) {
+        // Only a path that data would take now speaks for the association (RFC 9260 §8.1), or any that could come to
+        // carry some while none does.
+        if self.may_carry_new_data(id) || !self.joined().any(|path| self.accepts_data(path.id)) {
             self.health.on_error();
         }
         self.on_error(id)

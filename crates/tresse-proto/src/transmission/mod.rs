@@ -154,6 +154,18 @@ impl Transmission {
         }
     }
 
+    /// Makes room for paths up to `count`, of which `path` is a new one, perhaps in the place of one that is gone.
+    pub(crate) fn renew_path(&mut self, path: PathId, count: usize) {
+        self.cover_paths(count);
+        if let Some(load) = self.loads.get_mut(path.index()) {
+            // What is acknowledged by gap blocks may still be accounted for here.
+            load.chunks_sent = 0;
+            load.bytes_sent = 0;
+            load.chunks_resent = 0;
+            load.fast_retransmits = 0;
+        }
+    }
+
     /// Whether nothing waits for an acknowledgement.
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()

@@ -292,3 +292,15 @@ fn a_peer_that_restarts_agrees_on_new_keys() {
     pair.server.received.clear();
     transfer(&mut pair, 0, 5);
 }
+
+#[test]
+fn a_peer_that_restarts_signs_its_cookie_with_the_new_keys() {
+    let config = config("cookie_echo,data");
+    let mut pair = Pair::established(1, &config);
+    pair.restart_client();
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    assert!(pair.server.events.iter().any(|event| matches!(event, Event::Restarted { .. })));
+    assert!(pair.client().is_established());
+    transfer(&mut pair, 0, 5);
+}

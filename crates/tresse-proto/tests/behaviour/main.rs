@@ -4,6 +4,7 @@
 mod common;
 
 mod added_streams;
+mod addresses;
 mod authentication;
 mod bundling;
 mod choices;

@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "every test file uses its own part of this")]
 
 mod flight;
+mod forger;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -13,7 +14,7 @@ use tresse_proto::{
     AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Ecn, Endpoint, EndpointConfig,
     Event, Instant, Joiner, Message, PathState, SendOptions, StreamId,
 };
-use tresse_wire::{Chunk, ChunkKind};
+use tresse_wire::{Chunk, ChunkKind, CommonHeader};
 
 pub use flight::{Flight, echo, init, packet};
 
@@ -222,6 +223,14 @@ impl Pair {
     pub fn packet_with_tag(&self, to_server: bool, tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
         let (client, server) = (self.client.endpoint.port(), self.server.endpoint.port());
         if to_server { packet(client, server, tag, chunks) } else { packet(server, client, tag, chunks) }
+    }
+
+    /// A packet of the association with these chunks, authenticated as far as they need it.
+    pub fn authenticated_packet(&self, to_server: bool, chunks: &[Chunk<'_>]) -> Bytes {
+        let (client, server) = (self.client.endpoint.port(), self.server.endpoint.port());
+        let (source_port, destination_port) = if to_server { (client, server) } else { (server, client) };
+        let header = CommonHeader { source_port, destination_port, verification_tag: self.tag(to_server) };
+        forger::forge(&self.wire, header, chunks)
     }
 
     /// Hands in a packet as if it had come from the network.

@@ -7,7 +7,7 @@ mod settings;
 
 use std::time::Duration;
 
-use tresse_proto::{Direction, Reliability};
+use tresse_proto::{AddressChange, Direction, Reliability};
 
 use crate::script::{Act, Change, Deed, Forgery, Host, Move, PathPlan, Script};
 
@@ -60,6 +60,9 @@ pub fn draw(seed: u64) -> Script {
     }
     if acts.dice.hits(0.15) {
         acts.restarts();
+    }
+    if acts.dice.hits(0.25) {
+        acts.addresses();
     }
     script.acts = acts.acts;
     script.acts.sort_by_key(|act| act.at);
@@ -258,6 +261,24 @@ impl Acts<'_> {
                 },
             };
             self.push(at, Deed::Host(host, what));
+        }
+    }
+
+    /// Addresses come and go; most that go come back.
+    fn addresses(&mut self) {
+        for _ in 0..self.dice.between(1, 5) {
+            let (at, host) = (self.sometime(), self.host());
+            let path = self.dice.between(0, u64::from(self.paths) - 1) as u8;
+            let change = |change| Deed::Host(host, Move::Address { change, path });
+            if self.dice.hits(0.2) {
+                self.push(at, change(AddressChange::Prefer));
+                continue;
+            }
+            self.push(at, change(AddressChange::Remove));
+            if self.dice.hits(0.7) {
+                let back = at + self.dice.magnitude(1, self.span);
+                self.push(back, change(AddressChange::Add));
+            }
         }
     }
 

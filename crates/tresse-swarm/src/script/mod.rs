@@ -6,7 +6,7 @@ mod text;
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationConfig, ConfigError, Direction, EndpointConfig, Reliability};
+use tresse_proto::{AddressChange, AssociationConfig, ConfigError, Direction, EndpointConfig, Reliability};
 
 pub use text::ScriptError;
 
@@ -137,6 +137,13 @@ pub enum Move {
         /// Its position.
         path: u8,
     },
+    /// Changes an own address while the association runs.
+    Address {
+        /// What it is to become.
+        change: AddressChange,
+        /// The position of its path.
+        path: u8,
+    },
     /// Chooses a stream scheduler.
     Scheduler {
         /// Its name.
@@ -240,6 +247,13 @@ impl HostPlan {
         Ok((association, endpoint))
     }
 }
+
+/// What an address can become, with the names that scripts use.
+pub(crate) const ADDRESS_CHANGES: [(AddressChange, &str); 3] = [
+    (AddressChange::Add, "add_address"),
+    (AddressChange::Remove, "remove_address"),
+    (AddressChange::Prefer, "prefer_address"),
+];
 
 impl Forgery {
     /// All there are, with the names that scripts use.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tresse_proto::units::{format_duration, format_rate, parse_duration, parse_rate};
 use tresse_proto::{Direction, Reliability};
 
-use super::{Act, Change, Deed, Forgery, Host, HostPlan, Move, PathPlan, Script};
+use super::{ADDRESS_CHANGES, Act, Change, Deed, Forgery, Host, HostPlan, Move, PathPlan, Script};
 
 /// A line that is not one of a script.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -95,6 +95,10 @@ impl fmt::Display for Move {
             Move::Abort => write!(f, "abort"),
             Move::Restart => write!(f, "restart"),
             Move::Primary { path } => write!(f, "primary path={path}"),
+            Move::Address { change, path } => {
+                let named = ADDRESS_CHANGES.iter().find(|(kind, _)| kind == change);
+                write!(f, "{} path={path}", named.map_or("", |&(_, name)| name))
+            }
             Move::Scheduler { name } => write!(f, "scheduler name={name}"),
             Move::Reset { stream: Some(stream), direction } => {
                 write!(f, "reset stream={stream} direction={}", name_of(*direction))
@@ -280,7 +284,10 @@ fn read_move(mut words: Words<'_>) -> Result<Move, String> {
             inbound: read("inbound", words.value("inbound")?)?,
         },
         "use_key" => Move::UseKey { number: read("number", words.value("number")?)? },
-        other => return Err(format!("no host can \"{other}\"")),
+        other => match ADDRESS_CHANGES.iter().find(|(_, name)| *name == other) {
+            Some(&(change, _)) => Move::Address { change, path: number(&words, "path")? },
+            None => return Err(format!("no host can \"{other}\"")),
+        },
     })
 }
 
@@ -383,6 +390,9 @@ at 5s server reset_association
 at 5s server add_streams outbound=2 inbound=0
 at 5s server use_key number=2
 at 5s server restart
+at 6s client remove_address path=1
+at 7s client add_address path=1
+at 8s server prefer_address path=0
 ";
 
     #[test]

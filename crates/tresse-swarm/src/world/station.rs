@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tresse_proto::{
-    AssociationConfig, AssociationHandle, AssociationId, CloseReason, Connect, Direction, Endpoint,
-    EndpointConfig, Event, Instant, Joiner, PathId, PathStats, ReconfigurationError, Reliability,
+    AddressChange, AssociationConfig, AssociationHandle, AssociationId, CloseReason, Connect, Direction,
+    Endpoint, EndpointConfig, Event, Instant, Joiner, PathId, PathStats, ReconfigurationError, Reliability,
     ScheduleError, SendError, SendOptions, StreamId, Streams,
 };
 use tresse_sim::seed::Seed;
@@ -169,6 +169,7 @@ impl Station {
                     association.use_shared_key(*number).ok();
                 }
             }
+            Move::Address { change, path } => self.change_address(now, *change, usize::from(*path)),
             Move::Scheduler { name } => {
                 if let Some(mut association) = self.association() {
                     match association.set_stream_scheduler(name, "") {
@@ -281,6 +282,18 @@ impl Station {
         if let Ok(id) = self.endpoint.connect(now, connect) {
             self.enter(id, false, numbers);
         }
+    }
+
+    /// What makes no sense just now, or was not agreed on with the peer, is refused.
+    fn change_address(&mut self, now: Instant, change: AddressChange, path: usize) {
+        let Some(&address) = self.addresses.get(path) else { return };
+        let Some(mut association) = self.association() else { return };
+        match change {
+            AddressChange::Add => association.add_address(now, address),
+            AddressChange::Remove => association.remove_address(now, address),
+            AddressChange::Prefer => association.set_peer_primary(now, address),
+        }
+        .ok();
     }
 
     fn enter(&mut self, id: AssociationId, established: bool, numbers: &mut u32) {

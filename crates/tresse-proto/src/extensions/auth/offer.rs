@@ -34,7 +34,12 @@ impl OwnOffer {
         if !config.authentication {
             return None;
         }
-        let required = config.authenticated_chunks.0;
+        let mut required = config.authenticated_chunks.0;
+        if config.dynamic_addresses {
+            // RFC 5061 §4.1: never otherwise.
+            required.insert(ChunkKind::ASCONF);
+            required.insert(ChunkKind::ASCONF_ACK);
+        }
         let hashes = match config.authentication_hash {
             AuthHash::Sha256 => [Hash::Sha256, Hash::Sha1],
             AuthHash::Sha1 => [Hash::Sha1, Hash::Sha256],

@@ -10,6 +10,7 @@ fn own(required: &[ChunkKind], hash: AuthHash, random: u8) -> OwnOffer {
     let config = AssociationConfig {
         authenticated_chunks: ChunkList(required.iter().copied().collect()),
         authentication_hash: hash,
+        dynamic_addresses: false,
         ..AssociationConfig::default()
     };
     OwnOffer::new(&config, [random; RANDOM_LEN]).expect("authentication is on")
@@ -63,6 +64,7 @@ fn hmacs_are_those_of_a_worked_example() {
     let random = std::array::from_fn(|place| place as u8);
     let config = AssociationConfig {
         authenticated_chunks: ChunkList([ChunkKind::DATA].into_iter().collect()),
+        dynamic_addresses: false,
         ..AssociationConfig::default()
     };
     let own = OwnOffer::new(&config, random).expect("authentication is on");

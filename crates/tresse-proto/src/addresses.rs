@@ -1,0 +1,49 @@
+//! Words for changing the addresses of an association while it runs (RFC 5061): what is asked for, and what
+//! came of it.
+
+use tresse_wire::{Cause, Causes};
+
+/// What an address is to become.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum AddressChange {
+    /// An address of the association.
+    Add,
+    /// An address of the association no longer.
+    Remove,
+    /// The one that is sent to where one has to be chosen.
+    Prefer,
+}
+
+/// How the peer answered a request.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum AddressOutcome {
+    /// As asked.
+    Done,
+    /// Refused: it would have been left without an address to send to.
+    LastAddress,
+    /// Refused: the request came from the address that it was to remove.
+    SourceAddress,
+    /// Refused for want of resources, such as paths.
+    NoResources,
+    /// Refused by the peer's policy.
+    NotAuthorised,
+    /// The peer does not understand such requests; none will be sent again.
+    NotSupported,
+    /// Refused for another reason, or none was given.
+    Refused,
+}
+
+impl AddressOutcome {
+    /// The outcome of a request that failed for these reasons (RFC 5061 §4.3).
+    pub(crate) fn of_causes(causes: &Causes<'_>) -> Self {
+        match causes.iter().flatten().next() {
+            Some(Cause::DeleteLastAddress(_)) => AddressOutcome::LastAddress,
+            Some(Cause::DeleteSourceAddress(_)) => AddressOutcome::SourceAddress,
+            Some(Cause::ResourceShortage(_) | Cause::OutOfResource) => AddressOutcome::NoResources,
+            Some(Cause::NoAuthorisation(_)) => AddressOutcome::NotAuthorised,
+            Some(Cause::UnrecognisedParameters(_)) => AddressOutcome::NotSupported,
+            _ => AddressOutcome::Refused,
+        }
+    }
+}

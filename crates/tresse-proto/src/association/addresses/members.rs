@@ -1,0 +1,204 @@
+//! Paths that come and go with their addresses: which pairs a new address makes, where the data of a removed path
+//! goes, who has to know.
+
+use std::net::IpAddr;
+
+use crate::association::Association;
+use crate::config::PathPairs;
+use crate::event::Event;
+use crate::path_id::PathId;
+use crate::paths::{Member, Path, partners};
+use crate::stats::PathState;
+use crate::time::Instant;
+
+/// An address of the peer that came or went.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum PeerNews {
+    Added(IpAddr),
+    Removed(IpAddr),
+}
+
+impl Association {
+    /// Makes the paths of a new own address; they wait for the peer's consent.
+    pub(super) fn join_local(&mut self, now: Instant, local: IpAddr) {
+        self.pair_local(now, local, Member::Pending);
+    }
+
+    /// Makes the paths of a new address of the peer; `came_to` is the own address that a packet came to from
+    /// there, by `port`. Answers whether there was place for one.
+    pub(super) fn join_remote(
+        &mut self,
+        now: Instant,
+        remote: IpAddr,
+        came_to: Option<(IpAddr, Option<u16>)>,
+    ) -> bool {
+        let own = self.paths.local_addresses();
+        let mut others = self.paths.remote_addresses();
+        others.push(remote);
+        let mut locals = partners(self.config.path_pairs, remote, &others, &own);
+        if let Some((local, _)) = came_to.filter(|(local, _)| own.contains(local)) {
+            // This pair works, as it has just shown; the one by position may not.
+            match self.config.path_pairs {
+                PathPairs::ByPosition => locals = vec![local],
+                PathPairs::FullMesh => locals.sort_by_key(|&other| other != local),
+            }
+        }
+        let port = came_to.map_or_else(|| self.port_towards(remote), |(_, port)| port);
+        let pending: Vec<IpAddr> = self.paths.pending().map(|path| path.local()).collect();
+        let mut any = false;
+        for local in locals {
+            let member = if pending.contains(&local) { Member::Pending } else { Member::Joined };
+            any |= self.join(now, (local, remote), port, member).is_some();
+        }
+        self.refresh_usable();
+        any
+    }
+
+    /// The peer has agreed to an own address.
+    pub(super) fn admit_local(&mut self, local: IpAddr) {
+        for path in self.paths_from(local) {
+            self.paths.set_member(path, Member::Joined);
+        }
+        self.refresh_usable();
+    }
+
+    /// The peer wants to keep an own address.
+    pub(super) fn keep_local(&mut self, local: IpAddr) {
+        for path in self.paths_from(local) {
+            if self.paths.member(path) == Member::Leaving {
+                self.paths.set_member(path, Member::Joined);
+            }
+        }
+        self.refresh_usable();
+    }
+
+    /// An own address is the association's no longer.
+    pub(super) fn drop_local(&mut self, now: Instant, local: IpAddr) {
+        let paths = self.paths_from(local);
+        let partners: Vec<IpAddr> = paths.iter().map(|&path| self.paths.get(path).remote()).collect();
+        paths.into_iter().for_each(|path| self.drop_path(path));
+        for remote in partners {
+            if self.paths.find_remote(remote).is_none() {
+                self.join_remote(now, remote, None);
+            }
+        }
+    }
+
+    /// An address of the peer is the association's no longer.
+    pub(super) fn drop_remote(&mut self, now: Instant, remote: IpAddr) {
+        let paths: Vec<PathId> =
+            self.paths.living().filter(|path| path.remote() == remote).map(|path| path.id()).collect();
+        let partners: Vec<(IpAddr, Member)> =
+            paths.iter().map(|&path| (self.paths.get(path).local(), self.paths.member(path))).collect();
+        paths.into_iter().for_each(|path| self.drop_path(path));
+        for (local, member) in partners {
+            if member != Member::Leaving && !self.paths.local_addresses().contains(&local) {
+                self.pair_local(now, local, member);
+            }
+        }
+        self.refresh_usable();
+    }
+
+    /// Makes the paths of an own address that has none.
+    fn pair_local(&mut self, now: Instant, local: IpAddr, member: Member) {
+        let mut own = self.paths.local_addresses();
+        own.push(local);
+        for remote in partners(self.config.path_pairs, local, &own, &self.paths.remote_addresses()) {
+            self.join(now, (local, remote), self.port_towards(remote), member);
+        }
+    }
+
+    /// The living paths from an own address.
+    pub(super) fn paths_from(&self, local: IpAddr) -> Vec<PathId> {
+        self.paths.living().filter(|path| path.local() == local).map(|path| path.id()).collect()
+    }
+
+    /// Lets what is under way on a path leave on others; what waits there for them to be confirmed stays until
+    /// they are.
+    pub(super) fn empty(&mut self, path: PathId) {
+        let target = self.paths.alternate(path);
+        self.transmission.redirect(path, target, true);
+        self.transmission.on_timeout(path, target);
+        self.control.move_on(path, self.paths.best_for_control());
+    }
+
+    /// A packet came over a path that is no longer used: what answers it leaves on another.
+    #[cold]
+    pub(in crate::association) fn answer_elsewhere(&mut self, via: PathId) {
+        self.control.move_on(via, self.paths.best_for_control());
+    }
+
+    fn drop_path(&mut self, path: PathId) {
+        self.paths.set_member(path, Member::Gone);
+        // Before another path takes its place.
+        let removed = self.paths.state_change_of(path);
+        self.events.extend(removed.map(|state| Event::PathChanged { path, state }));
+        self.empty(path);
+        self.refresh_usable();
+    }
+
+    fn join(
+        &mut self,
+        now: Instant,
+        between: (IpAddr, IpAddr),
+        port: Option<u16>,
+        member: Member,
+    ) -> Option<PathId> {
+        self.make_place(between);
+        let path = self.paths.join(now, between, port, member)?;
+        let count = self.paths.len();
+        self.transmission.renew_path(path, count);
+        self.outbound.cover_paths(count);
+        self.bursts.cover(count);
+        Some(path)
+    }
+
+    /// Before a path between these addresses, drops those that one of them only has for want of it, as long as they
+    /// do not work: with pairs by position an address needs no other path than it would have had at set-up.
+    fn make_place(&mut self, (local, remote): (IpAddr, IpAddr)) {
+        if self.config.path_pairs != PathPairs::ByPosition {
+            return;
+        }
+        let has_other = |path: &Path| match (path.local() == local, path.remote() == remote) {
+            (true, false) => self.serves(|other| other.remote() == path.remote(), path),
+            (false, true) => self.serves(|other| other.local() == path.local(), path),
+            _ => false,
+        };
+        let candidates = self
+            .paths
+            .living()
+            .filter(|path| path.member() <= Member::Pending && path.state() != PathState::Active);
+        let makeshifts: Vec<PathId> = candidates.filter(|path| has_other(path)).map(Path::id).collect();
+        makeshifts.into_iter().for_each(|path| self.drop_path(path));
+    }
+
+    /// A path has been shown to work: those that an address of it only had for want of it go, even if they work.
+    pub(in crate::association) fn drop_makeshifts(&mut self, path: PathId) {
+        if self.config.path_pairs != PathPairs::ByPosition {
+            return;
+        }
+        let better = self.paths.get(path);
+        let works = |other: &Path| other.state() == PathState::Active;
+        let makeshifts: Vec<PathId> = self
+            .paths
+            .living()
+            .filter(|path| path.id() != better.id() && path.member() <= Member::Pending)
+            .filter(|path| path.local() == better.local() || path.remote() == better.remote())
+            .filter(|path| self.serves(|other| works(other) && other.local() == path.local(), path))
+            .filter(|path| self.serves(|other| works(other) && other.remote() == path.remote(), path))
+            .map(Path::id)
+            .collect();
+        makeshifts.into_iter().for_each(|path| self.drop_path(path));
+    }
+
+    /// Whether there is such a path beside this one.
+    fn serves(&self, such: impl Fn(&Path) -> bool, beside: &Path) -> bool {
+        self.paths.living().any(|other| other.id() != beside.id() && such(other))
+    }
+
+    /// The peer's UDP port at an address: as on a path that leads there, or anywhere.
+    fn port_towards(&self, remote: IpAddr) -> Option<u16> {
+        let path = self.paths.find_remote(remote).unwrap_or_else(|| self.paths.best_for_control());
+        self.paths.get(path).encapsulation_port()
+    }
+}

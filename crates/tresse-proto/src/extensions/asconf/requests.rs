@@ -1,0 +1,229 @@
+//! Own requests: those that wait, and the one ASCONF chunk that may be in flight (RFC 5061 §5.1, §5.1.1).
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tresse_wire::{Param, Params};
+
+use crate::addresses::{AddressChange, AddressOutcome};
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// Most requests in one chunk: with IPv6 addresses and AUTH they still fit the smallest packet, that of 576 bytes
+/// over IPv6 in UDP.
+const MOST_TOGETHER: usize = 15;
+
+/// Most requests that may wait.
+const MOST_WAITING: usize = 64;
+
+/// One thing that the peer is asked for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Wish {
+    pub(crate) change: AddressChange,
+    pub(crate) address: IpAddr,
+}
+
+/// Own requests.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    /// The serial number of the next chunk.
+    next: u32,
+    /// The correlation id of the next request.
+    next_id: u32,
+    waiting: VecDeque<Wish>,
+    flight: Option<Flight>,
+    /// The peer said that it understands no requests to add and to remove, or to prefer (RFC 5061 §5.1 A9,
+    /// §5.3 F3a, F3b).
+    deaf_to_change: bool,
+    deaf_to_preference: bool,
+}
+
+/// A chunk that was sent and not acknowledged. It stays as it is, however often it is sent (§5.1 B4).
+#[derive(Debug)]
+struct Flight {
+    serial: u32,
+    /// An address that the peer knows.
+    lookup: IpAddr,
+    first_id: u32,
+    wishes: Vec<Wish>,
+    /// The requests, encoded.
+    body: Vec<u8>,
+    path: PathId,
+    /// T4.
+    deadline: Instant,
+}
+
+/// An ASCONF-ACK that answers nothing.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum StrayAck {
+    /// Of the past.
+    Old,
+    /// Of a request that was never made: the association cannot go on (RFC 5061 §5.3 F0).
+    Illegal,
+}
+
+impl Requests {
+    pub(super) fn new(next: u32) -> Self {
+        Requests {
+            next,
+            next_id: 0,
+            waiting: VecDeque::new(),
+            flight: None,
+            deaf_to_change: false,
+            deaf_to_preference: false,
+        }
+    }
+
+    /// Whether the peer understands such requests, as far as is known.
+    pub(crate) fn understands(&self, change: AddressChange) -> bool {
+        match change {
+            AddressChange::Add | AddressChange::Remove => !self.deaf_to_change,
+            AddressChange::Prefer => !self.deaf_to_preference,
+        }
+    }
+
+    /// Whether one more request may wait.
+    pub(crate) fn has_room(&self) -> bool {
+        self.waiting.len() < MOST_WAITING
+    }
+
+    /// Lets a request wait for its turn.
+    pub(crate) fn push(&mut self, wish: Wish) {
+        self.waiting.push_back(wish);
+    }
+
+    /// Everything that was asked for and is not answered.
+    pub(crate) fn open(&self) -> impl Iterator<Item = Wish> {
+        self.flight.iter().flat_map(|flight| &flight.wishes).chain(&self.waiting).copied()
+    }
+
+    /// What the chunk in flight asks for.
+    pub(crate) fn in_flight(&self) -> &[Wish] {
+        self.flight.as_ref().map_or(&[], |flight| &flight.wishes)
+    }
+
+    /// Makes a chunk of what waits, unless one is in flight; `lookup` is an address that the peer knows. To be
+    /// sent with [`Self::chunk`].
+    pub(crate) fn begin(&mut self, lookup: IpAddr) -> bool {
+        if self.flight.is_some() || self.waiting.is_empty() {
+            return false;
+        }
+        let count = self.waiting.len().min(MOST_TOGETHER);
+        let wishes: Vec<Wish> = self.waiting.drain(..count).collect();
+        let first_id = self.next_id;
+        let ids = (0..count as u32).map(|offset| first_id.wrapping_add(offset));
+        let params: Vec<Param<'_>> = ids.zip(&wishes).map(|(id, wish)| wish.param(id)).collect();
+        let mut body = Vec::new();
+        // A bounded number of short parameters: never too long for a chunk.
+        Params::Values(&params).write(&mut body).ok();
+        self.flight = Some(Flight {
+            serial: self.next,
+            lookup,
+            first_id,
+            wishes,
+            body,
+            path: PathId::default(),
+            deadline: Instant::FAR_FUTURE,
+        });
+        self.next = self.next.wrapping_add(1);
+        self.next_id = first_id.wrapping_add(count as u32);
+        true
+    }
+
+    /// The chunk in flight: its serial number, the address it is found by, and its requests.
+    pub(crate) fn chunk(&self) -> Option<(u32, IpAddr, &[u8])> {
+        self.flight.as_ref().map(|flight| (flight.serial, flight.lookup, &flight.body[..]))
+    }
+
+    /// The path that the chunk in flight was sent on last.
+    pub(crate) fn path(&self) -> Option<PathId> {
+        self.flight.as_ref().map(|flight| flight.path)
+    }
+
+    /// The chunk in flight leaves on `path`, whose timeout is `rto`.
+    pub(crate) fn on_sent(&mut self, now: Instant, path: PathId, rto: Duration) {
+        if let Some(flight) = &mut self.flight {
+            flight.path = path;
+            flight.deadline = now + rto;
+        }
+    }
+
+    /// When T4 expires.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.flight.as_ref().map(|flight| flight.deadline)
+    }
+
+    /// The path that the chunk in flight was sent on, if T4 has expired. It runs no longer.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<PathId> {
+        let flight = self.flight.as_mut().filter(|flight| flight.deadline <= now)?;
+        flight.deadline = Instant::FAR_FUTURE;
+        Some(flight.path)
+    }
+
+    /// ASCONF-ACK arrived: what came of each request of the chunk in flight (RFC 5061 §5.1 A7, A8).
+    ///
+    /// # Errors
+    /// It acknowledges something else.
+    pub(crate) fn on_ack(
+        &mut self,
+        serial: u32,
+        params: &Params<'_>,
+    ) -> Result<Vec<(Wish, AddressOutcome)>, StrayAck> {
+        let Some(flight) = self.flight.take_if(|flight| flight.serial == serial) else {
+            let ahead = serial.wrapping_sub(self.next) < 1 << 31;
+            return Err(if ahead { StrayAck::Illegal } else { StrayAck::Old });
+        };
+        let mut outcomes = vec![None; flight.wishes.len()];
+        for param in params.iter().flatten() {
+            let (id, outcome) = match param {
+                Param::SuccessIndication { correlation } => (correlation, AddressOutcome::Done),
+                Param::ErrorIndication { correlation, causes } => {
+                    (correlation, AddressOutcome::of_causes(&causes))
+                }
+                _ => continue,
+            };
+            if let Some(known) = outcomes.get_mut(id.wrapping_sub(flight.first_id) as usize) {
+                known.get_or_insert(outcome);
+            }
+        }
+        // Silence means success up to the first failure, and failure after it.
+        let mut silence = AddressOutcome::Done;
+        let told = outcomes.into_iter().map(|outcome| {
+            let outcome = outcome.unwrap_or(silence);
+            if outcome != AddressOutcome::Done {
+                silence = AddressOutcome::Refused;
+            }
+            outcome
+        });
+        let outcomes: Vec<_> = flight.wishes.into_iter().zip(told).collect();
+        for (wish, outcome) in &outcomes {
+            let deaf = *outcome == AddressOutcome::NotSupported;
+            match wish.change {
+                AddressChange::Add | AddressChange::Remove => self.deaf_to_change |= deaf,
+                AddressChange::Prefer => self.deaf_to_preference |= deaf,
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// The peer does not understand ASCONF: nothing is asked for any more. Answers what was.
+    pub(crate) fn on_unheard(&mut self) -> Vec<Wish> {
+        let given_up = self.open().collect();
+        (self.deaf_to_change, self.deaf_to_preference) = (true, true);
+        self.flight = None;
+        self.waiting.clear();
+        given_up
+    }
+}
+
+impl Wish {
+    fn param(self, correlation: u32) -> Param<'static> {
+        let address = self.address;
+        match self.change {
+            AddressChange::Add => Param::AddAddress { correlation, address },
+            AddressChange::Remove => Param::DeleteAddress { correlation, address },
+            AddressChange::Prefer => Param::SetPrimary { correlation, address },
+        }
+    }
+}

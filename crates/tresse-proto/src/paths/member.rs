@@ -1,0 +1,120 @@
+//! Paths that join and leave while the association runs (RFC 5061). A path keeps its number as long as it lives;
+//! a path that joins later may take the place, and the number, of one that is gone.
+
+use std::net::IpAddr;
+
+use super::health::PathHealth;
+use super::{Path, Paths};
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// How far a path belongs to the association.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Member {
+    /// Wholly.
+    Joined,
+    /// The peer has not confirmed its own address here yet: nothing but ASCONF leaves from there (RFC 5061 §5.3 F1).
+    Pending,
+    /// The peer is asked to forget its own address here: nothing leaves from there, and what still arrives is taken
+    /// (RFC 5061 §5.3 F4).
+    Leaving,
+    /// Not any more.
+    Gone,
+}
+
+impl Paths {
+    /// The paths that are not gone, by position.
+    pub(crate) fn living(&self) -> impl Iterator<Item = &Path> {
+        self.paths.iter().filter(|path| path.member != Member::Gone)
+    }
+
+    /// The paths that belong wholly to the association, by position.
+    pub(crate) fn joined(&self) -> impl Iterator<Item = &Path> {
+        self.paths.iter().filter(|path| path.member == Member::Joined)
+    }
+
+    /// The paths that join as soon as the peer agrees.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &Path> {
+        self.paths.iter().filter(|path| path.member == Member::Pending)
+    }
+
+    /// How far the path belongs to the association.
+    pub(crate) fn member(&self, id: PathId) -> Member {
+        self.get(id).member
+    }
+
+    /// Own addresses that the association has or is about to have, each once, in the order of their paths.
+    pub(crate) fn local_addresses(&self) -> Vec<IpAddr> {
+        distinct(self.living().filter(|path| path.member != Member::Leaving).map(|path| path.local))
+    }
+
+    /// The peer's addresses, each once, in the order of their paths.
+    pub(crate) fn remote_addresses(&self) -> Vec<IpAddr> {
+        distinct(self.living().map(|path| path.remote))
+    }
+
+    /// Whether one more path is possible.
+    pub(crate) fn has_place(&self) -> bool {
+        self.living().count() < self.rules.max_paths
+    }
+
+    /// Adds a path between these addresses, the own one first, that has to be confirmed by heartbeats
+    /// (RFC 5061 §5.3 F14). `None` when there are as many as allowed.
+    pub(crate) fn join(
+        &mut self,
+        now: Instant,
+        between: (IpAddr, IpAddr),
+        encapsulation_port: Option<u16>,
+        member: Member,
+    ) -> Option<PathId> {
+        let gone = self.paths.iter().find(|path| path.member == Member::Gone).map(|path| path.id);
+        let id = match gone {
+            Some(id) => {
+                let (path, window) = self.fresh(id, now, between, encapsulation_port, false);
+                self.paths[id.index()] = path;
+                self.windows[id.index()] = window;
+                self.controller.on_path_added(&mut self.windows, id);
+                id
+            }
+            None => self.add(now, between.0, between.1, encapsulation_port, false)?,
+        };
+        let path = self.path_mut(id);
+        path.health = PathHealth::unknown();
+        path.member = member;
+        self.refresh_payload(id);
+        Some(id)
+    }
+
+    /// Changes how far a living path belongs to the association.
+    pub(crate) fn set_member(&mut self, id: PathId, member: Member) {
+        let path = self.path_mut(id);
+        path.member = member;
+        if member != Member::Joined {
+            path.t3 = None;
+            path.idle_since = None;
+            path.heartbeats.stop();
+        }
+        self.refresh_usable(id);
+        self.refresh_payload(id);
+        if self.member(self.primary) > Member::Pending {
+            self.primary = self.best_for_control();
+        }
+    }
+
+    /// Whether data may be sent on the path if no other is better: it belongs to the association, and has been
+    /// confirmed (RFC 9260 §5.4).
+    pub(crate) fn accepts_data(&self, id: PathId) -> bool {
+        let path = self.get(id);
+        path.member == Member::Joined && path.health.confirmed()
+    }
+}
+
+fn distinct(addresses: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
+    let mut seen = Vec::new();
+    for address in addresses {
+        if !seen.contains(&address) {
+            seen.push(address);
+        }
+    }
+    seen
+}
