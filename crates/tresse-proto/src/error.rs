@@ -105,6 +105,14 @@ pub enum AddressError {
         /// The address.
         address: IpAddr,
     },
+    /// The endpoint is not bound to the address: nothing could be sent from there.
+    #[error("{address} is no address of the endpoint, which has {bound}: bind it first")]
+    NotBound {
+        /// The address.
+        address: IpAddr,
+        /// Those that it has.
+        bound: String,
+    },
     /// The association has it already, or still.
     #[error("{address} is an address of the association already")]
     Known {

@@ -2,6 +2,7 @@
 //!
 //! Handles are cheap to clone and may be used from several tasks at once.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,8 +10,8 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::coop::consume_budget;
 use tresse_proto::config::StreamMap;
 use tresse_proto::{
-    Abandonments, AssociationHandle, AssociationId, AssociationStats, CloseReason, Direction, Event,
-    KeyError, Message, NoSuchPath, PathId, PathStats, ReconfigurationError, ScheduleError, SendError,
+    Abandonments, AddressError, AssociationHandle, AssociationId, AssociationStats, CloseReason, Direction,
+    Event, KeyError, Message, NoSuchPath, PathId, PathStats, ReconfigurationError, ScheduleError, SendError,
     SendOptions, SendQueueInfo, StreamId, Streams,
 };
 
@@ -227,6 +228,42 @@ impl Association {
     pub fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), ReconfigurationError> {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.add_streams(now, outbound, inbound))
+    }
+
+    /// Adds an address of the endpoint to the association (RFC 5061); [`Endpoint::add_local_address`] binds one.
+    /// Its paths appear as [`Event::PathChanged`], and [`Event::OwnAddress`] tells how the peer answers.
+    ///
+    /// [`Endpoint::add_local_address`]: crate::Endpoint::add_local_address
+    ///
+    /// # Errors
+    /// An address that cannot be added, or no way to ask the peer; nothing was begun then.
+    pub fn add_address(&self, address: IpAddr) -> Result<(), AddressError> {
+        let bound = self.inner.shared.lock().addresses();
+        if !bound.contains(&address) {
+            let bound: Vec<String> = bound.iter().map(IpAddr::to_string).collect();
+            return Err(AddressError::NotBound { address, bound: bound.join(", ") });
+        }
+        let now = self.inner.shared.now();
+        self.inner.command(|association| association.add_address(now, address))
+    }
+
+    /// Removes an own address from the association (RFC 5061); the endpoint stays bound to it. What was on its way
+    /// from there is sent again over other paths. [`Event::OwnAddress`] tells when the peer has agreed.
+    ///
+    /// # Errors
+    /// An address that cannot be removed, or no way to ask the peer; nothing was begun then.
+    pub fn remove_address(&self, address: IpAddr) -> Result<(), AddressError> {
+        let now = self.inner.shared.now();
+        self.inner.command(|association| association.remove_address(now, address))
+    }
+
+    /// Asks the peer to send to this own address where it uses one path at a time (RFC 5061).
+    ///
+    /// # Errors
+    /// An address that the association has not, or no way to ask the peer.
+    pub fn set_peer_primary(&self, address: IpAddr) -> Result<(), AddressError> {
+        let now = self.inner.shared.now();
+        self.inner.command(|association| association.set_peer_primary(now, address))
     }
 
     /// Sets or replaces a shared key of this association (RFC 4895 §6.1). The peer needs the same, and should

@@ -55,6 +55,10 @@ impl Driver {
         let now = self.shared.now();
         self.batch.clear();
         state.note_commands();
+        let joining = state.take_joining();
+        // A socket wakes nobody before it has been asked.
+        let joined = !joining.is_empty();
+        joining.into_iter().for_each(|socket| self.sockets.join(socket));
         for datagram in self.inbox.drain(..) {
             state.core.handle_datagram(now, datagram);
         }
@@ -67,7 +71,7 @@ impl Driver {
             self.faults = faults;
             state.locals = self.sockets.stats();
         }
-        more
+        more || joined
     }
 
     /// Hands out the events, now that the packets before them have left.

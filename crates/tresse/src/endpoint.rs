@@ -42,7 +42,6 @@ impl Peer {
 /// what they had queued is still delivered while the runtime lives (see [`Endpoint::wait_idle`]).
 pub struct Endpoint {
     shared: Arc<Shared>,
-    addresses: Vec<IpAddr>,
     /// `None` over raw IP.
     udp_port: Option<u16>,
 }
@@ -122,16 +121,33 @@ impl Endpoint {
     }
 
     fn start(mut core: tresse_proto::Endpoint, sockets: Sockets, udp_port: Option<u16>) -> Self {
-        let addresses = sockets.addresses();
-        core.set_local_addresses(addresses.clone());
+        core.set_local_addresses(sockets.addresses());
         let shared = Arc::new(Shared::new(core, sockets.stats()));
         tokio::spawn(Driver::new(Arc::clone(&shared), sockets));
-        Endpoint { shared, addresses, udp_port }
+        Endpoint { shared, udp_port }
     }
 
     /// The addresses that paths can start from.
-    pub fn local_addresses(&self) -> &[IpAddr] {
-        &self.addresses
+    pub fn local_addresses(&self) -> Vec<IpAddr> {
+        self.shared.lock().addresses()
+    }
+
+    /// Binds one more address, on the same port as the others: associations to come have it from the beginning, those
+    /// there are when [`Association::add_address`] is called.
+    ///
+    /// # Errors
+    /// An address that cannot be bound, or is bound already.
+    pub fn add_local_address(&self, address: IpAddr) -> Result<(), BindError> {
+        if self.local_addresses().contains(&address) {
+            return Err(BindError::Twice { address });
+        }
+        let sockets = match self.udp_port {
+            Some(port) => bind_udp(&[address], port)?.0,
+            None => bind_raw(&[address], self.port())?,
+        };
+        let mut state = self.shared.lock();
+        sockets.into_iter().for_each(|socket| state.join(socket));
+        Ok(())
     }
 
     /// The UDP port of all sockets; 0 over raw IP.
@@ -202,7 +218,7 @@ impl Endpoint {
         let association = {
             let mut state = self.shared.lock();
             let connect = Connect {
-                local: self.addresses.clone(),
+                local: state.addresses(),
                 remote: peer.addresses,
                 remote_port: peer.port,
                 encapsulation_port: Some(self.udp_port.map_or(0, |_| peer.udp_port)),

@@ -55,11 +55,11 @@ pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};
 
 pub use bytes::Bytes;
 pub use tresse_proto::{
-    Abandoned, Abandonments, AssociationConfig, AssociationId, AssociationStats, CloseReason, ConfigError,
-    Direction, Discards, EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, NoSuchPath,
-    Part, PathId, PathState, PathStats, Payload, Ppid, Reconfiguration, ReconfigurationError,
-    ReconfigurationOutcome, Reliability, ScheduleError, SendError, SendOptions, SendQueueInfo, Ssn, StreamId,
-    Streams, units,
+    Abandoned, Abandonments, AddressChange, AddressError, AddressOutcome, AssociationConfig, AssociationId,
+    AssociationStats, CloseReason, ConfigError, Direction, Discards, EndpointConfig, Event, Joiner, KeyError,
+    Limit, LimitTimes, Message, NoSuchPath, Part, PathId, PathState, PathStats, Payload, Ppid,
+    Reconfiguration, ReconfigurationError, ReconfigurationOutcome, Reliability, ScheduleError, SendError,
+    SendOptions, SendQueueInfo, Ssn, StreamId, Streams, units,
 };
 pub use tresse_proto::{config, schedule};
 

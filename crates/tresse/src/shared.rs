@@ -5,6 +5,7 @@
 //! it happens. The lock is never held across an await or a system call.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -12,7 +13,7 @@ use std::task::Waker;
 use tokio::sync::{Notify, broadcast};
 use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Event, Instant};
 
-use crate::transport::LocalStats;
+use crate::transport::{LocalStats, Socket};
 
 pub(crate) struct Shared {
     origin: std::time::Instant,
@@ -28,6 +29,7 @@ impl Shared {
         let state = State {
             core,
             locals,
+            joining: Vec::new(),
             slots: BTreeMap::new(),
             backlog: VecDeque::new(),
             driver: None,
@@ -108,6 +110,8 @@ pub(crate) struct State {
     pub(crate) core: tresse_proto::Endpoint,
     /// What the operating system did with packets, as the driver last saw it.
     pub(crate) locals: Vec<LocalStats>,
+    /// Sockets that the driver has not taken yet.
+    joining: Vec<Socket>,
     slots: BTreeMap<AssociationId, Slot>,
     /// Set up by peers and not accepted yet.
     backlog: VecDeque<AssociationId>,
@@ -135,6 +139,24 @@ impl State {
         if let Some(waker) = self.driver.take() {
             waker.wake();
         }
+    }
+
+    /// The addresses that paths can start from.
+    pub(crate) fn addresses(&self) -> Vec<IpAddr> {
+        self.locals.iter().map(|local| local.local).collect()
+    }
+
+    /// One more socket, for the driver to take.
+    pub(crate) fn join(&mut self, socket: Socket) {
+        self.locals.push(socket.stats().clone());
+        self.core.set_local_addresses(self.addresses());
+        self.joining.push(socket);
+        self.wake_driver();
+    }
+
+    /// The sockets that have joined since this was last asked.
+    pub(crate) fn take_joining(&mut self) -> Vec<Socket> {
+        std::mem::take(&mut self.joining)
     }
 
     /// Whether the core was given a command since the driver last took note.

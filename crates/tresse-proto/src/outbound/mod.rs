@@ -291,7 +291,7 @@ impl Outbound {
 
     /// Whether there are more paths than groups of streams bound to them.
     pub(crate) fn has_outgrown_its_groups(&self) -> bool {
-        matches!(self.map, StreamMap::Fixed(_)) && self.groups.len() < self.usable.len()
+        !self.groups.is_empty() && self.groups.len() < self.group_count()
     }
 
     /// Makes a group for each path; what is queued stays.

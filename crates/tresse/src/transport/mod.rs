@@ -15,6 +15,7 @@ pub use udp::{DEFAULT_UDP_PORT, source_towards};
 
 pub(crate) use batch::Batch;
 pub(crate) use raw::bind as bind_raw;
+pub(crate) use socket::Socket;
 pub(crate) use sockets::Sockets;
 pub(crate) use udp::bind as bind_udp;
 

@@ -31,6 +31,11 @@ impl Sockets {
         self.sockets.iter().map(Socket::local).collect()
     }
 
+    /// Takes one more.
+    pub(crate) fn join(&mut self, socket: Socket) {
+        self.sockets.push(socket);
+    }
+
     /// Receives at most one batch from each socket; pending when there was nothing on any.
     pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Datagram>) -> Poll<()> {
         let count = self.sockets.len();

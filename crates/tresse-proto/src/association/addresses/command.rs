@@ -94,7 +94,7 @@ impl Association {
     fn ask(&mut self, now: Instant, change: AddressChange, address: IpAddr) {
         self.dynamic().asconf.own.push(Wish { change, address });
         self.advance_asconf(now);
-        self.spread_path_changes();
+        self.spread_path_changes(now);
         self.stir();
     }
 

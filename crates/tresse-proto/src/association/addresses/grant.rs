@@ -64,7 +64,7 @@ impl Association {
             Standing::New => {
                 let body = self.grant(now, source, &asconf.params);
                 self.dynamic().asconf.peer.give(body.clone());
-                self.spread_path_changes();
+                self.spread_path_changes(now);
                 body
             }
             Standing::Repeated(Some(body)) => body,

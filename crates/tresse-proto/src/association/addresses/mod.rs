@@ -62,11 +62,11 @@ impl Association {
             return;
         }
         let failure = self.paths.on_request_expired(path);
-        self.on_failure(failure);
+        self.on_failure(now, failure);
         if self.state != State::Closed {
             self.send_asconf(now, Some(path));
         }
-        self.spread_path_changes();
+        self.spread_path_changes(now);
     }
 
     /// ASCONF-ACK arrived over `via` (RFC 5061 §5.1 A5 to A8).

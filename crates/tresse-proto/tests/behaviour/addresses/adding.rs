@@ -161,3 +161,28 @@ fn as_many_paths_as_allowed_are_enough() {
     let refusal = pair.server().add_address(now, address(2, 2)).expect_err("no room here");
     assert_eq!(refusal.to_string(), "the association already has its 2 paths (setting \"max_paths\")");
 }
+
+#[test]
+fn streams_bound_to_paths_follow_when_one_joins() {
+    for map in ["fixed:0,1,2", "adaptive"] {
+        let mut config = AssociationConfig::default();
+        config.set("stream_map", map).expect("a map");
+        let mut pair = Pair::established(2, &config);
+        send(&mut pair, 0, 20);
+        pair.send(2, 0, 1000);
+        add_third_path(&mut pair);
+        let before = pair.wire.len();
+        for number in 1..200 {
+            pair.send(2, number, 1000);
+        }
+        pair.run_until(Duration::from_secs(60), |pair| pair.server.numbers_on(2).len() == 200);
+        let third = |flight: &&Flight| flight.has_data() && flight.path() == 2;
+        assert!(pair.sent_since(before).iter().filter(third).count() > 20, "{map}");
+        let now = pair.now;
+        pair.client().remove_address(now, address(1, 2)).expect("an address of it");
+        for number in 200..220 {
+            pair.send(2, number, 1000);
+        }
+        pair.run_until(Duration::from_secs(60), |pair| pair.server.numbers_on(2).len() == 220);
+    }
+}
