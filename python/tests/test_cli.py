@@ -27,7 +27,7 @@ def test_list_names_figures_and_claims() -> None:
 
 def test_reproduce_writes_the_report_and_says_so(tmp_path: Path, made_up: Install) -> None:
     made_up(Model())
-    result = lab("reproduce", "pfldnet2010", "--out", str(tmp_path / "out"))
+    result = lab("reproduce", "pfldnet2010-4", "pfldnet2010-5", "--out", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "report.html" in result.stdout

@@ -12,7 +12,9 @@ from tresse.figures import select
 from tresse.figures.pfldnet2010 import delays, figure4
 from tresse.figures.pfldnet2010.delays import FIXED, ROUND_ROBIN, Curve
 
-CLAIMS: dict[str, Claim] = {claim.id: claim for figure in select(["pfldnet2010"]) for claim in figure.claims}
+CLAIMS: dict[str, Claim] = {
+    claim.id: claim for figure in select(["pfldnet2010-4", "pfldnet2010-5"]) for claim in figure.claims
+}
 GOOD = Model()
 
 

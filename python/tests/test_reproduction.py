@@ -19,7 +19,7 @@ from tresse.runner import Workers
 from tresse.sweep import Profile
 from tresse.tables import Tables
 
-FIGURES = select(["pfldnet2010"])
+FIGURES = select(["pfldnet2010-4", "pfldnet2010-5"])
 FIGURE_5 = FIGURES[1]
 SHORT = Profile("quick", runs=2, overrides={"measure": "1s"})
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tresse.figures.adaptive import comparison
 from tresse.figures.figure import Figure
 from tresse.figures.globecom2005 import figure2 as globecom2005_2
 from tresse.figures.globecom2005 import figure3 as globecom2005_3
@@ -15,10 +16,14 @@ from tresse.figures.infocom2011 import figure9 as infocom2011_9
 from tresse.figures.infocom2011 import figure10 as infocom2011_10
 from tresse.figures.pfldnet2010 import figure4 as pfldnet2010_4
 from tresse.figures.pfldnet2010 import figure5 as pfldnet2010_5
+from tresse.figures.pfldnet2010 import figure6 as pfldnet2010_6
+from tresse.figures.pfldnet2010 import figure7 as pfldnet2010_7
 
 FIGURES: tuple[Figure, ...] = (
     pfldnet2010_4.FIGURE,
     pfldnet2010_5.FIGURE,
+    pfldnet2010_6.FIGURE,
+    pfldnet2010_7.FIGURE,
     globecom2005_2.FIGURE,
     globecom2005_3.FIGURE,
     globecom2005_4.FIGURE,
@@ -30,6 +35,7 @@ FIGURES: tuple[Figure, ...] = (
     globecom2010_ordered.FIGURE_8,
     infocom2011_9.FIGURE,
     infocom2011_10.FIGURE,
+    *comparison.FIGURES,
 )
 
 

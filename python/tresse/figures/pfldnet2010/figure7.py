@@ -1,0 +1,148 @@
+"""Figure 7: seven streams over two alike paths and a slow one, and the claims P11 to P14."""
+
+import matplotlib.figure
+import pandas as pd
+
+from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
+from tresse.figures.figure import Drawing, Figure, Listing
+from tresse.figures.pfldnet2010 import delays, variants
+from tresse.figures.pfldnet2010.variants import Setup, Variant
+from tresse.metrics import summarise
+from tresse.plots.theme import BLUE, ORANGE, new_figure, style
+from tresse.sweep import Sweep
+from tresse.tables import Tables
+
+SCENARIO = "pfldnet2010/three-paths.toml"
+SIGMAS_KIB = (32, 48, 64, 80, 96, 128, 160, 192, 224, 256)
+SETUP = Setup("10/10/1 Mbit/s", ((10.0, 10.0), (10.0, 10.0), (1.0, 50.0)), {}, SIGMAS_KIB)
+OFF = {"transport.nr_sack": "off"}
+ANY = {"transport.stream_map": "any"}
+TABLE = {"transport.stream_map": "fixed:2,0,1,0,1,0,1"}
+"""Streams 1, 3, 5 on path A, 2, 4, 6 on B, 0 on C."""
+
+ROUND_ROBIN = Variant("round-robin, NR-SACK", ORANGE, "-", ANY)
+ROUND_ROBIN_OFF = Variant("round-robin, no NR-SACK", ORANGE, "--", {**ANY, **OFF})
+FIXED = Variant("fixed, NR-SACK", BLUE, "-", TABLE)
+FIXED_OFF = Variant("fixed, no NR-SACK", BLUE, "--", {**TABLE, **OFF})
+VARIANTS = (FIXED, FIXED_OFF, ROUND_ROBIN, ROUND_ROBIN_OFF)
+
+
+def _draw(tables: Tables) -> matplotlib.figure.Figure:
+    figure, [axes] = new_figure(9.4, 4.4, columns=2, share_y="none")
+    with style():
+        variants.plot(axes[0], tables.runs, SETUP, VARIANTS, "throughput_mbps")
+        variants.plot_bound(axes[0], SETUP)
+        variants.plot(axes[1], variants.with_delays(tables), SETUP, VARIANTS, "delay_ms")
+        axes[0].set(xlabel=variants.SIGMA_LABEL, ylabel="throughput of user data [Mbit/s]", ylim=(0, 22))
+        axes[1].set(xlabel=variants.SIGMA_LABEL, ylabel="mean message delay [ms]", ylim=(0, None))
+        axes[0].legend(loc="center right", fontsize=7.5)
+    return figure
+
+
+def _throughputs(tables: Tables) -> pd.DataFrame:
+    return summarise(tables.runs, ["variant", "sigma_kib"], "throughput_mbps")
+
+
+def _delays(tables: Tables) -> pd.DataFrame:
+    return summarise(variants.with_delays(tables), ["variant", "sigma_kib"], "delay_ms")
+
+
+def _both(tables: Tables, variant: Variant, sigma_kib: int) -> tuple[Measure, Measure]:
+    where = f"{variant.name}, {sigma_kib} KiB"
+    return (
+        Measure(where, variants.throughput(tables, SETUP, variant.name, sigma_kib), "Mbit/s"),
+        Measure(f"{where}, delay", variants.delay(tables, SETUP, variant.name, sigma_kib), "ms", 0),
+    )
+
+
+def _judge_p11(tables: Tables) -> Judgement:
+    rate, waits = _both(tables, ROUND_ROBIN, 256)
+    poor = rate.value.value <= 3 * (1 + TOLERANCE) and waits.value.value >= 600 * (1 - TOLERANCE)
+    finding = f"{rate.value.value:.2f} Mbit/s at {waits.value.value:.0f} ms"
+    return Judgement(Verdict.REPRODUCED if poor else Verdict.MISSED, finding, (rate, waits))
+
+
+def _judge_p12(tables: Tables) -> Judgement:
+    # The text names no buffer size: the highest throughput, with the smallest buffer that gives it.
+    best = max(SIGMAS_KIB, key=lambda sigma: variants.throughput(tables, SETUP, FIXED_OFF.name, sigma).value)
+    rate, waits = _both(tables, FIXED_OFF, best)
+    beyond = rate.value.value > 5.5 * (1 + TOLERANCE) and waits.value.value < 150
+    near = abs(rate.value.value - 5.25) <= 0.25 + 5.25 * TOLERANCE
+    verdict = Verdict.REPRODUCED if near else Verdict.BETTER if beyond else Verdict.MISSED
+    finding = f"at most {rate.value.value:.2f} Mbit/s, at {waits.value.value:.0f} ms: seven times path C"
+    return Judgement(verdict, finding, (rate, waits))
+
+
+def _judge_p13(tables: Tables) -> Judgement:
+    rate, waits = _both(tables, FIXED, 128)
+    full = rate.value.value >= 20 * (1 - TOLERANCE)
+    quick = waits.value.value <= 60 * (1 + TOLERANCE)
+    sooner = waits.value.value < 60 * (1 - TOLERANCE)
+    verdict = Verdict.MISSED if not (full and quick) else Verdict.BETTER if sooner else Verdict.REPRODUCED
+    return Judgement(verdict, f"{rate.value.value:.2f} Mbit/s at {waits.value.value:.0f} ms", (rate, waits))
+
+
+def _judge_p14(tables: Tables) -> Judgement:
+    def pair(sigma: int) -> tuple[Measure, Measure]:
+        return _both(tables, ROUND_ROBIN, sigma)[0], _both(tables, ROUND_ROBIN_OFF, sigma)[0]
+
+    pairs = {sigma: pair(sigma) for sigma in SIGMAS_KIB}
+    gaps = {sigma: with_it.value.value - without.value.value for sigma, (with_it, without) in pairs.items()}
+    most = max(gaps, key=lambda sigma: abs(gaps[sigma]))
+    small = abs(gaps[most]) <= TOLERANCE * SETUP.capacity_mbps
+    finding = f"at most {gaps[most]:.2f} Mbit/s, at {most} KiB, of {SETUP.capacity_mbps:.2f} that the paths carry"
+    return Judgement(Verdict.REPRODUCED if small else Verdict.MISSED, finding, pairs[most])
+
+
+_TOLERANCE = f"{100 * TOLERANCE:.0f} %"
+
+FIGURE = Figure(
+    name="pfldnet2010-7",
+    title="Figure 7: seven streams over three paths",
+    source=delays.SOURCE,
+    sweep=Sweep(SCENARIO, variants.points((SETUP,), VARIANTS)),
+    drawings=(
+        Drawing(
+            "seven-streams",
+            "Throughput of user data and mean delay of all messages over the buffer size σ: paths A and B with 10 "
+            "Mbit/s and 10 ms, path C with 1 Mbit/s and 50 ms. Fixed: streams 1, 3, 5 on A, 2, 4, 6 on B, 0 on C. "
+            "The application feeds each stream by its queue; fed in turn, no fixed mapping could carry more than "
+            "seven times path C.",
+            _draw,
+        ),
+    ),
+    listings=(
+        Listing("summary", "Throughput in Mbit/s, mean and 95 % half-width", _throughputs),
+        Listing("delays", "Mean message delay in ms, mean over runs and 95 % half-width", _delays),
+    ),
+    claims=(
+        Claim(
+            "P11",
+            "Round-robin stays below 3 Mbit/s even with σ = 256 KiB, and messages take more than 600 ms.",
+            "< 3 Mbit/s, > 600 ms",
+            _TOLERANCE,
+            _judge_p11,
+        ),
+        Claim(
+            "P12",
+            "Fixed mapping without NR-SACK reaches a little above 5 Mbit/s at about 150 ms.",
+            "a little above 5 Mbit/s, ~150 ms",
+            f"5 to 5.5 Mbit/s within {_TOLERANCE}; better: more, in less time",
+            _judge_p12,
+        ),
+        Claim(
+            "P13",
+            "Fixed mapping with NR-SACK reaches about 20 Mbit/s with σ = 128 KiB, at about 60 ms.",
+            "~20 Mbit/s, ~60 ms",
+            f"{_TOLERANCE}; better: in less time",
+            _judge_p13,
+        ),
+        Claim(
+            "P14",
+            "With round-robin, NR-SACK makes only a small difference.",
+            "small",
+            f"{_TOLERANCE} of what the paths carry, at every σ",
+            _judge_p14,
+        ),
+    ),
+)

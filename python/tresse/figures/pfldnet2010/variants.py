@@ -1,0 +1,134 @@
+"""What figures 6 and 7 and the comparison with the adaptive map share: variants of one setup over the buffer size.
+
+A point is one setup, one variant (how streams reach paths) and one sigma, the size of both buffers.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from tresse.bound import BoundPath, throughput_bound
+from tresse.claims import NotMeasured
+from tresse.metrics import Mean, mean, summarise
+from tresse.plots.theme import FAINT
+from tresse.sweep import Point
+from tresse.tables import Tables
+
+KIB = 1024
+PACKET_BYTES, PAYLOAD_BYTES = 1500, 1452
+PAYLOAD_SHARE = PAYLOAD_BYTES / PACKET_BYTES
+SIGMA_LABEL = "send and receive buffer σ [KiB]"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How streams reach paths: one curve."""
+
+    name: str
+    colour: str
+    dash: str
+    overrides: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Paths as (rate in Mbit/s, delay in ms), the overrides that make them, and the sigmas to measure."""
+
+    name: str
+    paths: tuple[tuple[float, float], ...]
+    overrides: Mapping[str, str]
+    sigmas_kib: tuple[int, ...]
+
+    @property
+    def capacity_mbps(self) -> float:
+        """User data that all paths together can carry."""
+        return sum(rate for rate, _ in self.paths) * PAYLOAD_SHARE
+
+    def bound_mbps(self, sigma_kib: float) -> float:
+        """Throughput that no schedule can exceed with buffers of this size."""
+        paths = [BoundPath.of(rate, delay, PACKET_BYTES, PAYLOAD_BYTES) for rate, delay in self.paths]
+        return throughput_bound(paths, int(sigma_kib * KIB))
+
+    def minimum_kib(self) -> float:
+        """Equation 1 without its queueing term, in KiB."""
+        return sum(2 * delay * rate * 1000 / 8 for rate, delay in self.paths) / KIB
+
+
+def points(setups: Sequence[Setup], variants: Sequence[Variant]) -> tuple[Point, ...]:
+    """Every setup with every variant at every sigma."""
+    return tuple(
+        Point(
+            labels={"setup": setup.name, "variant": variant.name, "sigma_kib": sigma},
+            overrides={
+                **setup.overrides,
+                **variant.overrides,
+                "transport.send_buffer": f"{sigma}KiB",
+                "transport.receive_buffer": f"{sigma}KiB",
+            },
+        )
+        for setup in setups
+        for variant in variants
+        for sigma in setup.sigmas_kib
+    )
+
+
+def rows_of(table: pd.DataFrame, setup: Setup, variant: str, sigma_kib: int) -> pd.DataFrame:
+    """The rows of one point; raises `NotMeasured` when there are none."""
+    chosen = (table["setup"] == setup.name) & (table["variant"] == variant) & (table["sigma_kib"] == sigma_kib)
+    rows = table[chosen]
+    if rows.empty:
+        raise NotMeasured(f"no run at {setup.name}, {variant}, {sigma_kib} KiB")
+    return rows
+
+
+def throughput(tables: Tables, setup: Setup, variant: str, sigma_kib: int) -> Mean:
+    """Mean throughput of one point, in Mbit/s."""
+    return mean(rows_of(tables.runs, setup, variant, sigma_kib)["throughput_mbps"])
+
+
+def stream_throughput(tables: Tables, setup: Setup, variant: str, sigma_kib: int, stream: int) -> Mean:
+    """Mean throughput of one stream, in Mbit/s."""
+    rows = rows_of(tables.streams, setup, variant, sigma_kib)
+    return mean(rows[rows["stream"] == stream]["throughput_mbps"])
+
+
+def with_delays(tables: Tables) -> pd.DataFrame:
+    """One row a run with `delay_ms`: the mean delay of all its messages."""
+    streams = tables.streams.dropna(subset=["delay_mean_ms"])
+    streams = streams.assign(weighted=streams["delay_mean_ms"] * streams["messages"])
+    keys = ["setup", "variant", "sigma_kib", "seed"]
+    sums = streams.groupby(keys, sort=False)[["weighted", "messages"]].sum().reset_index()
+    return sums.assign(delay_ms=sums["weighted"] / sums["messages"])
+
+
+def delay(tables: Tables, setup: Setup, variant: str, sigma_kib: int) -> Mean:
+    """Mean delay of all messages at one point, in ms."""
+    return mean(rows_of(with_delays(tables), setup, variant, sigma_kib)["delay_ms"])
+
+
+def plot(ax: Axes, table: pd.DataFrame, setup: Setup, variants: Sequence[Variant], column: str) -> None:
+    """Draw `column` of `table` over sigma, one curve a variant."""
+    for variant in variants:
+        rows = table[(table["setup"] == setup.name) & (table["variant"] == variant.name)]
+        found = summarise(rows, ["sigma_kib"], column)
+        ax.errorbar(
+            found["sigma_kib"],
+            found["mean"],
+            yerr=found["half_width"].fillna(0),
+            label=variant.name,
+            color=variant.colour,
+            linestyle=variant.dash,
+            marker="o",
+            markersize=3.5,
+            capsize=2,
+        )
+
+
+def plot_bound(ax: Axes, setup: Setup) -> None:
+    """Draw the bound for any schedule, and where equation 1 is satisfied."""
+    sigmas = list(range(setup.sigmas_kib[0], setup.sigmas_kib[-1] + 1))
+    bounds = [setup.bound_mbps(sigma) for sigma in sigmas]
+    ax.plot(sigmas, bounds, color=FAINT, linestyle=":", label="bound for any schedule")
+    ax.axvline(setup.minimum_kib(), color=FAINT, linewidth=0.8, linestyle=(0, (2, 3)), label="equation 1")
