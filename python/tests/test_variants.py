@@ -30,7 +30,6 @@ def tables_of(sweep: Sweep, rates: Rates) -> Tables:
                     "seed": seed,
                     "stream": stream,
                     "throughput_mbps": rate,
-                    "messages": 100,
                     "delay_mean_ms": delay,
                 }
                 for stream, rate in enumerate(found)

@@ -97,10 +97,11 @@ def stream_throughput(tables: Tables, setup: Setup, variant: str, sigma_kib: int
 def with_delays(tables: Tables) -> pd.DataFrame:
     """One row a run with `delay_ms`: the mean delay of all its messages."""
     streams = tables.streams.dropna(subset=["delay_mean_ms"])
-    streams = streams.assign(weighted=streams["delay_mean_ms"] * streams["messages"])
+    # All messages have one size: a stream's throughput is its weight.
+    streams = streams.assign(weighted=streams["delay_mean_ms"] * streams["throughput_mbps"])
     keys = ["setup", "variant", "sigma_kib", "seed"]
-    sums = streams.groupby(keys, sort=False)[["weighted", "messages"]].sum().reset_index()
-    return sums.assign(delay_ms=sums["weighted"] / sums["messages"])
+    sums = streams.groupby(keys, sort=False)[["weighted", "throughput_mbps"]].sum().reset_index()
+    return sums.assign(delay_ms=sums["weighted"] / sums["throughput_mbps"])
 
 
 def delay(tables: Tables, setup: Setup, variant: str, sigma_kib: int) -> Mean:
