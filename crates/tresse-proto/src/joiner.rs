@@ -40,7 +40,11 @@ impl Joiner {
                 self.begun.remove(&key);
                 return None;
             }
-            Part::First | Part::Middle | Part::Last => {}
+            // A peer that restarted leaves a message without its end, and nothing says so.
+            Part::First => {
+                self.begun.remove(&key);
+            }
+            Part::Middle | Part::Last => {}
         }
         let begun = self.begun.entry(key).or_default();
         match message.payload {
@@ -94,6 +98,15 @@ mod tests {
             let whole = joined(&mut joiner, part(stream, unordered, Part::Last, &text[..1]));
             assert_eq!(whole, Some(text.into()));
         }
+        assert_eq!(joiner.held(), 0);
+    }
+
+    #[test]
+    fn a_message_without_an_end_gives_way_to_the_next_one_of_its_stream() {
+        let mut joiner = Joiner::default();
+        assert!(joiner.join(part(0, false, Part::First, "of the peer before it restarted")).is_none());
+        assert!(joiner.join(part(0, false, Part::First, "a")).is_none());
+        assert_eq!(joined(&mut joiner, part(0, false, Part::Last, "b")), Some("ab".into()));
         assert_eq!(joiner.held(), 0);
     }
 

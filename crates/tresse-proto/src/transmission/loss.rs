@@ -105,10 +105,13 @@ impl Transmission {
         }
     }
 
-    /// When the window has opened, what probed it goes again at once: the peer has probably dropped it, and
-    /// a T3 that has backed off would let the open window lie idle. Answers the path.
+    /// When the window has opened far enough, what probed it goes again at once: the peer has probably dropped it,
+    /// and a T3 that has backed off would let the open window lie idle. Answers the path.
     pub(super) fn recall_probe(&mut self) -> Option<PathId> {
-        let first = self.probe.take_if(|_| self.announced > 0)?;
+        let (ring, announced) = (&self.ring, self.announced);
+        let first = self.probe.take_if(|first| {
+            announced > 0 && ring.get(*first).is_none_or(|probe| probe.bytes() <= announced)
+        })?;
         let mut path = None;
         // Nothing newer was sent while it was under way.
         for index in first..=self.ring.highest() {

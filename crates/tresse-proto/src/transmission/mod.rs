@@ -205,9 +205,11 @@ impl Transmission {
         self.announced.saturating_sub(self.flight)
     }
 
-    /// Whether what is in flight only asks if the peer's window is still closed (RFC 9260 §6.1 A).
+    /// Whether what is in flight only asks if the peer's window is still closed, or too small for it
+    /// (RFC 9260 §6.1 A).
     pub(crate) fn is_probing_window(&self) -> bool {
-        self.announced == 0 && self.flight > 0
+        let probe = self.probe.and_then(|first| self.ring.get(first));
+        self.flight > 0 && (self.announced == 0 || probe.is_some_and(|probe| probe.bytes() > self.announced))
     }
 
     /// The cumulative TSN acknowledged by the peer.

@@ -62,6 +62,26 @@ fn a_closed_window_is_probed_ever_more_slowly_and_never_given_up() {
     assert!(gaps.is_sorted() && gaps.last().is_some_and(|gap| (59_000..=61_000).contains(gap)), "{gaps:?}");
 }
 
+/// The window is not closed, but what waits is longer than it.
+#[test]
+fn a_window_too_small_for_the_next_chunk_is_probed_like_a_closed_one() {
+    let mut pair = Pair::unlike(1, &AssociationConfig::default(), &small(1600), 1).settled();
+    pair.server.reads = false;
+    pair.send(0, 0, 832);
+    pair.send(0, 1, 832);
+    pair.run_for(Duration::from_secs(5));
+    let before = pair.wire.len();
+    pair.run_for(Duration::from_secs(1800));
+    assert!(
+        pair.client.events.iter().all(|event| !matches!(event, Event::Closed(_) | Event::PathChanged { .. }))
+    );
+    assert!((20..60).contains(&data_since(&pair, before).len()), "{:?}", data_since(&pair, before));
+    let reading = pair.now;
+    pair.server.reads = true;
+    pair.run_until(Duration::from_secs(100), |pair| pair.server.received.len() == 2);
+    assert!(pair.now - reading < ms(100), "it took {:?}", pair.now - reading);
+}
+
 #[test]
 fn reading_opens_the_window_and_the_transfer_goes_on_at_once() {
     // Messages of a full chunk leave no room beside a probe in a window of one packet.

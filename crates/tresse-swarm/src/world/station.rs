@@ -298,6 +298,8 @@ impl Station {
 
     fn enter(&mut self, id: AssociationId, established: bool, numbers: &mut u32) {
         *numbers += 1;
+        // The last parts of a message may be read after the peer has restarted.
+        let joiner = self.sessions.remove(&id).map(|session| session.joiner).unwrap_or_default();
         let session = Session {
             number: *numbers,
             established,
@@ -306,7 +308,7 @@ impl Station {
             accepted: 0,
             delivered: 0,
             unanswered: 0,
-            joiner: Joiner::default(),
+            joiner,
         };
         self.sessions.insert(id, session);
         self.current = Some(id);
@@ -458,9 +460,12 @@ impl Station {
         config.rto_initial.min(config.rto_min).min(config.rto_max)
     }
 
-    /// The longest that its timers may keep it waiting.
+    /// The longest that its timers may keep it waiting: until nothing is left to send again, and until heartbeats
+    /// have found out that a peer without a word to say is gone.
     pub(super) fn patience(&self) -> Duration {
-        self.settings.0.rto_max * 40 + self.settings.0.heartbeat_interval * 4
+        let (config, _) = &self.settings;
+        let heartbeats = config.heartbeat_interval * 2 + config.rto_max;
+        config.rto_max * 40 + heartbeats * (config.association_max_retrans + 2)
     }
 }
 
