@@ -161,8 +161,13 @@ impl<'s> World<'s> {
             station.end_all(now);
             self.log.line(now, || format!("{} ends what is open", host.name()));
             self.settle(host)?;
-            self.run_until(self.now + bound, are_over)?;
+            // What only the other one can end, such as a set-up of its own under way, is left to it.
+            self.run_until(
+                self.now + bound,
+                if host == Host::Client { is_client_over } else { is_server_over },
+            )?;
         }
+        self.run_until(self.now + bound, are_over)?;
         self.expect("both sides come to an end", bound, are_over)?;
         self.check_ends()
     }
@@ -400,6 +405,14 @@ fn have_handed_over(stations: &[Station; 2]) -> bool {
 /// Nothing waits in any send buffer or to be read.
 fn are_calm(stations: &[Station; 2]) -> bool {
     stations.iter().all(|station| station.is_over() || !station.waits)
+}
+
+fn is_client_over(stations: &[Station; 2]) -> bool {
+    stations[Host::Client.index()].is_over()
+}
+
+fn is_server_over(stations: &[Station; 2]) -> bool {
+    stations[Host::Server.index()].is_over()
 }
 
 fn are_over(stations: &[Station; 2]) -> bool {
