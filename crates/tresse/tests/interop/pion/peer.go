@@ -155,10 +155,11 @@ func (p *peer) read(stream *sctp.Stream) {
 		if err != nil {
 			// The end of a stream while the association lives: the peer has reset it.
 			if errors.Is(err, io.EOF) {
-				say("reset in", stream.StreamIdentifier())
 				p.forget(stream)
 				// To this stack a stream is both directions: it begins anew in the other one too.
 				_ = stream.Close()
+				// Last: whoever hears it may ask for messages on the stream, which must be the new one.
+				say("reset in", stream.StreamIdentifier())
 			}
 			return
 		}
