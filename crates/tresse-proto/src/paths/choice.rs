@@ -1,5 +1,6 @@
 //! Which path to take when no scheduler is asked: for control chunks, after a timeout, for SACKs.
 
+use super::member::Member;
 use super::{Path, Paths};
 use crate::config::SackPath;
 use crate::path_id::PathId;
@@ -40,7 +41,8 @@ impl Paths {
 
     /// Where to send again what timed out on `id`: another usable path, at best one that shares no
     /// address with it (RFC 9260 §6.4.1). Where there is none: `id` itself, or by RFC 7829 §3.2 the confirmed
-    /// path with the fewest errors, potentially failed ones before inactive ones.
+    /// path with the fewest errors, potentially failed ones before inactive ones. A path that leaves does not stand
+    /// in for itself.
     pub(crate) fn alternate(&self, id: PathId) -> PathId {
         let from = self.get(id);
         // After `id` in turn, so that the chunks of several failing paths do not all meet on one.
@@ -55,7 +57,11 @@ impl Paths {
         let candidate =
             |path: &&Path| path.health.confirmed() && (dormant || path.state() == PathState::Active);
         let best = self.joined().filter(candidate).min_by_key(rank);
-        best.map_or(id, |path| path.id)
+        match best {
+            Some(path) => path.id,
+            None if from.member == Member::Joined => id,
+            None => self.best_for_control(),
+        }
     }
 
     /// How little a path is to be trusted: 0 when it is usable.

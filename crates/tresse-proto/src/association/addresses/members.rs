@@ -116,11 +116,7 @@ impl Association {
     /// Lets what is under way on a path leave on others; what waits there for them to be confirmed stays until
     /// they are.
     pub(super) fn empty(&mut self, path: PathId) {
-        // A path that is going cannot stand in for itself when no other one is well.
-        let target = match self.paths.alternate(path) {
-            same if same == path => self.paths.best_for_control(),
-            other => other,
-        };
+        let target = self.paths.alternate(path);
         self.transmission.redirect(path, target, true);
         self.transmission.on_timeout(path, target);
         self.control.move_on(path, self.paths.best_for_control());
