@@ -29,11 +29,7 @@ impl Association {
             return;
         }
         let Some(head) = self.transmission.head_of_line(now) else { return };
-        let mut usable = std::mem::take(&mut self.workspace.get().candidates);
-        usable.clear();
-        for path in self.paths.usable_ids() {
-            usable.push(self.paths.view(path, self.transmission.flight_on(path), false));
-        }
+        let usable = self.usable_views();
         let mut to = reschedule::choose(&head, &usable, |path| self.transmission.blocks(path, paths));
         if to.is_none() && overtakes && !self.outbound.is_empty() {
             let silenced = |path| self.may_send_new(path) == Err(Limit::ReceiveBuffer);

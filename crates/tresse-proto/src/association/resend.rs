@@ -4,7 +4,7 @@
 use super::Association;
 use crate::config::RetransmitPath;
 use crate::path_id::PathId;
-use crate::schedule::resend_path;
+use crate::schedule::{PathView, resend_path};
 
 impl Association {
     /// The path for what was lost on `lost_on`; when none can be used, the least doubtful one (RFC 7829 §3.2).
@@ -12,15 +12,20 @@ impl Association {
         if policy == RetransmitPath::Same && self.paths.usable(lost_on) {
             return lost_on;
         }
-        let mut usable = std::mem::take(&mut self.workspace.get().candidates);
-        usable.clear();
-        for path in self.paths.usable_ids() {
-            usable.push(self.paths.view(path, self.transmission.flight_on(path), false));
-        }
+        let usable = self.usable_views();
         let alternate = self.paths.alternate(lost_on);
         let choice = resend_path::choose(policy, lost_on, alternate, &usable);
         self.workspace.get().candidates = usable;
         choice.unwrap_or(alternate)
+    }
+
+    /// How the usable paths look to who sends again; to be given back to the workspace.
+    pub(super) fn usable_views(&mut self) -> Vec<PathView> {
+        let mut usable = std::mem::take(&mut self.workspace.get().candidates);
+        usable.clear();
+        let view = |path| self.paths.view(path, self.transmission.flight_on(path), false);
+        usable.extend(self.paths.usable_ids().map(view));
+        usable
     }
 
     /// Chunks of `path` were reported missing. With `recovers` their path has just entered fast recovery: one
