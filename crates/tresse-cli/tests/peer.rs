@@ -4,7 +4,6 @@
 
 mod common;
 #[path = "../../tresse/tests/relay/mod.rs"]
-#[allow(dead_code, reason = "a part of it is enough here")]
 mod relay;
 
 use std::io::Write;

@@ -13,7 +13,6 @@ mod messages;
 mod peer;
 mod pion;
 #[path = "../relay/mod.rs"]
-#[allow(dead_code, reason = "a part of it is enough here")]
 mod relay;
 mod usrsctp;
 

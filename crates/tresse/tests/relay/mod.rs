@@ -5,6 +5,8 @@
 //! client's address towards the server, on UDP ports of its own. Both sides therefore see the
 //! addresses that they know, from ports that RFC 6951 lets them learn.
 
+#![allow(dead_code, reason = "every test file uses a part of it")]
+
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
@@ -150,25 +152,21 @@ impl Relay {
     }
 
     /// Loses all but short packets on `path` once it has carried `bytes`: no data, but the words around it.
-    #[allow(dead_code, reason = "not every test file starves paths")]
     pub(crate) fn starve_after(&self, path: usize, bytes: u64) {
         self.limit(path, bytes, SHORT);
     }
 
     /// Loses nothing on `path` any more.
-    #[allow(dead_code, reason = "not every test file mends paths")]
     pub(crate) fn mend(&self, path: usize) {
         self.limit(path, u64::MAX, 0);
     }
 
     /// Loses one datagram of a hundred on every path, and lets one of fifty be overtaken.
-    #[allow(dead_code, reason = "not every test file does")]
     pub(crate) fn roughen(&self) {
         self.paths.iter().for_each(|path| path.rough.store(true, Ordering::SeqCst));
     }
 
     /// Types of the chunks that clients sent, and of those that the server sent.
-    #[allow(dead_code, reason = "not every test file asks")]
     pub(crate) fn chunks(&self) -> [BTreeSet<u8>; 2] {
         [0, 1].map(|sender| {
             let seen =
@@ -178,13 +176,11 @@ impl Relay {
     }
 
     /// Neither loses nor reorders at random any more.
-    #[allow(dead_code, reason = "not every test file does")]
     pub(crate) fn smoothen(&self) {
         self.paths.iter().for_each(|path| path.rough.store(false, Ordering::SeqCst));
     }
 
     /// Bytes that the client sent on `path`, and those that the server sent.
-    #[allow(dead_code, reason = "not every test file asks")]
     pub(crate) fn carried(&self, path: usize) -> [u64; 2] {
         [0, 1].map(|sender| self.paths[path].carried[sender].load(Ordering::SeqCst))
     }
