@@ -9,6 +9,7 @@ from tresse.claims import Verdict, judge
 from tresse.figures.figure import Figure
 from tresse.figures.infocom2011 import figure9, figure10, talks
 from tresse.figures.infocom2011.talks import FCFS, PRIORITY, STANDARD
+from tresse.metrics import Mean
 from tresse.tables import Tables
 
 Latency = Callable[[str, str], float]
@@ -75,3 +76,10 @@ def test_every_setting_has_its_row_and_the_bars_are_drawn(figure: Figure) -> Non
     [settings] = [listing.make(tables) for listing in figure.listings]
     assert settings["setting"].tolist() == list(dict.fromkeys(str(p.labels["variant"]) for p in figure.sweep.points))
     assert [drawing.draw(tables) for drawing in figure.drawings]
+
+
+@pytest.mark.parametrize(
+    ("change", "interval", "same"), [(4.9, 5.9, True), (-4.9, 5.9, True), (5.1, 5.9, False), (0.0, 10.1, False)]
+)
+def test_a_throughput_is_the_same_when_its_change_is_small_and_known(change: float, interval: float, same: bool) -> None:
+    assert talks.is_same(Mean(change, interval, 10)) is same
