@@ -77,6 +77,20 @@ impl Ledger {
         }
     }
 
+    /// Receives until these messages have come, or the peer has no more.
+    pub(crate) async fn take_these(&mut self, association: &Association, numbers: impl Iterator<Item = u32>) {
+        let mut missing: BTreeSet<u32> = numbers.collect();
+        for number in &self.numbers {
+            missing.remove(number);
+        }
+        while !missing.is_empty()
+            && let Some(message) = association.recv().await.expect("open")
+        {
+            missing.remove(&number_of(message.ppid.0));
+            self.note(&message);
+        }
+    }
+
     /// Receives until the peer has no more.
     pub(crate) async fn take_all(&mut self, association: &Association) {
         while let Some(message) = association.recv().await.expect("a graceful end") {
