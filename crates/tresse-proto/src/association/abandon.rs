@@ -210,19 +210,16 @@ impl Association {
 
     /// No FORWARD TSN waits for T3 of the path any more.
     fn unguard(&mut self, path: Option<PathId>) {
-        if let Some(path) = path.filter(|&path| self.transmission.flight_on(path) == 0) {
-            self.paths.stop_t3(path);
+        if let Some(path) = path {
+            self.settle_t3(path);
         }
     }
 
     /// Flights have shrunk, maybe to nothing, and the peer may have to hear of it.
     fn after_abandoning(&mut self, now: Instant) {
         self.transmission.advance();
-        let forward = self.transmission.forward_path();
         for path in self.path_ids() {
-            if self.transmission.flight_on(path) == 0 && forward != Some(path) {
-                self.paths.stop_t3(path);
-            }
+            self.settle_t3(path);
         }
         self.advance_shutdown(now);
     }

@@ -118,6 +118,6 @@ impl Association {
         let path = dropped.path;
         let target = self.resend_path(self.config.fast_retransmit_path, path);
         self.transmission.on_reported(dropped, target);
-        self.stop_idle_t3(path);
+        self.settle_t3(path);
     }
 }

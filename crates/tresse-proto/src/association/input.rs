@@ -196,6 +196,7 @@ impl Association {
                     a_rwnd: sack.a_rwnd,
                     renegable: sack.gaps,
                     non_renegable: List::Values(&[]),
+                    duplicates: sack.duplicates,
                     dac_count: sack.dac_count(),
                 };
                 self.on_sack(cx.now, view, via);
@@ -206,6 +207,7 @@ impl Association {
                     a_rwnd: sack.a_rwnd,
                     renegable: sack.renegable,
                     non_renegable: sack.non_renegable,
+                    duplicates: sack.duplicates,
                     dac_count: sack.dac_count(),
                 };
                 self.on_sack(cx.now, view, via);
@@ -259,6 +261,7 @@ impl Association {
 
     fn on_sack(&mut self, now: Instant, sack: SackView<'_>, via: PathId) {
         self.counters.sacks_received += 1;
+        self.on_duplicates(now, sack.duplicates);
         let mut report = std::mem::take(&mut self.workspace.get().report);
         let recovering = self.paths.recovering();
         let forward = self.transmission.forward_path();

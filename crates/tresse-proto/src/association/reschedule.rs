@@ -1,6 +1,8 @@
 //! Sending again before anything counts as lost: a policy names the path, `transmission` moves the chunk, `paths` charges
 //! the window of its old path.
 
+use tresse_wire::{List, Tsn};
+
 use super::Association;
 use crate::config::{ChunkRescheduling, MovedChunkCut};
 use crate::path_id::PathId;
@@ -61,12 +63,28 @@ impl Association {
                 self.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point);
             }
         }
-        self.stop_idle_t3(moved.from);
+        self.settle_t3(moved.from);
     }
 
-    /// T3 stops on a path that has nothing in flight any more; FORWARD TSN needs it still.
-    pub(super) fn stop_idle_t3(&mut self, path: PathId) {
-        if self.transmission.flight_on(path) == 0 && self.transmission.forward_path() != Some(path) {
+    /// The peer received these twice: the path that such a chunk left early did not lose it.
+    pub(super) fn on_duplicates(&mut self, now: Instant, duplicates: List<'_, Tsn>) {
+        if duplicates.is_empty() || !self.transmission.has_departed() {
+            return;
+        }
+        for tsn in duplicates.iter() {
+            let Some(path) = self.transmission.on_duplicate(tsn) else { continue };
+            if self.transmission.awaits(path) {
+                self.paths.restart_t3(path, now);
+            } else {
+                self.paths.stop_t3(path);
+            }
+        }
+    }
+
+    /// T3 stops on a path that has no answer to give any more. A path that chunks left early has: else one that died
+    /// would never be found, as long as they leave it in time.
+    pub(super) fn settle_t3(&mut self, path: PathId) {
+        if !self.transmission.awaits(path) {
             self.paths.stop_t3(path);
         }
     }

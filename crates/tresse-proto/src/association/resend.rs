@@ -46,9 +46,8 @@ impl Association {
             let target = self.paths.alternate(path);
             if !self.paths.usable(path) && self.paths.usable(target) {
                 self.transmission.redirect(path, target, true);
-                if self.transmission.on_timeout(path, target) > 0 {
-                    self.paths.stop_t3(path);
-                }
+                self.transmission.on_timeout(path, target);
+                self.settle_t3(path);
             }
         }
     }

@@ -101,6 +101,8 @@ switches! {
         rescheduling_threshold: u16 = 50,
         /// What the old path's window pays for a chunk that is sent again elsewhere before it counts as lost.
         moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
+        /// T3 of the path that a chunk left early runs on until that path answers; off stops it with the last chunk, and hides that the path died.
+        moved_chunk_t3: bool = true,
         /// When the peer's window keeps a faster path silent, send the chunk that everything waits for again there, as MPTCP does.
         opportunistic_retransmission: bool = false,
         /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.

@@ -110,6 +110,7 @@ pub const PRESETS: &[Preset] = &[
             ("buffer_split", "both"),
             ("split_counts", "queued"),
             ("split_overbooking", "false"),
+            ("moved_chunk_t3", "false"),
             ("sack_path", "last_data"),
             ("rtt_over_any_path", "false"),
             ("potentially_failed", "false"),

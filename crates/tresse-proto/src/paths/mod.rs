@@ -106,6 +106,8 @@ pub(crate) struct PathProgress {
     pub(crate) uncredited: usize,
     /// Bytes in flight after this SACK.
     pub(crate) flight_after: usize,
+    /// Whether the path has still to answer for something: what is in flight, or what left it early.
+    pub(crate) awaits: bool,
 }
 
 impl Paths {
@@ -258,7 +260,7 @@ impl Paths {
             if let Some(sample) = step.rtt {
                 self.on_rtt(step.path, sample);
             }
-            if step.flight_after == 0 {
+            if !step.awaits {
                 self.stop_t3(step.path);
             } else if step.earliest_acked || !self.get(step.path).t3_runs() {
                 self.restart_t3(step.path, now);

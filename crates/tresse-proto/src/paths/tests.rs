@@ -56,6 +56,7 @@ fn progress(path: PathId, earliest_acked: bool, flight_after: usize) -> PathProg
         longest_proven: 0,
         uncredited: 0,
         flight_after,
+        awaits: flight_after > 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Finding losses: missing reports, apart for each path (SFR), and timeouts.
 
+use super::departed::Departed;
 use super::sack::Note;
 use super::{Standing, Transmission};
 use crate::path_id::PathId;
@@ -90,6 +91,7 @@ impl Transmission {
         }
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.timed = None;
+            load.departed = Departed::default();
         }
         if let Some(load) = self.loads.get_mut(target.index()) {
             load.free_packet |= count > 0;

@@ -7,6 +7,7 @@
 mod abandon;
 mod blocking;
 mod budget;
+mod departed;
 mod dropped;
 mod forward;
 #[cfg(any(test, feature = "invariants"))]
@@ -37,6 +38,7 @@ pub(crate) use dropped::Dropped;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 
 use abandon::Revocable;
+use departed::Departed;
 use ring::{Ring, SendOrder, Sent, Standing};
 
 /// The sent chunks of an association and what they load each path with.
@@ -81,6 +83,7 @@ struct Rules {
     chunk_rescheduling: ChunkRescheduling,
     /// In percent.
     rescheduling_threshold: u16,
+    moved_chunk_t3: bool,
     send_buffer: usize,
 }
 
@@ -100,6 +103,8 @@ struct PathLoad {
     again: SendOrder,
     /// Declared lost, to be sent on this path, in TSN order.
     lost: BTreeSet<u64>,
+    /// Sent here once, and again elsewhere before the path had answered.
+    departed: Departed,
     /// One packet of lost chunks may leave whatever the window says (RFC 9260 §7.2.4, §6.3.3 E3).
     free_packet: bool,
     /// Most bytes that the path may own where shares follow the paths, and of which buffer.
@@ -130,6 +135,7 @@ impl Transmission {
                 split_overbooking: config.split_overbooking,
                 chunk_rescheduling: config.chunk_rescheduling,
                 rescheduling_threshold: config.rescheduling_threshold,
+                moved_chunk_t3: config.moved_chunk_t3,
                 send_buffer: config.send_buffer.0,
             },
             initial_tsn,
@@ -163,6 +169,7 @@ impl Transmission {
             load.bytes_sent = 0;
             load.chunks_resent = 0;
             load.fast_retransmits = 0;
+            load.departed = Departed::default();
         }
     }
 
@@ -230,6 +237,9 @@ impl Transmission {
     /// Numbers anew: the next chunk gets the TSN `next` (RFC 6525 §5.1.4). Nothing may be outstanding.
     pub(crate) fn renumber(&mut self, next: Tsn) {
         debug_assert!(self.is_empty(), "what is outstanding would change its TSN");
+        for load in &mut self.loads {
+            load.departed = Departed::default();
+        }
         self.initial_tsn = Tsn(next.0.wrapping_sub(self.ring.highest() as u32));
     }
 

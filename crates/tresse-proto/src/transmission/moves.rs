@@ -33,10 +33,16 @@ impl Transmission {
     pub(crate) fn move_chunk(&mut self, index: u64, to: PathId) -> Option<Moved> {
         let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::InFlight)?;
         sent.early = true;
-        let (from, bytes) = (sent.path, sent.bytes());
+        let (from, bytes, sends, sent_at) = (sent.path, sent.bytes(), sent.sends, sent.sent_at);
         self.lose(index, to, Evidence::Early);
         if from != to {
             self.untime(from, index);
+            // Which path brought what was sent more than once, nobody could tell.
+            if let Some(load) =
+                self.loads.get_mut(from.index()).filter(|_| self.rules.moved_chunk_t3 && sends == 1)
+            {
+                load.departed.push(index, sent_at);
+            }
         }
         Some(Moved { from, bytes, flight: self.flight_on(from), exit_point: self.highest_on(from) })
     }

@@ -22,6 +22,8 @@ pub(crate) struct SackView<'a> {
     pub(crate) renegable: List<'a, GapBlock>,
     /// Blocks that it may not (NR-SACK).
     pub(crate) non_renegable: List<'a, GapBlock>,
+    /// What came more than once.
+    pub(crate) duplicates: List<'a, Tsn>,
     /// Packets that this SACK stands for (CMT-DAC); 1 without.
     pub(crate) dac_count: u8,
 }
@@ -346,6 +348,9 @@ impl Transmission {
             }
             let path = PathId(position as u8);
             let flight_after = self.flight_on(path);
+            if let (Some(load), Some(sent_at)) = (self.loads.get_mut(position), note.latest_new) {
+                load.departed.answer(sent_at);
+            }
             report.acks.push(PathAck {
                 path,
                 acked: note.acked,
@@ -371,6 +376,7 @@ impl Transmission {
                 longest_proven: note.longest_proven,
                 uncredited: note.uncredited,
                 flight_after,
+                awaits: self.load(path).is_some_and(PathLoad::awaits),
             });
         }
     }

@@ -121,6 +121,7 @@ impl Bench {
             a_rwnd,
             renegable: List::Values(&renegable),
             non_renegable: List::Values(&non_renegable),
+            duplicates: List::Values(&[]),
             dac_count,
         };
         let outcome = self.sent.on_sack(self.now, view, PathId(via), self.recovering, &mut self.report);

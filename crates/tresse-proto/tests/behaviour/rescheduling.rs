@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tresse_proto::config::{BufferSplit, ChunkRescheduling, MovedChunkCut, NrSack, Size};
-use tresse_proto::{AssociationConfig, PathStats, SendOptions, StreamId};
+use tresse_proto::{AssociationConfig, Event, PathId, PathState, PathStats, SendOptions, StreamId};
 
 use crate::common::{Pair, content};
 
@@ -93,6 +93,41 @@ fn a_full_receive_buffer_is_seen_although_everything_is_promised() {
     assert!(path(&mut pair, 0).chunks_resent >= 1, "{}", pair.log.join("\n"));
     pair.run_for(ms(3000));
     assert_eq!(pair.server.numbers_on(0).len(), 20);
+}
+
+/// Path 1 suddenly takes `delay`, or loses everything, while the application keeps the buffer full for 10 s: after how
+/// long it is doubted.
+fn doubted_after(config: &AssociationConfig, delay: Option<Duration>) -> Option<Duration> {
+    let mut pair = Pair::established(2, config);
+    pair.network = Box::new(move |flight| if flight.path() == 1 { delay } else { Some(ms(10)) });
+    let start = pair.now;
+    let doubtful = Event::PathChanged { path: PathId(1), state: PathState::PotentiallyFailed };
+    let mut number = 0;
+    while pair.now - start < ms(10_000) {
+        let now = pair.now;
+        while pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number, M)).is_ok() {
+            number += 1;
+        }
+        pair.run_for(ms(10));
+        if pair.client.events.contains(&doubtful) {
+            return Some(pair.now - start);
+        }
+    }
+    None
+}
+
+#[test]
+fn a_path_that_died_is_found_as_soon_as_without_although_every_chunk_leaves_it_early() {
+    let off = doubted_after(&watching(ChunkRescheduling::Off), None).expect("T3 expires");
+    let on = doubted_after(&watching(ChunkRescheduling::Sender), None).expect("T3 expires all the same");
+    assert!(on <= off, "{on:?}, without {off:?}");
+    let hidden = AssociationConfig { moved_chunk_t3: false, ..watching(ChunkRescheduling::Sender) };
+    assert_eq!(doubted_after(&hidden, None), None, "nothing of it stays in flight");
+}
+
+#[test]
+fn a_slow_path_is_not_doubted_when_the_peer_reports_its_chunks_as_duplicates() {
+    assert_eq!(doubted_after(&watching(ChunkRescheduling::Sender), Some(ms(300))), None);
 }
 
 /// A receive buffer of twelve chunks, more to send than that, and nothing but what MPTCP does.

@@ -1,0 +1,133 @@
+//! Chunks that left a path before it had answered for them: whether the path still brings data stays an open question.
+//!
+//! Owns that question for each path. It is answered by an acknowledgement of what was sent there later, or by the
+//! peer's report that such a chunk arrived twice: one copy took this path. Refuses to know what T3 does about it.
+
+use std::collections::VecDeque;
+
+use tresse_wire::Tsn;
+
+use super::{PathLoad, Transmission};
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// Chunks that departed from one path; made with the first, as most never lose any.
+#[derive(Debug, Default)]
+pub(super) struct Departed(Option<Box<Chunks>>);
+
+/// Their indices and when they were sent, both ascending.
+#[derive(Debug, Default)]
+struct Chunks(VecDeque<(u64, Instant)>);
+
+impl Departed {
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The chunk `index`, sent on the path at `sent_at`, goes elsewhere. Beyond [`MOST`] the earlier ones ask for it.
+    pub(super) fn push(&mut self, index: u64, sent_at: Instant) {
+        let Chunks(chunks) = &mut **self.0.get_or_insert_default();
+        if chunks.len() < MOST && chunks.back().is_none_or(|&(last, _)| last < index) {
+            chunks.push_back((index, sent_at));
+        }
+    }
+
+    /// What was sent at `sent_at` has been answered for, and with it what was sent before.
+    pub(super) fn answer(&mut self, sent_at: Instant) {
+        self.forget(|chunks| chunks.partition_point(|&(_, sent)| sent <= sent_at));
+    }
+
+    /// The same by index; false for a chunk that did not depart from here.
+    fn answer_index(&mut self, index: u64) -> bool {
+        let search = |Chunks(chunks): &Chunks| chunks.binary_search_by_key(&index, |&(own, _)| own).is_ok();
+        let found = self.0.as_deref().is_some_and(search);
+        if found {
+            self.forget(|chunks| chunks.partition_point(|&(own, _)| own <= index));
+        }
+        found
+    }
+
+    fn forget(&mut self, count: impl FnOnce(&VecDeque<(u64, Instant)>) -> usize) {
+        let Some(Chunks(chunks)) = self.0.as_deref_mut() else { return };
+        chunks.drain(..count(chunks));
+        if chunks.is_empty() {
+            self.0 = None;
+        }
+    }
+}
+
+impl PathLoad {
+    /// Whether anything that was sent here waits for an answer of the path.
+    pub(super) fn awaits(&self) -> bool {
+        self.flight > 0 || !self.departed.is_empty()
+    }
+}
+
+impl Transmission {
+    /// Whether anything that was sent on `path` waits for its answer: what is in flight there, what left it early,
+    /// or a FORWARD TSN.
+    pub(crate) fn awaits(&self, path: PathId) -> bool {
+        self.load(path).is_some_and(PathLoad::awaits) || self.forward_path() == Some(path)
+    }
+
+    /// The peer received the chunk with this number twice. Answers the path that it left early, which has brought
+    /// one of the copies.
+    pub(crate) fn on_duplicate(&mut self, tsn: Tsn) -> Option<PathId> {
+        let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
+        let index = self.ring.cumulative().checked_add_signed(i64::from(ahead))?;
+        let position = self.loads.iter_mut().position(|load| load.departed.answer_index(index))?;
+        Some(PathId(position as u8))
+    }
+
+    /// Whether a report of duplicates could tell anything.
+    pub(crate) fn has_departed(&self) -> bool {
+        self.loads.iter().any(|load| !load.departed.is_empty())
+    }
+}
+
+/// Chunks remembered for each path: as many as T3 may have to wait for, when one leaves every few milliseconds.
+const MOST: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn departed(chunks: &[(u64, u64)]) -> Departed {
+        let mut departed = Departed::default();
+        for &(index, millis) in chunks {
+            departed.push(index, at(millis));
+        }
+        departed
+    }
+
+    #[test]
+    fn an_answer_for_one_is_an_answer_for_all_that_were_sent_before() {
+        let mut open = departed(&[(3, 10), (5, 20), (9, 30)]);
+        open.answer(at(19));
+        assert!(!open.answer_index(3) && open.answer_index(5) && !open.is_empty());
+        open.answer(at(30));
+        assert!(open.is_empty());
+    }
+
+    #[test]
+    fn a_duplicate_of_what_did_not_depart_answers_nothing() {
+        let mut open = departed(&[(3, 10), (5, 20)]);
+        assert!(!open.answer_index(4) && !open.answer_index(6));
+        assert!(open.answer_index(5));
+        assert!(open.is_empty() && !open.answer_index(5));
+    }
+
+    #[test]
+    fn no_more_are_remembered_than_there_is_room_for() {
+        let many: Vec<(u64, u64)> = (1..=2 * MOST as u64).map(|index| (index, index)).collect();
+        let mut open = departed(&many);
+        assert_eq!(open.0.as_ref().unwrap().0.len(), MOST);
+        assert!(open.answer_index(1), "the earliest are the first to be answered for");
+    }
+}
