@@ -8,14 +8,16 @@ use clap::{Args, Parser, Subcommand};
 use tresse::config::{AssociationConfig, EndpointConfig};
 use tresse::units;
 
+use crate::call::{CallArgs, ListenArgs};
 use crate::emulate::EmulateArgs;
 use crate::failure::Failure;
 use crate::peer::PeerArgs;
+use crate::perf::PerfArgs;
 
 /// CMT-SCTP in user space: one association over all the paths between two hosts.
 ///
 /// Exit codes: 0 done; 1 failed while running; 2 wrong usage or input; 3 peer unreachable or all
-/// paths lost; 130 interrupted.
+/// paths lost; 4 a required figure was missed; 130 interrupted.
 #[derive(Parser)]
 #[command(name = "tresse", version, arg_required_else_help = true)]
 pub(crate) struct Tresse {
@@ -33,6 +35,8 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive files into a directory
     Recv(RecvArgs),
+    /// Measure the paths between two hosts, and say what limits them
+    Perf(PerfArgs),
     /// Be a plain endpoint that tests can talk to: discard, echo or generate messages
     Peer(PeerArgs),
     /// Print one line for every SCTP packet of a capture
@@ -51,9 +55,8 @@ pub(crate) struct SimArgs {
     /// Change one value of the scenario, such as transport.send_buffer=64KiB or path.1.delay=75ms
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) settings: Vec<(String, String)>,
-    /// Take along a stream scheduler, from a shared object that names it (docs/schedulers.md)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) scheduler_so: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) schedulers: SchedulerArgs,
     /// Write a capture of all packets, as pcapng
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
@@ -63,6 +66,9 @@ pub(crate) struct SimArgs {
     /// Overwrite the capture and the trace if they exist
     #[arg(long)]
     pub(crate) force: bool,
+    /// Exit with 4 when less than this is delivered
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) require_throughput: Option<u64>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -71,30 +77,13 @@ pub(crate) struct SimArgs {
 pub(crate) struct SendArgs {
     /// The file; - for standard input
     pub(crate) file: PathBuf,
-    /// The receiver's addresses, the preferred one first
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
-    pub(crate) to: Vec<IpAddr>,
-    /// Own addresses, by position those that reach the receiver's; found by routing if not given
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = address)]
-    pub(crate) from: Vec<IpAddr>,
-    /// The receiver's UDP port
-    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) port: u16,
-    /// Own UDP port; 0 for any
-    #[arg(long, value_name = "UDP", default_value_t = 0)]
-    pub(crate) local_port: u16,
-    /// The receiver's SCTP port
-    #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) sctp_port: u16,
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
     /// The name that the receiver gives to the file; the file's own if not given
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Take along a stream scheduler, from a shared object that names it (docs/schedulers.md)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) scheduler_so: Vec<PathBuf>,
-    /// How long to wait for the receiver's first answer
-    #[arg(long, default_value = "15s", value_parser = duration)]
-    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) schedulers: SchedulerArgs,
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
     #[command(flatten)]
@@ -103,24 +92,19 @@ pub(crate) struct SendArgs {
 
 #[derive(Args)]
 pub(crate) struct RecvArgs {
-    /// Own addresses to receive on, the preferred one first
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
-    pub(crate) listen: Vec<IpAddr>,
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
     /// The directory for the files
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Own UDP port; 0 for any
-    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
-    pub(crate) port: u16,
-    /// Own SCTP port
-    #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) sctp_port: u16,
     /// End after one transfer
     #[arg(long)]
     pub(crate) once: bool,
     /// Replace files that exist
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) schedulers: SchedulerArgs,
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
     #[command(flatten)]
@@ -153,6 +137,14 @@ pub(crate) struct TransportArgs {
     settings: Vec<(String, String)>,
 }
 
+/// Schedulers beside the built-in ones.
+#[derive(Args)]
+pub(crate) struct SchedulerArgs {
+    /// Take along a stream scheduler, from a shared object that names it (docs/schedulers.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scheduler_so: Vec<PathBuf>,
+}
+
 impl TransportArgs {
     /// Exactly the preset and what the user set, of associations and of endpoints.
     pub(crate) fn plain(&self) -> Result<(AssociationConfig, EndpointConfig), Failure> {
@@ -170,7 +162,7 @@ impl TransportArgs {
         Ok((config, endpoint))
     }
 
-    /// The settings for a file transfer: the preset, buffers for fast paths, then what the user set.
+    /// The settings for as much as possible: the preset, buffers for fast paths, then what the user set.
     pub(crate) fn config(&self) -> Result<AssociationConfig, Failure> {
         let mut config = AssociationConfig::preset(&self.preset).map_err(Failure::usage)?;
         let user = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -182,7 +174,7 @@ impl TransportArgs {
     }
 }
 
-#[derive(Args)]
+#[derive(Args, Copy, Clone)]
 pub(crate) struct OutputArgs {
     /// Print the result as JSON
     #[arg(long)]
@@ -192,10 +184,10 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
 }
 
-/// SCTP port of file transfers.
+/// SCTP port of this command's servers.
 pub(crate) const DEFAULT_SCTP_PORT: u16 = 5001;
 
-/// What a file transfer sets on top of a preset: buffers that keep paths of some Gbit/s busy.
+/// What file transfers and measurements set on top of a preset: buffers that keep paths of some Gbit/s busy.
 const BULK_SETTINGS: &[(&str, &str)] = &[("send_buffer", "4MiB"), ("receive_buffer", "4MiB")];
 
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
@@ -206,6 +198,13 @@ pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text).map_err(|error| error.to_string())
+}
+
+pub(crate) fn rate(text: &str) -> Result<u64, String> {
+    match units::parse_rate(text).map_err(|error| error.to_string())? {
+        0 => Err("it must be more than nothing".to_owned()),
+        more => Ok(more),
+    }
 }
 
 pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {

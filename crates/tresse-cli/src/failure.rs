@@ -17,6 +17,7 @@ enum Kind {
     Running,
     Usage,
     Unreachable,
+    Missed,
     Interrupted,
 }
 
@@ -36,6 +37,11 @@ impl Failure {
         Failure { kind: Kind::Unreachable, message: message.to_string() }
     }
 
+    /// Everything went well, but not as well as the user requires.
+    pub(crate) fn missed(message: impl Display) -> Self {
+        Failure { kind: Kind::Missed, message: message.to_string() }
+    }
+
     /// The user asked to stop; `message` says what is left of the work.
     pub(crate) fn interrupted(message: impl Display) -> Self {
         Failure { kind: Kind::Interrupted, message: message.to_string() }
@@ -52,6 +58,7 @@ impl Failure {
             Kind::Running => 1,
             Kind::Usage => 2,
             Kind::Unreachable => 3,
+            Kind::Missed => 4,
             Kind::Interrupted => 130,
         }
     }

@@ -1,14 +1,16 @@
 //! The `tresse` command: parses, dispatches, and turns every outcome into an exit code.
 //!
 //! Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 peer unreachable or all
-//! paths lost, 130 interrupted. Results go to standard output, everything else to standard error.
+//! paths lost, 4 a required figure was missed, 130 interrupted. Results go to standard output, everything else to standard error.
 
 mod args;
+mod call;
 mod dissect;
 mod emulate;
 mod failure;
 mod output;
 mod peer;
+mod perf;
 mod progress;
 mod recv;
 mod report;
@@ -47,6 +49,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Emulate(args) => on_runtime(emulate::run(args)),
         Command::Send(args) => on_runtime(send::run(args)),
         Command::Recv(args) => on_runtime(recv::run(args)),
+        Command::Perf(args) => on_runtime(perf::run(args)),
         Command::Peer(args) => on_runtime(peer::run(args)),
         Command::Dissect(args) => dissect::run(&args),
         Command::Switches(args) => switches::run(&args),

@@ -1,4 +1,4 @@
-//! Standard output: results, and nothing else.
+//! Standard output: results, and nothing else. Standard error: what else there is to say.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -7,6 +7,12 @@ use crate::failure::Failure;
 /// Prints `text`. A reader that has gone away (`tresse … | head`) wants no more and is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     checked(io::stdout().write_all(text.as_bytes())).map(drop)
+}
+
+/// A line for the user that is no result.
+pub(crate) fn say(line: &str) {
+    // Nothing is left to do if even standard error is gone.
+    let _ = writeln!(io::stderr(), "tresse: {line}");
 }
 
 /// Whether the reader is still there.

@@ -3,19 +3,18 @@
 mod incoming;
 
 use std::fs;
-use std::io::{ErrorKind, Write};
-use std::net::IpAddr;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
-use tresse::{Endpoint, EndpointConfig};
+use tresse::Endpoint;
 
 use crate::args::RecvArgs;
+use crate::call;
 use crate::failure::Failure;
+use crate::output;
 use crate::progress;
 use crate::signal;
 use incoming::Settings;
@@ -23,18 +22,14 @@ use incoming::Settings;
 pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
     let config = args.transport.config()?;
     check_directory(&args.out)?;
-    let listening = EndpointConfig { port: args.sctp_port, listen: true, ..EndpointConfig::default() };
-    let endpoint = Endpoint::bind(&args.listen, args.port, listening, config)?;
+    let endpoint = args.listen.bind(config, args.schedulers.registry()?)?;
     if !args.output.quiet {
-        let addresses = args.listen.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",");
-        let (udp, sctp) = (endpoint.udp_port(), endpoint.port());
-        say(&format!("listening on {addresses}, UDP port {udp}, SCTP port {sctp}"));
+        output::say(&args.listen.greeting(&endpoint));
     }
     let display = progress::display(args.output.quiet || args.output.json);
     let once = args.once;
     let outcome = serve(&endpoint, Arc::new(Settings { args, display }), once).await;
-    // What tells the peers of the end should leave before this process does.
-    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
+    call::say_farewell(&endpoint).await;
     outcome
 }
 
@@ -56,7 +51,7 @@ async fn serve(endpoint: &Endpoint, settings: Arc<Settings>, once: bool) -> Resu
                 match done {
                     _ if once => return done,
                     Ok(()) => {}
-                    Err(failure) => say(failure.message()),
+                    Err(failure) => output::say(failure.message()),
                 }
             }
             () = &mut interrupt => break Failure::interrupted("interrupted"),
@@ -71,7 +66,7 @@ async fn serve(endpoint: &Endpoint, settings: Arc<Settings>, once: bool) -> Resu
     while let Some(done) = transfers.join_next().await {
         if let Ok(Err(failure)) = done {
             if !transfers.is_empty() {
-                say(failure.message());
+                output::say(failure.message());
             }
             last = Failure::interrupted(failure.message());
         }
@@ -102,12 +97,5 @@ fn check_directory(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A line for the user that is no result.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "tresse: {line}");
-}
-
 /// Transfers at a time; further associations wait to be accepted.
 const MAX_TRANSFERS: usize = 16;
-/// How long to wait for peers once everything that matters is done.
-const FAREWELL: Duration = Duration::from_secs(2);

@@ -2,31 +2,33 @@
 
 use std::convert::Infallible;
 use std::io::Write;
-use std::path::PathBuf;
 
 use indicatif::MultiProgress;
 use tresse::schedule::{Registry, StreamSchedulerFactory};
 use tresse::{Event, Events};
 use tresse_plugin::Plugin;
 
+use crate::args::SchedulerArgs;
 use crate::failure::Failure;
 
-/// The schedulers of these files by their names.
-pub(crate) fn load(files: &[PathBuf]) -> Result<Vec<(String, StreamSchedulerFactory)>, Failure> {
-    let plugin = |file| {
-        let plugin = Plugin::load(file).map_err(|error| Failure::usage(error).at("--scheduler-so"))?;
-        Ok((plugin.name().to_owned(), plugin.factory()))
-    };
-    files.iter().map(plugin).collect()
-}
-
-/// They and the built-in ones.
-pub(crate) fn registry(files: &[PathBuf]) -> Result<Registry, Failure> {
-    let mut registry = Registry::default();
-    for (name, factory) in load(files)? {
-        registry.register(&name, factory).map_err(|error| Failure::usage(error).at("--scheduler-so"))?;
+impl SchedulerArgs {
+    /// The schedulers of these files by their names.
+    pub(crate) fn load(&self) -> Result<Vec<(String, StreamSchedulerFactory)>, Failure> {
+        let plugin = |file| {
+            let plugin = Plugin::load(file).map_err(|error| Failure::usage(error).at("--scheduler-so"))?;
+            Ok((plugin.name().to_owned(), plugin.factory()))
+        };
+        self.scheduler_so.iter().map(plugin).collect()
     }
-    Ok(registry)
+
+    /// They and the built-in ones.
+    pub(crate) fn registry(&self) -> Result<Registry, Failure> {
+        let mut registry = Registry::default();
+        for (name, factory) in self.load()? {
+            registry.register(&name, factory).map_err(|error| Failure::usage(error).at("--scheduler-so"))?;
+        }
+        Ok(registry)
+    }
 }
 
 /// Says on standard error, past what is drawn there, when a scheduler was replaced.

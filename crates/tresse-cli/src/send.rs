@@ -1,15 +1,15 @@
 //! `tresse send`: opens an association over all paths and moves one file through it.
 
-use std::net::IpAddr;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tresse::{Association, Endpoint, EndpointConfig, Joiner, Peer, SendOptions, StreamId};
+use tresse::{Association, Joiner, SendOptions, StreamId};
 
 use crate::args::SendArgs;
+use crate::call::{self, FAREWELL};
 use crate::failure::Failure;
 use crate::progress::{self, Progress};
 use crate::report::paths::{Side, Snapshot};
@@ -23,13 +23,11 @@ use crate::transfer::{CONTROL, DATA, DATA_STREAMS, QUEUE, whole_message};
 
 pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     let config = args.transport.config()?;
-    let schedulers = schedulers::registry(&args.scheduler_so)?;
+    let schedulers = args.schedulers.registry()?;
     let source = Source::open(&args.file, args.name.as_deref())?;
-    let local = if args.from.is_empty() { routed(&args.to)? } else { args.from.clone() };
-    let endpoint = EndpointConfig::default();
-    let endpoint = Endpoint::bind_with_schedulers(&local, args.local_port, endpoint, config, schedulers)?;
+    let endpoint = args.call.bind(config, schedulers)?;
     let association = tokio::select! {
-        association = connect(&endpoint, &args) => association.map_err(|failure| with_causes(failure, &endpoint))?,
+        association = args.call.connect(&endpoint) => association?,
         () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was sent")),
     };
     let outcome = tokio::select! {
@@ -43,48 +41,8 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
         association.abort("the sender gave up");
     }
     drop(association);
-    // What tells the peer of the end should leave before this process does.
-    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
-    outcome.map_err(|failure| with_causes(failure, &endpoint))
-}
-
-/// A lost peer may be this host's own doing: adds what the operating system refused to send.
-fn with_causes(mut failure: Failure, endpoint: &Endpoint) -> Failure {
-    if failure.is_unreachable() {
-        for stats in endpoint.local_stats() {
-            if let Some(error) = stats.last_error {
-                failure = failure.followed_by(&format!("{}: {error}", stats.local));
-            }
-        }
-    }
-    failure
-}
-
-/// For each of a peer's addresses the own one that routing would take.
-pub(crate) fn routed(to: &[IpAddr]) -> Result<Vec<IpAddr>, Failure> {
-    let mut local = Vec::new();
-    for &remote in to {
-        let source = tresse::source_towards(remote)
-            .map_err(|error| Failure::unreachable(format!("no route to {remote}: {error}")))?;
-        if !local.contains(&source) {
-            local.push(source);
-        }
-    }
-    Ok(local)
-}
-
-async fn connect(endpoint: &Endpoint, args: &SendArgs) -> Result<Association, Failure> {
-    let peer = Peer::new(args.to.as_slice(), args.sctp_port).with_udp_port(args.port);
-    let place = args.to.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",");
-    let place = format!("{place} UDP port {}", args.port);
-    match timeout(args.timeout, endpoint.connect(peer)).await {
-        Ok(Ok(association)) => Ok(association),
-        Ok(Err(error)) => Err(Failure::from(error).at(place)),
-        Err(_) => {
-            let patience = tresse::units::format_duration(args.timeout);
-            Err(Failure::unreachable(format!("{place}: no answer within {patience}")))
-        }
-    }
+    call::say_farewell(&endpoint).await;
+    outcome.map_err(|failure| call::with_causes(failure, &endpoint))
 }
 
 /// The whole dialogue, from the announcement to the verdict and the report.
@@ -199,6 +157,3 @@ fn verdict_of(message: Control, name: &str) -> Result<(), Failure> {
 fn unexpected(what: &str) -> Failure {
     Failure::running(format!("the receiver does not speak the protocol: it sent {what}"))
 }
-
-/// How long to wait for the peer once everything that matters is done.
-const FAREWELL: Duration = Duration::from_secs(2);

@@ -14,13 +14,13 @@ use crate::args::SimArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress;
+use crate::report::required;
 use crate::report::words::limit_words;
-use crate::schedulers;
 use crate::signal;
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     let scenario = load(&args.scenario, args.seed, &args.settings)?;
-    let schedulers = schedulers::load(&args.scheduler_so)?;
+    let schedulers = args.schedulers.load()?;
     let capture = args.pcap.as_deref().map(|path| create("--pcap", path, args.force)).transpose()?;
     let trace = args.trace.as_deref().map(|path| create("--trace", path, args.force)).transpose()?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     if outcome.interrupted {
         return Err(Failure::interrupted("interrupted: the results cover what was simulated before"));
     }
-    Ok(())
+    required(args.require_throughput, outcome.throughput_mbps * 1e6)
 }
 
 /// The scenario of a file, with what the user changed.
@@ -179,7 +179,7 @@ fn lines(outcome: &Outcome) -> String {
 }
 
 fn words(shares: &Shares) -> String {
-    limit_words(tresse::Limit::ALL.map(|limit| (limit, shares.of(limit))))
+    limit_words(&tresse::Limit::ALL.map(|limit| (limit.name().to_owned(), shares.of(limit))).into())
 }
 
 /// Lines for streams before the rest is only counted.

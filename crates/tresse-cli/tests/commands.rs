@@ -84,6 +84,18 @@ fn a_simulation_says_what_limited_it_and_its_seed() {
 }
 
 #[test]
+fn a_simulation_can_be_held_to_a_throughput() {
+    let dir = Dir::new("required");
+    let run = |rate: &str| tresse(&["sim", &scenario(&dir), "--require-throughput", rate]);
+    assert_eq!(run("1kbit/s").code, Some(0));
+    let missed = run("900Gbit/s");
+    assert_eq!(missed.code, Some(4), "{missed:?}");
+    assert!(missed.stdout.starts_with("short: "), "the result is printed all the same: {missed:?}");
+    assert!(missed.stderr.starts_with("tresse: 900 Gbit/s is required, and "), "{missed:?}");
+    assert_eq!(run("0bit/s").code, Some(2));
+}
+
+#[test]
 fn a_simulated_capture_dissects() {
     let dir = Dir::new("capture");
     let (scenario, capture) = (scenario(&dir), text(&dir.path("short.pcapng")));

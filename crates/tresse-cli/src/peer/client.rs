@@ -11,9 +11,9 @@ use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer};
 use super::args::ClientArgs;
 use super::session::{self, Session, Task};
 use super::summary::{Facts, Summary};
-use super::{FAREWELL, Stop, list, refused, stopped, streams_for, trouble};
+use super::{Stop, refused, stopped, streams_for, trouble};
+use crate::call::{self, list, routed};
 use crate::failure::Failure;
-use crate::send::routed;
 
 pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
     let (mut settings, common) = args.transport.plain()?;
@@ -111,8 +111,7 @@ async fn converse(
     };
     let session = session::run(&association, &task, stop).await;
     drop(association);
-    // What tells the peer of the end should leave before this process does.
-    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
+    call::say_farewell(&endpoint).await;
     Ok(session)
 }
 

@@ -11,8 +11,6 @@ mod summary;
 mod timeline;
 
 use std::future::pending;
-use std::io::Write;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -82,15 +80,3 @@ fn refused(error: BindError) -> Failure {
     let failure = Failure::from(error);
     if hint { failure.followed_by("leave out --raw for that") } else { failure }
 }
-
-fn list(addresses: &[IpAddr]) -> String {
-    addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",")
-}
-
-/// A line for the user that is no result.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "tresse: {line}");
-}
-
-/// How long the last packets may take once everything that matters is done.
-const FAREWELL: Duration = Duration::from_secs(2);

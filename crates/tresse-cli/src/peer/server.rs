@@ -2,14 +2,15 @@
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 use tresse::{Endpoint, EndpointConfig};
 
 use super::args::ServerArgs;
 use super::session::{self, Session, Task};
 use super::summary::{Facts, Summary};
-use super::{FAREWELL, Stop, list, refused, say, stopped, streams_for, trouble};
+use super::{Stop, refused, stopped, streams_for, trouble};
+use crate::call::{self, list};
 use crate::failure::Failure;
+use crate::output::say;
 
 pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let (mut settings, common) = args.transport.plain()?;
@@ -26,8 +27,7 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
         say(&format!("listening on {}, {udp}SCTP port {}", list(&args.listen), endpoint.port()));
     }
     let outcome = serve(&endpoint, &args).await;
-    // What tells the peers of the end should leave before this process does.
-    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
+    call::say_farewell(&endpoint).await;
     outcome
 }
 

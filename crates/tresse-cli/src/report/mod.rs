@@ -27,6 +27,20 @@ pub(crate) struct Report {
     paths: PathsReport,
 }
 
+/// Whether a throughput is what the user requires, both in bits a second.
+///
+/// # Errors
+/// It is less.
+pub(crate) fn required(least: Option<u64>, measured: f64) -> Result<(), Failure> {
+    match least {
+        Some(least) if measured < least as f64 => {
+            let (least, measured) = (rate(least as f64), rate(measured));
+            Err(Failure::missed(format!("{least} is required, and {measured} was measured")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What the file was and how long it took.
 pub(crate) struct Facts {
     pub(crate) name: String,

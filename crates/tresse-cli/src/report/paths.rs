@@ -1,14 +1,15 @@
 //! What each path carried, and what limited it, as lines for people and as values for programs.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
-use tresse::{Abandoned, Association, AssociationStats, LimitTimes, PathStats};
+use serde::{Deserialize, Serialize};
+use tresse::{Abandoned, Association, AssociationStats, PathStats};
 
-use super::words::{limit_words, rate};
+use super::words::{Shares, limit_words, rate, shares};
 
 /// The paths of one association, as seen by one side. Every key names its unit.
-#[derive(Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct PathsReport {
     paths: Vec<PathReport>,
     /// The sender's view; absent at the receiver.
@@ -16,12 +17,12 @@ pub(crate) struct PathsReport {
     limited_by: Option<LimitedBy>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct PathReport {
     id: usize,
-    local: String,
-    remote: String,
-    state: &'static str,
+    local: IpAddr,
+    remote: IpAddr,
+    state: String,
     /// Packets in this transfer's direction, headers of SCTP included.
     wire_mbps: f64,
     share: f64,
@@ -34,12 +35,10 @@ struct PathReport {
     timeouts: Option<u64>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct LimitedBy {
-    #[serde(serialize_with = "shares")]
-    total: LimitTimes,
-    #[serde(serialize_with = "shares_of_each")]
-    paths: Vec<LimitTimes>,
+    total: Shares,
+    paths: Vec<Shares>,
 }
 
 /// What went where, taken from the association while it is there.
@@ -80,9 +79,9 @@ impl PathsReport {
         let sending = |count: u64| (side == Side::Sender).then_some(count);
         let paths = snapshot.paths.iter().map(|path| PathReport {
             id: path.id.index(),
-            local: path.local.to_string(),
-            remote: path.remote.to_string(),
-            state: path.state.name(),
+            local: path.local,
+            remote: path.remote,
+            state: path.state.name().to_owned(),
             wire_mbps: mbps(carried(path)),
             share: if all > 0 { carried(path) as f64 / all as f64 } else { 0.0 },
             srtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
@@ -91,8 +90,8 @@ impl PathsReport {
             timeouts: sending(path.timeouts),
         });
         let limited_by = (side == Side::Sender).then(|| LimitedBy {
-            total: snapshot.association.limited_by,
-            paths: snapshot.paths.iter().map(|path| path.limited_by).collect(),
+            total: shares(&snapshot.association.limited_by),
+            paths: snapshot.paths.iter().map(|path| shares(&path.limited_by)).collect(),
         });
         PathsReport { paths: paths.collect(), limited_by }
     }
@@ -106,7 +105,7 @@ impl PathsReport {
                 path.id,
                 path.local,
                 path.remote,
-                path.state,
+                path.state.escape_debug(),
                 rate(path.wire_mbps * 1e6),
                 path.share * 100.0
             );
@@ -114,29 +113,13 @@ impl PathsReport {
                 line.push_str(&format!(", {resent} of {} chunks sent again", sent.saturating_add(resent)));
             }
             if let Some(limits) = self.limited_by.as_ref().and_then(|limits| limits.paths.get(path.id)) {
-                line.push_str(&format!("; limited by {}", limit_words(limits.shares())));
+                line.push_str(&format!("; limited by {}", limit_words(limits)));
             }
             lines.push(line);
         }
         if let Some(limits) = &self.limited_by {
-            lines.push(format!("  in total limited by {}", limit_words(limits.total.shares())));
+            lines.push(format!("  in total limited by {}", limit_words(&limits.total)));
         }
         lines
     }
-}
-
-/// As a map from limits to their shares of the time.
-fn shares<S: Serializer>(times: &LimitTimes, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(times.shares().map(|(limit, share)| (limit.name(), share)))
-}
-
-fn shares_of_each<S: Serializer>(times: &[LimitTimes], serializer: S) -> Result<S::Ok, S::Error> {
-    /// One element of the list.
-    struct Shares<'a>(&'a LimitTimes);
-    impl Serialize for Shares<'_> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            shares(self.0, serializer)
-        }
-    }
-    serializer.collect_seq(times.iter().map(Shares))
 }

@@ -1,13 +1,23 @@
 //! Numbers with three digits and the unit that suits them, and what limited a transfer, in words.
 
-use tresse::Limit;
+use std::collections::BTreeMap;
+
+use tresse::LimitTimes;
+
+/// For each limit, by its name, the share of the time that it held.
+pub(crate) type Shares = BTreeMap<String, f64>;
+
+pub(crate) fn shares(times: &LimitTimes) -> Shares {
+    times.shares().map(|(limit, share)| (limit.name().to_owned(), share)).into()
+}
 
 /// The limits that held for at least one percent of the time, the longest first.
-pub(crate) fn limit_words(shares: impl IntoIterator<Item = (Limit, f64)>) -> String {
-    let mut shares: Vec<(Limit, f64)> = shares.into_iter().filter(|(_, share)| *share >= 0.01).collect();
-    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let word =
-        |(limit, share): &(Limit, f64)| format!("{} {:.0} %", limit.name().replace('_', " "), share * 100.0);
+pub(crate) fn limit_words(shares: &Shares) -> String {
+    let mut shares: Vec<_> = shares.iter().filter(|(_, share)| **share >= 0.01).collect();
+    shares.sort_by(|a, b| b.1.total_cmp(a.1));
+    // Names may come from a peer and go to a terminal.
+    let name = |name: &str| name.replace('_', " ").escape_debug().to_string();
+    let word = |(limit, share): &(&String, &f64)| format!("{} {:.0} %", name(limit), **share * 100.0);
     let words = shares.iter().map(word).collect::<Vec<_>>().join(", ");
     if words.is_empty() { "nothing".to_owned() } else { words }
 }
@@ -45,7 +55,7 @@ fn three_digits(number: f64) -> String {
 mod tests {
     use std::time::Duration;
 
-    use tresse::LimitTimes;
+    use tresse::{Limit, LimitTimes};
 
     use super::*;
 
@@ -65,7 +75,7 @@ mod tests {
         times.add(Limit::CongestionWindow, Duration::from_secs(6));
         times.add(Limit::ReceiveBuffer, Duration::from_secs(3));
         times.add(Limit::Nothing, Duration::from_secs(1));
-        assert_eq!(limit_words(times.shares()), "congestion window 60 %, receive buffer 30 %, nothing 10 %");
-        assert_eq!(limit_words([]), "nothing");
+        assert_eq!(limit_words(&shares(&times)), "congestion window 60 %, receive buffer 30 %, nothing 10 %");
+        assert_eq!(limit_words(&Shares::new()), "nothing");
     }
 }

@@ -1,0 +1,125 @@
+//! Both ends of a command that moves something: how one is called and how one waits for calls.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::time::timeout;
+use tresse::schedule::Registry;
+use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer};
+
+use crate::args::{DEFAULT_SCTP_PORT, address, duration};
+use crate::failure::Failure;
+
+/// Whom to call, and from where.
+#[derive(Args)]
+pub(crate) struct CallArgs {
+    /// The receiver's addresses, the preferred one first
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
+    pub(crate) to: Vec<IpAddr>,
+    /// Own addresses, by position those that reach the receiver's; found by routing if not given
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = address)]
+    pub(crate) from: Vec<IpAddr>,
+    /// The receiver's UDP port
+    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
+    /// Own UDP port; 0 for any
+    #[arg(long, value_name = "UDP", default_value_t = 0)]
+    pub(crate) local_port: u16,
+    /// The receiver's SCTP port
+    #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) sctp_port: u16,
+    /// How long to wait for the receiver's first answer
+    #[arg(long, default_value = "15s", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
+/// Where to wait for calls.
+#[derive(Args)]
+pub(crate) struct ListenArgs {
+    /// Own addresses to receive on, the preferred one first
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
+    pub(crate) listen: Vec<IpAddr>,
+    /// Own UDP port; 0 for any
+    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
+    pub(crate) port: u16,
+    /// Own SCTP port
+    #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) sctp_port: u16,
+}
+
+impl CallArgs {
+    /// The endpoint that calls.
+    pub(crate) fn bind(&self, config: AssociationConfig, schedulers: Registry) -> Result<Endpoint, Failure> {
+        let local = if self.from.is_empty() { routed(&self.to)? } else { self.from.clone() };
+        let endpoint = EndpointConfig::default();
+        Ok(Endpoint::bind_with_schedulers(&local, self.local_port, endpoint, config, schedulers)?)
+    }
+
+    /// The association, once the receiver has answered.
+    pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Association, Failure> {
+        let peer = Peer::new(self.to.as_slice(), self.sctp_port).with_udp_port(self.port);
+        let place = format!("{} UDP port {}", list(&self.to), self.port);
+        let failure = match timeout(self.timeout, endpoint.connect(peer)).await {
+            Ok(Ok(association)) => return Ok(association),
+            Ok(Err(error)) => Failure::from(error).at(place),
+            Err(_) => {
+                let patience = tresse::units::format_duration(self.timeout);
+                Failure::unreachable(format!("{place}: no answer within {patience}"))
+            }
+        };
+        Err(with_causes(failure, endpoint))
+    }
+}
+
+impl ListenArgs {
+    /// The endpoint that waits.
+    pub(crate) fn bind(&self, config: AssociationConfig, schedulers: Registry) -> Result<Endpoint, Failure> {
+        let listening = EndpointConfig { port: self.sctp_port, listen: true, ..EndpointConfig::default() };
+        Ok(Endpoint::bind_with_schedulers(&self.listen, self.port, listening, config, schedulers)?)
+    }
+
+    /// A line that says where `endpoint` waits.
+    pub(crate) fn greeting(&self, endpoint: &Endpoint) -> String {
+        let (udp, sctp) = (endpoint.udp_port(), endpoint.port());
+        format!("listening on {}, UDP port {udp}, SCTP port {sctp}", list(&self.listen))
+    }
+}
+
+/// A lost peer may be this host's own doing: adds what the operating system refused to send.
+pub(crate) fn with_causes(mut failure: Failure, endpoint: &Endpoint) -> Failure {
+    if failure.is_unreachable() {
+        for stats in endpoint.local_stats() {
+            if let Some(error) = stats.last_error {
+                failure = failure.followed_by(&format!("{}: {error}", stats.local));
+            }
+        }
+    }
+    failure
+}
+
+/// For each of a peer's addresses the own one that routing would take.
+pub(crate) fn routed(to: &[IpAddr]) -> Result<Vec<IpAddr>, Failure> {
+    let mut local = Vec::new();
+    for &remote in to {
+        let source = tresse::source_towards(remote)
+            .map_err(|error| Failure::unreachable(format!("no route to {remote}: {error}")))?;
+        if !local.contains(&source) {
+            local.push(source);
+        }
+    }
+    Ok(local)
+}
+
+/// Lets what tells peers of the end leave before this process does.
+pub(crate) async fn say_farewell(endpoint: &Endpoint) {
+    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
+}
+
+/// Addresses as a person types them.
+pub(crate) fn list(addresses: &[IpAddr]) -> String {
+    addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// How long to wait for peers once everything that matters is done.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(2);

@@ -1,0 +1,126 @@
+//! The grammar of `tresse perf`. Knows names, defaults and help; does nothing.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use tresse::units;
+
+use super::message::{Ask, LONGEST_MESSAGE, Load, Until};
+use crate::args::{OutputArgs, SchedulerArgs, TransportArgs, duration, rate};
+use crate::call::{CallArgs, ListenArgs};
+
+#[derive(Args)]
+pub(crate) struct PerfArgs {
+    #[command(subcommand)]
+    pub(super) role: Role,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Role {
+    /// Wait for clients
+    Server(ServerArgs),
+    /// Measure against a server
+    Client(ClientArgs),
+}
+
+#[derive(Args)]
+pub(super) struct ServerArgs {
+    #[command(flatten)]
+    pub(super) listen: ListenArgs,
+    /// End after one client
+    #[arg(long)]
+    pub(super) once: bool,
+    #[command(flatten)]
+    pub(super) schedulers: SchedulerArgs,
+    #[command(flatten)]
+    pub(super) transport: TransportArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+#[derive(Args)]
+pub(super) struct ClientArgs {
+    #[command(flatten)]
+    pub(super) call: CallArgs,
+    /// Send for this long
+    #[arg(long, default_value = "10s", value_parser = positive_duration)]
+    pub(super) time: Duration,
+    /// Send this much instead, however long it takes
+    #[arg(long, value_name = "SIZE", value_parser = positive_size, conflicts_with = "time")]
+    pub(super) bytes: Option<u64>,
+    /// Let the server send
+    #[arg(long)]
+    pub(super) reverse: bool,
+    /// Let both send at the same time
+    #[arg(long, conflicts_with = "reverse")]
+    pub(super) both: bool,
+    /// Length of a message
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = message_size)]
+    pub(super) message_size: u32,
+    /// Spread messages over so many streams, in turn
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) streams: u16,
+    /// Let no message wait for those before it in its stream
+    #[arg(long)]
+    pub(super) unordered: bool,
+    /// Send no faster than this, such as 50Mbit/s of user data
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(super) rate: Option<u64>,
+    /// Print a line each time so much has passed
+    #[arg(long, default_value = "1s", value_parser = positive_duration)]
+    pub(super) interval: Duration,
+    /// Exit with 4 when less than this gets through, in the slower of the directions measured
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(super) require_throughput: Option<u64>,
+    /// Print every interval and the result as JSON, one document a line, as they come
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub(super) json_stream: bool,
+    #[command(flatten)]
+    pub(super) schedulers: SchedulerArgs,
+    #[command(flatten)]
+    pub(super) transport: TransportArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+impl ClientArgs {
+    /// What to ask the server for.
+    pub(super) fn ask(&self) -> Ask {
+        let until = match self.bytes {
+            Some(bytes) => Until::Bytes(bytes),
+            None => Until::Seconds(self.time.as_secs_f64()),
+        };
+        Ask {
+            client_sends: !self.reverse,
+            server_sends: self.reverse || self.both,
+            load: Load {
+                until,
+                message_bytes: self.message_size,
+                streams: self.streams,
+                unordered: self.unordered,
+                bits_per_second: self.rate,
+            },
+        }
+    }
+}
+
+fn positive_duration(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("it must be longer than nothing".to_owned()),
+        longer => Ok(longer),
+    }
+}
+
+fn positive_size(text: &str) -> Result<u64, String> {
+    match units::parse_size(text).map_err(|error| error.to_string())? {
+        0 => Err("it must be more than nothing".to_owned()),
+        more => Ok(more),
+    }
+}
+
+fn message_size(text: &str) -> Result<u32, String> {
+    match u32::try_from(positive_size(text)?) {
+        Ok(bytes) if bytes <= LONGEST_MESSAGE => Ok(bytes),
+        _ => Err(format!("it must be {} at most", units::format_size(LONGEST_MESSAGE.into()))),
+    }
+}

@@ -1,0 +1,132 @@
+//! What both sides do once they agree: send a load or not, count what comes, and tell each other.
+
+use tresse::{Association, Ended, Joiner, Message, Part, SendOptions};
+
+use super::message::{CONTROL, Control, DATA, Got, LONGEST_CONTROL, Load, Sent};
+use super::tally::Tally;
+use crate::failure::Failure;
+
+/// One direction, as both its ends saw it.
+pub(super) struct Flow {
+    pub(super) sent: Sent,
+    pub(super) got: Got,
+}
+
+/// Runs a measurement to its end; gives what this side sent and what it received, if it did.
+///
+/// # Errors
+/// The association ended, or the peer does not keep to the protocol.
+pub(super) async fn exchange(
+    ear: &mut Ear<'_>,
+    load: Option<&Load>,
+    receives: bool,
+) -> Result<(Option<Flow>, Option<Flow>), Failure> {
+    let association = ear.association;
+    let sending = async {
+        let Some(load) = load else { return Ok(None) };
+        let sent = load.send(association).await?;
+        put(association, Control::Sent(sent.clone())).await?;
+        Ok(Some(sent))
+    };
+    let (sent, (got, received)) = tokio::try_join!(sending, ear.hear_out(load.is_some(), receives))?;
+    Ok((sent.zip(got).map(|(sent, got)| Flow { sent, got }), received))
+}
+
+/// Takes everything that the peer sends.
+pub(super) struct Ear<'a> {
+    association: &'a Association,
+    joiner: Joiner,
+    tally: &'a Tally,
+}
+
+enum Heard {
+    Control(Control),
+    Data,
+}
+
+impl<'a> Ear<'a> {
+    /// Data is counted in `tally`.
+    pub(super) fn new(association: &'a Association, tally: &'a Tally) -> Self {
+        Ear { association, joiner: Joiner::default(), tally }
+    }
+
+    /// The next control message, before any data.
+    pub(super) async fn control(&mut self) -> Result<Control, Failure> {
+        match self.next().await? {
+            Heard::Control(control) => Ok(control),
+            Heard::Data => Err(unexpected("data out of turn")),
+        }
+    }
+
+    /// Listens until the peer has got what this side `sends`, and this side all that it `receives`.
+    async fn hear_out(
+        &mut self,
+        sends: bool,
+        receives: bool,
+    ) -> Result<(Option<Got>, Option<Flow>), Failure> {
+        let (mut announced, mut received, mut got) = (None::<Sent>, None, None);
+        loop {
+            // What was announced on stream 0 may have overtaken data on the others.
+            if let Some(sent) = announced.take_if(|sent| self.tally.got().bytes >= sent.bytes) {
+                let got = self.tally.got();
+                put(self.association, Control::Got(got)).await?;
+                received = Some(Flow { sent, got });
+            }
+            if got.is_some() == sends && received.is_some() == receives {
+                return Ok((got, received));
+            }
+            match self.next().await? {
+                Heard::Data if receives && received.is_none() => {}
+                Heard::Control(Control::Sent(sent)) if receives && received.is_none() => {
+                    announced = Some(sent);
+                }
+                Heard::Control(Control::Got(account)) if sends && got.is_none() => got = Some(account),
+                _ => return Err(unexpected("a message out of turn")),
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Result<Heard, Failure> {
+        loop {
+            let Some(message) = self.association.recv().await? else {
+                return Err(Failure::running("the peer ended the association before the measurement ended"));
+            };
+            match message.ppid {
+                DATA => {
+                    self.count(&message);
+                    return Ok(Heard::Data);
+                }
+                CONTROL => {
+                    if let Some(whole) = self.joiner.join(message) {
+                        let control = Control::decode(&whole.payload.into_bytes());
+                        return control.map(Heard::Control).map_err(|error| unexpected(&error));
+                    }
+                    if self.joiner.held() > LONGEST_CONTROL {
+                        return Err(unexpected("a control message longer than any"));
+                    }
+                }
+                _ => return Err(unexpected("a message of unknown kind")),
+            }
+        }
+    }
+
+    fn count(&self, message: &Message) {
+        let completes = matches!(message.part, Part::Whole | Part::Last);
+        self.tally.add(message.payload.len() as u64, completes);
+    }
+}
+
+/// Sends a control message.
+pub(super) async fn put(association: &Association, control: Control) -> Result<(), Failure> {
+    let bytes = control.encode().map_err(Failure::running)?;
+    let options = SendOptions { ppid: CONTROL, ..SendOptions::default() };
+    association.send(options, bytes).await.map_err(|error| match association.close_reason() {
+        Some(reason) => Ended(reason).into(),
+        None => Failure::running(error),
+    })
+}
+
+/// `what` comes from the network and goes to a terminal.
+pub(super) fn unexpected(what: &str) -> Failure {
+    Failure::running(format!("the peer does not speak the protocol: it sent {}", what.escape_debug()))
+}

@@ -1,0 +1,156 @@
+//! What a client sees from one interval to the next.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tresse::{Association, LimitTimes, PathStats};
+
+use super::message::Ask;
+use super::tally::Tally;
+use crate::report::words::{Shares, limit_words, rate, shares};
+
+/// Reads an association and a tally again and again.
+pub(super) struct Meter<'a> {
+    association: &'a Association,
+    tally: &'a Tally,
+    /// Whether this side sends, and whether it receives.
+    directions: (bool, bool),
+    started: Instant,
+    last: Reading,
+}
+
+struct Reading {
+    at: Instant,
+    limited_by: LimitTimes,
+    paths: Vec<PathStats>,
+    received: u64,
+}
+
+/// From one reading to the next. Every key names its unit.
+#[derive(Serialize)]
+pub(super) struct Interval {
+    start_s: f64,
+    end_s: f64,
+    #[serde(rename = "out", skip_serializing_if = "Option::is_none")]
+    outward: Option<Outward>,
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    inward: Option<Inward>,
+}
+
+/// What the peer acknowledged.
+#[derive(Serialize)]
+struct Outward {
+    throughput_mbps: f64,
+    paths: Vec<PathInterval>,
+    limited_by: Shares,
+}
+
+#[derive(Serialize)]
+struct PathInterval {
+    id: usize,
+    state: &'static str,
+    throughput_mbps: f64,
+    srtt_ms: Option<f64>,
+    cwnd_bytes: usize,
+    flight_bytes: usize,
+    chunks_resent: u64,
+}
+
+/// What came.
+#[derive(Serialize)]
+struct Inward {
+    throughput_mbps: f64,
+    /// Packets by path, headers of SCTP included.
+    paths_wire_mbps: Vec<f64>,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(association: &'a Association, tally: &'a Tally, ask: &Ask) -> Self {
+        let last = Reading::take(association, tally);
+        let directions = (ask.client_sends, ask.server_sends);
+        Meter { association, tally, directions, started: last.at, last }
+    }
+
+    /// What happened since the last time.
+    pub(super) fn read(&mut self) -> Interval {
+        let now = Reading::take(self.association, self.tally);
+        let last = std::mem::replace(&mut self.last, now);
+        let now = &self.last;
+        let elapsed = now.at - last.at;
+        // A path that was added since begins at zero.
+        let before = |id: usize| last.paths.get(id);
+        let outward = self.directions.0.then(|| {
+            let paths: Vec<_> =
+                now.paths.iter().map(|path| path_interval(path, before(path.id.index()), elapsed)).collect();
+            Outward {
+                throughput_mbps: paths.iter().map(|path| path.throughput_mbps).sum(),
+                paths,
+                limited_by: shares(&now.limited_by.since(&last.limited_by)),
+            }
+        });
+        let inward = self.directions.1.then(|| {
+            let carried = |path: &PathStats| {
+                let before = before(path.id.index()).map_or(0, |path| path.packet_bytes_received);
+                mbps(path.packet_bytes_received.saturating_sub(before), elapsed)
+            };
+            Inward {
+                throughput_mbps: mbps(now.received - last.received, elapsed),
+                paths_wire_mbps: now.paths.iter().map(carried).collect(),
+            }
+        });
+        let since = |at: Instant| (at - self.started).as_secs_f64();
+        Interval { start_s: since(last.at), end_s: since(now.at), outward, inward }
+    }
+}
+
+impl Reading {
+    fn take(association: &Association, tally: &Tally) -> Self {
+        Reading {
+            at: Instant::now(),
+            limited_by: association.stats().limited_by,
+            paths: association.path_stats(),
+            received: tally.got().bytes,
+        }
+    }
+}
+
+fn path_interval(path: &PathStats, before: Option<&PathStats>, elapsed: Duration) -> PathInterval {
+    let since = |count: fn(&PathStats) -> u64| count(path).saturating_sub(before.map_or(0, count));
+    PathInterval {
+        id: path.id.index(),
+        state: path.state.name(),
+        throughput_mbps: mbps(since(|path| path.bytes_acked), elapsed),
+        srtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
+        cwnd_bytes: path.cwnd,
+        flight_bytes: path.flight,
+        chunks_resent: since(|path| path.chunks_resent),
+    }
+}
+
+fn mbps(bytes: u64, elapsed: Duration) -> f64 {
+    let seconds = elapsed.as_secs_f64();
+    if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 }
+}
+
+impl Interval {
+    /// One line a direction.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let time = format!("{:>7.1} s", self.end_s);
+        let outward = self.outward.as_ref().map(|outward| {
+            let path = |path: &PathInterval| match (path.state, path.srtt_ms) {
+                ("active", Some(srtt)) => format!("{} at {srtt:.1} ms", rate(path.throughput_mbps * 1e6)),
+                ("active", None) => rate(path.throughput_mbps * 1e6),
+                (state, _) => state.replace('_', " "),
+            };
+            let paths = outward.paths.iter().map(path).collect::<Vec<_>>().join(" + ");
+            let all = rate(outward.throughput_mbps * 1e6);
+            format!("{time}  out {all} ({paths}); limited by {}", limit_words(&outward.limited_by))
+        });
+        let inward = self.inward.as_ref().map(|inward| {
+            let paths = inward.paths_wire_mbps.iter().map(|mbps| rate(mbps * 1e6));
+            let paths = paths.collect::<Vec<_>>().join(" + ");
+            format!("{time}  in {} (packets: {paths})", rate(inward.throughput_mbps * 1e6))
+        });
+        outward.into_iter().chain(inward).collect()
+    }
+}

@@ -1,0 +1,105 @@
+//! The side that waits for clients and does what they ask for.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tresse::{Association, Endpoint};
+
+use super::args::ServerArgs;
+use super::exchange::{Ear, exchange, put, unexpected};
+use super::message::{Ask, Control};
+use super::report::Report;
+use super::tally::Tally;
+use crate::args::OutputArgs;
+use crate::call::{self, FAREWELL};
+use crate::failure::Failure;
+use crate::output;
+use crate::signal;
+
+pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
+    let mut config = args.transport.config()?;
+    // As many as a client asks for.
+    config.outbound_streams = u16::MAX;
+    let endpoint = args.listen.bind(config, args.schedulers.registry()?)?;
+    if !args.output.quiet {
+        output::say(&args.listen.greeting(&endpoint));
+    }
+    let outcome = serve(&endpoint, &args).await;
+    call::say_farewell(&endpoint).await;
+    outcome
+}
+
+async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
+    let mut sessions = JoinSet::new();
+    let mut interrupt = std::pin::pin!(signal::interrupted());
+    let mut accepting = true;
+    loop {
+        tokio::select! {
+            association = endpoint.accept(), if accepting && sessions.len() < MOST_CLIENTS => {
+                let association = association.ok_or_else(|| Failure::running("the network driver broke down"))?;
+                sessions.spawn(attend(association, args.output));
+                accepting = !args.once;
+            }
+            Some(done) = sessions.join_next() => {
+                let done = done.unwrap_or_else(|_| Err(Failure::running("a measurement broke down")));
+                match done {
+                    _ if args.once => return done,
+                    Ok(()) => {}
+                    Err(failure) => output::say(failure.message()),
+                }
+            }
+            () = &mut interrupt => return Err(Failure::interrupted("interrupted")),
+        }
+    }
+}
+
+/// One client, from its wish to its end.
+async fn attend(association: Association, output: OutputArgs) -> Result<(), Failure> {
+    let peer = association.path_stats().first().map(|path| path.remote);
+    let peer = peer.as_ref().map_or_else(|| "a client".to_owned(), IpAddr::to_string);
+    let outcome = measure(&association, &peer).await;
+    let report = match outcome {
+        Ok(report) => report,
+        Err(failure) => {
+            association.abort(failure.message());
+            return Err(failure.at(peer));
+        }
+    };
+    let printed = match (output.json, output.quiet) {
+        (true, _) => serde_json::to_string(&report).map_err(Failure::running).map(|text| text + "\n"),
+        (false, true) => Ok(String::new()),
+        (false, false) => Ok(report.lines().join("\n") + "\n"),
+    };
+    // The client ends the association once it has the last account.
+    let _ = timeout(FAREWELL, association.closed()).await;
+    output::print(&printed?)
+}
+
+async fn measure(association: &Association, peer: &str) -> Result<Report, Failure> {
+    let tally = Tally::default();
+    let mut ear = Ear::new(association, &tally);
+    let wish = timeout(PATIENCE, ear.control()).await;
+    let Ask { client_sends, server_sends, load } = match wish {
+        Ok(Ok(Control::Ask(ask))) => match ask.check(association.streams()) {
+            Ok(()) => ask,
+            Err(reason) => {
+                put(association, Control::Refuse(reason.clone())).await?;
+                let _ = timeout(FAREWELL, association.shutdown()).await;
+                return Err(Failure::running(format!("refused: {reason}")));
+            }
+        },
+        Ok(Ok(_)) => return Err(unexpected("a message out of turn")),
+        Ok(Err(failure)) => return Err(failure),
+        Err(_) => return Err(Failure::running("asked for nothing")),
+    };
+    put(association, Control::Go).await?;
+    let flows = exchange(&mut ear, server_sends.then_some(&load), client_sends).await?;
+    Ok(Report::new(peer.to_owned(), load, flows))
+}
+
+/// Clients at a time; further ones wait to be accepted.
+const MOST_CLIENTS: usize = 16;
+/// How long a client may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(10);
