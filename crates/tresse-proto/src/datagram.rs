@@ -27,7 +27,7 @@ pub struct Datagram {
     pub remote: IpAddr,
     /// The peer's UDP port, when it came encapsulated in UDP (RFC 6951).
     pub encapsulation_port: Option<u16>,
-    /// The codepoint it came with; `NotEct` when the lower layer cannot tell.
+    /// The codepoint it came with. Where the lower layer cannot tell it is `NotEct`, and the setting `ecn` must be off.
     pub ecn: Ecn,
     /// The SCTP packet.
     pub payload: Bytes,

@@ -168,6 +168,10 @@ pub struct PathStats {
     pub drop_reports: u64,
     /// T3 expirations.
     pub timeouts: u64,
+    /// Packets that came with a congestion mark (ECN).
+    pub marks: u64,
+    /// Times the window was cut because the peer reported congestion marks.
+    pub mark_cuts: u64,
     /// Heartbeats sent and answered.
     pub heartbeats_sent: u64,
     /// Heartbeats answered.
@@ -310,6 +314,8 @@ discards! {
     /// Reports of dropped packets that this side did not send, or by others than the peer, or for other reasons than
     /// damage; and chunks named in one that are not in flight.
     stray_drop_report,
+    /// Reports of a congestion mark on what was never sent.
+    stray_ecne,
     /// Heartbeat answers that fit no heartbeat.
     stray_heartbeat_ack,
     /// Answers to no request to reset or to add streams (RFC 6525).

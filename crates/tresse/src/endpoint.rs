@@ -10,7 +10,7 @@ use crate::association::Association;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
 use crate::shared::{Shared, until};
-use crate::transport::{DEFAULT_UDP_PORT, LocalStats, Sockets, bind_raw, bind_udp};
+use crate::transport::{DEFAULT_UDP_PORT, LocalStats, Sockets, TELLS_MARKS, bind_raw, bind_udp};
 
 /// Where a peer can be found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -222,7 +222,7 @@ impl Endpoint {
                 remote: peer.addresses,
                 remote_port: peer.port,
                 encapsulation_port: Some(self.udp_port.map_or(0, |_| peer.udp_port)),
-                config,
+                config: config_for_sockets(config),
             };
             let id = state.core.connect(self.shared.now(), connect)?;
             let signals = state.insert(id);
@@ -306,7 +306,13 @@ fn core(
 ) -> Result<tresse_proto::Endpoint, BindError> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| BindError::Seed(error.to_string()))?;
+    let template = config_for_sockets(template);
     Ok(tresse_proto::Endpoint::with_schedulers(config, template, schedulers, seed)?)
+}
+
+/// The settings without what sockets cannot do here.
+fn config_for_sockets(config: AssociationConfig) -> AssociationConfig {
+    AssociationConfig { ecn: config.ecn && TELLS_MARKS, ..config }
 }
 
 /// SCTP ports that are tried over raw IP; each fails only if another endpoint happens to have it.

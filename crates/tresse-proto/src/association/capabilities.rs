@@ -30,11 +30,13 @@ pub(crate) enum Extension {
     DropReports,
     /// ASCONF chunks: addresses are added and removed (RFC 5061).
     DynamicAddresses,
+    /// New data may be marked where it would be dropped (RFC 4960 appendix A).
+    Ecn,
 }
 
 impl Extension {
     /// Every extension; its position is its bit in a set.
-    const ALL: [Extension; 9] = [
+    const ALL: [Extension; 10] = [
         Extension::NrSack,
         Extension::Interleaving,
         Extension::PartialReliability,
@@ -44,6 +46,7 @@ impl Extension {
         Extension::Authentication,
         Extension::DropReports,
         Extension::DynamicAddresses,
+        Extension::Ecn,
     ];
 
     /// Whether these settings offer it.
@@ -58,6 +61,7 @@ impl Extension {
             Extension::Authentication => config.authentication,
             Extension::DropReports => config.drop_reports,
             Extension::DynamicAddresses => config.dynamic_addresses && config.authentication,
+            Extension::Ecn => config.ecn,
         }
     }
 
@@ -70,7 +74,7 @@ impl Extension {
             Extension::PartialReliability => &[ChunkKind::FORWARD_TSN],
             Extension::InterleavedPartialReliability => &[ChunkKind::I_FORWARD_TSN],
             Extension::StreamReconfiguration => &[ChunkKind::RECONFIG],
-            Extension::ZeroChecksum => &[],
+            Extension::ZeroChecksum | Extension::Ecn => &[],
             Extension::Authentication => &[ChunkKind::AUTH],
             Extension::DropReports => &[ChunkKind::PACKET_DROP],
             Extension::DynamicAddresses => &[ChunkKind::ASCONF, ChunkKind::ASCONF_ACK],
@@ -109,6 +113,7 @@ impl Capabilities {
                 Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS) => {
                     [Extension::ZeroChecksum].into_iter().collect()
                 }
+                Param::EcnCapable => [Extension::Ecn].into_iter().collect(),
                 _ => continue,
             };
             listed = listed.with(said);

@@ -166,6 +166,7 @@ impl Association {
                 let path = PathId(position as u8);
                 let mut stats = self.paths.stats(path, now);
                 self.transmission.fill_stats(path, &mut stats);
+                self.fill_mark_stats(path, &mut stats);
                 stats
             })
             .collect()

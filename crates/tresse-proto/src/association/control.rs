@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use tresse_wire::{
-    Abort, Asconf, AsconfAck, CHUNK_HEADER_LEN, Cause, Causes, Chunk, ErrorChunk, Heartbeat, NoRoom,
+    Abort, Asconf, AsconfAck, CHUNK_HEADER_LEN, Cause, Causes, Chunk, Cwr, ErrorChunk, Heartbeat, NoRoom,
     PacketWriter, Pad, Params, Reconfig, Shutdown, Tsn,
 };
 
@@ -46,6 +46,8 @@ pub(super) enum Control {
         serial: u32,
         body: Vec<u8>,
     },
+    /// The window was cut for the mark on this TSN.
+    Cwr(Tsn),
     /// The cumulative TSN is filled in when it leaves.
     Shutdown,
     ShutdownAck,
@@ -101,6 +103,17 @@ impl ControlQueue {
     pub(super) fn report(&mut self, path: PathId, reason: impl FnOnce() -> Reason) {
         if self.waiting.len() < MOST_REPORTS {
             self.waiting.push_back((path, Control::Error(reason())));
+        }
+    }
+
+    /// Queues a CWR, in place of one that still waits for `path`.
+    pub(super) fn push_cwr(&mut self, path: PathId, tsn: Tsn) {
+        let waits = |(wanted, control): &&mut (PathId, Control)| {
+            *wanted == path && matches!(control, Control::Cwr(_))
+        };
+        match self.waiting.iter_mut().find(waits) {
+            Some((_, control)) => *control = Control::Cwr(tsn),
+            None => self.push(path, Control::Cwr(tsn)),
         }
     }
 
@@ -161,6 +174,7 @@ impl ControlQueue {
                     | Control::DropReport(_)
                     | Control::Asconf { .. }
                     | Control::AsconfAck { .. }
+                    | Control::Cwr(_)
                     | Control::Error(_)
             );
             self.waiting.pop_front();
@@ -206,6 +220,7 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
         Control::AsconfAck { serial, body } => {
             writer.push(&Chunk::AsconfAck(AsconfAck { serial: *serial, params: Params::Wire(body) }))
         }
+        Control::Cwr(tsn) => writer.push(&Chunk::Cwr(Cwr { lowest_tsn: *tsn })),
         Control::Shutdown => writer.push(&Chunk::Shutdown(Shutdown { cumulative_tsn: cumulative })),
         Control::ShutdownAck => writer.push(&Chunk::ShutdownAck),
         Control::ShutdownComplete => writer.push(&Chunk::ShutdownComplete { tag_reflected: false }),

@@ -8,6 +8,7 @@ use super::authentication::Passage;
 use super::control::{Control, Reason};
 use super::{Association, Extension, State};
 use crate::cx::Cx;
+use crate::datagram::{Datagram, Ecn};
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Gate;
 use crate::fragment::Carrier;
@@ -24,6 +25,15 @@ pub(crate) struct Origin {
     pub(crate) path: PathId,
     /// The peer's UDP port, when it came encapsulated in UDP (RFC 6951).
     pub(crate) encapsulation_port: Option<u16>,
+    /// It met congestion on the way (RFC 3168 §5).
+    pub(crate) marked: bool,
+}
+
+impl Origin {
+    /// Of what came over `path`.
+    pub(crate) fn of(datagram: &Datagram, path: PathId) -> Self {
+        Origin { path, encapsulation_port: datagram.encapsulation_port, marked: datagram.ecn == Ecn::Ce }
+    }
 }
 
 impl Association {
@@ -35,7 +45,7 @@ impl Association {
         packet: &Packet<'_>,
         bytes: &Bytes,
     ) {
-        let Origin { path: via, encapsulation_port } = from;
+        let Origin { path: via, encapsulation_port, marked } = from;
         self.paths.on_packet_received(via, bytes.len(), encapsulation_port);
         let mut summary = PacketSummary::default();
         let gaps_before = self.receiver.has_gaps();
@@ -84,6 +94,9 @@ impl Association {
                 self.fault(fault);
             }
             self.on_data_in_shutdown(cx.now);
+            if marked && self.capabilities.has(Extension::Ecn) {
+                self.on_marked_packet(via, packet);
+            }
         }
         self.on_heard_in_shutdown(cx.now);
         if self.paths.member(via) > Member::Pending {
@@ -218,6 +231,10 @@ impl Association {
             Chunk::PacketDrop(drop) if self.capabilities.has(Extension::DropReports) => {
                 self.on_drop_report(cx.now, drop);
             }
+            Chunk::Ecne(ecne) if self.capabilities.has(Extension::Ecn) => {
+                self.on_ecne(cx.now, via, ecne.lowest_tsn);
+            }
+            Chunk::Cwr(cwr) if self.capabilities.has(Extension::Ecn) => self.on_cwr(via, cwr.lowest_tsn),
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(via, heartbeat, bytes),
             Chunk::HeartbeatAck(heartbeat) => self.on_heartbeat_ack(cx, heartbeat),
             // With this side's own tag the T bit must not be set (RFC 9260 §8.5.1).
@@ -291,10 +308,10 @@ impl Association {
     /// Carries what an acknowledgement changed to the paths and to the send buffer.
     pub(super) fn apply_report(&mut self, now: Instant, report: &AckReport) {
         let losing = report.acks.iter().filter(|ack| ack.lost);
-        let before: Vec<_> = losing.map(|ack| (ack.path, self.paths.window(ack.path).recovery)).collect();
+        let before: Vec<_> = losing.map(|ack| (ack.path, self.paths.window(ack.path).repairs())).collect();
         self.paths.on_sack(now, &report.acks, &report.progress);
         for (path, recovery) in before {
-            let recovers = self.paths.window(path).recovery != recovery;
+            let recovers = self.paths.window(path).repairs() != recovery;
             self.redirect_missing(path, recovers);
         }
         if let Some(path) = report.reopened {

@@ -9,6 +9,7 @@ mod capabilities;
 mod commands;
 mod control;
 mod drop_report;
+mod ecn;
 mod input;
 #[cfg(feature = "invariants")]
 mod invariants;
@@ -39,6 +40,7 @@ use crate::datagram::{Ecn, Transmit};
 use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Auth;
+use crate::extensions::ecn::Marks;
 use crate::extensions::reconfig::Reconfig;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
@@ -127,6 +129,8 @@ pub(crate) struct Association {
     auth: Option<Box<Auth>>,
     /// From the first request of either side to change addresses on.
     dynamic: Option<Box<Dynamic>>,
+    /// From the first congestion mark of either direction on.
+    marks: Option<Box<Marks>>,
     control: ControlQueue,
     shutdown: ShutdownTimers,
     bursts: Bursts,
@@ -238,6 +242,7 @@ impl Association {
             reconfig: None,
             auth,
             dynamic: None,
+            marks: None,
             control: ControlQueue::default(),
             shutdown: ShutdownTimers::default(),
             // Rarely more than one waits: the endpoint takes them over after every step.
@@ -422,11 +427,13 @@ impl Association {
         self.give_up(now);
         let first = self.write_packet(now, None, buffer)?;
         let mut size = first.len;
+        let mut markable = first.markable;
         let mut count = 1;
         while count < most
             && let Some(next) = self.write_packet(now, Some(first), buffer)
         {
             size += next.len;
+            markable &= next.markable;
             count += 1;
             if next.len < first.len {
                 break;
@@ -437,7 +444,7 @@ impl Association {
             local: path.local(),
             remote: path.remote(),
             encapsulation_port: path.encapsulation_port(),
-            ecn: Ecn::NotEct,
+            ecn: if markable { Ecn::Ect0 } else { Ecn::NotEct },
             may_fragment: !first.mtu_probe && first.len > path.packet_size(),
             size,
             segment_size: (count > 1).then_some(first.len),

@@ -59,6 +59,18 @@ pub(crate) struct Sending {
     pub(crate) len: usize,
     /// It asks whether its length passes.
     pub(crate) mtu_probe: bool,
+    /// The network may mark it instead of dropping it.
+    pub(crate) markable: bool,
+}
+
+/// What a packet carries of user data.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Carried {
+    Nothing,
+    /// Only what was never sent before.
+    New,
+    /// Something that was sent before.
+    Again,
 }
 
 impl Association {
@@ -118,20 +130,21 @@ impl Association {
         if written.mtu_probe {
             let len = writer.finish(self.seal);
             self.account(now, path, len, written, false);
-            return Some(Sending { path, len, mtu_probe: true });
+            return Some(Sending { path, len, mtu_probe: true, markable: false });
         }
         let data_follows = !written.without_data && self.may_send_data(path);
         self.write_sack(now, path, data_follows, &mut writer);
         self.write_forward(now, path, !written.without_data, &mut writer);
-        let data = data_follows && self.write_data(now, path, &mut writer);
+        let data = if data_follows { self.write_data(now, path, &mut writer) } else { Carried::Nothing };
         if writer.is_empty() {
             writer.discard();
             return None;
         }
         self.authenticate(&mut writer);
         let len = writer.finish(self.seal);
-        self.account(now, path, len, written, data);
-        Some(Sending { path, len, mtu_probe: false })
+        self.account(now, path, len, written, data != Carried::Nothing);
+        let markable = data == Carried::New && self.may_be_marked();
+        Some(Sending { path, len, mtu_probe: false, markable })
     }
 
     /// How large the next packet on `path` may be. A lost chunk that was cut when packets were larger, before
@@ -305,6 +318,7 @@ impl Association {
         if !wanted || !self.paths.accepts_data(path) {
             return;
         }
+        self.write_echoes(writer);
         let window = u32::try_from(self.inbound.window()).unwrap_or(u32::MAX);
         if self.receiver.write_report(window, self.capabilities.has(Extension::NrSack), writer).is_ok() {
             self.counters.sacks_sent += 1;
@@ -312,8 +326,8 @@ impl Association {
         }
     }
 
-    /// Writes what goes again, then new data; answers whether there was any.
-    fn write_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
+    /// Writes what goes again, then new data.
+    fn write_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> Carried {
         let carrier = self.capabilities.carrier();
         let mut any = false;
         if self.may_resend(path) {
@@ -327,7 +341,11 @@ impl Association {
                 self.transmission.on_resent(path);
             }
         }
-        any | self.write_new_data(now, path, writer)
+        match (any, self.write_new_data(now, path, writer)) {
+            (true, _) => Carried::Again,
+            (false, true) => Carried::New,
+            (false, false) => Carried::Nothing,
+        }
     }
 
     fn write_new_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {

@@ -197,6 +197,9 @@ pub(crate) fn own_params<'a>(
     }
     params.extend(auth.into_iter().flat_map(OwnOffer::params));
     params.extend(config.adaptation.map(Param::AdaptationIndication));
+    if config.ecn {
+        params.push(Param::EcnCapable);
+    }
     if config.zero_checksum {
         params.push(Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS));
     }

@@ -117,6 +117,8 @@ switches! {
         timeout_retransmit_path: RetransmitPath = RetransmitPath::Alternate,
         /// Offer to report packets that arrive damaged, and send again without a smaller window what such a report names (PKTDROP).
         drop_reports: bool = true,
+        /// Offer explicit congestion notification (ECN, RFC 3168): networks may mark new data where they would drop it.
+        ecn: bool = true,
         /// Where chunks that were reported missing are sent again (RFC 9260 §7.2.4: on the same path).
         fast_retransmit_path: RetransmitPath = RetransmitPath::Same,
         /// Stop sending on a path at its first timeouts and probe it until it answers (RFC 7829); needs heartbeats.

@@ -50,6 +50,7 @@ pub const PRESETS: &[Preset] = &[
             ("drop_reports", "false"),
             ("multiple_fast_retransmit", "false"),
             ("dynamic_addresses", "false"),
+            ("ecn", "false"),
         ],
     },
     // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but
@@ -72,6 +73,7 @@ pub const PRESETS: &[Preset] = &[
             ("drop_reports", "false"),
             ("multiple_fast_retransmit", "false"),
             ("dynamic_addresses", "false"),
+            ("ecn", "false"),
         ],
     },
     // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure; what
@@ -96,6 +98,7 @@ pub const PRESETS: &[Preset] = &[
             ("drop_reports", "false"),
             ("multiple_fast_retransmit", "false"),
             ("dynamic_addresses", "false"),
+            ("ecn", "false"),
         ],
     },
     // What the paper names: NR-SACK and both buffers split by queued bytes (its figures switch them off and on), smart
@@ -119,6 +122,7 @@ pub const PRESETS: &[Preset] = &[
             ("drop_reports", "false"),
             ("multiple_fast_retransmit", "false"),
             ("dynamic_addresses", "false"),
+            ("ecn", "false"),
         ],
     },
 ];

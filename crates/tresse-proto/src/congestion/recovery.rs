@@ -1,7 +1,8 @@
 //! Fast recovery of one path (RFC 9260 §7.2.4, per path as in CMT): shared by all algorithms.
 //!
 //! Within one SACK windows first grow, then leave or enter recovery; a window is cut at most once
-//! in each recovery. How far it grows or is cut is the algorithm's business.
+//! in each recovery. How far it grows or is cut is the algorithm's business. A congestion mark begins one as a loss
+//! does (RFC 3168 §6.1.2), but there is nothing to repair.
 
 use super::window::{PathAck, Window};
 
@@ -18,11 +19,21 @@ impl Window {
         if self.recovery.is_some_and(|exit_point| ack.recovered_to >= exit_point) {
             self.recovery = None;
         }
-        if !ack.lost || self.recovery.is_some() {
+        if !ack.lost {
             return false;
         }
-        self.recovery = Some(ack.exit_point);
-        true
+        let begins = self.recovery.is_none();
+        if begins || self.marked {
+            // What a mark began has already cut the window; from now on there is something to repair.
+            self.recovery = Some(ack.exit_point);
+            self.marked = false;
+        }
+        begins
+    }
+
+    /// The exit point of a recovery that repairs losses.
+    pub(crate) fn repairs(&self) -> Option<u64> {
+        self.recovery.filter(|_| !self.marked)
     }
 }
 
@@ -66,6 +77,17 @@ mod tests {
         let next = PathAck { exit_point: 40, ..ack(20, true) };
         assert!(window.recovery_begins(&next));
         assert_eq!(window.recovery, Some(40));
+    }
+
+    #[test]
+    fn a_loss_within_a_marked_window_is_repaired_without_another_cut() {
+        let mut window = Window { recovery: Some(20), marked: true, ..Window::new(1452, false, 0) };
+        assert_eq!(window.repairs(), None);
+        let loss = PathAck { exit_point: 30, ..ack(10, true) };
+        assert!(!window.recovery_begins(&loss));
+        assert_eq!((window.recovery, window.repairs()), (Some(30), Some(30)));
+        assert!(!window.recovery_begins(&PathAck { exit_point: 40, ..loss }));
+        assert_eq!(window.repairs(), Some(30));
     }
 
     #[test]

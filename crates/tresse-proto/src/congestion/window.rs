@@ -22,6 +22,8 @@ pub(crate) struct Window {
     pub(crate) payload: usize,
     /// In fast recovery until this index is passed.
     pub(crate) recovery: Option<u64>,
+    /// That recovery began with a congestion mark: nothing was lost.
+    pub(crate) marked: bool,
     /// Whether the window has shrunk for lack of data since data was last sent.
     pub(crate) decayed: bool,
     /// Smoothed round-trip time, once measured.
@@ -45,6 +47,7 @@ impl Window {
             partial_bytes_acked: 0,
             payload,
             recovery: None,
+            marked: false,
             decayed: false,
             srtt: None,
             usable: false,

@@ -290,7 +290,7 @@ impl Endpoint {
             && let Some(path) = association.path_of(datagram.local, datagram.remote)
         {
             let mut cx = Cx { now, rng: &mut self.rng };
-            let from = Origin { path, encapsulation_port: datagram.encapsulation_port };
+            let from = Origin::of(datagram, path);
             self.workspace.move_to(association.workspace());
             association.handle_packet(&mut cx, from, packet, &datagram.payload);
         }

@@ -30,7 +30,7 @@ impl Endpoint {
                             self.on_cookie_echo(now, datagram, packet);
                         } else {
                             let mut cx = Cx { now, rng: &mut self.rng };
-                            let from = Origin { path, encapsulation_port: datagram.encapsulation_port };
+                            let from = Origin::of(datagram, path);
                             self.workspace.move_to(association.workspace());
                             association.handle_packet(&mut cx, from, packet, &datagram.payload);
                         }

@@ -5,4 +5,5 @@
 
 pub(crate) mod asconf;
 pub(crate) mod auth;
+pub(crate) mod ecn;
 pub(crate) mod reconfig;

@@ -326,6 +326,39 @@ impl Paths {
         self.controller.on_sack(now, &mut self.windows, &[loss]);
     }
 
+    /// The chunk `index`, sent on the path, met a congestion mark: the window pays as for a loss, and never grows by it.
+    /// `flight` is what is in flight, up to `exit_point`. Answers false where the window has just paid for all that was
+    /// sent up to there.
+    pub(crate) fn on_mark(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        index: u64,
+        flight: usize,
+        exit_point: u64,
+    ) -> bool {
+        let Window { cwnd, recovery, .. } = *self.window(id);
+        if recovery.is_some_and(|until| index <= until) {
+            return false;
+        }
+        let mark = PathAck {
+            path: id,
+            acked: 0,
+            flight_before: flight,
+            flight_after: flight,
+            may_grow: false,
+            lost: true,
+            exit_point,
+            // What is sent after a window was cut is sent by the smaller one.
+            recovered_to: index.saturating_sub(1),
+        };
+        self.controller.on_sack(now, &mut self.windows, &[mark]);
+        let window = &mut self.windows[id.index()];
+        window.cwnd = window.cwnd.min(cwnd);
+        window.marked = true;
+        true
+    }
+
     /// The path holds up a faster one: its window is halved, and its threshold unless slow start still looks for one
     /// (Raiciu et al., NSDI 2012, §4.2). At most once in `pause`, and not while it repairs losses.
     pub(crate) fn penalise(&mut self, id: PathId, now: Instant, pause: Duration) {

@@ -585,3 +585,28 @@ mod moved_chunks {
         assert_eq!(paths.window(B).recovery, None);
     }
 }
+
+mod marks {
+    use super::*;
+
+    #[test]
+    fn a_mark_cuts_like_a_loss_but_there_is_nothing_to_repair() {
+        let mut paths = paths(2);
+        (paths.windows[0].cwnd, paths.windows[0].ssthresh) = (20 * M, 40 * M);
+        assert!(paths.on_mark(at(5), A, 7, 20 * M, 30));
+        assert_eq!((paths.window(A).cwnd, paths.window(A).ssthresh), (10 * M, 10 * M));
+        assert!(!paths.recovering());
+        assert!(!paths.on_mark(at(6), A, 30, 9 * M, 40), "sent before the cut");
+        assert_eq!(paths.window(A).cwnd, 10 * M);
+        assert!(paths.on_mark(at(7), A, 31, 9 * M, 40), "sent after it");
+        assert_eq!((paths.window(A).cwnd, paths.window(B).recovery), (5 * M, None));
+    }
+
+    #[test]
+    fn a_mark_makes_no_window_larger() {
+        let mut paths = paths(1);
+        (paths.windows[0].cwnd, paths.windows[0].ssthresh) = (M, 10 * M);
+        assert!(paths.on_mark(at(5), A, 7, M, 30));
+        assert_eq!(paths.window(A).cwnd, M);
+    }
+}

@@ -18,7 +18,7 @@ impl Paths {
 
     /// Whether any path is in fast recovery.
     pub(crate) fn recovering(&self) -> bool {
-        self.windows.iter().any(|window| window.recovery.is_some())
+        self.windows.iter().any(|window| window.repairs().is_some())
     }
 
     /// Most user data that a DATA chunk carries in a packet of its own on every path. Chunks no larger
@@ -35,7 +35,7 @@ impl Paths {
             primary: id == self.primary,
             state: path.state(),
             open,
-            recovering: window.recovery.is_some(),
+            recovering: window.repairs().is_some(),
             cwnd: window.cwnd,
             ssthresh: window.ssthresh,
             flight,
@@ -91,8 +91,8 @@ impl Paths {
         }
     }
 
-    /// What this room knows of a path. Flight, queued bytes and the counters of chunks are zero, for
-    /// the ring of outstanding chunks to fill in.
+    /// What this room knows of a path. Flight, queued bytes and the counters of chunks and of marks are zero, for
+    /// others to fill in.
     pub(crate) fn stats(&self, id: PathId, now: Instant) -> PathStats {
         let (path, window) = (self.get(id), self.window(id));
         let counters = &path.counters;
@@ -120,6 +120,8 @@ impl Paths {
             fast_retransmits: 0,
             drop_reports: 0,
             timeouts: counters.timeouts,
+            marks: 0,
+            mark_cuts: 0,
             heartbeats_sent: counters.heartbeats_sent,
             heartbeats_acked: counters.heartbeats_acked,
             limited_by: path.limits.times(now),

@@ -13,6 +13,7 @@ mod forward;
 #[cfg(any(test, feature = "invariants"))]
 mod invariants;
 mod loss;
+mod marked;
 mod moves;
 mod resend;
 mod ring;

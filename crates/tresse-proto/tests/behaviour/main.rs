@@ -10,6 +10,7 @@ mod bundling;
 mod choices;
 mod determinism;
 mod drop_reports;
+mod ecn;
 mod encapsulation;
 mod failover;
 mod handshake;

@@ -45,6 +45,8 @@ pub struct Pair {
     pub client: Side,
     pub server: Side,
     pub network: Network,
+    /// Which packets get a congestion mark, of those that may be marked.
+    pub congested: Box<dyn FnMut(&Flight) -> bool>,
     /// Whether a packet may be larger than the MTU.
     pub may_fragment: bool,
     /// Every packet sent, lost ones included.
@@ -96,6 +98,7 @@ impl Pair {
             client: side(client, 1),
             server: side(server, 2),
             network: Box::new(|_| Some(Duration::from_millis(10))),
+            congested: Box::new(|_| false),
             may_fragment: false,
             wire: Vec::new(),
             flights: BTreeMap::new(),
@@ -291,10 +294,13 @@ impl Pair {
                 let bytes = Bytes::from(std::mem::take(&mut buffer));
                 assert_eq!(bytes.len(), transmit.size);
                 let number = self.wire.len() as u64;
-                let flight = Flight { number, to_server, sent: self.now, transmit, bytes };
+                let mut flight = Flight { number, to_server, sent: self.now, transmit, bytes };
                 let mtu = if self.may_fragment { usize::MAX } else { self.config.mtu.0 };
                 flight.check(mtu, self.config.zero_checksum);
                 self.wire.push(flight.clone());
+                if transmit.ecn == Ecn::Ect0 && (self.congested)(&flight) {
+                    flight.transmit.ecn = Ecn::Ce;
+                }
                 match (self.network)(&flight) {
                     Some(delay) => {
                         self.flights.insert((self.now + delay, flight.number), flight);

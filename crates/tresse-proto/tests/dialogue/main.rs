@@ -24,6 +24,7 @@
 //! | `call connect`, `call send stream=0 len=10`, `call shutdown`, `call abort`, `call release` | what E's application does |
 //! | `read stream=0 len=10`, `read nothing` | what E's application finds |
 //! | `< @2 tag=0 CHUNK \| CHUNK` | a packet of P, here over the second path and with another tag than E's |
+//! | `< ce CHUNK`, `> ect0 CHUNK` | the codepoint of the packet, where congestion may be marked, or is (ECN) |
 //! | `> @2 tag=0 CHUNK \| CHUNK` | a packet of E; `within 1 s`, `after 1 s` or `after 500 ms to 1500 ms` say when |
 //! | `nothing within 1 s` | silence |
 //! | `pass 1 s` | time in which E may send whatever it likes |
@@ -39,6 +40,7 @@ mod packet;
 mod stage;
 
 mod collisions;
+mod ecn;
 mod engine;
 mod errors;
 mod loss;

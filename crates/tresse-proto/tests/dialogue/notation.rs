@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tresse_proto::Ecn;
+
 /// A step, with the line that it was written in.
 pub(crate) struct Line {
     pub(crate) number: usize,
@@ -34,6 +36,7 @@ pub(crate) struct Packet {
     /// From 0.
     pub(crate) path: u8,
     pub(crate) tag: Option<String>,
+    pub(crate) ecn: Ecn,
     pub(crate) chunks: Vec<Words>,
 }
 
@@ -178,7 +181,7 @@ fn timing(text: &str) -> Result<(&str, When), String> {
 }
 
 fn packet(text: &str) -> Result<Packet, String> {
-    let (mut path, mut tag) = (0, None);
+    let (mut path, mut tag, mut ecn) = (0, None, Ecn::NotEct);
     let mut rest = text.trim();
     while let Some((word, after)) = rest.split_once(' ') {
         if let Some(number) = word.strip_prefix('@') {
@@ -186,13 +189,23 @@ fn packet(text: &str) -> Result<Packet, String> {
             path = number.checked_sub(1).ok_or("paths count from 1")?;
         } else if let Some(name) = word.strip_prefix("tag=") {
             tag = Some(name.to_owned());
+        } else if let Some(codepoint) = codepoint(word) {
+            ecn = codepoint;
         } else {
             break;
         }
         rest = after.trim_start();
     }
     let chunks = rest.split('|').map(Words::parse).collect::<Result<_, _>>()?;
-    Ok(Packet { path, tag, chunks })
+    Ok(Packet { path, tag, ecn, chunks })
+}
+
+fn codepoint(word: &str) -> Option<Ecn> {
+    match word {
+        "ect0" => Some(Ecn::Ect0),
+        "ce" => Some(Ecn::Ce),
+        _ => None,
+    }
 }
 
 pub(crate) fn number(text: &str) -> Result<u64, String> {

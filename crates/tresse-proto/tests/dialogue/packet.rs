@@ -95,6 +95,8 @@ pub(crate) fn describe(chunk: &Result<Chunk<'_>, ChunkError>, lexicon: &Lexicon<
             let position = lexicon.cookies.iter().position(|cookie| cookie == echo.cookie);
             words.put("cookie", position.map_or("P".to_owned(), |position| (position + 1).to_string()));
         }
+        Chunk::Ecne(ecne) => words.put("tsn", ordinal(numbers.receiver, ecne.lowest_tsn)),
+        Chunk::Cwr(cwr) => words.put("tsn", ordinal(numbers.sender, cwr.lowest_tsn)),
         Chunk::ForwardTsn(forward) => words.put("cum", ordinal(numbers.sender, forward.cumulative_tsn)),
         _ => {}
     }
@@ -115,8 +117,10 @@ fn describe_init(init: &Init<'_>, words: &mut Words) {
     });
     put_list("unrecognised", unrecognised, words);
     for param in init.params.iter().flatten() {
-        if let Param::CookiePreservative(by) = param {
-            words.put("preservative", by);
+        match param {
+            Param::CookiePreservative(by) => words.put("preservative", by),
+            Param::EcnCapable => words.put("ecn", ""),
+            _ => {}
         }
     }
 }

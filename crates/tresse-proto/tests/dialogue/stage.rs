@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_proto::{
     AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Ecn, Endpoint, EndpointConfig,
-    Event, Instant, Message, SendOptions, StreamId, Tsn,
+    Event, Instant, Message, SendOptions, StreamId, Transmit, Tsn,
 };
 use tresse_wire::{Chunk, CommonHeader, Param};
 
@@ -37,6 +37,7 @@ struct Sent {
     local: IpAddr,
     remote: IpAddr,
     tag: u32,
+    ecn: Ecn,
     bytes: Bytes,
 }
 
@@ -232,7 +233,7 @@ impl Stage {
             local: address(1, said.path),
             remote: address(2, said.path),
             encapsulation_port: None,
-            ecn: Ecn::NotEct,
+            ecn: said.ecn,
             payload: bytes.into(),
         };
         self.endpoint.handle_datagram(self.now, datagram);
@@ -293,6 +294,9 @@ impl Stage {
         };
         if sent.tag != tag {
             return Err(format!("its tag is {:#010x}, not {tag:#010x}", sent.tag));
+        }
+        if sent.ecn != said.ecn {
+            return Err(format!("its codepoint is {:?}, not {:?}", sent.ecn, said.ecn));
         }
         if (sent.local, sent.remote) != (address(1, said.path), address(2, said.path)) {
             return Err(format!("it went from {} to {}", sent.local, sent.remote));
@@ -365,8 +369,8 @@ impl Stage {
             self.log.push(format!("{:>10.6} > {}", self.now.as_secs_f64(), tresse_wire::dissect(&bytes)));
             self.learn_from_endpoint(&bytes);
             let tag = packet::open(&bytes).map_or(0, |packet| packet.header.verification_tag);
-            let (local, remote) = (transmit.local, transmit.remote);
-            self.sent.push_back(Sent { at: self.now, local, remote, tag, bytes });
+            let Transmit { local, remote, ecn, .. } = transmit;
+            self.sent.push_back(Sent { at: self.now, local, remote, tag, ecn, bytes });
         }
         while let Some((id, event)) = self.endpoint.poll_event() {
             self.id.get_or_insert(id);

@@ -36,6 +36,16 @@ pub struct LocalStats {
     pub last_error: Option<String>,
 }
 
+/// Whether the system tells with which codepoint a packet arrived. Who cannot know must not ask for marks in place of
+/// losses (RFC 3168 §6.1).
+pub(crate) const TELLS_MARKS: bool = cfg!(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_vendor = "apple",
+    target_os = "windows",
+));
+
 impl LocalStats {
     fn new(local: IpAddr) -> Self {
         LocalStats { local, send_errors: 0, overflows: 0, receive_errors: 0, last_error: None }

@@ -218,6 +218,7 @@ impl Association {
     fn forget_all_received(&mut self, epoch: u64) {
         self.inbound.forget_unfinished(epoch);
         self.forget_inbound_order(&Streams::All, epoch);
+        self.forget_echoes();
     }
 
     /// Queues answers, and a SACK to go with them.

@@ -1,0 +1,29 @@
+//! Chunks that the peer names because their packet met a congestion mark (ECN): on which path it was.
+
+use tresse_wire::Tsn;
+
+use super::{Standing, Transmission};
+use crate::path_id::PathId;
+
+/// A chunk that was sent and met a mark.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Marked {
+    pub(crate) index: u64,
+    /// The path it was sent on. None when that is forgotten, because everything up to the chunk is acknowledged: the
+    /// mark was told before. And none when the chunk was declared lost meanwhile: the window has paid for that.
+    pub(crate) path: Option<PathId>,
+}
+
+impl Transmission {
+    /// The chunk with `tsn`; `None` if none was ever sent.
+    pub(crate) fn marked(&self, tsn: Tsn) -> Option<Marked> {
+        let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
+        let index = self.ring.cumulative().checked_add_signed(i64::from(ahead))?;
+        if index == 0 || index > self.ring.highest() {
+            return None;
+        }
+        let unpaid = |sent: &&super::Sent| sent.sends == 1 && sent.standing != Standing::Lost;
+        let path = self.ring.get(index).filter(unpaid).map(|sent| sent.path);
+        Some(Marked { index, path })
+    }
+}
