@@ -3,17 +3,22 @@
 //!
 //! The promises: no bytes make anything panic, run without end or send without end; what is read is written the same; a
 //! cookie works as it was given or not at all; the rooms of an association agree with each other after every packet, and
-//! a peer that behaves in the end gets the association to its end.
+//! a peer that behaves in the end gets the association to its end; addresses change only for a peer that proves who it is, and
+//! every request about them is answered once.
 //!
 //! `make fuzz` searches with libFuzzer, guided by coverage, and keeps what leads somewhere new in `corpus`; `make test`
 //! replays that.
 
+mod asconf;
 mod association;
 mod cookie;
 pub mod corpus;
 mod packet;
 mod sacks;
 mod scene;
+#[path = "../../tresse-proto/tests/common/signer.rs"]
+#[allow(unreachable_pub, reason = "the tests of the core sign with it too")]
+mod signer;
 mod source;
 
 /// A target: its name, which is also that of its part of the corpus, and what it does with bytes.
@@ -25,4 +30,5 @@ pub const TARGETS: &[Target] = &[
     ("cookie", cookie::target),
     ("association", association::target),
     ("sacks", sacks::target),
+    ("asconf", asconf::target),
 ];

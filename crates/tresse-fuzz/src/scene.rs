@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_proto::{
-    AssociationConfig, AssociationHandle, AssociationId, Datagram, Ecn, Endpoint, EndpointConfig, Instant,
-    Tsn,
+    AssociationConfig, AssociationHandle, AssociationId, Datagram, Ecn, Endpoint, EndpointConfig, Event,
+    Instant, Tsn,
 };
 use tresse_wire::{
     ChecksumRule, Chunk, ChunkKind, CommonHeader, CookieEcho, Init, Packet, PacketWriter, Param, Params, Seal,
 };
+
+use crate::signer::Signer;
 
 /// Ports of the endpoint and of its peer.
 const PORT: u16 = 5000;
@@ -40,6 +42,22 @@ pub(crate) struct Scene {
     pub(crate) sent: Vec<u8>,
     /// The last packet that the peer sent.
     last: Bytes,
+    /// The peer's INIT, and the INIT ACK that the association came of.
+    handshake: [Vec<u8>; 2],
+    pub(crate) asconf: AsconfNews,
+}
+
+/// What was seen of requests about addresses.
+#[derive(Default)]
+pub(crate) struct AsconfNews {
+    /// Serial number of the endpoint's last request.
+    pub(crate) asked: Option<u32>,
+    /// Serial number of the peer's request that the endpoint answered last.
+    pub(crate) answered: Option<u32>,
+    /// How often its application was told what came of a request of its own.
+    pub(crate) outcomes: usize,
+    /// How often its application was told that the peer's addresses changed.
+    pub(crate) changes: usize,
 }
 
 impl Scene {
@@ -60,6 +78,8 @@ impl Scene {
             heartbeat: Vec::new(),
             sent: Vec::new(),
             last: Bytes::new(),
+            handshake: Default::default(),
+            asconf: AsconfNews::default(),
         }
     }
 
@@ -94,7 +114,25 @@ impl Scene {
             params: Params::Values(&all),
         };
         let packet = packet(0, &[Chunk::Init(init)]);
+        if self.id.is_none() {
+            self.handshake[0] = packet.to_vec();
+        }
         self.hear_packet(0, packet);
+    }
+
+    /// What signs for the peer; both sides have offered authentication.
+    pub(crate) fn signer(&self) -> Signer {
+        let said = self.handshake.each_ref().map(|packet| {
+            let packet = Packet::parse(packet, ChecksumRule::Verify).expect("a packet of the handshake");
+            packet.chunks().next().expect("a chunk").expect("that can be read")
+        });
+        let [Chunk::Init(init), Chunk::InitAck(init_ack)] = said else { panic!("no handshake") };
+        Signer::between(&init, &init_ack)
+    }
+
+    /// What packets of the association from the peer begin with.
+    pub(crate) fn header(&self) -> CommonHeader {
+        header(self.tag)
     }
 
     /// The cookie that the endpoint gave last.
@@ -108,8 +146,13 @@ impl Scene {
 
     /// A packet of the association arrives.
     pub(crate) fn hear(&mut self, chunks: &[Chunk<'_>]) {
-        let packet = packet(self.tag, chunks);
+        let packet = self.packet(chunks);
         self.hear_packet(0, packet);
+    }
+
+    /// A packet of the association from the peer.
+    pub(crate) fn packet(&self, chunks: &[Chunk<'_>]) -> Bytes {
+        packet(self.tag, chunks)
     }
 
     /// A packet of the association arrives whose chunks are these bytes.
@@ -127,14 +170,14 @@ impl Scene {
     }
 
     pub(crate) fn hear_packet(&mut self, path: u8, packet: Bytes) {
+        self.hear_between(address(1, path % 2), address(2, path % 2), packet);
+    }
+
+    /// A packet arrives at an address of the endpoint from any address.
+    pub(crate) fn hear_between(&mut self, local: IpAddr, remote: IpAddr, packet: Bytes) {
         self.last = packet.clone();
-        let datagram = Datagram {
-            local: address(1, path % 2),
-            remote: address(2, path % 2),
-            encapsulation_port: None,
-            ecn: Ecn::NotEct,
-            payload: packet,
-        };
+        let datagram =
+            Datagram { local, remote, encapsulation_port: None, ecn: Ecn::NotEct, payload: packet };
         self.endpoint.handle_datagram(self.now, datagram);
         self.settle();
     }
@@ -160,8 +203,13 @@ impl Scene {
             self.endpoint.handle_timeout(self.now);
             self.send_all(&mut steps);
         }
-        while let Some((id, _)) = self.endpoint.poll_event() {
+        while let Some((id, event)) = self.endpoint.poll_event() {
             self.id.get_or_insert(id);
+            match event {
+                Event::OwnAddress { .. } => self.asconf.outcomes += 1,
+                Event::PeerAddress { .. } => self.asconf.changes += 1,
+                _ => {}
+            }
         }
         if let Err(what) = self.endpoint.check_invariants(self.now) {
             panic!("{what}");
@@ -191,6 +239,7 @@ impl Scene {
                     });
                     self.cookie = cookie.expect("an INIT ACK has a cookie");
                     if self.id.is_none() {
+                        self.handshake[1].clone_from(&self.sent);
                         (self.tag, self.tsn) = (init.initiate_tag, init.initial_tsn);
                         self.highest = Tsn(self.tsn.0.wrapping_sub(1));
                     }
@@ -198,6 +247,8 @@ impl Scene {
                 Chunk::Heartbeat(heartbeat) => self.heartbeat = heartbeat.body.to_vec(),
                 Chunk::Data(data) => self.reached(data.tsn),
                 Chunk::IData(data) => self.reached(data.tsn),
+                Chunk::Asconf(asconf) => self.asconf.asked = Some(asconf.serial),
+                Chunk::AsconfAck(ack) => self.asconf.answered = Some(ack.serial),
                 _ => {}
             }
         }
@@ -212,9 +263,8 @@ impl Scene {
 
 /// A sealed packet of the peer.
 fn packet(tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
-    let header = CommonHeader { source_port: PEER_PORT, destination_port: PORT, verification_tag: tag };
     let mut bytes = Vec::new();
-    let mut writer = PacketWriter::new(&mut bytes, header, 65_535);
+    let mut writer = PacketWriter::new(&mut bytes, header(tag), 65_535);
     for chunk in chunks {
         if writer.push(chunk).is_err() {
             break;
@@ -224,7 +274,11 @@ fn packet(tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
     bytes.into()
 }
 
+fn header(verification_tag: u32) -> CommonHeader {
+    CommonHeader { source_port: PEER_PORT, destination_port: PORT, verification_tag }
+}
+
 /// Address of the endpoint (1) or of its peer (2) on a path.
-fn address(host: u8, path: u8) -> IpAddr {
+pub(crate) fn address(host: u8, path: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, path, host).into()
 }

@@ -3,7 +3,7 @@
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "every test file uses its own part of this")]
 
 mod flight;
-mod forger;
+mod signer;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,6 +17,7 @@ use tresse_proto::{
 use tresse_wire::{Chunk, ChunkKind, CommonHeader};
 
 pub use flight::{Flight, echo, init, packet};
+use signer::Signer;
 
 /// The server's SCTP port.
 pub const PORT: u16 = 5001;
@@ -233,7 +234,16 @@ impl Pair {
         let (client, server) = (self.client.endpoint.port(), self.server.endpoint.port());
         let (source_port, destination_port) = if to_server { (client, server) } else { (server, client) };
         let header = CommonHeader { source_port, destination_port, verification_tag: self.tag(to_server) };
-        forger::forge(&self.wire, header, chunks)
+        let said = |kind| {
+            let flight = self.wire.iter().rev().find(|flight| flight.carries(kind)).expect("a handshake");
+            flight.chunks().into_iter().next()
+        };
+        let (Some(Chunk::Init(init)), Some(Chunk::InitAck(init_ack))) =
+            (said(ChunkKind::INIT), said(ChunkKind::INIT_ACK))
+        else {
+            panic!("no offers")
+        };
+        Signer::between(&init, &init_ack).packet(header, chunks)
     }
 
     /// Hands in a packet as if it had come from the network.

@@ -10,6 +10,7 @@ use tresse_wire::{
     Pad, Param, Params, PpidOrFsn, Reconfig, Sack, SkippedStream,
 };
 
+use crate::asconf;
 use crate::victim::{BUFFER, PEER_TAG, PEER_TSN, ROOM, Victim, init, packet, peer};
 
 /// Honest traffic to compare with.
@@ -73,6 +74,8 @@ pub(crate) struct Attack {
     pub(crate) most: i64,
     /// The most bytes that the victim may answer for each that it gets, in hundredths.
     pub(crate) amplification: usize,
+    /// How often a packet may make it ask for memory, beside once for so many of the packet's bytes.
+    pub(crate) requests: usize,
     /// The victim, and so many packets, or fewer.
     pub(crate) make: fn(usize) -> (Victim, Packets),
 }
@@ -80,16 +83,25 @@ pub(crate) struct Attack {
 /// What buffers hold in the worst case: twice their size, and what surrounds each chunk.
 const BUFFERS: i64 = 4 * BUFFER as i64;
 /// What an endpoint needs for answers, and to remember which associations have ended.
-const ANSWERS: i64 = 96 * 1024;
+pub(crate) const ANSWERS: i64 = 96 * 1024;
 /// What it keeps of 65,535 streams beside their data: the peer was offered as many.
 const STREAMS: i64 = 65_536 * 64;
 
-pub(crate) const ATTACKS: [Attack; 21] = [
+/// Requests for memory that a packet may cause which makes nothing that lasts.
+pub(crate) const REQUESTS: usize = 10;
+
+/// All attacks.
+pub(crate) fn all() -> impl Iterator<Item = &'static Attack> {
+    ATTACKS.iter().chain(&asconf::ATTACKS)
+}
+
+const ATTACKS: [Attack; 21] = [
     Attack {
         name: "INITs of strangers",
         beside: Honest::SetUps,
         most: ANSWERS,
         amplification: 200,
+        requests: REQUESTS,
         make: inits,
     },
     Attack {
@@ -97,6 +109,7 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::SetUps,
         most: ANSWERS,
         amplification: 600,
+        requests: REQUESTS,
         make: small_inits,
     },
     Attack {
@@ -104,14 +117,23 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::SetUps,
         most: ANSWERS,
         amplification: 0,
+        requests: REQUESTS,
         make: forged,
     },
-    Attack { name: "stale cookies", beside: Honest::SetUps, most: ANSWERS, amplification: 100, make: stale },
+    Attack {
+        name: "stale cookies",
+        beside: Honest::SetUps,
+        most: ANSWERS,
+        amplification: 100,
+        requests: REQUESTS,
+        make: stale,
+    },
     Attack {
         name: "one cookie again and again",
         beside: Honest::SetUps,
         most: ANSWERS,
         amplification: 100,
+        requests: REQUESTS,
         make: replayed,
     },
     Attack {
@@ -119,6 +141,7 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::SetUps,
         most: ANSWERS,
         amplification: 100,
+        requests: REQUESTS,
         make: strays,
     },
     Attack {
@@ -126,6 +149,7 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: ANSWERS,
         amplification: 0,
+        requests: REQUESTS,
         make: wrong_tags,
     },
     Attack {
@@ -133,6 +157,7 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: BUFFERS,
         amplification: 100,
+        requests: REQUESTS,
         make: fragments,
     },
     Attack {
@@ -140,6 +165,7 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: BUFFERS,
         amplification: 100,
+        requests: REQUESTS,
         make: padded,
     },
     Attack {
@@ -147,6 +173,7 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: BUFFERS + STREAMS,
         amplification: 100,
+        requests: REQUESTS,
         make: half_messages,
     },
     Attack {
@@ -154,6 +181,7 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: BUFFERS,
         amplification: 100,
+        requests: REQUESTS,
         make: scattered,
     },
     Attack {
@@ -161,14 +189,23 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: ANSWERS,
         amplification: 100,
+        requests: REQUESTS,
         make: duplicates,
     },
-    Attack { name: "SACKs of gaps", beside: Honest::Reports, most: BUFFERS, amplification: 100, make: gaps },
+    Attack {
+        name: "SACKs of gaps",
+        beside: Honest::Reports,
+        most: BUFFERS,
+        amplification: 100,
+        requests: REQUESTS,
+        make: gaps,
+    },
     Attack {
         name: "unknown chunks to report",
         beside: Honest::Messages,
         most: ANSWERS,
         amplification: 100,
+        requests: REQUESTS,
         make: unknown,
     },
     Attack {
@@ -176,6 +213,7 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: ANSWERS,
         amplification: 100,
+        requests: REQUESTS,
         make: heartbeats,
     },
     Attack {
@@ -183,14 +221,23 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: BUFFERS,
         amplification: 100,
+        requests: REQUESTS,
         make: resets,
     },
-    Attack { name: "wrong HMACs", beside: Honest::Messages, most: ANSWERS, amplification: 0, make: hmacs },
+    Attack {
+        name: "wrong HMACs",
+        beside: Honest::Messages,
+        most: ANSWERS,
+        amplification: 0,
+        requests: REQUESTS,
+        make: hmacs,
+    },
     Attack {
         name: "damaged packets",
         beside: Honest::Messages,
         most: ANSWERS,
         amplification: 100,
+        requests: REQUESTS,
         make: damaged,
     },
     Attack {
@@ -198,6 +245,7 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Reports,
         most: BUFFERS,
         amplification: 100,
+        requests: REQUESTS,
         make: false_reports,
     },
     Attack {
@@ -205,6 +253,7 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: STREAMS,
         amplification: 100,
+        requests: REQUESTS,
         make: forwards,
     },
     Attack {
@@ -212,11 +261,12 @@ pub(crate) const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: ANSWERS,
         amplification: 100,
+        requests: REQUESTS,
         make: leaps,
     },
 ];
 
-fn from_association(
+pub(crate) fn from_association(
     victim: Victim,
     count: usize,
     make: impl Fn(&Victim, usize) -> Bytes,
@@ -390,20 +440,7 @@ fn resets(count: usize) -> (Victim, Packets) {
 }
 
 fn hmacs(count: usize) -> (Victim, Packets) {
-    let victim = Victim::listening();
-    let (random, hashes) = ([3; 32], [3, 1]);
-    let kinds = [ChunkKind::AUTH.0, ChunkKind::ASCONF.0, ChunkKind::ASCONF_ACK.0];
-    let params = [
-        Param::Random(&random),
-        Param::Chunks(&[]),
-        Param::HmacAlgorithms(List::Values(&hashes)),
-        Param::SupportedExtensions(&kinds),
-    ];
-    let mut victim = victim;
-    victim.feed(&init(PEER_TAG, &params), peer(0));
-    let echo = victim.cookie_echo();
-    victim.feed(&echo, peer(0));
-    assert!(victim.id.is_some(), "set up");
+    let (victim, _) = Victim::authenticated();
     from_association(victim, count, |victim, number| {
         let auth = Chunk::Auth(Auth { key_id: 0, hmac_id: 3, hmac: &[number as u8; 32] });
         victim.packet(&[auth, data(0, 0, 0, DataFlags::WHOLE, &[0; 1000])])

@@ -1,18 +1,21 @@
 //! Under attack an endpoint holds and sends no more than its bounds say, however long it goes on. Time is not measured
 //! here: `make robustness` does, and writes docs/robustness.md.
 
+mod asconf;
 mod attacks;
+#[path = "../common/signer.rs"]
+#[allow(unreachable_pub, reason = "other tests sign with it too")]
+mod signer;
 mod victim;
 
 use allocation_counter::{AllocationInfo, measure};
 
-use attacks::{ATTACKS, Attack, Honest};
+use attacks::{Attack, Honest, all};
 use victim::{BUFFER, Count, Victim};
 
 /// Packets of an attack.
 const PACKETS: usize = 2_500;
-/// Requests for memory that a packet may cause: some, and one for so many of its bytes, for there may be a chunk in them.
-const REQUESTS_FOR_A_PACKET: usize = 10;
+/// A packet may cause a request for memory for so many of its bytes, for there may be a chunk in them.
 const BYTES_FOR_A_REQUEST: usize = 16;
 
 fn suffer(attack: &Attack, packets: usize) -> (Victim, Count, AllocationInfo) {
@@ -25,7 +28,7 @@ fn suffer(attack: &Attack, packets: usize) -> (Victim, Count, AllocationInfo) {
 #[test]
 fn no_attack_makes_an_endpoint_hold_more_than_its_bound() {
     let mut broken = Vec::new();
-    for attack in &ATTACKS {
+    for attack in all() {
         let (_, _, memory) = suffer(attack, PACKETS);
         if memory.bytes_max as i64 > attack.most {
             broken.push(format!("{}: {} bytes, at most {}", attack.name, memory.bytes_max, attack.most));
@@ -38,7 +41,7 @@ fn no_attack_makes_an_endpoint_hold_more_than_its_bound() {
 #[test]
 fn what_an_attack_makes_an_endpoint_hold_does_not_grow_with_its_length() {
     let mut broken = Vec::new();
-    for attack in &ATTACKS {
+    for attack in all() {
         let held = [PACKETS, 2 * PACKETS].map(|packets| suffer(attack, packets).2.bytes_max);
         if held[1] > held[0] + held[0] / 10 + 4_096 {
             broken.push(format!("{}: {} bytes, then {}", attack.name, held[0], held[1]));
@@ -50,7 +53,7 @@ fn what_an_attack_makes_an_endpoint_hold_does_not_grow_with_its_length() {
 #[test]
 fn no_attack_makes_an_endpoint_shout() {
     let mut broken = Vec::new();
-    for attack in &ATTACKS {
+    for attack in all() {
         let (_, count, _) = suffer(attack, PACKETS);
         if count.answered * 100 > count.bytes * attack.amplification {
             broken.push(format!("{}: {} bytes for {}", attack.name, count.answered, count.bytes));
@@ -62,7 +65,7 @@ fn no_attack_makes_an_endpoint_shout() {
 /// Neither strangers nor replayed packets make an association.
 #[test]
 fn no_stranger_makes_an_association() {
-    for attack in ATTACKS.iter().filter(|attack| attack.beside == Honest::SetUps) {
+    for attack in all().filter(|attack| attack.beside == Honest::SetUps) {
         let (victim, count, _) = suffer(attack, PACKETS);
         assert_eq!(count.packets, PACKETS);
         let others = victim.others_than(victim.id);
@@ -85,12 +88,29 @@ fn honest_peers_get_what_they_want() {
     assert!(count.answers > 50, "{count:?}");
 }
 
+/// Attacks of a peer that proves who it is are not turned away at the door: each request with the right number is
+/// answered.
+#[test]
+fn a_peer_that_authenticates_is_answered() {
+    let believed = [
+        "ASCONFs of long lists",
+        "addresses that come and go",
+        "one ASCONF again and again",
+        "requests that nobody knows",
+    ];
+    for name in believed {
+        let attack = all().find(|attack| attack.name == name).expect("an attack");
+        let (_, count, _) = suffer(attack, 100);
+        assert!(count.answers >= 100, "{name}: {count:?}");
+    }
+}
+
 /// Work that can be counted: a packet makes the endpoint ask for memory no more often than its size explains, and no
 /// more often late in an attack than early.
 #[test]
 fn what_a_packet_costs_is_bounded_by_its_size_and_does_not_grow() {
     let mut broken = Vec::new();
-    for attack in &ATTACKS {
+    for attack in all() {
         let (mut victim, packets) = (attack.make)(PACKETS);
         let (early, late) = packets.split_at(packets.len() / 2);
         let mut requests = |packets| {
@@ -101,7 +121,7 @@ fn what_a_packet_costs_is_bounded_by_its_size_and_does_not_grow() {
         };
         let asked = [requests(early), requests(late)];
         let size: usize = late.iter().map(|(packet, _)| packet.len()).sum();
-        if asked[1] > size / BYTES_FOR_A_REQUEST + late.len() * REQUESTS_FOR_A_PACKET {
+        if asked[1] > size / BYTES_FOR_A_REQUEST + late.len() * attack.requests {
             broken.push(format!("{}: {} requests for {size} bytes", attack.name, asked[1]));
         }
         if asked[1] > asked[0] + asked[0] / 10 + 100 {

@@ -11,8 +11,11 @@ use tresse_proto::{
     StreamId, Tsn,
 };
 use tresse_wire::{
-    ChecksumRule, Chunk, ChunkKind, CommonHeader, CookieEcho, Init, Packet, PacketWriter, Param, Params, Seal,
+    ChecksumRule, Chunk, ChunkKind, CommonHeader, CookieEcho, Init, List, Packet, PacketWriter, Param,
+    Params, Seal,
 };
+
+use crate::signer::Signer;
 
 /// Ports of the victim and of its peers.
 const PORT: u16 = 5000;
@@ -49,6 +52,8 @@ pub(crate) struct Victim {
     /// Its first TSN.
     pub(crate) tsn: Tsn,
     cookie: Vec<u8>,
+    /// Its answer to the last INIT.
+    init_ack: Vec<u8>,
     buffer: Vec<u8>,
     /// By how much the clock goes on with each packet.
     pub(crate) pause: Duration,
@@ -76,6 +81,7 @@ impl Victim {
             tag: 0,
             tsn: Tsn(0),
             cookie: Vec::new(),
+            init_ack: Vec::new(),
             buffer: Vec::with_capacity(2 * ROOM),
             pause: Duration::from_micros(10),
         }
@@ -91,11 +97,36 @@ impl Victim {
         let kinds = [ChunkKind::FORWARD_TSN, ChunkKind::RECONFIG, ChunkKind::NR_SACK];
         let kinds: Vec<u8> = kinds.iter().chain(extensions).map(|kind| kind.0).collect();
         let params = [Param::SupportedExtensions(&kinds), Param::ForwardTsnSupported];
-        self.feed(&init(PEER_TAG, &params), peer(0));
+        self.connect(&init(PEER_TAG, &params));
+        self
+    }
+
+    /// With an association whose peer authenticates, and what signs for that peer.
+    pub(crate) fn authenticated() -> (Self, Signer) {
+        let kinds = [ChunkKind::AUTH.0, ChunkKind::ASCONF.0, ChunkKind::ASCONF_ACK.0];
+        let params = [
+            Param::Random(&[3; 32]),
+            Param::Chunks(&[ChunkKind::ASCONF.0, ChunkKind::ASCONF_ACK.0]),
+            Param::HmacAlgorithms(List::Values(&[3, 1])),
+            Param::SupportedExtensions(&kinds),
+        ];
+        let mut victim = Self::listening();
+        let init = init(PEER_TAG, &params);
+        victim.connect(&init);
+        let said = [&init[..], &victim.init_ack].map(|packet| {
+            let packet = Packet::parse(packet, ChecksumRule::Trust).expect("a packet");
+            packet.chunks().next().expect("a chunk").expect("a sound one")
+        });
+        let [Chunk::Init(init), Chunk::InitAck(init_ack)] = said else { panic!("no handshake") };
+        let signer = Signer::between(&init, &init_ack);
+        (victim, signer)
+    }
+
+    fn connect(&mut self, init: &Bytes) {
+        self.feed(init, peer(0));
         let echo = self.cookie_echo();
         self.feed(&echo, peer(0));
         assert!(self.id.is_some(), "set up");
-        self
     }
 
     /// The COOKIE ECHO for the cookie that it gave last.
@@ -106,6 +137,11 @@ impl Victim {
     /// A packet of the association.
     pub(crate) fn packet(&self, chunks: &[Chunk<'_>]) -> Bytes {
         packet(self.tag, chunks)
+    }
+
+    /// What its packets begin with.
+    pub(crate) fn header(&self) -> CommonHeader {
+        header(self.tag)
     }
 
     /// A packet as the victim would have sent it.
@@ -212,6 +248,7 @@ impl Victim {
         if self.buffer.get(12) != Some(&ChunkKind::INIT_ACK.0) || self.id.is_some() {
             return;
         }
+        self.init_ack.clone_from(&self.buffer);
         let packet = Packet::parse(&self.buffer, ChecksumRule::Trust).expect("a packet");
         for chunk in packet.chunks() {
             let Ok(Chunk::InitAck(init)) = chunk else { continue };
@@ -241,7 +278,11 @@ pub(crate) fn init(tag: u32, params: &[Param<'_>]) -> Bytes {
 
 /// A sealed packet for the victim.
 pub(crate) fn packet(tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
-    sealed(CommonHeader { source_port: PEER_PORT, destination_port: PORT, verification_tag: tag }, chunks)
+    sealed(header(tag), chunks)
+}
+
+fn header(verification_tag: u32) -> CommonHeader {
+    CommonHeader { source_port: PEER_PORT, destination_port: PORT, verification_tag }
 }
 
 fn sealed(header: CommonHeader, chunks: &[Chunk<'_>]) -> Bytes {
