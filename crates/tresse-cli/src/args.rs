@@ -13,6 +13,7 @@ use crate::emulate::EmulateArgs;
 use crate::failure::Failure;
 use crate::peer::PeerArgs;
 use crate::perf::PerfArgs;
+use crate::tunnel::TunnelArgs;
 
 /// CMT-SCTP in user space: one association over all the paths between two hosts.
 ///
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Recv(RecvArgs),
     /// Measure the paths between two hosts, and say what limits them
     Perf(PerfArgs),
+    /// Carry TCP connections over all paths, each as a stream of one association
+    Tunnel(TunnelArgs),
     /// Be a plain endpoint that tests can talk to: discard, echo or generate messages
     Peer(PeerArgs),
     /// Print one line for every SCTP packet of a capture
@@ -164,9 +167,14 @@ impl TransportArgs {
 
     /// The settings for as much as possible: the preset, buffers for fast paths, then what the user set.
     pub(crate) fn config(&self) -> Result<AssociationConfig, Failure> {
+        self.config_over(&[])
+    }
+
+    /// The same with settings that only the user's win over.
+    pub(crate) fn config_over(&self, settings: &[(&str, &str)]) -> Result<AssociationConfig, Failure> {
         let mut config = AssociationConfig::preset(&self.preset).map_err(Failure::usage)?;
         let user = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in BULK_SETTINGS.iter().copied().chain(user) {
+        for (name, value) in BULK_SETTINGS.iter().chain(settings).copied().chain(user) {
             config.set(name, value).map_err(Failure::usage)?;
         }
         config.check().map_err(Failure::usage)?;

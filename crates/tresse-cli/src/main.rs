@@ -20,6 +20,7 @@ mod signal;
 mod sim;
 mod switches;
 mod transfer;
+mod tunnel;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -50,6 +51,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Send(args) => on_runtime(send::run(args)),
         Command::Recv(args) => on_runtime(recv::run(args)),
         Command::Perf(args) => on_runtime(perf::run(args)),
+        Command::Tunnel(args) => on_runtime(tunnel::run(args)),
         Command::Peer(args) => on_runtime(peer::run(args)),
         Command::Dissect(args) => dissect::run(&args),
         Command::Switches(args) => switches::run(&args),

@@ -1,0 +1,132 @@
+//! One TCP connection and its stream: bytes from each to the other, ends and breaks too.
+
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+
+use bytes::{BufMut, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tresse::{Ended, Payload};
+
+use super::hub::{Hub, Inward, LastWord, Place, WINDOW};
+use super::message::Word;
+use crate::failure::Failure;
+
+/// Carries a connection until both sides have said their last word.
+///
+/// # Errors
+/// The association ended. A TCP connection that breaks is no error here: the other side is told.
+pub(super) async fn carry(hub: &Hub, mut place: Place, mut tcp: TcpStream) -> Result<(), Failure> {
+    // What a program writes at once travels at once; where this cannot be had it is only slower.
+    let _ = tcp.set_nodelay(true);
+    let mut heard = None;
+    let relayed = relay(hub, &mut place, &mut tcp, &mut heard).await;
+    if relayed.is_err() {
+        // Its program must not take this for the end of the data.
+        let _ = tcp.set_zero_linger();
+    }
+    drop(tcp);
+    match relayed {
+        Err(Stop::Association(failure)) => return Err(failure),
+        Err(Stop::Broke) => hub.say_last(place.stream, Word::Reset).await?,
+        Ok(()) | Err(Stop::Heard) => hub.say_last(place.stream, Word::Closed).await?,
+    }
+    if heard.is_none() { hear_last(hub, place).await } else { Ok(()) }
+}
+
+/// Turns away a connection that cannot be made.
+///
+/// # Errors
+/// The association ended.
+pub(super) async fn turn_away(hub: &Hub, place: Place) -> Result<(), Failure> {
+    hub.say_last(place.stream, Word::Reset).await?;
+    hear_last(hub, place).await
+}
+
+/// Waits for the other side's last word.
+async fn hear_last(hub: &Hub, place: Place) -> Result<(), Failure> {
+    tokio::select! {
+        _ = place.last => Ok(()),
+        reason = hub.association().closed() => Err(Ended(reason).into()),
+    }
+}
+
+/// Why a connection stops before both directions have ended.
+enum Stop {
+    /// The TCP connection broke.
+    Broke,
+    /// The other side's connection did.
+    Heard,
+    Association(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Stop::Association(failure)
+    }
+}
+
+/// Both directions to their ends; `heard` has the other side's last word if that comes meanwhile.
+async fn relay(
+    hub: &Hub,
+    place: &mut Place,
+    tcp: &mut TcpStream,
+    heard: &mut Option<LastWord>,
+) -> Result<(), Stop> {
+    let Place { stream, inbox, credit, waiting, last } = place;
+    let (mut reading, mut writing) = tcp.split();
+    let outward = async {
+        let mut buffer = BytesMut::new();
+        loop {
+            let allowance = credit.some().await.min(PIECE);
+            // What waits for the paths waits in its program, not here: the send buffer belongs to all connections.
+            hub.room_on(*stream, LOW_WATER).await?;
+            buffer.reserve(PIECE);
+            let read =
+                reading.read_buf(&mut (&mut buffer).limit(allowance)).await.map_err(|_| Stop::Broke)?;
+            if read == 0 {
+                return Ok::<_, Stop>(hub.say(*stream, Word::End).await?);
+            }
+            credit.spend(read);
+            hub.say(*stream, Word::Data(Payload::Whole(buffer.split().freeze()))).await?;
+        }
+    };
+    let inward = async {
+        let mut taken = 0;
+        while let Some(Inward::Data(payload)) = inbox.recv().await {
+            for piece in payload.pieces() {
+                writing.write_all(piece).await.map_err(|_| Stop::Broke)?;
+            }
+            waiting.fetch_sub(payload.len(), Ordering::Relaxed);
+            taken += payload.len();
+            if taken >= WINDOW / 4 {
+                hub.say(*stream, Word::Credit(taken as u32)).await?;
+                taken = 0;
+            }
+        }
+        // Its program may have gone, having heard enough.
+        let _ = writing.shutdown().await;
+        Ok::<_, Stop>(())
+    };
+    let mut both = pin!(async { tokio::try_join!(outward, inward).map(|((), ())| ()) });
+    loop {
+        tokio::select! {
+            outcome = &mut both => return outcome,
+            word = &mut *last, if heard.is_none() => {
+                let word = word.unwrap_or(LastWord::Reset);
+                *heard = Some(word);
+                if word == LastWord::Reset {
+                    return Err(Stop::Heard);
+                }
+            }
+            reason = hub.association().closed() => {
+                return Err(Stop::Association(Ended(reason).into()));
+            }
+        }
+    }
+}
+
+/// Bytes of one message at the most.
+const PIECE: usize = 16 * 1024;
+/// Bytes of a connection that may wait for the paths before more is read.
+const LOW_WATER: usize = 64 * 1024;

@@ -1,0 +1,58 @@
+//! How much a side may still send on a connection: bytes that the other side has room for.
+
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Bytes that may be sent, given by the receiver of them.
+pub(super) struct Credit {
+    bytes: Mutex<usize>,
+    more: Notify,
+}
+
+impl Credit {
+    /// A connection begins with `bytes`.
+    pub(super) fn new(bytes: usize) -> Self {
+        Credit { bytes: Mutex::new(bytes), more: Notify::new() }
+    }
+
+    /// `more` bytes were taken. A side that gives more than it was sent gets no more than the window.
+    pub(super) fn add(&self, more: usize, window: usize) {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        *bytes = bytes.saturating_add(more).min(window);
+        self.more.notify_one();
+    }
+
+    /// Waits until there is some, and says how much.
+    pub(super) async fn some(&self) -> usize {
+        loop {
+            match *self.bytes.lock().unwrap_or_else(PoisonError::into_inner) {
+                0 => {}
+                some => return some,
+            }
+            self.more.notified().await;
+        }
+    }
+
+    /// `spent` bytes of it were sent.
+    pub(super) fn spend(&self, spent: usize) {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        *bytes = bytes.saturating_sub(spent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_has_none_waits_for_more() {
+        let credit = Credit::new(10);
+        assert_eq!(credit.some().await, 10);
+        credit.spend(10);
+        let (some, ()) = tokio::join!(credit.some(), async { credit.add(4, 10) });
+        assert_eq!(some, 4);
+        credit.add(100, 10);
+        assert_eq!(credit.some().await, 10);
+    }
+}

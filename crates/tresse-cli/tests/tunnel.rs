@@ -1,0 +1,177 @@
+//! `tresse tunnel` between TCP programs: what goes through, what waits for what, how connections and tunnels end.
+
+#![allow(missing_docs, reason = "a test")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use common::{FOREVER, Running, noise};
+
+const HERE: &str = "127.0.0.1,127.0.0.2";
+const THERE: &str = "127.0.0.3,127.0.0.4";
+
+struct Tunnel {
+    server: Running,
+    client: Running,
+    /// Where TCP connections are accepted.
+    entry: SocketAddr,
+}
+
+impl Tunnel {
+    /// To a TCP server, with at most so many connections at a time.
+    fn to(target: SocketAddr, connections: &str) -> Self {
+        let target = target.to_string();
+        let limit = ["--connections", connections];
+        let args = ["tunnel", "server", "--listen", THERE, "--port", "0", "--tcp", &target];
+        let mut server = Running::start(&[&args[..], &limit].concat());
+        let line = server.line();
+        let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next());
+        let port = port.unwrap_or_else(|| panic!("no port in {line:?}")).to_owned();
+        let args =
+            ["tunnel", "client", "--from", HERE, "--to", THERE, "--port", &port, "--tcp", "127.0.0.1:0"];
+        let mut client = Running::start(&[&args[..], &limit].concat());
+        let line = client.line();
+        let entry = line.split("connections to ").nth(1).and_then(|rest| rest.split(' ').next());
+        let entry = entry.unwrap_or_else(|| panic!("no address in {line:?}")).parse().expect("an address");
+        Tunnel { server, client, entry }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.entry).expect("the client accepts");
+        stream.set_read_timeout(Some(FOREVER)).expect("not zero");
+        stream
+    }
+}
+
+/// A TCP server that does `work` with each connection.
+fn tcp_server(work: fn(TcpStream)) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            thread::spawn(move || work(connection));
+        }
+    });
+    address
+}
+
+/// Sends everything back, and ends when the other side has.
+fn echo(mut connection: TcpStream) {
+    let mut back = connection.try_clone().expect("a handle");
+    let _ = std::io::copy(&mut connection, &mut back);
+    let _ = back.shutdown(Shutdown::Write);
+}
+
+/// Sends, ends its direction, and gives what comes back.
+fn echoed(mut stream: TcpStream, data: Vec<u8>) -> Vec<u8> {
+    let mut writing = stream.try_clone().expect("a handle");
+    let writer = thread::spawn(move || {
+        writing.write_all(&data).expect("it is taken");
+        writing.shutdown(Shutdown::Write).expect("open");
+    });
+    let mut back = Vec::new();
+    stream.read_to_end(&mut back).expect("a clean end");
+    writer.join().expect("it ended");
+    back
+}
+
+#[test]
+fn every_byte_of_every_connection_comes_back() {
+    let tunnel = Tunnel::to(tcp_server(echo), "256");
+    let all = noise(3_000_000);
+    let connections: Vec<_> = (0..8)
+        .map(|number| {
+            let (stream, data) = (tunnel.connect(), all[number * 1000..].to_vec());
+            thread::spawn(move || assert!(echoed(stream, data.clone()) == data))
+        })
+        .collect();
+    connections.into_iter().for_each(|connection| connection.join().expect("it came back"));
+}
+
+#[test]
+fn streams_are_used_again_and_further_connections_wait() {
+    let tunnel = Tunnel::to(tcp_server(echo), "2");
+    let connections: Vec<_> = (0..20_u8)
+        .map(|number| {
+            let stream = tunnel.connect();
+            thread::spawn(move || assert_eq!(echoed(stream, vec![number; 100]), [number; 100]))
+        })
+        .collect();
+    connections.into_iter().for_each(|connection| connection.join().expect("it came back"));
+}
+
+/// Longer than all buffers between the two programs.
+const LONG: usize = 16 << 20;
+
+#[test]
+fn a_connection_that_nobody_reads_holds_no_other_up() {
+    let tunnel = Tunnel::to(
+        tcp_server(|mut connection| {
+            let mut kind = [0];
+            match connection.read_exact(&mut kind) {
+                Ok(()) if kind == *b"L" => drop(connection.write_all(&vec![7; LONG])),
+                _ => echo(connection),
+            }
+        }),
+        "256",
+    );
+    let mut unread = tunnel.connect();
+    unread.write_all(b"L").expect("it is taken");
+    for round in 0..3 {
+        let data = noise(500_000 + round);
+        let mut stream = tunnel.connect();
+        stream.write_all(b"e").expect("it is taken");
+        assert!(echoed(stream, data.clone()) == data);
+    }
+    let mut all = Vec::new();
+    unread.read_to_end(&mut all).expect("a clean end");
+    assert_eq!(all.len(), LONG);
+}
+
+#[test]
+fn a_connection_that_breaks_does_not_look_like_one_that_ends() {
+    // What is closed with something unread is reset.
+    let tunnel = Tunnel::to(
+        tcp_server(|mut connection| {
+            let _ = connection.read_exact(&mut [0]);
+        }),
+        "256",
+    );
+    let mut stream = tunnel.connect();
+    stream.write_all(&noise(200_000)).expect("it is taken");
+    assert!(stream.read_to_end(&mut Vec::new()).is_err(), "it was reset");
+    // The same stream serves again.
+    let mut stream = tunnel.connect();
+    stream.write_all(b"x").expect("it is taken");
+    assert_eq!(stream.read_to_end(&mut Vec::new()).ok(), Some(0));
+}
+
+#[test]
+fn a_target_that_refuses_is_named_and_the_tunnel_goes_on() {
+    let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+    let mut tunnel = Tunnel::to(closed, "1");
+    for _ in 0..2 {
+        assert!(tunnel.connect().read_to_end(&mut Vec::new()).is_err());
+    }
+    let begins = tunnel.server.line();
+    assert!(begins.contains("a tunnel begins"), "{begins}");
+    let line = tunnel.server.line();
+    assert!(line.contains(&closed.to_string()) && line.contains("refused"), "{line}");
+}
+
+#[test]
+fn a_tunnel_that_ends_takes_its_connections_along_and_says_why() {
+    let tunnel = Tunnel::to(tcp_server(echo), "256");
+    let mut stream = tunnel.connect();
+    stream.write_all(b"x").expect("it is taken");
+    stream.read_exact(&mut [0]).expect("it came back");
+    tunnel.server.interrupt();
+    assert_eq!(tunnel.server.finish().code, Some(130));
+    let done = tunnel.client.finish();
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.stdout.contains("in total limited by "), "what was measured is not lost: {done:?}");
+    assert!(stream.read_to_end(&mut Vec::new()).is_err(), "it was reset");
+}
