@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::coop::consume_budget;
-use tresse_proto::config::StreamMap;
+use tresse_proto::config::{StreamClass, StreamMap};
 use tresse_proto::{
     Abandonments, AddressError, AssociationHandle, AssociationId, AssociationStats, CloseReason, Direction,
     Event, KeyError, Message, NoSuchPath, PathId, PathStats, ReconfigurationError, ScheduleError, SendError,
@@ -163,6 +163,19 @@ impl Association {
     /// An unknown name, or a configuration that the scheduler refuses.
     pub fn set_stream_scheduler(&self, name: &str, config: &str) -> Result<(), ScheduleError> {
         self.inner.command(|association| association.set_stream_scheduler(name, config))
+    }
+
+    /// Says what a stream is for; queued data stays. Only the adaptive stream map goes by it.
+    ///
+    /// # Errors
+    /// A stream that does not exist, or a stream scheduler that cannot be built for one class more.
+    pub fn set_stream_class(&self, stream: StreamId, class: StreamClass) -> Result<(), ScheduleError> {
+        self.inner.command(|association| association.set_stream_class(stream, class))
+    }
+
+    /// What a stream is for; `None` for one that does not exist.
+    pub fn stream_class(&self, stream: StreamId) -> Option<StreamClass> {
+        self.inner.ask(|association| association.stream_class(stream))
     }
 
     /// Chooses which paths streams may use; queued data stays.

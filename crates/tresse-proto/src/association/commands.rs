@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tresse_wire::StreamId;
 
 use super::{Association, State};
-use crate::config::{AssociationConfig, StreamMap};
+use crate::config::{AssociationConfig, StreamClass, StreamMap};
 use crate::error::{NoSuchPath, ScheduleError, SendError};
 use crate::event::{Event, Message, Part, SendOptions};
 use crate::path_id::PathId;
@@ -94,6 +94,21 @@ impl Association {
 
     pub(crate) fn stream_value(&self, stream: StreamId) -> Option<u16> {
         self.outbound.value(stream)
+    }
+
+    pub(crate) fn set_stream_class(
+        &mut self,
+        registry: &Registry,
+        stream: StreamId,
+        class: StreamClass,
+    ) -> Result<(), ScheduleError> {
+        self.outbound.set_class(registry, stream, class)?;
+        self.stir();
+        Ok(())
+    }
+
+    pub(crate) fn stream_class(&self, stream: StreamId) -> Option<StreamClass> {
+        self.outbound.class(stream)
     }
 
     pub(crate) fn set_stream_map(

@@ -261,11 +261,12 @@ impl Association {
             return Err(Limit::Path);
         }
         let cwnd = self.paths.window(path).cwnd;
-        let allowance =
-            match self.transmission.verdict(path, cwnd, self.full_chunk(), self.paths.joined().count()) {
-                Verdict::Go(allowance) => allowance,
-                Verdict::Wait(limit) => return Err(limit),
-            };
+        let (payload, paths) = (self.full_chunk(), self.paths.joined().count());
+        let urgent = self.outbound.has_urgent_for(path);
+        let allowance = match self.transmission.verdict(path, cwnd, payload, paths, urgent) {
+            Verdict::Go(allowance) => allowance,
+            Verdict::Wait(limit) => return Err(limit),
+        };
         if !self.bursts.allows(path) {
             return Err(Limit::CongestionWindow);
         }

@@ -38,6 +38,9 @@ impl Association {
                 }
             });
             self.outbound.set_prospects(now, prospects);
+            for path in self.path_ids() {
+                self.paths.set_calm(path, self.outbound.wants_calm(path));
+            }
         }
         self.workspace.get().claims = claims;
     }

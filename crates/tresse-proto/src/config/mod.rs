@@ -3,6 +3,7 @@
 //! Checked once, when an endpoint or association is made of it; rooms read it and never change it.
 
 mod authentication;
+mod classes;
 mod multipath;
 mod presets;
 mod switch;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 pub(crate) use authentication::UNLISTED;
 pub use authentication::{AuthHash, ChunkList};
+pub use classes::{StreamClass, StreamClasses};
 pub use multipath::{
     BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, MovedChunkCut, NrSack, PathPairs,
     RetransmitPath, SackPath, SplitCounts, StreamMap,
@@ -69,6 +71,8 @@ switches! {
         path_scheduler: String = "round_robin".to_owned(),
         /// Which paths a stream's data may use: any, adaptive (by what is measured), or fixed: and a table.
         stream_map: StreamMap = StreamMap::Any,
+        /// Which streams an adaptive map serves first or last, as in 0=latency,3=background; the others are bulk.
+        stream_classes: StreamClasses = StreamClasses::default(),
         /// Which stream is next: first_come, round_robin, round_robin_packet, priority, fair_bandwidth, weighted_fair, or a registered name.
         stream_scheduler: String = "first_come".to_owned(),
         /// Opaque configuration of the stream scheduler; priority and weighted_fair take initial values of streams, as in 0=1,5=10.

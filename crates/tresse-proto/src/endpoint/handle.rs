@@ -9,7 +9,7 @@ use super::Endpoint;
 use super::demux::Slot;
 use super::slots::Occupant;
 use crate::association::{Association, State};
-use crate::config::{AssociationConfig, StreamMap};
+use crate::config::{AssociationConfig, StreamClass, StreamMap};
 use crate::error::{AddressError, KeyError, NoSuchPath, ReconfigurationError, ScheduleError, SendError};
 use crate::event::{CloseReason, Message, SendOptions};
 use crate::extensions::auth::SharedKeys;
@@ -141,6 +141,25 @@ impl<'a> AssociationHandle<'a> {
     /// The value of a stream; `None` where the stream scheduler knows none, or the stream was not negotiated.
     pub fn stream_value(&self, stream: StreamId) -> Option<u16> {
         self.open().and_then(|association| association.stream_value(stream))
+    }
+
+    /// Says what a stream is for; queued data stays. Only the adaptive stream map goes by it.
+    ///
+    /// # Errors
+    /// A stream that was not negotiated (all of them before the association is set up), or a stream scheduler
+    /// that cannot be built for one class more.
+    pub fn set_stream_class(&mut self, stream: StreamId, class: StreamClass) -> Result<(), ScheduleError> {
+        let Some(Occupant::Open(association)) = self.endpoint.slots.get_mut(self.slot) else {
+            return Err(ScheduleError::NoSuchStream(stream));
+        };
+        association.set_stream_class(&self.endpoint.registry, stream, class)?;
+        self.endpoint.settle(self.slot);
+        Ok(())
+    }
+
+    /// What a stream is for; `None` for one that was not negotiated.
+    pub fn stream_class(&self, stream: StreamId) -> Option<StreamClass> {
+        self.open().and_then(|association| association.stream_class(stream))
     }
 
     /// Chooses which paths streams may use; queued data stays. An association that is being set up begins with

@@ -2,12 +2,15 @@
 //!
 //! Owns what each stream has done lately. Decides nothing by itself, and knows neither windows nor acknowledgements.
 
+use std::time::Duration;
+
 use tresse_wire::StreamId;
 
 use super::Outbound;
 use super::stream::OutStream;
+use crate::config::StreamClass;
 use crate::path_id::PathId;
-use crate::schedule::placement::{Placing, Prospect, Track, place};
+use crate::schedule::placement::{Demand, Placing, Prospect, Track, place};
 use crate::schedule::{PathView, Place, Queued, Removed};
 use crate::stream_table::StreamTable;
 use crate::time::Instant;
@@ -17,6 +20,8 @@ use crate::time::Instant;
 pub(super) struct Adaptive {
     tracks: StreamTable<Track>,
     prospects: Vec<Prospect>,
+    /// When a latency-critical stream last sent on each path, by position.
+    urgent_at: Vec<Option<Instant>>,
     /// As of the last event.
     now: Instant,
 }
@@ -27,13 +32,25 @@ impl Adaptive {
     }
 
     /// Something waits on a stream that had nothing: it may begin anew on the fastest path.
-    pub(super) fn on_idle_queued(&mut self, now: Instant, stream: StreamId) {
+    pub(super) fn on_idle_queued(&mut self, now: Instant, stream: StreamId, class: StreamClass) {
         self.now = self.now.max(now);
-        self.tracks.entry(stream).begin_anew(now, &self.prospects);
+        self.tracks.entry(stream).begin_anew(now, class, &self.prospects);
     }
 
-    pub(super) fn on_taken(&mut self, stream: StreamId, path: PathId, bytes: usize) {
+    pub(super) fn on_taken(&mut self, stream: StreamId, path: PathId, bytes: usize, urgent: bool) {
         self.tracks.entry(stream).on_sent(self.now, path, bytes, &self.prospects);
+        if urgent {
+            if self.urgent_at.len() <= path.index() {
+                self.urgent_at.resize(path.index() + 1, None);
+            }
+            self.urgent_at[path.index()] = Some(self.now);
+        }
+    }
+
+    /// Whether a latency-critical stream has lately sent on `path`.
+    fn is_urgent(&self, path: PathId) -> bool {
+        let last = self.urgent_at.get(path.index()).copied().flatten();
+        last.is_some_and(|at| self.now.since(at) < URGENT_FOR)
     }
 }
 
@@ -47,14 +64,23 @@ impl Outbound {
         }
     }
 
-    /// The group and stream whose data goes next on the path behind `view`: its own group first.
+    /// Whether the path is better kept free of queues, because latency-critical streams use it.
+    pub(crate) fn wants_calm(&self, path: PathId) -> bool {
+        self.adaptive.as_ref().is_some_and(|adaptive| adaptive.is_urgent(path))
+    }
+
+    /// The group and stream whose data goes next on the path behind `view`: by class, and of each the path's own
+    /// group first.
     pub(super) fn pick_adaptively(&mut self, view: &PathView) -> Option<(usize, StreamId)> {
         if let Some(group) = self.packet {
             return self.settle_group(group, view);
         }
-        let own = view.id.index();
-        let others = (0..self.groups.len()).filter(|&group| group != own);
-        std::iter::once(own).chain(others).find_map(|group| self.settle_group(group, view))
+        let paths = self.usable.len();
+        (0..self.groups.len()).step_by(paths.max(1)).find_map(|layer| {
+            let own = layer + view.id.index();
+            let others = (layer..layer + paths).filter(|&group| group != own);
+            std::iter::once(own).chain(others).find_map(|group| self.settle_group(group, view))
+        })
     }
 
     /// A stream of `group` that the path may take; streams that may not stay there are sent to their new home.
@@ -69,7 +95,7 @@ impl Outbound {
                 Placing::Adopt if settled => return Some((group, stream)),
                 Placing::Adopt => {
                     self.rehome(stream, view.id);
-                    group = view.id.index();
+                    group = self.group_of(stream);
                 }
                 Placing::Cede(home) if !settled => self.rehome(stream, home),
                 Placing::Cede(_) | Placing::Leave => {
@@ -88,7 +114,8 @@ impl Outbound {
         let Some(adaptive) = &self.adaptive else { return Placing::Take };
         let unsent = self.queues.streams.get(stream).map_or(0, OutStream::unsent);
         let Some(track) = adaptive.tracks.get(stream) else { return Placing::Take };
-        place(adaptive.now, view.id, track, unsent, view.mtu, &adaptive.prospects)
+        let demand = Demand { class: self.class_of(stream), unsent };
+        place(adaptive.now, view.id, track, demand, view.mtu, &adaptive.prospects)
     }
 
     /// Moves a stream with all that waits on it to the group of another path.
@@ -97,6 +124,11 @@ impl Outbound {
         if let Some(adaptive) = &mut self.adaptive {
             adaptive.tracks.entry(stream).home = home;
         }
+        self.move_stream(stream, from);
+    }
+
+    /// Moves what waits on a stream to the group that it belongs to now.
+    pub(super) fn move_stream(&mut self, stream: StreamId, from: usize) {
         let to = self.group_of(stream);
         if from == to {
             return;
@@ -117,3 +149,5 @@ impl Outbound {
 
 /// Streams that are sent away before a path gives up for now.
 const MOST_MOVES: usize = 4;
+/// So long after its last message a latency-critical stream is expected to have another one.
+const URGENT_FOR: Duration = Duration::from_secs(10);

@@ -5,6 +5,7 @@
 //! order. Knows nothing of TSNs, windows or acknowledgements.
 
 mod adaptive;
+mod classes;
 mod group;
 mod hold;
 mod low_water;
@@ -18,7 +19,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use tresse_wire::StreamId;
 
-use crate::config::{AssociationConfig, StreamMap};
+use crate::config::{AssociationConfig, StreamClass, StreamMap};
 use crate::error::{ScheduleError, SendError};
 use crate::event::{SchedulerFault, SendOptions};
 use crate::fragment::{Carrier, Fragment};
@@ -32,6 +33,7 @@ use crate::time::Instant;
 pub(crate) use withdraw::Withdrawn;
 
 use adaptive::Adaptive;
+use classes::Classes;
 use group::{Group, serves};
 use hold::Hold;
 use low_water::LowWater;
@@ -48,7 +50,10 @@ pub(crate) struct Outbound {
     map: StreamMap,
     /// With an adaptive map what it knows of the streams.
     adaptive: Option<Box<Adaptive>>,
-    /// With any map one group for all; with a fixed one a group for each path position.
+    /// What streams are for, where the application said so.
+    classes: Classes,
+    /// With any map one group for all; with a fixed one a group for each path position; with an adaptive one as
+    /// `classes` says.
     groups: Vec<Group>,
     /// The scheduler that was chosen and its configuration; `None` for first come, first served.
     scheduler: Option<Box<(String, String)>>,
@@ -123,6 +128,7 @@ impl Outbound {
             queues: Queues { streams: StreamTable::default(), count: streams },
             map: config.stream_map.clone(),
             adaptive: None,
+            classes: classes::initial(&config.stream_classes, streams),
             groups: Vec::new(),
             scheduler: choice(&config.stream_scheduler, &config.stream_scheduler_config),
             usable: vec![true; paths],
@@ -248,9 +254,10 @@ impl Outbound {
             fragment.pledge.take_if(|pledge| !pledge.revocable);
         }
         self.packet = Some(group);
+        let urgent = self.class_of(stream) == StreamClass::Latency;
         self.groups[group].on_taken(Taken { stream, bytes: len, message_done, turn_over, stream_empty });
         if let Some(adaptive) = &mut self.adaptive {
-            adaptive.on_taken(stream, view.id, len);
+            adaptive.on_taken(stream, view.id, len, urgent);
         }
         self.gauge(stream);
         Some(fragment)
@@ -334,6 +341,7 @@ impl Outbound {
         self.map = old.map;
         self.scheduler = old.scheduler;
         self.values = old.values;
+        self.classes = old.classes;
         self.begin(registry);
         self.keep_marks(old.low_water);
     }
@@ -439,8 +447,9 @@ impl Outbound {
         let queue = self.queues.streams.entry(stream);
         let was_idle = queue.is_empty();
         queue.push(message);
+        let class = self.class_of(stream);
         if let (Some(adaptive), true) = (&mut self.adaptive, was_idle) {
-            adaptive.on_idle_queued(at, stream);
+            adaptive.on_idle_queued(at, stream, class);
         }
         let group = self.group_of(stream);
         self.groups[group].on_queued(Queued { stream, bytes, was_idle, place: Place::Tail, at });
@@ -493,7 +502,10 @@ impl Outbound {
 
     fn group_of(&self, stream: StreamId) -> usize {
         let position = match &self.adaptive {
-            Some(adaptive) => usize::from(adaptive.home(stream).0),
+            Some(adaptive) => {
+                let layer = if self.classes.is_some() { classes::rank(self.class_of(stream)) } else { 0 };
+                layer * self.usable.len() + adaptive.home(stream).index()
+            }
             None => self.map.path_of(stream).map_or(0, usize::from),
         };
         position % self.groups.len().max(1)
@@ -523,7 +535,8 @@ impl Outbound {
     fn group_count(&self) -> usize {
         match self.map {
             StreamMap::Any => 1,
-            StreamMap::Fixed(_) | StreamMap::Adaptive => self.usable.len().max(1),
+            StreamMap::Fixed(_) => self.usable.len().max(1),
+            StreamMap::Adaptive => self.usable.len().max(1) * self.layers(),
         }
     }
 
@@ -531,8 +544,9 @@ impl Outbound {
     fn install(&mut self, groups: Vec<Group>) {
         self.groups = groups;
         self.packet = None;
-        self.adaptive = (self.map == StreamMap::Adaptive && self.usable.len() > 1)
-            .then(|| self.adaptive.take().unwrap_or_default());
+        let placed = self.usable.len() > 1 || self.classes.is_some();
+        self.adaptive =
+            (self.map == StreamMap::Adaptive && placed).then(|| self.adaptive.take().unwrap_or_default());
         for (stream, value) in self.values.iter() {
             if let Some(value) = *value {
                 // One that has no values, or not this one, goes by its own.

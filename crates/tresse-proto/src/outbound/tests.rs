@@ -1,6 +1,7 @@
 //! Messages through the send queues: how they are cut, in which order and on which path they leave, and what
 //! the send buffer says.
 
+mod classes;
 mod cutting;
 mod maps;
 mod property;

@@ -276,7 +276,8 @@ impl Paths {
             if let Some(pipe) = &mut path.pipe {
                 let payload = self.windows[ack.path.index()].payload;
                 let (flight, total) = (ack.flight_before, path.counters.bytes_acked);
-                pipe.on_acked(now, Acked { flight, total, rtt: step.shortest, via: step.via, payload });
+                let what = Acked { bytes: acked, flight, total, rtt: step.shortest, via: step.via, payload };
+                pipe.on_acked(now, what);
             }
             if acked > 0 {
                 path.probe_answered = false;

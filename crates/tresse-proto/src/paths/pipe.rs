@@ -22,11 +22,19 @@ pub(super) struct Pipe {
     step: usize,
     round: Option<Round>,
     doubt: Option<Doubt>,
+    /// No queue at all is wanted: somebody waits for what lies behind it.
+    calm: bool,
+    /// The size has changed: what acknowledgements tell of it comes a round later.
+    changed: bool,
+    /// User data of the packets whose round trips count.
+    length: usize,
 }
 
 /// What an acknowledgement comes with.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Acked {
+    /// Bytes that it acknowledged.
+    pub(super) bytes: usize,
     /// Bytes that were in flight.
     pub(super) flight: usize,
     /// Bytes ever acknowledged on the path.
@@ -58,10 +66,9 @@ struct Round {
 /// A queue that does not go although the flight shrinks may be none.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct Doubt {
-    /// Rounds in a row in which it hardly went.
-    rounds: u8,
-    /// The shortest round trip and the size when it was first seen.
+    /// The shortest round trip, the most in flight and the size when it was first seen.
     rtt: Duration,
+    peak: usize,
     size: usize,
 }
 
@@ -74,7 +81,15 @@ impl Pipe {
             step: 1,
             round: None,
             doubt: None,
+            calm: false,
+            changed: false,
+            length: 0,
         }
+    }
+
+    /// Whether the path is to be filled without a queue. That takes a steady path; elsewhere it costs throughput.
+    pub(super) fn set_calm(&mut self, calm: bool) {
+        self.calm = calm;
     }
 
     /// The round trip without a queue; zero when not yet known.
@@ -100,7 +115,8 @@ impl Pipe {
     }
 
     /// Bytes of the path were acknowledged.
-    pub(super) fn on_acked(&mut self, now: Instant, what: Acked) {
+    pub(super) fn on_acked(&mut self, now: Instant, mut what: Acked) {
+        self.weigh_length(&mut what);
         let mut round = self.round.unwrap_or(Round::new(now, what.total));
         round.see(&what, self.via);
         let over = round.shortest.or(round.elsewhere.map(|(rtt, _)| rtt)).filter(|rtt| !rtt.is_zero());
@@ -115,6 +131,22 @@ impl Pipe {
         self.round = Some(round);
     }
 
+    /// Short packets are faster: seen beside their round trips, full ones would seem to queue. Only those that are about
+    /// as long as the longest count.
+    fn weigh_length(&mut self, what: &mut Acked) {
+        let len = what.bytes.min(what.payload);
+        if what.rtt.is_none() {
+            return;
+        }
+        if len + len / ALIKE < self.length {
+            what.rtt = None;
+        } else if len > self.length + self.length / ALIKE {
+            self.length = len;
+            self.base = Duration::ZERO;
+            self.round = None;
+        }
+    }
+
     /// A round is over in which `rate` bytes a second were acknowledged, after `rtt` at least.
     fn on_round(&mut self, round: &Round, rate: f64, rtt: Duration, payload: usize) {
         if let (None, Some((_, via))) = (round.shortest, round.elsewhere) {
@@ -125,43 +157,59 @@ impl Pipe {
         if self.base.is_zero() || rtt < self.base {
             self.base = rtt;
         }
+        if std::mem::take(&mut self.changed) {
+            // This round tells of what was sent before.
+            return;
+        }
         let queue = rate * (rtt - self.base).as_secs_f64() / payload as f64;
-        if queue > MOST_QUEUED {
-            self.shrink(round, queue, payload);
-            self.wonder(rtt);
+        if queue > if self.calm { CALM_QUEUED } else { MOST_QUEUED } {
+            if !self.wonder(round.peak, rate, rtt) {
+                self.shrink(round, queue, payload);
+            }
         } else {
             self.doubt = None;
             self.settle(round, queue, payload);
         }
     }
 
-    /// Takes away what waited in a queue of `queue` packets, but for one.
+    /// Takes away what waited in a queue of `queue` packets, but for one, or whole packets of it if none is wanted.
     fn shrink(&mut self, round: &Round, queue: f64, payload: usize) {
-        let excess = ((queue - 1.0) * payload as f64) as usize;
+        let packets = if self.calm { queue.floor() } else { queue - 1.0 };
+        let excess = (packets * payload as f64) as usize;
         let least = (round.peak / 4 * 3).max(SMALLEST_PACKETS * payload);
         self.size = self.size.min(round.peak.saturating_sub(excess).max(least));
         self.step = 1;
+        self.changed = true;
     }
 
-    /// What stays when our own queue must be gone is not ours: the path itself has become longer.
-    fn wonder(&mut self, rtt: Duration) {
-        let before = self.doubt.filter(|doubt| rtt * 8 >= doubt.rtt * 7);
-        let mut doubt = before.unwrap_or(Doubt { rounds: 0, rtt, size: self.size });
-        doubt.rounds += 1;
-        self.doubt = Some(doubt);
-        if doubt.rounds >= STUBBORN_ROUNDS {
-            self.base = rtt;
-            self.size = self.size.max(doubt.size);
-            self.doubt = None;
+    /// What stays although the flight has shrunk is no queue of ours: the path itself has become longer. Answers whether
+    /// that is so.
+    fn wonder(&mut self, peak: usize, rate: f64, rtt: Duration) -> bool {
+        let now = Doubt { rtt, peak, size: self.size };
+        let doubt = *self.doubt.get_or_insert(now);
+        if peak > doubt.peak / 4 * 3 {
+            return false;
         }
+        // A queue shortens by as much as the flight.
+        let expected = (doubt.peak - peak) as f64 / rate.max(1.0);
+        if rtt.as_secs_f64() + expected / 2.0 <= doubt.rtt.as_secs_f64() {
+            self.doubt = Some(now);
+            return false;
+        }
+        self.base = rtt;
+        self.size = self.size.max(doubt.size);
+        self.doubt = None;
+        true
     }
 
     fn settle(&mut self, round: &Round, queue: f64, payload: usize) {
         let used = round.peak + payload;
-        let grows = used >= self.size && queue <= LEAST_QUEUED;
+        let least = if self.calm { CALM_IDLE } else { LEAST_QUEUED };
+        let grows = used >= self.size && queue <= least;
         if grows {
             self.size = (self.size + self.step * payload).min(LARGEST);
             self.step = (self.step * 2).min(self.size / payload).max(1);
+            self.changed = true;
         } else {
             self.step = 1;
         }
@@ -196,8 +244,11 @@ const SMALLEST_PACKETS: usize = 2;
 const MOST_QUEUED: f64 = 2.5;
 /// With a shorter one it may not be full.
 const LEAST_QUEUED: f64 = 0.75;
-/// After so many rounds a queue that does not go is taken for a longer path.
-const STUBBORN_ROUNDS: u8 = 3;
+/// The same two when no queue is wanted: the whole packets in flight that fill a path keep less than one waiting.
+const CALM_QUEUED: f64 = 1.1;
+const CALM_IDLE: f64 = 0.25;
+/// Packets whose lengths differ by less than this part of the shorter one count as alike.
+const ALIKE: usize = 8;
 /// No buffer is larger.
 const LARGEST: usize = 1 << 30;
 
@@ -232,7 +283,10 @@ mod tests {
                 self.total += (flight * PACKET) as u64;
                 let flight = flight * PACKET;
                 let (total, via) = (self.total, PathId(0));
-                self.pipe.on_acked(self.now, Acked { flight, total, rtt: Some(rtt), via, payload: PACKET });
+                self.pipe.on_acked(
+                    self.now,
+                    Acked { bytes: flight, flight, total, rtt: Some(rtt), via, payload: PACKET },
+                );
             }
         }
 
@@ -277,10 +331,10 @@ mod tests {
         let mut link = Link::new(49);
         link.run(20, |size| size);
         link.millis_a_packet = 2;
-        link.run(10, |size| size);
+        link.run(20, |size| size);
         assert!((25..=28).contains(&link.packets()), "{}", link.packets());
         link.millis_a_packet = 1;
-        link.run(10, |size| size);
+        link.run(20, |size| size);
         assert!((50..=53).contains(&link.packets()), "{}", link.packets());
     }
 
@@ -289,9 +343,52 @@ mod tests {
         let mut link = Link::new(19);
         link.run(20, |size| size);
         link.delay = 99;
-        link.run(16, |size| size);
+        link.run(30, |size| size);
         assert_eq!(link.pipe.base(), Duration::from_millis(100));
         assert!((95..=103).contains(&link.packets()), "{}", link.packets());
+    }
+
+    #[test]
+    fn a_calm_pipe_is_full_without_a_queue() {
+        let mut link = Link::new(49);
+        link.pipe.set_calm(true);
+        link.run(30, |size| size);
+        for _ in 0..50 {
+            link.run(1, |size| size);
+            assert!((50..=51).contains(&link.packets()), "{}", link.packets());
+        }
+    }
+
+    #[test]
+    fn a_short_packet_is_no_measure_for_full_ones() {
+        let mut pipe = Pipe::new(PACKET);
+        let (mut now, mut total) = (Instant::ZERO, 0);
+        let mut ack = |pipe: &mut Pipe, bytes: usize, micros: u64| {
+            now += Duration::from_millis(30);
+            total += bytes as u64;
+            let rtt = Some(Duration::from_micros(micros));
+            let via = PathId(0);
+            pipe.on_acked(now, Acked { bytes, flight: 10 * PACKET, total, rtt, via, payload: PACKET });
+        };
+        ack(&mut pipe, 100, 20_100);
+        ack(&mut pipe, 100, 20_100);
+        assert_eq!(pipe.base(), Duration::from_micros(20_100), "better than nothing");
+        for _ in 0..4 {
+            ack(&mut pipe, PACKET, 21_000);
+            ack(&mut pipe, 100, 20_100);
+        }
+        assert_eq!(pipe.base(), Duration::from_millis(21));
+    }
+
+    #[test]
+    fn a_queue_that_goes_slowly_is_not_taken_for_a_longer_path() {
+        let mut link = Link::new(49);
+        link.run(20, |size| size);
+        // Twice what fits was sent at once, whatever the pipe said.
+        link.run(1, |_| 100);
+        link.run(20, |size| size);
+        assert_eq!(link.pipe.base(), Duration::from_millis(50));
+        assert!((50..=53).contains(&link.packets()), "{}", link.packets());
     }
 
     #[test]
@@ -303,7 +400,10 @@ mod tests {
                 now += Duration::from_millis(50);
                 total += 10_000;
                 let rtt = Some(Duration::from_millis(millis));
-                pipe.on_acked(now, Acked { flight: 100_000, total, rtt, via: PathId(via), payload: PACKET });
+                pipe.on_acked(
+                    now,
+                    Acked { bytes: PACKET, flight: 100_000, total, rtt, via: PathId(via), payload: PACKET },
+                );
             }
         };
         round(&mut pipe, &[(50, 0); 4]);

@@ -65,6 +65,13 @@ impl Paths {
         })
     }
 
+    /// Whether the path is to be filled without a queue.
+    pub(crate) fn set_calm(&mut self, id: PathId, calm: bool) {
+        if let Some(pipe) = &mut self.paths[id.index()].pipe {
+            pipe.set_calm(calm);
+        }
+    }
+
     /// The loss rate of a path is known, from 0 to 1, or no longer known.
     pub(crate) fn tell_loss(&mut self, id: PathId, share: Option<f64>) {
         if id.index() < self.paths.len() {

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::config::StreamClass;
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -41,6 +42,14 @@ struct Meter {
     at: Instant,
 }
 
+/// What a stream has to send.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Demand {
+    pub(crate) class: StreamClass,
+    /// Bytes that wait.
+    pub(crate) unsent: usize,
+}
+
 /// What to do with a stream that a path could serve.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Placing {
@@ -68,8 +77,11 @@ impl Track {
     }
 
     /// Something waits again on a stream that had nothing: it belongs to the fastest path if it keeps its order there.
-    pub(crate) fn begin_anew(&mut self, now: Instant, prospects: &[Prospect]) {
-        if let Some(path) = fastest(prospects)
+    /// A latency-critical one goes by what the paths deliver at present.
+    pub(crate) fn begin_anew(&mut self, now: Instant, class: StreamClass, prospects: &[Prospect]) {
+        let best =
+            if class == StreamClass::Latency { soonest(self.home, prospects) } else { fastest(prospects) };
+        if let Some(path) = best
             && self.keeps_order(now, prospects[path.index()].rtt)
         {
             self.home = path;
@@ -93,19 +105,22 @@ impl Track {
     }
 }
 
-/// What `path` does with the stream of `track`, of which `unsent` bytes wait; `payload` fills a packet.
+/// What `path` does with the stream of `track` that has `demand`; `payload` fills a packet.
 pub(crate) fn place(
     now: Instant,
     path: PathId,
     track: &Track,
-    unsent: usize,
+    demand: Demand,
     payload: usize,
     prospects: &[Prospect],
 ) -> Placing {
     let of = |path: PathId| prospects.get(path.index()).copied().unwrap_or_default();
     let (here, home) = (of(path), of(track.home));
-    let heavy = unsent >= HEAVY_PACKETS * payload;
+    let heavy = demand.unsent >= HEAVY_PACKETS * payload;
     let affordable = || track.waiting(now, &here, prospects) + payload <= here.slack;
+    if demand.class == StreamClass::Latency && home.usable {
+        return place_urgent(now, path, track, heavy && affordable(), prospects);
+    }
     if track.home == path {
         let fastest = fastest(prospects).filter(|&fastest| is_slower(here.rtt, of(fastest).rtt));
         return match fastest {
@@ -128,10 +143,39 @@ pub(crate) fn place(
     }
 }
 
+/// The same for a latency-critical stream: it waits for the path that delivers first, and moves when another one
+/// does. What that cannot carry, because it is `much`, leaves where it can.
+fn place_urgent(now: Instant, path: PathId, track: &Track, much: bool, prospects: &[Prospect]) -> Placing {
+    let Some(best) = soonest(track.home, prospects) else { return Placing::Take };
+    let safe = || track.keeps_order(now, prospects[best.index()].rtt);
+    if track.home == best {
+        return if path == best || much { Placing::Take } else { Placing::Leave };
+    }
+    match (track.home == path, best == path) {
+        (true, _) if safe() => Placing::Cede(best),
+        (_, true) if safe() => Placing::Adopt,
+        (true, _) => Placing::Take,
+        _ if much => Placing::Take,
+        _ => Placing::Leave,
+    }
+}
+
 /// The usable path with the shortest round trip; one not yet measured comes last.
 fn fastest(prospects: &[Prospect]) -> Option<PathId> {
+    least(prospects, |prospect| prospect.rtt)
+}
+
+/// The usable path that lately delivered first, whatever queue there was; `home` unless another one is clearly faster.
+fn soonest(home: PathId, prospects: &[Prospect]) -> Option<PathId> {
+    let best = least(prospects, |prospect| prospect.lately)?;
+    let (now, then) = (prospects.get(home.index()), prospects[best.index()].lately);
+    let stays = now.is_some_and(|now| now.usable && now.lately <= then + then / JITTER);
+    Some(if stays { home } else { best })
+}
+
+fn least(prospects: &[Prospect], rtt: impl Fn(&Prospect) -> Duration) -> Option<PathId> {
     let usable = prospects.iter().enumerate().filter(|(_, prospect)| prospect.usable);
-    let best = usable.min_by_key(|(_, prospect)| (prospect.rtt.is_zero(), prospect.rtt));
+    let best = usable.min_by_key(|(_, prospect)| (prospect.rtt.is_zero(), rtt(prospect)));
     best.map(|(position, _)| PathId(position as u8))
 }
 
@@ -195,7 +239,18 @@ mod tests {
     }
 
     fn placed(track: &Track, millis: u64, path: PathId, unsent: usize, prospects: &[Prospect]) -> Placing {
-        place(at(millis), path, track, unsent, PACKET, prospects)
+        placed_as(StreamClass::Bulk, track, millis, path, unsent, prospects)
+    }
+
+    fn placed_as(
+        class: StreamClass,
+        track: &Track,
+        millis: u64,
+        path: PathId,
+        unsent: usize,
+        prospects: &[Prospect],
+    ) -> Placing {
+        place(at(millis), path, track, Demand { class, unsent }, PACKET, prospects)
     }
 
     #[test]
@@ -242,5 +297,46 @@ mod tests {
         paths[0].usable = false;
         assert_eq!(placed(&busy(&paths), 1000, SLOW, 100, &paths), Placing::Adopt);
         assert_eq!(fastest(&paths), Some(SLOW));
+    }
+
+    /// A latency-critical stream that belongs to the fast path.
+    fn urgent(millis: u64, path: PathId, unsent: usize, prospects: &[Prospect]) -> Placing {
+        placed_as(StreamClass::Latency, &Track::default(), millis, path, unsent, prospects)
+    }
+
+    #[test]
+    fn a_latency_critical_stream_waits_for_the_path_that_delivers_first() {
+        let paths = prospects(100, 0);
+        assert_eq!(urgent(1000, FAST, 100, &paths), Placing::Take);
+        assert_eq!(urgent(1000, SLOW, 100, &paths), Placing::Leave);
+        assert_eq!(urgent(1000, SLOW, 10 * PACKET, &paths), Placing::Leave, "the peer could not hold it");
+        let wide = prospects(100, 100 * PACKET);
+        assert_eq!(urgent(1000, SLOW, 10 * PACKET, &wide), Placing::Take, "more than one path carries");
+    }
+
+    #[test]
+    fn a_latency_critical_stream_leaves_a_path_with_a_queue_when_its_order_is_safe() {
+        let mut paths = prospects(40, 0);
+        paths[0].lately = Duration::from_millis(41);
+        assert_eq!(urgent(1000, FAST, 100, &paths), Placing::Take, "hardly faster there");
+        paths[0].lately = Duration::from_millis(60);
+        assert_eq!(urgent(1000, FAST, 100, &paths), Placing::Cede(SLOW));
+        assert_eq!(urgent(1000, SLOW, 100, &paths), Placing::Adopt);
+        let mut track = Track { home: SLOW, ..Track::default() };
+        track.on_sent(at(1000), SLOW, 100, &paths);
+        paths[0].lately = Duration::from_millis(20);
+        let back = |millis, path| placed_as(StreamClass::Latency, &track, millis, path, 100, &paths);
+        assert_eq!(back(1001, SLOW), Placing::Take, "there it comes behind what was sent before");
+        assert_eq!(back(1001, FAST), Placing::Leave);
+        assert_eq!(back(1021, SLOW), Placing::Cede(FAST));
+        track.begin_anew(at(1021), StreamClass::Latency, &paths);
+        assert_eq!(track.home, FAST);
+    }
+
+    #[test]
+    fn a_latency_critical_stream_goes_on_without_its_path() {
+        let mut paths = prospects(100, 0);
+        paths[0].usable = false;
+        assert_eq!(urgent(1000, SLOW, 100, &paths), Placing::Adopt);
     }
 }

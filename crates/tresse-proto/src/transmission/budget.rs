@@ -19,8 +19,15 @@ impl Transmission {
     /// largest chunk has `payload` bytes of user data; `paths` is the number of all paths.
     ///
     /// The window is a gate, not a measure: a packet may exceed it by less than one full chunk
-    /// (RFC 9260 §6.1 B).
-    pub(crate) fn verdict(&self, path: PathId, cwnd: usize, payload: usize, paths: usize) -> Verdict {
+    /// (RFC 9260 §6.1 B). Shares that follow the paths only keep queues short: what is `urgent` may exceed them.
+    pub(crate) fn verdict(
+        &self,
+        path: PathId,
+        cwnd: usize,
+        payload: usize,
+        paths: usize,
+        urgent: bool,
+    ) -> Verdict {
         let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
         if load.flight >= cwnd {
             return Verdict::Wait(Limit::CongestionWindow);
@@ -41,7 +48,7 @@ impl Transmission {
         }
         let blocked = match self.rules.buffer_shares {
             BufferShares::Equal => self.split(path, payload, paths.max(1)),
-            BufferShares::Paths => self.share_used_up(load),
+            BufferShares::Paths => self.share_used_up(load).filter(|_| !urgent),
         };
         match blocked {
             Some(limit) => Verdict::Wait(limit),

@@ -34,6 +34,7 @@ mod robustness;
 mod shutdown;
 mod states;
 mod strays;
+mod stream_classes;
 mod stream_resets;
 mod timers;
 mod windows;

@@ -90,6 +90,36 @@ fn the_adaptive_map_does_without_a_path_that_costs_more_than_it_carries() {
     assert_at_least(0.97 * 10.0 * PAYLOAD, outcome.throughput_mbps, &outcome);
 }
 
+/// A message of a latency-critical stream meets no queue of bulk data, and bulk data fills both paths all the same.
+#[test]
+fn a_latency_critical_stream_is_not_held_up_by_bulk_streams_that_fill_the_paths() {
+    let text = r#"
+        preset = "adaptive"
+        settle = "5s"
+        measure = "10s"
+        [transport]
+        send_buffer = "256KiB"
+        receive_buffer = "256KiB"
+        stream_classes = "2=latency"
+        [traffic]
+        streams = 3
+        [[traffic.sporadic]]
+        stream = 2
+        gap = "50ms"
+        size = "1B..100B"
+        [[path]]
+        rate = "10Mbit/s"
+        delay = "10ms"
+        [[path]]
+        rate = "10Mbit/s"
+        delay = "50ms"
+    "#;
+    let outcome = checked(&tresse_sim::Scenario::from_toml(text, "urgent").expect("a scenario"));
+    assert_at_least(0.97 * 20.0 * PAYLOAD, outcome.throughput_mbps, &outcome);
+    let delay = outcome.streams[2].delay_ms.expect("messages came").mean;
+    assert!(delay < 1.1 * (10.0 + 1.2), "one way and a packet's transmission are 11.2 ms: {delay}");
+}
+
 /// When one of two paths dies in mid-transfer, the other carries all streams, and nothing is lost or doubled.
 #[test]
 fn the_adaptive_map_goes_on_without_a_path_that_died() {

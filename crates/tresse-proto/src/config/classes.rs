@@ -1,0 +1,71 @@
+//! What streams are for, as an application may say: their classes, and the text that gives them.
+//!
+//! Knows no stream map; what a class does is up to whoever places streams (docs/adaptive.md).
+
+use tresse_wire::StreamId;
+
+use super::switch::{SwitchValue, choices};
+
+choices! {
+    /// What a stream is for. The adaptive stream map goes by it; other maps do not.
+    #[derive(PartialOrd, Ord, Default)]
+    pub enum StreamClass {
+        /// Every message soon: over the path that delivers first, before everything else there.
+        Latency = "latency",
+        /// As much as possible; every stream whose class was not said.
+        #[default]
+        Bulk = "bulk",
+        /// Only what nobody else can use.
+        Background = "background",
+    }
+}
+
+/// The classes of some streams, each named once; the others are bulk.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct StreamClasses(pub Vec<(StreamId, StreamClass)>);
+
+impl SwitchValue for StreamClasses {
+    fn parse(text: &str) -> Option<Self> {
+        let mut classes: Vec<(StreamId, StreamClass)> = Vec::new();
+        for pair in text.split(',').map(str::trim).filter(|_| !text.trim().is_empty()) {
+            let (stream, class) = pair.split_once('=')?;
+            let stream = StreamId(stream.trim().parse().ok()?);
+            classes.push((stream, StreamClass::parse(class.trim())?));
+        }
+        classes.sort_by_key(|(stream, _)| *stream);
+        let twice = classes.windows(2).any(|pair| pair[0].0 == pair[1].0);
+        (!twice).then_some(StreamClasses(classes))
+    }
+
+    fn print(&self) -> String {
+        let pairs = self.0.iter().map(|(stream, class)| format!("{}={}", stream.0, class.name()));
+        pairs.collect::<Vec<_>>().join(",")
+    }
+
+    fn accepted() -> String {
+        let names: Vec<&str> = StreamClass::ALL.iter().map(|class| class.name()).collect();
+        format!(
+            "streams, each named once, with their classes ({}), as in 0=latency,3=background",
+            names.join(", ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_streams_have_a_text_form() {
+        let read = |text| StreamClasses::parse(text);
+        let both =
+            StreamClasses(vec![(StreamId(0), StreamClass::Latency), (StreamId(3), StreamClass::Background)]);
+        assert_eq!(read("3=background, 0 = latency"), Some(both.clone()));
+        assert_eq!(both.print(), "0=latency,3=background");
+        assert_eq!(read(" "), Some(StreamClasses::default()));
+        assert_eq!(StreamClasses::default().print(), "");
+        for bad in ["0", "0=fast", "0=latency,", "0=latency,0=bulk", "65536=bulk", "latency"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+}
