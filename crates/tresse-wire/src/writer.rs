@@ -52,6 +52,12 @@ impl Guard {
         Guard { kinds, key_id, hmac_id, hmac_len, bulky }
     }
 
+    /// The types that follow AUTH.
+    #[inline]
+    pub fn kinds(&self) -> KindSet {
+        self.kinds
+    }
+
     /// Bytes that AUTH takes in each packet with user data, a report or what else is fitted to the room.
     #[inline]
     pub fn overhead(&self) -> usize {

@@ -7,7 +7,7 @@ use tresse_wire::{Init, Param};
 use super::InitFault;
 use super::peer::{Peer, heeded, to_be_reported};
 use super::scope::Scope;
-use crate::config::AssociationConfig;
+use super::settings::Settings;
 
 /// An INIT ACK that can be used.
 pub(super) struct Answer {
@@ -32,18 +32,18 @@ impl Answer {
     /// What makes it unusable.
     pub(super) fn read(
         init: &Init<'_>,
-        config: &AssociationConfig,
+        settings: &Settings,
         scope: Scope,
         between: (IpAddr, IpAddr),
     ) -> Result<Self, InitFault> {
-        let peer = Peer::read(init, scope, usize::from(config.max_paths))?;
-        peer.check(config)?;
+        let peer = Peer::read(init, scope, usize::from(settings.max_paths))?;
+        peer.check(settings)?;
         let cookie = heeded(init).find_map(|param| match param {
             Param::StateCookie(cookie) => Some(cookie.to_vec()),
             _ => None,
         });
         let cookie = cookie.ok_or(InitFault::NoCookie)?;
-        if peer.outbound_streams > config.inbound_streams {
+        if peer.outbound_streams > settings.inbound_streams {
             return Err(InitFault::Streams);
         }
         let mut unrecognised = Vec::new();

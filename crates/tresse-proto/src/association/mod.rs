@@ -20,6 +20,7 @@ mod reschedule;
 mod resend;
 mod restart;
 mod scope;
+mod settings;
 mod setup;
 mod shares;
 mod shutdown;
@@ -34,7 +35,6 @@ use std::time::Duration;
 use rand_chacha::ChaCha12Rng;
 use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 
-use crate::config::AssociationConfig;
 use crate::config::ConfigError;
 use crate::datagram::{Ecn, Transmit};
 use crate::error::ScheduleError;
@@ -56,7 +56,8 @@ use crate::transmission::{AckReport, Transmission};
 pub(crate) use addresses::{PeerNews, Source};
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
-pub(crate) use peer::{InitFault, Peer, address_type, heeded, own_init, own_params, reach, to_be_reported};
+pub(crate) use peer::{InitFault, Peer, address_type, heeded, reach, to_be_reported};
+pub(crate) use settings::Settings;
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
 
@@ -99,7 +100,7 @@ pub(crate) struct PathSeed {
 /// Everything that an association starts from, once both sides are known.
 pub(crate) struct Beginnings {
     pub(crate) identity: Identity,
-    pub(crate) config: Arc<AssociationConfig>,
+    pub(crate) config: Arc<Settings>,
     pub(crate) initial_tsn: Tsn,
     pub(crate) peer: Peer,
     pub(crate) paths: Vec<PathSeed>,
@@ -110,7 +111,7 @@ pub(crate) struct Beginnings {
 
 /// An association in which both sides know each other.
 pub(crate) struct Association {
-    config: Arc<AssociationConfig>,
+    config: Arc<Settings>,
     identity: Identity,
     state: State,
     capabilities: Capabilities,
@@ -204,11 +205,11 @@ impl Association {
         rng: &mut ChaCha12Rng,
     ) -> Result<Self, NamesError> {
         let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload, auth } = from;
-        let capabilities = Capabilities::offered(&config).agreed(peer.capabilities);
+        let capabilities = config.offered().agreed(peer.capabilities);
         let carrier = capabilities.carrier();
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
         let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
-        let mut paths = Paths::new(&config, carrier, now)?;
+        let mut paths = Paths::new(&config, Arc::clone(config.path_rules()), carrier, now)?;
         for seed in &seeds {
             paths.add(now, seed.local, seed.remote, seed.encapsulation_port, seed.confirmed);
         }
@@ -288,8 +289,8 @@ impl Association {
     }
 
     /// Its settings, for an association that follows it.
-    pub(crate) fn shared_config(&self) -> Arc<AssociationConfig> {
-        self.config.clone()
+    pub(crate) fn settings(&self) -> &Arc<Settings> {
+        &self.config
     }
 
     /// Its paths, by position.

@@ -1,13 +1,14 @@
-//! What a peer says of itself in its INIT or INIT ACK, and what this side says in its own.
+//! What a peer says of itself in its INIT or INIT ACK.
 
 use std::net::IpAddr;
 
-use tresse_wire::{Cause, ChunkKind, Init, List, Param, ParamKind, Params, Tsn};
+use tresse_wire::{Cause, ChunkKind, Init, List, Param, ParamKind, Tsn};
 
 use super::capabilities::{Capabilities, Extension};
 use super::scope::Scope;
+use super::settings::Settings;
 use crate::config::AssociationConfig;
-use crate::extensions::auth::{BadRandom, OwnOffer, PeerOffer};
+use crate::extensions::auth::{BadRandom, PeerOffer};
 
 /// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
 const MIN_A_RWND: u32 = 1500;
@@ -141,11 +142,11 @@ impl Peer {
     ///
     /// # Errors
     /// Why it would not be.
-    pub(crate) fn check(&self, config: &AssociationConfig) -> Result<(), InitFault> {
-        if self.auth.is_none() && !config.authenticated_chunks.0.is_empty() {
+    pub(crate) fn check(&self, settings: &Settings) -> Result<(), InitFault> {
+        if self.auth.is_none() && !settings.authenticated_chunks.0.is_empty() {
             return Err(InitFault::Unauthenticated);
         }
-        let both = Capabilities::offered(config).agreed(self.capabilities);
+        let both = settings.offered().agreed(self.capabilities);
         if self.auth.is_none() && both.has(Extension::DynamicAddresses) {
             return Err(InitFault::Careless);
         }
@@ -179,53 +180,8 @@ pub(super) fn is_usable(address: IpAddr) -> bool {
     !address.is_multicast() && !address.is_unspecified() && !broadcast
 }
 
-/// The parameters of an own INIT or INIT ACK. `addresses` are to be told, if there is any that the packet does
-/// not come from itself; `extensions` must be what `Capabilities::kinds` gave, and `auth` be of the same settings.
-pub(crate) fn own_params<'a>(
-    config: &AssociationConfig,
-    addresses: &[IpAddr],
-    extensions: &'a [u8],
-    auth: Option<&'a OwnOffer>,
-) -> Vec<Param<'a>> {
-    let mut params = Vec::new();
-    params.extend(addresses.iter().copied().map(Param::Address));
-    if !extensions.is_empty() {
-        params.push(Param::SupportedExtensions(extensions));
-    }
-    if extensions.contains(&ChunkKind::FORWARD_TSN.0) {
-        params.push(Param::ForwardTsnSupported);
-    }
-    params.extend(auth.into_iter().flat_map(OwnOffer::params));
-    params.extend(config.adaptation.map(Param::AdaptationIndication));
-    if config.ecn {
-        params.push(Param::EcnCapable);
-    }
-    if config.zero_checksum {
-        params.push(Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS));
-    }
-    params
-}
-
 /// The error detection method of RFC 9653 that replaces the checksum: SCTP over DTLS.
 pub(crate) const LOWER_LAYER_DTLS: u32 = 1;
-
-/// An own INIT or INIT ACK.
-pub(crate) fn own_init<'a>(
-    config: &AssociationConfig,
-    tag: u32,
-    initial_tsn: Tsn,
-    outbound_streams: u16,
-    params: &'a [Param<'a>],
-) -> Init<'a> {
-    Init {
-        initiate_tag: tag,
-        a_rwnd: config.receive_buffer.0 as u32,
-        outbound_streams,
-        inbound_streams: config.inbound_streams,
-        initial_tsn,
-        params: Params::Values(params),
-    }
-}
 
 /// The scope of an association with a peer that is reached at these addresses.
 pub(crate) fn reach(config: &AssociationConfig, remote: impl IntoIterator<Item = IpAddr>) -> Scope {

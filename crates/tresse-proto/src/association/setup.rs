@@ -14,24 +14,25 @@ use tresse_wire::{
 };
 
 use super::answer::Answer;
-use super::peer::{address_type, own_init, own_params, reach};
+use super::peer::{address_type, reach};
 use super::scope::Scope;
+use super::settings::Settings;
 use super::shutdown::shortened;
-use super::{Beginnings, Capabilities, Identity, InitFault, PathSeed};
-use crate::config::{AssociationConfig, StreamMap};
+use super::{Beginnings, Identity, InitFault, PathSeed};
+use crate::config::StreamMap;
 use crate::datagram::Transmit;
 use crate::error::ScheduleError;
 use crate::event::CloseReason;
 use crate::extensions::auth::Handshake;
 use crate::paths::{pairs, unreachable};
-use crate::schedule::{Built, Registry};
+use crate::schedule::{NameInUse, Registry};
 use crate::time::Instant;
 
 /// An association that is being set up from this side.
 pub(crate) struct Setup {
-    config: Arc<AssociationConfig>,
+    config: Arc<Settings>,
     /// Keeps the name of its stream scheduler in use.
-    reserved: Built,
+    reserved: NameInUse,
     local_port: u16,
     remote_port: u16,
     local_tag: u32,
@@ -42,7 +43,9 @@ pub(crate) struct Setup {
     checksum_offload: bool,
     auth: Handshake,
     phase: Phase,
-    /// The pair of addresses in use, as a position among the possible ones.
+    /// The pairs of addresses that can be used, the own one first.
+    pairs: Vec<(IpAddr, IpAddr)>,
+    /// Which of them is in use; starts over at their end.
     position: usize,
     attempts: u32,
     /// Cookies that the peer called stale.
@@ -82,9 +85,9 @@ pub(crate) enum SetupStep {
 
 /// What a set-up is made of.
 pub(crate) struct SetupParts {
-    pub(crate) config: Arc<AssociationConfig>,
-    /// The stream scheduler of `config`.
-    pub(crate) scheduler: Built,
+    pub(crate) config: Arc<Settings>,
+    /// That of the stream scheduler of `config`.
+    pub(crate) scheduler: NameInUse,
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
     pub(crate) local_tag: u32,
@@ -99,7 +102,7 @@ pub(crate) struct SetupParts {
 impl Setup {
     /// In COOKIE-WAIT, with an INIT to send.
     pub(crate) fn new(parts: SetupParts) -> Self {
-        Setup {
+        let mut setup = Setup {
             local: useful(&parts),
             rto: parts.config.rto_initial,
             config: parts.config,
@@ -113,6 +116,7 @@ impl Setup {
             checksum_offload: parts.checksum_offload,
             auth: parts.auth,
             phase: Phase::CookieWait,
+            pairs: Vec::new(),
             position: 0,
             attempts: 0,
             stale_cookies: 0,
@@ -120,7 +124,9 @@ impl Setup {
             due: true,
             t1: None,
             first_sent: None,
-        }
+        };
+        setup.enter(Phase::CookieWait);
+        setup
     }
 
     pub(crate) fn local_tag(&self) -> u32 {
@@ -136,7 +142,7 @@ impl Setup {
         &mut self.auth
     }
 
-    pub(crate) fn config(&self) -> &Arc<AssociationConfig> {
+    pub(crate) fn settings(&self) -> &Arc<Settings> {
         &self.config
     }
 
@@ -150,16 +156,17 @@ impl Setup {
         name: &str,
         config: &str,
     ) -> Result<(), ScheduleError> {
-        self.reserved = registry.build(name, config)?;
-        let settings = Arc::make_mut(&mut self.config);
-        name.clone_into(&mut settings.stream_scheduler);
-        config.clone_into(&mut settings.stream_scheduler_config);
+        self.reserved = registry.build(name, config)?.name_in_use();
+        self.config = self.config.with(|settings| {
+            name.clone_into(&mut settings.stream_scheduler);
+            config.clone_into(&mut settings.stream_scheduler_config);
+        });
         Ok(())
     }
 
     /// The association will begin with this stream map.
     pub(crate) fn set_stream_map(&mut self, map: StreamMap) {
-        Arc::make_mut(&mut self.config).stream_map = map;
+        self.config = self.config.with(|settings| settings.stream_map = map);
     }
 
     /// The name of its state in RFC 9260.
@@ -245,11 +252,10 @@ impl Setup {
     }
 
     fn write_init(&self, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        let extensions = Capabilities::offered(&self.config).kinds();
         let (source, _) = self.pair()?;
         let told = Some(self.shown_addresses(source)).filter(|shown| shown.len() > 1);
-        let offer = self.auth.offer(&self.config);
-        let mut params = own_params(&self.config, &told.unwrap_or_default(), &extensions, offer.as_ref());
+        let offer = self.config.auth_offer(self.auth.random());
+        let mut params = self.config.params(&told.unwrap_or_default(), offer.as_ref());
         let mut types: Vec<u16> = self.local.iter().copied().map(address_type).collect();
         types.sort_unstable();
         types.dedup();
@@ -260,7 +266,7 @@ impl Setup {
         }
         params.extend(self.cookie_extension.map(Param::CookiePreservative));
         let streams = self.config.outbound_streams;
-        let init = own_init(&self.config, self.local_tag, self.initial_tsn, streams, &params);
+        let init = self.config.init(self.local_tag, self.initial_tsn, streams, &params);
         self.write(&[Chunk::Init(init)], buffer)
     }
 
@@ -316,9 +322,9 @@ impl Setup {
         let scope = self.scope().min(reach(&self.config, [between.1]));
         match Answer::read(init, &self.config, scope, between) {
             Ok(answer) => {
-                self.auth.on_answer(&self.config, answer.peer.auth.as_ref());
-                self.phase = Phase::CookieEchoed(Box::new(answer));
-                self.restart_t1();
+                let offer = self.config.auth_offer(self.auth.random());
+                self.auth.on_answer(offer.as_ref(), answer.peer.auth.as_ref());
+                self.enter(Phase::CookieEchoed(Box::new(answer)));
                 SetupStep::Waiting
             }
             Err(fault) => SetupStep::Refused { fault, peer_tag: init.initiate_tag },
@@ -338,8 +344,7 @@ impl Setup {
         if self.stale_cookies > self.config.max_init_retransmits {
             return SetupStep::GivenUp;
         }
-        self.phase = Phase::CookieWait;
-        self.restart_t1();
+        self.enter(Phase::CookieWait);
         SetupStep::Waiting
     }
 
@@ -376,34 +381,38 @@ impl Setup {
             }
         }
         let local = self.shown_addresses(answer.local);
-        pairs(self.config.path_pairs, &local, &remote, usize::from(self.config.max_paths))
-            .into_iter()
-            .map(|(local, remote)| PathSeed {
-                local,
-                remote,
-                encapsulation_port: self.encapsulation_port,
-                confirmed: self.remote.contains(&remote),
-            })
-            .collect()
+        let seed = |(local, remote)| PathSeed {
+            local,
+            remote,
+            encapsulation_port: self.encapsulation_port,
+            confirmed: self.remote.contains(&remote),
+        };
+        self.pairs_with(&local, &remote).into_iter().map(seed).collect()
     }
 
-    /// The pair of addresses in use, the own one first. COOKIE ECHO comes from an address that the peer knows.
+    /// The pair of addresses in use, the own one first.
     fn pair(&self) -> Option<(IpAddr, IpAddr)> {
-        let most = usize::from(self.config.max_paths);
-        let local = match &self.phase {
+        self.pairs.get(self.position.checked_rem(self.pairs.len())?).copied()
+    }
+
+    /// Begins a phase, with a packet to send and T1 from its start. COOKIE ECHO comes from an address that the peer
+    /// knows.
+    fn enter(&mut self, phase: Phase) {
+        let local = match &phase {
             Phase::CookieWait => Cow::from(&self.local),
             Phase::CookieEchoed(answer) => Cow::from(self.shown_addresses(answer.local)),
         };
-        let pairs = pairs(self.config.path_pairs, &local, &self.remote, most);
-        pairs.get(self.position % pairs.len().max(1)).copied()
-    }
-
-    fn restart_t1(&mut self) {
+        self.pairs = self.pairs_with(&local, &self.remote);
+        self.phase = phase;
         self.due = true;
         self.t1 = None;
         self.attempts = 0;
         self.rto = self.config.rto_initial;
         self.first_sent = None;
+    }
+
+    fn pairs_with(&self, local: &[IpAddr], remote: &[IpAddr]) -> Vec<(IpAddr, IpAddr)> {
+        pairs(self.config.path_pairs, local, remote, usize::from(self.config.max_paths))
     }
 }
 

@@ -11,17 +11,15 @@ use super::cookie::{Cookie, TieTags};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
-use crate::association::{
-    Capabilities, Peer, State, address_type, heeded, own_init, own_params, reach, to_be_reported,
-};
+use crate::association::{Peer, Settings, State, address_type, heeded, reach, to_be_reported};
 use crate::config::AssociationConfig;
 use crate::datagram::Datagram;
-use crate::extensions::auth::{OwnOffer, RANDOM_LEN};
+use crate::extensions::auth::RANDOM_LEN;
 use crate::time::Instant;
 
 /// What an INIT ACK says of this side, and to which address it goes.
 struct OwnHalf {
-    config: Arc<AssociationConfig>,
+    settings: Arc<Settings>,
     /// Tag, first TSN and random number that it has named before; `None` draws new ones.
     named: Option<(u32, Tsn, [u8; RANDOM_LEN])>,
     addresses: Vec<IpAddr>,
@@ -121,7 +119,7 @@ impl Endpoint {
     /// What a peer is told with which there is no association.
     fn for_stranger(&self, datagram: &Datagram) -> OwnHalf {
         OwnHalf {
-            config: self.template.clone(),
+            settings: self.template.clone(),
             named: None,
             addresses: self.shown_addresses(&self.template, datagram.local, datagram.remote),
             ties: TieTags::default(),
@@ -139,7 +137,7 @@ impl Endpoint {
                 }
                 // The answer repeats this side's own INIT, and goes where the application wanted to connect to.
                 OwnHalf {
-                    config: setup.config().clone(),
+                    settings: setup.settings().clone(),
                     named: Some((setup.local_tag(), setup.initial_tsn(), setup.auth().random())),
                     addresses: setup.shown_addresses(datagram.local),
                     ties: TieTags::default(),
@@ -164,7 +162,7 @@ impl Endpoint {
                 }
                 let identity = association.identity();
                 OwnHalf {
-                    config: association.shared_config(),
+                    settings: association.settings().clone(),
                     named: None,
                     addresses: association.local_addresses(),
                     ties: self.keys.tie_tags(identity.local_tag, identity.peer_tag),
@@ -191,11 +189,11 @@ impl Endpoint {
         own: &OwnHalf,
     ) -> Vec<u8> {
         // RFC 9260 §5.1.1: no more streams than the peer's INIT allows.
-        let streams = own.config.outbound_streams.min(peer.inbound_streams);
+        let streams = own.settings.outbound_streams.min(peer.inbound_streams);
         let (local_tag, local_initial_tsn, auth_random) =
             own.named.unwrap_or_else(|| (self.fresh_tag(), self.fresh_tsn(), self.fresh_random()));
         // An offer is of use to a peer only that made one too.
-        let offer = peer.auth.as_ref().and_then(|_| OwnOffer::new(&own.config, auth_random));
+        let offer = peer.auth.as_ref().and_then(|_| own.settings.auth_offer(auth_random));
         let cookie = Cookie {
             created: now,
             extension: extension(init, self.config.cookie_extension),
@@ -212,18 +210,16 @@ impl Endpoint {
         };
         self.keys.rotate(now, &mut self.rng);
         let sealed = self.keys.seal(&cookie);
-        let offered = Capabilities::offered(&own.config);
-        let extensions = if offer.is_some() { offered } else { offered.unauthenticated() }.kinds();
         let mut addresses = own.addresses.clone();
         addresses.retain(|&address| address == datagram.local || understands(init, address));
         if addresses == [datagram.local] {
             // The packet comes from there: to list it would only break behind a NAT.
             addresses.clear();
         }
-        let mut params = own_params(&own.config, &addresses, &extensions, offer.as_ref());
+        let mut params = own.settings.params(&addresses, offer.as_ref());
         params.push(Param::StateCookie(&sealed));
         params.extend(to_be_reported(init).map(Param::UnrecognisedParameter));
-        let init_ack = own_init(&own.config, local_tag, local_initial_tsn, streams, &params);
+        let init_ack = own.settings.init(local_tag, local_initial_tsn, streams, &params);
         stray::single(header, &Chunk::InitAck(init_ack), self.seal())
     }
 

@@ -11,12 +11,12 @@ use super::cookie::{Cookie, Opened, TieTags};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
-use crate::association::{Association, Beginnings, Identity, NamesError, Origin, PathSeed, State};
+use crate::association::{Association, Beginnings, Identity, NamesError, Origin, PathSeed, Settings, State};
 use crate::config::AssociationConfig;
 use crate::cx::Cx;
 use crate::datagram::Datagram;
 use crate::event::{CloseReason, Event};
-use crate::extensions::auth::{Auth, OwnOffer, Refusal, SharedKeys};
+use crate::extensions::auth::{Auth, Refusal, SharedKeys};
 use crate::paths::pairs;
 use crate::time::Instant;
 
@@ -149,8 +149,7 @@ impl Endpoint {
         };
         match association.path_of(datagram.local, datagram.remote) {
             Some(via) => {
-                let config = association.shared_config();
-                let auth = authentication(&cookie, &config, association.shared_keys());
+                let auth = authentication(&cookie, association.settings(), association.shared_keys());
                 association.on_collision(&cookie.peer, auth, via);
                 self.hand_over(now, slot, datagram, packet);
                 self.settle(slot);
@@ -182,9 +181,9 @@ impl Endpoint {
             |seed: &PathSeed| seed.remote == cookie.remote || cookie.peer.addresses.contains(&seed.remote);
         let seeds = old.path_seeds().filter(belongs);
         let paths = seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
-        let config = old.shared_config();
-        let auth = authentication(&cookie, &config, old.shared_keys());
-        let beginnings = self.beginnings(cookie, config, paths, auth);
+        let settings = Arc::clone(old.settings());
+        let auth = authentication(&cookie, &settings, old.shared_keys());
+        let beginnings = self.beginnings(cookie, settings, paths, auth);
         self.forget_addresses(slot);
         if let Some(Occupant::Open(old)) = self.slots.take(slot) {
             let between = (datagram.local, datagram.remote);
@@ -208,8 +207,8 @@ impl Endpoint {
     ) -> Result<Option<Box<Auth>>, Refusal> {
         let mut auth = match slot.and_then(|slot| self.slots.get_mut(slot)) {
             Some(Occupant::Setup(setup)) => {
-                let (config, keys) = (setup.config().clone(), setup.auth().shared_keys());
-                authentication(cookie, &config, keys)
+                let keys = setup.auth().shared_keys();
+                authentication(cookie, setup.settings(), keys)
             }
             _ => authentication(cookie, &self.template, self.shared_keys.clone()),
         };
@@ -239,7 +238,7 @@ impl Endpoint {
             Err(refusal) => return refusal.count(&mut self.discards),
         };
         let (config, local) = match slot.and_then(|slot| self.slots.get(slot)) {
-            Some(Occupant::Setup(setup)) => (setup.config().clone(), setup.shown_addresses(cookie.local)),
+            Some(Occupant::Setup(setup)) => (setup.settings().clone(), setup.shown_addresses(cookie.local)),
             _ => {
                 let shown = self.shown_addresses(&self.template, cookie.local, cookie.remote);
                 (self.template.clone(), shown)
@@ -264,7 +263,7 @@ impl Endpoint {
     fn beginnings(
         &self,
         cookie: Cookie,
-        config: Arc<AssociationConfig>,
+        config: Arc<Settings>,
         paths: Vec<PathSeed>,
         auth: Option<Box<Auth>>,
     ) -> Beginnings {
@@ -344,17 +343,17 @@ fn screen_again(
     if !matches!(action, Action::Restart | Action::Collide) {
         return association.screen_cookie(packet);
     }
-    let auth = authentication(cookie, &association.shared_config(), association.shared_keys());
+    let auth = authentication(cookie, association.settings(), association.shared_keys());
     auth.map_or(Ok(()), |mut auth| auth.screen_cookie(packet))
 }
 
 /// What a cookie says of authentication, if both sides have it, with this side's shared keys.
 fn authentication(
     cookie: &Cookie,
-    config: &AssociationConfig,
+    settings: &Settings,
     keys: Option<Box<SharedKeys>>,
 ) -> Option<Box<Auth>> {
-    let offer = OwnOffer::new(config, cookie.auth_random);
+    let offer = settings.auth_offer(cookie.auth_random);
     Auth::agreed(offer.as_ref(), cookie.peer.auth.as_ref(), keys)
 }
 

@@ -55,27 +55,30 @@ pub(super) struct Opened {
     pub(super) stale_by: Option<Duration>,
 }
 
+/// A hash that has taken in its key.
+type Signer = Hmac<Sha256>;
+
 /// The keys that sign cookies: the present one and the one before.
 pub(super) struct CookieKeys {
-    current: [u8; 32],
-    previous: [u8; 32],
+    current: Signer,
+    previous: Signer,
     /// What tie-tags are made with. It never changes: an association may be older than any cookie key.
-    ties: [u8; 32],
+    ties: Signer,
     since: Instant,
     lifetime: Duration,
 }
 
 impl CookieKeys {
     pub(super) fn new(now: Instant, lifetime: Duration, rng: &mut ChaCha12Rng) -> Self {
-        let (current, previous) = (fresh_key(rng), fresh_key(rng));
-        let ties = sign(&current, b"tie-tags").finalize().into_bytes().into();
+        let (current, previous) = (fresh_signer(rng), fresh_signer(rng));
+        let ties = signer(&sign(&current, b"tie-tags").finalize().into_bytes().into());
         CookieKeys { current, previous, ties, since: now, lifetime }
     }
 
     /// Changes the key when its time is over.
     pub(super) fn rotate(&mut self, now: Instant, rng: &mut ChaCha12Rng) {
         if now.since(self.since) >= self.lifetime {
-            self.previous = std::mem::replace(&mut self.current, fresh_key(rng));
+            self.previous = std::mem::replace(&mut self.current, fresh_signer(rng));
             self.since = now;
         }
     }
@@ -111,14 +114,18 @@ impl CookieKeys {
     }
 }
 
-fn fresh_key(rng: &mut ChaCha12Rng) -> [u8; 32] {
+fn fresh_signer(rng: &mut ChaCha12Rng) -> Signer {
     let mut key = [0; 32];
     rng.fill_bytes(&mut key);
-    key
+    signer(&key)
 }
 
-fn sign(key: &[u8; 32], content: &[u8]) -> Hmac<Sha256> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+fn signer(key: &[u8; 32]) -> Signer {
+    Signer::new_from_slice(key).expect("HMAC takes keys of any length")
+}
+
+fn sign(signer: &Signer, content: &[u8]) -> Signer {
+    let mut mac = signer.clone();
     mac.update(content);
     mac
 }
@@ -184,7 +191,7 @@ impl Cookie {
         let (adapts, code) = (reader.u32()? != 0, reader.u32()?);
         let (auth, auth_random) = match reader.u16()? {
             0 => (None, [0; RANDOM_LEN]),
-            len => (Some(PeerOffer::from_vector(reader.slice(len.into())?)?), reader.take()?),
+            len => (Some(PeerOffer::from_vector(reader.slice(len.into())?.into())?), reader.take()?),
         };
         let local = reader.address()?;
         let remote = reader.address()?;
@@ -289,7 +296,7 @@ mod tests {
                 initial_tsn: Tsn(u32::MAX),
                 capabilities: Capabilities::from_iter([Extension::NrSack]),
                 adaptation: Some(0),
-                auth: PeerOffer::from_vector(&[0x80, 4, 0, 6, 0, 1]),
+                auth: PeerOffer::from_vector([0x80, 4, 0, 6, 0, 1].into()),
                 addresses: vec![
                     "10.0.0.2".parse().expect("an address"),
                     "fd00::2".parse().expect("an address"),

@@ -311,7 +311,7 @@ impl<'a> AssociationHandle<'a> {
     pub fn config(&self) -> &AssociationConfig {
         match self.endpoint.slots.get(self.slot) {
             Some(Occupant::Open(association)) => association.config(),
-            Some(Occupant::Setup(setup)) => setup.config(),
+            Some(Occupant::Setup(setup)) => setup.settings(),
             Some(Occupant::Failed(config)) => config,
             None => &self.endpoint.template,
         }

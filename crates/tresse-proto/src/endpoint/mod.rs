@@ -26,7 +26,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
 use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
-use crate::association::{PeerNews, Setup, SetupParts, Workspace};
+use crate::association::{PeerNews, Settings, Setup, SetupParts, Workspace};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::congestion;
 use crate::cx::Cx;
@@ -36,7 +36,7 @@ use crate::event::{CloseReason, Event};
 use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
 use crate::path_id::AssociationId;
 use crate::paths::unreachable;
-use crate::schedule::{Built, Registry, build_path_scheduler};
+use crate::schedule::{NameInUse, Registry, build_path_scheduler};
 use crate::stats::Discards;
 use crate::time::Instant;
 
@@ -65,9 +65,9 @@ pub struct Connect {
 /// An SCTP endpoint: one port, any number of associations.
 pub struct Endpoint {
     config: EndpointConfig,
-    template: Arc<AssociationConfig>,
+    template: Arc<Settings>,
     /// Keeps the name of the template's stream scheduler in use.
-    reserved: Built,
+    reserved: NameInUse,
     rng: ChaCha12Rng,
     registry: Registry,
     keys: CookieKeys,
@@ -136,7 +136,7 @@ impl Endpoint {
         Ok(Endpoint {
             reserved,
             keys: CookieKeys::new(Instant::ZERO, config.cookie_key_lifetime, &mut rng),
-            template: Arc::new(template),
+            template: Settings::new(template),
             rng,
             registry,
             local_addresses: Vec::new(),
@@ -201,10 +201,11 @@ impl Endpoint {
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses; the old choice then stays.
     pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
-        self.reserved = self.registry.build(name, config)?;
-        let template = Arc::make_mut(&mut self.template);
-        name.clone_into(&mut template.stream_scheduler);
-        config.clone_into(&mut template.stream_scheduler_config);
+        self.reserved = self.registry.build(name, config)?.name_in_use();
+        self.template = self.template.with(|template| {
+            name.clone_into(&mut template.stream_scheduler);
+            config.clone_into(&mut template.stream_scheduler_config);
+        });
         Ok(())
     }
 
@@ -214,8 +215,14 @@ impl Endpoint {
     /// Addresses or settings that cannot work, or too many associations.
     pub fn connect(&mut self, _now: Instant, connect: Connect) -> Result<AssociationId, ConnectError> {
         let Connect { local, remote, remote_port, encapsulation_port, config } = connect;
-        config.check()?;
-        let scheduler = check_names(&self.registry, &config)?;
+        // Settings that are those of the endpoint were checked, and need no copy of their own.
+        let (config, scheduler) = if config == **self.template {
+            (Arc::clone(&self.template), self.reserved.clone())
+        } else {
+            config.check()?;
+            let scheduler = check_names(&self.registry, &config)?;
+            (Settings::new(config), scheduler)
+        };
         if local.is_empty() {
             return Err(ConnectError::NoLocalAddress);
         }
@@ -239,8 +246,6 @@ impl Endpoint {
                 None => {}
             }
         }
-        // Settings that are those of the endpoint need no copy of their own.
-        let config = if config == *self.template { Arc::clone(&self.template) } else { Arc::new(config) };
         let setup = Setup::new(SetupParts {
             config,
             scheduler,
@@ -410,7 +415,7 @@ impl Endpoint {
         let slot = self.demux.by_tag(packet.header.verification_tag);
         match slot.and_then(|slot| self.slots.get(slot)) {
             Some(Occupant::Open(association)) => association.config().zero_checksum,
-            Some(Occupant::Setup(setup)) => setup.config().zero_checksum,
+            Some(Occupant::Setup(setup)) => setup.settings().zero_checksum,
             Some(Occupant::Failed(_)) | None => {
                 let sets_up = packet.header.verification_tag == 0 || admit::cookie_in(packet).is_some();
                 self.template.zero_checksum && !sets_up
@@ -529,9 +534,9 @@ impl Endpoint {
     }
 }
 
-/// Checks that every scheduler and controller named in the settings exists and takes its configuration; as
-/// long as the stream scheduler that it answers lives, its name stays.
-fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<Built, ConfigError> {
+/// Checks that every scheduler and controller named in the settings exists and takes its configuration; the name
+/// of the stream scheduler stays as long as it is in use.
+fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<NameInUse, ConfigError> {
     let refused = |name: &str, value: &str, error: &dyn std::fmt::Display| ConfigError::Unusable {
         name: name.to_owned(),
         value: value.to_owned(),
@@ -543,7 +548,7 @@ fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<Built,
         .map_err(|error| refused("stream_scheduler", scheduler, &error))?;
     build_path_scheduler(&config.path_scheduler)
         .map_err(|error| refused("path_scheduler", &config.path_scheduler, &error))?;
-    congestion::build(config).map(|_| built)
+    congestion::build(config).map(|_| built.name_in_use())
 }
 
 /// The header of a direct answer to `packet`, which carries its tag back.

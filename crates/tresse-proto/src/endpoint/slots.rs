@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::demux::Slot;
-use crate::association::{Association, Setup};
-use crate::config::AssociationConfig;
+use crate::association::{Association, Settings, Setup};
 use crate::path_id::AssociationId;
 use crate::time::Instant;
 
@@ -15,7 +14,7 @@ pub(super) enum Occupant {
     /// Set up, closing or closed.
     Open(Box<Association>),
     /// Its set-up failed; it waits to be released.
-    Failed(Arc<AssociationConfig>),
+    Failed(Arc<Settings>),
 }
 
 #[derive(Default)]

@@ -1,6 +1,8 @@
 //! Packets that belong to no association (RFC 9260 §8.4): what is answered, and with what.
 
-use tresse_wire::{Abort, Cause, CauseCode, Causes, Chunk, CommonHeader, Packet, PacketWriter, Seal};
+use tresse_wire::{
+    Abort, COMMON_HEADER_LEN, Cause, CauseCode, Causes, Chunk, CommonHeader, Packet, PacketWriter, Seal,
+};
 
 /// Builds the answer to an out-of-the-blue packet; `None` when it deserves none.
 pub(super) fn answer(packet: &Packet<'_>, seal: Seal) -> Option<Vec<u8>> {
@@ -61,8 +63,10 @@ pub(super) fn abort(header: CommonHeader, tag_reflected: bool, cause: Cause<'_>,
 
 /// A packet of one chunk.
 pub(super) fn single(header: CommonHeader, chunk: &Chunk<'_>, seal: Seal) -> Vec<u8> {
-    let mut buffer = Vec::with_capacity(256);
-    let mut writer = PacketWriter::new(&mut buffer, header, usize::from(u16::MAX));
+    // Exactly as long: most packets made here are answers to strangers, which are to cost little.
+    let mut buffer = Vec::new();
+    let len = COMMON_HEADER_LEN + chunk.wire_len().next_multiple_of(4);
+    let mut writer = PacketWriter::new(&mut buffer, header, len);
     if writer.push(chunk).is_err() {
         writer.discard();
         return Vec::new();

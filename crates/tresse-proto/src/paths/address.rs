@@ -23,19 +23,16 @@ pub(crate) fn pairs(
         }
         chosen.len() < limit
     };
-    let families = [Family::of(local, remote, true), Family::of(local, remote, false)];
     for (position, &remote) in with_family_positions(remote) {
-        let family = &families[usize::from(remote.is_ipv6())];
-        if let Some(local) = around(&family.local, position)
+        if let Some(local) = around(local, remote, position)
             && !add((local, remote))
         {
             return chosen;
         }
     }
     for (position, &local) in with_family_positions(local) {
-        let family = &families[usize::from(local.is_ipv6())];
-        if position >= family.remote.len()
-            && let Some(remote) = around(&family.remote, position)
+        if position >= alike(remote, local).count()
+            && let Some(remote) = around(remote, local, position)
             && !add((local, remote))
         {
             return chosen;
@@ -43,7 +40,7 @@ pub(crate) fn pairs(
     }
     if policy == PathPairs::FullMesh {
         for &remote in remote {
-            for &local in &families[usize::from(remote.is_ipv6())].local {
+            for local in alike(local, remote) {
                 if !add((local, remote)) {
                     return chosen;
                 }
@@ -64,16 +61,12 @@ pub(crate) fn partners(
     side: &[IpAddr],
     others: &[IpAddr],
 ) -> Vec<IpAddr> {
-    let alike = |list: &[IpAddr]| -> Vec<IpAddr> {
-        list.iter().copied().filter(|other| other.is_ipv4() == address.is_ipv4()).collect()
-    };
-    let (side, others) = (alike(side), alike(others));
-    let position = side.iter().position(|&other| other == address).unwrap_or(side.len());
-    let Some(first) = around(&others, position) else { return Vec::new() };
+    let position = alike(side, address).take_while(|&other| other != address).count();
+    let Some(first) = around(others, address, position) else { return Vec::new() };
     match policy {
         PathPairs::ByPosition => vec![first],
         PathPairs::FullMesh => {
-            std::iter::once(first).chain(others.into_iter().filter(|&other| other != first)).collect()
+            std::iter::once(first).chain(alike(others, address).filter(|&other| other != first)).collect()
         }
     }
 }
@@ -88,19 +81,9 @@ pub(crate) fn unreachable(local: &[IpAddr], remote: &[IpAddr]) -> Option<IpAddr>
     remote.iter().copied().find(|remote| local.iter().all(|local| local.is_ipv4() != remote.is_ipv4()))
 }
 
-/// The addresses of one family on both sides.
-struct Family {
-    local: Vec<IpAddr>,
-    remote: Vec<IpAddr>,
-}
-
-impl Family {
-    fn of(local: &[IpAddr], remote: &[IpAddr], ipv4: bool) -> Self {
-        let select = |addresses: &[IpAddr]| {
-            addresses.iter().copied().filter(|address| address.is_ipv4() == ipv4).collect()
-        };
-        Family { local: select(local), remote: select(remote) }
-    }
+/// Those of the family of `address`.
+fn alike(addresses: &[IpAddr], address: IpAddr) -> impl Iterator<Item = IpAddr> {
+    addresses.iter().copied().filter(move |other| other.is_ipv4() == address.is_ipv4())
 }
 
 /// Each address with its position among those of its family.
@@ -113,8 +96,10 @@ fn with_family_positions(addresses: &[IpAddr]) -> impl Iterator<Item = (usize, &
     })
 }
 
-fn around(addresses: &[IpAddr], position: usize) -> Option<IpAddr> {
-    addresses.get(position % addresses.len().max(1)).copied()
+/// The one at `position` among those of the family of `address`, which start over.
+fn around(addresses: &[IpAddr], address: IpAddr, position: usize) -> Option<IpAddr> {
+    let count = alike(addresses, address).count();
+    alike(addresses, address).nth(position.checked_rem(count)?)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod view;
 
 use std::cell::Cell;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use address::{can_meet, pairs, partners, unreachable};
@@ -48,7 +49,9 @@ pub(crate) struct Paths {
     /// `windows[p]` is that of path `p`.
     windows: Vec<Window>,
     controller: Box<dyn CongestionControl>,
-    rules: Rules,
+    rules: Arc<PathRules>,
+    /// The chunk that user data travels in.
+    carrier: Carrier,
     primary: PathId,
     /// No path begins with a larger one.
     most_ssthresh: usize,
@@ -65,16 +68,15 @@ pub(crate) struct Paths {
     probing: bool,
 }
 
-/// The settings of this room.
-#[derive(Copy, Clone, Debug)]
-struct Rules {
+/// The settings of this room, shared by all associations that have the same.
+#[derive(Debug)]
+pub(crate) struct PathRules {
     rto: RtoRules,
     tolerance: Tolerance,
     /// Full packets in the window of a path that a heartbeat has brought back.
     window_after_failure: usize,
     heartbeat_interval: Duration,
     mtu: MtuRule,
-    carrier: Carrier,
     initial_window: usize,
     max_paths: usize,
     concurrent: bool,
@@ -111,12 +113,13 @@ pub(crate) struct PathProgress {
 }
 
 impl Paths {
-    /// No paths yet; user data will travel in chunks of the kind `carrier`.
+    /// No paths yet; user data will travel in chunks of the kind `carrier`. `rules` are those of `config`.
     ///
     /// # Errors
     /// An unknown congestion controller.
     pub(crate) fn new(
         config: &AssociationConfig,
+        rules: Arc<PathRules>,
         carrier: Carrier,
         now: Instant,
     ) -> Result<Self, ConfigError> {
@@ -124,7 +127,8 @@ impl Paths {
             paths: Vec::new(),
             windows: Vec::new(),
             controller: congestion::build(config)?,
-            rules: Rules::new(config, carrier),
+            rules,
+            carrier,
             primary: PathId(0),
             most_ssthresh: usize::MAX,
             health: AssociationHealth::new(config.association_max_retrans),
@@ -170,11 +174,11 @@ impl Paths {
         encapsulation_port: Option<u16>,
         confirmed: bool,
     ) -> (Path, Window) {
-        let sizes = (self.rules.mtu, self.rules.carrier, &self.rules.rto);
+        let sizes = (self.rules.mtu, self.carrier, &self.rules.rto);
         let mut path = Path::new(id, between, encapsulation_port, confirmed, sizes, now);
         path.pipe = self.rules.measures_pipes.then(|| Box::new(Pipe::new(path.payload())));
         let ipv6 = between.1.is_ipv6();
-        let window = Window::carrying(self.rules.carrier, path.payload(), ipv6, self.rules.initial_window);
+        let window = Window::carrying(self.carrier, path.payload(), ipv6, self.rules.initial_window);
         let ssthresh = window.ssthresh.min(self.most_ssthresh.max(window.payload));
         (path, Window { usable: confirmed, ssthresh, ..window })
     }
@@ -400,7 +404,7 @@ impl Paths {
 
     /// The RTO backs off and the path's error counter grows. Answers where that leaves the association.
     fn on_error(&mut self, id: PathId) -> Failure {
-        let Rules { rto, tolerance, .. } = self.rules;
+        let PathRules { rto, tolerance, .. } = *self.rules;
         let path = self.path_mut(id);
         path.rtt.back_off(&rto);
         path.health.on_error(&tolerance);
@@ -432,9 +436,9 @@ impl Paths {
     }
 }
 
-impl Rules {
-    fn new(config: &AssociationConfig, carrier: Carrier) -> Self {
-        Rules {
+impl PathRules {
+    pub(crate) fn new(config: &AssociationConfig) -> Self {
+        PathRules {
             rto: RtoRules { initial: config.rto_initial, min: config.rto_min, max: config.rto_max },
             tolerance: Tolerance::new(config),
             window_after_failure: config.potentially_failed_window as usize,
@@ -444,7 +448,6 @@ impl Rules {
             } else {
                 MtuRule::Given(config.mtu.0)
             },
-            carrier,
             initial_window: config.initial_window.0,
             max_paths: usize::from(config.max_paths),
             concurrent: config.concurrent,

@@ -23,7 +23,8 @@ fn address(text: &str) -> IpAddr {
 /// Confirmed paths 10.n.0.1 > 10.n.0.2 that carry 1500 bytes.
 fn paths_with(count: u8, config: &AssociationConfig) -> Paths {
     let config = AssociationConfig { mtu_discovery: false, ..config.clone() };
-    let mut paths = Paths::new(&config, Carrier::Data, at(0)).unwrap();
+    let rules = Arc::new(PathRules::new(&config));
+    let mut paths = Paths::new(&config, rules, Carrier::Data, at(0)).unwrap();
     for n in 0..count {
         let (local, remote) = (IpAddr::from([10, n, 0, 1]), IpAddr::from([10, n, 0, 2]));
         assert_eq!(paths.add(at(0), local, remote, None, true), Some(PathId(n)));
@@ -110,7 +111,8 @@ mod set {
     fn an_unknown_controller_is_refused() {
         let config =
             AssociationConfig { congestion_control: "vegas".to_owned(), ..AssociationConfig::default() };
-        assert!(Paths::new(&config, Carrier::Data, at(0)).is_err());
+        let rules = Arc::new(PathRules::new(&config));
+        assert!(Paths::new(&config, rules, Carrier::Data, at(0)).is_err());
     }
 
     #[test]

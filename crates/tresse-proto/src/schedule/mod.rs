@@ -55,6 +55,7 @@ pub(crate) mod shares;
 mod stream;
 
 pub use path::{Offer, PathScheduler, PathView};
+pub(crate) use registry::NameInUse;
 pub use registry::{Built, Registry, StreamSchedulerFactory};
 pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
 

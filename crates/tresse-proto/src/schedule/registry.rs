@@ -42,6 +42,10 @@ pub struct Built {
     name: Arc<str>,
 }
 
+/// The name of a scheduler that an association is to have.
+#[derive(Clone)]
+pub(crate) struct NameInUse(#[expect(dead_code, reason = "that it is there says it all")] Arc<str>);
+
 impl Registry {
     /// Adds a scheduler.
     ///
@@ -148,6 +152,11 @@ impl Built {
     /// The name it was built by.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Keeps its name, which cannot be removed as long as this lives.
+    pub(crate) fn name_in_use(&self) -> NameInUse {
+        NameInUse(Arc::clone(&self.name))
     }
 }
 

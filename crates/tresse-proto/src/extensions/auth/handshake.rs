@@ -4,7 +4,6 @@
 use tresse_wire::{Chunk, ChunkError, PacketWriter};
 
 use super::{Auth, Gate, OwnOffer, PeerOffer, RANDOM_LEN, Refusal, SharedKeys};
-use crate::config::AssociationConfig;
 use crate::error::KeyError;
 
 /// What a set-up keeps of it.
@@ -31,14 +30,9 @@ impl Handshake {
         self.shared.clone()
     }
 
-    /// The offer of an INIT.
-    pub(crate) fn offer(&self, config: &AssociationConfig) -> Option<OwnOffer> {
-        OwnOffer::new(config, self.random)
-    }
-
-    /// INIT ACK came with this answer.
-    pub(crate) fn on_answer(&mut self, config: &AssociationConfig, peer: Option<&PeerOffer>) {
-        self.agreed = Auth::agreed(self.offer(config).as_ref(), peer, self.shared.clone());
+    /// INIT ACK came with this answer to this side's offer.
+    pub(crate) fn on_answer(&mut self, own: Option<&OwnOffer>, peer: Option<&PeerOffer>) {
+        self.agreed = Auth::agreed(own, peer, self.shared.clone());
     }
 
     /// What the association goes on with.

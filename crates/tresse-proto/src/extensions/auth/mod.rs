@@ -10,11 +10,13 @@ mod offer;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use tresse_wire::{AUTH_HEADER_LEN, Chunk, ChunkError, ChunkKind, Guard, KindSet, Packet};
 
 pub(crate) use handshake::Handshake;
 pub(crate) use keys::SharedKeys;
-pub(crate) use offer::{BadRandom, OwnOffer, PeerOffer, RANDOM_LEN};
+pub(crate) use offer::{BadRandom, OwnOffer, PeerOffer, RANDOM_LEN, Terms};
 
 use crate::stats::Discards;
 
@@ -30,9 +32,8 @@ pub(crate) struct Auth {
     hash: Hash,
     /// What the peer takes only when authenticated, and the AUTH chunk that it is to follow.
     guard: Guard,
-    guarded: KindSet,
-    /// What this side takes only when authenticated.
-    required: KindSet,
+    /// What this side takes only when authenticated, among others.
+    terms: Arc<Terms>,
     /// The shared keys, unless there is but the null key.
     shared: Option<Box<SharedKeys>>,
     /// The key that the peer used last.
@@ -83,18 +84,12 @@ impl Refusal {
 impl Auth {
     /// Between a side that offered `own` and a peer that offered `peer`.
     pub(crate) fn new(own: &OwnOffer, peer: &PeerOffer, shared: Option<Box<SharedKeys>>) -> Self {
-        let (own_vector, peer_vector) = (own.vector(), peer.vector());
-        let vectors = match offer::order(&own_vector, peer_vector) {
-            std::cmp::Ordering::Greater => [peer_vector, &own_vector].concat(),
-            _ => [&own_vector, peer_vector].concat(),
-        };
-        let (hash, guarded) = (peer.hash(), peer.required());
+        let hash = peer.hash();
         Auth {
-            vectors: vectors.into(),
+            vectors: own.vectors(peer),
             hash,
-            guard: guard(guarded, SharedKeys::active_of(&shared), hash),
-            guarded,
-            required: own.required(),
+            guard: guard(peer.required(), SharedKeys::active_of(&shared), hash),
+            terms: Arc::clone(own.terms()),
             peer_key: 0,
             shared,
             ready: None,
@@ -113,7 +108,7 @@ impl Auth {
     /// What packets to the peer have to follow.
     #[inline]
     pub(crate) fn guard(&self) -> Option<Guard> {
-        (!self.guarded.is_empty()).then_some(self.guard)
+        (!self.guard.kinds().is_empty()).then_some(self.guard)
     }
 
     /// The HMAC over `covered`, which is what a writer with this side's guard says.
@@ -150,7 +145,7 @@ impl Auth {
             Ok(chunk) => chunk.kind(),
             Err(error) => error.kind,
         };
-        if *gate == Gate::Open || !self.required.contains(kind) {
+        if *gate == Gate::Open || !self.terms.required().contains(kind) {
             return Ok(());
         }
         Err(match kind {
@@ -180,7 +175,7 @@ impl Auth {
     pub(crate) fn change_keys<T>(&mut self, change: impl FnOnce(&mut SharedKeys) -> T) -> T {
         let outcome = change(self.shared.get_or_insert_default());
         self.ready = None;
-        self.guard = guard(self.guarded, SharedKeys::active_of(&self.shared), self.hash);
+        self.guard = guard(self.guard.kinds(), SharedKeys::active_of(&self.shared), self.hash);
         outcome
     }
 

@@ -2,6 +2,7 @@
 //! parameters are (§6.1).
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use tresse_wire::{ChunkKind, KindSet, List, Param, ParamKind};
 
@@ -18,19 +19,18 @@ const LONGEST_VECTOR: usize = 512;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BadRandom;
 
-/// What this side says.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct OwnOffer {
-    random: [u8; RANDOM_LEN],
+/// What every offer of this side says, whatever its random number.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Terms {
     required: KindSet,
     /// The same as numbers.
     chunks: Vec<u8>,
     hashes: [u16; 2],
 }
 
-impl OwnOffer {
-    /// The offer that these settings make with this random number; `None` when they make none.
-    pub(crate) fn new(config: &AssociationConfig, random: [u8; RANDOM_LEN]) -> Option<Self> {
+impl Terms {
+    /// What follows from these settings; `None` when they make no offer.
+    pub(crate) fn new(config: &AssociationConfig) -> Option<Self> {
         if !config.authentication {
             return None;
         }
@@ -45,25 +45,55 @@ impl OwnOffer {
             AuthHash::Sha1 => [Hash::Sha1, Hash::Sha256],
         };
         let chunks = required.iter().map(|kind| kind.0).collect();
-        Some(OwnOffer { random, required, chunks, hashes: hashes.map(Hash::id) })
+        Some(Terms { required, chunks, hashes: hashes.map(Hash::id) })
+    }
+
+    /// What this side takes only when authenticated.
+    #[inline]
+    pub(super) fn required(&self) -> KindSet {
+        self.required
+    }
+}
+
+/// What this side says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OwnOffer {
+    terms: Arc<Terms>,
+    random: [u8; RANDOM_LEN],
+}
+
+impl OwnOffer {
+    /// The offer on these terms with this random number.
+    pub(crate) fn new(terms: Arc<Terms>, random: [u8; RANDOM_LEN]) -> Self {
+        OwnOffer { terms, random }
+    }
+
+    /// The terms it is on.
+    pub(super) fn terms(&self) -> &Arc<Terms> {
+        &self.terms
     }
 
     /// The parameters of INIT or INIT ACK.
     pub(crate) fn params(&self) -> impl Iterator<Item = Param<'_>> {
-        let chunks = (!self.chunks.is_empty()).then_some(Param::Chunks(&self.chunks));
+        let Terms { chunks, hashes, .. } = &*self.terms;
+        let chunks = (!chunks.is_empty()).then_some(Param::Chunks(chunks));
         [Param::Random(&self.random)]
             .into_iter()
             .chain(chunks)
-            .chain([Param::HmacAlgorithms(List::Values(&self.hashes))])
+            .chain([Param::HmacAlgorithms(List::Values(hashes))])
     }
 
-    /// What this side takes only when authenticated.
-    pub(super) fn required(&self) -> KindSet {
-        self.required
-    }
-
-    pub(super) fn vector(&self) -> Vec<u8> {
-        concatenated(self.params())
+    /// The key vectors of this side and of the peer, the smaller first.
+    pub(super) fn vectors(&self, peer: &PeerOffer) -> Box<[u8]> {
+        let own_len = total_len(self.params());
+        let mut vectors = Vec::with_capacity(own_len + peer.vector.len());
+        concatenate(&mut vectors, self.params());
+        let peer_first = order(&vectors, &peer.vector) == Ordering::Greater;
+        vectors.extend_from_slice(&peer.vector);
+        if peer_first {
+            vectors.rotate_left(own_len);
+        }
+        vectors.into()
     }
 }
 
@@ -95,16 +125,18 @@ impl PeerOffer {
         }
         let (Some(random), Some(hashes)) = (random, hashes) else { return Ok(None) };
         let params = [random].into_iter().chain(chunks).chain([hashes]);
-        Ok(PeerOffer::from_vector(&concatenated(params)))
+        let mut vector = Vec::with_capacity(total_len(params.clone()));
+        concatenate(&mut vector, params);
+        Ok(PeerOffer::from_vector(vector.into()))
     }
 
     /// The offer that has this key vector, as a state cookie kept it.
-    pub(crate) fn from_vector(vector: &[u8]) -> Option<Self> {
+    pub(crate) fn from_vector(vector: Box<[u8]>) -> Option<Self> {
         if vector.len() > LONGEST_VECTOR {
             return None;
         }
         let (mut required, mut hash) = (KindSet::default(), None);
-        let mut rest = vector;
+        let mut rest = &vector[..];
         while !rest.is_empty() {
             let &[type_0, type_1, len_0, len_1] = rest.first_chunk()?;
             let param = rest.get(..usize::from(u16::from_be_bytes([len_0, len_1])))?;
@@ -122,7 +154,7 @@ impl PeerOffer {
             }
             rest = &rest[param.len()..];
         }
-        Some(PeerOffer { vector: vector.into(), required, hash: hash? })
+        Some(PeerOffer { required, hash: hash?, vector })
     }
 
     /// What `from_vector` reads.
@@ -148,11 +180,13 @@ pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
     (one_value.len(), one_value, one.len()).cmp(&(other_value.len(), other_value, other.len()))
 }
 
-fn concatenated<'a>(params: impl Iterator<Item = Param<'a>>) -> Vec<u8> {
-    let mut vector = Vec::new();
+fn concatenate<'a>(vector: &mut Vec<u8>, params: impl Iterator<Item = Param<'a>>) {
     for param in params {
         // Each came out of a chunk, or fits one: none is too long for its length field.
-        param.write(&mut vector).ok();
+        param.write(vector).ok();
     }
-    vector
+}
+
+fn total_len<'a>(params: impl Iterator<Item = Param<'a>>) -> usize {
+    params.map(|param| param.wire_len()).sum()
 }

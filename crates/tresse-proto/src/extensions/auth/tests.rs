@@ -6,6 +6,10 @@ use super::*;
 use crate::config::{AssociationConfig, AuthHash, ChunkList};
 use crate::error::KeyError;
 
+fn offer(config: &AssociationConfig, random: [u8; RANDOM_LEN]) -> OwnOffer {
+    OwnOffer::new(Arc::new(Terms::new(config).expect("authentication is on")), random)
+}
+
 fn own(required: &[ChunkKind], hash: AuthHash, random: u8) -> OwnOffer {
     let config = AssociationConfig {
         authenticated_chunks: ChunkList(required.iter().copied().collect()),
@@ -13,7 +17,7 @@ fn own(required: &[ChunkKind], hash: AuthHash, random: u8) -> OwnOffer {
         dynamic_addresses: false,
         ..AssociationConfig::default()
     };
-    OwnOffer::new(&config, [random; RANDOM_LEN]).expect("authentication is on")
+    offer(&config, [random; RANDOM_LEN])
 }
 
 fn peer(offer: &OwnOffer) -> PeerOffer {
@@ -67,7 +71,7 @@ fn hmacs_are_those_of_a_worked_example() {
         dynamic_addresses: false,
         ..AssociationConfig::default()
     };
-    let own = OwnOffer::new(&config, random).expect("authentication is on");
+    let own = offer(&config, random);
     let peer_random = random.map(|byte| 0xFF - byte);
     let secret = b"a secret that both sides know";
     for (key, hash, id, expected) in [
@@ -190,14 +194,14 @@ fn types_that_cannot_be_authenticated_are_not_taken_from_a_list() {
     let params = [Param::Random(&[1; 32]), Param::Chunks(&chunks), Param::HmacAlgorithms(List::Values(&[1]))];
     let offer = PeerOffer::read(params.iter().copied()).expect("32 random bytes").expect("an offer");
     assert_eq!(offer.required().iter().collect::<Vec<_>>(), [ChunkKind::DATA, ChunkKind::ASCONF]);
-    assert_eq!(PeerOffer::from_vector(offer.vector()), Some(offer.clone()), "as a cookie keeps it");
+    assert_eq!(PeerOffer::from_vector(offer.vector().into()), Some(offer.clone()), "as a cookie keeps it");
     for len in 0..offer_len() {
-        assert_eq!(PeerOffer::from_vector(&vec![0x80; len]), None, "{len}");
+        assert_eq!(PeerOffer::from_vector(vec![0x80; len].into()), None, "{len}");
     }
 }
 
 fn offer_len() -> usize {
-    own(&[], AuthHash::Sha256, 0).vector().len()
+    peer(&own(&[], AuthHash::Sha256, 0)).vector().len()
 }
 
 #[test]
