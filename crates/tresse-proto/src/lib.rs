@@ -27,6 +27,7 @@ mod outbound;
 mod path_id;
 mod paths;
 mod range_set;
+mod rare;
 mod receiver;
 mod reconfiguration;
 mod reliability;

@@ -6,14 +6,22 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use crate::rare::{Rare, Untouched};
+
 /// A set of `u64` indices, kept as sorted half-open ranges that neither overlap nor touch.
 ///
 /// Growing at the last range costs O(1), looking up O(log ranges), changing the middle one move of at
 /// most half of the ranges.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RangeSet {
-    /// `(start, end)` with `start < end`, and `end` below the next range's `start`.
-    ranges: VecDeque<(u64, u64)>,
+    ranges: Rare<Ranges>,
+}
+
+/// `(start, end)` with `start < end`, and `end` below the next range's `start`.
+type Ranges = VecDeque<(u64, u64)>;
+
+impl Untouched for Ranges {
+    const UNTOUCHED: &Self = &VecDeque::new();
 }
 
 impl RangeSet {
@@ -131,7 +139,7 @@ impl RangeSet {
     /// An empty set after a burst of gaps must not keep the burst's memory.
     fn give_back_memory(&mut self) {
         if self.ranges.capacity() > KEPT_WHEN_EMPTY {
-            self.ranges = VecDeque::new();
+            self.ranges = Rare::default();
         }
     }
 }

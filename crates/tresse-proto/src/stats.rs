@@ -2,10 +2,10 @@
 //! every path how long it was limited by what. Every silent discard has a name here.
 
 use std::net::IpAddr;
-use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use crate::path_id::PathId;
+use crate::rare::Untouched;
 use crate::reliability::Abandonments;
 use crate::time::nanos;
 
@@ -58,6 +58,10 @@ impl Limit {
 /// How long each limit held, in nanoseconds: half the size of durations.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct LimitTimes([u64; Limit::ALL.len()]);
+
+impl Untouched for LimitTimes {
+    const UNTOUCHED: &Self = &LimitTimes([0; Limit::ALL.len()]);
+}
 
 impl LimitTimes {
     /// Time spent under `limit`.
@@ -245,26 +249,8 @@ macro_rules! discards {
     };
 }
 
-impl Discards {
-    const NONE: &Discards = &Discards::new();
-}
-
-/// Counters that most associations never need: made when one of them is first changed.
-#[derive(Debug, Default)]
-pub(crate) struct RareDiscards(Option<Box<Discards>>);
-
-impl Deref for RareDiscards {
-    type Target = Discards;
-
-    fn deref(&self) -> &Discards {
-        self.0.as_deref().unwrap_or(Discards::NONE)
-    }
-}
-
-impl DerefMut for RareDiscards {
-    fn deref_mut(&mut self) -> &mut Discards {
-        self.0.get_or_insert_default()
-    }
+impl Untouched for Discards {
+    const UNTOUCHED: &Self = &Discards::new();
 }
 
 discards! {

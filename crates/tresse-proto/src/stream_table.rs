@@ -22,6 +22,13 @@ const PAGE: usize = 16;
 
 impl<T> Default for StreamTable<T> {
     fn default() -> Self {
+        StreamTable::new()
+    }
+}
+
+impl<T> StreamTable<T> {
+    /// Without any state.
+    pub(crate) const fn new() -> Self {
         StreamTable { pages: Vec::new() }
     }
 }

@@ -202,9 +202,9 @@ impl Association {
         log.total.note(pledge.reliability, sent);
         log.streams.entry(pledge.stream).note(pledge.reliability, sent);
         let Pledge { stream, ppid, context, bytes, .. } = *pledge;
-        self.events.push_back(Event::Abandoned { stream, ppid, context, bytes, sent });
+        self.tell(Event::Abandoned { stream, ppid, context, bytes, sent });
         if self.outbound.release(freed) {
-            self.events.push_back(Event::Writable);
+            self.tell(Event::Writable);
         }
     }
 

@@ -43,7 +43,7 @@ impl Association {
             Ok(()) => {
                 let number = auth.peer_key();
                 if number != before {
-                    self.events.push_back(Event::PeerKeyChanged { number });
+                    self.tell(Event::PeerKeyChanged { number });
                 }
                 Passage::Pass
             }

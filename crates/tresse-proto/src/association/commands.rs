@@ -68,7 +68,7 @@ impl Association {
     /// Tells the application which streams have run low.
     pub(super) fn tell_low_water(&mut self) {
         while let Some((stream, unsent)) = self.outbound.pop_low() {
-            self.events.push_back(Event::LowWater { stream, unsent });
+            self.tell(Event::LowWater { stream, unsent });
         }
     }
 

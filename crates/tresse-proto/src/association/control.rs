@@ -1,6 +1,5 @@
 //! Control chunks that wait to leave, each with the path it insists on.
 
-use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use bytes::Bytes;
@@ -87,14 +86,15 @@ impl Reason {
 /// The queue.
 #[derive(Debug, Default)]
 pub(super) struct ControlQueue {
-    waiting: VecDeque<(PathId, Control)>,
+    /// In order; few.
+    waiting: Vec<(PathId, Control)>,
 }
 
 impl ControlQueue {
     /// Queues a chunk for `path`; dropped when too many wait, as if the network had lost it.
     pub(super) fn push(&mut self, path: PathId, control: Control) {
         if self.waiting.len() < LIMIT {
-            self.waiting.push_back((path, control));
+            self.waiting.push((path, control));
         }
     }
 
@@ -102,7 +102,7 @@ impl ControlQueue {
     /// nothing but what is to be reported is not worth more.
     pub(super) fn report(&mut self, path: PathId, reason: impl FnOnce() -> Reason) {
         if self.waiting.len() < MOST_REPORTS {
-            self.waiting.push_back((path, Control::Error(reason())));
+            self.waiting.push((path, Control::Error(reason())));
         }
     }
 
@@ -138,12 +138,12 @@ impl ControlQueue {
 
     /// The path of the first chunk.
     pub(super) fn next_path(&self) -> Option<PathId> {
-        self.waiting.front().map(|(path, _)| *path)
+        self.waiting.first().map(|(path, _)| *path)
     }
 
     /// The length that the first chunk wants its packet to have.
     pub(super) fn next_len(&self) -> Option<usize> {
-        match self.waiting.front() {
+        match self.waiting.first() {
             Some((_, Control::MtuProbe { len, .. })) => Some(*len),
             _ => None,
         }
@@ -153,7 +153,7 @@ impl ControlQueue {
     /// and whether it forbids DATA in the same packet (RFC 9260 §6.10).
     pub(super) fn write(&mut self, path: PathId, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Written {
         let mut written = Written::default();
-        while let Some((_, control)) = self.waiting.front().filter(|(wanted, _)| *wanted == path) {
+        while let Some((_, control)) = self.waiting.first().filter(|(wanted, _)| *wanted == path) {
             // SHUTDOWN COMPLETE travels alone (RFC 9260 §6.10), and a probe has its packet to itself.
             let alone = matches!(control, Control::ShutdownComplete | Control::MtuProbe { .. });
             if alone && written.any {
@@ -177,14 +177,14 @@ impl ControlQueue {
                     | Control::Cwr(_)
                     | Control::Error(_)
             );
-            self.waiting.pop_front();
+            self.waiting.remove(0);
             if alone {
                 break;
             }
         }
         // Control chunks are rare: an association at rest keeps no room for them.
         if self.waiting.is_empty() {
-            self.waiting = VecDeque::new();
+            self.waiting = Vec::new();
         }
         written
     }

@@ -321,7 +321,7 @@ impl Association {
             self.paths.on_data_sent(path, now);
         }
         if self.outbound.release(report.released) {
-            self.events.push_back(Event::Writable);
+            self.tell(Event::Writable);
         }
     }
 
@@ -349,7 +349,7 @@ impl Association {
     pub(super) fn tell_readable(&mut self) {
         if !self.readable_told && self.inbound.has_ready() {
             self.readable_told = true;
-            self.events.push_back(Event::Readable);
+            self.tell(Event::Readable);
         }
     }
 }

@@ -46,10 +46,11 @@ use crate::inbound::Inbound;
 use crate::outbound::Outbound;
 use crate::path_id::PathId;
 use crate::paths::{LimitClock, Paths};
+use crate::rare::Rare;
 use crate::receiver::Receiver;
 use crate::schedule::shares::Claim;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
-use crate::stats::{Limit, PathState, RareDiscards};
+use crate::stats::{Discards, Limit, PathState};
 use crate::time::{Instant, earlier};
 use crate::transmission::{AckReport, Transmission};
 
@@ -133,9 +134,8 @@ pub(crate) struct Association {
     /// From the first congestion mark of either direction on.
     marks: Option<Box<Marks>>,
     control: ControlQueue,
-    shutdown: ShutdownTimers,
+    shutdown: Rare<ShutdownTimers>,
     bursts: Bursts,
-    events: VecDeque<Event>,
     readable_told: bool,
     counters: Counters,
     /// Messages that were given up; made with the first.
@@ -161,7 +161,7 @@ struct Counters {
     duplicates: u64,
     sacks_sent: u64,
     sacks_received: u64,
-    discards: RareDiscards,
+    discards: Rare<Discards>,
     limits: LimitClock,
 }
 
@@ -176,6 +176,8 @@ struct Scratch {
     candidates: Vec<PathView>,
     claims: Vec<Claim>,
     shares: Vec<usize>,
+    /// What the application is to be told: the endpoint takes it over after every step.
+    events: VecDeque<Event>,
 }
 
 impl Workspace {
@@ -184,23 +186,33 @@ impl Workspace {
         self.0.get_or_insert_default()
     }
 
-    /// Moves the vectors to `other`, if they are here.
+    /// Lends the vectors to an association that has none. One may have made its own since the endpoint saw it last, and
+    /// what the application is to be told is in there.
     #[inline]
-    pub(crate) fn move_to(&mut self, other: &mut Workspace) {
-        if self.0.is_some() {
+    pub(crate) fn lend_to(&mut self, other: &mut Workspace) {
+        if other.0.is_none() {
             other.0 = self.0.take();
+        }
+    }
+
+    /// Takes the vectors from an association that has some.
+    #[inline]
+    pub(crate) fn take_back(&mut self, other: &mut Workspace) {
+        if other.0.is_some() {
+            self.0 = other.0.take();
         }
     }
 }
 
 impl Association {
-    /// An association in ESTABLISHED.
+    /// An association in ESTABLISHED, which is lent `workspace`.
     ///
     /// # Errors
     /// A path scheduler or congestion controller that does not exist, or refuses its configuration.
     pub(crate) fn new(
         now: Instant,
         from: Beginnings,
+        workspace: Workspace,
         registry: &Registry,
         rng: &mut ChaCha12Rng,
     ) -> Result<Self, NamesError> {
@@ -245,22 +257,22 @@ impl Association {
             dynamic: None,
             marks: None,
             control: ControlQueue::default(),
-            shutdown: ShutdownTimers::default(),
-            // Rarely more than one waits: the endpoint takes them over after every step.
-            events: VecDeque::with_capacity(1),
+            shutdown: Rare::default(),
             readable_told: false,
             counters: Counters::new(now),
             abandoned: None,
             deliverable: Vec::new(),
-            workspace: Workspace::default(),
+            workspace,
             dry: false,
             config,
         };
         association.outbound.set_forwards(capabilities.has(Extension::PartialReliability));
         association.refresh_usable();
         association.share_buffers(now);
-        association.events.push_back(Event::Established { outbound_streams, inbound_streams });
-        association.events.extend(peer.adaptation.map(|code| Event::PeerAdaptation { code }));
+        association.tell(Event::Established { outbound_streams, inbound_streams });
+        if let Some(code) = peer.adaptation {
+            association.tell(Event::PeerAdaptation { code });
+        }
         Ok(association)
     }
 
@@ -305,7 +317,12 @@ impl Association {
 
     /// The next thing to tell the application.
     pub(crate) fn pop_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.workspace.0.as_mut()?.events.pop_front()
+    }
+
+    /// Tells the application something.
+    fn tell(&mut self, event: Event) {
+        self.workspace.get().events.push_back(event);
     }
 
     /// When `handle_timeout` is wanted next.
@@ -359,8 +376,8 @@ impl Association {
     fn close(&mut self, reason: CloseReason) {
         if self.state != State::Closed {
             self.state = State::Closed;
-            self.shutdown = ShutdownTimers::default();
-            self.events.push_back(Event::Closed(reason));
+            self.shutdown = Rare::default();
+            self.tell(Event::Closed(reason));
         }
     }
 
@@ -384,7 +401,7 @@ impl Association {
         }
         while let Some((path, state)) = self.paths.pop_state_change() {
             self.refresh_usable();
-            self.events.push_back(Event::PathChanged { path, state });
+            self.tell(Event::PathChanged { path, state });
             if state == PathState::Active && self.dynamic.is_some() {
                 self.drop_makeshifts(path);
             }
@@ -475,7 +492,7 @@ impl Counters {
             duplicates: 0,
             sacks_sent: 0,
             sacks_received: 0,
-            discards: RareDiscards::default(),
+            discards: Rare::default(),
             limits: LimitClock::new(now, Limit::Nothing),
         }
     }

@@ -171,7 +171,7 @@ impl Association {
         }
         self.outbound.forget_declined();
         while let Some((name, fault)) = self.outbound.pop_failure() {
-            self.events.push_back(Event::SchedulerFailed { name, fault });
+            self.tell(Event::SchedulerFailed { name, fault });
         }
         self.tell_low_water();
     }

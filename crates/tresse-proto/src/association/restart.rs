@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use rand_chacha::ChaCha12Rng;
 
 use super::control::{Control, Reason};
-use super::{Association, Beginnings, NamesError, Peer, State};
+use super::{Association, Beginnings, NamesError, Peer, State, Workspace};
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Auth;
 use crate::path_id::PathId;
@@ -28,17 +28,19 @@ impl Association {
         now: Instant,
         from: Beginnings,
         between: (IpAddr, IpAddr),
+        workspace: Workspace,
         registry: &Registry,
         rng: &mut ChaCha12Rng,
     ) -> Result<Self, NamesError> {
-        let mut next = Association::new(now, from, registry, rng)?;
+        let mut next = Association::new(now, from, workspace, registry, rng)?;
         let (outbound_streams, inbound_streams) = next.streams();
-        // In place of `Established`.
-        next.events.pop_front();
         let undelivered = self.outbound.info().used;
-        next.events.push_front(Event::Restarted { outbound_streams, inbound_streams, undelivered });
+        // In place of `Established`.
+        let events = &mut next.workspace.get().events;
+        events.pop_front();
+        events.push_front(Event::Restarted { outbound_streams, inbound_streams, undelivered });
         if self.outbound.release(undelivered) {
-            next.events.push_back(Event::Writable);
+            next.tell(Event::Writable);
         }
         next.outbound.keep_choices(self.outbound, registry);
         next.refresh_usable();

@@ -8,6 +8,7 @@ use super::control::{Control, Reason};
 use super::{Association, State};
 use crate::event::{CloseReason, Event};
 use crate::path_id::PathId;
+use crate::rare::Untouched;
 use crate::time::{Instant, earlier};
 
 /// The timers of a shutdown.
@@ -25,6 +26,10 @@ const GUARD_RTOS: u32 = 5;
 
 /// Characters of a reason that the peer is told: in UTF-8 they fit the smallest packet there is.
 const LONGEST_REASON: usize = 120;
+
+impl Untouched for ShutdownTimers {
+    const UNTOUCHED: &Self = &ShutdownTimers { t2: None, t5: None, backoff: 0 };
+}
 
 impl ShutdownTimers {
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -135,7 +140,7 @@ impl Association {
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;
-                self.events.push_back(Event::PeerShutdown);
+                self.tell(Event::PeerShutdown);
                 self.shutdown.t5.get_or_insert(now + self.config.rto_max * GUARD_RTOS);
             }
             State::ShutdownReceived => {}

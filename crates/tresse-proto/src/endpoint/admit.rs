@@ -187,7 +187,8 @@ impl Endpoint {
         self.forget_addresses(slot);
         if let Some(Occupant::Open(old)) = self.slots.take(slot) {
             let between = (datagram.local, datagram.remote);
-            let restarted = old.restart(now, beginnings, between, &self.registry, &mut self.rng);
+            let workspace = std::mem::take(&mut self.workspace);
+            let restarted = old.restart(now, beginnings, between, workspace, &self.registry, &mut self.rng);
             self.occupy(slot, restarted);
         }
         self.hand_over(now, slot, datagram, packet);
@@ -290,7 +291,7 @@ impl Endpoint {
         {
             let mut cx = Cx { now, rng: &mut self.rng };
             let from = Origin::of(datagram, path);
-            self.workspace.move_to(association.workspace());
+            self.workspace.lend_to(association.workspace());
             association.handle_packet(&mut cx, from, packet, &datagram.payload);
         }
     }
@@ -298,7 +299,8 @@ impl Endpoint {
     /// Makes an association in a slot, in place of what was there.
     pub(super) fn open(&mut self, now: Instant, slot: Slot, beginnings: Beginnings) {
         self.forget_addresses(slot);
-        let association = Association::new(now, beginnings, &self.registry, &mut self.rng);
+        let workspace = std::mem::take(&mut self.workspace);
+        let association = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng);
         self.occupy(slot, association);
     }
 
@@ -348,11 +350,7 @@ fn screen_again(
 }
 
 /// What a cookie says of authentication, if both sides have it, with this side's shared keys.
-fn authentication(
-    cookie: &Cookie,
-    settings: &Settings,
-    keys: Option<Box<SharedKeys>>,
-) -> Option<Box<Auth>> {
+fn authentication(cookie: &Cookie, settings: &Settings, keys: Option<Box<SharedKeys>>) -> Option<Box<Auth>> {
     let offer = settings.auth_offer(cookie.auth_random);
     Auth::agreed(offer.as_ref(), cookie.peer.auth.as_ref(), keys)
 }

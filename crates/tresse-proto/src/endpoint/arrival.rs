@@ -31,7 +31,7 @@ impl Endpoint {
                         } else {
                             let mut cx = Cx { now, rng: &mut self.rng };
                             let from = Origin::of(datagram, path);
-                            self.workspace.move_to(association.workspace());
+                            self.workspace.lend_to(association.workspace());
                             association.handle_packet(&mut cx, from, packet, &datagram.payload);
                         }
                     }

@@ -295,7 +295,7 @@ impl Endpoint {
                 }
                 Some(Occupant::Open(association)) => {
                     if association.deadline().is_some_and(|deadline| deadline <= now) {
-                        self.workspace.move_to(association.workspace());
+                        self.workspace.lend_to(association.workspace());
                         association.handle_timeout(&mut cx);
                     }
                 }
@@ -325,7 +325,7 @@ impl Endpoint {
         while let Some(&slot) = self.ready.front() {
             let transmit = match self.slots.get_mut(slot) {
                 Some(Occupant::Open(association)) => {
-                    self.workspace.move_to(association.workspace());
+                    self.workspace.lend_to(association.workspace());
                     association.write_packets(now, max_packets, buffer)
                 }
                 Some(Occupant::Setup(setup)) => setup.write_packet(now, buffer),
@@ -464,10 +464,10 @@ impl Endpoint {
         let id = self.slots.id(slot);
         let (deadline, wants_to_send) = match self.slots.get_mut(slot) {
             Some(Occupant::Open(association)) => {
-                association.workspace().move_to(&mut self.workspace);
                 while let Some(event) = association.pop_event() {
                     self.events.push_back((id, event));
                 }
+                self.workspace.take_back(association.workspace());
                 let port = association.identity().remote_port;
                 while let Some(news) = association.pop_peer_news() {
                     match news {

@@ -85,7 +85,7 @@ pub(super) struct Dropped {
 #[derive(Debug)]
 pub(super) enum Reader {
     Consecutive(Consecutive),
-    Interleaved(Interleaved),
+    Interleaved(Box<Interleaved>),
 }
 
 impl Reader {
@@ -103,7 +103,7 @@ impl Reader {
     pub(super) fn new(carrier: Carrier, point: usize, lenient: bool) -> Self {
         match carrier {
             Carrier::Data => Reader::Consecutive(Consecutive::new(point, lenient)),
-            Carrier::IData => Reader::Interleaved(Interleaved::new(point, lenient)),
+            Carrier::IData => Reader::Interleaved(Box::new(Interleaved::new(point, lenient))),
         }
     }
 

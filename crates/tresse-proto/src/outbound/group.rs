@@ -10,22 +10,18 @@ pub(super) struct Group {
     pub(super) scheduler: Built,
     /// Bytes not yet sent on its streams, whatever the scheduler says.
     unsent: usize,
-    /// Paths for which the scheduler named no stream since anything happened, by position.
+    /// Paths for which the scheduler named no stream since anything happened, by position as far as there are any.
     declined: Vec<bool>,
 }
 
 impl Group {
-    pub(super) fn new(scheduler: Built, paths: usize) -> Self {
-        Group { scheduler, unsent: 0, declined: vec![false; paths] }
+    pub(super) fn new(scheduler: Built) -> Self {
+        Group { scheduler, unsent: 0, declined: Vec::new() }
     }
 
     /// With the scheduler that stands in for one that failed.
-    pub(super) fn fallback(paths: usize) -> Self {
-        Group::new(Built::fallback(), paths)
-    }
-
-    pub(super) fn cover_paths(&mut self, paths: usize) {
-        self.declined.resize(paths, false);
+    pub(super) fn fallback() -> Self {
+        Group::new(Built::fallback())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -56,9 +52,10 @@ impl Group {
     }
 
     pub(super) fn decline(&mut self, path: PathId) {
-        if let Some(declined) = self.declined.get_mut(path.index()) {
-            *declined = true;
+        if self.declined.len() <= path.index() {
+            self.declined.resize(path.index() + 1, false);
         }
+        self.declined[path.index()] = true;
     }
 
     pub(super) fn declined(&self, path: PathId) -> bool {

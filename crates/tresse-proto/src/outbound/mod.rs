@@ -24,6 +24,7 @@ use crate::error::{ScheduleError, SendError};
 use crate::event::{SchedulerFault, SendOptions};
 use crate::fragment::{Carrier, Fragment};
 use crate::path_id::PathId;
+use crate::rare::{Rare, Untouched};
 use crate::reliability::Pledge;
 use crate::schedule::{Backlog, FALLBACK, PathView, Place, Queued, Registry, Taken};
 use crate::stats::SendQueueInfo;
@@ -70,7 +71,7 @@ pub(crate) struct Outbound {
     /// Whose data the packet under way holds: that group alone decides what else goes into it.
     packet: Option<usize>,
     /// Values that the application gave to streams, for schedulers to come.
-    values: StreamTable<Option<u16>>,
+    values: Rare<StreamValues>,
     /// Made with the first.
     failures: Option<Box<Failures>>,
     limit: usize,
@@ -98,6 +99,12 @@ fn choice(name: &str, config: &str) -> Option<Box<(String, String)>> {
 
 fn chosen(choice: &Option<Box<(String, String)>>) -> (&str, &str) {
     choice.as_deref().map_or((FALLBACK, ""), |(name, config)| (name, config))
+}
+
+type StreamValues = StreamTable<Option<u16>>;
+
+impl Untouched for StreamValues {
+    const UNTOUCHED: &Self = &StreamTable::new();
 }
 
 /// Schedulers that broke their contract: how many, and which the application has not heard of.
@@ -137,7 +144,7 @@ impl Outbound {
             hold: None,
             low_water: None,
             packet: None,
-            values: StreamTable::default(),
+            values: Rare::default(),
             failures: None,
             limit: config.send_buffer.0,
             used: 0,
@@ -293,7 +300,6 @@ impl Outbound {
     pub(crate) fn cover_paths(&mut self, count: usize) {
         let count = count.max(self.usable.len());
         self.usable.resize(count, false);
-        self.groups.iter_mut().for_each(|group| group.cover_paths(count));
     }
 
     /// Whether there are more paths than groups of streams bound to them.
@@ -491,7 +497,7 @@ impl Outbound {
 
     /// Lets first come, first served take over a group.
     fn replace(&mut self, group: usize, fault: SchedulerFault) {
-        let failed = std::mem::replace(&mut self.groups[group], Group::fallback(self.usable.len()));
+        let failed = std::mem::replace(&mut self.groups[group], Group::fallback());
         self.failures.get_or_insert_default().note(failed.scheduler.name(), fault);
         self.refill(Some(group));
     }
@@ -517,7 +523,7 @@ impl Outbound {
         let (name, _) = chosen(&self.scheduler);
         let fault = SchedulerFault::Failed { reason: error.to_string() };
         self.failures.get_or_insert_default().note(name, fault);
-        self.install((0..self.group_count()).map(|_| Group::fallback(self.usable.len())).collect());
+        self.install((0..self.group_count()).map(|_| Group::fallback()).collect());
     }
 
     /// Makes the groups anew.
@@ -526,7 +532,7 @@ impl Outbound {
         // Most associations have one group: a collected vector would have room for four.
         let mut groups = Vec::with_capacity(self.group_count());
         for _ in 0..self.group_count() {
-            groups.push(Group::new(registry.build(name, config)?, self.usable.len()));
+            groups.push(Group::new(registry.build(name, config)?));
         }
         self.install(groups);
         Ok(())

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::rare::Untouched;
 use crate::time::Instant;
 
 /// Rate and loss of one path, from what SACKs say of it.
@@ -21,6 +22,10 @@ pub(super) struct Estimate {
     lost: u64,
     /// The loss rate as it was told by who knows it: goes before the estimate. In parts per million.
     told: Option<u32>,
+}
+
+impl Untouched for Estimate {
+    const UNTOUCHED: &Self = &Estimate { rate: 0, since: None, bytes: 0, acked: 0, lost: 0, told: None };
 }
 
 impl Estimate {

@@ -51,8 +51,10 @@ pub(super) struct Heartbeats {
     since: Instant,
     /// Part of the RTO, in 1/65536, by which the next period exceeds half an RTO.
     jitter: u16,
-    /// That of the last one, until it is answered.
-    nonce: Option<u64>,
+    /// That of the last one.
+    nonce: u64,
+    /// That one may still be answered.
+    answerable: bool,
     /// When it counts as unanswered.
     answer_due: Option<Instant>,
     /// One is due and waits for a packet.
@@ -78,7 +80,14 @@ pub(super) struct Pace {
 
 impl Heartbeats {
     pub(super) fn new(now: Instant) -> Self {
-        Heartbeats { since: now, jitter: u16::MAX / 2, nonce: None, answer_due: None, queued: false }
+        Heartbeats {
+            since: now,
+            jitter: u16::MAX / 2,
+            nonce: 0,
+            answerable: false,
+            answer_due: None,
+            queued: false,
+        }
     }
 
     /// Counts the first period from now on.
@@ -89,7 +98,7 @@ impl Heartbeats {
 
     /// Awaits no answer any more, and has none queued.
     pub(super) fn stop(&mut self) {
-        self.nonce = None;
+        self.answerable = false;
         self.answer_due = None;
         self.queued = false;
     }
@@ -136,7 +145,8 @@ impl Heartbeats {
         *self = Heartbeats {
             since: now,
             jitter: draw_jitter(rng),
-            nonce: Some(nonce),
+            nonce,
+            answerable: true,
             answer_due: Some(now + rto),
             queued: false,
         };
@@ -150,9 +160,9 @@ impl Heartbeats {
 
     /// Whether this answers the last heartbeat; it does so once.
     pub(super) fn accept(&mut self, info: &HeartbeatInfo) -> bool {
-        let fits = self.nonce == Some(info.nonce) && self.since == info.sent;
+        let fits = self.answerable && self.nonce == info.nonce && self.since == info.sent;
         if fits {
-            self.nonce = None;
+            self.answerable = false;
             self.answer_due = None;
         }
         fits

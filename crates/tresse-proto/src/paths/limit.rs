@@ -1,5 +1,6 @@
 //! How long something was limited by what: the clock behind every `LimitTimes`.
 
+use crate::rare::Rare;
 use crate::stats::{Limit, LimitTimes};
 use crate::time::Instant;
 
@@ -8,19 +9,23 @@ use crate::time::Instant;
 pub(crate) struct LimitClock {
     current: Limit,
     since: Instant,
-    times: LimitTimes,
+    times: Rare<LimitTimes>,
 }
 
 impl LimitClock {
     /// Starts to count under `limit`.
     pub(crate) fn new(now: Instant, limit: Limit) -> Self {
-        LimitClock { current: limit, since: now, times: LimitTimes::default() }
+        LimitClock { current: limit, since: now, times: Rare::default() }
     }
 
     /// From `now` on, `limit` holds.
     pub(crate) fn note(&mut self, now: Instant, limit: Limit) {
         if limit != self.current {
-            self.times = self.times(now);
+            let held = now - self.since;
+            // Most first limits hold for no time at all, and an association at rest keeps the second.
+            if !held.is_zero() {
+                self.times.add(self.current, held);
+            }
             self.current = limit;
             self.since = self.since.max(now);
         }
@@ -28,7 +33,7 @@ impl LimitClock {
 
     /// The time spent under each limit until `now`.
     pub(crate) fn times(&self, now: Instant) -> LimitTimes {
-        let mut times = self.times;
+        let mut times = *self.times;
         times.add(self.current, now - self.since);
         times
     }

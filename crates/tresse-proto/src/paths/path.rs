@@ -16,6 +16,7 @@ use super::pipe::Pipe;
 use super::rtt::{RtoRules, Rtt};
 use crate::fragment::Carrier;
 use crate::path_id::PathId;
+use crate::rare::Rare;
 use crate::stats::{Limit, PathState};
 use crate::time::Instant;
 
@@ -33,7 +34,7 @@ pub(crate) struct Path {
     pub(super) member: Member,
     pub(super) health: PathHealth,
     pub(super) rtt: Rtt,
-    pub(super) estimate: Estimate,
+    pub(super) estimate: Rare<Estimate>,
     /// What fills it, where buffers are shared out by that.
     pub(super) pipe: Option<Box<Pipe>>,
     pub(super) heartbeats: Heartbeats,
@@ -92,7 +93,7 @@ impl Path {
             member: Member::Joined,
             health: PathHealth::new(confirmed),
             rtt: Rtt::new(rto),
-            estimate: Estimate::default(),
+            estimate: Rare::default(),
             pipe: None,
             heartbeats: Heartbeats::new(now),
             t3: None,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::time::nanos;
+
 /// Bounds and start of every RTO.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct RtoRules {
@@ -10,65 +12,63 @@ pub(super) struct RtoRules {
     pub(super) max: Duration,
 }
 
-/// The estimates of one path.
+/// The estimates of one path. Times are in nanoseconds: half the size of durations.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Rtt {
-    smoothed: Option<Smoothed>,
+    srtt: u64,
+    rttvar: u64,
     /// With its back-off.
-    rto: Duration,
-}
-
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-struct Smoothed {
-    srtt: Duration,
-    rttvar: Duration,
-    /// The shortest and the longest measurement, in microseconds.
+    rto: u64,
+    /// The shortest and the longest measurement, in microseconds; before the first the longest is the shorter.
     range: (u32, u32),
 }
 
+/// The range of no measurement.
+const UNMEASURED: (u32, u32) = (u32::MAX, 0);
+
 impl Rtt {
     pub(super) fn new(rules: &RtoRules) -> Self {
-        Rtt { smoothed: None, rto: rules.initial }
+        Rtt { srtt: 0, rttvar: 0, rto: nanos(rules.initial), range: UNMEASURED }
     }
 
     /// A measurement, of something sent once. It also ends the back-off of the RTO.
     pub(super) fn on_sample(&mut self, sample: Duration, rules: &RtoRules) {
-        let micros = u32::try_from(sample.as_micros()).unwrap_or(u32::MAX);
-        let next = match self.smoothed {
-            None => Smoothed { srtt: sample, rttvar: sample / 2, range: (micros, micros) },
+        let (srtt, rttvar) = match self.srtt() {
+            None => (sample, sample / 2),
             // RTO.Alpha is 1/8 and RTO.Beta 1/4; the variation takes the old average.
-            Some(Smoothed { srtt, rttvar, range: (shortest, longest) }) => Smoothed {
-                rttvar: (rttvar * 3 + srtt.abs_diff(sample)) / 4,
-                srtt: (srtt * 7 + sample) / 8,
-                range: (shortest.min(micros), longest.max(micros)),
-            },
+            Some(srtt) => ((srtt * 7 + sample) / 8, (self.rttvar() * 3 + srtt.abs_diff(sample)) / 4),
         };
-        self.smoothed = Some(next);
-        self.rto = (next.srtt + next.rttvar.max(GRANULARITY) * 4).clamp(rules.min, rules.max);
+        let rto = (srtt + rttvar.max(GRANULARITY) * 4).clamp(rules.min, rules.max);
+        let micros = u32::try_from(sample.as_micros()).unwrap_or(u32::MAX);
+        let (shortest, longest) = self.range;
+        self.range = (shortest.min(micros), longest.max(micros));
+        (self.srtt, self.rttvar, self.rto) = (nanos(srtt), nanos(rttvar), nanos(rto));
     }
 
     /// Nothing came back in time: the RTO doubles (RFC 9260 §6.3.3 E2).
     pub(super) fn back_off(&mut self, rules: &RtoRules) {
-        self.rto = (self.rto * 2).min(rules.max);
+        self.rto = self.rto.saturating_mul(2).min(nanos(rules.max));
     }
 
     pub(super) fn srtt(&self) -> Option<Duration> {
-        self.smoothed.map(|smoothed| smoothed.srtt)
+        (self.range != UNMEASURED).then_some(Duration::from_nanos(self.srtt))
     }
 
     pub(super) fn rttvar(&self) -> Duration {
-        self.smoothed.map_or(Duration::ZERO, |smoothed| smoothed.rttvar)
+        Duration::from_nanos(self.rttvar)
     }
 
     /// The shortest and the longest measurement so far; zero before the first.
     pub(super) fn range(&self) -> (Duration, Duration) {
         let micros = |time: u32| Duration::from_micros(u64::from(time));
-        self.smoothed
-            .map_or_else(Default::default, |smoothed| (micros(smoothed.range.0), micros(smoothed.range.1)))
+        match self.range {
+            UNMEASURED => (Duration::ZERO, Duration::ZERO),
+            (shortest, longest) => (micros(shortest), micros(longest)),
+        }
     }
 
     pub(super) fn rto(&self) -> Duration {
-        self.rto
+        Duration::from_nanos(self.rto)
     }
 }
 

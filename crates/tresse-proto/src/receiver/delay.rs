@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::config::AssociationConfig;
 use crate::path_id::PathId;
-use crate::time::Instant;
+use crate::time::{Instant, nanos};
 
 /// What the DATA chunks of one packet turned out to be.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -71,7 +71,8 @@ impl PathSet {
 #[derive(Debug)]
 pub(super) struct Delay {
     frequency: u32,
-    longest: Duration,
+    /// In nanoseconds.
+    longest: u64,
     /// Gaps do not hurry a report (DAC).
     ignores_gaps: bool,
     /// Packets with DATA since the last report.
@@ -85,7 +86,7 @@ impl Delay {
     pub(super) fn new(config: &AssociationConfig) -> Self {
         Delay {
             frequency: config.sack_frequency,
-            longest: config.sack_delay,
+            longest: nanos(config.sack_delay),
             ignores_gaps: config.delayed_ack,
             packets: 0,
             due: false,
@@ -111,7 +112,7 @@ impl Delay {
             || what.immediate
             || what.refused
             || (what.out_of_order && !self.ignores_gaps);
-        self.timer.get_or_insert(now + self.longest);
+        self.timer.get_or_insert(now + Duration::from_nanos(self.longest));
     }
 
     pub(super) fn demand(&mut self) {

@@ -18,15 +18,21 @@ pub(super) struct Report {
     /// Whether reports say how many packets they stand for (DAC).
     counts_packets: bool,
     /// A window smaller than this is no use to the peer.
-    mtu: usize,
-    announced: usize,
-    /// TSNs received again since the last report, once for each extra copy, at most [`MAX_DUPLICATES`].
-    duplicates: Vec<Tsn>,
-    /// Of the report being written; made with the first.
-    blocks: Option<Box<Blocks>>,
+    mtu: u32,
+    announced: u32,
+    /// Made with the first report, or the first duplicate.
+    lists: Option<Box<Lists>>,
 }
 
-/// Empty between reports, kept for their memory.
+/// What a report lists.
+#[derive(Debug, Default)]
+struct Lists {
+    /// TSNs received again since the last report, once for each extra copy, at most [`MAX_DUPLICATES`].
+    duplicates: Vec<Tsn>,
+    blocks: Blocks,
+}
+
+/// Of the report being written; kept for their memory.
 #[derive(Debug, Default)]
 struct Blocks {
     renegable: Vec<GapBlock>,
@@ -38,29 +44,32 @@ impl Report {
         Report {
             policy: config.nr_sack,
             counts_packets: config.delayed_ack,
-            mtu: config.mtu.0,
+            mtu: config.mtu.0 as u32,
             // INIT or INIT ACK announced the whole buffer.
-            announced: config.receive_buffer.0,
-            duplicates: Vec::new(),
-            blocks: None,
+            announced: config.receive_buffer.0 as u32,
+            lists: None,
         }
     }
 
     pub(super) fn note_duplicate(&mut self, tsn: Tsn) {
-        if self.duplicates.len() < MAX_DUPLICATES {
-            self.duplicates.push(tsn);
+        let duplicates = &mut self.lists.get_or_insert_default().duplicates;
+        if duplicates.len() < MAX_DUPLICATES {
+            duplicates.push(tsn);
         }
     }
 
     /// What came twice has no number any more.
     pub(super) fn forget_duplicates(&mut self) {
-        self.duplicates.clear();
+        if let Some(lists) = &mut self.lists {
+            lists.duplicates.clear();
+        }
     }
 
     /// The window can grow by a quarter of the buffer, or from nothing useful to two full packets.
     pub(super) fn wants_window_update(&self, window: usize, buffer: usize) -> bool {
-        let grew = window.saturating_sub(self.announced) >= buffer / 4;
-        let reopened = self.announced < self.mtu && window >= 2 * self.mtu;
+        let (announced, mtu) = (self.announced as usize, self.mtu as usize);
+        let grew = window.saturating_sub(announced) >= buffer / 4;
+        let reopened = announced < mtu && window >= 2 * mtu;
         grew || reopened
     }
 
@@ -75,25 +84,25 @@ impl Report {
     ) -> Result<(), NoRoom> {
         let room = writer.room();
         let entries = if nr { NrSackChunk::entries_in(room) } else { Sack::entries_in(room) };
-        let mut blocks = self.blocks.take().unwrap_or_default();
+        let Lists { duplicates, blocks } = &mut **self.lists.get_or_insert_default();
         blocks.collect(map, nr.then_some(self.policy), entries);
-        let Blocks { renegable, non_renegable } = &*blocks;
+        let Blocks { renegable, non_renegable } = blocks;
         let taken = renegable.len() + non_renegable.len();
-        let listed = self.duplicates.len().min(entries.saturating_sub(taken));
+        let listed = duplicates.len().min(entries.saturating_sub(taken));
 
         let flags = if self.counts_packets { Sack::dac_flags(packets) } else { 0 };
         let (cumulative_tsn, a_rwnd) = (map.cumulative_tsn(), window);
         let (renegable, non_renegable) = (List::Values(renegable), List::Values(non_renegable));
-        let duplicates = List::Values(&self.duplicates[..listed]);
+        let reported = List::Values(&duplicates[..listed]);
         let pushed = writer.push(&if nr {
+            let duplicates = reported;
             Chunk::NrSack(NrSackChunk { flags, cumulative_tsn, a_rwnd, renegable, non_renegable, duplicates })
         } else {
-            Chunk::Sack(Sack { flags, cumulative_tsn, a_rwnd, gaps: renegable, duplicates })
+            Chunk::Sack(Sack { flags, cumulative_tsn, a_rwnd, gaps: renegable, duplicates: reported })
         });
-        self.blocks = Some(blocks);
         pushed?;
-        self.announced = window as usize;
-        self.duplicates.clear();
+        self.announced = window;
+        duplicates.clear();
         Ok(())
     }
 }

@@ -198,13 +198,13 @@ impl Association {
         let Some(path) = self.paths.find_remote(address) else { return Verdict::Unresolvable };
         self.paths.set_primary(path);
         self.refresh_usable();
-        self.events.push_back(Event::PeerAddress { address, change: AddressChange::Prefer });
+        self.tell(Event::PeerAddress { address, change: AddressChange::Prefer });
         Verdict::Done
     }
 
     fn tell_of_peer(&mut self, news: PeerNews, address: IpAddr, change: AddressChange) {
         self.dynamic().news.push_back(news);
-        self.events.push_back(Event::PeerAddress { address, change });
+        self.tell(Event::PeerAddress { address, change });
     }
 
     /// Bytes that responses may take in a packet of their own on any path (RFC 5061 §5.1.1 C5).

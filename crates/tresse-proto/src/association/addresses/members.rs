@@ -132,7 +132,9 @@ impl Association {
         self.paths.set_member(path, Member::Gone);
         // Before another path takes its place.
         let removed = self.paths.state_change_of(path);
-        self.events.extend(removed.map(|state| Event::PathChanged { path, state }));
+        if let Some(state) = removed {
+            self.tell(Event::PathChanged { path, state });
+        }
         self.empty(path);
         self.refresh_usable();
     }

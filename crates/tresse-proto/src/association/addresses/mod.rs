@@ -119,7 +119,7 @@ impl Association {
             AddressChange::Remove => self.keep_local(address),
             AddressChange::Prefer => {}
         }
-        self.events.push_back(Event::OwnAddress { address, change, outcome });
+        self.tell(Event::OwnAddress { address, change, outcome });
     }
 
     /// Sends the chunk in flight, or sends it again after it went over `before`. Not from an address that it is to

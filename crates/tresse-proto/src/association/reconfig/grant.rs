@@ -196,7 +196,7 @@ impl Association {
         self.forget_all_received(self.receiver.cumulative() + 1);
         self.outbound.resume();
         self.reconfig().own.on_renumbered(now);
-        self.events.push_back(Event::AssociationReset);
+        self.tell(Event::AssociationReset);
         Response { sequence, result: result::PERFORMED, next_tsns: Some((ours, theirs)) }
     }
 
@@ -215,6 +215,6 @@ impl Association {
         self.outbound.reset(&Streams::All);
         self.forget_all_received(epoch);
         self.reconfig().own.on_renumbered(now);
-        self.events.push_back(Event::AssociationReset);
+        self.tell(Event::AssociationReset);
     }
 }

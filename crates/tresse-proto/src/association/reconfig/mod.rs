@@ -170,7 +170,7 @@ impl Association {
             Reconfiguration::ResetOutbound(streams) => {
                 if performed {
                     self.outbound.reset(streams);
-                    self.events.push_back(Event::OutboundReset(streams.clone()));
+                    self.tell(Event::OutboundReset(streams.clone()));
                 }
                 self.outbound.resume();
                 if let Origin::Peer(sequence) = answered.origin {
@@ -191,19 +191,19 @@ impl Association {
         }
         if answered.origin == Origin::Application {
             let Answered { request, outcome, .. } = answered;
-            self.events.push_back(Event::Reconfigured { request, outcome });
+            self.tell(Event::Reconfigured { request, outcome });
         }
     }
 
     fn tell_streams(&mut self) {
         let (outbound_streams, inbound_streams) = self.streams();
-        self.events.push_back(Event::StreamsAdded { outbound_streams, inbound_streams });
+        self.tell(Event::StreamsAdded { outbound_streams, inbound_streams });
     }
 
     /// Lets streams of the peer begin anew.
     fn reset_inbound(&mut self, streams: Streams) {
         self.forget_inbound_order(&streams, self.receiver.highest() + 1);
-        self.events.push_back(Event::InboundReset(streams));
+        self.tell(Event::InboundReset(streams));
     }
 
     fn forget_inbound_order(&mut self, streams: &Streams, epoch: u64) {

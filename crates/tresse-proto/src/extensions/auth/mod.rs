@@ -10,8 +10,6 @@ mod offer;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use tresse_wire::{AUTH_HEADER_LEN, Chunk, ChunkError, ChunkKind, Guard, KindSet, Packet};
 
 pub(crate) use handshake::Handshake;
@@ -25,15 +23,13 @@ use hash::{Digest, Hash, Mac};
 /// What an association authenticates, and with what.
 #[derive(Debug)]
 pub(crate) struct Auth {
-    /// The key vectors of both sides, the smaller first (RFC 4895 §6.1): with a shared key before them, the
-    /// association's key.
-    vectors: Box<[u8]>,
+    /// What both sides said: with a shared key before their key vectors, the association's key (RFC 4895 §6.1).
+    own: OwnOffer,
+    peer: Box<[u8]>,
     /// The hash that the peer wants.
     hash: Hash,
     /// What the peer takes only when authenticated, and the AUTH chunk that it is to follow.
     guard: Guard,
-    /// What this side takes only when authenticated, among others.
-    terms: Arc<Terms>,
     /// The shared keys, unless there is but the null key.
     shared: Option<Box<SharedKeys>>,
     /// The key that the peer used last.
@@ -86,10 +82,10 @@ impl Auth {
     pub(crate) fn new(own: &OwnOffer, peer: &PeerOffer, shared: Option<Box<SharedKeys>>) -> Self {
         let hash = peer.hash();
         Auth {
-            vectors: own.vectors(peer),
+            own: own.clone(),
+            peer: peer.vector().into(),
             hash,
             guard: guard(peer.required(), SharedKeys::active_of(&shared), hash),
-            terms: Arc::clone(own.terms()),
             peer_key: 0,
             shared,
             ready: None,
@@ -145,7 +141,7 @@ impl Auth {
             Ok(chunk) => chunk.kind(),
             Err(error) => error.kind,
         };
-        if *gate == Gate::Open || !self.terms.required().contains(kind) {
+        if *gate == Gate::Open || !self.own.required().contains(kind) {
             return Ok(());
         }
         Err(match kind {
@@ -210,7 +206,7 @@ impl Auth {
     /// A hash that has taken in the association's key under shared key `key`; `None` without such a key.
     fn mac(&self, key: u16, hash: Hash) -> Option<Mac> {
         let secret = SharedKeys::secret_of(&self.shared, key)?;
-        Some(Mac::new(hash, &[secret, &self.vectors].concat()))
+        Some(Mac::new(hash, &self.own.key(&self.peer, secret)))
     }
 
     /// The same, ready from the last time if that was with this key.

@@ -47,12 +47,6 @@ impl Terms {
         let chunks = required.iter().map(|kind| kind.0).collect();
         Some(Terms { required, chunks, hashes: hashes.map(Hash::id) })
     }
-
-    /// What this side takes only when authenticated.
-    #[inline]
-    pub(super) fn required(&self) -> KindSet {
-        self.required
-    }
 }
 
 /// What this side says.
@@ -68,13 +62,14 @@ impl OwnOffer {
         OwnOffer { terms, random }
     }
 
-    /// The terms it is on.
-    pub(super) fn terms(&self) -> &Arc<Terms> {
-        &self.terms
+    /// What this side takes only when authenticated.
+    #[inline]
+    pub(super) fn required(&self) -> KindSet {
+        self.terms.required
     }
 
     /// The parameters of INIT or INIT ACK.
-    pub(crate) fn params(&self) -> impl Iterator<Item = Param<'_>> {
+    pub(crate) fn params(&self) -> impl Iterator<Item = Param<'_>> + Clone {
         let Terms { chunks, hashes, .. } = &*self.terms;
         let chunks = (!chunks.is_empty()).then_some(Param::Chunks(chunks));
         [Param::Random(&self.random)]
@@ -83,17 +78,13 @@ impl OwnOffer {
             .chain([Param::HmacAlgorithms(List::Values(hashes))])
     }
 
-    /// The key vectors of this side and of the peer, the smaller first.
-    pub(super) fn vectors(&self, peer: &PeerOffer) -> Box<[u8]> {
-        let own_len = total_len(self.params());
-        let mut vectors = Vec::with_capacity(own_len + peer.vector.len());
-        concatenate(&mut vectors, self.params());
-        let peer_first = order(&vectors, &peer.vector) == Ordering::Greater;
-        vectors.extend_from_slice(&peer.vector);
-        if peer_first {
-            vectors.rotate_left(own_len);
+    /// The association's key: a shared one, and the key vectors of both sides, the smaller first (RFC 4895 §6.1).
+    pub(super) fn key(&self, peer: &[u8], shared: &[u8]) -> Vec<u8> {
+        let own = concatenated(self.params());
+        match order(&own, peer) {
+            Ordering::Greater => [shared, peer, &own].concat(),
+            _ => [shared, &own, peer].concat(),
         }
-        vectors.into()
     }
 }
 
@@ -125,9 +116,7 @@ impl PeerOffer {
         }
         let (Some(random), Some(hashes)) = (random, hashes) else { return Ok(None) };
         let params = [random].into_iter().chain(chunks).chain([hashes]);
-        let mut vector = Vec::with_capacity(total_len(params.clone()));
-        concatenate(&mut vector, params);
-        Ok(PeerOffer::from_vector(vector.into()))
+        Ok(PeerOffer::from_vector(concatenated(params).into()))
     }
 
     /// The offer that has this key vector, as a state cookie kept it.
@@ -180,13 +169,11 @@ pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
     (one_value.len(), one_value, one.len()).cmp(&(other_value.len(), other_value, other.len()))
 }
 
-fn concatenate<'a>(vector: &mut Vec<u8>, params: impl Iterator<Item = Param<'a>>) {
+fn concatenated<'a>(params: impl Iterator<Item = Param<'a>> + Clone) -> Vec<u8> {
+    let mut vector = Vec::with_capacity(params.clone().map(|param| param.wire_len()).sum());
     for param in params {
         // Each came out of a chunk, or fits one: none is too long for its length field.
-        param.write(vector).ok();
+        param.write(&mut vector).ok();
     }
-}
-
-fn total_len<'a>(params: impl Iterator<Item = Param<'a>>) -> usize {
-    params.map(|param| param.wire_len()).sum()
+    vector
 }

@@ -203,8 +203,13 @@ fn acknowledged_timer_retransmissions_strike_only_without_smart_fast_retransmit(
 }
 
 fn stats_of(bench: &Bench) -> PathStats {
-    let mut paths = crate::paths::Paths::new(&bench.config, std::sync::Arc::new(crate::paths::PathRules::new(&bench.config)), crate::fragment::Carrier::Data, bench.now)
-        .expect("a known controller");
+    let mut paths = crate::paths::Paths::new(
+        &bench.config,
+        std::sync::Arc::new(crate::paths::PathRules::new(&bench.config)),
+        crate::fragment::Carrier::Data,
+        bench.now,
+    )
+    .expect("a known controller");
     let address = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
     let path = paths.add(bench.now, address, address, None, true).expect("room for a path");
     let mut stats = paths.stats(path, bench.now);
