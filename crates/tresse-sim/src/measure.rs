@@ -147,6 +147,7 @@ fn path_outcome(position: usize, before: &Snapshot, after: &Snapshot) -> PathOut
         dropped_queue_full: forward.dropped_queue_full,
         dropped_loss: forward.dropped_loss,
         dropped_early: forward.dropped_early,
+        marked: forward.marked,
         dropped_outage: forward.dropped_outage,
         dropped_damaged: forward.dropped_damaged,
         dropped_too_large: forward.dropped_too_large,
@@ -163,6 +164,7 @@ fn path_outcome(position: usize, before: &Snapshot, after: &Snapshot) -> PathOut
         chunks_resent: since(|path| path.chunks_resent),
         fast_retransmits: since(|path| path.fast_retransmits),
         drop_reports: since(|path| path.drop_reports),
+        mark_cuts: since(|path| path.mark_cuts),
         timeouts: since(|path| path.timeouts),
     }
 }

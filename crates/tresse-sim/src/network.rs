@@ -58,7 +58,8 @@ pub(crate) struct Packet {
 impl Packet {
     /// What links see of it.
     fn parcel(&self) -> Parcel {
-        Parcel { bytes: self.ip_len(), may_fragment: self.may_fragment }
+        let markable = self.ecn != Ecn::NotEct;
+        Parcel { bytes: self.ip_len(), may_fragment: self.may_fragment, markable }
     }
 
     /// Length of the IP packet.
@@ -207,7 +208,10 @@ impl<'w> Network<'w> {
     fn follow(&mut self, link: LinkId, mut packet: Packet, verdict: Verdict) {
         match verdict {
             Verdict::Arrives(at) => self.carry(link, at, packet),
-            Verdict::Altered { at, damaged, twice } => {
+            Verdict::Altered { at, damaged, twice, marked } => {
+                if marked {
+                    packet.ecn = Ecn::Ce;
+                }
                 if damaged {
                     packet.flip(self.links[link.index()].flips());
                 }

@@ -95,6 +95,8 @@ pub struct PathOutcome {
     pub dropped_loss: u64,
     /// Packets that the forward queue dropped although there was room: RED, CoDel.
     pub dropped_early: u64,
+    /// Packets that the forward queue marked in place of that (ECN).
+    pub marked: u64,
     /// Packets sent while the forward link was out.
     pub dropped_outage: u64,
     /// Packets with bit errors in their frame or IP header.
@@ -127,6 +129,8 @@ pub struct PathOutcome {
     pub fast_retransmits: u64,
     /// Chunks declared lost because the receiver reported their packet as damaged.
     pub drop_reports: u64,
+    /// Times the window was cut because the receiver reported marks.
+    pub mark_cuts: u64,
     /// T3 expirations.
     pub timeouts: u64,
 }

@@ -16,7 +16,7 @@ use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use pcap_file::{DataLink, PcapError};
-use tresse_proto::Instant;
+use tresse_proto::{Ecn, Instant};
 
 use crate::link::Verdict;
 use crate::network::{Packet, Protocol};
@@ -65,11 +65,11 @@ impl<'w> Capture<'w> {
         write_packet(&mut self.packet, packet);
         let comment = match verdict {
             Verdict::Arrives(_) | Verdict::Waits => None,
-            Verdict::Altered { damaged, twice, .. } => Some(match (damaged, twice) {
-                (true, true) => "will be damaged and doubled".to_owned(),
-                (true, false) => "will be damaged".to_owned(),
-                (false, _) => "will be doubled".to_owned(),
-            }),
+            Verdict::Altered { damaged, twice, marked, .. } => {
+                let fates = [(damaged, "damaged"), (twice, "doubled"), (marked, "marked")];
+                let fates: Vec<&str> = fates.iter().filter(|(met, _)| *met).map(|(_, fate)| *fate).collect();
+                Some(format!("will be {}", fates.join(" and ")))
+            }
             Verdict::Dropped(cause) => Some(format!("dropped: {}", cause.name())),
         };
         let options = comment.map(|text| EnhancedPacketOption::Comment(text.into())).into_iter().collect();
@@ -102,6 +102,7 @@ fn write_packet(buffer: &mut Vec<u8>, packet: &Packet) {
     let length = (IPV4_HEADER_LEN + payload.len()) as u16;
     let mut header = [0; IPV4_HEADER_LEN];
     header[0] = 0x45; // version 4, five words of header
+    header[1] = codepoint(packet.ecn);
     header[2..4].copy_from_slice(&length.to_be_bytes());
     header[6] = 0x40; // do not fragment
     header[8] = 64; // time to live
@@ -123,6 +124,16 @@ fn write_packet(buffer: &mut Vec<u8>, packet: &Packet) {
         Protocol::Sctp => tresse_wire::seal(&mut buffer[IPV4_HEADER_LEN..]),
         Protocol::SealedSctp => {}
         Protocol::Tcp => seal_tcp(buffer),
+    }
+}
+
+/// The last two bits of the octet that was the type of service (RFC 3168 §5).
+fn codepoint(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
     }
 }
 
@@ -162,7 +173,7 @@ mod tests {
         Packet {
             source,
             destination,
-            ecn: tresse_proto::Ecn::NotEct,
+            ecn: Ecn::NotEct,
             may_fragment: false,
             protocol: Protocol::Sctp,
             payload: sctp.into(),

@@ -28,8 +28,8 @@ impl TraceHash {
     pub(crate) fn add(&mut self, now: Instant, link: LinkId, packet: &[u8], verdict: Verdict) {
         let fate = match verdict {
             Verdict::Arrives(at) => at.as_nanos(),
-            Verdict::Altered { at, damaged, twice } => {
-                self.mix(u64::from(damaged) << 1 | u64::from(twice));
+            Verdict::Altered { at, damaged, twice, marked } => {
+                self.mix(u64::from(marked) << 2 | u64::from(damaged) << 1 | u64::from(twice));
                 at.as_nanos()
             }
             Verdict::Dropped(cause) => u64::MAX - cause as u64,

@@ -112,12 +112,13 @@ fn drop_switch(script: &mut Script, position: usize) -> bool {
 }
 
 fn calm_path(script: &mut Script, position: usize) -> bool {
-    let Some(path) = script.paths.get_mut(position / 5) else { return false };
-    match position % 5 {
+    let Some(path) = script.paths.get_mut(position / 6) else { return false };
+    match position % 6 {
         0 => path.loss = 0.0,
         1 => path.twice = 0.0,
         2 => path.late = None,
         3 => path.damage = 0.0,
+        4 => path.marks = 0.0,
         _ => path.ipv6 = false,
     }
     true

@@ -1,4 +1,5 @@
-//! Controlled delay (RFC 8289): drops from the head of the queue when packets have waited too long for too long.
+//! Controlled delay (RFC 8289): drops from the head of the queue, or marks there, when packets have waited too long for
+//! too long.
 //!
 //! Whether a packet is dropped shows only when its turn comes, because what has come in behind it counts as well.
 //! So this queue keeps its packets until they depart. It refuses to know rates; it is told when to serve.
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use tresse_proto::Instant;
 
+use super::Parcel;
 use super::queue::{Occupancy, QueueLimit};
 
 /// The parameters of a CoDel queue.
@@ -18,12 +20,14 @@ pub struct CoDelSpec {
     /// How long the wait must have been above the target before the first drop (INTERVAL); about the longest usual
     /// round trip.
     pub interval: Duration,
+    /// Mark in place of dropping, where the hosts understand it.
+    pub ecn: bool,
 }
 
 impl Default for CoDelSpec {
     /// RFC 8289 §4.3 and §4.4.
     fn default() -> Self {
-        CoDelSpec { target: Duration::from_millis(5), interval: Duration::from_millis(100) }
+        CoDelSpec { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }
     }
 }
 
@@ -34,6 +38,8 @@ pub(super) struct Served {
     pub(super) dropped: u32,
     /// Length in bytes of the packet to transmit, which came behind them.
     pub(super) next: Option<u32>,
+    /// It gets a mark.
+    pub(super) marked: bool,
 }
 
 /// The packets that wait, and the state of RFC 8289 §5.3.
@@ -58,6 +64,7 @@ pub(super) struct CoDel {
 struct Waiting {
     since: Instant,
     bytes: u32,
+    markable: bool,
 }
 
 impl CoDel {
@@ -76,13 +83,14 @@ impl CoDel {
     }
 
     /// Queues a packet; false when the limit does not admit it.
-    pub(super) fn push(&mut self, now: Instant, bytes: u32) -> bool {
+    pub(super) fn push(&mut self, now: Instant, parcel: Parcel) -> bool {
+        let Parcel { bytes, markable, .. } = parcel;
         self.largest = self.largest.max(bytes);
         if !self.occupancy.admits(bytes) {
             return false;
         }
         self.occupancy.enter(now, bytes);
-        self.waiting.push_back(Waiting { since: now, bytes });
+        self.waiting.push_back(Waiting { since: now, bytes, markable });
         true
     }
 
@@ -92,25 +100,39 @@ impl CoDel {
 
     /// Takes out what the transmitter, free at `now`, is to send next, and what is dropped before it.
     pub(super) fn serve(&mut self, now: Instant) -> Served {
-        let mut dropped = 0;
+        let (mut dropped, mut marked) = (0, false);
         let (mut next, mut too_late) = self.take(now);
         if self.dropping {
             self.dropping = too_late;
             while self.dropping && now >= self.drop_next {
-                dropped += 1;
                 self.count = self.count.saturating_add(1);
-                (next, too_late) = self.take(now);
-                self.dropping = too_late;
+                marked = self.marks(&next);
+                if !marked {
+                    dropped += 1;
+                    (next, too_late) = self.take(now);
+                    self.dropping = too_late;
+                }
                 if too_late {
                     self.drop_next = self.after(self.drop_next);
                 }
+                if marked {
+                    break;
+                }
             }
         } else if too_late {
-            dropped += 1;
-            (next, _) = self.take(now);
+            marked = self.marks(&next);
+            if !marked {
+                dropped += 1;
+                (next, _) = self.take(now);
+            }
             self.begin_dropping(now);
         }
-        Served { dropped, next }
+        Served { dropped, next: next.map(|head| head.bytes), marked }
+    }
+
+    /// Whether `head` is marked where it would be dropped.
+    fn marks(&self, head: &Option<Waiting>) -> bool {
+        self.spec.ecn && head.as_ref().is_some_and(|head| head.markable)
     }
 
     /// Dropping begins near the rate at which it controlled the queue if that was not long ago (RFC 8289 §5.5).
@@ -124,7 +146,7 @@ impl CoDel {
     }
 
     /// The head of the queue, and whether the wait has been above the target for an interval.
-    fn take(&mut self, now: Instant) -> (Option<u32>, bool) {
+    fn take(&mut self, now: Instant) -> (Option<Waiting>, bool) {
         let Some(head) = self.waiting.pop_front() else {
             self.first_above = None;
             return (None, false);
@@ -133,10 +155,10 @@ impl CoDel {
         let standing = self.occupancy.bytes() > u64::from(self.largest);
         if now.since(head.since) < self.spec.target || !standing {
             self.first_above = None;
-            return (Some(head.bytes), false);
+            return (Some(head), false);
         }
         let first_above = *self.first_above.get_or_insert(now + self.spec.interval);
-        (Some(head.bytes), now >= first_above)
+        (Some(head), now >= first_above)
     }
 
     /// The control law: drops come closer with the square root of their number (RFC 8289 §3.3).
@@ -163,16 +185,24 @@ mod tests {
     fn short_waits_and_short_queues_are_left_alone() {
         let mut queue = queue();
         for ms in 0..1000 {
-            queue.push(at(ms), 1500);
-            queue.push(at(ms), 1500);
+            queue.push(at(ms), Parcel::from(1500));
+            queue.push(at(ms), Parcel::from(1500));
             let served = [queue.serve(at(ms + 4)), queue.serve(at(ms + 4))];
-            assert_eq!(served, [Served { dropped: 0, next: Some(1500) }; 2], "below the target");
+            assert_eq!(
+                served,
+                [Served { dropped: 0, next: Some(1500), marked: false }; 2],
+                "below the target"
+            );
         }
         for ms in (2000..3000).step_by(50) {
-            queue.push(at(ms), 1500);
-            queue.push(at(ms), 1500);
+            queue.push(at(ms), Parcel::from(1500));
+            queue.push(at(ms), Parcel::from(1500));
             let served = [queue.serve(at(ms + 49)), queue.serve(at(ms + 49))];
-            assert_eq!(served, [Served { dropped: 0, next: Some(1500) }; 2], "not more than a packet behind");
+            assert_eq!(
+                served,
+                [Served { dropped: 0, next: Some(1500), marked: false }; 2],
+                "not more than a packet behind"
+            );
         }
     }
 
@@ -181,17 +211,36 @@ mod tests {
     fn a_standing_queue_is_dropped_by_the_control_law() {
         let mut queue = queue();
         for _ in 0..40 {
-            queue.push(at(0), 1500);
+            queue.push(at(0), Parcel::from(1500));
         }
         let mut drops = Vec::new();
         for ms in 10..600 {
-            queue.push(at(ms), 1500);
+            queue.push(at(ms), Parcel::from(1500));
             let served = queue.serve(at(ms));
             drops.extend((0..served.dropped).map(|_| ms));
         }
         // The wait is above 5 ms at 10 ms, and still so 100 ms later: the first drop. Then 100, 70.7, 57.7, 50,
         // 44.7, 40.8 ms pass, each served at the next millisecond.
         assert_eq!(drops, [110, 210, 281, 339, 389, 434, 474, 512, 548, 581]);
+    }
+
+    /// The same queue, whose packets may be marked: at the same times, and all of them arrive.
+    #[test]
+    fn marks_come_when_drops_would_have_come() {
+        let spec = CoDelSpec { ecn: true, ..CoDelSpec::default() };
+        let mut queue = CoDel::new(spec, QueueLimit::Packets(1000));
+        let parcel = Parcel { markable: true, ..Parcel::from(1500) };
+        for _ in 0..40 {
+            queue.push(at(0), parcel);
+        }
+        let mut marks = Vec::new();
+        for ms in 10..600 {
+            queue.push(at(ms), parcel);
+            let served = queue.serve(at(ms));
+            assert_eq!((served.dropped, served.next), (0, Some(1500)));
+            marks.extend(served.marked.then_some(ms));
+        }
+        assert_eq!(marks, [110, 210, 281, 339, 389, 434, 474, 512, 548, 581]);
     }
 
     #[test]
@@ -201,11 +250,11 @@ mod tests {
         let mut stand = |queue: &mut CoDel, until: u64| {
             let mut dropped = 0;
             for _ in 0..40 {
-                queue.push(at(ms), 1500);
+                queue.push(at(ms), Parcel::from(1500));
             }
             while ms < until {
                 ms += 1;
-                queue.push(at(ms), 1500);
+                queue.push(at(ms), Parcel::from(1500));
                 dropped += queue.serve(at(ms)).dropped;
             }
             while !queue.is_empty() {
@@ -226,6 +275,6 @@ mod tests {
     #[test]
     fn the_limit_holds_as_well() {
         let mut queue = CoDel::new(CoDelSpec::default(), QueueLimit::Packets(2));
-        assert_eq!([(); 3].map(|()| queue.push(at(0), 1500)), [true, true, false]);
+        assert_eq!([(); 3].map(|()| queue.push(at(0), Parcel::from(1500))), [true, true, false]);
     }
 }

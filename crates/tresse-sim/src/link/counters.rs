@@ -19,6 +19,8 @@ pub struct LinkCounters {
     pub dropped_damaged: u64,
     /// Packets larger than the link carries.
     pub dropped_too_large: u64,
+    /// Packets that got a congestion mark where they would have been dropped early.
+    pub marked: u64,
     /// Packets with bit errors, dropped or not.
     pub damaged: u64,
     /// Packets that arrive twice.
@@ -60,6 +62,7 @@ impl LinkCounters {
             dropped_outage: self.dropped_outage - earlier.dropped_outage,
             dropped_damaged: self.dropped_damaged - earlier.dropped_damaged,
             dropped_too_large: self.dropped_too_large - earlier.dropped_too_large,
+            marked: self.marked - earlier.marked,
             damaged: self.damaged - earlier.damaged,
             duplicated: self.duplicated - earlier.duplicated,
             late: self.late - earlier.late,

@@ -92,12 +92,14 @@ pub struct Parcel {
     pub bytes: u32,
     /// It may be cut into fragments where it is too long.
     pub may_fragment: bool,
+    /// Its hosts understand congestion marks (RFC 3168 §5).
+    pub markable: bool,
 }
 
 impl From<u32> for Parcel {
-    /// A packet of this length that must stay whole.
+    /// A packet of this length that must stay whole and cannot be marked.
     fn from(bytes: u32) -> Self {
-        Parcel { bytes, may_fragment: false }
+        Parcel { bytes, may_fragment: false, markable: false }
     }
 }
 
@@ -114,6 +116,8 @@ pub enum Verdict {
         damaged: bool,
         /// It arrives a second time, right behind the first.
         twice: bool,
+        /// It has a congestion mark, where it would have been dropped early.
+        marked: bool,
     },
     /// It is gone.
     Dropped(Cause),
@@ -207,7 +211,9 @@ impl Link {
 
     /// Takes an IP packet, and says what becomes of it. `now` never decreases.
     pub fn offer(&mut self, now: Instant, parcel: impl Into<Parcel>) -> Verdict {
-        let Parcel { bytes, may_fragment } = parcel.into();
+        let parcel = parcel.into();
+        let Parcel { bytes, may_fragment, .. } = parcel;
+        let mut marked = false;
         self.counters.offered += 1;
         if self.mtu.at(now).is_some_and(|mtu| bytes > mtu) && !may_fragment {
             return self.drop(Cause::TooLarge);
@@ -217,19 +223,24 @@ impl Link {
             Queue::Fifo { fifo, red } => {
                 fifo.advance(now);
                 if starts > now {
-                    if let Some(refusal) = refusal(fifo, red.as_deref_mut(), now, bytes) {
-                        return self.drop(refusal);
+                    match admit(fifo, red.as_deref_mut(), now, parcel) {
+                        Ok(with_mark) => marked = with_mark,
+                        Err(refusal) => return self.drop(refusal),
                     }
                     fifo.push(now, starts, bytes);
                 }
             }
             Queue::CoDel(codel) => {
                 if starts > now || !codel.is_empty() {
-                    return if codel.push(now, bytes) { Verdict::Waits } else { self.drop(Cause::QueueFull) };
+                    return if codel.push(now, parcel) {
+                        Verdict::Waits
+                    } else {
+                        self.drop(Cause::QueueFull)
+                    };
                 }
             }
         }
-        self.transmit(starts, bytes)
+        self.transmit(starts, bytes, marked)
     }
 
     /// When [`Link::depart`] wants to be called, as long as packets wait for their verdict.
@@ -246,7 +257,8 @@ impl Link {
         let Queue::CoDel(codel) = &mut self.queue else { return Departure { dropped: 0, next: None } };
         let served = codel.serve(now);
         self.counters.dropped_early += u64::from(served.dropped);
-        Departure { dropped: served.dropped, next: served.next.map(|bytes| self.transmit(now, bytes)) }
+        let next = served.next.map(|bytes| self.transmit(now, bytes, served.marked));
+        Departure { dropped: served.dropped, next }
     }
 
     /// The flipped bits of the packet that was the last to get a verdict, counted from the end of its IP header.
@@ -282,7 +294,8 @@ impl Link {
     }
 
     /// Sends an IP packet of `bytes` whose transmission starts at `starts`.
-    fn transmit(&mut self, starts: Instant, bytes: u32) -> Verdict {
+    fn transmit(&mut self, starts: Instant, bytes: u32, marked: bool) -> Verdict {
+        self.counters.marked += u64::from(marked);
         let occupied = u64::from(bytes) + u64::from(self.spec.framing);
         match &mut self.dynamics {
             None => self.free_at = starts + transmission_time(occupied, self.spec.rate),
@@ -303,12 +316,14 @@ impl Link {
             None => self.free_at + self.spec.delay,
             Some(dynamics) => dynamics.arrival(self.free_at),
         };
-        if self.mishaps.is_none() { Verdict::Arrives(at) } else { self.befall(at, bytes) }
+        if self.mishaps.is_none() && !marked { Verdict::Arrives(at) } else { self.befall(at, bytes, marked) }
     }
 
     /// What befalls a packet that would have arrived at `at`.
-    fn befall(&mut self, at: Instant, bytes: u32) -> Verdict {
-        let Some(mishaps) = &mut self.mishaps else { return Verdict::Arrives(at) };
+    fn befall(&mut self, at: Instant, bytes: u32, marked: bool) -> Verdict {
+        let Some(mishaps) = &mut self.mishaps else {
+            return Verdict::Altered { at, damaged: false, twice: false, marked };
+        };
         let mishap = mishaps.befall(bytes, self.spec.framing);
         self.counters.damaged += u64::from(mishap.damage != Damage::None);
         if mishap.damage == Damage::Header {
@@ -318,8 +333,8 @@ impl Link {
         self.counters.duplicated += u64::from(mishap.twice);
         let at = at + mishap.extra_delay;
         let damaged = mishap.damage == Damage::Payload;
-        if damaged || mishap.twice {
-            Verdict::Altered { at, damaged, twice: mishap.twice }
+        if damaged || mishap.twice || marked {
+            Verdict::Altered { at, damaged, twice: mishap.twice, marked }
         } else {
             Verdict::Arrives(at)
         }
@@ -345,14 +360,19 @@ impl Link {
     }
 }
 
-/// Why a packet of `bytes` may not wait, if it may not.
-fn refusal(fifo: &Fifo, red: Option<&mut Red>, now: Instant, bytes: u32) -> Option<Cause> {
-    let opinion =
-        red.map_or(Opinion::Admit, |red| red.judge(now, fifo.occupancy.packets(), fifo.idle_since()));
+/// Whether a packet that may wait gets a mark.
+///
+/// # Errors
+/// Why it may not wait.
+fn admit(fifo: &Fifo, red: Option<&mut Red>, now: Instant, parcel: Parcel) -> Result<bool, Cause> {
+    let (waiting, idle_since) = (fifo.occupancy.packets(), fifo.idle_since());
+    let opinion = red.map_or(Opinion::Admit, |red| red.judge(now, waiting, idle_since, parcel.markable));
     match opinion {
-        Opinion::DropEarly => Some(Cause::Early),
-        Opinion::DropFull => Some(Cause::QueueFull),
-        Opinion::Admit => (!fifo.occupancy.admits(bytes)).then_some(Cause::QueueFull),
+        Opinion::DropEarly => Err(Cause::Early),
+        Opinion::DropFull => Err(Cause::QueueFull),
+        _ if !fifo.occupancy.admits(parcel.bytes) => Err(Cause::QueueFull),
+        Opinion::Admit => Ok(false),
+        Opinion::Mark => Ok(true),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Random Early Detection: drops by the average length of the queue, before it is full.
+//! Random Early Detection: drops, or marks, by the average length of the queue, before it is full.
 //!
 //! Owns the average and the decision. Refuses to know rates and what else happens to a packet. The parameters and the
 //! hard limit are those of the model behind "On the Use of Concurrent Multipath Transfer over Asymmetric Paths"
@@ -26,6 +26,8 @@ pub struct RedSpec {
     /// Spread the drops evenly by counting the packets since the last one, as the paper of 1993 has it. Without,
     /// each packet is dropped by itself, and drops come in clusters.
     pub uniform_drops: bool,
+    /// Mark in place of early drops below `max_threshold`, where the hosts understand it (RFC 3168 §7).
+    pub ecn: bool,
 }
 
 impl Default for RedSpec {
@@ -38,6 +40,7 @@ impl Default for RedSpec {
             max_probability: 0.02,
             idle_rate: 150.0,
             uniform_drops: false,
+            ecn: false,
         }
     }
 }
@@ -47,6 +50,8 @@ impl Default for RedSpec {
 pub(super) enum Opinion {
     /// It may wait.
     Admit,
+    /// It may wait, with a mark for the average.
+    Mark,
     /// It is dropped for the average.
     DropEarly,
     /// It is dropped because `max_threshold` packets wait.
@@ -70,16 +75,25 @@ impl Red {
 
     /// Judges a packet that would have to wait behind `waiting` others; `idle_since` is when the last one left,
     /// when none waits.
-    pub(super) fn judge(&mut self, now: Instant, waiting: usize, idle_since: Instant) -> Opinion {
+    pub(super) fn judge(
+        &mut self,
+        now: Instant,
+        waiting: usize,
+        idle_since: Instant,
+        markable: bool,
+    ) -> Opinion {
         self.update_average(now, waiting, idle_since);
-        if self.drops_early() {
+        let signals = self.signals();
+        // Where the average is as high as it may be, marks were not enough (RFC 3168 §7).
+        let marks = self.spec.ecn && markable && self.average < f64::from(self.spec.max_threshold);
+        if signals && !marks {
             return Opinion::DropEarly;
         }
         if waiting >= self.spec.max_threshold as usize {
             self.since_drop = self.since_drop.map(|_| 0);
             return Opinion::DropFull;
         }
-        Opinion::Admit
+        if signals { Opinion::Mark } else { Opinion::Admit }
     }
 
     fn update_average(&mut self, now: Instant, waiting: usize, idle_since: Instant) {
@@ -93,7 +107,8 @@ impl Red {
         }
     }
 
-    fn drops_early(&mut self) -> bool {
+    /// Whether the packet is to tell its sender of the average, by a mark or by not arriving.
+    fn signals(&mut self) -> bool {
         let (min, max) = (f64::from(self.spec.min_threshold), f64::from(self.spec.max_threshold));
         if self.average < min {
             self.since_drop = None;
@@ -136,7 +151,7 @@ mod tests {
         let mut gap = 0;
         while gaps.len() < 5_000 {
             gap += 1;
-            if red.judge(Instant::ZERO, 50, Instant::ZERO) == Opinion::DropEarly {
+            if red.judge(Instant::ZERO, 50, Instant::ZERO, false) == Opinion::DropEarly {
                 gaps.push(std::mem::take(&mut gap));
             }
         }
@@ -153,9 +168,9 @@ mod tests {
     #[test]
     fn the_average_follows_the_length_by_its_weight() {
         let mut red = red(RedSpec { weight: 0.25, ..RedSpec::default() });
-        red.judge(Instant::ZERO, 8, Instant::ZERO);
+        red.judge(Instant::ZERO, 8, Instant::ZERO, false);
         assert_eq!(red.average, 2.0);
-        red.judge(Instant::ZERO, 10, Instant::ZERO);
+        red.judge(Instant::ZERO, 10, Instant::ZERO, false);
         assert_eq!(red.average, 4.0);
     }
 
@@ -164,7 +179,7 @@ mod tests {
         let mut red = red(RedSpec::default());
         red.average = 16.0;
         // It halves in ln 0.5 / ln 0.998 = 346.23 packets, at 150 a second.
-        red.judge(Instant::ZERO + Duration::from_micros(2_308_200), 0, Instant::ZERO);
+        red.judge(Instant::ZERO + Duration::from_micros(2_308_200), 0, Instant::ZERO, false);
         assert!((red.average - 8.0).abs() < 1e-3, "{}", red.average);
     }
 
@@ -172,15 +187,28 @@ mod tests {
     fn thresholds_bound_the_early_drops() {
         let mut red = red(RedSpec { weight: 1.0, max_probability: 1.0, ..RedSpec::default() });
         for _ in 0..1000 {
-            assert_eq!(red.judge(Instant::ZERO, 19, Instant::ZERO), Opinion::Admit);
-            assert_eq!(red.judge(Instant::ZERO, 20, Instant::ZERO), Opinion::Admit, "p_b is 0");
+            assert_eq!(red.judge(Instant::ZERO, 19, Instant::ZERO, false), Opinion::Admit);
+            assert_eq!(red.judge(Instant::ZERO, 20, Instant::ZERO, false), Opinion::Admit, "p_b is 0");
         }
-        assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO), Opinion::DropEarly);
+        assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO, false), Opinion::DropEarly);
         // A slow average still admits, and the hard limit does not.
         red.spec.weight = 0.002;
         red.average = 0.0;
-        assert_eq!(red.judge(Instant::ZERO, 79, Instant::ZERO), Opinion::Admit);
-        assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO), Opinion::DropFull);
+        assert_eq!(red.judge(Instant::ZERO, 79, Instant::ZERO, false), Opinion::Admit);
+        assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO, false), Opinion::DropFull);
+    }
+
+    #[test]
+    fn marks_take_the_place_of_early_drops_up_to_the_upper_threshold() {
+        let spec = RedSpec { weight: 1.0, max_probability: 1.0, ecn: true, ..RedSpec::default() };
+        let opinions = |waiting, markable| {
+            let mut red = red(spec);
+            (0..1000).map(move |_| red.judge(Instant::ZERO, waiting, Instant::ZERO, markable))
+        };
+        assert!(opinions(79, true).any(|opinion| opinion == Opinion::Mark));
+        assert!(opinions(79, true).all(|opinion| matches!(opinion, Opinion::Mark | Opinion::Admit)));
+        assert!(opinions(79, false).any(|opinion| opinion == Opinion::DropEarly));
+        assert!(opinions(80, true).all(|opinion| opinion == Opinion::DropEarly));
     }
 
     #[test]

@@ -183,7 +183,7 @@ fn mishaps_strike_at_their_rates() {
         let late = on_time + Duration::from_millis(3);
         match link.offer(now, 1500) {
             Verdict::Arrives(at) => assert!(at == on_time || at == late),
-            Verdict::Altered { at, damaged, twice: doubled } => {
+            Verdict::Altered { at, damaged, twice: doubled, marked: false } => {
                 assert!(at == on_time || at == late);
                 assert!(damaged || doubled);
                 assert_eq!(damaged, !link.flips().is_empty());
@@ -191,6 +191,7 @@ fn mishaps_strike_at_their_rates() {
                 hit += u64::from(damaged);
             }
             Verdict::Dropped(cause) => assert_eq!(cause, Cause::Damage),
+            Verdict::Altered { .. } => panic!("nothing marks"),
             Verdict::Waits => panic!("nothing waits"),
         }
     }
@@ -201,4 +202,20 @@ fn mishaps_strike_at_their_rates() {
     assert!((1..50).contains(&counters.dropped_damaged), "{counters:?}");
     assert!((880..1120).contains(&counters.duplicated), "{counters:?}");
     assert!((1840..2160).contains(&counters.late), "{counters:?}");
+}
+
+#[test]
+fn marked_packets_arrive_and_are_counted() {
+    let discipline = Discipline::CoDel(CoDelSpec { ecn: true, ..CoDelSpec::default() });
+    let mut link = link(LinkSpec { discipline, queue: QueueLimit::Packets(1000), ..spec() });
+    for _ in 0..300 {
+        link.offer(Instant::ZERO, Parcel { markable: true, ..Parcel::from(1500) });
+    }
+    let mut marked = 0;
+    while let Some(now) = link.next_departure() {
+        let departure = link.depart(now);
+        assert_eq!(departure.dropped, 0);
+        marked += u64::from(matches!(departure.next, Some(Verdict::Altered { marked: true, .. })));
+    }
+    assert_eq!((marked, link.counters(micros(370_000)).marked), (4, 4), "as many as would be dropped");
 }

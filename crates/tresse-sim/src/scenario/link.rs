@@ -152,6 +152,7 @@ fn read_red(mut table: Section<'_>, base: RedSpec) -> Result<RedSpec, ScenarioEr
     update(&mut red.max_probability, table.read("max_probability", PROBABILITY, parse_probability)?);
     update(&mut red.idle_rate, table.read("idle_rate", "packets a second, such as 150", parse_idle_rate)?);
     update(&mut red.uniform_drops, table.read("uniform_drops", TRUTH, parse_truth)?);
+    update(&mut red.ecn, table.read("ecn", TRUTH, parse_truth)?);
     if red.min_threshold >= red.max_threshold {
         return Err(table.inconsistent("max_threshold", "must be above min_threshold"));
     }
@@ -163,6 +164,7 @@ fn read_codel(mut table: Section<'_>, base: CoDelSpec) -> Result<CoDelSpec, Scen
     let mut codel = base;
     update(&mut codel.target, table.read("target", DURATION, parse_period)?);
     update(&mut codel.interval, table.read("interval", DURATION, parse_period)?);
+    update(&mut codel.ecn, table.read("ecn", TRUTH, parse_truth)?);
     table.finish()?;
     Ok(codel)
 }

@@ -146,11 +146,12 @@ fn link(link: &LinkSpec) -> Table {
             put(&mut table, "discipline", "red");
             put(&mut table, "red", red(&parameters));
         }
-        Discipline::CoDel(CoDelSpec { target, interval }) => {
+        Discipline::CoDel(CoDelSpec { target, interval, ecn }) => {
             put(&mut table, "discipline", "codel");
             let mut parameters = Table::new();
             put_duration(&mut parameters, "target", target);
             put_duration(&mut parameters, "interval", interval);
+            put(&mut parameters, "ecn", ecn);
             put(&mut table, "codel", parameters);
         }
     }
@@ -188,6 +189,7 @@ fn red(red: &RedSpec) -> Table {
     put(&mut table, "max_probability", red.max_probability);
     put(&mut table, "idle_rate", red.idle_rate);
     put(&mut table, "uniform_drops", red.uniform_drops);
+    put(&mut table, "ecn", red.ecn);
     table
 }
 

@@ -270,10 +270,10 @@ bit_error_rate = "1e-6"
 duplicate = "2%"
 reorder = 0.01
 reorder_delay = "5ms"
-red = { min_threshold = 10, uniform_drops = true }
+red = { min_threshold = 10, uniform_drops = true, ecn = true }
 gilbert_elliott = { p = "1%", r = 0.25 }
 mtu = "9000B"
-reverse = { mtu = "1500B", discipline = "codel", codel = { target = "10ms" }, loss = 0, reorder = 0, change = [] }
+reverse = { mtu = "1500B", discipline = "codel", codel = { target = "10ms", ecn = true }, loss = 0, reorder = 0, change = [] }
 
 [[path.change]]
 at = "30s"
@@ -295,7 +295,7 @@ fn impaired() -> Scenario {
 fn impairments_are_read_and_inherited() {
     let scenario = impaired();
     let PathSpec { forward, backward, .. } = &scenario.resolved().paths[0];
-    let red = RedSpec { min_threshold: 10, uniform_drops: true, ..RedSpec::default() };
+    let red = RedSpec { min_threshold: 10, uniform_drops: true, ecn: true, ..RedSpec::default() };
     assert_eq!(forward.discipline, Discipline::Red(red));
     let chain = GilbertElliott { p: 0.01, r: 0.25, good_loss: 0.0, bad_loss: 1.0 };
     assert_eq!((forward.loss, backward.loss), (Loss::GilbertElliott(chain), Loss::None));
@@ -316,7 +316,7 @@ fn impairments_are_read_and_inherited() {
     };
     assert_eq!(forward.changes, [delay, worse]);
     assert!(backward.changes.is_empty());
-    let codel = CoDelSpec { target: Duration::from_millis(10), ..CoDelSpec::default() };
+    let codel = CoDelSpec { target: Duration::from_millis(10), ecn: true, ..CoDelSpec::default() };
     assert_eq!(backward.discipline, Discipline::CoDel(codel));
 }
 

@@ -7,6 +7,7 @@ mod cross;
 mod damage;
 mod delivery;
 mod determinism;
+mod ecn;
 mod emulated;
 mod fairness;
 mod impairments;

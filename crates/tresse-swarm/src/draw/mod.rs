@@ -77,6 +77,7 @@ fn path(dice: &mut Dice, calm: bool) -> PathPlan {
         rate,
         delay: dice.millis(1, 300),
         queue: dice.magnitude(2, most) as u32,
+        marks: 0.0,
         loss: 0.0,
         twice: 0.0,
         late: None,
@@ -100,6 +101,9 @@ fn path(dice: &mut Dice, calm: bool) -> PathPlan {
     if dice.hits(0.2) {
         // Of packets with 12,000 bits, from one in a hundred to one in five.
         path.damage = *dice.pick(&[0.000_001, 0.000_005, 0.000_02]);
+    }
+    if dice.hits(0.3) {
+        path.marks = dice.share(1.0);
     }
     path
 }

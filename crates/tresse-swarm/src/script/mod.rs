@@ -41,6 +41,9 @@ pub struct PathPlan {
     pub delay: Duration,
     /// Packets that may wait for the transmitter.
     pub queue: u32,
+    /// The longer the queue, the more packets are marked, or dropped where they cannot be; with this probability where it
+    /// is full.
+    pub marks: f64,
     /// Of each packet: the probability that it is lost.
     pub loss: f64,
     /// Of each packet: the probability that it arrives twice.

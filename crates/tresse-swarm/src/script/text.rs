@@ -43,9 +43,9 @@ impl fmt::Display for Script {
 
 impl fmt::Display for PathPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PathPlan { rate, delay, queue, loss, twice, late, damage, mtu, ipv6 } = self;
+        let PathPlan { rate, delay, queue, marks, loss, twice, late, damage, mtu, ipv6 } = self;
         write!(f, "rate={} delay={} queue={queue}", format_rate(*rate), format_duration(*delay))?;
-        for (name, value) in [("loss", loss), ("twice", twice), ("damage", damage)] {
+        for (name, value) in [("marks", marks), ("loss", loss), ("twice", twice), ("damage", damage)] {
             if *value > 0.0 {
                 write!(f, " {name}={value}")?;
             }
@@ -188,6 +188,7 @@ fn read_path(words: Words<'_>) -> Result<PathPlan, String> {
         rate: 10_000_000,
         delay: Duration::from_millis(10),
         queue: 100,
+        marks: 0.0,
         loss: 0.0,
         twice: 0.0,
         late: None,
@@ -200,6 +201,7 @@ fn read_path(words: Words<'_>) -> Result<PathPlan, String> {
             "rate" => path.rate = rate(value)?,
             "delay" => path.delay = duration(value)?,
             "queue" => path.queue = read(key, value)?,
+            "marks" => path.marks = read(key, value)?,
             "loss" => path.loss = read(key, value)?,
             "twice" => path.twice = read(key, value)?,
             "damage" => path.damage = read(key, value)?,
@@ -369,7 +371,7 @@ mod tests {
 
     const TEXT: &str = "\
 seed 7
-path rate=10Mbit/s delay=20ms queue=50 loss=0.01 twice=0.02 damage=0.0000001 late=0.05/30ms
+path rate=10Mbit/s delay=20ms queue=50 marks=0.2 loss=0.01 twice=0.02 damage=0.0000001 late=0.05/30ms
 path rate=1Mbit/s delay=5ms queue=100 mtu=1280 ipv6
 client preset=cmt send_buffer=64KiB
 server nr_sack=off cookie_lifetime=5s

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_proto::{Ecn, Instant};
-use tresse_sim::link::{self, Link, LinkSpec, Loss, MishapSpec, Parcel, QueueLimit, Reordering, Verdict};
+use tresse_sim::link::{
+    self, Discipline, Link, LinkSpec, Loss, MishapSpec, Parcel, QueueLimit, RedSpec, Reordering, Verdict,
+};
 use tresse_sim::seed::Seed;
 
 use crate::script::{Change, Deed, Host, PathPlan, Script};
@@ -81,13 +83,22 @@ impl Wire {
         let link = &mut links[packet.to.peer().index()];
         let header = if packet.destination.is_ipv4() { 20 } else { 40 };
         let bytes = (packet.payload.len() + header) as u32;
-        let verdict = link.offer(now, Parcel { bytes, may_fragment: packet.may_fragment });
+        let markable = packet.ecn != Ecn::NotEct;
+        let verdict = link.offer(now, Parcel { bytes, may_fragment: packet.may_fragment, markable });
         let passage = match verdict {
             Verdict::Arrives(at) => Passage { at: Some(at), twice: false, packet, fate: "" },
-            Verdict::Altered { at, damaged, twice } => {
+            Verdict::Altered { at, damaged, twice, marked } => {
                 let damaged = damaged && now < self.healed;
-                let packet = if damaged { flip(packet, link.flips()) } else { packet };
-                Passage { at: Some(at), twice, packet, fate: if damaged { " (damaged)" } else { "" } }
+                let mut packet = if damaged { flip(packet, link.flips()) } else { packet };
+                if marked {
+                    packet.ecn = Ecn::Ce;
+                }
+                let fate = match (damaged, marked) {
+                    (true, _) => " (damaged)",
+                    (false, true) => " (marked)",
+                    (false, false) => "",
+                };
+                Passage { at: Some(at), twice, packet, fate }
             }
             Verdict::Dropped(cause) => Passage { at: None, twice: false, packet, fate: cause.name() },
             Verdict::Waits => Passage { at: None, twice: false, packet, fate: "waits" },
@@ -135,6 +146,7 @@ fn spec_of(plan: &PathPlan) -> LinkSpec {
     LinkSpec {
         queue: QueueLimit::Packets(plan.queue),
         mtu: plan.mtu,
+        discipline: if plan.marks > 0.0 { marking(plan) } else { Discipline::DropTail },
         loss: loss(plan.loss),
         mishaps: MishapSpec {
             bit_error_rate: plan.damage,
@@ -143,6 +155,18 @@ fn spec_of(plan: &PathPlan) -> LinkSpec {
         },
         ..LinkSpec::new(plan.rate, plan.delay)
     }
+}
+
+/// A queue that marks by its present length.
+fn marking(plan: &PathPlan) -> Discipline {
+    Discipline::Red(RedSpec {
+        weight: 1.0,
+        min_threshold: 0,
+        max_threshold: plan.queue.max(1),
+        max_probability: plan.marks,
+        ecn: true,
+        ..RedSpec::default()
+    })
 }
 
 fn changes_of(script: &Script, position: usize, host: Host, healed: Duration) -> Vec<link::Change> {

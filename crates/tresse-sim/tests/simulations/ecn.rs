@@ -1,0 +1,69 @@
+//! Links that mark in place of dropping: nothing is lost, nothing is sent again, and as much gets through (ECN).
+
+use tresse_sim::{Outcome, Scenario};
+
+use crate::common::checked;
+
+/// Two paths of 10 Mbit/s and 40 ms with these queues.
+fn over(queue: &str, overrides: &[(&str, &str)]) -> Outcome {
+    let text = format!(
+        r#"
+        settle = "5s"
+        measure = "20s"
+        [[path]]
+        rate = "10Mbit/s"
+        delay = "20ms"
+        {queue}
+        [[path]]
+        rate = "10Mbit/s"
+        delay = "20ms"
+        {queue}
+        "#
+    );
+    let mut scenario = Scenario::from_toml(&text, "marking").unwrap_or_else(|error| panic!("{error}"));
+    scenario.set_all(overrides.iter().copied()).unwrap_or_else(|error| panic!("{error}"));
+    checked(&scenario)
+}
+
+const RED: &str = "discipline = \"red\"\nred = { max_probability = 0.1, ecn = true }";
+const CODEL: &str = "discipline = \"codel\"\ncodel = { ecn = true }";
+
+#[test]
+fn a_link_that_marks_loses_nothing_and_carries_as_much() {
+    for queue in [RED, CODEL] {
+        let marked = over(queue, &[]);
+        let dropped = over(queue, &[("transport.ecn", "false")]);
+        for path in &marked.paths {
+            assert!(path.marked > 10 && path.mark_cuts > 3, "{queue}: {path:#?}");
+            assert!(path.mark_cuts <= path.marked, "a window at a time");
+            assert_eq!((path.chunks_resent, path.timeouts, path.dropped_queue_full), (0, 0, 0), "{queue}");
+            // What carries no data cannot be marked.
+            assert!(path.loss < 0.001, "{queue}: {path:#?}");
+        }
+        for path in &dropped.paths {
+            assert!(path.dropped_early > 10 && path.chunks_resent > 10, "{queue}: {path:#?}");
+            assert_eq!((path.marked, path.mark_cuts), (0, 0));
+        }
+        let (with, without) = (marked.throughput_mbps, dropped.throughput_mbps);
+        assert!(with > 0.97 * without, "{queue}: {with} against {without} Mbit/s");
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_speak_it_is_dropped_on() {
+    for side in ["sender.ecn", "receiver.ecn"] {
+        let outcome = over(CODEL, &[(side, "false")]);
+        for path in &outcome.paths {
+            assert_eq!((path.marked, path.mark_cuts), (0, 0));
+            assert!(path.dropped_early > 10, "{path:#?}");
+        }
+    }
+}
+
+/// What no host may mark is dropped: a long queue is bounded all the same.
+#[test]
+fn a_link_that_only_could_mark_changes_nothing_for_who_does_not_speak_it() {
+    let without = over("discipline = \"codel\"", &[("transport.ecn", "false")]);
+    let with = over(CODEL, &[("transport.ecn", "false")]);
+    assert_eq!(with.run.trace_hash, without.run.trace_hash);
+}
