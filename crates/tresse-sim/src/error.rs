@@ -1,6 +1,6 @@
 //! Why a run could not be made, or not be finished.
 
-use tresse_proto::{ConfigError, ConnectError, Instant, ScheduleError};
+use tresse_proto::{AddressError, ConfigError, ConnectError, Instant, ScheduleError};
 
 use crate::traffic::Breach;
 
@@ -17,6 +17,9 @@ pub enum RunError {
     /// The sender could not start its association.
     #[error("the sender cannot connect: {0}")]
     Connect(#[from] ConnectError),
+    /// A path could not join or leave.
+    #[error("the scenario's paths cannot change: {0}")]
+    Addresses(#[from] AddressError),
     /// Fewer streams were negotiated than the traffic needs.
     #[error(
         "the traffic needs {wanted} streams, and {negotiated} were negotiated: raise \"inbound_streams\""

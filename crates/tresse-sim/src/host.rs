@@ -3,8 +3,13 @@
 //! After anything happens: read the events, let the application refill, poll for packets until there are none, and
 //! ask to be woken at the next deadline. Nothing of the endpoint is used but its public surface.
 
+use std::net::IpAddr;
+
 use bytes::BytesMut;
-use tresse_proto::{AssociationStats, Datagram, Discards, Endpoint, Event, Instant, PathStats};
+use tresse_proto::{
+    AssociationId, AssociationStats, Datagram, Discards, Endpoint, Event, Instant, PathId, PathState,
+    PathStats,
+};
 
 use crate::error::RunError;
 use crate::network::{Happening, Network, Packet, Protocol};
@@ -15,6 +20,10 @@ use crate::traffic::{Application, Ledger, Turn};
 pub(crate) struct Host {
     number: u16,
     node: NodeId,
+    /// The ends of each path of the scenario, the own one first.
+    ends: Vec<(IpAddr, IpAddr)>,
+    /// The counters of paths that left, in case that others take their places in the association.
+    left: Vec<PathStats>,
     endpoint: Endpoint,
     application: Box<dyn Application>,
     /// The earliest wake-up that is under way; later ones in the event queue are stale.
@@ -33,12 +42,15 @@ impl Host {
     pub(crate) fn new(
         number: u16,
         node: NodeId,
+        ends: Vec<(IpAddr, IpAddr)>,
         endpoint: Endpoint,
         application: Box<dyn Application>,
     ) -> Self {
         Host {
             number,
             node,
+            ends,
+            left: Vec::new(),
             endpoint,
             application,
             wake_at: None,
@@ -104,7 +116,35 @@ impl Host {
     /// Counters of the host's association and its paths, once it is set up.
     pub(crate) fn stats(&mut self, now: Instant) -> Option<(AssociationStats, Vec<PathStats>)> {
         let association = self.endpoint.association(self.application.association()?)?;
-        Some((association.stats(now)?, association.path_stats(now)))
+        let (stats, paths) = (association.stats(now)?, association.path_stats(now));
+        let mut paths = self.of_scenario(paths);
+        for left in &self.left {
+            if !paths.iter().any(|path| path.id == left.id) {
+                paths.push(left.clone());
+            }
+        }
+        paths.sort_by_key(|path| path.id);
+        Some((stats, paths))
+    }
+
+    /// Keeps the counters of a path of the scenario; what it carried goes on elsewhere.
+    fn on_path_left(&mut self, now: Instant, id: AssociationId, path: PathId) {
+        let Some(association) = self.endpoint.association(id) else { return };
+        let gone = association.path_stats(now).into_iter().filter(|stats| stats.id == path).collect();
+        let ours = self.of_scenario(gone).into_iter().filter(|stats| stats.id.index() < self.ends.len());
+        let left: Vec<_> = ours.map(|stats| PathStats { flight: 0, queued: 0, ..stats }).collect();
+        self.left.extend(left);
+    }
+
+    /// The association numbers paths as they come; here they get their positions in the scenario. While addresses come
+    /// and go there are others for a moment, between addresses of different positions: they come behind.
+    fn of_scenario(&self, paths: Vec<PathStats>) -> Vec<PathStats> {
+        let positioned = |path: PathStats| {
+            let position = self.ends.iter().position(|ends| *ends == (path.local, path.remote));
+            let position = position.unwrap_or(self.ends.len() + path.id.index());
+            PathStats { id: PathId(u8::try_from(position).unwrap_or(u8::MAX)), ..path }
+        };
+        paths.into_iter().map(positioned).collect()
     }
 
     /// What was thrown away before it reached an association.
@@ -166,6 +206,9 @@ impl Host {
         while let Some((id, event)) = self.endpoint.poll_event() {
             if let Event::SchedulerFailed { name, fault } = &event {
                 self.scheduler_failures.push(format!("{name}: {fault}"));
+            }
+            if let Event::PathChanged { state: PathState::Removed, path } = event {
+                self.on_path_left(now, id, path);
             }
             let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
             self.application.on_event(&mut turn, id, event)?;

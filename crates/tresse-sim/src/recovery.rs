@@ -65,8 +65,12 @@ impl Recoveries {
 
     /// The sender's counters; to be looked at after everything that can make a timer expire.
     pub(crate) fn on_state(&mut self, paths: &[PathStats]) {
-        self.paths.resize(self.paths.len().max(paths.len()), Row::default());
-        for (row, path) in self.paths.iter_mut().zip(paths) {
+        for path in paths {
+            let position = path.id.index();
+            if self.paths.len() <= position {
+                self.paths.resize(position + 1, Row::default());
+            }
+            let row = &mut self.paths[position];
             if path.bytes_acked > row.bytes_acked {
                 row.bytes_acked = path.bytes_acked;
                 row.length = 0;

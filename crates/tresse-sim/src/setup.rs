@@ -1,9 +1,10 @@
 //! From a scenario to the world at time zero: both hosts with their endpoints and applications.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use tresse_proto::schedule::StreamSchedulerFactory;
-use tresse_proto::{AssociationConfig, Connect, Endpoint, EndpointConfig, Instant, Registry};
+use tresse_proto::{AddressChange, AssociationConfig, Connect, Endpoint, EndpointConfig, Instant, Registry};
 
 use crate::crossing;
 use crate::error::RunError;
@@ -14,7 +15,7 @@ use crate::route::{LinkId, NodeId};
 use crate::scenario::{Resolved, Sporadic};
 use crate::seed::{Seed, unit_interval};
 use crate::topology::Layout;
-use crate::traffic::{Application, Bulk, BulkSpec, Ledger, Sink, pattern};
+use crate::traffic::{AddressPlan, Application, Bulk, BulkSpec, Ledger, Sink, pattern};
 use crate::world::{Resident, World};
 
 /// What is checked although the outcome does not depend on it.
@@ -47,7 +48,7 @@ pub(crate) fn build<'w>(
     let bulk = bulk(resolved, layout, seed);
     let longest =
         traffic.sporadic.iter().map(|sporadic| sporadic.size.1).fold(traffic.message_size, usize::max);
-    let sink = Sink::new(care.check.then(|| pattern(longest)));
+    let sink = Sink::new(plan(resolved, &addresses(layout.receiver)), care.check.then(|| pattern(longest)));
 
     let endpoint = |port, listen, template: &AssociationConfig, name: &str| -> Result<_, RunError> {
         let config =
@@ -60,7 +61,7 @@ pub(crate) fn build<'w>(
     };
     let sending = endpoint(SENDER_PORT, false, &resolved.sender, "sender")?;
     let mut receiving = endpoint(RECEIVER_PORT, true, &resolved.receiver, "receiver")?;
-    receiving.set_local_addresses(addresses(layout.receiver));
+    receiving.set_local_addresses(at_first(resolved, addresses(layout.receiver)));
     let applications: [Box<dyn Application>; 2] = [Box::new(bulk), Box::new(sink)];
     let nodes = [layout.sender, layout.receiver];
 
@@ -69,8 +70,10 @@ pub(crate) fn build<'w>(
     let mut hosts = Vec::new();
     for ((node, endpoint), application) in nodes.into_iter().zip([sending, receiving]).zip(applications) {
         let number = hosts.len() as u16;
+        let far = if number == 0 { layout.receiver } else { layout.sender };
+        let ends = addresses(node).into_iter().zip(addresses(far)).collect();
         residents[node.index()] = Some(Resident::Host(number));
-        hosts.push(Host::new(number, node, endpoint, application));
+        hosts.push(Host::new(number, node, ends, endpoint, application));
     }
     for (number, host) in tcp_hosts.iter().enumerate() {
         residents[host.node().index()] = Some(Resident::TcpHost(number as u16));
@@ -110,8 +113,8 @@ fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
     let jitter = unit_interval(&mut seed.generator("start of the sender"));
     Bulk::new(BulkSpec {
         connect: Connect {
-            local: addresses(layout.sender),
-            remote: addresses(layout.receiver),
+            local: at_first(resolved, addresses(layout.sender)),
+            remote: at_first(resolved, addresses(layout.receiver)),
             remote_port: RECEIVER_PORT,
             encapsulation_port: None,
             config: resolved.sender.clone(),
@@ -124,11 +127,31 @@ fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
         refill: traffic.refill,
         start: Instant::ZERO + traffic.start + resolved.start_jitter.mul_f64(jitter),
         messages: traffic.messages(),
-        loss_rates: resolved
-            .loss_oracle
-            .then(|| resolved.paths.iter().map(|path| path.forward.loss.mean()).collect()),
+        loss_rates: if resolved.loss_oracle {
+            let rates = resolved.paths.iter().map(|path| path.forward.loss.mean());
+            addresses(layout.sender).into_iter().zip(rates).collect()
+        } else {
+            Vec::new()
+        },
+        addresses: plan(resolved, &addresses(layout.sender)),
         stop: traffic.stop.map(|stop| Instant::ZERO + stop),
     })
+}
+
+/// Those of a host's addresses that are there from the beginning.
+fn at_first(resolved: &Resolved, addresses: Vec<IpAddr>) -> Vec<IpAddr> {
+    let there = addresses.into_iter().zip(&resolved.paths).filter(|(_, path)| path.presence.joins.is_none());
+    there.map(|(address, _)| address).collect()
+}
+
+/// When a host's addresses come and go.
+fn plan(resolved: &Resolved, addresses: &[IpAddr]) -> AddressPlan {
+    let changes = addresses.iter().zip(&resolved.paths).flat_map(|(address, path)| {
+        let joins = path.presence.joins.map(|at| (at, AddressChange::Add));
+        let leaves = path.presence.leaves.map(|at| (at, AddressChange::Remove));
+        joins.into_iter().chain(leaves).map(|(at, change)| (Instant::ZERO + at, change, *address))
+    });
+    AddressPlan::new(changes)
 }
 
 const SENDER_PORT: u16 = 49_152;

@@ -114,11 +114,11 @@ impl<'w> Trace<'w> {
         let state = State {
             peer_window: association.peer_window,
             send_buffer: association.send_buffer_used,
-            cwnd: paths.iter().map(|path| path.cwnd).collect(),
-            ssthresh: paths.iter().map(|path| path.ssthresh).collect(),
-            flight: paths.iter().map(|path| path.flight).collect(),
+            cwnd: self.by_position(paths, |path| path.cwnd),
+            ssthresh: self.by_position(paths, |path| path.ssthresh),
+            flight: self.by_position(paths, |path| path.flight),
             limit: self.limits_of(paths),
-            timeouts: paths.iter().map(|path| path.timeouts).collect(),
+            timeouts: self.by_position(paths, |path| path.timeouts),
         };
         if self.state.as_ref() != Some(&state) {
             self.line(now, "state", state.clone());
@@ -131,15 +131,23 @@ impl<'w> Trace<'w> {
         self.failed.take()
     }
 
+    /// A number of each path, 0 for those that have not joined.
+    fn by_position<T: Default>(&self, paths: &[PathStats], number: fn(&PathStats) -> T) -> Vec<T> {
+        let of = |position| paths.iter().find(|path| path.id.index() == position).map(number);
+        (0..self.limits.len()).map(|position| of(position).unwrap_or_default()).collect()
+    }
+
     /// By path: what limited it most since this was last asked.
     fn limits_of(&mut self, paths: &[PathStats]) -> Vec<&'static str> {
-        self.limits.resize(self.limits.len().max(paths.len()), LimitTimes::default());
-        let most = |(path, before): (&PathStats, &mut LimitTimes)| {
+        let most = |(position, before): (usize, &mut LimitTimes)| {
+            let Some(path) = paths.iter().find(|path| path.id.index() == position) else {
+                return Limit::Path.name();
+            };
             let since = path.limited_by.since(before);
             *before = path.limited_by;
             Limit::ALL.into_iter().rev().max_by_key(|limit| since.of(*limit)).unwrap_or_default().name()
         };
-        paths.iter().zip(&mut self.limits).map(most).collect()
+        self.limits.iter_mut().enumerate().map(most).collect()
     }
 
     fn line(&mut self, now: Instant, e: &'static str, what: impl Serialize) {

@@ -6,6 +6,7 @@ use tresse_proto::units;
 
 use super::PathSpec;
 use super::error::ScenarioError;
+use super::presence::read_presence;
 use super::read::{DURATION, LONGEST_RUN, TRUTH, parse_duration, parse_truth};
 use super::section::Section;
 use crate::link::{
@@ -31,9 +32,10 @@ pub(super) fn read_path(
             .ok()
             .filter(|&path| before.get(path).is_some_and(|path: &PathSpec| path.shares.is_none()))
     };
+    let presence = read_presence(&mut section)?;
     if let Some(path) = section.read("shares", "a path before this one with links of its own", owner)? {
         section.finish()?;
-        return Ok(PathSpec { shares: Some(path), ..before[path].clone() });
+        return Ok(PathSpec { shares: Some(path), presence, ..before[path].clone() });
     }
     let rate = section.require("rate", RATE, parse_rate)?;
     let delay = section.require("delay", DELAY, parse_delay)?;
@@ -45,7 +47,7 @@ pub(super) fn read_path(
         reverse.finish()?;
     }
     section.finish()?;
-    Ok(PathSpec { forward: there.spec, backward: back.spec, shares: None })
+    Ok(PathSpec { forward: there.spec, backward: back.spec, shares: None, presence })
 }
 
 /// Reads what joins hosts to routers; fast and near where it says nothing.

@@ -7,6 +7,7 @@ mod cross;
 mod error;
 mod link;
 mod overrides;
+mod presence;
 mod print;
 mod read;
 mod section;
@@ -18,6 +19,7 @@ use toml::Table;
 use tresse_proto::AssociationConfig;
 
 pub use error::ScenarioError;
+pub use presence::Presence;
 
 use crate::link::LinkSpec;
 use crate::tcp::Crossing;
@@ -75,6 +77,8 @@ pub struct PathSpec {
     pub backward: LinkSpec,
     /// The position of the path before it whose links these are, if it has none of its own.
     pub shares: Option<usize>,
+    /// When it belongs to the association.
+    pub presence: Presence,
 }
 
 /// What the sender sends.

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 use tresse_proto::AssociationConfig;
 use tresse_proto::units::{format_duration, format_rate, format_size};
 
-use super::{PathSpec, Resolved, Sporadic, Traffic};
+use super::{PathSpec, Presence, Resolved, Sporadic, Traffic};
 use crate::link::{Change, CoDelSpec, Discipline, GilbertElliott, LinkSpec, Loss, MishapSpec, RedSpec};
 use crate::tcp::{Crossing, Errand};
 
@@ -126,13 +126,23 @@ fn path(path: &PathSpec) -> Table {
     if let Some(owner) = path.shares {
         let mut table = Table::new();
         put(&mut table, "shares", owner as i64);
+        put_presence(&mut table, path.presence);
         return table;
     }
     let mut table = link(&path.forward);
     if path.backward != path.forward {
         put(&mut table, "reverse", link(&path.backward));
     }
+    put_presence(&mut table, path.presence);
     table
+}
+
+fn put_presence(table: &mut Table, presence: Presence) {
+    for (key, at) in [("joins", presence.joins), ("leaves", presence.leaves)] {
+        if let Some(at) = at {
+            put_duration(table, key, at);
+        }
+    }
 }
 
 fn link(link: &LinkSpec) -> Table {

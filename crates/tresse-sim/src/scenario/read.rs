@@ -10,6 +10,7 @@ use tresse_proto::{AssociationConfig, units};
 use super::cross::{read_cross, read_sporadic};
 use super::error::ScenarioError;
 use super::link::read_path;
+use super::presence::check_presence;
 use super::section::Section;
 use super::{PathSpec, Resolved, Traffic};
 use crate::traffic::Refill;
@@ -40,6 +41,7 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
     let (record_interval, record_recovery) = read_record(&mut top, settle + measure)?;
     let loss_oracle = top.read("loss_oracle", TRUTH, parse_truth)?.unwrap_or(false);
     let (sender, receiver) = read_settings(file, &mut top, &preset, &paths, &traffic)?;
+    check_presence(&top, &paths, [&sender, &receiver])?;
     top.finish()?;
     Ok(Resolved {
         name,

@@ -415,3 +415,51 @@ fn a_path_may_use_the_links_of_one_before_it() {
     }
     assert!(refused("shares = 0\nrate = \"2Mbit/s\"").contains("rate"), "it has no rate of its own");
 }
+
+const MOVING: &str = r#"
+[[path]]
+rate = "10Mbit/s"
+delay = "10ms"
+leaves = "30s"
+[[path]]
+rate = "10Mbit/s"
+delay = "10ms"
+joins = "20s"
+[[path]]
+shares = 0
+joins = "5s"
+leaves = "10s"
+"#;
+
+#[test]
+fn paths_join_and_leave() {
+    let scenario = Scenario::from_toml(MOVING, "moving.toml").expect("a good scenario");
+    let seconds = |at: Option<Duration>| at.map(|at| at.as_secs());
+    let presences = scenario.resolved().paths.iter().map(|path| path.presence);
+    let times: Vec<_> = presences.map(|one| (seconds(one.joins), seconds(one.leaves))).collect();
+    assert_eq!(times, [(None, Some(30)), (Some(20), None), (Some(5), Some(10))]);
+    let again = Scenario::from_toml(&scenario.to_toml(), "again.toml").expect("what we print we read");
+    assert_eq!(again.resolved().paths, scenario.resolved().paths);
+}
+
+#[test]
+fn what_makes_no_sense_of_joining_and_leaving_is_said_in_one_line() {
+    let refused = |overrides: &[(&str, &str)]| {
+        let mut scenario = Scenario::from_toml(MOVING, "x").expect("a good scenario");
+        scenario.set_all(overrides.iter().copied()).expect_err("nonsense").to_string()
+    };
+    for (overrides, words) in [
+        (&[("path.1.joins", "0s")][..], "path[1].joins"),
+        (&[("path.2.leaves", "5s")], "path[2].leaves"),
+        (&[("path.2.joins", "11s")], "must be later than joins"),
+        (&[("path.0.joins", "1s"), ("path.1.joins", "1s")], "from the beginning"),
+        (&[("path.1.joins", "30s")], "path[0].leaves: would leave no path"),
+        (&[("path.1.leaves", "30s")], "would leave no path"),
+        (&[("transport.dynamic_addresses", "false")], "needs dynamic_addresses = true"),
+        (&[("receiver.authentication", "false")], "needs dynamic_addresses = true and authentication = true"),
+        (&[("preset", "pfldnet2010")], "path[0].leaves: needs dynamic_addresses"),
+    ] {
+        let error = refused(overrides);
+        assert!(error.contains(words) && !error.contains('\n'), "{overrides:?}: {error}");
+    }
+}

@@ -3,11 +3,13 @@
 //! What the papers call the application's refilling is a switch here, because it decides which stream's messages
 //! fill the send buffer.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
-use tresse_proto::{AssociationId, Connect, Event, Instant, PathId, SendError, SendOptions, StreamId};
+use tresse_proto::{AssociationId, Connect, Event, Instant, SendError, SendOptions, StreamId};
 
 use super::sporadic::Talker;
-use super::{Application, Turn};
+use super::{AddressPlan, Application, Turn};
 use crate::error::RunError;
 use crate::scenario::Sporadic;
 use crate::seed::Generator;
@@ -56,8 +58,10 @@ pub struct BulkSpec {
     pub refill: Refill,
     /// Messages to hand over before the association is shut down; without, there is no end.
     pub messages: Option<u64>,
-    /// The loss rate of each path, where somebody knows them: told to the transport.
-    pub loss_rates: Option<Vec<f64>>,
+    /// The loss rate of each path by its own address, where somebody knows them: told to the transport.
+    pub loss_rates: Vec<(IpAddr, f64)>,
+    /// Own addresses that come and go.
+    pub addresses: AddressPlan,
     /// When the association is opened.
     pub start: Instant,
     /// When the last message has been handed over and the association is shut down.
@@ -96,6 +100,18 @@ impl Bulk {
         let sporadic = std::mem::take(&mut spec.sporadic).into_iter();
         let talkers = sporadic.map(|(one, chance)| Talker::new(one, ordered, chance)).collect();
         Bulk { left: spec.messages, spec, talkers, state: State::Waiting, turn_of: 0, ended: None }
+    }
+
+    /// Tells the transport the loss rates of the paths that there are now.
+    fn tell_loss_rates(&self, turn: &mut Turn<'_>, id: AssociationId) {
+        let rates = &self.spec.loss_rates;
+        let Some(mut association) = turn.endpoint.association(id).filter(|_| !rates.is_empty()) else {
+            return;
+        };
+        for path in association.path_stats(turn.now) {
+            let rate = rates.iter().find(|(local, _)| *local == path.local).map(|(_, rate)| *rate);
+            association.tell_loss_rate(path.id, rate);
+        }
     }
 
     /// Hands over messages until the transport refuses one, or no stream wants one.
@@ -148,7 +164,9 @@ impl Application for Bulk {
             State::Waiting => Some(self.spec.start),
             State::Connecting(_) | State::Open { .. } if self.ended.is_none() => {
                 let messages = self.talkers.iter().filter_map(Talker::due);
-                messages.chain(self.spec.stop).min()
+                let open = matches!(self.state, State::Open { .. });
+                let addresses = self.spec.addresses.due().filter(|_| open);
+                messages.chain(self.spec.stop).chain(addresses).min()
             }
             _ => None,
         }
@@ -162,6 +180,9 @@ impl Application for Bulk {
             }
             State::Connecting(id) | State::Open { id, .. } => {
                 self.talkers.iter_mut().for_each(|talker| talker.on_due(turn.now));
+                if matches!(self.state, State::Open { .. }) {
+                    self.spec.addresses.on_due(turn, id)?;
+                }
                 if self.spec.stop.is_some_and(|stop| stop <= turn.now) {
                     if let Some(mut association) = turn.endpoint.association(id) {
                         association.shutdown(turn.now);
@@ -181,13 +202,11 @@ impl Application for Bulk {
                 if outbound_streams < wanted {
                     return Err(RunError::TooFewStreams { wanted, negotiated: outbound_streams });
                 }
-                let rates = self.spec.loss_rates.iter().flatten().zip(0..);
-                if let Some(mut association) = turn.endpoint.association(id) {
-                    rates.for_each(|(rate, path)| association.tell_loss_rate(PathId(path), Some(*rate)));
-                }
+                self.tell_loss_rates(turn, id);
                 self.talkers.iter_mut().for_each(|talker| talker.on_open(turn.now));
                 self.state = State::Open { id, full: false };
             }
+            (Event::PathChanged { .. }, State::Open { .. }) => self.tell_loss_rates(turn, id),
             (Event::Writable, State::Open { .. }) => self.state = State::Open { id, full: false },
             (Event::Closed(reason), _) => {
                 self.ended = Some(super::describe(&reason));

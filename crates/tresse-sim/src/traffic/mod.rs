@@ -2,6 +2,7 @@
 //!
 //! An application sees its own host's endpoint and the ledger of messages, never the network.
 
+mod addresses;
 mod bulk;
 mod ledger;
 mod sink;
@@ -9,6 +10,7 @@ mod sporadic;
 
 use tresse_proto::{AssociationId, CloseReason, Endpoint, Event, Instant};
 
+pub use addresses::AddressPlan;
 pub use bulk::{Bulk, BulkSpec, Refill};
 pub use ledger::{Breach, Ledger, StreamReport};
 pub use sink::Sink;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tresse_proto::{AssociationId, Event, Instant, Joiner};
 
-use super::{Application, Turn};
+use super::{AddressPlan, Application, Turn};
 use crate::error::RunError;
 use crate::traffic::Breach;
 
@@ -12,15 +12,16 @@ use crate::traffic::Breach;
 pub struct Sink {
     association: Option<AssociationId>,
     joiner: Joiner,
+    addresses: AddressPlan,
     /// What every message must begin with, as far as it goes, when contents are to be compared.
     expected: Option<Bytes>,
     ended: Option<String>,
 }
 
 impl Sink {
-    /// A receiver; with `expected`, it also compares the content of every message.
-    pub fn new(expected: Option<Bytes>) -> Self {
-        Sink { expected, ..Sink::default() }
+    /// A receiver whose addresses change as planned; with `expected`, it also compares the content of every message.
+    pub fn new(addresses: AddressPlan, expected: Option<Bytes>) -> Self {
+        Sink { addresses, expected, ..Sink::default() }
     }
 
     fn read_all(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), Breach> {
@@ -40,11 +41,11 @@ impl Sink {
 
 impl Application for Sink {
     fn due(&self) -> Option<Instant> {
-        None
+        self.association.filter(|_| self.ended.is_none()).and_then(|_| self.addresses.due())
     }
 
-    fn on_due(&mut self, _turn: &mut Turn<'_>) -> Result<(), RunError> {
-        Ok(())
+    fn on_due(&mut self, turn: &mut Turn<'_>) -> Result<(), RunError> {
+        self.association.map_or(Ok(()), |id| self.addresses.on_due(turn, id))
     }
 
     fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: Event) -> Result<(), RunError> {

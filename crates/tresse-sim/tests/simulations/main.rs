@@ -11,6 +11,7 @@ mod ecn;
 mod emulated;
 mod fairness;
 mod impairments;
+mod joins;
 mod lossy;
 mod mtu;
 mod path_schedulers;

@@ -1,0 +1,50 @@
+//! The addresses of a host that come and go while its association runs, and when.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use tresse_proto::{AddressChange, AddressError, AssociationId, Instant};
+
+use super::Turn;
+use crate::error::RunError;
+
+/// What is still to be changed.
+#[derive(Clone, Debug, Default)]
+pub struct AddressPlan {
+    to_come: VecDeque<(Instant, AddressChange, IpAddr)>,
+}
+
+impl AddressPlan {
+    /// These changes, in any order. Of those at one time additions come first, so that there is always an address.
+    pub fn new(changes: impl IntoIterator<Item = (Instant, AddressChange, IpAddr)>) -> Self {
+        let mut changes: Vec<_> = changes.into_iter().collect();
+        changes.sort_by_key(|(at, change, address)| (*at, *change != AddressChange::Add, *address));
+        AddressPlan { to_come: changes.into() }
+    }
+
+    /// When the next change is to be made, by an association that is established.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.to_come.front().map(|(at, ..)| *at)
+    }
+
+    /// Makes the changes whose time has come.
+    ///
+    /// # Errors
+    /// A change that the transport refuses, unless its association is about to end.
+    pub(super) fn on_due(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), RunError> {
+        while let Some(&(_, change, address)) = self.to_come.front().filter(|(at, ..)| *at <= turn.now) {
+            self.to_come.pop_front();
+            let Some(mut association) = turn.endpoint.association(id) else { continue };
+            let begun = match change {
+                AddressChange::Remove => association.remove_address(turn.now, address),
+                _ => association.add_address(turn.now, address),
+            };
+            match begun {
+                Ok(()) => {}
+                Err(AddressError::NotOpen { .. }) => self.to_come.clear(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
