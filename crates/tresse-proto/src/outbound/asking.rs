@@ -1,0 +1,109 @@
+//! Which stream goes next: the schedulers of the groups are asked, and one that breaks its contract is replaced.
+//!
+//! Owns the faults that the application has not heard of. Refuses to know how a message is cut.
+
+use std::collections::VecDeque;
+
+use tresse_wire::StreamId;
+
+use super::Outbound;
+use super::group::Group;
+use crate::event::SchedulerFault;
+use crate::path_id::PathId;
+use crate::schedule::{Backlog, PathView};
+
+/// Schedulers that broke their contract: how many, and which the application has not heard of.
+#[derive(Default)]
+pub(super) struct Failures {
+    count: u64,
+    untold: VecDeque<(String, SchedulerFault)>,
+}
+
+impl Failures {
+    pub(super) fn note(&mut self, name: &str, fault: SchedulerFault) {
+        self.count += 1;
+        self.untold.push_back((name.to_owned(), fault));
+    }
+}
+
+impl Outbound {
+    /// Replaces the scheduler of each group that named no stream to any of the paths it could use, those
+    /// that `carries` accepts; answers whether there was one. To wait for a better path is no fault as
+    /// long as that path has no room: it was not offered then.
+    pub(crate) fn replace_silent(&mut self, carries: impl Fn(PathId) -> bool) -> bool {
+        let mut any = false;
+        for group in 0..self.groups.len() {
+            let mut paths = (0..self.usable.len()).map(|position| PathId(position as u8));
+            if self.groups[group].declined_any()
+                && paths.all(|path| {
+                    self.groups[group].declined(path) || !self.serves(path, group) || !carries(path)
+                })
+            {
+                self.replace(group, SchedulerFault::NoAnswer);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Something happened, or will: paths that were left without data may be offered again.
+    pub(crate) fn forget_declined(&mut self) {
+        self.groups.iter_mut().for_each(Group::forget_declined);
+    }
+
+    /// Whether a group named no stream to `path` since anything happened.
+    pub(crate) fn was_declined(&self, path: PathId) -> bool {
+        self.groups.iter().any(|group| group.declined(path))
+    }
+
+    /// The name of a scheduler that was replaced and what it did, once for each.
+    pub(crate) fn pop_failure(&mut self) -> Option<(String, SchedulerFault)> {
+        self.failures.as_mut()?.untold.pop_front()
+    }
+
+    /// Schedulers that were replaced so far.
+    pub(crate) fn scheduler_failures(&self) -> u64 {
+        self.failures.as_ref().map_or(0, |failures| failures.count)
+    }
+
+    pub(super) fn pick(&mut self, view: &PathView) -> Option<(usize, StreamId)> {
+        let count = self.groups.len();
+        let of_packet = self.packet;
+        (0..count)
+            .filter(|&group| of_packet.is_none_or(|own| own == group))
+            .find_map(|group| self.ask(group, view).map(|stream| (group, stream)))
+    }
+
+    /// The stream of `group` whose data goes next on the path; a scheduler whose answer cannot be followed
+    /// is replaced.
+    pub(super) fn ask(&mut self, group: usize, view: &PathView) -> Option<StreamId> {
+        if !self.serves(view.id, group) || self.groups[group].is_empty() {
+            return None;
+        }
+        let fault = match self.groups[group].scheduler.next(view, &self.queues) {
+            Some(stream) if self.queues.head_bytes(stream) > 0 && self.group_of(stream) == group => {
+                return Some(stream);
+            }
+            Some(stream) => SchedulerFault::NothingToSend { stream },
+            None => match self.groups[group].scheduler.failure() {
+                Some(reason) => SchedulerFault::Failed { reason },
+                None => {
+                    // In the middle of a packet it only means that the packet is to end there.
+                    if self.packet.is_none() {
+                        self.groups[group].decline(view.id);
+                    }
+                    return None;
+                }
+            },
+        };
+        self.replace(group, fault);
+        self.groups[group].scheduler.next(view, &self.queues)
+    }
+
+    /// Lets first come, first served take over a group.
+    fn replace(&mut self, group: usize, fault: SchedulerFault) {
+        let failed = std::mem::replace(&mut self.groups[group], Group::fallback());
+        self.failures.get_or_insert_default().note(failed.scheduler.name(), fault);
+        self.refill(Some(group));
+    }
+}
