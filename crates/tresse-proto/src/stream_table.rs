@@ -52,6 +52,7 @@ impl<T: Default> StreamTable<T> {
     }
 
     /// The state of `stream`, to be changed; `None` when no stream near it was used.
+    #[inline]
     pub(crate) fn get_mut(&mut self, stream: StreamId) -> Option<&mut T> {
         let (page, place) = position(stream);
         Some(&mut self.pages.get_mut(page)?.as_mut()?[place])

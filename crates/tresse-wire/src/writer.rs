@@ -31,8 +31,8 @@ pub struct Guard {
     key_id: u16,
     hmac_id: u16,
     hmac_len: u16,
-    /// Among the kinds is one that takes whatever room there is.
-    bulky: bool,
+    /// See [`Self::overhead`].
+    overhead: u32,
 }
 
 /// Chunks of a length that whoever writes them fits to [`PacketWriter::room`].
@@ -49,7 +49,8 @@ impl Guard {
     /// Chunks of `kinds` follow an AUTH chunk with this shared key and this hash of `hmac_len` bytes.
     pub fn new(kinds: KindSet, key_id: u16, hmac_id: u16, hmac_len: u16) -> Self {
         let bulky = BULKY.iter().any(|&kind| kinds.contains(kind));
-        Guard { kinds, key_id, hmac_id, hmac_len, bulky }
+        let overhead = if bulky { auth_len(hmac_len) as u32 } else { 0 };
+        Guard { kinds, key_id, hmac_id, hmac_len, overhead }
     }
 
     /// The types that follow AUTH.
@@ -61,12 +62,13 @@ impl Guard {
     /// Bytes that AUTH takes in each packet with user data, a report or what else is fitted to the room.
     #[inline]
     pub fn overhead(&self) -> usize {
-        if self.bulky { self.chunk_len() } else { 0 }
+        self.overhead as usize
     }
+}
 
-    fn chunk_len(&self) -> usize {
-        padded(AUTH_HEADER_LEN + usize::from(self.hmac_len))
-    }
+/// Length of an AUTH chunk, with its padding, whose HMAC has `hmac_len` bytes.
+fn auth_len(hmac_len: u16) -> usize {
+    padded(AUTH_HEADER_LEN + usize::from(hmac_len))
 }
 
 /// Appends one packet to a buffer. Several packets can stand in one buffer, each written by a writer of its
@@ -193,18 +195,22 @@ impl<'b> PacketWriter<'b> {
     /// Makes sure that a chunk of `kind` fits, and that AUTH stands before it if it has to.
     #[inline]
     fn open(&mut self, kind: ChunkKind, len: usize) -> Result<(), NoRoom> {
-        if let Some(guard) = self.guard
-            && self.auth.is_none()
-            && guard.kinds.contains(kind)
-        {
-            self.check_room(guard.chunk_len() + padded(len))?;
-            self.auth = Some(self.len());
-            put_auth_header(self.buf, guard.key_id, guard.hmac_id, usize::from(guard.hmac_len));
-            self.buf.resize(self.buf.len() + usize::from(guard.hmac_len), 0);
-            pad(self.buf, self.start);
-            return Ok(());
+        match &self.guard {
+            Some(guard) if self.auth.is_none() && guard.kinds.contains(kind) => self.open_guarded(len),
+            _ => self.check_room(len),
         }
-        self.check_room(len)
+    }
+
+    /// Puts AUTH before a chunk of `len` bytes, if both fit.
+    #[inline(never)]
+    fn open_guarded(&mut self, len: usize) -> Result<(), NoRoom> {
+        let Some(Guard { key_id, hmac_id, hmac_len, .. }) = self.guard else { return self.check_room(len) };
+        self.check_room(auth_len(hmac_len) + padded(len))?;
+        self.auth = Some(self.len());
+        put_auth_header(self.buf, key_id, hmac_id, usize::from(hmac_len));
+        self.buf.resize(self.buf.len() + usize::from(hmac_len), 0);
+        pad(self.buf, self.start);
+        Ok(())
     }
 
     #[inline]

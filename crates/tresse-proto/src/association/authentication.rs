@@ -1,6 +1,6 @@
 //! The corridor's part in authentication (RFC 4895): which chunks of a packet come through, and the keys.
 
-use tresse_wire::{Chunk, ChunkError, Packet, PacketWriter};
+use tresse_wire::{Chunk, ChunkError, ChunkKind, Packet, PacketWriter};
 
 use super::control::{Control, Reason};
 use super::{Association, State};
@@ -24,6 +24,22 @@ impl Association {
     /// Whether a chunk may be processed; `covered` starts with it and ends with its packet. Counts what may not.
     #[inline]
     pub(super) fn screen(
+        &mut self,
+        gate: &mut Gate,
+        chunk: &Result<Chunk<'_>, ChunkError>,
+        covered: &[u8],
+        via: PathId,
+    ) -> Passage {
+        let kind = ChunkKind(covered.first().copied().unwrap_or_default());
+        let concerned = match &self.auth {
+            Some(auth) => auth.concerns(kind),
+            None => kind == ChunkKind::AUTH,
+        };
+        if concerned { self.screen_closely(gate, chunk, covered, via) } else { Passage::Pass }
+    }
+
+    #[inline(never)]
+    fn screen_closely(
         &mut self,
         gate: &mut Gate,
         chunk: &Result<Chunk<'_>, ChunkError>,
@@ -86,7 +102,7 @@ impl Association {
     /// Bytes that authentication takes from every packet with user data.
     #[inline]
     pub(super) fn auth_overhead(&self) -> usize {
-        self.auth.as_ref().and_then(|auth| auth.guard()).map_or(0, |guard| guard.overhead())
+        self.auth.as_ref().map_or(0, |auth| auth.overhead())
     }
 
     /// The shared keys as they are now, for an association that takes this one's place.

@@ -29,21 +29,27 @@ impl Association {
         Ok(())
     }
 
-    /// The next message; tells whether the window that this opened is to be announced.
-    pub(crate) fn recv(&mut self) -> Option<(Message, bool)> {
-        let Some(message) = self.inbound.recv() else {
-            self.readable_told = false;
-            return None;
-        };
+    /// The next message. The window that this opens may have to be announced.
+    #[inline]
+    pub(crate) fn recv(&mut self) -> Option<Message> {
+        let message = self.inbound.recv();
+        match &message {
+            Some(message) => self.on_taken(message),
+            None => self.readable_told = false,
+        }
+        message
+    }
+
+    #[inline]
+    fn on_taken(&mut self, message: &Message) {
         self.counters.messages_received += u64::from(matches!(message.part, Part::Whole | Part::Last));
-        self.relieve();
         self.counters.bytes_received += message.payload.len() as u64;
+        self.relieve();
         let update = self.receiver.wants_window_update(self.inbound.window(), self.config.receive_buffer.0);
         if update && self.state.takes_data() {
             self.receiver.demand();
             self.stir();
         }
-        Some((message, update))
     }
 
     pub(crate) fn send_queue(&self) -> SendQueueInfo {

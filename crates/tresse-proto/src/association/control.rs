@@ -151,7 +151,17 @@ impl ControlQueue {
 
     /// Writes what waits for `path`, in order, as far as it fits. Answers whether anything was written,
     /// and whether it forbids DATA in the same packet (RFC 9260 §6.10).
+    #[inline]
     pub(super) fn write(&mut self, path: PathId, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Written {
+        if self.waiting.is_empty() {
+            Written::default()
+        } else {
+            self.write_waiting(path, cumulative, writer)
+        }
+    }
+
+    #[inline(never)]
+    fn write_waiting(&mut self, path: PathId, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Written {
         let mut written = Written::default();
         while let Some((_, control)) = self.waiting.first().filter(|(wanted, _)| *wanted == path) {
             // SHUTDOWN COMPLETE travels alone (RFC 9260 §6.10), and a probe has its packet to itself.

@@ -54,30 +54,32 @@ impl Association {
         let mut chunks = packet.chunks();
         loop {
             let covered = chunks.remaining();
-            let Some(chunk) = chunks.next() else { break };
-            match self.screen(&mut gate, &chunk, covered, via) {
+            // Looked at where it is: a chunk is too large to be passed on by value.
+            let next = chunks.next();
+            let Some(chunk) = &next else { break };
+            match self.screen(&mut gate, chunk, covered, via) {
                 Passage::Pass => {}
                 Passage::Skip => continue,
                 Passage::Stop => break,
             }
             match chunk {
-                Ok(Chunk::Data(data)) => self.on_data(&data, bytes, &mut summary),
-                Ok(Chunk::IData(data)) => self.on_i_data(&data, bytes, &mut summary),
+                Ok(Chunk::Data(data)) => self.on_data(data, bytes, &mut summary),
+                Ok(Chunk::IData(data)) => self.on_i_data(data, bytes, &mut summary),
                 Ok(chunk @ (Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_))) => {
-                    self.on_forward_tsn(via, &chunk, &mut summary);
+                    self.on_forward_tsn(via, chunk, &mut summary);
                 }
                 Ok(Chunk::Asconf(asconf)) => {
                     let source = Source { encapsulation_port, ..self.source_of(via) };
-                    self.on_asconf(cx.now, source, &asconf, requests == 0);
+                    self.on_asconf(cx.now, source, asconf, requests == 0);
                     requests += 1;
                 }
                 Ok(chunk) => {
-                    self.on_chunk(cx, via, &chunk, bytes);
-                    if forbids_the_rest(&chunk) {
+                    self.on_chunk(cx, via, chunk, bytes);
+                    if forbids_the_rest(chunk) {
                         break;
                     }
                 }
-                Err(error) => self.on_broken_chunk(via, &error),
+                Err(error) => self.on_broken_chunk(via, error),
             }
             if self.state == State::Closed {
                 break;
@@ -108,6 +110,7 @@ impl Association {
         self.stir();
     }
 
+    #[inline]
     fn on_data(&mut self, data: &Data<'_>, bytes: &Bytes, summary: &mut PacketSummary) {
         summary.immediate |= data.flags.immediate;
         let crowded = self.inbound.is_crowded();
@@ -196,6 +199,7 @@ impl Association {
     }
 
     /// Hands out parts of a message where the receive buffer would stay full for ever.
+    #[inline]
     pub(super) fn relieve(&mut self) {
         self.inbound.relieve(self.receiver.has_gaps(), &mut self.deliverable);
         self.mark_deliverable();

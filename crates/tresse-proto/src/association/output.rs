@@ -73,6 +73,35 @@ enum Carried {
     Again,
 }
 
+/// Whose turn it is to send.
+#[derive(Copy, Clone)]
+struct Turn {
+    path: PathId,
+    /// What the peer can take of new data there, where that was worked out to choose the path.
+    allowance: Option<usize>,
+}
+
+impl Turn {
+    fn of(path: PathId) -> Self {
+        Turn { path, allowance: None }
+    }
+}
+
+/// What user data the next packet on a path may have.
+#[derive(Copy, Clone)]
+struct Load {
+    /// Chunks that go again.
+    resends: bool,
+    /// At most so many bytes of new data; none may leave otherwise.
+    allowance: Option<usize>,
+}
+
+impl Load {
+    fn any(self) -> bool {
+        self.resends || self.allowance.is_some()
+    }
+}
+
 impl Association {
     /// Appends the next packet to `buffer`; `None` when nothing may or need be sent.
     ///
@@ -87,14 +116,15 @@ impl Association {
             // A control chunk may need more than the length of the packets before it.
             return None;
         }
-        while let Some(path) = self.choose_path(now) {
+        while let Some(turn) = self.choose_turn(now) {
+            let path = turn.path;
             let limit = match after {
                 Some(before) if before.path != path => return None,
                 Some(before) => before.len,
                 None => self.packet_limit(path),
             };
             let declined = self.outbound.was_declined(path);
-            if let Some(sending) = self.write_packet_on(now, path, limit, buffer) {
+            if let Some(sending) = self.write_packet_on(now, turn, limit, buffer) {
                 return Some(sending);
             }
             if after.is_some() {
@@ -117,10 +147,11 @@ impl Association {
     fn write_packet_on(
         &mut self,
         now: Instant,
-        path: PathId,
+        turn: Turn,
         limit: usize,
         buffer: &mut Vec<u8>,
     ) -> Option<Sending> {
+        let path = turn.path;
         let mut writer = PacketWriter::new(buffer, self.header(), limit);
         if let Some(guard) = self.auth.as_ref().and_then(|auth| auth.guard()) {
             writer = writer.guarded(guard);
@@ -132,10 +163,10 @@ impl Association {
             self.account(now, path, len, written, false);
             return Some(Sending { path, len, mtu_probe: true, markable: false });
         }
-        let data_follows = !written.without_data && self.may_send_data(path);
-        self.write_sack(now, path, data_follows, &mut writer);
+        let load = if written.without_data { None } else { self.load_of(turn) };
+        self.write_sack(now, path, load.is_some(), &mut writer);
         self.write_forward(now, path, !written.without_data, &mut writer);
-        let data = if data_follows { self.write_data(now, path, &mut writer) } else { Carried::Nothing };
+        let data = load.map_or(Carried::Nothing, |load| self.write_data(now, path, load, &mut writer));
         if writer.is_empty() {
             writer.discard();
             return None;
@@ -178,22 +209,17 @@ impl Association {
 
     /// Which path the next packet leaves on: the one that a control chunk insists on, that of a SACK that
     /// is due, one with something to send again, or the path scheduler's choice for new data.
-    fn choose_path(&mut self, now: Instant) -> Option<PathId> {
+    fn choose_turn(&mut self, now: Instant) -> Option<Turn> {
         if let Some(path) = self.control.next_path() {
-            return Some(path);
+            return Some(Turn::of(path));
         }
         if !self.state.takes_data() && !self.state.sends_data() {
             return None;
         }
-        if self.receiver.is_due(now) {
-            let sources = self.receiver.sources();
-            let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path);
-            let paths = self.path_ids().filter(candidate);
-            let path = self.paths.ack_path(sources.first, sources.last, paths);
-            // Where no path is confirmed, a report waits too (RFC 9260 §5.4).
-            if self.paths.accepts_data(path) {
-                return Some(path);
-            }
+        if self.receiver.is_due(now)
+            && let Some(path) = self.path_for_report()
+        {
+            return Some(Turn::of(path));
         }
         if !self.state.sends_data() {
             return None;
@@ -201,15 +227,24 @@ impl Association {
         self.reschedule(now);
         if self.transmission.has_lost() {
             let path = self.path_ids().find(|&path| self.may_resend(path)).or_else(|| self.move_losses_on());
-            if path.is_some() {
-                return path;
+            if let Some(path) = path {
+                return Some(Turn::of(path));
             }
         }
         // A FORWARD TSN rides with data if it can (RFC 3758 §3.5 F2).
-        self.choose_for_new_data(now).or_else(|| self.forward_wants())
+        self.choose_for_new_data(now).or_else(|| self.forward_wants().map(Turn::of))
     }
 
-    fn choose_for_new_data(&mut self, now: Instant) -> Option<PathId> {
+    /// Where a report goes that is due; where no path is confirmed it waits too (RFC 9260 §5.4).
+    fn path_for_report(&self) -> Option<PathId> {
+        let sources = self.receiver.sources();
+        let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path);
+        let paths = self.path_ids().filter(candidate);
+        let path = self.paths.ack_path(sources.first, sources.last, paths);
+        self.paths.accepts_data(path).then_some(path)
+    }
+
+    fn choose_for_new_data(&mut self, now: Instant) -> Option<Turn> {
         if self.outbound.is_empty() {
             return None;
         }
@@ -220,9 +255,11 @@ impl Association {
         choice
     }
 
-    fn pick_path(&mut self, now: Instant) -> Option<PathId> {
+    fn pick_path(&mut self, now: Instant) -> Option<Turn> {
         if self.paths.len() == 1 {
-            return self.may_send_new(PathId(0)).ok().map(|_| PathId(0));
+            let path = PathId(0);
+            let allowance = self.may_send_new(path).ok()?;
+            return Some(Turn { path, allowance: Some(allowance) });
         }
         let mut candidates = std::mem::take(&mut self.workspace.get().candidates);
         candidates.clear();
@@ -241,7 +278,7 @@ impl Association {
             choice = offer.open().next().map(|path| path.id);
         }
         self.workspace.get().candidates = candidates;
-        choice
+        choice.map(Turn::of)
     }
 
     pub(super) fn path_ids(&self) -> impl Iterator<Item = PathId> + use<> {
@@ -306,8 +343,14 @@ impl Association {
         }
     }
 
-    fn may_send_data(&self, path: PathId) -> bool {
-        self.state.sends_data() && (self.may_resend(path) || self.may_send_new(path).is_ok())
+    /// What user data the next packet may have; `None` for none at all.
+    fn load_of(&self, turn: Turn) -> Option<Load> {
+        if !self.state.sends_data() {
+            return None;
+        }
+        let resends = self.may_resend(turn.path);
+        let allowance = turn.allowance.or_else(|| self.may_send_new(turn.path).ok());
+        Some(Load { resends, allowance }).filter(|load| load.any())
     }
 
     fn write_sack(&mut self, now: Instant, path: PathId, data_follows: bool, writer: &mut PacketWriter<'_>) {
@@ -328,42 +371,67 @@ impl Association {
     }
 
     /// Writes what goes again, then new data.
-    fn write_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> Carried {
-        let carrier = self.capabilities.carrier();
-        let mut any = false;
-        if self.may_resend(path) {
-            while let Some((index, len)) = self.transmission.next_resend(path)
-                && writer.room() >= carrier.header_len() + len
-                && let Some(data) = self.transmission.resend(now, index)
-            {
-                any |= data.write(carrier, writer).is_ok();
-            }
-            if any {
-                self.transmission.on_resent(path);
-            }
-        }
-        match (any, self.write_new_data(now, path, writer)) {
+    fn write_data(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        load: Load,
+        writer: &mut PacketWriter<'_>,
+    ) -> Carried {
+        let again = load.resends && self.write_resends(now, path, writer);
+        // What goes again is in flight again.
+        let allowance = if load.resends { self.may_send_new(path).ok() } else { load.allowance };
+        let new = allowance.is_some_and(|allowance| self.write_new_data(now, path, allowance, writer));
+        match (again, new) {
             (true, _) => Carried::Again,
             (false, true) => Carried::New,
             (false, false) => Carried::Nothing,
         }
     }
 
-    fn write_new_data(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
-        let Ok(mut allowance) = self.may_send_new(path) else { return false };
+    fn write_resends(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
+        let carrier = self.capabilities.carrier();
+        let mut any = false;
+        while let Some((index, len)) = self.transmission.next_resend(path)
+            && writer.room() >= carrier.header_len() + len
+            && let Some(data) = self.transmission.resend(now, index)
+        {
+            any |= data.write(carrier, writer).is_ok();
+        }
+        if any {
+            self.transmission.on_resent(path);
+        }
+        any
+    }
+
+    fn write_new_data(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        mut allowance: usize,
+        writer: &mut PacketWriter<'_>,
+    ) -> bool {
         let carrier = self.capabilities.carrier();
         let full = self.full_chunk();
         let view = self.paths.view(path, self.transmission.flight_on(path), true);
         let mut bytes = 0;
         loop {
             let room = writer.room().saturating_sub(carrier.header_len()).min(full);
-            let Some(mut fragment) = self.outbound.take(&view, room, full, allowance) else { break };
+            if room == 0 {
+                break;
+            }
+            let Some(mut fragment) = self.outbound.take(&view, room, full, allowance) else {
+                break;
+            };
             // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2).
-            fragment.flags.immediate = self.state == State::ShutdownPending && self.outbound.is_empty();
+            if self.state == State::ShutdownPending {
+                fragment.flags.immediate = self.outbound.is_empty();
+            }
             allowance -= fragment.payload.len();
             bytes += fragment.payload.len();
-            let Some(data) = self.transmission.record(now, fragment, path) else { break };
-            if data.write(carrier, writer).is_err() {
+            let written = self.transmission.number(&fragment).write(carrier, writer);
+            self.transmission.record(now, fragment, path);
+            if written.is_err() {
                 break;
             }
         }

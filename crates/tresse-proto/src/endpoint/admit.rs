@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tresse_wire::{Cause, CauseCode, Causes, Chunk, CommonHeader, ErrorChunk, Packet};
+use tresse_wire::{Cause, CauseCode, Causes, Chunk, ChunkKind, CommonHeader, ErrorChunk, Packet};
 
 use super::cookie::{Cookie, Opened, TieTags};
 use super::demux::Slot;
@@ -389,6 +389,11 @@ fn rotate_to(addresses: &mut [IpAddr], first: IpAddr) {
 /// The cookie of a packet whose first chunk is COOKIE ECHO, but for AUTH (RFC 4895 §6.3).
 pub(super) fn cookie_in<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
     let mut chunks = packet.chunks();
+    let first = ChunkKind(*chunks.remaining().first()?);
+    // Nearly every packet begins with something else.
+    if first != ChunkKind::COOKIE_ECHO && first != ChunkKind::AUTH {
+        return None;
+    }
     let first = match chunks.next()? {
         Ok(Chunk::Auth(_)) => chunks.next()?,
         first => first,

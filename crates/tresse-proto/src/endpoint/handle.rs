@@ -38,20 +38,18 @@ impl<'a> AssociationHandle<'a> {
         let state = self.state_name();
         let Some(association) = self.open_mut() else { return Err(SendError::NotOpen { state }) };
         association.send(now, options, data)?;
-        // A queued message moves no deadline: the association only has to be polled.
-        if self.endpoint.slots.set_queued(self.slot, true) {
-            self.endpoint.ready.push_back(self.slot);
-        }
+        self.poll_soon();
         Ok(())
     }
 
     /// The next message that arrived.
     pub fn recv(&mut self, _now: Instant) -> Option<Message> {
-        let (message, settle) = self.open_mut()?.recv()?;
-        if settle {
-            self.endpoint.settle(self.slot);
+        let association = self.open_mut()?;
+        let message = association.recv();
+        if association.is_stirred() {
+            self.poll_soon();
         }
-        Some(message)
+        message
     }
 
     /// Ends the association once everything queued has been delivered (RFC 9260 §9.2). One that is still
@@ -370,6 +368,14 @@ impl<'a> AssociationHandle<'a> {
         match self.endpoint.slots.get(self.slot) {
             Some(Occupant::Open(association)) => Some(association),
             _ => None,
+        }
+    }
+
+    /// What happened moved no deadline forward: the association only has to be polled.
+    #[inline]
+    fn poll_soon(&mut self) {
+        if self.endpoint.slots.set_queued(self.slot, true) {
+            self.endpoint.ready.push_back(self.slot);
         }
     }
 

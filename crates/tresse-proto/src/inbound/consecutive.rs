@@ -55,27 +55,23 @@ impl Consecutive {
         Consecutive { runs: BTreeMap::new(), open: None, point, lenient }
     }
 
+    /// See [`Reader::check_whole`](super::reader::Reader::check_whole).
+    #[inline]
+    pub(super) fn check_whole(&self, index: u64, chunk: &Fragment) -> Result<(), &'static str> {
+        if self.runs.is_empty() { Ok(()) } else { self.joins(index, chunk).map(|_| ()) }
+    }
+
+    /// See [`Reader::awaits_rest`](super::reader::Reader::awaits_rest).
+    #[inline]
+    pub(super) fn awaits_rest(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
     /// Takes a chunk; see [`Reader::add`](super::reader::Reader::add).
     ///
     /// # Errors
     /// It contradicts the fragments beside it.
-    #[inline]
     pub(super) fn add(
-        &mut self,
-        index: u64,
-        chunk: Fragment,
-        ordered: &Ordered,
-    ) -> Result<Step, &'static str> {
-        if chunk.flags.beginning && chunk.flags.ending {
-            if !self.runs.is_empty() {
-                self.joins(index, &chunk)?;
-            }
-            return Ok(Step::Complete(Joined::whole(index, chunk)));
-        }
-        self.add_fragment(index, chunk, ordered)
-    }
-
-    fn add_fragment(
         &mut self,
         index: u64,
         fragment: Fragment,

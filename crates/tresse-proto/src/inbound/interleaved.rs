@@ -67,41 +67,40 @@ impl Interleaved {
         }
     }
 
-    /// Takes a chunk; see [`Reader::add`](super::reader::Reader::add).
+    /// Looks at a chunk before it is taken, or passes by because it carries a whole message: whether it is wanted. It is
+    /// not where its message was given up.
     ///
     /// # Errors
     /// It contradicts what is known of its message.
     #[inline]
-    pub(super) fn add(
-        &mut self,
-        index: u64,
-        chunk: Fragment,
-        ordered: &Ordered,
-    ) -> Result<Step, &'static str> {
-        let unordered = chunk.flags.unordered;
-        if !unordered && ordered.is_past(chunk.stream, chunk.mid.0) {
-            return if self.lenient { Ok(Step::Dropped) } else { Err("MID of a message that was delivered") };
+    pub(super) fn check(&self, chunk: &Fragment, ordered: &Ordered) -> Result<bool, &'static str> {
+        if !chunk.flags.unordered && ordered.is_past(chunk.stream, chunk.mid.0) {
+            return if self.lenient { Ok(false) } else { Err("MID of a message that was delivered") };
         }
         if chunk.flags.beginning != (chunk.fsn.0 == 0) {
             return Err("FSN 0 in a fragment that begins no message");
         }
-        let key = (chunk.stream, unordered, chunk.mid.0);
-        if chunk.flags.beginning && chunk.flags.ending {
-            if !self.messages.is_empty() && self.messages.contains_key(&key) {
-                return Err("two messages with the same MID");
-            }
-            return Ok(Step::Complete(Joined::whole(index, chunk)));
+        let whole = chunk.flags.beginning && chunk.flags.ending;
+        if whole && !self.messages.is_empty() && self.messages.contains_key(&key(chunk)) {
+            return Err("two messages with the same MID");
         }
-        self.add_fragment(key, index, chunk, ordered)
+        Ok(true)
     }
 
-    fn add_fragment(
+    /// Takes a chunk; see [`Reader::add`](super::reader::Reader::add).
+    ///
+    /// # Errors
+    /// It contradicts what is known of its message.
+    pub(super) fn add(
         &mut self,
-        key: Key,
         index: u64,
         fragment: Fragment,
         ordered: &Ordered,
     ) -> Result<Step, &'static str> {
+        if !self.check(&fragment, ordered)? {
+            return Ok(Step::Dropped);
+        }
+        let key = key(&fragment);
         let begun = self.messages.entry(key).or_insert_with(|| Begun::new(index, &fragment));
         begun.add(index, fragment)?;
         if begun.is_complete()
@@ -296,6 +295,10 @@ impl Begun {
         let message = message(&self.head, part, Payload::Fragments(std::mem::take(&mut self.row)));
         Some(Joined { number: self.head.mid.0, indices, message })
     }
+}
+
+fn key(chunk: &Fragment) -> Key {
+    (chunk.stream, chunk.flags.unordered, chunk.mid.0)
 }
 
 /// The numbers that count as `mid` or before it (serial number arithmetic).

@@ -25,7 +25,7 @@ use crate::reconfiguration::Streams;
 
 use ordered::Ordered;
 use partial::Starved;
-use reader::{Dropped, Joined, Reader, Step};
+use reader::{Dropped, Joined, Reader, Step, whole};
 use window::Window;
 
 pub(crate) use skip::Skipped;
@@ -104,24 +104,10 @@ impl Inbound {
         if data.stream.0 >= self.streams {
             return Err(Refusal::NoSuchStream);
         }
-        let len = data.payload.len();
-        let step = self.reader.add(index, data, &self.ordered).map_err(Refusal::Protocol)?;
-        self.starved = None;
-        if !matches!(step, Step::Dropped) {
-            self.window.hold(len);
+        if data.flags.beginning && data.flags.ending {
+            return self.accept_whole(index, data, deliverable);
         }
-        match step {
-            Step::Complete(joined) => self.deliver(joined, deliverable),
-            Step::Held => Ok(Acceptance::Held),
-            Step::Part(part) => {
-                self.deliver_part(part, deliverable);
-                Ok(Acceptance::Ready)
-            }
-            Step::Dropped => {
-                self.given_up += 1;
-                Ok(Acceptance::Dropped)
-            }
-        }
+        self.accept_fragment(index, data, deliverable)
     }
 
     /// Whether there is room for a new chunk of `len` bytes with `index`, when `highest` is the highest
@@ -161,9 +147,12 @@ impl Inbound {
     /// # Errors
     /// [`Refusal::Protocol`] when the fragment before or after an incomplete message turned out to belong
     /// to another one, and the peer may give nothing up.
+    #[inline]
     pub(crate) fn check_progress(&mut self, cumulative: u64) -> Result<(), Refusal> {
-        let dropped = self.reader.check_progress(cumulative).map_err(Refusal::Protocol)?;
-        self.give_up(dropped);
+        if self.reader.awaits_rest() {
+            let dropped = self.reader.check_progress(cumulative).map_err(Refusal::Protocol)?;
+            self.give_up(dropped);
+        }
         Ok(())
     }
 
@@ -202,12 +191,15 @@ impl Inbound {
     /// Takes the next message; its bytes are free again.
     #[inline]
     pub(crate) fn recv(&mut self) -> Option<Message> {
-        let message = self.ready.pop_front()?;
-        self.window.release(message.payload.len(), message.payload.pieces().len());
-        if self.ready.is_empty() && self.ready.capacity() > KEPT_WHEN_EMPTY {
-            self.ready = VecDeque::new();
+        // Looked at where it is: moving it out and in again would cost more than all the rest.
+        let message = self.ready.pop_front();
+        if let Some(message) = &message {
+            self.window.release(message.payload.len(), message.payload.pieces().len());
+            if self.ready.is_empty() && self.ready.capacity() > KEPT_WHEN_EMPTY {
+                self.ready = VecDeque::new();
+            }
         }
-        Some(message)
+        message
     }
 
     /// Takes over from `old` what waits to be taken, in the order of their streams: it outlasts the
@@ -240,7 +232,56 @@ impl Inbound {
         self.given_up
     }
 
+    /// Most chunks: they wait for no other to be a message.
     #[inline]
+    fn accept_whole(
+        &mut self,
+        index: u64,
+        data: InboundData,
+        deliverable: &mut Vec<Range<u64>>,
+    ) -> Result<Acceptance, Refusal> {
+        let wanted = self.reader.check_whole(index, &data, &self.ordered).map_err(Refusal::Protocol)?;
+        self.starved = None;
+        if !wanted {
+            self.given_up += 1;
+            return Ok(Acceptance::Dropped);
+        }
+        self.window.hold(data.payload.len());
+        if data.flags.unordered || self.ordered.pass(data.stream, data.mid.0, index) {
+            deliverable.push(index..index + 1);
+            self.ready.push_back(whole(data));
+            return Ok(Acceptance::Ready);
+        }
+        self.deliver(Joined::whole(index, data), deliverable)
+    }
+
+    #[inline(never)]
+    fn accept_fragment(
+        &mut self,
+        index: u64,
+        data: InboundData,
+        deliverable: &mut Vec<Range<u64>>,
+    ) -> Result<Acceptance, Refusal> {
+        let len = data.payload.len();
+        let step = self.reader.add(index, data, &self.ordered).map_err(Refusal::Protocol)?;
+        self.starved = None;
+        if !matches!(step, Step::Dropped) {
+            self.window.hold(len);
+        }
+        match step {
+            Step::Complete(joined) => self.deliver(joined, deliverable),
+            Step::Held => Ok(Acceptance::Held),
+            Step::Part(part) => {
+                self.deliver_part(part, deliverable);
+                Ok(Acceptance::Ready)
+            }
+            Step::Dropped => {
+                self.given_up += 1;
+                Ok(Acceptance::Dropped)
+            }
+        }
+    }
+
     fn deliver(
         &mut self,
         mut joined: Joined,
@@ -270,6 +311,9 @@ impl Inbound {
 
     /// Chunks that will never be delivered are gone.
     fn give_up(&mut self, dropped: Dropped) {
+        if dropped.chunks == 0 && dropped.ends.is_empty() {
+            return;
+        }
         self.window.release(dropped.bytes, dropped.chunks);
         self.given_up += dropped.chunks as u64;
         self.ready.extend(dropped.ends);

@@ -74,12 +74,25 @@ impl Ordered {
         ahead(self.carrier, next, number) >= self.carrier.numbers() / 2
     }
 
+    /// Lets a message of one chunk, with `index`, pass if it is its turn and no other waits behind it; answers
+    /// whether that is so. Nothing has changed otherwise.
+    #[inline]
+    pub(super) fn pass(&mut self, id: StreamId, number: u32, index: u64) -> bool {
+        let carrier = self.carrier;
+        let stream = self.streams.entry(id);
+        let passes = stream.waiting == 0 && ahead(carrier, stream.next, number) == 0;
+        if passes {
+            stream.next += 1;
+            stream.delivered_to = index;
+        }
+        passes
+    }
+
     /// Puts a complete message in its place. `deliver` is called for it if it is its turn, and then for
     /// those that it was holding up, in order.
     ///
     /// # Errors
     /// What is wrong with its number; the message is dropped.
-    #[inline]
     pub(super) fn place(
         &mut self,
         joined: Joined,
@@ -122,7 +135,6 @@ impl Ordered {
     }
 
     /// Calls `deliver` for the messages whose turn it is.
-    #[inline]
     fn release(&mut self, id: StreamId, mut deliver: impl FnMut(Indices, Message)) {
         let stream = self.streams.entry(id);
         while stream.waiting > 0

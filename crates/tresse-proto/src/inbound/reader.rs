@@ -36,12 +36,16 @@ pub(super) struct Joined {
 
 impl Joined {
     /// The message of a chunk that carries all of it.
-    #[inline]
-    pub(super) fn whole(index: u64, mut chunk: Fragment) -> Self {
-        let payload = Payload::Whole(std::mem::take(&mut chunk.payload));
-        let message = message(&chunk, Part::Whole, payload);
-        Joined { number: chunk.mid.0, indices: Indices::of(index), message }
+    pub(super) fn whole(index: u64, chunk: Fragment) -> Self {
+        Joined { number: chunk.mid.0, indices: Indices::of(index), message: whole(chunk) }
     }
+}
+
+/// The message of a chunk that carries all of it.
+#[inline]
+pub(super) fn whole(mut chunk: Fragment) -> Message {
+    let payload = Payload::Whole(std::mem::take(&mut chunk.payload));
+    message(&chunk, Part::Whole, payload)
 }
 
 /// A message, or a part of one, whose fragments are like `head`.
@@ -107,11 +111,28 @@ impl Reader {
         }
     }
 
-    /// Takes a chunk. `ordered` knows whose turn it is: only then an ordered message may go out in parts.
+    /// Looks at a chunk that carries a whole message, which is not kept here: whether it is wanted. It is not where
+    /// its message was given up.
     ///
     /// # Errors
     /// How it contradicts what arrived before.
     #[inline]
+    pub(super) fn check_whole(
+        &self,
+        index: u64,
+        chunk: &Fragment,
+        ordered: &Ordered,
+    ) -> Result<bool, &'static str> {
+        match self {
+            Reader::Consecutive(reader) => reader.check_whole(index, chunk).map(|()| true),
+            Reader::Interleaved(reader) => reader.check(chunk, ordered),
+        }
+    }
+
+    /// Takes a chunk that does not carry a whole message. `ordered` knows whose turn it is: only then an ordered message may go out in parts.
+    ///
+    /// # Errors
+    /// How it contradicts what arrived before.
     pub(super) fn add(
         &mut self,
         index: u64,
@@ -159,6 +180,16 @@ impl Reader {
         }
     }
 
+    /// Whether a message is incomplete that may turn out to stay so.
+    #[inline]
+    pub(super) fn awaits_rest(&self) -> bool {
+        match self {
+            Reader::Consecutive(reader) => reader.awaits_rest(),
+            // An incomplete message among others is no contradiction: its rest may have any later TSN.
+            Reader::Interleaved(_) => false,
+        }
+    }
+
     /// Drops what can never become a message now that nothing up to `cumulative` is missing or will still
     /// come.
     ///
@@ -167,7 +198,6 @@ impl Reader {
     pub(super) fn check_progress(&mut self, cumulative: u64) -> Result<Dropped, &'static str> {
         match self {
             Reader::Consecutive(reader) => reader.check_progress(cumulative),
-            // An incomplete message among others is no contradiction: its rest may have any later TSN.
             Reader::Interleaved(_) => Ok(Dropped::default()),
         }
     }

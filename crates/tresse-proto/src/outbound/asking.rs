@@ -76,14 +76,25 @@ impl Outbound {
 
     /// The stream of `group` whose data goes next on the path; a scheduler whose answer cannot be followed
     /// is replaced.
+    #[inline]
     pub(super) fn ask(&mut self, group: usize, view: &PathView) -> Option<StreamId> {
         if !self.serves(view.id, group) || self.groups[group].is_empty() {
             return None;
         }
-        let fault = match self.groups[group].scheduler.next(view, &self.queues) {
-            Some(stream) if self.queues.head_bytes(stream) > 0 && self.group_of(stream) == group => {
-                return Some(stream);
-            }
+        let named = self.groups[group].scheduler.next(view, &self.queues);
+        if let Some(stream) = named
+            && self.queues.head_bytes(stream) > 0
+            && self.group_of(stream) == group
+        {
+            return named;
+        }
+        self.on_bad_answer(group, view, named)
+    }
+
+    /// The scheduler of `group`, which has data, named no stream or one that it may not name.
+    #[inline(never)]
+    fn on_bad_answer(&mut self, group: usize, view: &PathView, named: Option<StreamId>) -> Option<StreamId> {
+        let fault = match named {
             Some(stream) => SchedulerFault::NothingToSend { stream },
             None => match self.groups[group].scheduler.failure() {
                 Some(reason) => SchedulerFault::Failed { reason },
@@ -101,6 +112,7 @@ impl Outbound {
     }
 
     /// Lets first come, first served take over a group.
+    #[cold]
     fn replace(&mut self, group: usize, fault: SchedulerFault) {
         let failed = std::mem::replace(&mut self.groups[group], Group::fallback());
         self.failures.get_or_insert_default().note(failed.scheduler.name(), fault);

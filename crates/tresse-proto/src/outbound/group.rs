@@ -24,21 +24,25 @@ impl Group {
         Group::new(Built::fallback())
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.unsent == 0
     }
 
     /// Whether data waits that was not just kept from `path`.
+    #[inline]
     pub(super) fn has_data_for(&self, path: PathId) -> bool {
         !self.is_empty() && !self.declined(path)
     }
 
+    #[inline]
     pub(super) fn on_queued(&mut self, queued: Queued) {
         self.unsent += queued.bytes;
         self.forget_declined();
         self.scheduler.on_queued(queued);
     }
 
+    #[inline]
     pub(super) fn on_taken(&mut self, taken: Taken) {
         self.unsent -= taken.bytes;
         self.forget_declined();
@@ -58,6 +62,7 @@ impl Group {
         self.declined[path.index()] = true;
     }
 
+    #[inline]
     pub(super) fn declined(&self, path: PathId) -> bool {
         self.declined.get(path.index()).copied().unwrap_or(false)
     }
@@ -66,12 +71,14 @@ impl Group {
         self.declined.contains(&true)
     }
 
+    #[inline]
     pub(super) fn forget_declined(&mut self) {
-        self.declined.fill(false);
+        self.declined.clear();
     }
 }
 
 /// Whether `path` draws from `group`: its own, the only one, or one whose path cannot be used.
+#[inline]
 pub(super) fn serves(usable: &[bool], path: PathId, group: usize, groups: usize) -> bool {
     groups == 1 || group == path.index() || !usable.get(group).copied().unwrap_or(false)
 }

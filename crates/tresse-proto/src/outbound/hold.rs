@@ -26,15 +26,16 @@ impl Hold {
         Hold { streams, messages: VecDeque::new(), bytes: 0, bytes_on: StreamTable::default() }
     }
 
-    /// Keeps a message back, or gives it back if it is for another stream.
-    pub(super) fn keep(&mut self, stream: StreamId, message: Waiting) -> Option<Waiting> {
-        if !self.streams.contains(stream) {
-            return Some(message);
-        }
+    /// Whether messages for `stream` wait.
+    pub(super) fn holds(&self, stream: StreamId) -> bool {
+        self.streams.contains(stream)
+    }
+
+    /// Keeps a message back.
+    pub(super) fn keep(&mut self, stream: StreamId, message: Waiting) {
         self.bytes += message.data.len();
         *self.bytes_on.entry(stream) += message.data.len();
         self.messages.push_back((stream, message));
-        None
     }
 
     /// Takes out the message `number`, and answers how long it was.

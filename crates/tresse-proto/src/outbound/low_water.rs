@@ -99,9 +99,16 @@ impl Outbound {
     }
 
     /// What waits on `stream` has changed.
+    #[inline]
     pub(super) fn gauge(&mut self, stream: StreamId) {
-        let unsent = self.low_water.is_some().then(|| self.unsent_on(stream));
-        if let (Some(low_water), Some(unsent)) = (&mut self.low_water, unsent) {
+        if self.low_water.is_some() {
+            self.compare_to_mark(stream);
+        }
+    }
+
+    fn compare_to_mark(&mut self, stream: StreamId) {
+        let unsent = self.unsent_on(stream);
+        if let Some(low_water) = &mut self.low_water {
             low_water.on_change(stream, unsent);
         }
     }

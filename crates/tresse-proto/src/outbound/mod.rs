@@ -175,12 +175,9 @@ impl Outbound {
         }
         let (ppid, unordered) = (options.ppid, options.unordered);
         let message = Waiting { data, ppid, unordered, number, at: now, pledge };
-        let free = match &mut self.hold {
-            Some(hold) => hold.keep(stream, message),
-            None => Some(message),
-        };
-        if let Some(message) = free {
-            self.enqueue(stream, message);
+        match &mut self.hold {
+            Some(hold) if hold.holds(stream) => hold.keep(stream, message),
+            _ => self.enqueue(stream, message),
         }
         self.gauge(stream);
         Ok(())
@@ -198,11 +195,13 @@ impl Outbound {
     }
 
     /// Whether anything waits, for whatever path.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.unsent == 0
     }
 
     /// Whether a message waits that may leave on `path`.
+    #[inline]
     pub(crate) fn has_data_for(&self, path: PathId) -> bool {
         if self.unsent == 0 {
             return false;
@@ -233,7 +232,7 @@ impl Outbound {
             None if self.adaptive.is_some() => self.pick_adaptively(view),
             None => self.pick(view),
         }?;
-        let queue = self.queues.streams.entry(stream);
+        let queue = self.queues.streams.get_mut(stream)?;
         let head = queue.head_bytes();
         let len = piece(head, room, full).filter(|&len| len <= allowance)?;
         let mut fragment = queue.cut(stream, len)?;
@@ -242,15 +241,16 @@ impl Outbound {
         let turn_over = message_done || self.carrier == Carrier::IData;
         self.open = (!turn_over).then_some(stream);
         let stream_empty = queue.is_empty();
-        if let (Some(revocable), Some(pledge)) = (&mut self.revocable, &fragment.pledge) {
-            revocable.on_cut(pledge, message_done);
-            fragment.pledge.take_if(|pledge| !pledge.revocable);
+        if let Some(pledge) = fragment.pledge {
+            fragment.pledge = self.on_cut(pledge, message_done);
         }
         self.packet = Some(group);
-        let urgent = self.class_of(stream) == StreamClass::Latency;
         self.groups[group].on_taken(Taken { stream, bytes: len, message_done, turn_over, stream_empty });
-        if let Some(adaptive) = &mut self.adaptive {
-            adaptive.on_taken(stream, view.id, len, urgent);
+        if self.adaptive.is_some() {
+            let urgent = self.class_of(stream) == StreamClass::Latency;
+            if let Some(adaptive) = &mut self.adaptive {
+                adaptive.on_taken(stream, view.id, len, urgent);
+            }
         }
         self.gauge(stream);
         Some(fragment)
@@ -395,24 +395,36 @@ impl Outbound {
         if len > limit { Err(SendError::TooLong { len, limit }) } else { Ok(()) }
     }
 
+    #[inline]
     fn enqueue(&mut self, stream: StreamId, message: Waiting) {
         let (bytes, at) = (message.data.len(), message.at);
         let queue = self.queues.streams.entry(stream);
         let was_idle = queue.is_empty();
         queue.push(message);
-        let class = self.class_of(stream);
-        if let (Some(adaptive), true) = (&mut self.adaptive, was_idle) {
-            adaptive.on_idle_queued(at, stream, class);
-        }
-        let group = self.group_of(stream);
-        self.groups[group].on_queued(Queued { stream, bytes, was_idle, place: Place::Tail, at });
+        self.on_queued(Queued { stream, bytes, was_idle, place: Place::Tail, at });
     }
 
+    fn on_queued(&mut self, queued: Queued) {
+        if queued.was_idle && self.adaptive.is_some() {
+            let class = self.class_of(queued.stream);
+            if let Some(adaptive) = &mut self.adaptive {
+                adaptive.on_idle_queued(queued.at, queued.stream, class);
+            }
+        }
+        let group = self.group_of(queued.stream);
+        self.groups[group].on_queued(queued);
+    }
+
+    #[inline]
     fn serves(&self, path: PathId, group: usize) -> bool {
         self.adaptive.is_some() || serves(&self.usable, path, group, self.groups.len())
     }
 
+    #[inline]
     fn group_of(&self, stream: StreamId) -> usize {
+        if self.groups.len() <= 1 {
+            return 0;
+        }
         let position = match &self.adaptive {
             Some(adaptive) => {
                 let layer = if self.classes.is_some() { classes::rank(self.class_of(stream)) } else { 0 };
@@ -420,7 +432,7 @@ impl Outbound {
             }
             None => self.map.path_of(stream).map_or(0, usize::from),
         };
-        position % self.groups.len().max(1)
+        position % self.groups.len()
     }
 
     /// Makes the groups for the first time: with the scheduler that was chosen, or else without it.

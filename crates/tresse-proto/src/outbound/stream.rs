@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
 use crate::fragment::Fragment;
@@ -91,33 +91,38 @@ impl OutStream {
     }
 
     /// Cuts the next piece of the first message, of at most `room` bytes.
+    #[inline]
     pub(super) fn cut(&mut self, stream: StreamId, room: usize) -> Option<Fragment> {
-        let waiting = self.queue.front_mut()?;
-        let beginning = self.begun == 0;
-        let whole = waiting.data.len() - self.begun;
-        let len = whole.min(room);
-        let ending = len == whole;
-        let (ppid, unordered, fsn) = (waiting.ppid, waiting.unordered, self.next_fragment);
+        if self.head_bytes() <= room { self.take_rest(stream) } else { self.cut_off(stream, room) }
+    }
+
+    /// Takes the first message, or what is left of it.
+    #[inline]
+    fn take_rest(&mut self, stream: StreamId) -> Option<Fragment> {
+        let Waiting { data: mut payload, ppid, unordered, pledge, .. } = self.queue.pop_front()?;
+        let begun = std::mem::take(&mut self.begun);
+        let fsn = std::mem::take(&mut self.next_fragment);
         let next = if unordered { &mut self.next_unordered } else { &mut self.next_ordered };
         let mid = *next;
-        let pledge = waiting.pledge.clone();
-        let payload = if ending {
-            let rest = std::mem::take(&mut waiting.data);
-            if beginning { rest } else { rest.slice(self.begun..) }
-        } else {
-            waiting.data.slice(self.begun..self.begun + len)
-        };
+        *next = mid.next();
+        payload.advance(begun);
+        self.unsent -= payload.len();
+        let flags = DataFlags { beginning: begun == 0, ending: true, unordered, immediate: false };
+        Some(Fragment { stream, mid, fsn, ppid, flags, payload, pledge })
+    }
+
+    /// Cuts `len` bytes off the first message, which is longer.
+    #[inline]
+    fn cut_off(&mut self, stream: StreamId, len: usize) -> Option<Fragment> {
+        let waiting = self.queue.front()?;
+        let (ppid, unordered, pledge) = (waiting.ppid, waiting.unordered, waiting.pledge.clone());
+        let payload = waiting.data.slice(self.begun..self.begun + len);
+        let mid = if unordered { self.next_unordered } else { self.next_ordered };
+        let fsn = self.next_fragment;
+        let flags = DataFlags { beginning: self.begun == 0, ending: false, unordered, immediate: false };
+        self.begun += len;
+        self.next_fragment = fsn.next();
         self.unsent -= len;
-        if ending {
-            self.begun = 0;
-            self.queue.pop_front();
-            self.next_fragment = Fsn(0);
-            *next = next.next();
-        } else {
-            self.begun += len;
-            self.next_fragment = fsn.next();
-        }
-        let flags = DataFlags { beginning, ending, unordered, immediate: false };
         Some(Fragment { stream, mid, fsn, ppid, flags, payload, pledge })
     }
 

@@ -58,6 +58,14 @@ impl Revocable {
 }
 
 impl Outbound {
+    /// A piece of a message that need not arrive was cut, maybe the last; answers what stays with the piece.
+    pub(super) fn on_cut(&mut self, pledge: Arc<Pledge>, done: bool) -> Option<Arc<Pledge>> {
+        if let Some(revocable) = &mut self.revocable {
+            revocable.on_cut(&pledge, done);
+        }
+        pledge.revocable.then_some(pledge)
+    }
+
     /// When the lifetime of a waiting message ends next.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         let revocable = self.revocable.as_deref()?;

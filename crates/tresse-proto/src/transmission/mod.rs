@@ -244,11 +244,18 @@ impl Transmission {
         self.initial_tsn = Tsn(next.0.wrapping_sub(self.ring.highest() as u32));
     }
 
-    /// Gives `fragment` the next TSN and remembers it as sent on `path`; answers the chunk to write.
-    pub(crate) fn record(&mut self, now: Instant, fragment: Fragment, path: PathId) -> Option<Numbered<'_>> {
+    /// The chunk that `fragment` becomes: it gets the next TSN.
+    #[inline]
+    pub(crate) fn number<'a>(&self, fragment: &'a Fragment) -> Numbered<'a> {
+        Numbered { tsn: self.tsn(self.ring.highest() + 1), fragment }
+    }
+
+    /// Remembers that `fragment` was sent on `path`, with the TSN that [`Self::number`] gave it.
+    #[inline]
+    pub(crate) fn record(&mut self, now: Instant, fragment: Fragment, path: PathId) {
         let len = fragment.payload.len();
         let revocable = fragment.pledge.is_some();
-        let load = self.loads.get_mut(path.index())?;
+        let Some(load) = self.loads.get_mut(path.index()) else { return };
         let index = self.ring.push(Sent::new(fragment, path, now));
         if len > self.announced && self.flight == 0 {
             self.probe = Some(index);
@@ -263,8 +270,6 @@ impl Transmission {
         if revocable {
             self.note_revocable(index);
         }
-        let tsn = self.tsn(index);
-        self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
     }
 
     /// The highest index in flight on `path`, or the cumulative one when there is none.

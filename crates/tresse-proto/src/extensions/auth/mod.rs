@@ -119,6 +119,18 @@ impl Auth {
         digest(mac, covered)
     }
 
+    /// Bytes that AUTH takes in every packet with user data.
+    #[inline]
+    pub(crate) fn overhead(&self) -> usize {
+        self.guard.overhead()
+    }
+
+    /// Whether a chunk of this kind has to be screened: it needs authentication, or is what others need.
+    #[inline]
+    pub(crate) fn concerns(&self, kind: ChunkKind) -> bool {
+        kind == ChunkKind::AUTH || self.own.required().contains(kind)
+    }
+
     /// Whether a chunk may be processed; `covered` starts with it and ends with its packet.
     ///
     /// # Errors
