@@ -415,13 +415,13 @@ impl Association {
         let full = self.full_chunk();
         let view = self.paths.view(path, self.transmission.flight_on(path), true);
         let mut bytes = 0;
-        loop {
+        let short_of_room = loop {
             let room = writer.room().saturating_sub(carrier.header_len()).min(full);
             if room == 0 {
-                break;
+                break true;
             }
             let Some(mut fragment) = self.outbound.take(&view, room, full, allowance) else {
-                break;
+                break allowance > room;
             };
             // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2).
             if self.state == State::ShutdownPending {
@@ -432,12 +432,15 @@ impl Association {
             let written = self.transmission.number(&fragment).write(carrier, writer);
             self.transmission.record(now, fragment, path);
             if written.is_err() {
-                break;
+                break false;
             }
-        }
+        };
         if bytes > 0 {
             self.outbound.on_packet_end(path);
             self.path_scheduler.on_sent(path, bytes);
+            if short_of_room && !self.outbound.is_empty() {
+                self.paths.on_more_waiting(path);
+            }
         }
         bytes > 0
     }

@@ -90,6 +90,12 @@ impl PathMtu {
         usize::from(self.tried)
     }
 
+    /// Whether the search waits for larger packets to be of use.
+    #[inline]
+    pub(super) fn is_resting(&self) -> bool {
+        self.phase == Phase::Resting
+    }
+
     /// Larger packets would be of use: the search begins, unless it has begun before.
     pub(super) fn start(&mut self) {
         if self.phase == Phase::Resting {

@@ -21,6 +21,14 @@ impl Paths {
         }
     }
 
+    /// A packet had no room for all that waits, however small its pieces: larger ones are of use.
+    #[inline]
+    pub(crate) fn on_more_waiting(&mut self, id: PathId) {
+        if self.get(id).mtu.is_resting() {
+            self.start_mtu_search();
+        }
+    }
+
     /// The information for a probe that leaves now, and the length of the SCTP packet that it has to fill.
     pub(crate) fn mtu_probe(
         &mut self,

@@ -55,6 +55,18 @@ fn an_association_without_bulk_data_sends_no_probes() {
 }
 
 #[test]
+fn small_messages_that_no_packet_can_hold_together_start_the_search_too() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    // Four of these in a packet leave more room than counts as nearly full, and too little for a fifth.
+    for number in 0..100 {
+        pair.send(0, number, 250);
+    }
+    wait_for(&mut pair, 100, ms(3000));
+    assert!(pair.wire.iter().any(is_probe));
+    assert_eq!(mtus(&mut pair), [1500]);
+}
+
+#[test]
 fn the_first_full_packet_starts_one_probe_on_each_path() {
     let mut pair = Pair::established(2, &AssociationConfig::default());
     let before = pair.wire.len();

@@ -103,7 +103,7 @@ fn a_path_that_joins_mid_transfer_and_leaves_again_costs_no_message() {
         let mut dice = crate::common::Dice::new(u64::from(seed));
         pair.network = Box::new(move |_| (!dice.hits(0.02)).then(|| ms(5 + dice.below(20))));
         let (mut number, mut present) = (0, false);
-        for step in 0..40 {
+        for step in 0..60 {
             send(&mut pair, number, 20);
             number += 20;
             pair.run_for(ms(60));
