@@ -4,7 +4,7 @@
 //! New data may be marked, and nothing else: what is sent again or probes a closed window must not be (RFC 3168
 //! §6.1.5, §6.1.6), and control chunks cut no window when they are lost.
 
-use tresse_wire::{Chunk, Ecne, Packet, PacketWriter, Tsn};
+use tresse_wire::{Chunk, Packet, PacketWriter, Tsn};
 
 use super::Association;
 use super::capabilities::Extension;
@@ -73,8 +73,8 @@ impl Association {
     #[inline]
     pub(super) fn write_echoes(&self, writer: &mut PacketWriter<'_>) {
         let Some(marks) = &self.marks else { return };
-        for tsn in marks.echoes() {
-            if writer.push(&Chunk::Ecne(Ecne { lowest_tsn: tsn, marked_packets: None })).is_err() {
+        for echo in marks.echoes() {
+            if writer.push(&Chunk::Ecne(echo)).is_err() {
                 break;
             }
         }

@@ -4,7 +4,7 @@
 //! Refuses to know windows and where TSNs begin: the association finds the path that a mark speaks of, and cuts.
 //! Marks are kept apart for each path, because on another path a lower TSN may well have been sent later.
 
-use tresse_wire::Tsn;
+use tresse_wire::{Ecne, Tsn};
 
 use crate::path_id::PathId;
 
@@ -23,6 +23,8 @@ struct Echo {
     path: PathId,
     index: u64,
     tsn: Tsn,
+    /// Packets that came with a mark since the peer answered the last one.
+    packets: u32,
 }
 
 /// What happened on one path.
@@ -44,15 +46,20 @@ impl Marks {
     pub(crate) fn on_mark(&mut self, path: PathId, index: u64, tsn: Tsn) {
         self.tally(path).marks += 1;
         match self.echoes.iter_mut().find(|echo| echo.path == path) {
-            Some(echo) if echo.index < index => *echo = Echo { path, index, tsn },
-            Some(_) => {}
-            None => self.echoes.push(Echo { path, index, tsn }),
+            Some(echo) => {
+                echo.packets = echo.packets.saturating_add(1);
+                if echo.index < index {
+                    (echo.index, echo.tsn) = (index, tsn);
+                }
+            }
+            None => self.echoes.push(Echo { path, index, tsn, packets: 1 }),
         }
     }
 
-    /// The TSNs to name in ECNE chunks beside every report.
-    pub(crate) fn echoes(&self) -> impl Iterator<Item = Tsn> {
-        self.echoes.iter().map(|echo| echo.tsn)
+    /// The chunks to send beside every report. They tell the number of packets too (draft-stewart-tsvwg-sctpecn), because
+    /// usrsctp 0.9.5 throws away all that follows one without: the shorter ones of RFC 4960 end its associations.
+    pub(crate) fn echoes(&self) -> impl Iterator<Item = Ecne> {
+        self.echoes.iter().map(|echo| Ecne { lowest_tsn: echo.tsn, marked_packets: Some(echo.packets) })
     }
 
     /// The peer reacted to the mark on the chunk `index`; it says so on the path whose window it cut, ahead of what it
@@ -110,7 +117,7 @@ mod tests {
     const B: PathId = PathId(1);
 
     fn told(marks: &Marks) -> Vec<u32> {
-        marks.echoes().map(|tsn| tsn.0).collect()
+        marks.echoes().map(|echo| echo.lowest_tsn.0).collect()
     }
 
     #[test]
@@ -131,6 +138,7 @@ mod tests {
             marks.on_mark(A, index, Tsn(100 + index as u32));
         }
         assert_eq!((told(&marks), marks.counts(A)), (vec![109], (3, 0)));
+        assert_eq!(marks.echoes().map(|echo| echo.marked_packets).collect::<Vec<_>>(), [Some(3)]);
     }
 
     #[test]

@@ -70,7 +70,7 @@ fn the_latest_marked_packet_is_told_by_its_lowest_tsn() {
         > SACK cum=1
         < ce DATA tsn=2
         < ce DATA tsn=3 | DATA tsn=4
-        > ECNE tsn=3 | SACK cum=4
+        > ECNE tsn=3 packets=2 | SACK cum=4
         < CWR tsn=2 | DATA tsn=5
         < DATA tsn=6
         > ECNE tsn=3 | SACK cum=6

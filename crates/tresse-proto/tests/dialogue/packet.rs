@@ -95,7 +95,10 @@ pub(crate) fn describe(chunk: &Result<Chunk<'_>, ChunkError>, lexicon: &Lexicon<
             let position = lexicon.cookies.iter().position(|cookie| cookie == echo.cookie);
             words.put("cookie", position.map_or("P".to_owned(), |position| (position + 1).to_string()));
         }
-        Chunk::Ecne(ecne) => words.put("tsn", ordinal(numbers.receiver, ecne.lowest_tsn)),
+        Chunk::Ecne(ecne) => {
+            words.put("tsn", ordinal(numbers.receiver, ecne.lowest_tsn));
+            words.put("packets", ecne.marked_packets.unwrap_or(0));
+        }
         Chunk::Cwr(cwr) => words.put("tsn", ordinal(numbers.sender, cwr.lowest_tsn)),
         Chunk::ForwardTsn(forward) => words.put("cum", ordinal(numbers.sender, forward.cumulative_tsn)),
         _ => {}

@@ -12,8 +12,8 @@ use crate::serial::Tsn;
 pub struct Ecne {
     /// Lowest TSN of a marked packet.
     pub lowest_tsn: Tsn,
-    /// Marked packets since the last CWR; only the FreeBSD stack sends it, in a chunk of 12 bytes instead of
-    /// 8.
+    /// Marked packets since the last CWR (draft-stewart-tsvwg-sctpecn); the chunk is of 12 bytes then, and of 8
+    /// without, as RFC 4960 has it.
     pub marked_packets: Option<u32>,
 }
 

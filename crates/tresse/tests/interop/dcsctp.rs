@@ -20,6 +20,7 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
     match need {
         Need::MultiHoming | Need::Cmt => Some("it leaves addresses to its caller"),
         Need::NrSack => Some("it has no NR-SACK"),
+        Need::Ecn => Some("it knows no congestion marks"),
         Need::Restart | Need::InterleavedForward => None,
     }
 }

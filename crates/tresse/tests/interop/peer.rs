@@ -34,6 +34,8 @@ pub(crate) enum Need {
     Restart,
     /// Telling which interleaved messages were given up.
     InterleavedForward,
+    /// Answering congestion marks.
+    Ecn,
 }
 
 impl Stack {

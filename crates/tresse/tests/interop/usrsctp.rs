@@ -12,7 +12,7 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
         // Seen in every run, in captures: a chunk is reported missing, and neither it nor an I-FORWARD-TSN
         // that skips it ever comes, although everything behind it is acknowledged.
         Need::InterleavedForward => Some("it stops for good after a lost chunk of a message that it gave up"),
-        Need::MultiHoming | Need::NrSack | Need::Cmt | Need::Restart => None,
+        Need::MultiHoming | Need::NrSack | Need::Cmt | Need::Restart | Need::Ecn => None,
     }
 }
 

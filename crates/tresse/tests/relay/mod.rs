@@ -30,6 +30,8 @@ struct Path {
     longest: AtomicUsize,
     /// Whether it loses and reorders at random.
     rough: AtomicBool,
+    /// Whether everything meets congestion on it.
+    congested: AtomicBool,
     /// Bytes from the client, and from the server.
     carried: [AtomicU64; 2],
     /// Types of the chunks that the client sent, and those that the server sent.
@@ -43,6 +45,7 @@ impl Default for Path {
             limit: AtomicU64::new(u64::MAX),
             longest: AtomicUsize::new(0),
             rough: AtomicBool::new(false),
+            congested: AtomicBool::new(false),
             carried: Default::default(),
             chunks: Default::default(),
         }
@@ -99,6 +102,9 @@ impl Direction {
         if rough && self.held.is_none() && self.once_in(HELD_ONE_IN) {
             self.held = Some((datagram.to_vec(), to));
             return;
+        }
+        if path.congested.load(Ordering::SeqCst) {
+            rustix::net::sockopt::set_ip_tos(socket, CONGESTION_EXPERIENCED).expect("a socket of IPv4");
         }
         let _ = socket.send_to(datagram, to).await;
         self.release(socket).await;
@@ -164,6 +170,11 @@ impl Relay {
     /// Loses one datagram of a hundred on every path, and lets one of fifty be overtaken.
     pub(crate) fn roughen(&self) {
         self.paths.iter().for_each(|path| path.rough.store(true, Ordering::SeqCst));
+    }
+
+    /// From now on marks every datagram, whether its sender asked for that or not.
+    pub(crate) fn congest(&self) {
+        self.paths.iter().for_each(|path| path.congested.store(true, Ordering::SeqCst));
     }
 
     /// Types of the chunks that clients sent, and of those that the server sent.
@@ -261,6 +272,8 @@ async fn forward(
     }
 }
 
+/// The codepoint CE (RFC 3168 §5).
+const CONGESTION_EXPERIENCED: u8 = 3;
 /// Of the datagrams of a rough path, one in so many is lost.
 const LOST_ONE_IN: u32 = 100;
 /// One in so many lets the next one overtake.

@@ -53,6 +53,7 @@ pub(crate) const CASES: &[Case] = cases! {
     "tresse restarts", [Restart], restarts::restarted_here;
     "the peer restarts", [], restarts::restarted_there;
     "NR-SACK", [NrSack], transfers::reported_by_nr_sack;
+    "ECN, 10 MB from the peer, every packet marked", [Ecn], transfers::generated_under_congestion;
     "two paths, one at a time", [MultiHoming], paths::on_two_paths;
     "CMT on both sides", [MultiHoming, Cmt, NrSack], paths::on_two_paths_at_once;
     "CMT on both sides, 1 % lost, 2 % reordered", [MultiHoming, Cmt, NrSack], paths::on_two_rough_paths_at_once;
@@ -103,3 +104,6 @@ const FORWARD_TSN: u8 = 192;
 const I_FORWARD_TSN: u8 = 194;
 const SACK: u8 = 3;
 const NR_SACK: u8 = 16;
+/// RFC 4960 appendix A.
+const ECNE: u8 = 12;
+const CWR: u8 = 13;

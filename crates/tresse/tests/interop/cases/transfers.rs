@@ -1,6 +1,6 @@
 //! Ten megabytes of messages of all lengths, on many streams, one way or there and back.
 
-use super::{NR_SACK, SACK, converse, listen};
+use super::{CWR, ECNE, NR_SACK, SACK, converse, listen};
 use crate::meeting::Plan;
 use crate::peer::Stack;
 
@@ -22,6 +22,15 @@ pub(super) async fn generated_over_a_rough_path(stack: Stack) {
     let mut meeting = Plan::new(stack).answer().await;
     meeting.relay.roughen();
     listen(&mut meeting).await;
+}
+
+pub(super) async fn generated_under_congestion(stack: Stack) {
+    let mut meeting = Plan::new(stack).telling(&["ecn"]).with("sack_frequency", "1").answer().await;
+    meeting.relay.congest();
+    listen(&mut meeting).await;
+    let [ours, theirs] = meeting.chunks();
+    assert!(ours.contains(&ECNE) && theirs.contains(&CWR), "tresse: {ours:?}, the peer: {theirs:?}");
+    assert!(meeting.association.path_stats().iter().any(|path| path.marks > 0));
 }
 
 pub(super) async fn reported_by_nr_sack(stack: Stack) {

@@ -8,7 +8,7 @@
  *   local=A,B peer=A,B           own addresses, and the peer's (client)
  *   streams=N                    streams to ask for
  *   work=echo|count              sends every message back, or checks and counts what comes
- *   use=nr_sack,cmt,interleaving extensions that are off by default
+ *   use=nr_sack,cmt,ecn,interleaving extensions that are off by default
  *
  * Commands come line by line on standard input:
  *
@@ -49,7 +49,7 @@ struct addresses {
 };
 
 static struct {
-    int server, echo, udp, peer_udp, sctp, peer_sctp, streams, nr_sack, cmt, interleaving;
+    int server, echo, udp, peer_udp, sctp, peer_sctp, streams, nr_sack, cmt, ecn, interleaving;
     struct addresses local, peer;
 } set = {.streams = 16, .echo = 1};
 
@@ -345,7 +345,7 @@ static void tune(void) {
     usrsctp_sysctl_set_sctp_no_csum_on_loopback(0);
     usrsctp_sysctl_set_sctp_nrsack_enable((uint32_t)set.nr_sack);
     usrsctp_sysctl_set_sctp_cmt_on_off((uint32_t)set.cmt);
-    usrsctp_sysctl_set_sctp_ecn_enable(0);
+    usrsctp_sysctl_set_sctp_ecn_enable((uint32_t)set.ecn);
     usrsctp_sysctl_set_sctp_auto_asconf(0);
     usrsctp_sysctl_set_sctp_sendspace(1 << 20);
     usrsctp_sysctl_set_sctp_recvspace(1 << 20);
@@ -437,6 +437,7 @@ static void parse(char *argument) {
         parse_addresses(&set.peer, value);
     } else if (strcmp(argument, "use") == 0) {
         set.nr_sack = strstr(value, "nr_sack") != NULL;
+        set.ecn = strstr(value, "ecn") != NULL;
         set.cmt = strstr(value, "cmt") != NULL;
         set.interleaving = strstr(value, "interleaving") != NULL;
     } else {
