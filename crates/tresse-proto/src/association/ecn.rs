@@ -80,10 +80,27 @@ impl Association {
         }
     }
 
-    /// Whether a packet of nothing but new data may be marked.
+    /// Whether a packet of nothing but new data on `path` may be marked.
     #[inline]
-    pub(super) fn may_be_marked(&self) -> bool {
-        self.capabilities.has(Extension::Ecn) && !self.transmission.is_probing_window()
+    pub(super) fn may_be_marked(&self, path: PathId) -> bool {
+        self.capabilities.has(Extension::Ecn)
+            && !self.transmission.is_probing_window()
+            && !self.marks.as_ref().is_some_and(|marks| marks.distrusts(path))
+    }
+
+    /// T3 expired on `path`. If no data has ever got through there, the network may be one that swallows what may be
+    /// marked; QUIC finds such paths in the same way (RFC 9000 §13.4.2).
+    pub(super) fn doubt_marks(&mut self, path: PathId) {
+        if self.capabilities.has(Extension::Ecn) && !self.paths.has_delivered(path) {
+            self.marks.get_or_insert_default().distrust(path);
+        }
+    }
+
+    /// A path that joins has taken the place of one that is gone.
+    pub(super) fn renew_marks(&mut self, path: PathId) {
+        if let Some(marks) = &mut self.marks {
+            marks.renew_path(path);
+        }
     }
 
     /// What the peer sends is numbered anew.

@@ -174,7 +174,7 @@ impl Association {
         self.authenticate(&mut writer);
         let len = writer.finish(self.seal);
         self.account(now, path, len, written, data != Carried::Nothing);
-        let markable = data == Carried::New && self.may_be_marked();
+        let markable = data == Carried::New && self.may_be_marked(path);
         Some(Sending { path, len, mtu_probe: false, markable })
     }
 

@@ -42,6 +42,7 @@ impl Association {
 
     /// T3-rtx of `path` expired (RFC 9260 §6.3.3).
     fn on_t3(&mut self, cx: &mut Cx<'_>, path: PathId) {
+        self.doubt_marks(path);
         let failure = self.paths.on_t3(path, cx.now);
         let target = self.resend_path(self.config.timeout_retransmit_path, path);
         self.transmission.on_timeout(path, target);

@@ -38,6 +38,8 @@ struct Tally {
     cut_after: u64,
     /// The chunk that the peer named last.
     named: u64,
+    /// The network may swallow what may be marked.
+    distrusted: bool,
 }
 
 impl Marks {
@@ -94,6 +96,23 @@ impl Marks {
         let tally = self.tally(path);
         tally.cuts += 1;
         tally.cut_after = highest;
+    }
+
+    /// Nothing on `path` may be marked any more.
+    pub(crate) fn distrust(&mut self, path: PathId) {
+        self.tally(path).distrusted = true;
+    }
+
+    /// Whether that was said of `path`.
+    pub(crate) fn distrusts(&self, path: PathId) -> bool {
+        self.tallies.get(path.index()).is_some_and(|tally| tally.distrusted)
+    }
+
+    /// Another path has taken the place of one that is gone.
+    pub(crate) fn renew_path(&mut self, path: PathId) {
+        if let Some(tally) = self.tallies.get_mut(path.index()) {
+            *tally = Tally::default();
+        }
     }
 
     /// Packets that came over `path` with a mark, and windows of it that were cut for marks.

@@ -51,6 +51,11 @@ impl Paths {
         }
     }
 
+    /// Whether data that was sent on a path has ever been acknowledged.
+    pub(crate) fn has_delivered(&self, id: PathId) -> bool {
+        self.get(id).counters.bytes_acked > 0
+    }
+
     /// The shortest round-trip time measured on a path; zero before the first.
     pub(crate) fn shortest_rtt(&self, id: PathId) -> Duration {
         self.get(id).rtt.range().0

@@ -124,3 +124,28 @@ fn a_loss_beside_a_mark_is_repaired_and_costs_nothing_more() {
     assert_eq!((path.mark_cuts, path.fast_retransmits, path.timeouts), (1, 1, 0));
     assert_eq!(path.ssthresh, 10 * M);
 }
+
+/// Some networks drop what they do not know.
+#[test]
+fn a_path_that_swallows_what_may_be_marked_is_used_without_marks() {
+    let mut pair = Pair::established(2, &wide());
+    let swallows = |flight: &Flight| flight.path() == 1 && flight.transmit.ecn != Ecn::NotEct;
+    pair.network = Box::new(move |flight| (!swallows(flight)).then_some(ms(10)));
+    pair.send(0, 1, 30 * M);
+    pair.run_until(ms(3000), |pair| pair.server.received.len() == 1);
+    pair.run_for(ms(3000));
+    let from = pair.wire.len();
+    for number in 2..12 {
+        pair.send(0, number, 10 * M);
+        pair.run_for(ms(200));
+    }
+    assert_eq!(pair.server.received.len(), 11);
+    let data = |flight: &&Flight| flight.to_server && flight.has_data();
+    let codepoints = |path| {
+        let on_path = pair.sent_since(from).iter().filter(data).filter(move |flight| flight.path() == path);
+        on_path.map(|flight| flight.transmit.ecn).collect::<Vec<_>>()
+    };
+    assert!(!codepoints(1).is_empty() && codepoints(1).iter().all(|ecn| *ecn == Ecn::NotEct));
+    assert!(codepoints(0).contains(&Ecn::Ect0));
+    assert!(paths(&mut pair)[1].timeouts <= 1);
+}

@@ -146,13 +146,31 @@ fn retransmissions_and_window_probes_may_not_be_marked() {
         "
         call send
         > ect0 DATA tsn=1
-        > DATA tsn=1 after 1 s
         < SACK cum=1
         call send
         > ect0 DATA tsn=2
-        < SACK cum=2 rwnd=0
+        > DATA tsn=2 after 1 s
+        < SACK cum=2
         call send
-        > DATA tsn=3
+        > ect0 DATA tsn=3
+        < SACK cum=3 rwnd=0
+        call send
+        > DATA tsn=4
+        ",
+    );
+}
+
+/// RFC 9000 §13.4.2, for SCTP: where nothing has got through yet, the network may swallow what may be marked.
+#[test]
+fn a_timeout_before_anything_got_through_ends_marks_on_the_path() {
+    play_marked(
+        "
+        call send
+        > ect0 DATA tsn=1
+        > DATA tsn=1 after 1 s
+        < SACK cum=1
+        call send
+        > DATA tsn=2
         ",
     );
 }

@@ -150,6 +150,7 @@ impl Association {
         let path = self.paths.join(now, between, port, member)?;
         let count = self.paths.len();
         self.transmission.renew_path(path, count);
+        self.renew_marks(path);
         self.outbound.cover_paths(count);
         self.bursts.cover(count);
         Some(path)

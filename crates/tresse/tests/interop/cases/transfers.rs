@@ -25,6 +25,7 @@ pub(super) async fn generated_over_a_rough_path(stack: Stack) {
 }
 
 pub(super) async fn generated_under_congestion(stack: Stack) {
+    // The peer's window falls to one packet, which should not wait for a second one to be acknowledged.
     let mut meeting = Plan::new(stack).telling(&["ecn"]).with("sack_frequency", "1").answer().await;
     meeting.relay.congest();
     listen(&mut meeting).await;
