@@ -89,6 +89,9 @@ impl Association {
             summary.out_of_order = gaps_before || self.receiver.has_gaps();
             self.counters.duplicates += u64::from(summary.duplicates);
             self.receiver.on_packet(cx.now, via, summary);
+            if summary.new > 0 {
+                self.inbound.on_packet(bytes.len());
+            }
             self.relieve();
             if self.state != State::Closed
                 && let Err(Refusal::Protocol(fault)) = self.inbound.check_progress(self.receiver.cumulative())

@@ -135,6 +135,12 @@ impl Inbound {
         index == cumulative + 1 && fills_gap && self.ready.is_empty() && self.window.fits(0, true)
     }
 
+    /// A packet of `len` bytes has brought something.
+    #[inline]
+    pub(crate) fn on_packet(&mut self, len: usize) {
+        self.window.on_packet(len);
+    }
+
     /// Whether so much is held that small pieces of large packets are better kept as copies.
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {

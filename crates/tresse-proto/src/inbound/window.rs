@@ -10,12 +10,15 @@ pub(super) struct Window {
     tiny: usize,
     used: usize,
     chunks: usize,
+    /// Bytes of the packets that brought something since the buffer was last empty: what is held as parts of packets
+    /// keeps no more memory alive.
+    packets: usize,
 }
 
 impl Window {
     /// An empty buffer of `buffer` bytes, on paths whose packets have at most `mtu` bytes.
     pub(super) fn new(buffer: usize, mtu: usize) -> Self {
-        Window { buffer, tiny: mtu.min(buffer / 4), used: 0, chunks: 0 }
+        Window { buffer, tiny: mtu.min(buffer / 4), used: 0, chunks: 0, packets: 0 }
     }
 
     /// User data held, in bytes.
@@ -36,11 +39,20 @@ impl Window {
         self.chunks += 1;
     }
 
+    /// A packet of `len` bytes has brought something.
+    #[inline]
+    pub(super) fn on_packet(&mut self, len: usize) {
+        self.packets = self.packets.saturating_add(len);
+    }
+
     /// `chunks` chunks with `len` bytes together are held no more.
     #[inline]
     pub(super) fn release(&mut self, len: usize, chunks: usize) {
         self.used = self.used.saturating_sub(len);
         self.chunks = self.chunks.saturating_sub(chunks);
+        if self.chunks == 0 {
+            self.packets = 0;
+        }
     }
 
     /// Whether a chunk of `len` bytes may come in addition: up to the size of the buffer, or up to twice
@@ -51,10 +63,11 @@ impl Window {
         self.chunks == 0 || occupancy(self.used + len, self.chunks + 1) <= limit
     }
 
-    /// Whether so much is held that what it wastes counts.
+    /// Whether so much is held that what it wastes counts: a good part of the buffer, in packets that may together
+    /// be larger than all of it. An application that takes everything now and then never gets there.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
-        occupancy(self.used, self.chunks) > self.buffer / CROWDED
+        self.packets > self.buffer && occupancy(self.used, self.chunks) > self.buffer / CROWDED
     }
 
     /// The window to announce in bytes. A window smaller than a packet, or than a quarter of a small
@@ -116,6 +129,23 @@ mod tests {
         assert!(window.fits(1000, false) && !window.fits(1001, false));
         assert!(window.fits(11_000, true) && !window.fits(11_001, true));
         assert!(held(2000, &[]).fits(9000, false), "an empty buffer takes any chunk");
+    }
+
+    #[test]
+    fn only_more_packets_than_the_buffer_holds_without_a_pause_make_it_crowded() {
+        let mut window = held(6400, &[64; 7]);
+        window.on_packet(6400);
+        assert!(!window.is_crowded());
+        window.on_packet(1);
+        assert!(window.is_crowded());
+        window.release(128, 2);
+        window.release(64, 1);
+        assert!(!window.is_crowded(), "not much is left");
+        [64; 3].into_iter().for_each(|len| window.hold(len));
+        assert!(window.is_crowded());
+        window.release(64 * 7, 7);
+        [64; 7].into_iter().for_each(|len| window.hold(len));
+        assert!(!window.is_crowded(), "it was empty");
     }
 
     #[test]
