@@ -42,6 +42,44 @@ impl Carrier {
     }
 }
 
+/// B, E, U and I of a fragment, in one byte as on the wire: every `Option` of a fragment would else keep its tag in
+/// one of four `bool`s, and each move of it would go around that byte.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Flags(u8);
+
+impl Flags {
+    /// First fragment of its message.
+    #[inline]
+    pub(crate) fn beginning(self) -> bool {
+        self.unpacked().beginning
+    }
+
+    /// Last fragment of its message.
+    #[inline]
+    pub(crate) fn ending(self) -> bool {
+        self.unpacked().ending
+    }
+
+    /// The message is unordered.
+    #[inline]
+    pub(crate) fn unordered(self) -> bool {
+        self.unpacked().unordered
+    }
+
+    /// As a chunk has them.
+    #[inline]
+    pub(crate) fn unpacked(self) -> DataFlags {
+        DataFlags::from_byte(self.0)
+    }
+}
+
+impl From<DataFlags> for Flags {
+    #[inline]
+    fn from(flags: DataFlags) -> Self {
+        Flags(flags.to_byte())
+    }
+}
+
 /// A message, or a piece of one, that fits a chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct Fragment {
@@ -53,7 +91,7 @@ pub(crate) struct Fragment {
     pub(crate) fsn: Fsn,
     /// Known of every piece but those that arrived in I-DATA and begin no message.
     pub(crate) ppid: Ppid,
-    pub(crate) flags: DataFlags,
+    pub(crate) flags: Flags,
     pub(crate) payload: Bytes,
     /// What its message was promised when it need not arrive. Stays with the sender.
     pub(crate) pledge: Option<Arc<Pledge>>,
@@ -61,34 +99,40 @@ pub(crate) struct Fragment {
 
 impl Fragment {
     /// What a DATA chunk brought; `payload` is its user data.
+    #[inline]
     pub(crate) fn of_data(data: &Data<'_>, payload: Bytes) -> Self {
         let (mid, fsn) = (Mid(data.ssn.0.into()), Fsn(0));
-        let (stream, ppid, flags) = (data.stream, data.ppid, data.flags);
+        let (stream, ppid, flags) = (data.stream, data.ppid, data.flags.into());
         Fragment { stream, mid, fsn, ppid, flags, payload, pledge: None }
     }
 
     /// What an I-DATA chunk brought; `payload` is its user data.
+    #[inline]
     pub(crate) fn of_i_data(data: &IData<'_>, payload: Bytes) -> Self {
         let ppid = match data.ppid_or_fsn {
             PpidOrFsn::Ppid(ppid) => ppid,
             PpidOrFsn::Fsn(_) => Ppid(0),
         };
-        let (stream, mid, fsn, flags) = (data.stream, data.mid, data.fsn(), data.flags);
+        let (stream, mid, fsn, flags) = (data.stream, data.mid, data.fsn(), data.flags.into());
         Fragment { stream, mid, fsn, ppid, flags, payload, pledge: None }
     }
 
     /// The SSN of its message, as DATA has it.
+    #[inline]
     pub(crate) fn ssn(&self) -> Ssn {
         Ssn(self.mid.0 as u16)
     }
 
+    #[inline]
     fn data(&self, tsn: Tsn) -> Data<'_> {
-        let Fragment { stream, ppid, flags, .. } = *self;
+        let Fragment { stream, ppid, .. } = *self;
+        let flags = self.flags.unpacked();
         Data { tsn, stream, ssn: self.ssn(), ppid, flags, payload: &self.payload }
     }
 
     fn i_data(&self, tsn: Tsn) -> IData<'_> {
-        let Fragment { stream, mid, flags, .. } = *self;
+        let Fragment { stream, mid, .. } = *self;
+        let flags = self.flags.unpacked();
         let ppid_or_fsn = if flags.beginning { PpidOrFsn::Ppid(self.ppid) } else { PpidOrFsn::Fsn(self.fsn) };
         IData { tsn, stream, mid, ppid_or_fsn, flags, payload: &self.payload }
     }

@@ -1,7 +1,7 @@
 //! A packet out: choose its path, lay it out in a fixed order (control, SACK, what goes again, new data),
 //! account for it. The only writer of an association's packets.
 
-use tresse_wire::{COMMON_HEADER_LEN, PacketWriter};
+use tresse_wire::{COMMON_HEADER_LEN, DataFlags, PacketWriter};
 
 use super::control::Written;
 use super::{Association, Extension, State};
@@ -425,7 +425,8 @@ impl Association {
             };
             // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2).
             if self.state == State::ShutdownPending {
-                fragment.flags.immediate = self.outbound.is_empty();
+                let flags = fragment.flags.unpacked();
+                fragment.flags = DataFlags { immediate: self.outbound.is_empty(), ..flags }.into();
             }
             allowance -= fragment.payload.len();
             bytes += fragment.payload.len();

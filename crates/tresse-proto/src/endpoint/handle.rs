@@ -44,9 +44,8 @@ impl<'a> AssociationHandle<'a> {
 
     /// The next message that arrived.
     pub fn recv(&mut self, _now: Instant) -> Option<Message> {
-        let association = self.open_mut()?;
-        let message = association.recv();
-        if association.is_stirred() {
+        let message = self.open_mut().and_then(Association::recv);
+        if self.open_mut().is_some_and(|association| association.is_stirred()) {
             self.poll_soon();
         }
         message

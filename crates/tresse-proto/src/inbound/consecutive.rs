@@ -124,7 +124,7 @@ impl Consecutive {
         if let Some(start) = self.open
             && let Some(Run { head, .. }) = self.runs.get(&start)
             && head.stream == stream
-            && !head.flags.unordered
+            && !head.flags.unordered()
             && !head.ssn().is_after(ssn)
             && let Some(run) = self.runs.remove(&start)
         {
@@ -155,7 +155,7 @@ impl Consecutive {
         let mut dropped = Dropped::default();
         while let Some(entry) = self.runs.first_entry() {
             let (start, run) = (*entry.key(), entry.get());
-            let fault = if start <= cumulative && !run.head.flags.beginning {
+            let fault = if start <= cumulative && !run.head.flags.beginning() {
                 NO_BEGINNING
             } else if run.end(start) <= cumulative {
                 NO_ENDING
@@ -195,7 +195,7 @@ impl Consecutive {
             joins.before = Some(start);
         }
         if let Some(run) = self.runs.get(&(index + 1))
-            && self.is_one_message(chunk, chunk.flags.ending, &run.head)?
+            && self.is_one_message(chunk, chunk.flags.ending(), &run.head)?
         {
             joins.after = true;
         }
@@ -209,15 +209,15 @@ impl Consecutive {
         ended: bool,
         later: &Fragment,
     ) -> Result<bool, &'static str> {
-        match (ended, later.flags.beginning) {
+        match (ended, later.flags.beginning()) {
             (true, true) => Ok(false),
             (true, false) => Err(NO_BEGINNING),
             (false, true) if self.lenient => Ok(false),
             (false, true) => Err(NO_ENDING),
             (false, false) => {
-                let unordered = earlier.flags.unordered;
+                let unordered = earlier.flags.unordered();
                 let alike = earlier.stream == later.stream
-                    && unordered == later.flags.unordered
+                    && unordered == later.flags.unordered()
                     && (unordered || earlier.mid == later.mid);
                 if alike { Ok(true) } else { Err("fragments of one message differ in stream, SSN or U bit") }
             }
@@ -242,7 +242,7 @@ impl Run {
     fn of(mut fragment: Fragment) -> Self {
         let piece = std::mem::take(&mut fragment.payload);
         Run {
-            ending: fragment.flags.ending,
+            ending: fragment.flags.ending(),
             handed_out: 0,
             bytes: piece.len(),
             pieces: VecDeque::from([piece]),
@@ -256,7 +256,7 @@ impl Run {
     }
 
     fn append(&mut self, fragment: Fragment) {
-        self.ending = fragment.flags.ending;
+        self.ending = fragment.flags.ending();
         self.bytes += fragment.payload.len();
         self.pieces.push_back(fragment.payload);
     }
@@ -275,13 +275,13 @@ impl Run {
     }
 
     fn is_complete(&self) -> bool {
-        self.head.flags.beginning && self.ending
+        self.head.flags.beginning() && self.ending
     }
 
     /// Whether it is from the beginning of a message whose turn it is.
     fn may_open(&self, ordered: &Ordered) -> bool {
         let head = &self.head;
-        head.flags.beginning && (head.flags.unordered || ordered.is_next(head.stream, head.mid.0))
+        head.flags.beginning() && (head.flags.unordered() || ordered.is_next(head.stream, head.mid.0))
     }
 
     /// What is here of a run that starts at `start` and has its beginning, for good.

@@ -74,13 +74,13 @@ impl Interleaved {
     /// It contradicts what is known of its message.
     #[inline]
     pub(super) fn check(&self, chunk: &Fragment, ordered: &Ordered) -> Result<bool, &'static str> {
-        if !chunk.flags.unordered && ordered.is_past(chunk.stream, chunk.mid.0) {
+        if !chunk.flags.unordered() && ordered.is_past(chunk.stream, chunk.mid.0) {
             return if self.lenient { Ok(false) } else { Err("MID of a message that was delivered") };
         }
-        if chunk.flags.beginning != (chunk.fsn.0 == 0) {
+        if chunk.flags.beginning() != (chunk.fsn.0 == 0) {
             return Err("FSN 0 in a fragment that begins no message");
         }
-        let whole = chunk.flags.beginning && chunk.flags.ending;
+        let whole = chunk.flags.beginning() && chunk.flags.ending();
         if whole && !self.messages.is_empty() && self.messages.contains_key(&key(chunk)) {
             return Err("two messages with the same MID");
         }
@@ -250,13 +250,13 @@ impl Begun {
         if self.last.is_some_and(|last| fsn > last) {
             return Err("a fragment beyond the end of its message");
         }
-        if fragment.flags.ending {
+        if fragment.flags.ending() {
             if self.last.is_some() || self.early.last_key_value().is_some_and(|(&highest, _)| highest > fsn) {
                 return Err("a fragment beyond the end of its message");
             }
             self.last = Some(fsn);
         }
-        if fragment.flags.beginning {
+        if fragment.flags.beginning() {
             self.head.ppid = fragment.ppid;
         }
         if fsn != self.next {
@@ -298,7 +298,7 @@ impl Begun {
 }
 
 fn key(chunk: &Fragment) -> Key {
-    (chunk.stream, chunk.flags.unordered, chunk.mid.0)
+    (chunk.stream, chunk.flags.unordered(), chunk.mid.0)
 }
 
 /// The numbers that count as `mid` or before it (serial number arithmetic).

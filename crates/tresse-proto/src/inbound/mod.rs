@@ -94,7 +94,8 @@ impl Inbound {
     ///
     /// # Errors
     /// See [`Refusal`]; the chunk is dropped.
-    #[inline]
+    // Always: a chunk that is handed over in memory waits for its own stores.
+    #[inline(always)]
     pub(crate) fn accept(
         &mut self,
         index: u64,
@@ -104,7 +105,7 @@ impl Inbound {
         if data.stream.0 >= self.streams {
             return Err(Refusal::NoSuchStream);
         }
-        if data.flags.beginning && data.flags.ending {
+        if data.flags.beginning() && data.flags.ending() {
             return self.accept_whole(index, data, deliverable);
         }
         self.accept_fragment(index, data, deliverable)
@@ -174,7 +175,7 @@ impl Inbound {
 
     /// Whether the chunk, which comes next of all, belongs to the message that its stream expects next.
     pub(crate) fn is_next(&self, data: &InboundData) -> bool {
-        data.flags.unordered || self.ordered.is_next(data.stream, data.mid.0)
+        data.flags.unordered() || self.ordered.is_next(data.stream, data.mid.0)
     }
 
     /// Lets streams begin anew at SSN 0, or both MIDs 0 (RFC 6525 §5.2.2 E3; RFC 8260 §2.3.2). What has an index
@@ -239,7 +240,7 @@ impl Inbound {
     }
 
     /// Most chunks: they wait for no other to be a message.
-    #[inline]
+    #[inline(always)]
     fn accept_whole(
         &mut self,
         index: u64,
@@ -253,7 +254,7 @@ impl Inbound {
             return Ok(Acceptance::Dropped);
         }
         self.window.hold(data.payload.len());
-        if data.flags.unordered || self.ordered.pass(data.stream, data.mid.0, index) {
+        if data.flags.unordered() || self.ordered.pass(data.stream, data.mid.0, index) {
             deliverable.push(index..index + 1);
             self.ready.push_back(whole(data));
             return Ok(Acceptance::Ready);

@@ -55,7 +55,7 @@ pub(super) fn message(head: &Fragment, part: Part, payload: Payload) -> Message 
         stream: head.stream,
         ssn: head.ssn(),
         ppid: head.ppid,
-        unordered: head.flags.unordered,
+        unordered: head.flags.unordered(),
         part,
         payload,
     }

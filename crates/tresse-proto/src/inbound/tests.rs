@@ -67,7 +67,8 @@ fn chunk(ssn: u16, shape: &str, text: &str) -> InboundData {
             ending: shape.contains('E'),
             unordered: shape.contains('U'),
             immediate: false,
-        },
+        }
+        .into(),
         payload: Bytes::copy_from_slice(text.as_bytes()),
         pledge: None,
     }

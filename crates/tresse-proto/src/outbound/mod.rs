@@ -237,7 +237,7 @@ impl Outbound {
         let len = piece(head, room, full).filter(|&len| len <= allowance)?;
         let mut fragment = queue.cut(stream, len)?;
         self.unsent -= len;
-        let message_done = fragment.flags.ending;
+        let message_done = fragment.flags.ending();
         let turn_over = message_done || self.carrier == Carrier::IData;
         self.open = (!turn_over).then_some(stream);
         let stream_empty = queue.is_empty();
@@ -395,7 +395,8 @@ impl Outbound {
         if len > limit { Err(SendError::TooLong { len, limit }) } else { Ok(()) }
     }
 
-    #[inline]
+    // Always: a message that is handed over in memory waits for its own stores.
+    #[inline(always)]
     fn enqueue(&mut self, stream: StreamId, message: Waiting) {
         let (bytes, at) = (message.data.len(), message.at);
         let queue = self.queues.streams.entry(stream);
@@ -404,6 +405,7 @@ impl Outbound {
         self.on_queued(Queued { stream, bytes, was_idle, place: Place::Tail, at });
     }
 
+    #[inline]
     fn on_queued(&mut self, queued: Queued) {
         if queued.was_idle && self.adaptive.is_some() {
             let class = self.class_of(queued.stream);

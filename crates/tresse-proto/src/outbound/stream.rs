@@ -108,7 +108,7 @@ impl OutStream {
         payload.advance(begun);
         self.unsent -= payload.len();
         let flags = DataFlags { beginning: begun == 0, ending: true, unordered, immediate: false };
-        Some(Fragment { stream, mid, fsn, ppid, flags, payload, pledge })
+        Some(Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload, pledge })
     }
 
     /// Cuts `len` bytes off the first message, which is longer.
@@ -123,7 +123,7 @@ impl OutStream {
         self.begun += len;
         self.next_fragment = fsn.next();
         self.unsent -= len;
-        Some(Fragment { stream, mid, fsn, ppid, flags, payload, pledge })
+        Some(Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload, pledge })
     }
 
     /// Takes out the message `number`, or what is left of it.

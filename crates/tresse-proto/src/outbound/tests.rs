@@ -106,7 +106,7 @@ fn view(path: u8) -> PathView {
 
 /// Beginning, ending, length and SSN of a fragment.
 fn shape(fragment: &Fragment) -> (bool, bool, usize, u16) {
-    (fragment.flags.beginning, fragment.flags.ending, fragment.payload.len(), fragment.ssn().0)
+    (fragment.flags.beginning(), fragment.flags.ending(), fragment.payload.len(), fragment.ssn().0)
 }
 
 fn config() -> AssociationConfig {

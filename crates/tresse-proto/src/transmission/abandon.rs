@@ -8,6 +8,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tresse_wire::DataFlags;
+
 use super::forward::Forward;
 use super::ring::Ring;
 use super::{Sent, Standing, Transmission};
@@ -57,7 +59,7 @@ impl Message {
 
     /// Whether the peer has all of it, or says so.
     fn has_arrived(&self, ring: &Ring) -> bool {
-        self.last.flags.ending && self.chunks(ring).all(|sent| sent.standing == Standing::Acked)
+        self.last.flags.ending() && self.chunks(ring).all(|sent| sent.standing == Standing::Acked)
     }
 
     /// Whether it must not be sent again although a chunk of it would have to be.
@@ -190,8 +192,7 @@ impl Transmission {
     /// when all that was sent of it has been acknowledged, there would be nothing to forward the peer over.
     fn close_off(&mut self, message: Message) {
         let mut end = message.last;
-        end.flags.beginning = false;
-        end.flags.ending = true;
+        end.flags = DataFlags { beginning: false, ending: true, ..end.flags.unpacked() }.into();
         end.pledge = None;
         let mut sent = Sent::new(end, message.path, Instant::ZERO);
         sent.standing = Standing::Abandoned;

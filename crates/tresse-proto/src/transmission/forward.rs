@@ -150,11 +150,11 @@ impl Transmission {
             let Some(sent) = self.ring.get(up_to + 1) else { break };
             let fragment = &sent.fragment;
             let named = match carrier {
-                Carrier::Data => !fragment.flags.unordered,
+                Carrier::Data => !fragment.flags.unordered(),
                 Carrier::IData => true,
             };
             if named {
-                let key = (fragment.stream, fragment.flags.unordered);
+                let key = (fragment.stream, fragment.flags.unordered());
                 if skipped.len() == most && !skipped.contains_key(&key) {
                     break;
                 }

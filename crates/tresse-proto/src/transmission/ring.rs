@@ -78,7 +78,7 @@ impl Sent {
     /// Bytes that wait at the peer for what was sent before them, once it has promised to keep them: unordered
     /// messages are delivered when they are complete.
     pub(crate) fn waiting_bytes(&self) -> usize {
-        if self.fragment.flags.unordered { 0 } else { self.bytes() }
+        if self.fragment.flags.unordered() { 0 } else { self.bytes() }
     }
 }
 
@@ -135,9 +135,9 @@ impl Ring {
 
     /// Takes out the first chunk: it is cumulatively acknowledged.
     pub(crate) fn pop(&mut self) -> Option<Sent> {
-        let sent = self.chunks.pop_front()?;
-        self.first += 1;
-        Some(sent)
+        let sent = self.chunks.pop_front();
+        self.first += u64::from(sent.is_some());
+        sent
     }
 
     /// The chunks with their indices.

@@ -194,20 +194,31 @@ impl Transmission {
         while self.ring.cumulative() < cumulative {
             let index = self.ring.cumulative() + 1;
             self.acknowledge(index, notes, true);
-            let Some(sent) = self.ring.pop() else { break };
-            if let Some(pledge) = sent.fragment.pledge.as_ref().filter(|_| sent.fragment.flags.ending) {
-                self.note_arrived(pledge.number);
+            let Some(sent) = self.ring.get(index) else { break };
+            if let Some(pledge) = sent.fragment.pledge.as_ref().filter(|_| sent.fragment.flags.ending()) {
+                let number = pledge.number;
+                self.note_arrived(number);
             }
-            let Some(load) = self.loads.get_mut(sent.path.index()) else { continue };
-            if sent.released {
-                load.promised -= sent.waiting_bytes();
-            } else {
-                load.queued -= sent.bytes();
-                report.released += sent.bytes();
-            }
+            self.forget_first(report);
         }
         self.acked.remove_below(cumulative + 1);
         self.released.remove_below(cumulative + 1);
+    }
+
+    /// The first chunk is acknowledged for good: nobody has to keep it any more.
+    #[inline]
+    fn forget_first(&mut self, report: &mut AckReport) {
+        let Some(sent) = self.ring.get(self.ring.cumulative() + 1) else { return };
+        let (bytes, waiting) = (sent.bytes(), sent.waiting_bytes());
+        if let Some(load) = self.loads.get_mut(sent.path.index()) {
+            if sent.released {
+                load.promised -= waiting;
+            } else {
+                load.queued -= bytes;
+                report.released += bytes;
+            }
+        }
+        self.ring.pop();
     }
 
     fn acknowledge_blocks(&mut self, scratch: &mut Scratch, via: PathId, report: &mut AckReport) {

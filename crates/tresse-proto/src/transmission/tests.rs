@@ -66,7 +66,7 @@ impl Bench {
             mid: Mid(0),
             fsn: Fsn(0),
             ppid: Ppid(0),
-            flags: DataFlags { beginning: true, ending: true, unordered, ..DataFlags::default() },
+            flags: DataFlags { unordered, ..DataFlags::WHOLE }.into(),
             payload: Bytes::from(vec![0; len]),
             pledge: None,
         };

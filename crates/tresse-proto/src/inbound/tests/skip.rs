@@ -151,7 +151,7 @@ impl Giver {
                 break;
             }
             up_to += 1;
-            if given_up && !data.flags.unordered {
+            if given_up && !data.flags.unordered() {
                 last.insert(data.stream.0, data.mid.0);
             }
         }

@@ -78,7 +78,7 @@ fn unordered_messages_use_up_no_ssn() {
         bench.out.push(Instant::ZERO, options, content(1, 0, 10)).expect("room");
     }
     let seen: Vec<_> = std::iter::from_fn(|| bench.take(0))
-        .map(|piece| (piece.flags.unordered, piece.ssn().0, piece.ppid.0))
+        .map(|piece| (piece.flags.unordered(), piece.ssn().0, piece.ppid.0))
         .collect();
     assert_eq!([seen[0], seen[3]], [(false, 0, 7), (false, 1, 7)]);
     assert!(seen[1].0 && seen[2].0);
@@ -95,7 +95,7 @@ fn interleaved_messages_of_a_stream_follow_each_other() {
         bench.out.push(Instant::ZERO, options, content(stream, 0, FULL + 1)).expect("room");
     }
     let pieces: Vec<_> = std::iter::from_fn(|| bench.take(0))
-        .map(|piece| (piece.stream.0, piece.flags.unordered, piece.mid.0, piece.fsn.0))
+        .map(|piece| (piece.stream.0, piece.flags.unordered(), piece.mid.0, piece.fsn.0))
         .collect();
     let first = [(0, false, 0, 0), (1, false, 0, 0), (0, false, 0, 1), (1, false, 0, 1)];
     assert_eq!(pieces[..4], first, "streams take turns at every fragment");

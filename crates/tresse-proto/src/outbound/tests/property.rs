@@ -42,11 +42,11 @@ impl Departed {
         let stream = piece.stream;
         let (begun_on, mut bytes) = self.open.take().unwrap_or((stream, Vec::new()));
         assert_eq!(begun_on, stream, "fragments of one message follow each other");
-        assert_eq!(piece.flags.beginning, bytes.is_empty());
+        assert_eq!(piece.flags.beginning(), bytes.is_empty());
         let ssn = self.next_ssn.entry(stream.0).or_default();
         assert_eq!(piece.ssn().0, *ssn);
         bytes.extend_from_slice(&piece.payload);
-        if piece.flags.ending {
+        if piece.flags.ending() {
             *ssn += 1;
             self.messages.entry(stream.0).or_default().push(bytes.into());
         } else {

@@ -147,12 +147,12 @@ proptest! {
                         unsent -= piece.payload.len();
                         let stream = piece.stream.0;
                         let first = waiting[&stream][0];
-                        prop_assert_eq!(piece.flags.beginning, begun.is_none());
+                        prop_assert_eq!(piece.flags.beginning(), begun.is_none());
                         prop_assert!(begun.is_none_or(|begun| begun == (stream, first)));
                         prop_assert_eq!(piece.payload[0], first as u8 ^ (stream as u8) << 4);
                         prop_assert_eq!(piece.ssn().0, next_ssn.get(&stream).copied().unwrap_or(0));
-                        begun = (!piece.flags.ending).then_some((stream, first));
-                        if piece.flags.ending {
+                        begun = (!piece.flags.ending()).then_some((stream, first));
+                        if piece.flags.ending() {
                             waiting.entry(stream).or_default().remove(0);
                             *next_ssn.entry(stream).or_default() += 1;
                         }

@@ -25,7 +25,6 @@ struct Run {
 impl FirstCome {
     /// Forgets the message of `stream` that has `ahead` of its messages before it.
     fn forget(&mut self, stream: StreamId, mut ahead: usize) {
-        // Nearly always the very first run: data is taken where `next` said.
         for (position, run) in self.runs.iter_mut().enumerate() {
             if run.stream != stream {
                 continue;
@@ -62,8 +61,12 @@ impl StreamScheduler for FirstCome {
     }
 
     fn on_taken(&mut self, taken: Taken) {
-        if taken.message_done {
-            self.forget(taken.stream, 0);
+        if !taken.message_done {
+            return;
+        }
+        match self.runs.front_mut() {
+            Some(run) if run.stream == taken.stream && run.messages > 1 => run.messages -= 1,
+            _ => self.forget(taken.stream, 0),
         }
     }
 

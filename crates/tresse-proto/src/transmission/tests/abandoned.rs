@@ -41,7 +41,8 @@ impl Bench {
                 ending: shape.contains('E'),
                 unordered: shape.contains('U'),
                 immediate: false,
-            },
+            }
+            .into(),
             payload: Bytes::from(vec![0; LEN]),
             pledge: Some(pledge(self.now, number, reliability)),
         };

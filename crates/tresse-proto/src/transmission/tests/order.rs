@@ -10,7 +10,7 @@ fn ring(count: usize) -> Ring {
             mid: Mid(0),
             fsn: Fsn(0),
             ppid: Ppid(0),
-            flags: DataFlags::default(),
+            flags: DataFlags::default().into(),
             payload: Bytes::from_static(b"four"),
             pledge: None,
         };
