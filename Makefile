@@ -58,7 +58,7 @@ lint: ## clippy, warnings are errors
 
 .PHONY: check-house
 check-house: ## file and function budgets; links, files and tests that the documentation names
-	$(PYTHON) -m doctest tools/check_house.py tools/check_docs.py
+	$(PYTHON) -m doctest tools/check_house.py tools/check_docs.py tools/bench_against.py
 	$(PYTHON) tools/check_house.py
 	$(PYTHON) tools/check_docs.py
 
@@ -129,6 +129,13 @@ bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
 	$(CARGO) bench --locked --package tresse-proto --bench associations
 	$(CARGO) bench --locked --package tresse-proto --bench schedulers
 	$(CARGO) bench --locked --package tresse-sim --bench packets
+
+COMMIT ?= HEAD
+RUNS ?= 3
+
+.PHONY: bench-against
+bench-against: ## goodput of the core beside that of an older commit (COMMIT=..., RUNS=5)
+	$(PYTHON) tools/bench_against.py $(COMMIT) --runs $(RUNS)
 
 .PHONY: transfer-1g
 transfer-1g: ## move 1 GB over two real paths and compare the files
