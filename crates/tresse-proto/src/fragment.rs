@@ -66,6 +66,11 @@ impl Flags {
         self.unpacked().unordered
     }
 
+    /// A report is wanted at once (I bit, RFC 7053).
+    pub(crate) fn hurry(&mut self) {
+        *self = DataFlags { immediate: true, ..self.unpacked() }.into();
+    }
+
     /// As a chunk has them.
     #[inline]
     pub(crate) fn unpacked(self) -> DataFlags {

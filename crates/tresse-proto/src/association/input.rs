@@ -46,7 +46,7 @@ impl Association {
         bytes: &Bytes,
     ) {
         let Origin { path: via, encapsulation_port, marked } = from;
-        self.paths.on_packet_received(via, bytes.len(), encapsulation_port);
+        self.paths.on_packet_received(via, cx.now, bytes.len(), encapsulation_port);
         let mut summary = PacketSummary::default();
         let gaps_before = self.receiver.has_gaps();
         let mut gate = Gate::default();

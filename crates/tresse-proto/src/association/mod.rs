@@ -142,6 +142,8 @@ pub(crate) struct Association {
     abandoned: Option<Box<AbandonLog>>,
     deliverable: Vec<std::ops::Range<u64>>,
     workspace: Workspace,
+    /// When the chunk that everything waits for will be overdue.
+    patience_until: Option<Instant>,
     /// Output found nothing to send since the last thing that happened.
     dry: bool,
 }
@@ -263,6 +265,7 @@ impl Association {
             abandoned: None,
             deliverable: Vec::new(),
             workspace,
+            patience_until: None,
             dry: false,
             config,
         };
@@ -338,6 +341,7 @@ impl Association {
             self.outbound.next_expiry(),
             requests,
             self.asconf_deadline(),
+            self.patience_until,
         ]
         .into_iter()
         .fold(paths, earlier)

@@ -1,7 +1,7 @@
 //! A packet out: choose its path, lay it out in a fixed order (control, SACK, what goes again, new data),
 //! account for it. The only writer of an association's packets.
 
-use tresse_wire::{COMMON_HEADER_LEN, DataFlags, PacketWriter};
+use tresse_wire::{COMMON_HEADER_LEN, PacketWriter};
 
 use super::control::Written;
 use super::{Association, Extension, State};
@@ -199,6 +199,7 @@ impl Association {
         self.note_silence();
         if !std::mem::replace(&mut self.dry, true) {
             self.note_limits(now);
+            self.note_patience(now);
         }
         self.outbound.forget_declined();
         while let Some((name, fault)) = self.outbound.pop_failure() {
@@ -217,7 +218,7 @@ impl Association {
             return None;
         }
         if self.receiver.is_due(now)
-            && let Some(path) = self.path_for_report()
+            && let Some(path) = self.path_for_report(now)
         {
             return Some(Turn::of(path));
         }
@@ -236,9 +237,9 @@ impl Association {
     }
 
     /// Where a report goes that is due; where no path is confirmed it waits too (RFC 9260 §5.4).
-    fn path_for_report(&self) -> Option<PathId> {
+    fn path_for_report(&self, now: Instant) -> Option<PathId> {
         let sources = self.receiver.sources();
-        let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path);
+        let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path, now);
         let paths = self.path_ids().filter(candidate);
         let path = self.paths.ack_path(sources.first, sources.last, paths);
         self.paths.accepts_data(path).then_some(path)
@@ -424,9 +425,10 @@ impl Association {
                 break allowance > room;
             };
             // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2).
-            if self.state == State::ShutdownPending {
-                let flags = fragment.flags.unpacked();
-                fragment.flags = DataFlags { immediate: self.outbound.is_empty(), ..flags }.into();
+            if self.state == State::ShutdownPending && self.outbound.is_empty()
+                || self.transmission.hurries(fragment.payload.len(), full)
+            {
+                fragment.flags.hurry();
             }
             allowance -= fragment.payload.len();
             bytes += fragment.payload.len();

@@ -1,11 +1,14 @@
 //! Sending again before anything counts as lost: a policy names the path, `transmission` moves the chunk, `paths` charges
 //! the window of its old path.
 
+use std::time::Duration;
+
 use tresse_wire::{List, Tsn};
 
 use super::Association;
 use crate::config::{ChunkRescheduling, MovedChunkCut};
 use crate::path_id::PathId;
+use crate::schedule::in_time::{self, Repeat};
 use crate::schedule::{HeadOfLine, opportunistic, reschedule};
 use crate::stats::Limit;
 use crate::time::Instant;
@@ -18,19 +21,38 @@ impl Association {
         let wanted = config.chunk_rescheduling != ChunkRescheduling::Off
             || config.opportunistic_retransmission
             || config.penalisation;
-        if wanted && self.paths.len() > 1 {
+        if !wanted || self.paths.len() < 2 {
+            return;
+        }
+        if config.chunk_rescheduling == ChunkRescheduling::InTime {
+            self.repeat_in_time(now);
+        } else {
             self.reschedule_head(now);
+        }
+    }
+
+    fn repeat_in_time(&mut self, now: Instant) {
+        // Asked at every chance to send: mostly nothing arrived early, and there is nothing to do.
+        if self.transmission.held_early() == 0 {
+            return;
+        }
+        let Some(head) = self.transmission.head_of_line(now, true) else { return };
+        let usable = self.usable_views();
+        let repeat = in_time::choose(&head, &usable, self.transmission.headroom());
+        self.workspace.get().candidates = usable;
+        if let Some(Repeat { to, overdue }) = repeat {
+            self.move_chunk(now, head.index, to, overdue);
         }
     }
 
     fn reschedule_head(&mut self, now: Instant) {
         let paths = self.paths.len();
         let overtakes = self.config.opportunistic_retransmission || self.config.penalisation;
-        // Asked at every chance to send: mostly nothing arrived early, and there is nothing to do.
+        // Here too.
         if !overtakes && !self.path_ids().any(|path| self.transmission.blocks(path, paths)) {
             return;
         }
-        let Some(head) = self.transmission.head_of_line(now) else { return };
+        let Some(head) = self.transmission.head_of_line(now, false) else { return };
         let usable = self.usable_views();
         let mut to = reschedule::choose(&head, &usable, |path| self.transmission.blocks(path, paths));
         if to.is_none() && overtakes && !self.outbound.is_empty() {
@@ -40,7 +62,7 @@ impl Association {
         }
         self.workspace.get().candidates = usable;
         if let Some(to) = to {
-            self.move_chunk(now, head.index, to);
+            self.move_chunk(now, head.index, to, false);
         }
     }
 
@@ -53,13 +75,30 @@ impl Association {
         self.config.opportunistic_retransmission.then_some(fast)
     }
 
-    /// Lets the chunk `index` wait to leave on `to`, and charges the path that it leaves.
-    fn move_chunk(&mut self, now: Instant, index: u64, to: PathId) {
+    /// When output should be asked again though nothing has happened: the chunk that everything waits for will be
+    /// overdue. The buffers may be full by then, and nothing be under way whose acknowledgement would ask.
+    pub(super) fn note_patience(&mut self, now: Instant) {
+        self.patience_until = None;
+        if self.config.chunk_rescheduling != ChunkRescheduling::InTime
+            || self.paths.len() < 2
+            || self.transmission.held_early() == 0
+        {
+            return;
+        }
+        let Some(head) = self.transmission.head_of_line(now, true) else { return };
+        let view = self.paths.view(head.path, self.transmission.flight_on(head.path), false);
+        let left = in_time::patience(&view).saturating_sub(head.age);
+        self.patience_until = (!left.is_zero() && left != Duration::MAX).then(|| now + left);
+    }
+
+    /// Lets the chunk `index` wait to leave on `to`, and charges the path that it leaves; one that is `overdue` was
+    /// lost, as far as congestion control is concerned.
+    fn move_chunk(&mut self, now: Instant, index: u64, to: PathId, overdue: bool) {
         let Some(moved) = self.transmission.move_chunk(index, to) else { return };
         match self.config.moved_chunk_cut {
             MovedChunkCut::None => {}
-            MovedChunkCut::Bytes => self.paths.shrink(moved.from, moved.bytes),
-            MovedChunkCut::Loss => {
+            MovedChunkCut::Bytes if !overdue => self.paths.shrink(moved.from, moved.bytes),
+            MovedChunkCut::Bytes | MovedChunkCut::Loss => {
                 self.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point);
             }
         }

@@ -18,10 +18,19 @@ impl Association {
         }
         let mut claims = std::mem::take(&mut self.workspace.get().claims);
         claims.clear();
-        claims.extend(self.path_ids().map(|path| self.paths.claim(path)));
+        if follows && self.config.paths_rest {
+            self.transmission.weigh(now);
+        }
+        claims.extend(self.path_ids().map(|path| {
+            let (burden, held) = self.transmission.burden(path);
+            Claim { burden, held, ..self.paths.claim(path) }
+        }));
         if follows && let Some((buffer, limit)) = self.transmission.shared_buffer() {
             let mut shares = std::mem::take(&mut self.workspace.get().shares);
             allot(&claims, buffer, &mut shares);
+            if self.config.paths_rest {
+                self.rest_or_try(now, &claims, &mut shares);
+            }
             self.transmission.share_out(&shares, limit);
             self.workspace.get().shares = shares;
         }
@@ -44,6 +53,18 @@ impl Association {
         }
         self.workspace.get().claims = claims;
     }
+
+    /// A path whose share is less than a packet rests: with so little under way every loss would have to wait for a
+    /// timer. Now and then it is tried, as it may have become better.
+    fn rest_or_try(&self, now: Instant, claims: &[Claim], shares: &mut [usize]) {
+        let packet = self.paths.smallest_payload();
+        for ((path, share), claim) in (0..).map(PathId).zip(shares).zip(claims) {
+            if *share < packet && claim.need > 0 {
+                let silent = now.since(self.paths.get(path).last_data());
+                *share = usize::from(silent >= claim.rtt * TRIAL_ROUND_TRIPS);
+            }
+        }
+    }
 }
 
 /// What fills all paths that are faster than that of `claim`.
@@ -51,5 +72,7 @@ fn needed_by_faster(claims: &[Claim], claim: &Claim) -> usize {
     claims.iter().filter(|other| other.rtt < claim.rtt).map(|other| other.need).sum()
 }
 
+/// A path that rests is tried with a packet after so many of its round trips.
+const TRIAL_ROUND_TRIPS: u32 = 16;
 /// With fewer packets under way than these, a slower path gains less than what it makes wait costs.
 const FOOTHOLD_PACKETS: usize = 4;

@@ -27,6 +27,7 @@ impl Association {
                 PathTimer::MtuProbe(path) => self.send_mtu_probe(cx, path),
             }
         }
+        self.patience_until = None;
         self.spread_path_changes(cx.now);
         if self.receiver.is_due(cx.now) {
             // The delay of a SACK is over: from now on it waits for output, not for time.

@@ -95,6 +95,8 @@ switches! {
         buffer_split: BufferSplit = BufferSplit::Both,
         /// How a split buffer is shared out between the paths.
         buffer_shares: BufferShares = BufferShares::Equal,
+        /// Where shares follow the paths: count what others wait for a path's late chunks, and let one rest whose share is less than a packet.
+        paths_rest: bool = false,
         /// Which bytes of a path buffer splitting counts.
         split_counts: SplitCounts = SplitCounts::Outstanding,
         /// Let each path exceed its share of the receive buffer by one packet.
@@ -107,6 +109,8 @@ switches! {
         moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
         /// T3 of the path that a chunk left early runs on until that path answers; off stops it with the last chunk, and hides that the path died.
         moved_chunk_t3: bool = true,
+        /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer.
+        immediate_sack_when_full: bool = false,
         /// When the peer's window keeps a faster path silent, send the chunk that everything waits for again there, as MPTCP does.
         opportunistic_retransmission: bool = false,
         /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.

@@ -73,6 +73,9 @@ choices! {
         Receiver = "receiver",
         /// Both.
         Both = "both",
+        /// Both, but at the last moment: when one would run out before the chunk could arrive on its own path, and it
+        /// would come sooner on another.
+        InTime = "in_time",
     }
 }
 

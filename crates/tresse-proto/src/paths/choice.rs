@@ -6,6 +6,7 @@ use crate::config::SackPath;
 use crate::path_id::PathId;
 use crate::schedule::ack_path::{self, DataSource};
 use crate::stats::PathState;
+use crate::time::Instant;
 
 impl Paths {
     /// Whether data may be sent on the path: it is confirmed and active.
@@ -74,9 +75,11 @@ impl Paths {
     }
 
     /// Whether a SACK may travel on the path although it brought none of what the SACK reports.
-    pub(crate) fn may_report(&self, id: PathId) -> bool {
-        let unheard = self.arrivals.wrapping_sub(self.get(id).last_arrival);
-        self.rules.sack_path == SackPath::Fastest && self.usable(id) && unheard < LATELY
+    pub(crate) fn may_report(&self, id: PathId, now: Instant) -> bool {
+        let path = self.get(id);
+        let lately =
+            self.arrivals.wrapping_sub(path.last_arrival) < LATELY && now.since(path.heard) < path.rto();
+        self.rules.sack_path == SackPath::Fastest && self.usable(id) && lately
     }
 
     /// The path that carries the next SACK; `first`, `last` and `sources` say which paths brought
@@ -98,5 +101,6 @@ impl Paths {
     }
 }
 
-/// A path on which none of the last so many packets arrived may have failed in that direction, and so in the other.
+/// A path on which none of the last so many packets arrived, or none within its RTO, may have failed in that direction,
+/// and so in the other.
 const LATELY: u32 = 64;

@@ -237,11 +237,18 @@ impl Paths {
 
     /// A packet of `bytes` arrived, SCTP headers included, and its tag is right: the peer is where it
     /// came from (RFC 6951 §5.4).
-    pub(crate) fn on_packet_received(&mut self, id: PathId, bytes: usize, encapsulation_port: Option<u16>) {
+    pub(crate) fn on_packet_received(
+        &mut self,
+        id: PathId,
+        now: Instant,
+        bytes: usize,
+        encapsulation_port: Option<u16>,
+    ) {
         self.arrivals = self.arrivals.wrapping_add(1);
         let arrivals = self.arrivals;
         let path = self.path_mut_quietly(id);
         path.last_arrival = arrivals;
+        path.heard = now;
         path.counters.packets_received += 1;
         path.counters.packet_bytes_received += bytes as u64;
         if path.encapsulation_port != encapsulation_port {

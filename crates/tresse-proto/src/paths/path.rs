@@ -49,6 +49,8 @@ pub(crate) struct Path {
     pub(super) penalised: Instant,
     /// Where among all arrivals its last packet was.
     pub(super) last_arrival: u32,
+    /// When that was; the origin if never.
+    pub(super) heard: Instant,
     /// What probes the peer's closed window over this path has been answered since T3 last expired.
     pub(super) probe_answered: bool,
     pub(super) counters: Counters,
@@ -102,6 +104,7 @@ impl Path {
             last_sack: None,
             penalised: Instant::ZERO,
             last_arrival: 0,
+            heard: Instant::ZERO,
             probe_answered: false,
             counters: Counters::default(),
             limits: LimitClock::new(now, limit),
@@ -146,6 +149,11 @@ impl Path {
     pub(super) fn unreported(&mut self) -> Option<PathState> {
         let state = self.state();
         self.health.unreported(state)
+    }
+
+    /// When data was last sent; the origin if never.
+    pub(crate) fn last_data(&self) -> Instant {
+        self.last_data
     }
 
     /// Smoothed round-trip time, once measured.

@@ -119,11 +119,11 @@ mod set {
     fn a_port_that_moves_changes_what_a_packet_holds() {
         let mut paths = paths(2);
         assert_eq!(paths.window(A).payload, M);
-        paths.on_packet_received(A, 100, Some(9899));
+        paths.on_packet_received(A, at(0), 100, Some(9899));
         assert_eq!(paths.get(A).encapsulation_port(), Some(9899));
         assert_eq!((paths.window(A).payload, paths.window(B).payload), (M - 8, M));
         assert_eq!(paths.smallest_payload(), M - 8);
-        paths.on_packet_received(A, 100, None);
+        paths.on_packet_received(A, at(0), 100, None);
         assert_eq!(paths.smallest_payload(), M);
     }
 
@@ -404,7 +404,8 @@ mod heartbeats {
 
     #[test]
     fn an_unanswered_heartbeat_backs_off_and_a_late_answer_still_counts() {
-        let mut paths = paths(2);
+        let config = AssociationConfig { sack_path: SackPath::LastData, ..AssociationConfig::default() };
+        let mut paths = paths_with(2, &config);
         let info = paths.heartbeat(A, at(0), &mut rng());
         assert_eq!(paths.pop_due(at(1000)), Some(PathTimer::HeartbeatExpired(A)));
         assert_eq!(paths.on_heartbeat_expired(A).association_errors, 1);

@@ -64,10 +64,8 @@ impl Paths {
     /// What a path could use of a buffer; nothing while it carries no new data.
     pub(crate) fn claim(&self, id: PathId) -> Claim {
         let pipe = self.get(id).pipe.as_deref().filter(|_| self.may_carry_new_data(id));
-        pipe.map_or(Claim { rtt: Duration::ZERO, need: 0 }, |pipe| Claim {
-            rtt: pipe.base(),
-            need: pipe.size(),
-        })
+        let (rtt, need) = pipe.map_or((Duration::ZERO, 0), |pipe| (pipe.base(), pipe.size()));
+        Claim { rtt, need, burden: Duration::ZERO, held: 0 }
     }
 
     /// Whether the path is to be filled without a queue.

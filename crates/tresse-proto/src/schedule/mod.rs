@@ -45,6 +45,7 @@
 
 pub(crate) mod ack_path;
 mod guard;
+pub(crate) mod in_time;
 pub(crate) mod opportunistic;
 mod path;
 pub(crate) mod placement;

@@ -13,6 +13,29 @@ pub(crate) struct Claim {
     pub(crate) rtt: Duration,
     /// Bytes that fill the path; 0 for one that cannot be used.
     pub(crate) need: usize,
+    /// By how much longer a byte holds buffer because others wait for late ones of the path.
+    pub(crate) burden: Duration,
+    /// How many bytes wait for it at most.
+    pub(crate) held: usize,
+}
+
+impl Claim {
+    /// How long a byte holds its place. A burden of less than half a round trip is taken for chance.
+    fn hold(&self) -> Duration {
+        if self.rtt.is_zero() {
+            return self.rtt;
+        }
+        self.rtt + self.rtt / 2 * (2.0 * self.burden.div_duration_f64(self.rtt)) as u32
+    }
+
+    /// What filling the path takes of the buffer: its flight, and what waits for it meanwhile.
+    fn cost(&self) -> usize {
+        if self.rtt.is_zero() {
+            return self.need;
+        }
+        let waiting = self.need as f64 * self.burden.div_duration_f64(self.rtt);
+        self.need + (waiting as usize).min(self.held)
+    }
 }
 
 /// Writes the share of each claim into `shares`, in step with `claims`: bytes of `buffer`.
@@ -22,12 +45,12 @@ pub(crate) fn allot(claims: &[Claim], buffer: usize, shares: &mut Vec<usize>) {
     let mut left = buffer;
     let mut served = Duration::ZERO;
     while left > 0 {
-        let waiting = claims.iter().filter(|claim| claim.need > 0 && claim.rtt >= served);
-        let Some(shortest) = waiting.map(|claim| claim.rtt).min() else { break };
-        // Round trips that hardly differ are filled alike: a path that is filled alone to its brim has a queue.
+        let waiting = claims.iter().filter(|claim| claim.need > 0 && claim.hold() >= served);
+        let Some(shortest) = waiting.map(Claim::hold).min() else { break };
+        // Times that hardly differ are filled alike: a path that is filled alone to its brim has a queue.
         let reach = shortest + shortest / ALIKE;
-        let alike = |claim: &Claim| (shortest..=reach).contains(&claim.rtt);
-        let wanted: usize = claims.iter().filter(|claim| alike(claim)).map(|claim| claim.need).sum();
+        let alike = |claim: &Claim| (shortest..=reach).contains(&claim.hold());
+        let wanted: usize = claims.iter().filter(|claim| alike(claim)).map(Claim::cost).sum();
         let granted = wanted.min(left);
         for (share, claim) in shares.iter_mut().zip(claims).filter(|(_, claim)| alike(claim)) {
             *share = part(granted, claim.need, wanted);
@@ -50,8 +73,15 @@ mod tests {
     use super::*;
 
     fn shares(claims: &[(u64, usize)], buffer: usize) -> Vec<usize> {
-        let claims: Vec<Claim> =
-            claims.iter().map(|&(millis, need)| Claim { rtt: Duration::from_millis(millis), need }).collect();
+        let claims: Vec<Claim> = claims
+            .iter()
+            .map(|&(millis, need)| Claim {
+                rtt: Duration::from_millis(millis),
+                need,
+                burden: Duration::ZERO,
+                held: 0,
+            })
+            .collect();
         let mut shares = Vec::new();
         allot(&claims, buffer, &mut shares);
         shares
@@ -75,6 +105,38 @@ mod tests {
     fn round_trips_that_hardly_differ_are_filled_alike() {
         assert_eq!(shares(&[(20, 50_000), (22, 50_000)], 60_000), [30_000, 30_000]);
         assert_eq!(shares(&[(20, 50_000), (23, 50_000)], 60_000), [50_000, 10_000]);
+    }
+
+    fn burdened(claims: &[(u64, usize, u64, usize)], buffer: usize) -> Vec<usize> {
+        let millis = Duration::from_millis;
+        let claim =
+            |&(rtt, need, burden, held)| Claim { rtt: millis(rtt), need, burden: millis(burden), held };
+        let claims: Vec<Claim> = claims.iter().map(claim).collect();
+        let mut shares = Vec::new();
+        allot(&claims, buffer, &mut shares);
+        shares
+    }
+
+    #[test]
+    fn a_path_that_others_have_to_wait_for_is_filled_as_if_it_were_longer() {
+        let claims = [(90, 10_000, 40, 10_000), (90, 10_000, 100, 10_000), (130, 10_000, 0, 0)];
+        assert_eq!(
+            burdened(&claims, 13_000),
+            [9_000, 0, 0],
+            "less than half a round trip may be chance, but takes room"
+        );
+        assert_eq!(burdened(&claims, 14_444), [10_000, 0, 0]);
+        assert_eq!(
+            burdened(&claims, 24_444),
+            [10_000, 0, 10_000],
+            "before the one that is shorter by itself"
+        );
+    }
+
+    #[test]
+    fn what_waits_for_a_path_takes_room_beside_its_flight() {
+        assert_eq!(burdened(&[(100, 10_000, 100, 50_000)], 10_000), [5_000]);
+        assert_eq!(burdened(&[(100, 10_000, 900, 5_000)], 10_000), [6_666], "never more than there was");
     }
 
     #[test]

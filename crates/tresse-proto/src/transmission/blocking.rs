@@ -6,6 +6,18 @@ use crate::config::{BufferSplit, ChunkRescheduling};
 use crate::path_id::PathId;
 
 impl Transmission {
+    /// How many bytes may still be sent before one of the buffers is full.
+    pub(crate) fn headroom(&self) -> usize {
+        let kept: usize = self.loads.iter().map(|load| load.queued).sum();
+        self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
+    }
+
+    /// Whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): early arrivals fill a buffer so
+    /// that nothing follows it, and the peer would wait for a second packet.
+    pub(crate) fn hurries(&self, len: usize, full: usize) -> bool {
+        self.rules.immediate_sack_when_full && self.headroom() < len + full && self.held_early() > 0
+    }
+
     /// Whether chunks of `path` that arrived early hold more than the settings' share of one of the watched buffers,
     /// or of the path's part of it where buffers are split between `paths` paths.
     ///
@@ -27,7 +39,7 @@ impl Transmission {
             exceeds(kept + promised, self.peer_window() + held)
         };
         match self.rules.chunk_rescheduling {
-            ChunkRescheduling::Off => false,
+            ChunkRescheduling::Off | ChunkRescheduling::InTime => false,
             ChunkRescheduling::Sender => sender(),
             ChunkRescheduling::Receiver => receiver(),
             ChunkRescheduling::Both => sender() || receiver(),

@@ -106,10 +106,11 @@ impl Transmission {
 
     /// Whether a path has used up its share, and of which buffer. A share is what fills the path, so it is compared
     /// with what is in flight, whatever waits for others at the peer. Like the congestion window it is a gate: a
-    /// packet may exceed it, so that rounding costs no path a packet. A path with nothing in flight may always
-    /// send one.
+    /// packet may exceed it, so that rounding costs no path a packet. A path with nothing in flight may
+    /// always send one, unless it rests.
     fn share_used_up(&self, load: &PathLoad) -> Option<Limit> {
         let (share, limit) = load.share?;
-        (load.flight > 0 && load.flight >= share).then_some(limit)
+        let rests = self.rules.paths_rest && share == 0;
+        (rests || load.flight > 0 && load.flight >= share).then_some(limit)
     }
 }

@@ -15,44 +15,62 @@ use crate::time::Instant;
 #[derive(Debug, Default)]
 pub(super) struct Departed(Option<Box<Chunks>>);
 
-/// Their indices and when they were sent, both ascending.
 #[derive(Debug, Default)]
-struct Chunks(VecDeque<(u64, Instant)>);
+struct Chunks {
+    /// Sent once before: their indices and when they were sent, both ascending.
+    once: VecDeque<(u64, Instant)>,
+    /// When the last was sent of those that had been sent before. Which path brought these, no report could tell.
+    again: Option<Instant>,
+}
 
 impl Departed {
     fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The chunk `index`, sent on the path at `sent_at`, goes elsewhere. Beyond [`MOST`] the earlier ones ask for it.
-    pub(super) fn push(&mut self, index: u64, sent_at: Instant) {
-        let Chunks(chunks) = &mut **self.0.get_or_insert_default();
-        if chunks.len() < MOST && chunks.back().is_none_or(|&(last, _)| last < index) {
-            chunks.push_back((index, sent_at));
+    /// A chunk sent on the path at `sent_at` goes elsewhere: the chunk `index`, if it had been sent once. Beyond
+    /// [`MOST`] the earlier ones ask for it.
+    pub(super) fn push(&mut self, index: Option<u64>, sent_at: Instant) {
+        let chunks = self.0.get_or_insert_default();
+        let Some(index) = index else {
+            chunks.again = chunks.again.max(Some(sent_at));
+            return;
+        };
+        if chunks.once.len() < MOST && chunks.once.back().is_none_or(|&(last, _)| last < index) {
+            chunks.once.push_back((index, sent_at));
         }
     }
 
     /// What was sent at `sent_at` has been answered for, and with it what was sent before.
     pub(super) fn answer(&mut self, sent_at: Instant) {
-        self.forget(|chunks| chunks.partition_point(|&(_, sent)| sent <= sent_at));
-    }
-
-    /// The same by index; false for a chunk that did not depart from here.
-    fn answer_index(&mut self, index: u64) -> bool {
-        let search = |Chunks(chunks): &Chunks| chunks.binary_search_by_key(&index, |&(own, _)| own).is_ok();
-        let found = self.0.as_deref().is_some_and(search);
-        if found {
-            self.forget(|chunks| chunks.partition_point(|&(own, _)| own <= index));
-        }
-        found
-    }
-
-    fn forget(&mut self, count: impl FnOnce(&VecDeque<(u64, Instant)>) -> usize) {
-        let Some(Chunks(chunks)) = self.0.as_deref_mut() else { return };
-        chunks.drain(..count(chunks));
-        if chunks.is_empty() {
+        let Some(chunks) = &mut self.0 else { return };
+        let answered = chunks.once.partition_point(|&(_, sent)| sent <= sent_at);
+        chunks.once.drain(..answered);
+        chunks.again = chunks.again.filter(|&sent| sent > sent_at);
+        if chunks.once.is_empty() && chunks.again.is_none() {
             self.0 = None;
         }
+    }
+
+    /// What was sent again on this path and on no other has arrived.
+    pub(super) fn answer_again(&mut self) {
+        let Some(chunks) = &mut self.0 else { return };
+        chunks.again = None;
+        if chunks.once.is_empty() {
+            self.0 = None;
+        }
+    }
+
+    /// The same as `answer` by index; false for a chunk that did not depart from here.
+    fn answer_index(&mut self, index: u64) -> bool {
+        let found = self.0.as_deref().and_then(|chunks| {
+            let position = chunks.once.binary_search_by_key(&index, |&(own, _)| own).ok()?;
+            chunks.once.get(position).map(|&(_, sent_at)| sent_at)
+        });
+        if let Some(sent_at) = found {
+            self.answer(sent_at);
+        }
+        found.is_some()
     }
 }
 
@@ -101,7 +119,7 @@ mod tests {
     fn departed(chunks: &[(u64, u64)]) -> Departed {
         let mut departed = Departed::default();
         for &(index, millis) in chunks {
-            departed.push(index, at(millis));
+            departed.push(Some(index), at(millis));
         }
         departed
     }
@@ -127,7 +145,7 @@ mod tests {
     fn no_more_are_remembered_than_there_is_room_for() {
         let many: Vec<(u64, u64)> = (1..=2 * MOST as u64).map(|index| (index, index)).collect();
         let mut open = departed(&many);
-        assert_eq!(open.0.as_ref().unwrap().0.len(), MOST);
+        assert_eq!(open.0.as_ref().unwrap().once.len(), MOST);
         assert!(open.answer_index(1), "the earliest are the first to be answered for");
     }
 }

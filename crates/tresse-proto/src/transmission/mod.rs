@@ -7,6 +7,7 @@
 mod abandon;
 mod blocking;
 mod budget;
+mod burden;
 mod departed;
 mod dropped;
 mod forward;
@@ -39,6 +40,7 @@ pub(crate) use dropped::Dropped;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 
 use abandon::Revocable;
+use burden::Burdens;
 use departed::Departed;
 use ring::{Ring, SendOrder, Sent, Standing};
 
@@ -65,6 +67,8 @@ pub(crate) struct Transmission {
     acked_via: PathId,
     /// Messages that need not arrive; made with the first.
     revocable: Option<Box<Revocable>>,
+    /// What paths make each other wait for; made with the first question.
+    burdens: Option<Box<Burdens>>,
 }
 
 /// The settings that this room reads, taken out of the configuration once.
@@ -85,6 +89,8 @@ struct Rules {
     /// In percent.
     rescheduling_threshold: u16,
     moved_chunk_t3: bool,
+    immediate_sack_when_full: bool,
+    paths_rest: bool,
     send_buffer: usize,
 }
 
@@ -137,6 +143,8 @@ impl Transmission {
                 chunk_rescheduling: config.chunk_rescheduling,
                 rescheduling_threshold: config.rescheduling_threshold,
                 moved_chunk_t3: config.moved_chunk_t3,
+                immediate_sack_when_full: config.immediate_sack_when_full,
+                paths_rest: config.paths_rest,
                 send_buffer: config.send_buffer.0,
             },
             initial_tsn,
@@ -150,6 +158,7 @@ impl Transmission {
             probe: None,
             acked_via: PathId::default(),
             revocable: None,
+            burdens: None,
         }
     }
 

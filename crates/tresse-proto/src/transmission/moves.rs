@@ -21,10 +21,14 @@ pub(crate) struct Moved {
 }
 
 impl Transmission {
-    /// The chunk that keeps the cumulative acknowledgement where it is, when it is in flight and was not moved before.
-    pub(crate) fn head_of_line(&self, now: Instant) -> Option<HeadOfLine> {
+    /// The chunk that keeps the cumulative acknowledgement where it is, when it is in flight and was not moved before,
+    /// or may be moved `again`.
+    pub(crate) fn head_of_line(&self, now: Instant, again: bool) -> Option<HeadOfLine> {
         let index = self.ring.cumulative() + 1;
-        let sent = self.ring.get(index).filter(|sent| sent.standing == Standing::InFlight && !sent.early)?;
+        let sent = self
+            .ring
+            .get(index)
+            .filter(|sent| sent.standing == Standing::InFlight && (again || !sent.early))?;
         Some(HeadOfLine { index, path: sent.path, age: now.since(sent.sent_at) })
     }
 
@@ -37,12 +41,9 @@ impl Transmission {
         self.lose(index, to, Evidence::Early);
         if from != to {
             self.untime(from, index);
-            // Which path brought what was sent more than once, nobody could tell.
-            if let Some(load) =
-                self.loads.get_mut(from.index()).filter(|_| self.rules.moved_chunk_t3 && sends == 1)
-            {
-                load.departed.push(index, sent_at);
-            }
+        }
+        if let Some(load) = self.loads.get_mut(from.index()).filter(|_| self.rules.moved_chunk_t3) {
+            load.departed.push((sends == 1 && from != to).then_some(index), sent_at);
         }
         Some(Moved { from, bytes, flight: self.flight_on(from), exit_point: self.highest_on(from) })
     }

@@ -39,6 +39,8 @@ pub(crate) struct Sent {
     pub(crate) sends: u16,
     /// The path it was last sent on, or is to be sent on again when lost.
     pub(crate) path: PathId,
+    /// The path that it was first sent on.
+    pub(crate) origin: PathId,
     pub(crate) standing: Standing,
     /// Non-renegably acknowledged: it no longer counts in any buffer.
     pub(crate) released: bool,
@@ -61,6 +63,7 @@ impl Sent {
             misses: 0,
             sends: 1,
             path,
+            origin: path,
             standing: Standing::InFlight,
             released: false,
             timed_out: false,

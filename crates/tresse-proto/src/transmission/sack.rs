@@ -362,6 +362,9 @@ impl Transmission {
             if let (Some(load), Some(sent_at)) = (self.loads.get_mut(position), note.latest_new) {
                 load.departed.answer(sent_at);
             }
+            if let Some(load) = self.loads.get_mut(position).filter(|_| note.proven) {
+                load.departed.answer_again();
+            }
             report.acks.push(PathAck {
                 path,
                 acked: note.acked,

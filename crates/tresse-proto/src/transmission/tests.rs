@@ -5,6 +5,7 @@
 mod abandoned;
 mod blocking;
 mod budget;
+mod burden;
 mod losses;
 mod moves;
 mod order;

@@ -15,6 +15,7 @@ mod encapsulation;
 mod failover;
 mod handshake;
 mod icmp;
+mod in_time;
 mod interleaving;
 mod limits;
 mod low_water;

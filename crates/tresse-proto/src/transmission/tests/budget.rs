@@ -10,6 +10,7 @@ const FULL: usize = 1000;
 fn split(buffer_split: BufferSplit, counts: SplitCounts, send_buffer: usize) -> AssociationConfig {
     AssociationConfig {
         buffer_split,
+        buffer_shares: BufferShares::Equal,
         split_counts: counts,
         split_overbooking: false,
         send_buffer: Size(send_buffer),
@@ -198,13 +199,17 @@ fn a_share_smaller_than_a_packet_does_not_silence_a_path() {
     }
 }
 
-#[test]
-fn a_share_is_a_gate_and_never_silences_a_path() {
+fn shared() -> Bench {
     let config = AssociationConfig {
         buffer_shares: BufferShares::Paths,
         ..split(BufferSplit::Both, SplitCounts::Outstanding, 100_000)
     };
-    let mut bench = Bench::new(2, &config);
+    Bench::new(2, &config)
+}
+
+#[test]
+fn a_share_is_a_gate_and_never_silences_a_path() {
+    let mut bench = shared();
     assert_eq!(bench.sent.shared_buffer(), Some((100_000, Limit::SendBuffer)));
     bench.sent.share_out(&[2500, 0], Limit::SendBuffer);
     bench.send_over(&[0, 0]);
@@ -213,9 +218,17 @@ fn a_share_is_a_gate_and_never_silences_a_path() {
     bench.send_over(&[0, 1]);
     assert_eq!(bench.verdict(0), Verdict::Wait(Limit::SendBuffer));
     assert_eq!(bench.verdict(1), Verdict::Wait(Limit::SendBuffer));
-    let urgent = |bench: &Bench, cwnd| bench.sent.verdict(PathId(0), cwnd, FULL, 2, true);
-    assert_eq!(urgent(&bench, usize::MAX), Verdict::Go(996_000), "it only keeps queues short");
-    assert_eq!(urgent(&bench, 3000), Verdict::Wait(Limit::CongestionWindow));
     bench.announce(50_000);
     assert_eq!(bench.sent.shared_buffer(), Some((50_000, Limit::ReceiveBuffer)), "the smaller of the two");
+}
+
+#[test]
+fn a_path_without_a_share_rests_where_paths_may() {
+    let mut bench = shared();
+    bench.sent.rules.paths_rest = true;
+    bench.sent.share_out(&[2500, 0], Limit::SendBuffer);
+    bench.send_over(&[0, 0]);
+    assert_eq!(bench.verdict(1), Verdict::Wait(Limit::SendBuffer));
+    bench.sent.share_out(&[2500, 1], Limit::SendBuffer);
+    assert_eq!(bench.verdict(1), Verdict::Go(998_000), "it is tried with one packet");
 }

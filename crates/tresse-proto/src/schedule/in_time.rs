@@ -1,0 +1,112 @@
+//! Rescheduling at the last moment that is early enough: the chunk that everything waits for goes again on another
+//! path, when it would come sooner there and the buffers would run out before.
+//!
+//! Optimises throughput of ordered data over paths of unlike rate, delay or loss with short buffers, at the least
+//! price in repeated data. Unlike the rule of `reschedule`, a slow path that is on time is left alone as long as the
+//! buffers bear it, and so can grow its window. It loses where round trips vary by more than their estimate.
+
+use std::time::Duration;
+
+use super::path::PathView;
+use super::reschedule::HeadOfLine;
+use crate::path_id::PathId;
+
+/// What is to become of the chunk that everything waits for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Repeat {
+    /// The path that it goes again on.
+    pub(crate) to: PathId,
+    /// It is overdue on its own: as good as lost.
+    pub(crate) overdue: bool,
+}
+
+/// Which of `usable` repeats `head`: the one with room, not busy repairing losses, that is likely to bring it first.
+/// `headroom` is how many bytes can be sent before a buffer is full. It changes its path at most once at a time: to a
+/// faster one, or when it is overdue.
+pub(crate) fn choose(head: &HeadOfLine, usable: &[PathView], headroom: usize) -> Option<Repeat> {
+    let carrier = usable.iter().find(|path| path.id == head.path);
+    let overdue = carrier.is_none_or(|path| head.age >= patience(path));
+    let left = carrier.and_then(|path| path.srtt).unwrap_or_default().saturating_sub(head.age);
+    usable
+        .iter()
+        .filter(|path| path.room > 0 && !path.recovering)
+        .filter_map(|path| path.srtt.map(|srtt| (expected(path, srtt), path.id)))
+        .filter(|&(expected, _)| overdue || expected < left)
+        .filter(|&(expected, _)| headroom < sent_within(expected, usable))
+        .min()
+        .map(|(_, to)| Repeat { to, overdue })
+}
+
+/// How long after its sending an acknowledgement over `path` is overdue.
+pub(crate) fn patience(path: &PathView) -> Duration {
+    path.srtt.map_or(Duration::MAX, |srtt| srtt + path.rttvar.max(srtt / 4))
+}
+
+/// When the acknowledgement may be expected of a chunk sent now: a loss costs two round trips more.
+fn expected(path: &PathView, srtt: Duration) -> Duration {
+    srtt + (srtt * 2).mul_f64(path.loss.clamp(0.0, 1.0))
+}
+
+/// Bytes that all paths send in `time`, if each keeps as many in flight.
+fn sent_within(time: Duration, paths: &[PathView]) -> usize {
+    let sent = |path: &PathView| {
+        let srtt = path.srtt.unwrap_or(time).as_secs_f64().max(f64::MIN_POSITIVE);
+        path.flight as f64 * time.as_secs_f64() / srtt
+    };
+    paths.iter().map(sent).sum::<f64>() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::path::tests::{full, view, with_srtt};
+    use super::*;
+
+    fn head(path: u8, millis: u64) -> HeadOfLine {
+        HeadOfLine { index: 7, path: PathId(path), age: Duration::from_millis(millis) }
+    }
+
+    fn busy(id: u8, millis: u64) -> PathView {
+        PathView { flight: 10_000, ..with_srtt(id, millis) }
+    }
+
+    fn to(path: u8, overdue: bool) -> Option<Repeat> {
+        Some(Repeat { to: PathId(path), overdue })
+    }
+
+    #[test]
+    fn a_chunk_on_its_way_is_repeated_only_where_it_comes_sooner_and_when_the_buffers_run_out() {
+        let paths = [busy(0, 20), busy(1, 200)];
+        // In 20 ms the one path sends 10,000 bytes and the other 1,000.
+        assert_eq!(choose(&head(1, 100), &paths, 10_999), to(0, false));
+        assert_eq!(choose(&head(1, 100), &paths, 11_000), None, "the buffers bear it");
+        assert_eq!(choose(&head(1, 190), &paths, 0), None, "it will be there before");
+        assert_eq!(choose(&head(0, 0), &paths, 0), None, "no path is faster");
+    }
+
+    #[test]
+    fn an_overdue_chunk_is_repeated_on_any_path_that_loses_little() {
+        let paths = [busy(0, 20), busy(1, 200)];
+        assert_eq!(choose(&head(1, 249), &paths, 0), None, "a quarter of a round trip late at most");
+        assert_eq!(choose(&head(1, 250), &paths, 0), to(0, true));
+        assert_eq!(choose(&head(0, 25), &paths[..1], 0), to(0, true), "its own, if there is no other");
+        let lossy = PathView { loss: 0.3, ..busy(0, 20) };
+        assert_eq!(choose(&head(0, 25), &[lossy, busy(1, 22)], 0), to(1, true));
+        assert_eq!(choose(&head(2, 0), &paths, 0), to(0, true), "its path is in use no more");
+    }
+
+    #[test]
+    fn a_chunk_that_has_gone_to_the_fastest_path_stays_there() {
+        let paths = [busy(0, 20), busy(1, 20), busy(2, 20)];
+        for path in 0..3 {
+            assert_eq!(choose(&head(path, 0), &paths, 0), None);
+        }
+    }
+
+    #[test]
+    fn a_full_unmeasured_or_recovering_path_repeats_nothing() {
+        for other in [full(busy(0, 20)), view(0), PathView { recovering: true, ..busy(0, 20) }] {
+            assert_eq!(choose(&head(1, 10), &[other, busy(1, 200)], 0), None);
+        }
+        assert_eq!(choose(&head(1, 10), &[busy(0, 20), view(1)], 0), None, "nobody knows how slow path 1 is");
+    }
+}

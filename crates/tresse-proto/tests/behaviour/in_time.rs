@@ -1,0 +1,179 @@
+//! Rescheduling in time (`chunk_rescheduling = in_time`), and paths that rest because others would wait for them.
+
+use std::time::Duration;
+
+use tresse_proto::config::{BufferShares, ChunkRescheduling, SackPath, Size};
+use tresse_proto::{AssociationConfig, CloseReason, Event, PathStats, SendOptions, StreamId};
+use tresse_wire::{Chunk, ChunkKind};
+
+use crate::common::{Dice, Flight, Pair, content};
+
+const M: usize = 1452;
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// The peer can hold as many chunks.
+fn buffer(chunks: usize) -> AssociationConfig {
+    AssociationConfig {
+        chunk_rescheduling: ChunkRescheduling::InTime,
+        immediate_sack_when_full: true,
+        buffer_shares: BufferShares::Paths,
+        paths_rest: true,
+        sack_path: SackPath::Fastest,
+        mtu_discovery: false,
+        receive_buffer: Size(chunks * M),
+        ..AssociationConfig::default()
+    }
+}
+
+/// Keeps the send buffer full from message `number` on for this long; answers the number after the last.
+fn saturate(pair: &mut Pair, mut number: u32, duration: Duration) -> u32 {
+    let end = pair.now + duration;
+    while pair.now < end {
+        let now = pair.now;
+        while pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number, M)).is_ok() {
+            number += 1;
+        }
+        pair.run_for(ms(10));
+    }
+    number
+}
+
+fn path(pair: &mut Pair, position: usize) -> PathStats {
+    let now = pair.now;
+    pair.client().path_stats(now)[position].clone()
+}
+
+/// Path 1 takes so long there; all else takes 10 ms.
+fn unlike(config: &AssociationConfig, millis: u64) -> Pair {
+    let mut pair = Pair::new(2, config);
+    pair.network =
+        Box::new(move |flight| Some(ms(if flight.path() == 1 && flight.to_server { millis } else { 10 })));
+    pair.settled()
+}
+
+/// Both paths have been measured, and 60 chunks are to be sent.
+fn sixty(config: &AssociationConfig) -> Pair {
+    let mut pair = unlike(config, 100);
+    for number in 0..64 {
+        pair.send(0, number, M);
+        if number < 4 {
+            pair.run_for(ms(200));
+        }
+    }
+    pair.run_for(ms(2000));
+    assert_eq!(pair.server.received.len(), 64);
+    pair
+}
+
+#[test]
+fn a_slow_path_that_is_on_time_keeps_its_chunks_as_long_as_the_buffers_bear_it() {
+    let resent = |chunks| {
+        let mut pair = sixty(&buffer(chunks));
+        (0..2).map(|position| path(&mut pair, position).chunks_resent).sum::<u64>()
+    };
+    assert_eq!(resent(400), 0);
+    assert!(resent(12) > 0, "path 0 would have to wait");
+}
+
+#[test]
+fn what_is_overdue_goes_again_before_any_timer_expires_and_again_when_that_is_lost_too() {
+    let mut pair = Pair::established(2, &buffer(12));
+    let number = saturate(&mut pair, 0, ms(500));
+    // Of each chunk in a hundred milliseconds three copies are lost.
+    let (start, mut victim, mut lost) = (pair.now, None, 0);
+    pair.network = Box::new(move |flight| {
+        let first = flight.chunks().into_iter().find_map(|chunk| match chunk {
+            Chunk::Data(data) => Some(data.tsn),
+            _ => None,
+        });
+        if flight.to_server && first.is_some() && victim.is_none() && flight.sent > start {
+            victim = first;
+        }
+        let hit = first.is_some() && first == victim && lost < 3;
+        lost += u32::from(hit);
+        (!hit).then_some(ms(10))
+    });
+    let before = pair.server.received.len();
+    saturate(&mut pair, number, ms(400));
+    assert!(pair.server.received.len() > before + 100, "{}", pair.log.join("\n"));
+    let timeouts: u64 = (0..2).map(|position| path(&mut pair, position).timeouts).sum();
+    assert_eq!(timeouts, 0);
+}
+
+#[test]
+fn a_peer_that_vanishes_is_found_although_its_last_chunk_is_repeated() {
+    let mut pair = Pair::established(2, &buffer(12));
+    let mut dice = Dice::new(1);
+    pair.network = Box::new(move |_| (!dice.hits(0.1)).then_some(ms(10)));
+    saturate(&mut pair, 0, ms(2000));
+    let before = pair.wire.len();
+    pair.network = Box::new(|_| None);
+    let closed = Event::Closed(CloseReason::PathsLost);
+    pair.run_until(Duration::from_secs(600), |pair| pair.client.events.contains(&closed));
+    assert!(pair.sent_since(before).len() < 500, "{} packets", pair.sent_since(before).len());
+}
+
+#[test]
+fn a_chunk_that_nothing_can_follow_asks_for_its_report() {
+    let asks = |config: &AssociationConfig| {
+        let immediate = |flight: &Flight| {
+            flight.chunks().iter().any(|chunk| matches!(chunk, Chunk::Data(data) if data.flags.immediate))
+        };
+        sixty(config).wire.iter().any(immediate)
+    };
+    assert!(asks(&buffer(12)));
+    assert!(!asks(&buffer(400)), "where there is room nobody has to hurry");
+    assert!(!asks(&AssociationConfig { immediate_sack_when_full: false, ..buffer(12) }));
+}
+
+/// Path 1 loses `share` of its packets for the first 20 s; answers how many chunks each path carried first within the
+/// second half of that, and within the last 10 s of a minute without a loss.
+fn carried(share: f64) -> ([u64; 2], [u64; 2]) {
+    let mut pair = Pair::established(2, &buffer(12));
+    let (start, mut dice) = (pair.now, Dice::new(7));
+    pair.network = Box::new(move |flight| {
+        let lossy = flight.path() == 1 && flight.sent < start + ms(20_000);
+        (!(lossy && dice.hits(share))).then_some(ms(45))
+    });
+    let mut number = 0;
+    let mut sent = |duration| {
+        let before = [0, 1].map(|position| path(&mut pair, position).chunks_sent);
+        number = saturate(&mut pair, number, duration);
+        let after = [0, 1].map(|position| path(&mut pair, position).chunks_sent);
+        [after[0] - before[0], after[1] - before[1]]
+    };
+    sent(ms(10_000));
+    let bad = sent(ms(10_000));
+    sent(ms(50_000));
+    (bad, sent(ms(10_000)))
+}
+
+#[test]
+fn a_path_whose_losses_make_others_wait_rests_and_returns_when_it_loses_no_more() {
+    let (bad, good) = carried(0.2);
+    assert!(bad[1] * 10 < bad[0], "{bad:?}");
+    assert!(bad[1] > 0, "it is tried now and then");
+    assert!(good[1] * 3 > good[0], "{good:?}");
+    let (alike, _) = carried(0.0);
+    assert!(alike[1] * 3 > alike[0], "{alike:?}");
+}
+
+#[test]
+fn a_path_that_has_not_been_heard_for_its_rto_carries_no_sack_however_fast_it_was() {
+    let mut pair = unlike(&AssociationConfig { concurrent: false, ..buffer(12) }, 100);
+    pair.network = Box::new(|flight| (flight.path() == 1).then_some(ms(100)));
+    pair.run_for(ms(1000));
+    let before = pair.wire.len();
+    pair.send(0, 0, M);
+    pair.run_for(ms(1500));
+    assert_eq!(pair.server.received.len(), 1, "by T3, over path 1");
+    let sacks = pair
+        .sent_since(before)
+        .iter()
+        .filter(|flight| !flight.to_server && flight.carries(ChunkKind::NR_SACK));
+    let paths: Vec<u8> = sacks.map(Flight::path).collect();
+    assert_eq!(paths, [1]);
+}
