@@ -196,16 +196,19 @@ impl Association {
     /// Reports what became deliverable as safe for good.
     #[inline]
     pub(super) fn mark_deliverable(&mut self) {
-        for range in self.deliverable.drain(..) {
-            self.receiver.mark_deliverable(range);
+        for range in &self.deliverable {
+            self.receiver.mark_deliverable(range.clone());
         }
+        self.deliverable.clear();
     }
 
     /// Hands out parts of a message where the receive buffer would stay full for ever.
     #[inline]
     pub(super) fn relieve(&mut self) {
-        self.inbound.relieve(self.receiver.has_gaps(), &mut self.deliverable);
-        self.mark_deliverable();
+        if self.inbound.is_starved() {
+            self.inbound.relieve(self.receiver.has_gaps(), &mut self.deliverable);
+            self.mark_deliverable();
+        }
     }
 
     fn on_chunk(&mut self, cx: &mut Cx<'_>, via: PathId, chunk: &Chunk<'_>, bytes: &Bytes) {

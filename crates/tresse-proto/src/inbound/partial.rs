@@ -16,11 +16,16 @@ pub(super) struct Starved {
 }
 
 impl Inbound {
+    /// Whether a chunk has found no room since another one was taken.
+    #[inline]
+    pub(crate) fn is_starved(&self) -> bool {
+        self.starved.is_some()
+    }
+
     /// Makes something ready if a chunk found no room, nothing is ready and so nothing would ever make
     /// room: hands out what is here of a message that is not complete. `gaps` says whether an index below
     /// the highest is missing: what fills a gap finds room, and may complete a message. Appends to
     /// `deliverable` as [`Self::accept`] does. To be called at the end of a packet and after [`Self::recv`].
-    #[inline]
     pub(crate) fn relieve(&mut self, gaps: bool, deliverable: &mut Vec<Range<u64>>) {
         if let Some(starved) = self.starved
             && self.ready.is_empty()

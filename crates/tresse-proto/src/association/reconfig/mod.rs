@@ -41,7 +41,15 @@ impl Association {
     }
 
     /// Takes every step that has become possible: after a SACK, after DATA, after an answer.
+    #[inline]
     pub(super) fn advance_reconfig(&mut self, now: Instant) {
+        if self.reconfig.is_some() {
+            self.take_reconfig_step(now);
+        }
+    }
+
+    #[inline(never)]
+    fn take_reconfig_step(&mut self, now: Instant) {
         let Some(reconfig) = &mut self.reconfig else { return };
         let arrived = self.receiver.cumulative();
         if let Some(Deferred { sequence, streams, .. }) =
