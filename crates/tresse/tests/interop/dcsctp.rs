@@ -1,6 +1,6 @@
 //! The peer on the crate `dcsctp`: a thread of the test itself, with a UDP socket of its own.
 //!
-//! Settings, commands and what it says are those of `usrsctp/peer.c`, as far as the stack goes: one
+//! Settings, commands and what it says are those of `sockets/peer.c`, as far as the stack goes: one
 //! address, no commands for addresses.
 
 use std::collections::VecDeque;
@@ -18,10 +18,10 @@ use crate::peer::{Inside, Need, Peer, Settings, Work};
 /// What the stack does not have.
 pub(crate) fn lacks(need: Need) -> Option<&'static str> {
     match need {
-        Need::MultiHoming | Need::Cmt => Some("it leaves addresses to its caller"),
+        Need::MultiHoming | Need::DynamicAddresses | Need::Cmt => Some("it leaves addresses to its caller"),
         Need::NrSack => Some("it has no NR-SACK"),
         Need::Ecn => Some("it knows no congestion marks"),
-        Need::Restart | Need::InterleavedForward => None,
+        Need::Restart | Need::Interleaving | Need::InterleavedForward => None,
     }
 }
 

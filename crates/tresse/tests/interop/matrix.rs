@@ -53,6 +53,15 @@ impl Matrix {
         self.cells.iter().filter_map(failed).collect()
     }
 
+    /// What is missing on this machine, with the stacks that cannot take part for want of it.
+    pub(crate) fn missing(&self) -> BTreeMap<Stack, &str> {
+        let cells = self.cells.iter().filter_map(|(&(_, stack), outcome)| match outcome {
+            Outcome::Skipped(missing) => Some((stack, missing.as_str())),
+            _ => None,
+        });
+        cells.collect()
+    }
+
     /// The table, with the reasons of what is not there behind it.
     pub(crate) fn table(&self) -> String {
         let mut text = String::from("| case |");
@@ -106,8 +115,7 @@ impl Matrix {
         for stack in Stack::ALL {
             let _ = writeln!(page, "- **{}**: {}.", stack.name(), stack.about());
         }
-        let _ =
-            write!(page, "\n{}\n## What the peers do not have\n\n{}{CLOSING}", self.table(), self.reasons());
+        let _ = write!(page, "\n{}\n## What the peers do not have\n\n{}", self.table(), self.reasons());
         page
     }
 }
@@ -120,17 +128,12 @@ const INTRODUCTION: &str = "\
 # Interoperability
 
 tresse beside the stacks of others, on the wire: every cell is a dialogue over loopback sockets that checks the contents,
-the order and the number of messages on both sides. `make test` runs them all (`crates/tresse/tests/interop`).
+the order and the number of messages on both sides. `make test` runs them all (`crates/tresse/tests/interop`) with the
+peers that the machine has; the kernel wants QEMU, busybox and what `tools/fetch_kernel.sh` brings, and boots once for all
+its cells.
 
 <!-- Written by `make interop` from what the test found; edit the cases there. -->
 
 The peers, all with SCTP in UDP:
 
-";
-
-const CLOSING: &str = "
-## Not run
-
-- The SCTP of the Linux kernel. It wants a virtual machine with a kernel of its own: the module is rarely loaded where
-  tests run, and while it is, it answers raw packets itself.
 ";

@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 use tresse::{Association, AssociationConfig, BindError, Endpoint, EndpointConfig, Peer as Remote};
 
 use crate::messages::STREAMS;
-use crate::peer::{Callee, Peer, Settings, Stack, Work, free_port};
+use crate::peer::{Callee, Peer, Settings, Stack, Work};
 use crate::relay::Relay;
 
 /// How the two are to meet.
@@ -15,6 +15,8 @@ use crate::relay::Relay;
 pub(crate) struct Plan {
     stack: Stack,
     paths: usize,
+    /// Whether there is no relay between them.
+    direct: bool,
     work: Work,
     extensions: &'static [&'static str],
     settings: AssociationConfig,
@@ -74,12 +76,17 @@ impl Plan {
         for (name, value) in SETTINGS {
             settings.set(name, value).expect("a switch");
         }
-        Plan { stack, paths: 1, work: Work::Count, extensions: &[], settings }
+        Plan { stack, paths: 1, direct: false, work: Work::Count, extensions: &[], settings }
     }
 
     /// On two paths.
     pub(crate) fn on_two_paths(self) -> Self {
         Plan { paths: 2, ..self }
+    }
+
+    /// Without the relay, which knows no addresses but the first ones.
+    pub(crate) fn directly(self) -> Self {
+        Plan { direct: true, ..self }
     }
 
     /// With a peer that sends everything back.
@@ -98,13 +105,17 @@ impl Plan {
         self
     }
 
-    fn peer_settings(&self, call: Option<Callee>) -> Settings {
+    /// A peer that waits to be called.
+    fn peer_settings(&self) -> Settings {
+        let place = self.stack.place(self.paths);
         Settings {
             work: self.work,
-            local: theirs(self.paths),
-            udp: free_port(),
+            local: place.local,
+            spare: place.spare,
+            udp: place.udp,
+            seat: place.seat,
             sctp: PORT,
-            call,
+            call: None,
             streams: STREAMS,
             extensions: self.extensions,
         }
@@ -112,12 +123,12 @@ impl Plan {
 
     /// tresse opens the association.
     pub(crate) async fn call(self) -> Meeting {
-        let peer_settings = self.peer_settings(None);
+        let peer_settings = self.peer_settings();
         let mut peer = self.stack.start(&peer_settings);
         peer.says("listening").await;
         let relay = Relay::start(&ours(self.paths), &peer_settings.local, peer_settings.udp).await;
         let host = Host::start(&self, false, 0);
-        let association = open(&host, &peer_settings, &relay).await;
+        let association = self.open(&host, &peer_settings, &relay).await;
         peer.says("connected").await;
         Meeting { association, peer, relay, plan: self, host, peer_settings }
     }
@@ -126,20 +137,22 @@ impl Plan {
     pub(crate) async fn answer(self) -> Meeting {
         let host = Host::start(&self, true, 0);
         let endpoint = &host.endpoint;
-        let relay = Relay::start(&theirs(self.paths), &ours(self.paths), endpoint.udp_port()).await;
-        let callee = Callee { addresses: ours(self.paths), udp: relay.port(), sctp: PORT };
-        let peer_settings = self.peer_settings(Some(callee));
+        let mut peer_settings = self.peer_settings();
+        let relay = Relay::start(&peer_settings.local, &ours(self.paths), endpoint.udp_port()).await;
+        let udp = if self.direct { endpoint.udp_port() } else { relay.port() };
+        peer_settings.call = Some(Callee { addresses: ours(self.paths), udp, sctp: PORT });
         let mut peer = self.stack.start(&peer_settings);
         let association = endpoint.accept().await.expect("the driver runs");
         peer.says("connected").await;
         Meeting { association, peer, relay, plan: self, host, peer_settings }
     }
-}
 
-/// Opens an association through the relay.
-async fn open(host: &Host, peer: &Settings, relay: &Relay) -> Association {
-    let remote = Remote::new(peer.local.as_slice(), PORT).with_udp_port(relay.port());
-    host.endpoint.connect(remote).await.expect("the peer answers")
+    /// Opens an association, through the relay if there is one.
+    async fn open(&self, host: &Host, peer: &Settings, relay: &Relay) -> Association {
+        let udp = if self.direct { peer.udp } else { relay.port() };
+        let remote = Remote::new(peer.local.as_slice(), PORT).with_udp_port(udp);
+        host.endpoint.connect(remote).await.expect("the peer answers")
+    }
 }
 
 impl Meeting {
@@ -148,7 +161,7 @@ impl Meeting {
         let port = self.host.endpoint.udp_port();
         self.host.stop();
         self.host = Host::start(&self.plan, false, port);
-        self.association = open(&self.host, &self.peer_settings, &self.relay).await;
+        self.association = self.plan.open(&self.host, &self.peer_settings, &self.relay).await;
     }
 
     /// The peer crashes and opens the association again, from the same addresses and ports.
@@ -156,6 +169,22 @@ impl Meeting {
         self.peer.kill();
         self.peer = self.plan.stack.start(&self.peer_settings);
         self.peer.says("connected").await;
+    }
+
+    /// tresse's address, of one path, and another that it may have.
+    pub(crate) fn own_addresses(&self) -> (IpAddr, IpAddr) {
+        let both = ours(2);
+        (both[0], both[1])
+    }
+
+    /// The peer's first address, and another that it may have.
+    pub(crate) fn peer_addresses(&self) -> (IpAddr, IpAddr) {
+        (self.peer_settings.local[0], self.peer_settings.spare)
+    }
+
+    /// tresse's host gets one more address.
+    pub(crate) fn bind(&self, address: IpAddr) {
+        self.host.endpoint.add_local_address(address).expect("an address of this host");
     }
 
     /// Types of the chunks that tresse sent, and of those that the peer sent.
@@ -175,10 +204,6 @@ impl Meeting {
 
 fn ours(paths: usize) -> Vec<IpAddr> {
     (1..=paths).map(|position| IpAddr::from([127, 0, 0, position as u8])).collect()
-}
-
-fn theirs(paths: usize) -> Vec<IpAddr> {
-    (1..=paths).map(|position| IpAddr::from([127, 0, 0, 10 + position as u8])).collect()
 }
 
 /// SCTP port of both sides: pion/sctp calls no other.

@@ -1,11 +1,13 @@
 //! The stacks that tresse talks to, and one running peer of any of them.
 //!
 //! All peers take the same settings and commands and tell what happens in the same words; the head of
-//! `usrsctp/peer.c` lists them. So a case is written once.
+//! `sockets/peer.c` lists them. So a case is written once.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, UdpSocket};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -14,11 +16,12 @@ use std::time::Duration;
 use tokio::sync::mpsc as lines;
 use tokio::time::timeout;
 
-use crate::{dcsctp, pion, usrsctp};
+use crate::{dcsctp, linux, pion, usrsctp};
 
 /// A stack of others.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Stack {
+    Linux,
     Usrsctp,
     Pion,
     Dcsctp,
@@ -28,10 +31,14 @@ pub(crate) enum Stack {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Need {
     MultiHoming,
+    /// ASCONF, and AUTH with it.
+    DynamicAddresses,
     NrSack,
     Cmt,
     /// Going on with a peer that comes back without its past.
     Restart,
+    /// I-DATA, also for messages in fragments.
+    Interleaving,
     /// Telling which interleaved messages were given up.
     InterleavedForward,
     /// Answering congestion marks.
@@ -39,10 +46,11 @@ pub(crate) enum Need {
 }
 
 impl Stack {
-    pub(crate) const ALL: [Stack; 3] = [Stack::Usrsctp, Stack::Pion, Stack::Dcsctp];
+    pub(crate) const ALL: [Stack; 4] = [Stack::Linux, Stack::Usrsctp, Stack::Pion, Stack::Dcsctp];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Stack::Linux => "Linux",
             Stack::Usrsctp => "usrsctp",
             Stack::Pion => "pion/sctp",
             Stack::Dcsctp => "dcsctp",
@@ -52,6 +60,9 @@ impl Stack {
     /// What a reader should know of it.
     pub(crate) fn about(self) -> &'static str {
         match self {
+            Stack::Linux => {
+                "the kernel's own, as Debian packages it, in a virtual machine that QEMU emulates"
+            }
             Stack::Usrsctp => "the stack of FreeBSD in user space, as Debian packages it (`libusrsctp-dev`)",
             Stack::Pion => "the stack of the Go implementation of WebRTC, at the version in `go.mod`",
             Stack::Dcsctp => {
@@ -60,9 +71,10 @@ impl Stack {
         }
     }
 
-    /// Makes it ready to start; an error says what is missing on this machine.
+    /// Makes it ready to start, which may take a while the first time; an error says what is missing on this machine.
     pub(crate) fn prepare(self) -> Result<(), String> {
         match self {
+            Stack::Linux => linux::prepare(),
             Stack::Usrsctp => usrsctp::program().map(drop),
             Stack::Pion => pion::program().map(drop),
             Stack::Dcsctp => Ok(()),
@@ -72,15 +84,31 @@ impl Stack {
     /// Why a case with this need cannot pass; the reason is the peer's, not ours.
     pub(crate) fn lacks(self, need: Need) -> Option<&'static str> {
         match self {
+            Stack::Linux => linux::lacks(need),
             Stack::Usrsctp => usrsctp::lacks(need),
             Stack::Pion => pion::lacks(need),
             Stack::Dcsctp => dcsctp::lacks(need),
         }
     }
 
+    /// Where a peer with so many paths may be.
+    pub(crate) fn place(self, paths: usize) -> Place {
+        if self == Stack::Linux {
+            return linux::place(paths);
+        }
+        let address = |path: usize| IpAddr::from([127, 0, 0, 10 + path as u8]);
+        Place {
+            local: (1..=paths).map(address).collect(),
+            spare: address(paths + 1),
+            udp: free_port(),
+            seat: None,
+        }
+    }
+
     /// Starts a peer.
     pub(crate) fn start(self, settings: &Settings) -> Peer {
         match self {
+            Stack::Linux => linux::start(settings),
             Stack::Usrsctp => Peer::of(Command::new(usrsctp::program().expect("prepared")), settings),
             Stack::Pion => Peer::of(Command::new(pion::program().expect("prepared")), settings),
             Stack::Dcsctp => dcsctp::start(settings),
@@ -97,13 +125,26 @@ pub(crate) enum Work {
     Count,
 }
 
+/// Addresses of a peer.
+pub(crate) struct Place {
+    pub(crate) local: Vec<IpAddr>,
+    /// One that it can add.
+    pub(crate) spare: IpAddr,
+    pub(crate) udp: u16,
+    /// Keeps them free of others, where that is needed.
+    pub(crate) seat: Option<Arc<linux::Seat>>,
+}
+
 /// How a peer is to be.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) work: Work,
     /// Its addresses and ports.
     pub(crate) local: Vec<IpAddr>,
+    /// An address that it can add.
+    pub(crate) spare: IpAddr,
     pub(crate) udp: u16,
+    pub(crate) seat: Option<Arc<linux::Seat>>,
     pub(crate) sctp: u16,
     /// Whom to call; a peer without this one waits to be called.
     pub(crate) call: Option<Callee>,
@@ -121,7 +162,7 @@ pub(crate) struct Callee {
 }
 
 impl Settings {
-    fn arguments(&self) -> Vec<String> {
+    pub(crate) fn arguments(&self) -> Vec<String> {
         let list =
             |addresses: &[IpAddr]| addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",");
         let mut arguments = vec![
@@ -238,6 +279,31 @@ impl Drop for Peer {
 pub(crate) struct Inside {
     pub(crate) commands: mpsc::Receiver<String>,
     pub(crate) lines: lines::UnboundedSender<String>,
+}
+
+/// Compiles the peer of `sockets` for the stack of `source`; an error says what is missing. Whether the stack is there
+/// can be seen by its `header`, which comes with Debian's `package`.
+pub(crate) fn compile(
+    name: &str,
+    header: &str,
+    package: &str,
+    source: &str,
+    flags: &[&str],
+) -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/sockets");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let probe = Command::new("cc").args(["-include", header, "-E", "-x", "c", "/dev/null"]).output();
+    if !probe.is_ok_and(|probe| probe.status.success()) {
+        return Err(format!("a C compiler and Debian's package {package} are needed"));
+    }
+    let output = Command::new("cc")
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
+        .args([&program, &folder.join("peer.c"), &folder.join(source)])
+        .args(flags)
+        .output()
+        .expect("it just ran");
+    assert!(output.status.success(), "{}: {}", folder.display(), String::from_utf8_lossy(&output.stderr));
+    Ok(program)
 }
 
 /// A UDP port that is free on all addresses and that no other cell is given. It lies below those that the

@@ -9,11 +9,13 @@ use crate::peer::Need;
 /// What the stack does not have.
 pub(crate) fn lacks(need: Need) -> Option<&'static str> {
     match need {
-        Need::MultiHoming | Need::Cmt => Some("it runs over one connection of its caller"),
+        Need::MultiHoming | Need::DynamicAddresses | Need::Cmt => {
+            Some("it runs over one connection of its caller")
+        }
         Need::NrSack => Some("it has no NR-SACK"),
         Need::Ecn => Some("it knows no congestion marks"),
         Need::Restart => Some("an association whose peer starts anew ends"),
-        Need::InterleavedForward => None,
+        Need::Interleaving | Need::InterleavedForward => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The cases: what is done, and what either side has to find.
 
+mod addresses;
 mod endings;
 mod interleaving;
 mod paths;
@@ -41,10 +42,10 @@ pub(crate) const CASES: &[Case] = cases! {
     "10 MB from the peer, which opened the association", [], transfers::generated;
     "10 MB there and back, 1 % lost, 2 % reordered", [], transfers::echoed_over_a_rough_path;
     "10 MB from the peer, 1 % lost, 2 % reordered", [], transfers::generated_over_a_rough_path;
-    "I-DATA, 10 MB there and back", [], interleaving::interleaved;
-    "I-DATA, 10 MB from the peer, 1 % lost, 2 % reordered", [], interleaving::interleaved_over_a_rough_path;
+    "I-DATA, 10 MB there and back", [Interleaving], interleaving::interleaved;
+    "I-DATA, 10 MB from the peer, 1 % lost, 2 % reordered", [Interleaving], interleaving::interleaved_over_a_rough_path;
     "I-DATA offered by one side only: DATA is spoken", [], interleaving::not_interleaved;
-    "I-DATA and partial reliability, tresse sends, 1 % lost", [], interleaving::interleaved_and_given_up_here;
+    "I-DATA and partial reliability, tresse sends, 1 % lost", [Interleaving], interleaving::interleaved_and_given_up_here;
     "I-DATA and partial reliability, the peer sends, 1 % lost", [InterleavedForward], interleaving::interleaved_and_given_up_there;
     "partial reliability, tresse sends, 1 % lost", [], reliability::given_up_here;
     "partial reliability, the peer sends, 1 % lost", [], reliability::given_up_there;
@@ -59,6 +60,8 @@ pub(crate) const CASES: &[Case] = cases! {
     "CMT on both sides, 1 % lost, 2 % reordered", [MultiHoming, Cmt, NrSack], paths::on_two_rough_paths_at_once;
     "the path in use dies in mid-transfer, tresse sends", [MultiHoming], paths::a_path_dies_while_tresse_sends;
     "the path in use dies in mid-transfer, the peer sends", [MultiHoming], paths::a_path_dies_while_the_peer_sends;
+    "tresse moves to another address (ASCONF, AUTH)", [DynamicAddresses], addresses::moved_here;
+    "the peer moves to another address (ASCONF, AUTH)", [DynamicAddresses], addresses::moved_there;
 };
 
 /// Everything there and back, then a graceful end; both sides have counted.

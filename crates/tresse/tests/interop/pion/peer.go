@@ -1,6 +1,6 @@
 // A plain SCTP peer on pion/sctp for the interoperability tests, in UDP.
 //
-// Settings, commands and what it says are those of ../usrsctp/peer.c, as far as the stack goes: one address,
+// Settings, commands and what it says are those of ../sockets/peer.c, as far as the stack goes: one address,
 // no commands for addresses.
 package main
 

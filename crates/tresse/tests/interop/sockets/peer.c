@@ -1,4 +1,5 @@
-/* A plain SCTP peer on usrsctp for the interoperability tests, in UDP.
+/* A plain SCTP peer on a stack with the sockets of RFC 6458, for the interoperability tests, in UDP. What stacks
+ * do differently is behind stack.h.
  *
  *   peer KEY=VALUE...
  *
@@ -8,40 +9,33 @@
  *   local=A,B peer=A,B           own addresses, and the peer's (client)
  *   streams=N                    streams to ask for
  *   work=echo|count              sends every message back, or checks and counts what comes
- *   use=nr_sack,cmt,ecn,interleaving extensions that are off by default
+ *   use=nr_sack,cmt,ecn,interleaving,addresses
+ *                                extensions that are off by default
  *
  * Commands come line by line on standard input:
  *
  *   generate COUNT               sends the next COUNT messages by the rule of `length` and `content`
  *   generate COUNT retransmissions N | lifetime MS      with every second one partially reliable
  *   reset STREAM                 resets an outgoing stream
- *   add ADDRESS, remove ADDRESS  changes its own addresses
+ *   add ADDRESS, remove ADDRESS, prefer ADDRESS
+ *                                changes its own addresses, or says which the other side should send to
  *   shutdown, abort              ends the association
+ *   crash                        ends the program without a word to the other side
  *
  * What happens is told on standard output: listening, connected, restarted, generated COUNT, reset in STREAM,
  * received MESSAGES BYTES WRONG, ended graceful|aborted. */
 
+#include "stack.h"
+
 #include <arpa/inet.h>
-#include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
-#include <usrsctp.h>
 
-enum { LONGEST = 1 << 20, MOST_ADDRESSES = 8, HOST_ADDRESSES = 32, MOST_STREAMS = 64, FIRST_PPID = 1000000 };
-
-/* RFC 8260 section 4.3.1; the library knows the option, its header does not name it. */
-#ifndef SCTP_INTERLEAVING_SUPPORTED
-#define SCTP_INTERLEAVING_SUPPORTED 0x00001206
-#endif
+enum { LONGEST = 1 << 20, MOST_ADDRESSES = 8, MOST_STREAMS = 64, FIRST_PPID = 1000000 };
 
 struct addresses {
     int count;
@@ -49,7 +43,8 @@ struct addresses {
 };
 
 static struct {
-    int server, echo, udp, peer_udp, sctp, peer_sctp, streams, nr_sack, cmt, ecn, interleaving;
+    int server, echo, udp, peer_udp, sctp, peer_sctp, streams;
+    struct extensions extensions;
     struct addresses local, peer;
 } set = {.streams = 16, .echo = 1};
 
@@ -60,14 +55,10 @@ static struct {
     uint32_t expected[MOST_STREAMS];
 } got;
 
-static void fail(const char *what) {
-    perror(what);
-    exit(1);
-}
-
-static void check(int failed, const char *what) {
+void check(int failed, const char *what) {
     if (failed) {
-        fail(what);
+        perror(what);
+        exit(1);
     }
 }
 
@@ -80,34 +71,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
     fflush(stdout);
 }
 
-/* ---- the addresses of this host ---- */
-
-/* Stands in for the C library's: the stack is to know the loopback addresses that this host has without
- * naming them at its interface, its own and those of tresse. */
-int getifaddrs(struct ifaddrs **list) {
-    static struct sockaddr_in addresses[HOST_ADDRESSES];
-    *list = NULL;
-    for (uint32_t i = 0; i < HOST_ADDRESSES; i++) {
-        addresses[i].sin_family = AF_INET;
-        addresses[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK + i);
-        struct ifaddrs *entry = calloc(1, sizeof *entry);
-        check(entry == NULL, "calloc");
-        entry->ifa_next = *list;
-        entry->ifa_name = "lo";
-        entry->ifa_flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK;
-        entry->ifa_addr = (struct sockaddr *)&addresses[i];
-        *list = entry;
-    }
-    return 0;
-}
-
-void freeifaddrs(struct ifaddrs *list) {
-    while (list != NULL) {
-        struct ifaddrs *next = list->ifa_next;
-        free(list);
-        list = next;
-    }
-}
+/* ---- addresses ---- */
 
 static void parse_addresses(struct addresses *to, char *text) {
     char *rest = NULL;
@@ -149,25 +113,9 @@ static int is_whole(const unsigned char *bytes, size_t len, uint32_t i) {
     return 1;
 }
 
-struct reliability {
-    int policy;
-    uint32_t value;
-};
-
 static const struct reliability reliable = {.policy = SCTP_PR_SCTP_NONE};
 
-static int send_message(struct socket *sock, const unsigned char *bytes, size_t len, struct sctp_sndinfo info,
-                        struct reliability reliability) {
-    struct sctp_sendv_spa how = {.sendv_flags = SCTP_SEND_SNDINFO_VALID, .sendv_sndinfo = info};
-    if (reliability.policy != SCTP_PR_SCTP_NONE) {
-        how.sendv_flags |= SCTP_SEND_PRINFO_VALID;
-        how.sendv_prinfo.pr_policy = (uint16_t)reliability.policy;
-        how.sendv_prinfo.pr_value = reliability.value;
-    }
-    return usrsctp_sendv(sock, bytes, len, NULL, 0, &how, sizeof how, SCTP_SENDV_SPA, 0) == (ssize_t)len;
-}
-
-static void generate(struct socket *sock, uint32_t count, struct reliability reliability) {
+static void generate(stack_socket sock, uint32_t count, struct reliability reliability) {
     static uint32_t next;
     unsigned char *bytes = malloc(LONGEST);
     check(bytes == NULL, "malloc");
@@ -181,7 +129,7 @@ static void generate(struct socket *sock, uint32_t count, struct reliability rel
         struct sctp_sndinfo info = {.snd_sid = (uint16_t)(i % (uint32_t)set.streams),
                                     .snd_ppid = htonl(FIRST_PPID + i),
                                     .snd_flags = i % 3 == 2 ? SCTP_UNORDERED : 0};
-        if (!send_message(sock, bytes, len, info, i % 2 == 1 ? reliability : reliable)) {
+        if (!stack_send(sock, bytes, len, info, i % 2 == 1 ? reliability : reliable)) {
             break;
         }
     }
@@ -191,31 +139,47 @@ static void generate(struct socket *sock, uint32_t count, struct reliability rel
 
 /* ---- commands ---- */
 
-static void end(struct socket *sock, int flag) {
-    struct sctp_sndinfo info = {.snd_flags = (uint16_t)flag};
-    usrsctp_sendv(sock, "", 0, NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0);
-}
-
-static void reset(struct socket *sock, int stream) {
+static void reset(stack_socket sock, int stream) {
     struct {
         struct sctp_reset_streams head;
         uint16_t stream;
     } request = {.head = {.srs_flags = SCTP_STREAM_RESET_OUTGOING, .srs_number_streams = 1},
                  .stream = (uint16_t)stream};
     socklen_t len = sizeof request.head + sizeof request.stream;
-    check(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_RESET_STREAMS, &request, len), "SCTP_RESET_STREAMS");
+    stack_option(sock, SCTP_RESET_STREAMS, &request, len, "SCTP_RESET_STREAMS");
 }
 
-static void change_addresses(struct socket *sock, char *text, int how) {
-    struct addresses changed = {0};
-    parse_addresses(&changed, text);
-    give_port(&changed, set.sctp);
-    check(usrsctp_bindx(sock, (struct sockaddr *)changed.list, 1, how), "bindx");
+static struct sockaddr_in own_address(char *text) {
+    struct addresses named = {0};
+    parse_addresses(&named, text);
+    check(named.count != 1, "one address");
+    give_port(&named, set.sctp);
+    return named.list[0];
 }
 
-static void *obey(void *socket) {
+/* Commands that name an address; false for any other. */
+static int change_addresses(stack_socket sock, const char *word, char *text) {
+    int adds = strcmp(word, "add") == 0;
+    if (adds || strcmp(word, "remove") == 0) {
+        struct sockaddr_in address = own_address(text);
+        check(stack_bind(sock, &address, adds ? SCTP_BINDX_ADD_ADDR : SCTP_BINDX_REM_ADDR), "bindx");
+    } else if (strcmp(word, "prefer") == 0) {
+        struct sockaddr_in address = own_address(text);
+        stack_prefer(sock, &address);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+/* The association's socket, or the one that waits for it: there may be a command meanwhile. */
+static _Atomic(stack_socket) association;
+
+static void *obey(void *unused) {
+    (void)unused;
     char line[256], word[32] = "", policy[32], first[64];
     while (fgets(line, sizeof line, stdin) != NULL) {
+        stack_socket socket = association;
         uint32_t number = 0, value = 0;
         first[0] = policy[0] = '\0';
         sscanf(line, "%31s %63s %31s %u", word, first, policy, &value);
@@ -228,15 +192,13 @@ static void *obey(void *socket) {
             generate(socket, number, reliability);
         } else if (strcmp(word, "reset") == 0) {
             reset(socket, (int)number);
-        } else if (strcmp(word, "add") == 0) {
-            change_addresses(socket, first, SCTP_BINDX_ADD_ADDR);
-        } else if (strcmp(word, "remove") == 0) {
-            change_addresses(socket, first, SCTP_BINDX_REM_ADDR);
         } else if (strcmp(word, "shutdown") == 0) {
-            check(usrsctp_shutdown(socket, SHUT_WR), "shutdown");
+            check(stack_shutdown(socket), "shutdown");
         } else if (strcmp(word, "abort") == 0) {
-            end(socket, SCTP_ABORT);
-        } else {
+            stack_abort(socket);
+        } else if (strcmp(word, "crash") == 0) {
+            stack_vanish(socket);
+        } else if (!change_addresses(socket, word, first)) {
             fprintf(stderr, "no such command: %s", line);
             exit(2);
         }
@@ -276,7 +238,7 @@ static void on_notification(const union sctp_notification *note) {
     }
 }
 
-static void on_message(struct socket *sock, const unsigned char *bytes, size_t len, const struct sctp_rcvinfo *info) {
+static void on_message(stack_socket sock, const unsigned char *bytes, size_t len, const struct sctp_rcvinfo *info) {
     got.messages++;
     got.bytes += len;
     uint32_t i = ntohl(info->rcv_ppid) - FIRST_PPID;
@@ -290,7 +252,7 @@ static void on_message(struct socket *sock, const unsigned char *bytes, size_t l
         struct sctp_sndinfo back = {.snd_sid = info->rcv_sid,
                                     .snd_ppid = info->rcv_ppid,
                                     .snd_flags = info->rcv_flags & SCTP_UNORDERED};
-        if (!send_message(sock, bytes, len, back, reliable)) {
+        if (!stack_send(sock, bytes, len, back, reliable)) {
             say("echo refused");
         }
     }
@@ -302,16 +264,13 @@ struct pieces {
     size_t have;
 };
 
-static void receive(struct socket *sock) {
+static void receive(stack_socket sock) {
     static struct pieces unfinished[MOST_STREAMS + 1][2];
     static unsigned char buffer[LONGEST];
     for (;;) {
         struct sctp_rcvinfo info = {0};
-        socklen_t info_len = sizeof info, from_len = 0;
-        unsigned int info_type = 0;
         int flags = 0;
-        ssize_t len =
-            usrsctp_recvv(sock, buffer, sizeof buffer, NULL, &from_len, &info, &info_len, &info_type, &flags);
+        ssize_t len = stack_receive(sock, buffer, sizeof buffer, &info, &flags);
         if (len <= 0) {
             say("received %lu %lu %lu", got.messages, got.bytes, got.wrong);
             say("ended %s", len == 0 ? "graceful" : "aborted");
@@ -341,73 +300,42 @@ static void receive(struct socket *sock) {
 
 /* ---- set-up ---- */
 
-static void tune(void) {
-    usrsctp_sysctl_set_sctp_no_csum_on_loopback(0);
-    usrsctp_sysctl_set_sctp_nrsack_enable((uint32_t)set.nr_sack);
-    usrsctp_sysctl_set_sctp_cmt_on_off((uint32_t)set.cmt);
-    usrsctp_sysctl_set_sctp_ecn_enable((uint32_t)set.ecn);
-    usrsctp_sysctl_set_sctp_auto_asconf(0);
-    usrsctp_sysctl_set_sctp_sendspace(1 << 20);
-    usrsctp_sysctl_set_sctp_recvspace(1 << 20);
-    /* Silent towards packets of others: with the right to, it hears raw IP too. */
-    usrsctp_sysctl_set_sctp_blackhole(2);
-    /* Losses are part of the tests; a second for each would only make them long. */
-    usrsctp_sysctl_set_sctp_rto_initial_default(200);
-    usrsctp_sysctl_set_sctp_rto_min_default(100);
-    usrsctp_sysctl_set_sctp_path_rtx_max_default(2);
-    usrsctp_sysctl_set_sctp_heartbeat_interval_default(1000);
-}
-
-static void option(struct socket *sock, int name, const void *value, socklen_t len, const char *what) {
-    check(usrsctp_setsockopt(sock, IPPROTO_SCTP, name, value, len), what);
-}
-
-static void subscribe(struct socket *sock) {
+static void subscribe(stack_socket sock) {
     uint16_t types[] = {SCTP_ASSOC_CHANGE, SCTP_STREAM_RESET_EVENT};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         struct sctp_event event = {.se_assoc_id = SCTP_FUTURE_ASSOC, .se_type = types[i], .se_on = 1};
-        option(sock, SCTP_EVENT, &event, sizeof event, "SCTP_EVENT");
+        stack_option(sock, SCTP_EVENT, &event, sizeof event, "SCTP_EVENT");
     }
 }
 
-static struct socket *open_socket(void) {
-    struct socket *sock = usrsctp_socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
-    check(sock == NULL, "socket");
+static stack_socket open_socket(void) {
+    stack_socket sock = stack_open(&set.extensions);
     int on = 1, longest = LONGEST;
-    option(sock, SCTP_RECVRCVINFO, &on, sizeof on, "SCTP_RECVRCVINFO");
-    option(sock, SCTP_NODELAY, &on, sizeof on, "SCTP_NODELAY");
-    option(sock, SCTP_PARTIAL_DELIVERY_POINT, &longest, sizeof longest, "SCTP_PARTIAL_DELIVERY_POINT");
+    stack_option(sock, SCTP_RECVRCVINFO, &on, sizeof on, "SCTP_RECVRCVINFO");
+    stack_option(sock, SCTP_NODELAY, &on, sizeof on, "SCTP_NODELAY");
+    stack_option(sock, SCTP_PARTIAL_DELIVERY_POINT, &longest, sizeof longest, "SCTP_PARTIAL_DELIVERY_POINT");
     struct sctp_initmsg init = {.sinit_num_ostreams = (uint16_t)set.streams,
                                 .sinit_max_instreams = (uint16_t)set.streams};
-    option(sock, SCTP_INITMSG, &init, sizeof init, "SCTP_INITMSG");
-    struct sctp_assoc_value allowed = {.assoc_id = SCTP_FUTURE_ASSOC, .assoc_value = SCTP_ENABLE_VALUE_MASK};
-    option(sock, SCTP_ENABLE_STREAM_RESET, &allowed, sizeof allowed, "SCTP_ENABLE_STREAM_RESET");
-    if (set.interleaving) {
-        int mixed = 2;
-        struct sctp_assoc_value wanted = {.assoc_id = SCTP_FUTURE_ASSOC, .assoc_value = 1};
-        option(sock, SCTP_FRAGMENT_INTERLEAVE, &mixed, sizeof mixed, "SCTP_FRAGMENT_INTERLEAVE");
-        option(sock, SCTP_INTERLEAVING_SUPPORTED, &wanted, sizeof wanted, "SCTP_INTERLEAVING_SUPPORTED");
-    }
+    stack_option(sock, SCTP_INITMSG, &init, sizeof init, "SCTP_INITMSG");
     subscribe(sock);
     for (int i = 0; i < set.local.count; i++) {
-        check(usrsctp_bindx(sock, (struct sockaddr *)&set.local.list[i], 1, SCTP_BINDX_ADD_ADDR), "bindx");
+        check(stack_bind(sock, &set.local.list[i], SCTP_BINDX_ADD_ADDR), "bindx");
     }
     return sock;
 }
 
-static struct socket *wait_for_peer(struct socket *sock) {
-    check(usrsctp_listen(sock, 1), "listen");
+static stack_socket wait_for_peer(stack_socket sock) {
+    check(stack_listen(sock), "listen");
     say("listening");
-    struct socket *accepted = usrsctp_accept(sock, NULL, NULL);
-    check(accepted == NULL, "accept");
-    return accepted;
+    return stack_accept(sock);
 }
 
-static struct socket *call_peer(struct socket *sock) {
+static stack_socket call_peer(stack_socket sock) {
     struct sctp_udpencaps encapsulation = {.sue_port = htons((uint16_t)set.peer_udp)};
     encapsulation.sue_address.ss_family = AF_INET;
-    option(sock, SCTP_REMOTE_UDP_ENCAPS_PORT, &encapsulation, sizeof encapsulation, "SCTP_REMOTE_UDP_ENCAPS_PORT");
-    check(usrsctp_connectx(sock, (struct sockaddr *)set.peer.list, set.peer.count, NULL), "connectx");
+    stack_option(sock, SCTP_REMOTE_UDP_ENCAPS_PORT, &encapsulation, sizeof encapsulation,
+                 "SCTP_REMOTE_UDP_ENCAPS_PORT");
+    check(stack_call(sock, set.peer.list, set.peer.count), "connectx");
     return sock;
 }
 
@@ -436,10 +364,11 @@ static void parse(char *argument) {
     } else if (strcmp(argument, "peer") == 0) {
         parse_addresses(&set.peer, value);
     } else if (strcmp(argument, "use") == 0) {
-        set.nr_sack = strstr(value, "nr_sack") != NULL;
-        set.ecn = strstr(value, "ecn") != NULL;
-        set.cmt = strstr(value, "cmt") != NULL;
-        set.interleaving = strstr(value, "interleaving") != NULL;
+        set.extensions.nr_sack = strstr(value, "nr_sack") != NULL;
+        set.extensions.ecn = strstr(value, "ecn") != NULL;
+        set.extensions.cmt = strstr(value, "cmt") != NULL;
+        set.extensions.interleaving = strstr(value, "interleaving") != NULL;
+        set.extensions.addresses = strstr(value, "addresses") != NULL;
     } else {
         fprintf(stderr, "no such setting: %s\n", argument);
         exit(2);
@@ -452,19 +381,18 @@ int main(int argc, char **argv) {
     }
     give_port(&set.local, set.sctp);
     give_port(&set.peer, set.peer_sctp);
-    usrsctp_init((uint16_t)set.udp, NULL, NULL);
-    tune();
-    struct socket *bound = open_socket();
-    struct socket *sock = set.server ? wait_for_peer(bound) : call_peer(bound);
+    stack_begin(set.udp, &set.extensions);
+    stack_socket bound = open_socket();
+    association = bound;
     pthread_t commands;
-    check(pthread_create(&commands, NULL, obey, sock), "pthread_create");
+    check(pthread_create(&commands, NULL, obey, NULL), "pthread_create");
+    stack_socket sock = set.server ? wait_for_peer(bound) : call_peer(bound);
+    association = sock;
     receive(sock);
-    usrsctp_close(sock);
+    stack_close(sock);
     if (sock != bound) {
-        usrsctp_close(bound);
+        stack_close(bound);
     }
-    for (int tries = 0; usrsctp_finish() != 0 && tries < 20; tries++) {
-        usleep(100000);
-    }
+    stack_end();
     return 0;
 }
