@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::rare::{Rare, Untouched};
+use crate::rare::Rare;
 
 /// A set of `u64` indices, kept as sorted half-open ranges that neither overlap nor touch.
 ///
@@ -19,10 +19,6 @@ pub(crate) struct RangeSet {
 
 /// `(start, end)` with `start < end`, and `end` below the next range's `start`.
 type Ranges = VecDeque<(u64, u64)>;
-
-impl Untouched for Ranges {
-    const UNTOUCHED: &Self = &VecDeque::new();
-}
 
 impl RangeSet {
     /// Whether no index is in the set.

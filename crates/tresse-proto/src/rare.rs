@@ -1,5 +1,6 @@
 //! What most associations never need: made when it is first changed. An association at rest pays a pointer for it.
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
@@ -9,12 +10,42 @@ pub(crate) trait Untouched: Default + 'static {
     const UNTOUCHED: &Self;
 }
 
+impl<T: 'static> Untouched for Vec<T> {
+    const UNTOUCHED: &Self = &Vec::new();
+}
+
+impl<T: 'static> Untouched for VecDeque<T> {
+    const UNTOUCHED: &Self = &VecDeque::new();
+}
+
+impl<T: 'static> Untouched for BTreeSet<T> {
+    const UNTOUCHED: &Self = &BTreeSet::new();
+}
+
+impl<K: 'static, V: 'static> Untouched for BTreeMap<K, V> {
+    const UNTOUCHED: &Self = &BTreeMap::new();
+}
+
 /// A `T` that takes memory from its first change on.
 pub(crate) struct Rare<T>(Option<Box<T>>);
 
 impl<T> Default for Rare<T> {
     fn default() -> Self {
         Rare(None)
+    }
+}
+
+impl<T: Untouched> Rare<T> {
+    /// Holds `value`, in no memory if it looks untouched.
+    pub(crate) fn of(value: T) -> Self
+    where
+        T: PartialEq,
+    {
+        Rare((value != *T::UNTOUCHED).then(|| Box::new(value)))
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        self.0.map(|held| *held).unwrap_or_default()
     }
 }
 
@@ -69,7 +100,9 @@ mod tests {
     fn only_a_change_takes_memory() {
         let mut count = Rare::<Count>::default();
         assert_eq!((count.0.is_some(), *count == Count::default()), (false, true));
+        assert!(Rare::of(Count(0)).0.is_none());
         (*count).0 += 1;
-        assert_eq!((count.0.is_some(), count == Rare(Some(Box::new(Count(1))))), (true, true));
+        assert_eq!((count.0.is_some(), count == Rare::of(Count(1))), (true, true));
+        assert_eq!((count.into_inner(), Rare::<Count>::default().into_inner()), (Count(1), Count(0)));
     }
 }

@@ -79,21 +79,25 @@ fn print_rates(name: &str, rates: &mut [f64], base: Option<f64>) -> f64 {
 }
 
 fn memory() -> Result<(), Box<dyn Error>> {
-    println!("\nMemory of an association at rest: bytes for each of its two ends, {CROWD} associations.\n");
-    let base = rest::<reference::Pair>()?;
-    println!("{:<10} {base:>6.0} B  ratio 1.00", "sctp-proto");
-    let ours = rest::<ours::Pair>()?;
-    println!("{:<10} {ours:>6.0} B  ratio {:.2}", "tresse", ours / base);
+    println!(
+        "\nMemory of an association at rest: bytes for each of its two ends, {CROWD} associations; and how often the \
+         allocator was asked in a set-up, both sides together.\n"
+    );
+    let (base, allocations) = rest::<reference::Pair>()?;
+    println!("{:<10} {base:>6.0} B  ratio 1.00  {allocations:>4.0} allocations", "sctp-proto");
+    let (ours, allocations) = rest::<ours::Pair>()?;
+    println!("{:<10} {ours:>6.0} B  ratio {:.2}  {allocations:>4.0} allocations", "tresse", ours / base);
     Ok(())
 }
 
-/// Bytes for each end.
-fn rest<C: Crowd>() -> Result<f64, Box<dyn Error>> {
+/// Bytes for each end, and allocations for each set-up.
+fn rest<C: Crowd>() -> Result<(f64, f64), Box<dyn Error>> {
     let mut outcome = Ok(());
     let mut crowd = C::new()?;
     let taken = measure(|| outcome = (0..CROWD).try_for_each(|number| crowd.meet(number)));
     outcome?;
-    Ok(taken.bytes_current as f64 / f64::from(2 * CROWD))
+    let ends = f64::from(2 * CROWD);
+    Ok((taken.bytes_current as f64 / ends, taken.count_total as f64 / f64::from(CROWD)))
 }
 
 fn life() -> Result<(), Box<dyn Error>> {

@@ -3,9 +3,9 @@
 //! Owns the table of extensions: which switch offers one, and how INIT and INIT ACK say that it is
 //! spoken. Refuses to know what an extension does once it is agreed.
 
-use tresse_wire::{ChunkKind, Init, Param};
+use tresse_wire::{ChunkKind, Param};
 
-use super::peer::{LOWER_LAYER_DTLS, heeded};
+use super::peer::LOWER_LAYER_DTLS;
 use crate::config::{AssociationConfig, NrSack};
 use crate::fragment::Carrier;
 
@@ -96,29 +96,23 @@ impl Capabilities {
         Extension::ALL.into_iter().filter(|extension| extension.offered(config)).collect()
     }
 
-    /// What the peer listed in its INIT or INIT ACK.
-    pub(crate) fn listed(init: &Init<'_>) -> Self {
-        let mut listed = Capabilities::default();
-        for param in heeded(init) {
-            let said: Capabilities = match param {
-                Param::SupportedExtensions(kinds) => {
-                    let speaks = |extension: &Extension| {
-                        extension.kinds().iter().all(|kind| kinds.contains(&kind.0))
-                            && !extension.kinds().is_empty()
-                    };
-                    Extension::ALL.into_iter().filter(speaks).collect()
-                }
-                // Older than the list of extensions, and enough by itself (RFC 3758 §3.3.2).
-                Param::ForwardTsnSupported => [Extension::PartialReliability].into_iter().collect(),
-                Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS) => {
-                    [Extension::ZeroChecksum].into_iter().collect()
-                }
-                Param::EcnCapable => [Extension::Ecn].into_iter().collect(),
-                _ => continue,
-            };
-            listed = listed.with(said);
-        }
-        listed
+    /// What the peer speaks, by one of the parameters of its INIT or INIT ACK.
+    pub(crate) fn said_by(param: &Param<'_>) -> Self {
+        let said = match param {
+            Param::SupportedExtensions(kinds) => {
+                let speaks = |extension: &Extension| {
+                    extension.kinds().iter().all(|kind| kinds.contains(&kind.0))
+                        && !extension.kinds().is_empty()
+                };
+                return Extension::ALL.into_iter().filter(speaks).collect();
+            }
+            // Older than the list of extensions, and enough by itself (RFC 3758 §3.3.2).
+            Param::ForwardTsnSupported => Extension::PartialReliability,
+            Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS) => Extension::ZeroChecksum,
+            Param::EcnCapable => Extension::Ecn,
+            _ => return Capabilities::default(),
+        };
+        Capabilities(said.bit())
     }
 
     /// What both have. Who knows I-DATA and FORWARD TSN but not I-FORWARD-TSN cannot give up messages in
@@ -178,7 +172,8 @@ impl Capabilities {
         self.having(Extension::Authentication, false).having(Extension::DynamicAddresses, false)
     }
 
-    fn with(self, other: Self) -> Self {
+    /// What either has.
+    pub(crate) fn with(self, other: Self) -> Self {
         Capabilities(self.0 | other.0)
     }
 }
@@ -191,19 +186,10 @@ impl FromIterator<Extension> for Capabilities {
 
 #[cfg(test)]
 mod tests {
-    use tresse_wire::{Params, Tsn};
-
     use super::*;
 
     fn listed(params: &[Param<'_>]) -> Capabilities {
-        Capabilities::listed(&Init {
-            initiate_tag: 1,
-            a_rwnd: 1500,
-            outbound_streams: 1,
-            inbound_streams: 1,
-            initial_tsn: Tsn(1),
-            params: Params::Values(params),
-        })
+        params.iter().map(Capabilities::said_by).fold(Capabilities::default(), Capabilities::with)
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl Association {
     /// Reports what became deliverable as safe for good.
     #[inline]
     pub(super) fn mark_deliverable(&mut self) {
-        for range in &self.deliverable {
+        for range in self.deliverable.iter() {
             self.receiver.mark_deliverable(range.clone());
         }
         self.deliverable.clear();

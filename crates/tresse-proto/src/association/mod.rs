@@ -140,7 +140,7 @@ pub(crate) struct Association {
     counters: Counters,
     /// Messages that were given up; made with the first.
     abandoned: Option<Box<AbandonLog>>,
-    deliverable: Vec<std::ops::Range<u64>>,
+    deliverable: Rare<Vec<std::ops::Range<u64>>>,
     workspace: Workspace,
     /// When the chunk that everything waits for will be overdue.
     patience_until: Option<Instant>,
@@ -263,7 +263,7 @@ impl Association {
             readable_told: false,
             counters: Counters::new(now),
             abandoned: None,
-            deliverable: Vec::new(),
+            deliverable: Rare::default(),
             workspace,
             patience_until: None,
             dry: false,

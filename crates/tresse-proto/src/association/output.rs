@@ -16,17 +16,19 @@ use crate::transmission::Verdict;
 #[derive(Debug)]
 pub(super) struct Bursts {
     limit: u32,
-    left: Vec<u32>,
+    left: Box<[u32]>,
 }
 
 impl Bursts {
     pub(super) fn new(limit: u32, paths: usize) -> Self {
-        Bursts { limit, left: vec![limit; paths] }
+        Bursts { limit, left: vec![limit; paths].into() }
     }
 
     /// There are paths up to `count` now.
     pub(super) fn cover(&mut self, count: usize) {
-        self.left.resize(count.max(self.left.len()), self.limit);
+        let mut left = std::mem::take(&mut self.left).into_vec();
+        left.resize(count.max(left.len()), self.limit);
+        self.left = left.into();
     }
 
     /// A new opportunity after everything that could be sent was.

@@ -8,7 +8,7 @@ use super::capabilities::{Capabilities, Extension};
 use super::scope::Scope;
 use super::settings::Settings;
 use crate::config::AssociationConfig;
-use crate::extensions::auth::{BadRandom, PeerOffer};
+use crate::extensions::auth::{BadRandom, OfferParams, PeerOffer};
 
 /// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
 const MIN_A_RWND: u32 = 1500;
@@ -99,12 +99,15 @@ impl Peer {
             outbound_streams: init.outbound_streams,
             inbound_streams: init.inbound_streams,
             initial_tsn: init.initial_tsn,
-            capabilities: Capabilities::listed(init),
+            capabilities: Capabilities::default(),
             auth: None,
             adaptation: None,
             addresses: Vec::new(),
         };
+        let mut auth = OfferParams::default();
         for param in heeded(init) {
+            peer.capabilities = peer.capabilities.with(Capabilities::said_by(&param));
+            auth.note(param).map_err(|BadRandom| InitFault::Random)?;
             match param {
                 Param::Address(address)
                     if is_usable(address)
@@ -124,7 +127,7 @@ impl Peer {
                 _ => {}
             }
         }
-        peer.auth = PeerOffer::read(heeded(init)).map_err(|BadRandom| InitFault::Random)?;
+        peer.auth = auth.offer();
         // Authentication is spoken by who makes an offer, whatever the list of extensions says.
         peer.capabilities = peer.capabilities.having(Extension::Authentication, peer.auth.is_some());
         if let Some(offer) = &peer.auth {

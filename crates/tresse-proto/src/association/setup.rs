@@ -321,9 +321,9 @@ impl Setup {
         }
         let scope = self.scope().min(reach(&self.config, [between.1]));
         match Answer::read(init, &self.config, scope, between) {
-            Ok(answer) => {
+            Ok(mut answer) => {
                 let offer = self.config.auth_offer(self.auth.random());
-                self.auth.on_answer(offer.as_ref(), answer.peer.auth.as_ref());
+                self.auth.on_answer(offer.as_ref(), answer.peer.auth.take());
                 self.enter(Phase::CookieEchoed(Box::new(answer)));
                 SetupStep::Waiting
             }
@@ -350,7 +350,10 @@ impl Setup {
 
     /// COOKIE ACK came: both sides have agreed.
     pub(crate) fn on_cookie_ack(&mut self, now: Instant) -> SetupStep {
-        let Phase::CookieEchoed(answer) = &self.phase else { return SetupStep::Waiting };
+        // Nothing is asked of the set-up after this; in COOKIE-WAIT nothing changes.
+        let Phase::CookieEchoed(answer) = std::mem::replace(&mut self.phase, Phase::CookieWait) else {
+            return SetupStep::Waiting;
+        };
         let rtt = self.first_sent.filter(|_| self.attempts == 0).map(|sent| now.since(sent));
         let beginnings = Beginnings {
             identity: Identity {
@@ -361,8 +364,8 @@ impl Setup {
             },
             config: self.config.clone(),
             initial_tsn: self.initial_tsn,
-            paths: self.path_seeds(answer),
-            peer: answer.peer.clone(),
+            paths: self.path_seeds(&answer),
+            peer: answer.peer,
             checksum_offload: self.checksum_offload,
             auth: self.auth.take(),
         };

@@ -3,6 +3,7 @@
 use tresse_wire::StreamId;
 
 use super::switch::{SwitchValue, choices};
+use crate::rare::Untouched;
 
 choices! {
     /// When a path's window may grow under CMT: the CUC algorithm (CMT paper of Iyengar et al.).
@@ -149,6 +150,10 @@ pub enum StreamMap {
     Adaptive,
     /// Stream `i` uses only the path at position `table[i % table.len()]`; never empty.
     Fixed(Vec<u16>),
+}
+
+impl Untouched for StreamMap {
+    const UNTOUCHED: &Self = &StreamMap::Any;
 }
 
 impl StreamMap {

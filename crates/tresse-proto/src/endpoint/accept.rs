@@ -74,8 +74,8 @@ impl Endpoint {
         };
         match relation {
             Relation::Answerable(own) => {
-                let answer = self.init_ack(now, datagram, to_peer, peer, init, &own);
                 let to = Datagram { remote: own.to, ..datagram.clone() };
+                let answer = self.init_ack(now, datagram, to_peer, peer, init, own);
                 self.answer(&to, answer);
             }
             Relation::Ending => {}
@@ -186,7 +186,7 @@ impl Endpoint {
         header: CommonHeader,
         peer: Peer,
         init: &Init<'_>,
-        own: &OwnHalf,
+        own: OwnHalf,
     ) -> Vec<u8> {
         // RFC 9260 §5.1.1: no more streams than the peer's INIT allows.
         let streams = own.settings.outbound_streams.min(peer.inbound_streams);
@@ -210,7 +210,7 @@ impl Endpoint {
         };
         self.keys.rotate(now, &mut self.rng);
         let sealed = self.keys.seal(&cookie);
-        let mut addresses = own.addresses.clone();
+        let mut addresses = own.addresses;
         addresses.retain(|&address| address == datagram.local || understands(init, address));
         if addresses == [datagram.local] {
             // The packet comes from there: to list it would only break behind a NAT.

@@ -298,10 +298,24 @@ impl Endpoint {
 
     /// Makes an association in a slot, in place of what was there.
     pub(super) fn open(&mut self, now: Instant, slot: Slot, beginnings: Beginnings) {
-        self.forget_addresses(slot);
         let workspace = std::mem::take(&mut self.workspace);
         let association = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng);
+        self.forget_others(slot, association.as_ref().ok());
         self.occupy(slot, association);
+    }
+
+    /// Forgets what finds the set-up in a slot and will not find the association that comes of it: in most cases nothing.
+    fn forget_others(&mut self, slot: Slot, next: Option<&Association>) {
+        let Some(Occupant::Setup(setup)) = self.slots.get(slot) else { return };
+        match next {
+            Some(next) if next.identity().local_tag == setup.local_tag() => {
+                let gone = |peer: &(IpAddr, u16)| !next.peer_addresses().any(|kept| kept == *peer);
+                for (address, port) in setup.peer_addresses().filter(gone) {
+                    self.demux.forget(slot, address, port);
+                }
+            }
+            _ => self.forget_addresses(slot),
+        }
     }
 
     /// Puts an association into its slot and remembers where to find it.
@@ -309,8 +323,7 @@ impl Endpoint {
         match association {
             Ok(association) => {
                 let tag = association.identity().local_tag;
-                let peers: Vec<_> = association.peer_addresses().collect();
-                self.demux.insert(slot, tag, peers.into_iter());
+                self.demux.insert(slot, tag, association.peer_addresses());
                 self.slots.replace(slot, Occupant::Open(Box::new(association)));
             }
             // The names were checked when the settings were taken; a scheduler was removed since then.
@@ -352,7 +365,7 @@ fn screen_again(
 /// What a cookie says of authentication, if both sides have it, with this side's shared keys.
 fn authentication(cookie: &Cookie, settings: &Settings, keys: Option<Box<SharedKeys>>) -> Option<Box<Auth>> {
     let offer = settings.auth_offer(cookie.auth_random);
-    Auth::agreed(offer.as_ref(), cookie.peer.auth.as_ref(), keys)
+    Auth::agreed(offer.as_ref(), cookie.peer.auth.clone(), keys)
 }
 
 /// The paths of an association that a peer set up. The INIT showed one pair of addresses to work; the

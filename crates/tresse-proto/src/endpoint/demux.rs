@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use super::tags::TagTable;
+
 /// The position of an association in its endpoint.
 pub(super) type Slot = u32;
 
 /// What finds associations.
 #[derive(Debug, Default)]
 pub(super) struct Demux {
-    by_tag: BTreeMap<u32, Slot>,
+    by_tag: TagTable,
     by_peer: BTreeMap<(IpAddr, u16), Slot>,
     /// The tag found last: packets of one association come in a row.
     last: Option<(u32, Slot)>,
@@ -23,7 +25,7 @@ impl Demux {
         {
             return Some(slot);
         }
-        let slot = self.by_tag.get(&tag).copied()?;
+        let slot = self.by_tag.get(tag)?;
         self.last = Some((tag, slot));
         Some(slot)
     }
@@ -33,7 +35,7 @@ impl Demux {
     }
 
     pub(super) fn has_tag(&self, tag: u32) -> bool {
-        self.by_tag.contains_key(&tag)
+        self.by_tag.get(tag).is_some()
     }
 
     pub(super) fn insert(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
@@ -57,13 +59,11 @@ impl Demux {
 
     pub(super) fn remove(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
         self.last = None;
-        if self.by_tag.get(&tag) == Some(&slot) {
-            self.by_tag.remove(&tag);
+        if self.by_tag.get(tag) == Some(slot) {
+            self.by_tag.remove(tag);
         }
-        for peer in peers {
-            if self.by_peer.get(&peer) == Some(&slot) {
-                self.by_peer.remove(&peer);
-            }
+        for (address, port) in peers {
+            self.forget(slot, address, port);
         }
     }
 }

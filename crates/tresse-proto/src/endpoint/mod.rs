@@ -16,6 +16,7 @@ mod invariants;
 mod slots;
 mod spent;
 mod stray;
+mod tags;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -261,9 +262,10 @@ impl Endpoint {
             checksum_offload: self.config.checksum_offload,
             auth: Handshake::new(self.fresh_random(), self.shared_keys.clone()),
         });
-        let (tag, peers) = (setup.local_tag(), setup.peer_addresses().collect::<Vec<_>>());
         let slot = self.slots.insert(Occupant::Setup(Box::new(setup)));
-        self.demux.insert(slot, tag, peers.into_iter());
+        if let Some(Occupant::Setup(setup)) = self.slots.get(slot) {
+            self.demux.insert(slot, setup.local_tag(), setup.peer_addresses());
+        }
         self.settle(slot);
         Ok(self.slots.id(slot))
     }
@@ -447,16 +449,17 @@ impl Endpoint {
     }
 
     fn forget_addresses(&mut self, slot: Slot) {
-        let (tag, peers): (u32, Vec<_>) = match self.slots.get_mut(slot) {
-            Some(Occupant::Setup(setup)) => (setup.local_tag(), setup.peer_addresses().collect()),
+        match self.slots.get(slot) {
+            Some(Occupant::Setup(setup)) => {
+                self.demux.remove(slot, setup.local_tag(), setup.peer_addresses());
+            }
             Some(Occupant::Open(association)) => {
                 let tag = association.identity().local_tag;
                 self.spent.note(tag);
-                (tag, association.peer_addresses().collect())
+                self.demux.remove(slot, tag, association.peer_addresses());
             }
-            Some(Occupant::Failed(_)) | None => return,
-        };
-        self.demux.remove(slot, tag, peers.into_iter());
+            Some(Occupant::Failed(_)) | None => {}
+        }
     }
 
     /// Takes over what happened to an association: events, deadline, and whether it wants to send.

@@ -12,12 +12,13 @@ use super::ordered::Ordered;
 use super::reader::{Dropped, Joined, Step, end_of_abandoned, message, part_of};
 use crate::event::{Message, Payload};
 use crate::fragment::Fragment;
+use crate::rare::Rare;
 
 /// Fragments of incomplete messages.
 #[derive(Debug)]
 pub(super) struct Consecutive {
     /// Runs by the index of their first fragment. Runs that touch belong to different messages.
-    runs: BTreeMap<u64, Run>,
+    runs: Rare<BTreeMap<u64, Run>>,
     /// Where the run starts whose message is handed out in parts; one at a time.
     open: Option<u64>,
     /// A message of which this many bytes are here is handed out in parts.
@@ -52,7 +53,7 @@ struct Joins {
 impl Consecutive {
     /// See [`Reader::new`](super::reader::Reader::new).
     pub(super) fn new(point: usize, lenient: bool) -> Self {
-        Consecutive { runs: BTreeMap::new(), open: None, point, lenient }
+        Consecutive { runs: Rare::default(), open: None, point, lenient }
     }
 
     /// See [`Reader::check_whole`](super::reader::Reader::check_whole).

@@ -12,6 +12,7 @@ use super::indices::Indices;
 use super::reader::Joined;
 use crate::event::Message;
 use crate::fragment::Carrier;
+use crate::rare::Rare;
 use crate::reconfiguration::Streams;
 use crate::stream_table::StreamTable;
 
@@ -20,7 +21,7 @@ use crate::stream_table::StreamTable;
 pub(super) struct Ordered {
     streams: StreamTable<InStream>,
     /// Messages that came before their turn, by stream and unwrapped number.
-    waiting: BTreeMap<(StreamId, u64), Waiting>,
+    waiting: Rare<BTreeMap<(StreamId, u64), Waiting>>,
     /// Streams of which nothing is known have delivered nothing above this index.
     base: u64,
     /// What their numbers are: SSNs or MIDs.
@@ -55,7 +56,7 @@ fn ahead(carrier: Carrier, next: u64, number: u32) -> u64 {
 impl Ordered {
     /// Nothing has arrived.
     pub(super) fn new(carrier: Carrier, lenient: bool) -> Self {
-        Ordered { streams: StreamTable::default(), waiting: BTreeMap::new(), base: 0, carrier, lenient }
+        Ordered { streams: StreamTable::default(), waiting: Rare::default(), base: 0, carrier, lenient }
     }
 
     /// The MID expected next on a stream.
@@ -151,7 +152,7 @@ impl Ordered {
     pub(super) fn reset(&mut self, streams: &Streams, epoch: u64, mut deliver: impl FnMut(Indices, Message)) {
         match streams {
             Streams::All => {
-                for waiting in std::mem::take(&mut self.waiting).into_values() {
+                for waiting in std::mem::take(&mut self.waiting).into_inner().into_values() {
                     deliver(waiting.indices, waiting.message);
                 }
                 // Forgotten streams expect number 0, and cost the next reset nothing.

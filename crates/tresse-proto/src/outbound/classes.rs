@@ -45,7 +45,7 @@ impl Outbound {
         let first = self.classes.is_none();
         let from = self.group_of(stream);
         *self.classes.get_or_insert_default().entry(stream) = class;
-        if self.map != StreamMap::Adaptive {
+        if *self.map != StreamMap::Adaptive {
             return Ok(());
         }
         if first {

@@ -3,6 +3,7 @@
 //! Knows neither the queues nor which streams belong to it.
 
 use crate::path_id::PathId;
+use crate::rare::Rare;
 use crate::schedule::{Built, Queued, Removed, Taken};
 
 /// Streams that share a scheduler.
@@ -11,12 +12,12 @@ pub(super) struct Group {
     /// Bytes not yet sent on its streams, whatever the scheduler says.
     unsent: usize,
     /// Paths for which the scheduler named no stream since anything happened, by position as far as there are any.
-    declined: Vec<bool>,
+    declined: Rare<Vec<bool>>,
 }
 
 impl Group {
     pub(super) fn new(scheduler: Built) -> Self {
-        Group { scheduler, unsent: 0, declined: Vec::new() }
+        Group { scheduler, unsent: 0, declined: Rare::default() }
     }
 
     /// With the scheduler that stands in for one that failed.
@@ -73,7 +74,9 @@ impl Group {
 
     #[inline]
     pub(super) fn forget_declined(&mut self) {
-        self.declined.clear();
+        if !self.declined.is_empty() {
+            self.declined.clear();
+        }
     }
 }
 

@@ -48,7 +48,7 @@ const SMALLEST_PIECE: usize = 256;
 /// The sending side of all streams.
 pub(crate) struct Outbound {
     queues: Queues,
-    map: StreamMap,
+    map: Rare<StreamMap>,
     /// With an adaptive map what it knows of the streams.
     adaptive: Option<Box<Adaptive>>,
     /// What streams are for, where the application said so.
@@ -59,7 +59,7 @@ pub(crate) struct Outbound {
     /// The scheduler that was chosen and its configuration; `None` for first come, first served.
     scheduler: Option<Box<(String, String)>>,
     /// Paths that can be used; the groups of the others are served by these.
-    usable: Vec<bool>,
+    usable: Box<[bool]>,
     carrier: Carrier,
     /// A message that was begun: without interleaving nothing else may be cut before its end
     /// (RFC 9260 §6.9).
@@ -119,12 +119,12 @@ impl Outbound {
     ) -> Self {
         let mut outbound = Outbound {
             queues: Queues { streams: StreamTable::default(), count: streams },
-            map: config.stream_map.clone(),
+            map: Rare::of(config.stream_map.clone()),
             adaptive: None,
             classes: classes::initial(&config.stream_classes, streams),
             groups: Vec::new(),
             scheduler: choice(&config.stream_scheduler, &config.stream_scheduler_config),
-            usable: vec![true; paths],
+            usable: vec![true; paths].into(),
             carrier,
             open: None,
             hold: None,
@@ -285,7 +285,9 @@ impl Outbound {
     /// There are places for `count` paths now; a new one cannot be used before [`Self::set_usable`].
     pub(crate) fn cover_paths(&mut self, count: usize) {
         let count = count.max(self.usable.len());
-        self.usable.resize(count, false);
+        let mut usable = std::mem::take(&mut self.usable).into_vec();
+        usable.resize(count, false);
+        self.usable = usable.into();
     }
 
     /// Whether there are more paths than groups of streams bound to them.
@@ -324,7 +326,7 @@ impl Outbound {
 
     /// Chooses another stream map; what is queued stays.
     pub(crate) fn set_map(&mut self, registry: &Registry, map: StreamMap) -> Result<(), ScheduleError> {
-        let old = std::mem::replace(&mut self.map, map);
+        let old = std::mem::replace(&mut self.map, Rare::of(map));
         self.regroup(registry).inspect_err(|_| self.map = old)
     }
 
@@ -459,7 +461,7 @@ impl Outbound {
     }
 
     fn group_count(&self) -> usize {
-        match self.map {
+        match *self.map {
             StreamMap::Any => 1,
             StreamMap::Fixed(_) => self.usable.len().max(1),
             StreamMap::Adaptive => self.usable.len().max(1) * self.layers(),
@@ -472,7 +474,7 @@ impl Outbound {
         self.packet = None;
         let placed = self.usable.len() > 1 || self.classes.is_some();
         self.adaptive =
-            (self.map == StreamMap::Adaptive && placed).then(|| self.adaptive.take().unwrap_or_default());
+            (*self.map == StreamMap::Adaptive && placed).then(|| self.adaptive.take().unwrap_or_default());
         for (stream, value) in self.values.iter() {
             if let Some(value) = *value {
                 // One that has no values, or not this one, goes by its own.

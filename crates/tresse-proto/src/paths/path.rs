@@ -65,9 +65,9 @@ pub(super) struct Counters {
     pub(super) packets_received: u64,
     pub(super) packet_bytes_received: u64,
     pub(super) bytes_acked: u64,
-    pub(super) timeouts: u64,
-    pub(super) heartbeats_sent: u64,
-    pub(super) heartbeats_acked: u64,
+    pub(super) timeouts: u32,
+    pub(super) heartbeats_sent: u32,
+    pub(super) heartbeats_acked: u32,
 }
 
 impl Path {

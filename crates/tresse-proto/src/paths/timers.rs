@@ -141,7 +141,7 @@ impl Paths {
         let payload = self.windows[id.index()].payload;
         let path = self.path_mut(id);
         path.t3 = None;
-        path.counters.timeouts += 1;
+        path.counters.timeouts = path.counters.timeouts.saturating_add(1);
         if path.state() == PathState::PotentiallyFailed {
             // A probe that left together with the data is not to count beside it.
             path.heartbeats.on_expired();
@@ -170,7 +170,7 @@ impl Paths {
         rng: &mut ChaCha12Rng,
     ) -> [u8; HEARTBEAT_INFO_LEN] {
         let path = self.path_mut(id);
-        path.counters.heartbeats_sent += 1;
+        path.counters.heartbeats_sent = path.counters.heartbeats_sent.saturating_add(1);
         let rto = path.rto();
         let nonce = path.heartbeats.on_sent(now, rto, rng);
         HeartbeatInfo { path: id, sent: now, nonce }.to_bytes()
@@ -191,7 +191,7 @@ impl Paths {
             return Err(Stray);
         }
         let path = &mut self.paths[info.path.index()];
-        path.counters.heartbeats_acked += 1;
+        path.counters.heartbeats_acked = path.counters.heartbeats_acked.saturating_add(1);
         let failed = matches!(path.state(), PathState::PotentiallyFailed | PathState::Inactive);
         let confirmed_before = path.health.confirmed();
         path.health.on_confirmed();

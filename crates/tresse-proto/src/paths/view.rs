@@ -129,11 +129,11 @@ impl Paths {
             bytes_acked: counters.bytes_acked,
             fast_retransmits: 0,
             drop_reports: 0,
-            timeouts: counters.timeouts,
+            timeouts: counters.timeouts.into(),
             marks: 0,
             mark_cuts: 0,
-            heartbeats_sent: counters.heartbeats_sent,
-            heartbeats_acked: counters.heartbeats_acked,
+            heartbeats_sent: counters.heartbeats_sent.into(),
+            heartbeats_acked: counters.heartbeats_acked.into(),
             limited_by: path.limits.times(now),
         }
     }

@@ -146,8 +146,8 @@ impl Transmission {
             load.flight -= bytes;
             load.queued -= bytes;
             match by {
-                Evidence::Missing => load.fast_retransmits += 1,
-                Evidence::Report => load.drop_reports += 1,
+                Evidence::Missing => load.repairs.fast_retransmits += 1,
+                Evidence::Report => load.repairs.drop_reports += 1,
                 Evidence::Timeout | Evidence::Early => {}
             }
             self.flight -= bytes;

@@ -32,6 +32,7 @@ use crate::config::{
 use crate::fragment::{Fragment, Numbered};
 use crate::path_id::PathId;
 use crate::range_set::RangeSet;
+use crate::rare::{Rare, Untouched};
 use crate::stats::{Limit, PathStats};
 use crate::time::Instant;
 
@@ -109,7 +110,7 @@ struct PathLoad {
     /// In flight, sent again.
     again: SendOrder,
     /// Declared lost, to be sent on this path, in TSN order.
-    lost: BTreeSet<u64>,
+    lost: Rare<BTreeSet<u64>>,
     /// Sent here once, and again elsewhere before the path had answered.
     departed: Departed,
     /// One packet of lost chunks may leave whatever the window says (RFC 9260 §7.2.4, §6.3.3 E3).
@@ -120,9 +121,19 @@ struct PathLoad {
     timed: Option<u64>,
     chunks_sent: u64,
     bytes_sent: u64,
+    repairs: Rare<Repairs>,
+}
+
+/// What went again, and why, as `PathStats` has it.
+#[derive(Debug, Default)]
+struct Repairs {
     chunks_resent: u64,
     fast_retransmits: u64,
     drop_reports: u64,
+}
+
+impl Untouched for Repairs {
+    const UNTOUCHED: &Self = &Repairs { chunks_resent: 0, fast_retransmits: 0, drop_reports: 0 };
 }
 
 impl Transmission {
@@ -177,8 +188,7 @@ impl Transmission {
             // What is acknowledged by gap blocks may still be accounted for here.
             load.chunks_sent = 0;
             load.bytes_sent = 0;
-            load.chunks_resent = 0;
-            load.fast_retransmits = 0;
+            load.repairs = Rare::default();
             load.departed = Departed::default();
         }
     }
@@ -211,9 +221,9 @@ impl Transmission {
             stats.queued = load.queued;
             stats.chunks_sent = load.chunks_sent;
             stats.bytes_sent = load.bytes_sent;
-            stats.chunks_resent = load.chunks_resent;
-            stats.fast_retransmits = load.fast_retransmits;
-            stats.drop_reports = load.drop_reports;
+            stats.chunks_resent = load.repairs.chunks_resent;
+            stats.fast_retransmits = load.repairs.fast_retransmits;
+            stats.drop_reports = load.repairs.drop_reports;
         }
     }
 

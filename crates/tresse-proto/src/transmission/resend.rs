@@ -37,7 +37,7 @@ impl Transmission {
         let load = self.loads.get_mut(path.index())?;
         load.lost.remove(&index);
         load.again.append(&mut self.ring, index);
-        load.chunks_resent += 1;
+        load.repairs.chunks_resent += 1;
         load.flight += bytes;
         self.flight += bytes;
         // Karn's rule as RFC 9260 §6.3.1 C5 puts it: an acknowledgement of a TSN from this one on may
@@ -66,7 +66,7 @@ impl Transmission {
         let lost = std::mem::take(&mut load.lost);
         // The path that carries a chunk measures nothing by it any more once the chunk is another's.
         load.timed = load.timed.filter(|timed| !lost.contains(timed));
-        for &index in &lost {
+        for &index in lost.iter() {
             if let Some(sent) = self.ring.get_mut(index) {
                 sent.path = to;
                 sent.moved = true;
@@ -74,7 +74,9 @@ impl Transmission {
                 self.loads[to.index()].queued += sent.bytes();
             }
         }
-        self.loads[to.index()].free_packet |= at_once && !lost.is_empty();
-        self.loads[to.index()].lost.extend(lost);
+        if !lost.is_empty() {
+            self.loads[to.index()].free_packet |= at_once;
+            self.loads[to.index()].lost.extend(lost.iter());
+        }
     }
 }

@@ -14,7 +14,7 @@ use tresse_wire::{AUTH_HEADER_LEN, Chunk, ChunkError, ChunkKind, Guard, KindSet,
 
 pub(crate) use handshake::Handshake;
 pub(crate) use keys::SharedKeys;
-pub(crate) use offer::{BadRandom, OwnOffer, PeerOffer, RANDOM_LEN, Terms};
+pub(crate) use offer::{BadRandom, OfferParams, OwnOffer, PeerOffer, RANDOM_LEN, Terms};
 
 use crate::stats::Discards;
 
@@ -79,13 +79,13 @@ impl Refusal {
 
 impl Auth {
     /// Between a side that offered `own` and a peer that offered `peer`.
-    pub(crate) fn new(own: &OwnOffer, peer: &PeerOffer, shared: Option<Box<SharedKeys>>) -> Self {
+    pub(crate) fn new(own: &OwnOffer, peer: PeerOffer, shared: Option<Box<SharedKeys>>) -> Self {
         let hash = peer.hash();
         Auth {
             own: own.clone(),
-            peer: peer.vector().into(),
-            hash,
             guard: guard(peer.required(), SharedKeys::active_of(&shared), hash),
+            peer: peer.into_vector(),
+            hash,
             peer_key: 0,
             shared,
             ready: None,
@@ -95,7 +95,7 @@ impl Auth {
     /// What two offers come to; `None` where a side made none.
     pub(crate) fn agreed(
         own: Option<&OwnOffer>,
-        peer: Option<&PeerOffer>,
+        peer: Option<PeerOffer>,
         shared: Option<Box<SharedKeys>>,
     ) -> Option<Box<Self>> {
         Some(Box::new(Auth::new(own?, peer?, shared)))

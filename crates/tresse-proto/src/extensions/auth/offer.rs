@@ -88,6 +88,39 @@ impl OwnOffer {
     }
 }
 
+/// The offer among the parameters of the peer's INIT or INIT ACK: of each kind the first.
+#[derive(Copy, Clone, Default)]
+pub(crate) struct OfferParams<'a> {
+    random: Option<Param<'a>>,
+    chunks: Option<Param<'a>>,
+    hashes: Option<Param<'a>>,
+}
+
+impl<'a> OfferParams<'a> {
+    /// Notes the next parameter, whatever it says.
+    ///
+    /// # Errors
+    /// A random number of the wrong length.
+    pub(crate) fn note(&mut self, param: Param<'a>) -> Result<(), BadRandom> {
+        let kind = match param {
+            Param::Random(bytes) if bytes.len() != RANDOM_LEN => return Err(BadRandom),
+            Param::Random(_) => &mut self.random,
+            Param::Chunks(_) => &mut self.chunks,
+            Param::HmacAlgorithms(_) => &mut self.hashes,
+            _ => return Ok(()),
+        };
+        kind.get_or_insert(param);
+        Ok(())
+    }
+
+    /// What they come to; `None` without an offer that this side can take up.
+    pub(crate) fn offer(self) -> Option<PeerOffer> {
+        let (random, hashes) = (self.random?, self.hashes?);
+        let params = [random].into_iter().chain(self.chunks).chain([hashes]);
+        PeerOffer::from_vector(concatenated(params).into())
+    }
+}
+
 /// What the peer says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PeerOffer {
@@ -98,27 +131,6 @@ pub(crate) struct PeerOffer {
 }
 
 impl PeerOffer {
-    /// The offer among the parameters of an INIT or INIT ACK, of each kind the first; `None` without one that
-    /// this side can take up.
-    ///
-    /// # Errors
-    /// A random number of the wrong length.
-    pub(crate) fn read<'a>(params: impl Iterator<Item = Param<'a>>) -> Result<Option<Self>, BadRandom> {
-        let (mut random, mut chunks, mut hashes) = (None, None, None);
-        for param in params {
-            match param {
-                Param::Random(bytes) if bytes.len() != RANDOM_LEN => return Err(BadRandom),
-                Param::Random(_) => random = random.or(Some(param)),
-                Param::Chunks(_) => chunks = chunks.or(Some(param)),
-                Param::HmacAlgorithms(_) => hashes = hashes.or(Some(param)),
-                _ => {}
-            }
-        }
-        let (Some(random), Some(hashes)) = (random, hashes) else { return Ok(None) };
-        let params = [random].into_iter().chain(chunks).chain([hashes]);
-        Ok(PeerOffer::from_vector(concatenated(params).into()))
-    }
-
     /// The offer that has this key vector, as a state cookie kept it.
     pub(crate) fn from_vector(vector: Box<[u8]>) -> Option<Self> {
         if vector.len() > LONGEST_VECTOR {
@@ -149,6 +161,11 @@ impl PeerOffer {
     /// What `from_vector` reads.
     pub(crate) fn vector(&self) -> &[u8] {
         &self.vector
+    }
+
+    /// The same, of an offer that nobody else needs.
+    pub(super) fn into_vector(self) -> Box<[u8]> {
+        self.vector
     }
 
     /// What the peer takes only when authenticated.

@@ -26,7 +26,7 @@ fn a_moved_chunk_flies_on_its_new_path_only() {
     assert_eq!(bench.load(1).timed, None, "its round trip would be that of two paths");
     assert_eq!(bench.resend(0), Some(1));
     assert_eq!((bench.flight(0), bench.flight(1)), (2 * LEN, LEN));
-    assert_eq!(bench.load(1).fast_retransmits, 0);
+    assert_eq!(bench.load(1).repairs.fast_retransmits, 0);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn a_reported_chunk_goes_again_and_is_no_fast_retransmission() {
     bench.sent.on_reported(dropped, PathId(0));
     bench.check();
     assert_eq!((bench.lost(0), bench.flight(0), bench.flight(1)), (vec![1], LEN, LEN));
-    assert_eq!((bench.load(0).drop_reports, bench.load(0).fast_retransmits), (1, 0));
+    assert_eq!((bench.load(0).repairs.drop_reports, bench.load(0).repairs.fast_retransmits), (1, 0));
     assert_eq!(bench.resend(0), Some(1));
     // Its next loss can be reported just as well.
     assert!(bench.sent.reported(Tsn(1), &SHOWN).is_some());

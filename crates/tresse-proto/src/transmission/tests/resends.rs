@@ -26,7 +26,7 @@ fn lost_chunks_leave_lowest_first_and_fly_on_their_new_path() {
     assert_eq!(bench.resend_all(1), [1, 2, 4]);
     assert_eq!((bench.flight(0), bench.flight(1)), (0, 4000));
     assert_eq!(walk(&bench.load(1).again, &bench.sent.ring), [1, 2, 4]);
-    assert_eq!(bench.load(1).chunks_resent, 3);
+    assert_eq!(bench.load(1).repairs.chunks_resent, 3);
     assert_eq!(bench.sent.ring.get(1).map(|sent| (sent.sends, sent.sent_at)), Some((2, bench.now)));
     // The next timeout takes first transmissions and repeated ones alike.
     assert_eq!(bench.time_out(1, 0), 4);
