@@ -11,12 +11,13 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
         // Seen in every run, in captures: a chunk is reported missing, and neither it nor an I-FORWARD-TSN
         // that skips it ever comes, although everything behind it is acknowledged.
         Need::InterleavedForward => Some("it stops for good after a lost chunk of a message that it gave up"),
-        // Seen in a capture: what 127.0.0.11 is to say comes from 127.0.0.1. A relay that gives each path's packets
-        // their address back, as in all other cases, knows none that is added later.
-        Need::DynamicAddresses => {
-            Some("its datagrams leave from the address that the system picks, not from the one that it means")
-        }
-        Need::MultiHoming | Need::NrSack | Need::Cmt | Need::Restart | Need::Interleaving | Need::Ecn => None,
+        Need::MultiHoming
+        | Need::DynamicAddresses
+        | Need::NrSack
+        | Need::Cmt
+        | Need::Restart
+        | Need::Interleaving
+        | Need::Ecn => None,
     }
 }
 

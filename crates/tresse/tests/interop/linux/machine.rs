@@ -56,7 +56,10 @@ impl Machine {
         let machine = launch(&kernel, &folder, udp_port).map_err(said)?;
         let until = Instant::now() + PATIENCE;
         let ports = (0..PORTS).map(|number| Port::open(&port_path(&folder, number), until));
-        let ports = ports.collect::<Result<Vec<Port>, String>>()?;
+        let ports = ports.collect::<Result<Vec<Port>, String>>().map_err(|error| {
+            let said = fs::read_to_string(folder.join("said")).unwrap_or_default();
+            format!("{error}: {}", said.trim())
+        })?;
         for port in &ports {
             port.await_ready(until)?;
         }
@@ -236,7 +239,8 @@ fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const KEEPER: &str = r#"folder=$1; shift; "$@" & read -r _; kill $!; wait $!; rm -r "$folder""#;
+const KEEPER: &str =
+    r#"folder=$1; shift; "$@" 2>"$folder/said" & read -r _; kill $!; wait $!; rm -r "$folder""#;
 
 /// What makes it start sooner; variables without a dot end up in the environment of its first program.
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off no_timer_check";

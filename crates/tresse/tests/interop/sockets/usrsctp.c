@@ -1,11 +1,16 @@
 /* The peer's stack is usrsctp, in this process. */
 
+/* struct in_pktinfo */
+#define _GNU_SOURCE
 #include "stack.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { HOST_ADDRESSES = 32 };
@@ -40,6 +45,32 @@ void freeifaddrs(struct ifaddrs *list) {
         free(list);
         list = next;
     }
+}
+
+/* Stands in for the C library's: the stack writes an IP header, steps over it and leaves the source to the system, which
+ * takes any address of this host. The header is still there, right before what is sent: its source is asked for. */
+ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
+    const struct sockaddr_in *to = message->msg_name;
+    const unsigned char *packet = message->msg_iovlen > 0 ? message->msg_iov[0].iov_base : NULL;
+    if (packet == NULL || to == NULL || to->sin_family != AF_INET) {
+        return syscall(SYS_sendmsg, descriptor, message, flags);
+    }
+    struct ip header;
+    memcpy(&header, packet - sizeof(struct udphdr) - sizeof header, sizeof header);
+    if (header.ip_v != IPVERSION || header.ip_p != IPPROTO_UDP || header.ip_dst.s_addr != to->sin_addr.s_addr) {
+        return syscall(SYS_sendmsg, descriptor, message, flags);
+    }
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct in_pktinfo))] = {0};
+    struct msghdr from = *message;
+    from.msg_control = control;
+    from.msg_controllen = sizeof control;
+    struct cmsghdr *said = CMSG_FIRSTHDR(&from);
+    said->cmsg_level = IPPROTO_IP;
+    said->cmsg_type = IP_PKTINFO;
+    said->cmsg_len = CMSG_LEN(sizeof(struct in_pktinfo));
+    struct in_pktinfo source = {.ipi_spec_dst = header.ip_src};
+    memcpy(CMSG_DATA(said), &source, sizeof source);
+    return syscall(SYS_sendmsg, descriptor, &from, flags);
 }
 
 void stack_begin(int udp_port, const struct extensions *wanted) {
