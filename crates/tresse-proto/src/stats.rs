@@ -142,7 +142,7 @@ pub struct PathStats {
     pub ssthresh: usize,
     /// Bytes in flight.
     pub flight: usize,
-    /// Bytes sent here and not yet released from the send buffer.
+    /// Bytes sent here, or waiting for its window with a TSN, and not yet released from the send buffer.
     pub queued: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,

@@ -184,17 +184,19 @@ impl Association {
     /// A message left the queue before it was sent, or before all of it was.
     fn abandon_withdrawn(&mut self, withdrawn: &Withdrawn) {
         let mut freed = withdrawn.rest;
+        let sent = self.transmission.was_sent(&withdrawn.pledge);
         if withdrawn.begun {
             freed += self.transmission.abandon(&withdrawn.pledge, true);
         }
-        self.tell_abandoned(&withdrawn.pledge, withdrawn.begun, freed);
+        self.tell_abandoned(&withdrawn.pledge, sent, freed);
     }
 
     fn abandon_sent(&mut self, pledge: &Arc<Pledge>) {
         let withdrawn = self.outbound.withdraw(pledge);
         let rest = withdrawn.as_ref().map_or(0, |withdrawn| withdrawn.rest);
+        let sent = self.transmission.was_sent(pledge);
         let freed = rest + self.transmission.abandon(pledge, withdrawn.is_some());
-        self.tell_abandoned(pledge, true, freed);
+        self.tell_abandoned(pledge, sent, freed);
     }
 
     fn tell_abandoned(&mut self, pledge: &Pledge, sent: bool, freed: usize) {

@@ -35,7 +35,8 @@ impl Association {
         let open = ids().any(|path| self.paths.accepts_data(path));
         // What is kept back until its stream has begun anew waits for the answer.
         let may_leave = |path| self.paths.may_carry_new_data(path) && self.outbound.has_data_for(path);
-        let waits = (self.transmission.has_lost() && open) || ids().any(may_leave);
+        let queued = self.transmission.has_lost() || self.transmission.assigned() > 0;
+        let waits = (queued && open) || ids().any(may_leave);
         if !self.is_stirred() && waits && self.transmission.flight() == 0 {
             return Err("nothing is in flight, data waits, and nothing is sent".to_owned());
         }

@@ -4,6 +4,7 @@
 mod abandon;
 mod addresses;
 mod answer;
+mod assign;
 mod authentication;
 mod capabilities;
 mod commands;

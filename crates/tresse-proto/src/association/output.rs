@@ -7,7 +7,7 @@ use super::control::Written;
 use super::{Association, Extension, State};
 use crate::event::Event;
 use crate::path_id::PathId;
-use crate::schedule::Offer;
+use crate::schedule::{Offer, PathView};
 use crate::stats::Limit;
 use crate::time::Instant;
 use crate::transmission::Verdict;
@@ -43,7 +43,7 @@ impl Bursts {
         }
     }
 
-    fn allows(&self, path: PathId) -> bool {
+    pub(super) fn allows(&self, path: PathId) -> bool {
         self.limit == 0 || self.left.get(path.index()).is_some_and(|&left| left > 0)
     }
 
@@ -94,13 +94,15 @@ impl Turn {
 struct Load {
     /// Chunks that go again.
     resends: bool,
+    /// Chunks that waited for the path's window.
+    assigned: bool,
     /// At most so many bytes of new data; none may leave otherwise.
     allowance: Option<usize>,
 }
 
 impl Load {
     fn any(self) -> bool {
-        self.resends || self.allowance.is_some()
+        self.resends || self.assigned || self.allowance.is_some()
     }
 }
 
@@ -180,19 +182,20 @@ impl Association {
         Some(Sending { path, len, mtu_probe: false, markable })
     }
 
-    /// How large the next packet on `path` may be. A lost chunk that was cut when packets were larger, before
+    /// How large the next packet on `path` may be. A chunk that was cut when packets were larger, before
     /// the peer went behind a UDP header for instance, leaves in IP fragments (RFC 9260 §6.9).
     fn packet_limit(&self, path: PathId) -> usize {
         if let Some(len) = self.control.next_len() {
             return len;
         }
         let size = self.paths.get(path).packet_size();
-        match self.transmission.next_resend(path) {
-            Some((_, len)) if self.may_resend(path) => {
+        let waiting = self.transmission.next_resend(path).filter(|_| self.may_resend(path));
+        match waiting.or_else(|| self.transmission.next_assigned(path)) {
+            Some((_, len)) => {
                 let header = self.capabilities.carrier().header_len();
                 size.max(COMMON_HEADER_LEN + self.auth_overhead() + header + len.next_multiple_of(4))
             }
-            _ => size,
+            None => size,
         }
     }
 
@@ -235,7 +238,7 @@ impl Association {
             }
         }
         // A FORWARD TSN rides with data if it can (RFC 3758 §3.5 F2).
-        self.choose_for_new_data(now).or_else(|| self.forward_wants().map(Turn::of))
+        self.choose_for_data(now).or_else(|| self.forward_wants().map(Turn::of))
     }
 
     /// Where a report goes that is due; where no path is confirmed it waits too (RFC 9260 §5.4).
@@ -247,9 +250,10 @@ impl Association {
         self.paths.accepts_data(path).then_some(path)
     }
 
-    fn choose_for_new_data(&mut self, now: Instant) -> Option<Turn> {
-        if self.outbound.is_empty() {
-            return None;
+    fn choose_for_data(&mut self, now: Instant) -> Option<Turn> {
+        let assigned = self.path_with_assigned();
+        if assigned.is_some() || self.outbound.is_empty() {
+            return assigned.map(Turn::of);
         }
         let choice = self.pick_path(now);
         if choice.is_none() && self.outbound.replace_silent(|path| self.paths.may_carry_new_data(path)) {
@@ -265,23 +269,39 @@ impl Association {
             return Some(Turn { path, allowance: Some(allowance) });
         }
         let mut candidates = std::mem::take(&mut self.workspace.get().candidates);
+        let choice = loop {
+            let choice = self.ask_path_scheduler(now, &mut candidates);
+            // A full path is given data to wait there; then the question is where the next data goes.
+            let full = candidates.iter().find(|path| Some(path.id) == choice && !path.open);
+            match full {
+                Some(path) if self.assign(now, path) => {}
+                Some(_) => break None,
+                None => break choice,
+            }
+        };
+        self.workspace.get().candidates = candidates;
+        choice.map(Turn::of)
+    }
+
+    fn ask_path_scheduler(&mut self, now: Instant, candidates: &mut Vec<PathView>) -> Option<PathId> {
         candidates.clear();
         for path in self.path_ids().filter(|&path| self.paths.may_carry_new_data(path)) {
             let open = self.may_send_new(path).is_ok();
             candidates.push(self.paths.view(path, self.transmission.flight_on(path), open));
         }
+        if self.path_scheduler.assigns() {
+            self.show_assigned(candidates);
+        }
         let offer = Offer {
-            paths: &candidates,
+            paths: candidates,
             unsent: self.outbound.unsent(),
             peer_window: self.transmission.peer_window(),
         };
-        let mut choice = self.path_scheduler.pick(now, &offer);
-        if choice.is_none() && self.transmission.flight() == 0 {
-            // Nothing would ever end the wait.
-            choice = offer.open().next().map(|path| path.id);
-        }
-        self.workspace.get().candidates = candidates;
-        choice.map(Turn::of)
+        // While nothing is in flight, nothing would ever end a wait.
+        let otherwise = || offer.open().next().map(|path| path.id);
+        self.path_scheduler
+            .pick(now, &offer)
+            .or_else(|| otherwise().filter(|_| self.transmission.flight() == 0))
     }
 
     pub(super) fn path_ids(&self) -> impl Iterator<Item = PathId> + use<> {
@@ -317,7 +337,7 @@ impl Association {
     }
 
     /// Most user data that a DATA chunk carries in a packet of its own on every path.
-    fn full_chunk(&self) -> usize {
+    pub(super) fn full_chunk(&self) -> usize {
         self.paths.smallest_payload().saturating_sub(self.auth_overhead())
     }
 
@@ -326,7 +346,7 @@ impl Association {
     fn why_no_data(&self) -> Limit {
         if self.outbound.is_full() {
             Limit::SendBuffer
-        } else if !self.outbound.is_empty() {
+        } else if !self.outbound.is_empty() || self.transmission.assigned() > 0 {
             Limit::Scheduler
         } else {
             Limit::Application
@@ -337,7 +357,7 @@ impl Association {
         if !self.state.sends_data() {
             return Limit::Application;
         }
-        if self.may_resend(path) {
+        if self.may_resend(path) || self.may_send_assigned(path) {
             return Limit::Nothing;
         }
         match self.may_send_new(path) {
@@ -351,9 +371,9 @@ impl Association {
         if !self.state.sends_data() {
             return None;
         }
-        let resends = self.may_resend(turn.path);
+        let (resends, assigned) = (self.may_resend(turn.path), self.may_send_assigned(turn.path));
         let allowance = turn.allowance.or_else(|| self.may_send_new(turn.path).ok());
-        Some(Load { resends, allowance }).filter(|load| load.any())
+        Some(Load { resends, assigned, allowance }).filter(|load| load.any())
     }
 
     fn write_sack(&mut self, now: Instant, path: PathId, data_follows: bool, writer: &mut PacketWriter<'_>) {
@@ -373,7 +393,7 @@ impl Association {
         }
     }
 
-    /// Writes what goes again, then new data.
+    /// Writes what goes again, then what was assigned to the path or else new data.
     fn write_data(
         &mut self,
         now: Instant,
@@ -382,10 +402,13 @@ impl Association {
         writer: &mut PacketWriter<'_>,
     ) -> Carried {
         let again = load.resends && self.write_resends(now, path, writer);
+        // A scheduler that assigns data says for each packet where it goes: nothing else follows that.
+        let assigned = load.assigned && self.write_assigned(now, path, writer);
         // What goes again is in flight again.
         let allowance = if load.resends { self.may_send_new(path).ok() } else { load.allowance };
+        let allowance = allowance.filter(|_| !assigned);
         let new = allowance.is_some_and(|allowance| self.write_new_data(now, path, allowance, writer));
-        match (again, new) {
+        match (again, assigned || new) {
             (true, _) => Carried::Again,
             (false, true) => Carried::New,
             (false, false) => Carried::Nothing,

@@ -46,6 +46,7 @@ impl Association {
             let target = self.paths.alternate(path);
             if !self.paths.usable(path) && self.paths.usable(target) {
                 self.transmission.redirect(path, target, true);
+                self.transmission.hand_over(path, target);
                 self.transmission.on_timeout(path, target);
                 self.settle_t3(path);
             }

@@ -47,6 +47,7 @@ impl Association {
         let failure = self.paths.on_t3(path, cx.now);
         let target = self.resend_path(self.config.timeout_retransmit_path, path);
         self.transmission.on_timeout(path, target);
+        self.transmission.hand_over(path, target);
         self.on_failure(cx.now, failure);
     }
 

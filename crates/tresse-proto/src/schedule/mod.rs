@@ -60,6 +60,6 @@ pub(crate) use registry::NameInUse;
 pub use registry::{Built, Registry, StreamSchedulerFactory};
 pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
 
-pub(crate) use path::build as build_path_scheduler;
+pub(crate) use path::{build as build_path_scheduler, most_assigned};
 pub(crate) use registry::FALLBACK;
 pub(crate) use reschedule::HeadOfLine;

@@ -26,7 +26,7 @@ pub(super) struct Revocable {
     by_priority: BTreeSet<(u32, Reverse<u64>)>,
     /// Those that lost a chunk since it was last asked who is condemned.
     struck: BTreeSet<u64>,
-    /// Those of which a chunk waited to be sent again, by the end of their lifetime.
+    /// Those of which a chunk waited to be sent, the first time or again, by the end of their lifetime.
     expiring: BTreeSet<(Instant, u64)>,
     pub(super) forward: Forward,
 }
@@ -65,8 +65,11 @@ impl Message {
     /// Whether it must not be sent again although a chunk of it would have to be.
     fn is_condemned(&self, ring: &Ring, now: Instant) -> bool {
         let expired = self.pledge.is_expired(now);
-        self.chunks(ring)
-            .any(|sent| sent.standing == Standing::Lost && (expired || self.pledge.is_exhausted(sent.sends)))
+        self.chunks(ring).any(|sent| match sent.standing {
+            Standing::Lost => expired || self.pledge.is_exhausted(sent.sends),
+            Standing::Assigned => expired,
+            Standing::InFlight | Standing::Acked | Standing::Abandoned => false,
+        })
     }
 
     /// Bytes of it that are on the ring and in the send buffer.
@@ -164,6 +167,9 @@ impl Transmission {
         sent.len = 0;
         sent.fragment.payload = bytes::Bytes::new();
         sent.fragment.pledge = None;
+        if standing == Standing::Assigned {
+            self.unassign(path, index, bytes);
+        }
         let Some(load) = self.loads.get_mut(path.index()) else { return 0 };
         match standing {
             Standing::InFlight => {
@@ -176,7 +182,7 @@ impl Transmission {
                 load.lost.remove(&index);
                 load.free_packet &= !load.lost.is_empty();
             }
-            Standing::Acked | Standing::Abandoned => {}
+            Standing::Acked | Standing::Abandoned | Standing::Assigned => {}
         }
         load.timed.take_if(|timed| *timed == index);
         if released {
@@ -199,7 +205,15 @@ impl Transmission {
         self.ring.push(sent);
     }
 
-    /// A chunk of a message that need not arrive was sent for the first time.
+    /// Whether any of a message that need not arrive was sent.
+    pub(crate) fn was_sent(&self, pledge: &Pledge) -> bool {
+        let message = self.revocable.as_deref().and_then(|all| all.messages.get(&pledge.number));
+        // What has left the ring was acknowledged, and so was sent.
+        let sent = |&index: &u64| self.ring.get(index).is_none_or(|sent| sent.sends > 0);
+        message.is_some_and(|message| message.chunks.iter().any(sent))
+    }
+
+    /// A chunk of a message that need not arrive got its TSN.
     #[cold]
     pub(super) fn note_revocable(&mut self, index: u64) {
         let Some(sent) = self.ring.get(index) else { return };
@@ -217,6 +231,17 @@ impl Transmission {
         message.path = sent.path;
         if let Some(priority) = pledge.priority() {
             revocable.by_priority.insert((priority, Reverse(pledge.number)));
+        }
+    }
+
+    /// The chunk `index` waits to be sent, but not beyond the end of its message's lifetime.
+    pub(super) fn note_expiring(&mut self, index: u64, expires: Instant) {
+        let number =
+            self.ring.get(index).and_then(|sent| sent.fragment.pledge.as_ref()).map(|pledge| pledge.number);
+        if let (Some(revocable), Some(number)) = (self.revocable.as_deref_mut(), number)
+            && expires < Instant::FAR_FUTURE
+        {
+            revocable.expiring.insert((expires, number));
         }
     }
 

@@ -1,7 +1,7 @@
 //! How much of a buffer is held by what arrived early: chunks that are acknowledged, and kept all the same until what
 //! was sent before them has arrived (GLOBECOM 2010 paper, §IV-C).
 
-use super::Transmission;
+use super::{PathLoad, Transmission};
 use crate::config::{BufferSplit, ChunkRescheduling};
 use crate::path_id::PathId;
 
@@ -29,14 +29,14 @@ impl Transmission {
         let exceeds = |held: usize, buffer: usize| {
             100 * parts * held > usize::from(self.rules.rescheduling_threshold) * buffer
         };
-        let (kept, promised) = (load.queued.saturating_sub(load.flight), load.promised);
+        let (kept, promised) = (self.kept(path, load), load.promised);
         if kept + promised == 0 {
             return false;
         }
         let sender = || exceeds(kept, self.rules.send_buffer);
         let receiver = || {
             let held: usize = self.loads.iter().map(|load| load.queued + load.promised).sum();
-            exceeds(kept + promised, self.peer_window() + held)
+            exceeds(kept + promised, self.peer_window() + held.saturating_sub(self.assigned()))
         };
         match self.rules.chunk_rescheduling {
             ChunkRescheduling::Off | ChunkRescheduling::InTime => false,
@@ -44,5 +44,15 @@ impl Transmission {
             ChunkRescheduling::Receiver => receiver(),
             ChunkRescheduling::Both => sender() || receiver(),
         }
+    }
+
+    /// Bytes of `path` that arrived before something with a lower TSN, as far as the peer says so.
+    pub(crate) fn early_on(&self, path: PathId) -> usize {
+        self.load(path).map_or(0, |load| self.kept(path, load) + load.promised)
+    }
+
+    /// Bytes that the sender keeps although they are neither under way nor about to be.
+    fn kept(&self, path: PathId, load: &PathLoad) -> usize {
+        load.queued.saturating_sub(load.flight + self.assigned_on(path))
     }
 }

@@ -32,12 +32,29 @@ impl Transmission {
         if load.flight >= cwnd {
             return Verdict::Wait(Limit::CongestionWindow);
         }
-        if !load.lost.is_empty() {
-            // Lost chunks go first (RFC 9260 §6.1 C).
+        if !load.lost.is_empty() || self.assigned_on(path) > 0 {
+            // Lost chunks go first (RFC 9260 §6.1 C), and then what has a lower TSN.
             return Verdict::Wait(Limit::CongestionWindow);
         }
-        let window = self.peer_window();
-        if self.flight == 0 {
+        self.buffers(path, payload, paths, urgent)
+    }
+
+    /// The verdict on a packet of new data that is to wait for the window of `path`, where no more than `most` bytes
+    /// may do that. The rest is as for [`verdict`](Self::verdict).
+    pub(crate) fn verdict_ahead(&self, path: PathId, most: usize, payload: usize, paths: usize) -> Verdict {
+        if self.assigned_on(path) + payload > most {
+            return Verdict::Wait(Limit::CongestionWindow);
+        }
+        self.buffers(path, payload, paths, false)
+    }
+
+    /// What the buffers of both sides say.
+    #[inline]
+    fn buffers(&self, path: PathId, payload: usize, paths: usize, urgent: bool) -> Verdict {
+        let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
+        let assigned = self.assigned();
+        let window = self.peer_window().saturating_sub(assigned);
+        if self.flight + assigned == 0 {
             // RFC 9260 §6.1 A: whatever the peer announced, one chunk may be under way.
             return Verdict::Go(window.max(payload));
         }
@@ -48,7 +65,7 @@ impl Transmission {
         }
         let blocked = match self.rules.buffer_shares {
             BufferShares::Equal => self.split(path, payload, paths.max(1)),
-            BufferShares::Paths => self.share_used_up(load).filter(|_| !urgent),
+            BufferShares::Paths => self.share_used_up(path, load).filter(|_| !urgent),
         };
         match blocked {
             Some(limit) => Verdict::Wait(limit),
@@ -61,7 +78,7 @@ impl Transmission {
         let load = self.load(path)?;
         let bytes = match self.rules.split_counts {
             SplitCounts::Queued => load.queued,
-            SplitCounts::Outstanding => load.flight,
+            SplitCounts::Outstanding => load.flight + self.assigned_on(path),
         };
         let overbooking = if self.rules.split_overbooking { payload } else { 0 };
         let sender = matches!(self.rules.buffer_split, BufferSplit::Sender | BufferSplit::Both);
@@ -105,12 +122,13 @@ impl Transmission {
     }
 
     /// Whether a path has used up its share, and of which buffer. A share is what fills the path, so it is compared
-    /// with what is in flight, whatever waits for others at the peer. Like the congestion window it is a gate: a
-    /// packet may exceed it, so that rounding costs no path a packet. A path with nothing in flight may
+    /// with what is in flight and assigned, whatever waits for others at the peer. Like the congestion window it is a
+    /// gate: a packet may exceed it, so that rounding costs no path a packet. A path with nothing in flight may
     /// always send one, unless it rests.
-    fn share_used_up(&self, load: &PathLoad) -> Option<Limit> {
+    fn share_used_up(&self, path: PathId, load: &PathLoad) -> Option<Limit> {
         let (share, limit) = load.share?;
         let rests = self.rules.paths_rest && share == 0;
-        (rests || load.flight > 0 && load.flight >= share).then_some(limit)
+        let owned = load.flight + self.assigned_on(path);
+        (rests || owned > 0 && owned >= share).then_some(limit)
     }
 }

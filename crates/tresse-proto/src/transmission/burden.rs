@@ -100,7 +100,7 @@ impl Transmission {
 
     /// Bytes that arrived early and are kept, by either side.
     pub(crate) fn held_early(&self) -> usize {
-        self.loads.iter().map(|load| load.queued.saturating_sub(load.flight) + load.promised).sum()
+        (0..self.loads.len()).map(|position| self.early_on(PathId(position as u8))).sum()
     }
 }
 

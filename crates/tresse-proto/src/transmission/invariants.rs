@@ -16,6 +16,8 @@ struct Account {
     /// In flight and sent again, in TSN order.
     again: Vec<u64>,
     lost: Vec<u64>,
+    assigned: Vec<u64>,
+    assigned_bytes: usize,
     /// Bytes of what was given up.
     abandoned: usize,
 }
@@ -39,10 +41,12 @@ impl Transmission {
             }
         }
         for (position, (load, account)) in self.loads.iter().zip(&accounts).enumerate() {
-            self.check_path(load, account).map_err(|what| format!("path {position}: {what}"))?;
+            self.check_path(position, load, account).map_err(|what| format!("path {position}: {what}"))?;
         }
         let flight: usize = accounts.iter().map(|account| account.flight).sum();
         agree("bytes in flight", &self.flight, &flight)?;
+        let assigned: usize = accounts.iter().map(|account| account.assigned_bytes).sum();
+        agree("bytes assigned", &self.assigned(), &assigned)?;
         // What was given up stays among what was acknowledged, if it was.
         let abandoned =
             |index: &u64| self.ring.get(*index).is_some_and(|sent| sent.standing == Standing::Abandoned);
@@ -51,9 +55,10 @@ impl Transmission {
         agree("released", &self.released.iter().flatten().collect(), &released)
     }
 
-    fn check_path(&self, load: &PathLoad, account: &Account) -> Result<(), String> {
+    fn check_path(&self, position: usize, load: &PathLoad, account: &Account) -> Result<(), String> {
         let mut again = walk(&load.again, &self.ring);
         again.sort_unstable();
+        let waiting = self.assigned.as_deref().and_then(|assigned| assigned.queues.get(position));
         let counted = Account {
             flight: load.flight,
             queued: load.queued,
@@ -61,6 +66,8 @@ impl Transmission {
             fresh: walk(&load.fresh, &self.ring),
             again,
             lost: load.lost.iter().copied().collect(),
+            assigned: waiting.iter().flat_map(|queue| &queue.chunks).copied().collect(),
+            assigned_bytes: waiting.map_or(0, |queue| queue.bytes),
             abandoned: 0,
         };
         agree("chunks", &counted, account)?;
@@ -87,6 +94,10 @@ impl Account {
                 if sent.sends == 1 { &mut self.fresh } else { &mut self.again }.push(index);
             }
             Standing::Lost => self.lost.push(index),
+            Standing::Assigned => {
+                self.assigned.push(index);
+                self.assigned_bytes += sent.bytes();
+            }
             Standing::Acked => {}
             // Nothing of it counts anywhere.
             Standing::Abandoned => self.abandoned += sent.bytes(),

@@ -5,6 +5,7 @@
 //! answers a SACK or a timeout with a report.
 
 mod abandon;
+mod assigned;
 mod blocking;
 mod budget;
 mod burden;
@@ -41,6 +42,7 @@ pub(crate) use dropped::Dropped;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 
 use abandon::Revocable;
+use assigned::Assigned;
 use burden::Burdens;
 use departed::Departed;
 use ring::{Ring, SendOrder, Sent, Standing};
@@ -68,6 +70,8 @@ pub(crate) struct Transmission {
     acked_via: PathId,
     /// Messages that need not arrive; made with the first.
     revocable: Option<Box<Revocable>>,
+    /// Chunks that wait for the window of their path; made with the first.
+    assigned: Option<Box<Assigned>>,
     /// What paths make each other wait for; made with the first question.
     burdens: Option<Box<Burdens>>,
 }
@@ -100,7 +104,7 @@ struct Rules {
 struct PathLoad {
     /// Bytes in flight.
     flight: usize,
-    /// Bytes last sent here and not released, whether or not a gap block acknowledged them.
+    /// Bytes last sent here, or assigned, and not released, whether or not a gap block acknowledged them.
     queued: usize,
     /// Bytes of ordered messages, last sent here and released before the cumulative acknowledgement has come to
     /// them (NR-SACK).
@@ -169,6 +173,7 @@ impl Transmission {
             probe: None,
             acked_via: PathId::default(),
             revocable: None,
+            assigned: None,
             burdens: None,
         }
     }
@@ -208,7 +213,7 @@ impl Transmission {
         self.load(path).map_or(0, |load| load.flight)
     }
 
-    /// Bytes last sent on `path` and not released.
+    /// Bytes last sent on `path`, or assigned to it, and not released.
     #[cfg(feature = "invariants")]
     pub(crate) fn queued_on(&self, path: PathId) -> usize {
         self.load(path).map_or(0, |load| load.queued)
@@ -286,6 +291,7 @@ impl Transmission {
         load.bytes_sent += len as u64;
         load.timed.get_or_insert(index);
         self.flight += len;
+        self.note_highest_sent(path, index);
         if revocable {
             self.note_revocable(index);
         }
@@ -294,7 +300,7 @@ impl Transmission {
     /// The highest index in flight on `path`, or the cumulative one when there is none.
     pub(crate) fn highest_on(&self, path: PathId) -> u64 {
         // New data has ever higher TSNs; that of the whole association is a safe upper bound.
-        if self.flight_on(path) > 0 { self.ring.highest() } else { self.ring.cumulative() }
+        if self.flight_on(path) > 0 { self.highest_sent(path) } else { self.ring.cumulative() }
     }
 
     fn load(&self, path: PathId) -> Option<&PathLoad> {

@@ -45,6 +45,7 @@ impl Transmission {
         if load.timed.is_some_and(|timed| timed >= index) {
             load.timed = None;
         }
+        self.note_highest_sent(path, index);
         self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
     }
 

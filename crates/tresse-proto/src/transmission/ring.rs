@@ -1,5 +1,5 @@
 //! Every chunk that has a TSN and is not cumulatively acknowledged, in TSN order. Nothing else
-//! holds a sent chunk.
+//! holds a chunk that was sent.
 //!
 //! TSNs are unwrapped to indices: 1 is the first TSN of the association, 0 stands for "none yet".
 //! The chunks in flight on a path are linked into two lists of that path, in the order of sending:
@@ -18,13 +18,15 @@ pub(crate) enum Standing {
     InFlight,
     /// Declared lost; waits to be sent again on its path.
     Lost,
+    /// Never sent: waits for the window of its path.
+    Assigned,
     /// Acknowledged by a gap block.
     Acked,
     /// Given up: as good as acknowledged for good (RFC 3758 §3.5 A2). Its length is 0.
     Abandoned,
 }
 
-/// A chunk that was sent.
+/// A chunk that was sent, or will be.
 #[derive(Debug)]
 pub(crate) struct Sent {
     /// Its content; the payload is dropped once it can never be needed again.
@@ -184,6 +186,11 @@ impl SendOrder {
             Some(after) => after.previous = previous,
             None => self.tail = previous,
         }
+    }
+
+    /// The chunk sent last, if any is in flight.
+    pub(crate) fn last(&self) -> Option<u64> {
+        (self.tail != NONE).then_some(self.tail)
     }
 
     /// The chunk sent after `index`.

@@ -153,7 +153,9 @@ impl Transmission {
         if ahead < 0 {
             return Err(SackFault::Stale);
         }
-        if cumulative > self.ring.highest() { Err(SackFault::Impossible) } else { Ok(cumulative) }
+        let unsent =
+            cumulative > self.ring.highest() || self.is_unsent(self.ring.cumulative() + 1..cumulative + 1);
+        if unsent { Err(SackFault::Impossible) } else { Ok(cumulative) }
     }
 
     /// All blocks, of both kinds, as ascending disjoint ranges of indices.
@@ -184,7 +186,8 @@ impl Transmission {
 
     fn block_range(&self, cumulative: u64, block: GapBlock) -> Result<Range<u64>, SackFault> {
         let range = cumulative + u64::from(block.start)..cumulative + u64::from(block.end) + 1;
-        if block.start == 0 || range.is_empty() || range.end > self.ring.highest() + 1 {
+        let unsent = range.end > self.ring.highest() + 1 || self.is_unsent(range.clone());
+        if block.start == 0 || range.is_empty() || unsent {
             return Err(SackFault::Impossible);
         }
         Ok(range)
@@ -288,7 +291,7 @@ impl Transmission {
             Standing::InFlight => true,
             Standing::Lost => false,
             // What was given up moves no window when it arrives all the same.
-            Standing::Acked | Standing::Abandoned => return,
+            Standing::Acked | Standing::Abandoned | Standing::Assigned => return,
         };
         sent.standing = Standing::Acked;
         let (path, bytes, sends, sent_at, moved, early) =

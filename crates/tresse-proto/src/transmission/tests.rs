@@ -3,6 +3,7 @@
 //! The initial TSN is 1 unless a test says otherwise, so that a chunk's index is its TSN.
 
 mod abandoned;
+mod assigned;
 mod blocking;
 mod budget;
 mod burden;

@@ -5,6 +5,7 @@ mod common;
 
 mod added_streams;
 mod addresses;
+mod assigned;
 mod authentication;
 mod bundling;
 mod choices;

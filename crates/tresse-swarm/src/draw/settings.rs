@@ -29,7 +29,10 @@ const VALUES: &[(&str, &[&str])] = &[
     ("rescheduling_threshold", &["1", "20", "50", "100"]),
     ("mtu", &["576B", "600B", "1280B", "1500B", "9000B"]),
     ("max_paths", &["4", "16"]),
-    ("path_scheduler", &["round_robin", "lowest_rtt", "most_room", "in_order", "ecf", "blest"]),
+    (
+        "path_scheduler",
+        &["round_robin", "lowest_rtt", "most_room", "in_order", "ecf", "blest", "otias", "daps", "stms"],
+    ),
     ("stream_map", &["any", "fixed:0", "fixed:0,0", "fixed:0,1"]),
     ("stream_scheduler", STREAM_SCHEDULERS),
     ("congestion_control", &["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"]),

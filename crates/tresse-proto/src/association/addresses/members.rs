@@ -119,6 +119,7 @@ impl Association {
         let target = self.paths.alternate(path);
         self.transmission.redirect(path, target, true);
         self.transmission.on_timeout(path, target);
+        self.transmission.hand_over(path, target);
         self.control.move_on(path, self.paths.best_for_control());
     }
 

@@ -1,11 +1,15 @@
 //! Which path sends next: the contract of path schedulers, the view they decide by, and their names.
 
+mod assign;
 mod blest;
+mod daps;
 mod ecf;
 mod in_order;
 mod lowest_rtt;
 mod most_room;
+mod otias;
 mod round_robin;
+mod stms;
 
 use std::time::Duration;
 
@@ -14,12 +18,17 @@ use crate::path_id::PathId;
 use crate::stats::PathState;
 use crate::time::Instant;
 
+pub(crate) use assign::most_assigned;
+
 use blest::Blest;
+use daps::Daps;
 use ecf::Ecf;
 use in_order::InOrder;
 use lowest_rtt::LowestRtt;
 use most_room::MostRoom;
+use otias::Otias;
 use round_robin::RoundRobin;
+use stms::Stms;
 
 /// One path at one instant, as schedulers see it. Bytes are user data.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,6 +52,15 @@ pub struct PathView {
     pub flight: usize,
     /// Bytes that the congestion window still admits; one packet may exceed it.
     pub room: usize,
+    /// Bytes that were left to it and wait for its window; 0 with schedulers that [assign](PathScheduler::assigns)
+    /// nothing.
+    pub assigned: usize,
+    /// Whether a packet more may wait for its window: the peer and the split buffers have room, and it is not too
+    /// much already. Only with schedulers that assign data.
+    pub assignable: bool,
+    /// Bytes that arrived, or so the peer says, before something that has a lower TSN. Only with schedulers that
+    /// assign data.
+    pub early: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
     /// Variation of the round-trip time; zero before the first measurement.
@@ -78,6 +96,11 @@ impl<'a> Offer<'a> {
         self.paths.iter().filter(|path| path.open)
     }
 
+    /// The paths on which a packet may leave now, or wait for their window.
+    pub fn available(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
+        self.paths.iter().filter(|path| path.open || path.assignable)
+    }
+
     /// The path with the shortest smoothed round-trip time of `paths`. One without a measurement comes
     /// last: it gets its first data, and so its measurement, when the others are full.
     pub fn fastest(paths: impl Iterator<Item = &'a PathView>) -> Option<&'a PathView> {
@@ -90,19 +113,28 @@ pub trait PathScheduler: Send {
     /// The name it is chosen by.
     fn name(&self) -> &'static str;
 
+    /// Whether it leaves data to paths that are not open.
+    fn assigns(&self) -> bool {
+        false
+    }
+
     /// The open path for the next packet of new data, or `None` to wait for a better one. To wait while
     /// nothing is in flight is not possible: an open path is used then all the same.
+    ///
+    /// One that [assigns](Self::assigns) data may also name a path that is not open but assignable. The data gets its
+    /// TSNs and waits for that path's window, and later data may leave on other paths meanwhile.
     ///
     /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer. Also asked, for its
     /// information, when no path is open.
     fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId>;
 
-    /// A packet with `bytes` of new data was sent on `path`, whoever chose it.
+    /// A packet with `bytes` of new data was sent on `path`, whoever chose it, or assigned to it.
     fn on_sent(&mut self, path: PathId, bytes: usize);
 }
 
 /// The names that [`build`] knows.
-pub(crate) const NAMES: &[&str] = &["blest", "ecf", "in_order", "lowest_rtt", "most_room", "round_robin"];
+pub(crate) const NAMES: &[&str] =
+    &["blest", "daps", "ecf", "in_order", "lowest_rtt", "most_room", "otias", "round_robin", "stms"];
 
 /// The path scheduler that the switch `path_scheduler` names.
 ///
@@ -111,11 +143,14 @@ pub(crate) const NAMES: &[&str] = &["blest", "ecf", "in_order", "lowest_rtt", "m
 pub(crate) fn build(name: &str) -> Result<Box<dyn PathScheduler>, ScheduleError> {
     match name {
         "blest" => Ok(Box::new(Blest::default())),
+        "daps" => Ok(Box::new(Daps::default())),
         "ecf" => Ok(Box::new(Ecf::default())),
         "in_order" => Ok(Box::new(InOrder)),
         "lowest_rtt" => Ok(Box::new(LowestRtt)),
         "most_room" => Ok(Box::new(MostRoom)),
+        "otias" => Ok(Box::new(Otias)),
         "round_robin" => Ok(Box::new(RoundRobin::default())),
+        "stms" => Ok(Box::new(Stms::default())),
         unknown => Err(ScheduleError::Unknown {
             kind: "path scheduler",
             name: unknown.to_owned(),
@@ -140,6 +175,9 @@ pub(crate) mod tests {
             ssthresh: 65_536,
             flight: 0,
             room: 14_520,
+            assigned: 0,
+            assignable: false,
+            early: 0,
             srtt: None,
             rttvar: Duration::ZERO,
             rtt_range: (Duration::ZERO, Duration::ZERO),
@@ -161,6 +199,11 @@ pub(crate) mod tests {
         PathView { open: false, flight: path.cwnd, room: 0, ..path }
     }
 
+    /// `bytes` wait for its window, and more may.
+    pub(super) fn assigned(path: PathView, bytes: usize) -> PathView {
+        PathView { assigned: bytes, assignable: true, ..path }
+    }
+
     /// Much data waits, and the peer can take much.
     pub(super) fn offer(paths: &[PathView]) -> Offer<'_> {
         Offer { paths, unsent: 1 << 20, peer_window: 1 << 20 }
@@ -178,7 +221,8 @@ pub(crate) mod tests {
         let error = build("fastest").map(|_| ()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "unknown path scheduler \"fastest\"; registered are blest, ecf, in_order, lowest_rtt, most_room, round_robin"
+            "unknown path scheduler \"fastest\"; registered are blest, daps, ecf, in_order, \
+             lowest_rtt, most_room, otias, round_robin, stms"
         );
     }
 

@@ -31,7 +31,23 @@ impl Bench {
         shape: &str,
         reliability: Reliability,
     ) -> u64 {
-        let fragment = Fragment {
+        let fragment = self.fragment(stream, number, shape, reliability);
+        let tsn = self.sent.number(&fragment).tsn;
+        self.sent.record(self.now, fragment, PathId(path));
+        self.check();
+        tsn.0.into()
+    }
+
+    /// Assigns the message `number`, whole.
+    pub(super) fn offer_ahead(&mut self, path: u8, number: u64, reliability: Reliability) -> u64 {
+        let fragment = self.fragment(path.into(), number, "BE", reliability);
+        self.sent.assign(self.now, fragment, PathId(path));
+        self.check();
+        self.sent.ring.highest()
+    }
+
+    fn fragment(&self, stream: u16, number: u64, shape: &str, reliability: Reliability) -> Fragment {
+        Fragment {
             stream: StreamId(stream),
             mid: Mid(number as u32),
             fsn: Fsn(0),
@@ -45,11 +61,7 @@ impl Bench {
             .into(),
             payload: Bytes::from(vec![0; LEN]),
             pledge: Some(pledge(self.now, number, reliability)),
-        };
-        let tsn = self.sent.number(&fragment).tsn;
-        self.sent.record(self.now, fragment, PathId(path));
-        self.check();
-        tsn.0.into()
+        }
     }
 
     /// Gives up whatever is due; answers the numbers.

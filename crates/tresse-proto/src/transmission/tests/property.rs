@@ -23,6 +23,7 @@ enum Step {
         reliability: Reliability,
         whole: bool,
     },
+    Ahead(Ahead),
     /// What is due is given up.
     GiveUp,
     Evict {
@@ -74,6 +75,38 @@ enum Step {
     },
 }
 
+/// Something about what waits for the window of a path.
+#[derive(Clone, Debug)]
+enum Ahead {
+    Assign {
+        path: u8,
+        len: usize,
+    },
+    /// The same, and it need not arrive.
+    Offer {
+        path: u8,
+        reliability: Reliability,
+    },
+    /// The first of it leaves.
+    Leave {
+        path: u8,
+    },
+    HandOver {
+        from: u8,
+        to: u8,
+    },
+}
+
+fn any_ahead() -> impl Strategy<Value = Ahead> {
+    let path = 0..PATHS;
+    prop_oneof![
+        2 => (path.clone(), 1usize..1453).prop_map(|(path, len)| Ahead::Assign { path, len }),
+        1 => (path.clone(), any_policy()).prop_map(|(path, reliability)| Ahead::Offer { path, reliability }),
+        3 => path.clone().prop_map(|path| Ahead::Leave { path }),
+        1 => (path, 0..=PATHS).prop_map(|(from, to)| Ahead::HandOver { from, to }),
+    ]
+}
+
 fn any_blocks() -> impl Strategy<Value = Vec<Block>> {
     // Mostly near the few chunks there are, sometimes anything, and not always sound.
     let near = (1u16..20, 0u16..6).prop_map(|(start, len)| (start, start + len));
@@ -105,6 +138,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         8 => sack,
         4 => (prop::collection::vec(path.clone(), 1..4), any_policy(), prop::bool::weighted(0.8))
             .prop_map(|(paths, reliability, whole)| Step::Offer { paths, reliability, whole }),
+        7 => any_ahead().prop_map(Step::Ahead),
         4 => Just(Step::GiveUp),
         1 => (0u32..4).prop_map(|priority| Step::Evict { priority }),
         2 => (path.clone(), 28usize..80, any::<bool>())
@@ -148,6 +182,7 @@ impl Bench {
                 }
                 return (paths.len() * LEN, 0);
             }
+            Step::Ahead(ahead) => return (self.take_ahead(ahead), 0),
             Step::GiveUp => {
                 let mut freed = 0;
                 while let Some(pledge) = self.sent.next_condemned(self.now) {
@@ -214,6 +249,25 @@ impl Bench {
         (0, 0)
     }
 
+    /// Answers the bytes that are new.
+    fn take_ahead(&mut self, step: &Ahead) -> usize {
+        match step {
+            Ahead::Assign { path, len } => {
+                self.assign(*path, *len);
+                return *len;
+            }
+            Ahead::Offer { path, reliability } => {
+                self.offer_ahead(*path, self.sent.ring.highest() + 1, *reliability);
+                return LEN;
+            }
+            Ahead::Leave { path } => {
+                self.leave(*path);
+            }
+            Ahead::HandOver { from, to } => self.sent.hand_over(PathId(*from), PathId(*to)),
+        }
+        0
+    }
+
     /// A FORWARD TSN moves the peer over what was given up and nothing else.
     fn check_forward(&mut self, path: u8, room: usize) {
         let due = self.sent.forward_is_due();
@@ -269,6 +323,9 @@ proptest! {
         let held: usize = (0..PATHS).map(|path| bench.queued(path)).sum();
         prop_assert_eq!(released + held, sent, "released once each under {}", config.cwnd_update.print());
 
+        for path in 0..PATHS {
+            while bench.leave(path).is_some() {}
+        }
         let all = Tsn(initial.wrapping_add(bench.sent.ring.highest() as u32).wrapping_sub(1));
         bench.sack(0, all.0, &[]);
         bench.sent.advance();

@@ -1,0 +1,198 @@
+//! Chunks that have their TSN and their path, and wait there for its window.
+//!
+//! A path scheduler that plans ahead leaves TSNs to a path that is full, so that later ones can leave on another at
+//! once. Such a chunk was never sent: it is in no flight and no timer's care, nobody can acknowledge it or miss it. It
+//! counts in the send buffer, and a part of the peer's window is kept for it. Refuses to know who plans, and how far.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::ring::Sent;
+use super::{Standing, Transmission};
+use crate::fragment::{Fragment, Numbered};
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// What is assigned to each path, by position. Made with the first chunk that is.
+#[derive(Debug, Default)]
+pub(super) struct Assigned {
+    pub(super) queues: Vec<Queue>,
+    /// On all paths.
+    pub(super) bytes: usize,
+}
+
+/// What waits for one path.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// In TSN order, in which they leave.
+    pub(super) chunks: BTreeSet<u64>,
+    pub(super) bytes: usize,
+    /// The highest index that was sent on the path.
+    highest_sent: u64,
+}
+
+impl Assigned {
+    /// There are `count` paths now; no index above `highest` was given out.
+    fn cover(&mut self, count: usize, highest: u64) {
+        while self.queues.len() < count {
+            self.queues.push(Queue { highest_sent: highest, ..Queue::default() });
+        }
+    }
+
+    fn queue_mut(&mut self, path: PathId) -> Option<&mut Queue> {
+        self.queues.get_mut(path.index())
+    }
+
+    fn enter(&mut self, path: PathId, index: u64, bytes: usize) {
+        if let Some(queue) = self.queue_mut(path)
+            && queue.chunks.insert(index)
+        {
+            queue.bytes += bytes;
+            self.bytes += bytes;
+        }
+    }
+
+    fn leave(&mut self, path: PathId, index: u64, bytes: usize) {
+        if let Some(queue) = self.queue_mut(path)
+            && queue.chunks.remove(&index)
+        {
+            queue.bytes -= bytes;
+            self.bytes -= bytes;
+        }
+    }
+}
+
+impl Transmission {
+    /// Gives `fragment` the next TSN; it waits to leave on `path`.
+    #[cold]
+    pub(crate) fn assign(&mut self, now: Instant, fragment: Fragment, path: PathId) {
+        let Some(load) = self.loads.get_mut(path.index()) else { return };
+        let (bytes, expires) =
+            (fragment.payload.len(), fragment.pledge.as_ref().map(|pledge| pledge.expires));
+        load.queued += bytes;
+        let so_far = self.ring.highest();
+        let mut sent = Sent::new(fragment, path, now);
+        (sent.standing, sent.sends) = (Standing::Assigned, 0);
+        let index = self.ring.push(sent);
+        let assigned = self.assigned.get_or_insert_default();
+        assigned.cover(self.loads.len(), so_far);
+        assigned.enter(path, index, bytes);
+        if let Some(expires) = expires {
+            self.note_revocable(index);
+            self.note_expiring(index, expires);
+        }
+    }
+
+    /// Bytes that wait for the window of `path`.
+    #[inline]
+    pub(crate) fn assigned_on(&self, path: PathId) -> usize {
+        self.queue(path).map_or(0, |queue| queue.bytes)
+    }
+
+    /// Bytes that wait for the window of any path.
+    #[inline]
+    pub(crate) fn assigned(&self) -> usize {
+        self.assigned.as_deref().map_or(0, |assigned| assigned.bytes)
+    }
+
+    /// The first chunk that waits for the window of `path`, with its length.
+    pub(crate) fn next_assigned(&self, path: PathId) -> Option<(u64, usize)> {
+        let index = *self.queue(path)?.chunks.first()?;
+        self.ring.get(index).map(|sent| (index, sent.bytes()))
+    }
+
+    /// Whether a packet of what waits for `path` may leave, where the path's congestion window is `cwnd`. Lost chunks
+    /// go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it.
+    pub(crate) fn may_send_assigned(&self, path: PathId, cwnd: usize) -> bool {
+        let Some((_, len)) = self.next_assigned(path) else { return false };
+        let fits = self.flight == 0 || len <= self.peer_window();
+        fits && self.load(path).is_some_and(|load| load.flight < cwnd && load.lost.is_empty())
+    }
+
+    /// Remembers that the assigned chunk `index` leaves on its path; answers the chunk to write.
+    pub(crate) fn send_assigned(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
+        let tsn = self.tsn(index);
+        let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::Assigned)?;
+        let (path, bytes) = (sent.path, sent.bytes());
+        let load = self.loads.get_mut(path.index())?;
+        // It came from another path, and what has a higher TSN is under way already: it has no place in the order of
+        // first sending, and is treated like what goes again.
+        let overtaken = load.fresh.last().is_some_and(|last| last > index);
+        sent.standing = Standing::InFlight;
+        sent.sends = if overtaken { 2 } else { 1 };
+        sent.sent_at = now;
+        let order = if overtaken { &mut load.again } else { &mut load.fresh };
+        order.append(&mut self.ring, index);
+        if !overtaken {
+            load.timed.get_or_insert(index);
+        }
+        load.flight += bytes;
+        load.chunks_sent += 1;
+        load.bytes_sent += bytes as u64;
+        if bytes > self.announced && self.flight == 0 {
+            self.probe = Some(index);
+        }
+        self.flight += bytes;
+        self.unassign(path, index, bytes);
+        self.note_highest_sent(path, index);
+        self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
+    }
+
+    /// Hands what waits for the window of `from` over to `to`.
+    pub(crate) fn hand_over(&mut self, from: PathId, to: PathId) {
+        let Some(assigned) = self.assigned.as_deref_mut() else { return };
+        if from == to || to.index() >= self.loads.len() {
+            return;
+        }
+        // A path that joined since may have no queue yet.
+        assigned.cover(self.loads.len(), self.ring.highest());
+        let Some(queue) = assigned.queue_mut(from) else { return };
+        let (chunks, bytes) = (std::mem::take(&mut queue.chunks), std::mem::take(&mut queue.bytes));
+        for &index in &chunks {
+            if let Some(sent) = self.ring.get_mut(index) {
+                (sent.path, sent.origin) = (to, to);
+            }
+        }
+        if let Some(queue) = assigned.queue_mut(to) {
+            queue.chunks.extend(chunks);
+            queue.bytes += bytes;
+        }
+        self.loads[from.index()].queued -= bytes;
+        self.loads[to.index()].queued += bytes;
+    }
+
+    /// Whether a chunk in `range` was assigned and never sent: the peer cannot have it.
+    #[inline]
+    pub(super) fn is_unsent(&self, range: Range<u64>) -> bool {
+        let any = |assigned: &Assigned| {
+            let unsent = |queue: &Queue| queue.chunks.range(range.clone()).next().is_some();
+            !range.is_empty() && assigned.queues.iter().any(unsent)
+        };
+        self.assigned.as_deref().is_some_and(any)
+    }
+
+    /// The chunk waits no longer: it leaves, or is given up.
+    pub(super) fn unassign(&mut self, path: PathId, index: u64, bytes: usize) {
+        if let Some(assigned) = self.assigned.as_deref_mut() {
+            assigned.leave(path, index, bytes);
+        }
+    }
+
+    /// The highest index that was sent on `path`, or a safe upper bound of it.
+    pub(super) fn highest_sent(&self, path: PathId) -> u64 {
+        self.queue(path).map_or(self.ring.highest(), |queue| queue.highest_sent.max(self.ring.cumulative()))
+    }
+
+    /// The chunk `index` was sent on `path`.
+    #[inline]
+    pub(super) fn note_highest_sent(&mut self, path: PathId, index: u64) {
+        if let Some(queue) = self.assigned.as_deref_mut().and_then(|assigned| assigned.queue_mut(path)) {
+            queue.highest_sent = queue.highest_sent.max(index);
+        }
+    }
+
+    #[inline]
+    fn queue(&self, path: PathId) -> Option<&Queue> {
+        self.assigned.as_deref()?.queues.get(path.index())
+    }
+}
