@@ -92,3 +92,43 @@ fn blest_keeps_a_slow_path_from_filling_a_short_receive_buffer_and_may_leave_it_
     let [estimate, turns] = ["blest", "round_robin"].map(|scheduler| mbps(scheduler, &[short, late]));
     assert!(estimate < 0.7 * turns, "{estimate}, {turns}");
 }
+
+/// A slow path that is late and thin, and a receive buffer that is short for both.
+const THIN: [(&str, &str); 3] =
+    [("path.1.delay", "60ms"), ("path.1.rate", "1Mbit/s"), ("transport.receive_buffer", "160KiB")];
+
+#[test]
+fn otias_keeps_a_thin_slow_path_from_filling_a_short_receive_buffer_and_ends_a_burst_later() {
+    let [planned, lowest, turns] =
+        ["otias", "lowest_rtt", "round_robin"].map(|scheduler| mbps(scheduler, &THIN));
+    assert!(planned > 1.7 * lowest.max(turns), "{planned}, {lowest}, {turns}");
+    // What was left to a path stays there, also when the other has room at the end.
+    let burst = [("path.1.delay", "60ms"), ("traffic.sporadic.0.size", "300kB")];
+    let [planned, lowest] = ["otias", "lowest_rtt"].map(|scheduler| delay_ms(scheduler, &burst));
+    assert!(planned > 1.1 * lowest, "{planned} ms, lowest_rtt {lowest}");
+}
+
+#[test]
+fn daps_uses_both_paths_with_the_shortest_receive_buffer_and_idles_with_a_large_one() {
+    let [late, short, large] = [
+        ("path.1.delay", "60ms"),
+        ("transport.receive_buffer", "64KiB"),
+        ("transport.receive_buffer", "1MiB"),
+    ];
+    let [planned, lowest, turns] =
+        ["daps", "lowest_rtt", "round_robin"].map(|scheduler| mbps(scheduler, &[late, short]));
+    assert!(planned > 10.0 && lowest < 9.8 && turns < 5.0, "{planned}, {lowest}, {turns}");
+    // The slow path waits for the plan.
+    let [planned, lowest] = ["daps", "lowest_rtt"].map(|scheduler| mbps(scheduler, &[late, large]));
+    assert!(planned < 0.93 * lowest, "{planned}, {lowest}");
+}
+
+#[test]
+fn stms_keeps_a_thin_slow_path_in_step_and_uses_less_of_one_beside_losses() {
+    let [planned, lowest, turns] =
+        ["stms", "lowest_rtt", "round_robin"].map(|scheduler| mbps(scheduler, &THIN));
+    assert!(planned > 2.0 * lowest.max(turns), "{planned}, {lowest}, {turns}");
+    let lossy = [("path.1.delay", "60ms"), ("path.0.loss", "0.01"), ("transport.receive_buffer", "160KiB")];
+    let [planned, lowest] = ["stms", "lowest_rtt"].map(|scheduler| mbps(scheduler, &lossy));
+    assert!(planned < 0.9 * lowest, "{planned}, {lowest}");
+}
