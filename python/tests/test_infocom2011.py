@@ -81,5 +81,7 @@ def test_every_setting_has_its_row_and_the_bars_are_drawn(figure: Figure) -> Non
 @pytest.mark.parametrize(
     ("change", "interval", "same"), [(4.9, 5.9, True), (-4.9, 5.9, True), (5.1, 5.9, False), (0.0, 10.1, False)]
 )
-def test_a_throughput_is_the_same_when_its_change_is_small_and_known(change: float, interval: float, same: bool) -> None:
+def test_a_throughput_is_the_same_when_its_change_is_small_and_known(
+    change: float, interval: float, same: bool
+) -> None:
     assert talks.is_same(Mean(change, interval, 10)) is same

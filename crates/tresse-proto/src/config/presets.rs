@@ -29,6 +29,18 @@ pub const PRESETS: &[Preset] = &[
             ("sack_frequency", "1"),
         ],
     },
+    // For buffers that the paths fill faster than they empty: docs/small-buffers.md.
+    Preset {
+        name: "small_buffers",
+        doc: "As cmt, for buffers that are small for the paths, and data in order: nothing waits that need not.",
+        settings: &[
+            ("buffer_shares", "paths"),
+            ("paths_rest", "true"),
+            ("chunk_rescheduling", "in_time"),
+            ("immediate_sack_when_full", "true"),
+            ("sack_path", "fastest"),
+        ],
+    },
     Preset {
         name: "rfc9260",
         doc: "One path at a time, nothing beyond RFC 9260.",

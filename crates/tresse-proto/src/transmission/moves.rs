@@ -38,6 +38,10 @@ impl Transmission {
         let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::InFlight)?;
         sent.early = true;
         let (from, bytes, sends, sent_at) = (sent.path, sent.bytes(), sent.sends, sent.sent_at);
+        // A free packet that was granted for losses, and not needed for them, is not for what was not lost.
+        if let Some(load) = self.loads.get_mut(to.index()) {
+            load.free_packet &= !load.lost.is_empty();
+        }
         self.lose(index, to, Evidence::Early);
         if from != to {
             self.untime(from, index);

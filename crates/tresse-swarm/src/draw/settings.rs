@@ -61,7 +61,7 @@ pub(super) const STREAM_SCHEDULERS: &[&str] = &[
 
 /// Settings that agree with each other. Where paths are `damaging`, packets have their checksums.
 pub(super) fn draw(dice: &mut Dice, damaging: bool) -> HostPlan {
-    let preset = *dice.pick(&["cmt", "cmt", "rfc9260", "pfldnet2010"]);
+    let preset = *dice.pick(&["cmt", "small_buffers", "rfc9260", "pfldnet2010"]);
     debug_assert!(PRESETS.iter().any(|known| known.name == preset));
     let mut plan = HostPlan { switches: vec![("preset".to_owned(), preset.to_owned())] };
     // Timers of minutes would only lengthen every simulation: a bound that most are drawn below.

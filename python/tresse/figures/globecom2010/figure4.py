@@ -109,7 +109,7 @@ def _against_best(tables: Tables) -> pd.DataFrame:
         for capacity in CAPACITIES:
             found = {variant.name: at(tables, panel, capacity, variant).value for variant in VARIANTS}
             best = max(found, key=lambda name: found[name])
-            ours, ahead = (at(tables, panel, capacity, variant).value for variant in OURS)
+            ours, small = (at(tables, panel, capacity, variant).value for variant in OURS)
             rows.append(
                 {
                     "buffers": panel,
@@ -119,7 +119,7 @@ def _against_best(tables: Tables) -> pd.DataFrame:
                     "cmt_mbps": ours,
                     "bound_mbps": bound_mbps(panel),
                     "cmt / best": ours / found[best],
-                    "ahead / best": ahead / found[best],
+                    "small_buffers / best": small / found[best],
                     "cmt / bound": ours / bound_mbps(panel),
                 }
             )
@@ -177,7 +177,7 @@ FIGURE = Figure(
         Drawing(
             "throughput",
             "Throughput of user data over the capacity of the queues; path 1 has 100 Mbit/s, path 2 10 Mbit/s. Black: "
-            "our preset cmt; grey: with rescheduling and shares by path. Diamonds: what the paper's text states for "
+            "our preset cmt; grey: small_buffers. Diamonds: what the paper's text states for "
             "the largest φ, with and without the splitting that helps. Dotted grey: what no schedule exceeds with these"
             " buffers.",
             _draw,

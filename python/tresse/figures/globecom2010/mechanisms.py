@@ -39,21 +39,10 @@ def _both_splits(name: str, colour: str, **switches: str) -> tuple[Variant, Vari
 
 CMT = Variant("preset cmt", {"preset": "cmt"}, INK, ":", "D")
 """Our defaults, the same at every point of every figure; only buffers and order are the figure's."""
-AHEAD = Variant(
-    "cmt, rescheduling, shares by path",
-    {
-        "preset": "cmt",
-        "transport.chunk_rescheduling": "both",
-        "transport.buffer_shares": "paths",
-        "transport.sack_path": "fastest",
-    },
-    FAINT,
-    "-",
-    "x",
-)
-"""Also with rescheduling, watching both buffers, buffer shares by what fills each path, and SACKs over the fastest one
-(docs/adaptive.md); again the same at every point."""
-OURS = (CMT, AHEAD)
+SMALL_BUFFERS = Variant("preset small_buffers", {"preset": "small_buffers"}, FAINT, "-", "x")
+"""Repeats in time, buffer shares by what fills each path and what others wait for it, SACKs over the fastest one
+(docs/small-buffers.md); again the same at every point."""
+OURS = (CMT, SMALL_BUFFERS)
 
 SACK, SACK_SPLIT = _both_splits("SACK", ORANGE, nr_sack="off")
 NR, NR_SPLIT = _both_splits("NR-SACK", BLUE)
