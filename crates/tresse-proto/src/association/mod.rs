@@ -27,6 +27,7 @@ mod shares;
 mod shutdown;
 mod state;
 mod timeout;
+mod turn;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -66,8 +67,8 @@ pub(crate) use state::State;
 use abandon::AbandonLog;
 use addresses::Dynamic;
 use control::ControlQueue;
-use output::Bursts;
 use shutdown::ShutdownTimers;
+use turn::Bursts;
 
 /// A name in the settings that nothing answers to, or a configuration that is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -1,0 +1,247 @@
+//! Whose turn it is to send: the path of the next packet, and what user data may leave on it. Asking changes nothing
+//! that is sent; `output` writes what was decided here.
+
+use super::Association;
+use crate::path_id::PathId;
+use crate::schedule::{Offer, PathView};
+use crate::stats::Limit;
+use crate::time::Instant;
+use crate::transmission::Verdict;
+
+/// Full packets that each path may still send in one go (Max.Burst, RFC 9260 §6.1).
+#[derive(Debug)]
+pub(super) struct Bursts {
+    limit: u32,
+    left: Box<[u32]>,
+}
+
+impl Bursts {
+    pub(super) fn new(limit: u32, paths: usize) -> Self {
+        Bursts { limit, left: vec![limit; paths].into() }
+    }
+
+    /// There are paths up to `count` now.
+    pub(super) fn cover(&mut self, count: usize) {
+        let mut left = std::mem::take(&mut self.left).into_vec();
+        left.resize(count.max(left.len()), self.limit);
+        self.left = left.into();
+    }
+
+    /// A new opportunity after everything that could be sent was.
+    pub(super) fn refill(&mut self) {
+        self.left.fill(self.limit);
+    }
+
+    /// One more opportunity before the last was used up: a driver may hand in several packets at a time.
+    pub(super) fn extend(&mut self) {
+        for left in &mut self.left {
+            *left = left.saturating_add(self.limit);
+        }
+    }
+
+    pub(super) fn allows(&self, path: PathId) -> bool {
+        self.limit == 0 || self.left.get(path.index()).is_some_and(|&left| left > 0)
+    }
+
+    pub(super) fn spend(&mut self, path: PathId) {
+        if let Some(left) = self.left.get_mut(path.index()) {
+            *left = left.saturating_sub(1);
+        }
+    }
+}
+
+/// Whose turn it is to send.
+#[derive(Copy, Clone)]
+pub(super) struct Turn {
+    pub(super) path: PathId,
+    /// What the peer can take of new data there, where that was worked out to choose the path.
+    allowance: Option<usize>,
+}
+
+impl Turn {
+    fn of(path: PathId) -> Self {
+        Turn { path, allowance: None }
+    }
+}
+
+/// What user data the next packet on a path may have.
+#[derive(Copy, Clone)]
+pub(super) struct Load {
+    /// Chunks that go again.
+    pub(super) resends: bool,
+    /// Chunks that waited for the path's window.
+    pub(super) assigned: bool,
+    /// At most so many bytes of new data; none may leave otherwise.
+    pub(super) allowance: Option<usize>,
+}
+
+impl Load {
+    fn any(self) -> bool {
+        self.resends || self.assigned || self.allowance.is_some()
+    }
+}
+
+impl Association {
+    /// Which path the next packet leaves on: the one that a control chunk insists on, that of a SACK that
+    /// is due, one with something to send again, or the path scheduler's choice for new data.
+    pub(super) fn choose_turn(&mut self, now: Instant) -> Option<Turn> {
+        if let Some(path) = self.control.next_path() {
+            return Some(Turn::of(path));
+        }
+        if !self.state.takes_data() && !self.state.sends_data() {
+            return None;
+        }
+        if self.receiver.is_due(now)
+            && let Some(path) = self.path_for_report(now)
+        {
+            return Some(Turn::of(path));
+        }
+        if !self.state.sends_data() {
+            return None;
+        }
+        self.reschedule(now);
+        if self.transmission.has_lost() {
+            let path = self.path_ids().find(|&path| self.may_resend(path)).or_else(|| self.move_losses_on());
+            if let Some(path) = path {
+                return Some(Turn::of(path));
+            }
+        }
+        // A FORWARD TSN rides with data if it can (RFC 3758 §3.5 F2).
+        self.choose_for_data(now).or_else(|| self.forward_wants().map(Turn::of))
+    }
+
+    /// Where a report goes that is due; where no path is confirmed it waits too (RFC 9260 §5.4).
+    fn path_for_report(&self, now: Instant) -> Option<PathId> {
+        let sources = self.receiver.sources();
+        let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path, now);
+        let paths = self.path_ids().filter(candidate);
+        let path = self.paths.ack_path(sources.first, sources.last, paths);
+        self.paths.accepts_data(path).then_some(path)
+    }
+
+    fn choose_for_data(&mut self, now: Instant) -> Option<Turn> {
+        let assigned = self.path_with_assigned();
+        if assigned.is_some() || self.outbound.is_empty() {
+            return assigned.map(Turn::of);
+        }
+        let choice = self.pick_path(now);
+        if choice.is_none() && self.outbound.replace_silent(|path| self.paths.may_carry_new_data(path)) {
+            return self.pick_path(now);
+        }
+        choice
+    }
+
+    fn pick_path(&mut self, now: Instant) -> Option<Turn> {
+        if self.paths.len() == 1 {
+            let path = PathId(0);
+            let allowance = self.may_send_new(path).ok()?;
+            return Some(Turn { path, allowance: Some(allowance) });
+        }
+        let mut candidates = std::mem::take(&mut self.workspace.get().candidates);
+        let choice = loop {
+            let choice = self.ask_path_scheduler(now, &mut candidates);
+            // A full path is given data to wait there; then the question is where the next data goes.
+            let full = candidates.iter().find(|path| Some(path.id) == choice && !path.open);
+            match full {
+                Some(path) if self.assign(now, path) => {}
+                Some(_) => break None,
+                None => break choice,
+            }
+        };
+        self.workspace.get().candidates = candidates;
+        choice.map(Turn::of)
+    }
+
+    fn ask_path_scheduler(&mut self, now: Instant, candidates: &mut Vec<PathView>) -> Option<PathId> {
+        candidates.clear();
+        for path in self.path_ids().filter(|&path| self.paths.may_carry_new_data(path)) {
+            let open = self.may_send_new(path).is_ok();
+            candidates.push(self.paths.view(path, self.transmission.flight_on(path), open));
+        }
+        if self.path_scheduler.assigns() {
+            self.show_assigned(candidates);
+        }
+        let offer = Offer {
+            paths: candidates,
+            unsent: self.outbound.unsent(),
+            peer_window: self.transmission.peer_window(),
+        };
+        // While nothing is in flight, nothing would ever end a wait.
+        let otherwise = || offer.open().next().map(|path| path.id);
+        self.path_scheduler
+            .pick(now, &offer)
+            .or_else(|| otherwise().filter(|_| self.transmission.flight() == 0))
+    }
+
+    pub(super) fn path_ids(&self) -> impl Iterator<Item = PathId> + use<> {
+        (0..self.paths.len()).map(|position| PathId(position as u8))
+    }
+
+    pub(super) fn may_resend(&self, path: PathId) -> bool {
+        self.transmission.may_resend(path, self.paths.window(path).cwnd) && self.paths.accepts_data(path)
+    }
+
+    /// What the peer can take of new data on `path` in one packet.
+    ///
+    /// # Errors
+    /// What keeps the path from sending any.
+    pub(super) fn may_send_new(&self, path: PathId) -> Result<usize, Limit> {
+        if !self.paths.may_carry_new_data(path) {
+            return Err(Limit::Path);
+        }
+        let cwnd = self.paths.window(path).cwnd;
+        let (payload, paths) = (self.full_chunk(), self.paths.joined().count());
+        let urgent = self.outbound.has_urgent_for(path);
+        let allowance = match self.transmission.verdict(path, cwnd, payload, paths, urgent) {
+            Verdict::Go(allowance) => allowance,
+            Verdict::Wait(limit) => return Err(limit),
+        };
+        if !self.bursts.allows(path) {
+            return Err(Limit::CongestionWindow);
+        }
+        if !self.outbound.has_data_for(path) {
+            return Err(self.why_no_data());
+        }
+        Ok(allowance)
+    }
+
+    /// Most user data that a DATA chunk carries in a packet of its own on every path.
+    pub(super) fn full_chunk(&self) -> usize {
+        self.paths.smallest_payload().saturating_sub(self.auth_overhead())
+    }
+
+    /// Why a path that could send has nothing to: the send buffer is full of what waits for
+    /// acknowledgements, what waits to be sent is for other paths, or the application gives nothing.
+    fn why_no_data(&self) -> Limit {
+        if self.outbound.is_full() {
+            Limit::SendBuffer
+        } else if !self.outbound.is_empty() || self.transmission.assigned() > 0 {
+            Limit::Scheduler
+        } else {
+            Limit::Application
+        }
+    }
+
+    pub(super) fn limit_of(&self, path: PathId) -> Limit {
+        if !self.state.sends_data() {
+            return Limit::Application;
+        }
+        if self.may_resend(path) || self.may_send_assigned(path) {
+            return Limit::Nothing;
+        }
+        match self.may_send_new(path) {
+            Ok(_) => Limit::Scheduler,
+            Err(limit) => limit,
+        }
+    }
+
+    /// What user data the next packet may have; `None` for none at all.
+    pub(super) fn load_of(&self, turn: Turn) -> Option<Load> {
+        if !self.state.sends_data() {
+            return None;
+        }
+        let (resends, assigned) = (self.may_resend(turn.path), self.may_send_assigned(turn.path));
+        let allowance = turn.allowance.or_else(|| self.may_send_new(turn.path).ok());
+        Some(Load { resends, assigned, allowance }).filter(|load| load.any())
+    }
+}
