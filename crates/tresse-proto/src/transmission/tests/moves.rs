@@ -81,3 +81,13 @@ fn the_head_of_line_is_what_the_cumulative_acknowledgement_waits_for() {
     bench.sack(0, 2, &[]);
     assert_eq!(bench.head(), Some((3, 1)));
 }
+
+#[test]
+fn a_free_packet_that_was_left_over_does_not_take_a_moved_chunk_past_the_window() {
+    let mut bench = Bench::new(2, &cmt());
+    bench.send_over(&[1, 0]);
+    bench.sent.grant_free_packet(PathId(0));
+    bench.sent.move_chunk(1, PathId(0)).expect("it is in flight");
+    assert!(!bench.sent.may_resend(PathId(0), LEN), "1,000 bytes fill the window");
+    assert!(bench.sent.may_resend(PathId(0), LEN + 1));
+}
