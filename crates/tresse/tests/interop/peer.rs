@@ -320,4 +320,4 @@ pub(crate) fn free_port() -> u16 {
 }
 
 /// How long a peer may be silent; it only ends cases that hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(200);

@@ -189,10 +189,11 @@ impl Kernel {
 fn files(kernel: &Kernel, peer: &Path) -> Result<Vec<u8>, String> {
     let read = |path: &Path| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
     let busybox = ["/bin/busybox", "/usr/bin/busybox"].map(Path::new).into_iter().find(|path| path.is_file());
+    let busybox = busybox.map(read).transpose()?.filter(|program| is_static(program));
     let busybox = busybox.ok_or("Debian's package busybox-static is needed")?;
     let mut archive = Archive::default();
     ["bin", "dev", "modules", "proc", "sys"].iter().for_each(|name| archive.folder(name));
-    archive.file("bin/busybox", &read(busybox)?);
+    archive.file("bin/busybox", &busybox);
     archive.file("peer", &read(peer)?);
     archive.file("init", include_bytes!("init.sh"));
     for (position, name) in MODULES.iter().enumerate() {
@@ -200,6 +201,12 @@ fn files(kernel: &Kernel, peer: &Path) -> Result<Vec<u8>, String> {
         archive.file(&format!("modules/{position:02}"), &read(&kernel.module(name))?);
     }
     Ok(archive.finish())
+}
+
+/// Whether a program does without the system's libraries: it names nobody who would load them.
+fn is_static(program: &[u8]) -> bool {
+    let loader = b"/ld-linux";
+    !program.windows(loader.len()).any(|bytes| bytes == loader)
 }
 
 /// Starts QEMU without acceleration, which works everywhere. A shell ends it and clears up when its own input ends:
@@ -250,7 +257,7 @@ const PORTS: usize = 8;
 
 /// How long the machine may take to come up, and how long a peer may say nothing; it only ends what hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
-const LONGEST_SILENCE: Duration = Duration::from_secs(180);
+const LONGEST_SILENCE: Duration = Duration::from_secs(360);
 
 /// What the machine needs to have a network, serial ports and SCTP, each after what it needs itself.
 const MODULES: [&str; 13] = [
