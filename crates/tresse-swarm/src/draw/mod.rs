@@ -65,6 +65,13 @@ pub fn draw(seed: u64) -> Script {
         acts.addresses();
     }
     script.acts = acts.acts;
+    let calls = |host: Host| {
+        let call = |act: &Act| matches!(act.deed, Deed::Host(by, Move::Connect { .. }) if by == host);
+        script.acts.iter().any(call)
+    };
+    if calls(Host::Client) && calls(Host::Server) {
+        settings::list_addresses(&mut script.hosts);
+    }
     script.acts.sort_by_key(|act| act.at);
     script
 }

@@ -90,7 +90,6 @@ pub(super) fn draw(dice: &mut Dice, damaging: bool) -> HostPlan {
 }
 
 /// Lets neither demand AUTH where one does not speak it: it would refuse the other, and nothing more could be seen.
-/// Lets not both hide their addresses.
 pub(super) fn agree(hosts: &mut [HostPlan; 2]) {
     let both_speak = hosts.iter().all(|plan| plan.settings().is_ok_and(|(config, _)| config.authentication));
     if !both_speak {
@@ -98,11 +97,13 @@ pub(super) fn agree(hosts: &mut [HostPlan; 2]) {
             plan.switches.retain(|(name, _)| name != "authenticated_chunks");
         }
     }
-    // Of two set-ups that cross between addresses which neither side was told, nobody can say that they are of one
-    // peer: they make two associations.
-    let both_hide = hosts.iter().all(|plan| plan.settings().is_ok_and(|(config, _)| !config.list_addresses));
-    if both_hide {
-        hosts[1].switches.retain(|(name, _)| name != "list_addresses");
+}
+
+/// Lets both list their addresses. Of two set-ups that cross, from an address that the other side was not told of,
+/// nobody can say that they are of one peer: they make two associations.
+pub(super) fn list_addresses(hosts: &mut [HostPlan; 2]) {
+    for plan in hosts {
+        plan.switches.retain(|(name, _)| name != "list_addresses");
     }
 }
 
