@@ -36,8 +36,10 @@ def rates(output: str) -> Iterator[tuple[Row, float]]:
 
 
 def run(*command: str | Path, at: Path = ROOT) -> str:
-    """Runs a command in the directory `at`; its standard output. Ends the program if the command fails."""
-    done = subprocess.run(command, cwd=at, stdout=subprocess.PIPE, text=True, check=False)
+    """Runs a command in the tree `at`; its standard output. Ends the program if the command fails."""
+    # Two trees of one workspace must not share what they build: the same package of both would go by one name.
+    own = {} if at == ROOT else {"CARGO_TARGET_DIR": str(at / "target")}
+    done = subprocess.run(command, cwd=at, env=os.environ | own, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(f"bench-against: `{' '.join(map(str, command))}` failed in {at}")
     return done.stdout
@@ -45,7 +47,7 @@ def run(*command: str | Path, at: Path = ROOT) -> str:
 
 def built(at: Path) -> Path:
     """The benchmark of the tree `at`, built there."""
-    for line in run(CARGO, *BENCH, "--no-run", "--message-format=json", at=at).splitlines():
+    for line in run(CARGO, *BENCH, "--no-run", "--message-format=json-render-diagnostics", at=at).splitlines():
         message = json.loads(line)
         if message.get("executable") and message["target"]["name"] == "goodput":
             return Path(message["executable"])
