@@ -316,7 +316,7 @@ impl Paths {
         window.cwnd = window.cwnd.saturating_sub(bytes).max(window.payload.min(window.cwnd));
     }
 
-    /// The same, but the window pays as for a loss. `flight` is what is left in flight, up to `exit_point`.
+    /// The same, but the window pays as for a loss, and never grows by it. `flight` is what is left in flight, up to `exit_point`.
     pub(crate) fn on_late_loss(
         &mut self,
         now: Instant,
@@ -335,7 +335,7 @@ impl Paths {
             exit_point,
             recovered_to: 0,
         };
-        self.controller.on_sack(now, &mut self.windows, &[loss]);
+        self.pay(now, loss);
     }
 
     /// The chunk `index`, sent on the path, met a congestion mark: the window pays as for a loss, and never grows by it.
@@ -349,8 +349,7 @@ impl Paths {
         flight: usize,
         exit_point: u64,
     ) -> bool {
-        let Window { cwnd, recovery, .. } = *self.window(id);
-        if recovery.is_some_and(|until| index <= until) {
+        if self.window(id).recovery.is_some_and(|until| index <= until) {
             return false;
         }
         let mark = PathAck {
@@ -364,11 +363,18 @@ impl Paths {
             // What is sent after a window was cut is sent by the smaller one.
             recovered_to: index.saturating_sub(1),
         };
-        self.controller.on_sack(now, &mut self.windows, &[mark]);
-        let window = &mut self.windows[id.index()];
-        window.cwnd = window.cwnd.min(cwnd);
-        window.marked = true;
+        self.pay(now, mark);
+        self.windows[id.index()].marked = true;
         true
+    }
+
+    /// Lets a window pay for what no SACK reported lost. RFC 9260 §7.2.3 leaves it four packets, which a small window did
+    /// not have before.
+    fn pay(&mut self, now: Instant, loss: PathAck) {
+        let before = self.window(loss.path).cwnd;
+        self.controller.on_sack(now, &mut self.windows, &[loss]);
+        let window = &mut self.windows[loss.path.index()];
+        window.cwnd = window.cwnd.min(before);
     }
 
     /// The path holds up a faster one: its window is halved, and its threshold unless slow start still looks for one

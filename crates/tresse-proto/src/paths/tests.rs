@@ -587,6 +587,14 @@ mod moved_chunks {
         }
         assert_eq!(paths.window(B).recovery, None);
     }
+
+    #[test]
+    fn a_loss_before_its_time_makes_no_window_larger() {
+        let mut paths = paths(1);
+        (paths.windows[0].cwnd, paths.windows[0].ssthresh) = (2 * M, 40 * M);
+        paths.on_late_loss(at(5), A, M, M, 30);
+        assert_eq!((paths.window(A).cwnd, paths.window(A).ssthresh), (2 * M, 4 * M));
+    }
 }
 
 mod marks {
