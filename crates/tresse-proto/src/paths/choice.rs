@@ -76,10 +76,11 @@ impl Paths {
 
     /// Whether a SACK may travel on the path although it brought none of what the SACK reports.
     pub(crate) fn may_report(&self, id: PathId, now: Instant) -> bool {
+        if self.rules.sack_path != SackPath::Fastest || !self.usable(id) {
+            return false;
+        }
         let path = self.get(id);
-        let lately =
-            self.arrivals.wrapping_sub(path.last_arrival) < LATELY && now.since(path.heard) < path.rto();
-        self.rules.sack_path == SackPath::Fastest && self.usable(id) && lately
+        path.srtt().is_some_and(|srtt| now.since(path.heard) <= srtt * HEARD_FOR)
     }
 
     /// The path that carries the next SACK; `first`, `last` and `sources` say which paths brought
@@ -101,6 +102,5 @@ impl Paths {
     }
 }
 
-/// A path on which none of the last so many packets arrived, or none within its RTO, may have failed in that direction,
-/// and so in the other.
-const LATELY: u32 = 64;
+/// A path on which nothing arrived for so many round trips may have failed in that direction, and so in the other.
+const HEARD_FOR: u32 = 2;

@@ -56,8 +56,6 @@ pub(crate) struct Paths {
     /// No path begins with a larger one.
     most_ssthresh: usize,
     health: AssociationHealth,
-    /// Packets that arrived, on whatever path; wraps.
-    arrivals: u32,
     /// Before this no further unconfirmed path is probed.
     next_probe: Instant,
     /// Most user data that a chunk carries in a packet of its own on every path.
@@ -132,7 +130,6 @@ impl Paths {
             primary: PathId(0),
             most_ssthresh: usize::MAX,
             health: AssociationHealth::new(config.association_max_retrans),
-            arrivals: 0,
             next_probe: now,
             smallest_payload: 0,
             quiet_until: Cell::new(None),
@@ -244,10 +241,7 @@ impl Paths {
         bytes: usize,
         encapsulation_port: Option<u16>,
     ) {
-        self.arrivals = self.arrivals.wrapping_add(1);
-        let arrivals = self.arrivals;
         let path = self.path_mut_quietly(id);
-        path.last_arrival = arrivals;
         path.heard = now;
         path.counters.packets_received += 1;
         path.counters.packet_bytes_received += bytes as u64;

@@ -47,9 +47,7 @@ pub(crate) struct Path {
     pub(super) last_sack: Option<Instant>,
     /// When its window was last halved for holding up a faster path; the origin if never.
     pub(super) penalised: Instant,
-    /// Where among all arrivals its last packet was.
-    pub(super) last_arrival: u32,
-    /// When that was; the origin if never.
+    /// When its last packet arrived; the origin if none did.
     pub(super) heard: Instant,
     /// What probes the peer's closed window over this path has been answered since T3 last expired.
     pub(super) probe_answered: bool,
@@ -103,7 +101,6 @@ impl Path {
             last_data: Instant::ZERO,
             last_sack: None,
             penalised: Instant::ZERO,
-            last_arrival: 0,
             heard: Instant::ZERO,
             probe_answered: false,
             counters: Counters::default(),
