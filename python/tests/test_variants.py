@@ -10,7 +10,7 @@ from tresse.figures import select
 from tresse.sweep import Sweep
 from tresse.tables import Tables
 
-FIGURES = select(["pfldnet2010-6", "pfldnet2010-7", "adaptive"])
+FIGURES = select(["pfldnet2010-6", "pfldnet2010-7", "adaptive-1", "adaptive-2", "adaptive-3"])
 CLAIMS = {claim.id: (figure, claim) for figure in FIGURES for claim in figure.claims}
 
 Rates = Callable[[str, str, int], tuple[list[float], float]]

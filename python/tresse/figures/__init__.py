@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tresse.figures.adaptive import comparison
+from tresse.figures.adaptive import changing, comparison, urgent
 from tresse.figures.figure import Figure
 from tresse.figures.globecom2005 import figure2 as globecom2005_2
 from tresse.figures.globecom2005 import figure3 as globecom2005_3
@@ -36,6 +36,8 @@ FIGURES: tuple[Figure, ...] = (
     infocom2011_9.FIGURE,
     infocom2011_10.FIGURE,
     *comparison.FIGURES,
+    urgent.FIGURE,
+    changing.FIGURE,
 )
 
 
