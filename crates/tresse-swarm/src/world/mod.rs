@@ -24,7 +24,7 @@ use crate::script::{Deed, Host, PathPlan, Script};
 
 use ledger::Ledger;
 use log::Log;
-use rules::Broken;
+use rules::{Broken, Haste};
 use station::Station;
 use wire::{Packet, Wire};
 
@@ -344,10 +344,13 @@ impl<'s> World<'s> {
         self.script.paths.iter().map(of_path).chain(changed).max().unwrap_or_default()
     }
 
-    /// Whether a timer of either side can run out before an answer is here.
-    fn is_impatient(&self) -> bool {
+    /// Which timers of either side can run out before an answer is here.
+    fn haste(&self) -> Haste {
         let round_trip = self.round_trip();
-        self.stations.iter().any(|station| station.shortest_timer() < round_trip)
+        Haste {
+            answers: self.stations.iter().any(|station| station.shortest_timer() < round_trip),
+            shutdown: self.stations.iter().any(|station| station.shutdown_guard() < round_trip),
+        }
     }
 
     fn expect(&mut self, rule: &'static str, bound: Duration, holds: Condition) -> Result<(), Broken> {
@@ -360,10 +363,11 @@ impl<'s> World<'s> {
     }
 
     fn check_ends(&self) -> Result<(), Broken> {
+        let haste = self.haste();
         let lives: u32 = self.stations.iter().map(|station| station.restarts).sum();
         for station in &self.stations {
             for session in station.sessions.values() {
-                rules::check_end(session, self.wire.mishaps, lives, self.calm, self.is_impatient())?;
+                rules::check_end(session, self.wire.mishaps, lives, self.calm, haste)?;
                 // What a host that restarts had not read is gone with it.
                 let graceful = matches!(session.closed, Some((_, CloseReason::Graceful)));
                 if graceful

@@ -105,27 +105,36 @@ pub(super) fn check_sending(before: &[PathStats], after: &[PathStats], mtu: usiz
     Ok(())
 }
 
+/// Which timers can run out before what they wait for could have come over a full path.
+#[derive(Copy, Clone)]
+pub(super) struct Haste {
+    /// Those that wait for an answer.
+    pub(super) answers: bool,
+    /// The one that guards a whole shutdown (RFC 9260 §9.2).
+    pub(super) shutdown: bool,
+}
+
 /// Whether an end has a reason; `mishaps` are the packets that the network lost or changed so far, `restarts` those
 /// of hosts.
 ///
-/// Since `calm` the network is well and nothing waits: whatever has not ended by then ends well. With an
-/// `impatient` timer, one that can run out before any answer is here, an association may be given up at any time.
+/// Since `calm` the network is well and nothing waits: whatever has not ended by then ends well. With timers in
+/// `haste`, an association may be given up at any time.
 pub(super) fn check_end(
     session: &Session,
     mishaps: u64,
     restarts: u32,
     calm: Option<Instant>,
-    impatient: bool,
+    haste: Haste,
 ) -> Result<(), Broken> {
     let Some((at, reason)) = &session.closed else { return Ok(()) };
     let was_calm = calm.is_some_and(|calm| calm < *at);
     let right = match reason {
         CloseReason::Graceful | CloseReason::AbortedByPeer { .. } => true,
         CloseReason::Aborted => session.ending != Ending::None,
-        CloseReason::ShutdownTimeout => !was_calm,
+        CloseReason::ShutdownTimeout => haste.shutdown || !was_calm,
         // With a host goes the key of its cookies: it discards those that come back, for as long as they come.
         CloseReason::SetupTimeout if restarts > 0 => true,
-        CloseReason::SetupTimeout | CloseReason::PathsLost => impatient || (!was_calm && mishaps > 0),
+        CloseReason::SetupTimeout | CloseReason::PathsLost => haste.answers || (!was_calm && mishaps > 0),
         _ => false,
     };
     rule("ends have a reason", right, || {

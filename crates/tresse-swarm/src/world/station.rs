@@ -460,6 +460,11 @@ impl Station {
         config.rto_initial.min(config.rto_min).min(config.rto_max)
     }
 
+    /// How long a shutdown may take.
+    pub(super) fn shutdown_guard(&self) -> Duration {
+        5 * self.settings.0.rto_max
+    }
+
     /// The longest that its timers may keep it waiting: until nothing is left to send again, and until heartbeats
     /// have found out that a peer without a word to say is gone.
     pub(super) fn patience(&self) -> Duration {
