@@ -130,10 +130,10 @@ impl Inbound {
 
     /// Whether the chunk that has just found no room is taken all the same: it fills the first gap, and
     /// nothing is ready, so what is held would wait for ever for a chunk longer than the buffer. This happens
-    /// once before something is handed out, so the excess is one chunk.
+    /// once before something is handed out, so the excess is one chunk, beside one that an empty buffer took.
     pub(crate) fn waits_for_it(&self, index: u64, cumulative: u64) -> bool {
         let fills_gap = self.starved.is_some_and(|starved| starved.fills_gap);
-        index == cumulative + 1 && fills_gap && self.ready.is_empty() && self.window.fits(0, true)
+        index == cumulative + 1 && fills_gap && self.ready.is_empty() && self.window.bears_one_more()
     }
 
     /// A packet of `len` bytes has brought something.

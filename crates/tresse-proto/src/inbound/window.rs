@@ -63,6 +63,12 @@ impl Window {
         self.chunks == 0 || occupancy(self.used + len, self.chunks + 1) <= limit
     }
 
+    /// Whether what is held leaves room beside it for one chunk more, however long: it is not above twice the buffer,
+    /// unless it is the one chunk that an empty buffer took.
+    pub(super) fn bears_one_more(&self) -> bool {
+        self.chunks == 1 || self.fits(0, true)
+    }
+
     /// Whether so much is held that what it wastes counts: a good part of the buffer, in packets that may together
     /// be larger than all of it. An application that takes everything now and then never gets there.
     #[inline]

@@ -66,9 +66,9 @@ fn numbers(
     rule("the send buffer holds what is queued", stats.unsent <= stats.send_buffer_used, || {
         format!("{} bytes unsent, {} in the buffer", stats.unsent, stats.send_buffer_used)
     })?;
-    // What fills a gap may take the buffer up to twice its size, and any chunk fits an empty one: how long chunks are
-    // is the peer's choice.
-    let most = 2 * limits.receive_buffer + LARGEST_MTU;
+    // What fills a gap may take the buffer up to twice its size, any chunk fits an empty one, and the one before that
+    // fits beside it: how long chunks are is the peer's choice.
+    let most = (2 * limits.receive_buffer + LARGEST_MTU).max(2 * LARGEST_MTU);
     rule("the receive buffer is kept to", stats.receive_buffer_used <= most, || {
         format!("{} bytes, at most {most} may be held", stats.receive_buffer_used)
     })?;

@@ -98,6 +98,18 @@ fn the_chunk_that_all_others_wait_for_is_taken_whatever_its_length() {
 }
 
 #[test]
+fn a_chunk_longer_than_twice_the_buffer_does_not_keep_out_the_one_before_it() {
+    let mut bench = Bench::new(1000, 1);
+    let rest = "r".repeat(3000);
+    assert!(bench.inbound.fits(2, 1, rest.len()), "an empty buffer takes anything");
+    assert_eq!(bench.accept(2, chunk(0, "E", &rest)), HELD);
+    assert!(!bench.inbound.fits(1, 2, 900));
+    assert!(bench.inbound.waits_for_it(1, 0));
+    bench.accept(1, chunk(0, "B", "first")).expect("accepted");
+    assert_eq!(bench.texts(), [format!("first{rest}")]);
+}
+
+#[test]
 fn messages_that_wait_to_be_taken_keep_others_whole() {
     let mut bench = Bench::new(10_000, 1);
     bench.bring(1, 0, "BE");
