@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use bytes::Bytes;
 use clap::Args;
 use tokio::time::timeout;
 use tresse::schedule::Registry;
-use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer};
+use tresse::{Association, AssociationConfig, Ended, Endpoint, EndpointConfig, Peer, SendError, SendOptions};
 
 use crate::args::{DEFAULT_SCTP_PORT, address, duration};
 use crate::failure::Failure;
@@ -96,6 +97,30 @@ pub(crate) fn with_causes(mut failure: Failure, endpoint: &Endpoint) -> Failure 
         }
     }
     failure
+}
+
+/// Sends one message; a failure says why the association ended rather than that it did. Giving up the future sends
+/// nothing.
+pub(crate) async fn put(association: &Association, options: SendOptions, data: Bytes) -> Result<(), Failure> {
+    association.send(options, data).await.map_err(|error| ended(association, error))
+}
+
+/// Why an association takes nothing any more.
+pub(crate) fn ended(association: &Association, error: SendError) -> Failure {
+    match association.close_reason() {
+        Some(reason) => Ended(reason).into(),
+        None => Failure::running(error),
+    }
+}
+
+/// The peer sent what its protocol does not have; `what` comes from the network and goes to a terminal.
+pub(crate) fn breach(what: &str) -> Failure {
+    Failure::running(format!("the peer does not speak the protocol: it sent {}", what.escape_debug()))
+}
+
+/// The peer's first address, to speak of it.
+pub(crate) fn peer_of(association: &Association) -> String {
+    association.path_stats().first().map_or_else(|| "a peer".to_owned(), |path| path.remote.to_string())
 }
 
 /// For each of a peer's addresses the own one that routing would take.

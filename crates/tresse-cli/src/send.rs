@@ -3,13 +3,12 @@
 use std::pin::pin;
 use std::time::Instant;
 
-use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tresse::{Association, Joiner, SendOptions, StreamId};
 
 use crate::args::SendArgs;
-use crate::call::{self, FAREWELL};
+use crate::call::{self, FAREWELL, breach, put};
 use crate::failure::Failure;
 use crate::progress::{self, Progress};
 use crate::report::paths::{Side, Snapshot};
@@ -54,9 +53,7 @@ async fn transfer(association: &Association, source: Source, args: &SendArgs) ->
     let have = match hear(association).await? {
         Control::Accept { have } => have,
         other => {
-            return Err(verdict_of(other, &name)
-                .err()
-                .unwrap_or_else(|| unexpected("a verdict without a file")));
+            return Err(verdict_of(other, &name).err().unwrap_or_else(|| breach("a verdict without a file")));
         }
     };
     let resumed = have.total();
@@ -98,7 +95,7 @@ async fn send_and_hear(
         whole = send_all(association, source, have) => whole,
         early = &mut verdict => {
             let refused = early.and_then(|message| verdict_of(message, name));
-            return Err(refused.err().unwrap_or_else(|| unexpected("a verdict before the end")));
+            return Err(refused.err().unwrap_or_else(|| breach("a verdict before the end")));
         }
     };
     match whole {
@@ -125,20 +122,12 @@ async fn send_all(association: &Association, source: Source, have: Ranges) -> Re
     Ok(whole)
 }
 
-/// Sends one message; a failure says why the association ended rather than that it did.
-async fn put(association: &Association, options: SendOptions, data: Bytes) -> Result<(), Failure> {
-    association.send(options, data).await.map_err(|error| match association.close_reason() {
-        Some(reason) => tresse::Ended(reason).into(),
-        None => Failure::running(error),
-    })
-}
-
 /// The receiver's next control message.
 async fn hear(association: &Association) -> Result<Control, Failure> {
     match whole_message(association, &mut Joiner::default()).await? {
         Some(message) if message.ppid == CONTROL => Control::decode(&message.payload.into_bytes())
             .map_err(|error| Failure::running(format!("the receiver sent {error}"))),
-        Some(_) => Err(unexpected("data")),
+        Some(_) => Err(breach("data")),
         None => Err(Failure::running("the receiver closed the association before the file was stored")),
     }
 }
@@ -150,10 +139,6 @@ fn verdict_of(message: Control, name: &str) -> Result<(), Failure> {
             // The reason comes from the network and goes to a terminal.
             Err(Failure::running(format!("the receiver did not store {name}: {}", reason.escape_debug())))
         }
-        _ => Err(unexpected("a message out of turn")),
+        _ => Err(breach("a message out of turn")),
     }
-}
-
-fn unexpected(what: &str) -> Failure {
-    Failure::running(format!("the receiver does not speak the protocol: it sent {what}"))
 }

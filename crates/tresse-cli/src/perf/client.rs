@@ -5,12 +5,12 @@ use tokio::time::timeout;
 use tresse::Association;
 
 use super::args::ClientArgs;
-use super::exchange::{Ear, Flow, exchange, put, unexpected};
+use super::exchange::{Ear, Flow, exchange, put};
 use super::message::{Ask, Control};
 use super::meter::{Interval, Meter};
 use super::report::Report;
 use super::tally::Tally;
-use crate::call::{self, FAREWELL};
+use crate::call::{self, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::output;
 use crate::report::required;
@@ -65,7 +65,7 @@ async fn measure(
         Control::Refuse(reason) => {
             return Err(Failure::usage(format!("the server refused: {}", reason.escape_debug())));
         }
-        _ => return Err(unexpected("a message out of turn")),
+        _ => return Err(breach("a message out of turn")),
     }
     let mut meter = Meter::new(association, &tally, ask);
     let mut ticks = tokio::time::interval(args.interval);

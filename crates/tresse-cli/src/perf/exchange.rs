@@ -1,9 +1,10 @@
 //! What both sides do once they agree: send a load or not, count what comes, and tell each other.
 
-use tresse::{Association, Ended, Joiner, Message, Part, SendOptions};
+use tresse::{Association, Joiner, Message, Part, SendOptions};
 
 use super::message::{CONTROL, Control, DATA, Got, LONGEST_CONTROL, Load, Sent};
 use super::tally::Tally;
+use crate::call::{self, breach};
 use crate::failure::Failure;
 
 /// One direction, as both its ends saw it.
@@ -54,7 +55,7 @@ impl<'a> Ear<'a> {
     pub(super) async fn control(&mut self) -> Result<Control, Failure> {
         match self.next().await? {
             Heard::Control(control) => Ok(control),
-            Heard::Data => Err(unexpected("data out of turn")),
+            Heard::Data => Err(breach("data out of turn")),
         }
     }
 
@@ -81,7 +82,7 @@ impl<'a> Ear<'a> {
                     announced = Some(sent);
                 }
                 Heard::Control(Control::Got(account)) if sends && got.is_none() => got = Some(account),
-                _ => return Err(unexpected("a message out of turn")),
+                _ => return Err(breach("a message out of turn")),
             }
         }
     }
@@ -99,13 +100,13 @@ impl<'a> Ear<'a> {
                 CONTROL => {
                     if let Some(whole) = self.joiner.join(message) {
                         let control = Control::decode(&whole.payload.into_bytes());
-                        return control.map(Heard::Control).map_err(|error| unexpected(&error));
+                        return control.map(Heard::Control).map_err(|error| breach(&error));
                     }
                     if self.joiner.held() > LONGEST_CONTROL {
-                        return Err(unexpected("a control message longer than any"));
+                        return Err(breach("a control message longer than any"));
                     }
                 }
-                _ => return Err(unexpected("a message of unknown kind")),
+                _ => return Err(breach("a message of unknown kind")),
             }
         }
     }
@@ -119,14 +120,5 @@ impl<'a> Ear<'a> {
 /// Sends a control message.
 pub(super) async fn put(association: &Association, control: Control) -> Result<(), Failure> {
     let bytes = control.encode().map_err(Failure::running)?;
-    let options = SendOptions { ppid: CONTROL, ..SendOptions::default() };
-    association.send(options, bytes).await.map_err(|error| match association.close_reason() {
-        Some(reason) => Ended(reason).into(),
-        None => Failure::running(error),
-    })
-}
-
-/// `what` comes from the network and goes to a terminal.
-pub(super) fn unexpected(what: &str) -> Failure {
-    Failure::running(format!("the peer does not speak the protocol: it sent {}", what.escape_debug()))
+    call::put(association, SendOptions { ppid: CONTROL, ..SendOptions::default() }, bytes).await
 }

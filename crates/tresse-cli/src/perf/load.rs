@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use tresse::{Association, Ended, SendOptions, StreamId};
+use tresse::{Association, SendOptions, StreamId};
 
 use super::message::{DATA, Load, Sent, Until};
+use crate::call::put;
 use crate::failure::Failure;
 use crate::report::paths::{PathsReport, Side, Snapshot};
 
@@ -32,18 +33,14 @@ impl Load {
             sleep_until(due).await;
             let stream = StreamId(1 + (messages % u64::from(self.streams)) as u16);
             let options = SendOptions { ppid: DATA, unordered: self.unordered, ..SendOptions::on(stream) };
-            let sending = association.send(options, message.slice(..len));
-            let outcome = match end {
+            let sending = put(association, options, message.slice(..len));
+            match end {
                 Some(end) => match timeout_at(end, sending).await {
-                    Ok(outcome) => outcome,
+                    Ok(outcome) => outcome?,
                     Err(_) => break,
                 },
-                None => sending.await,
-            };
-            outcome.map_err(|error| match association.close_reason() {
-                Some(reason) => Ended(reason).into(),
-                None => Failure::running(error),
-            })?;
+                None => sending.await?,
+            }
             messages += 1;
             bytes += len as u64;
         }

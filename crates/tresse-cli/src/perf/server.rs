@@ -1,6 +1,5 @@
 //! The side that waits for clients and does what they ask for.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -8,12 +7,12 @@ use tokio::time::timeout;
 use tresse::{Association, Endpoint};
 
 use super::args::ServerArgs;
-use super::exchange::{Ear, exchange, put, unexpected};
+use super::exchange::{Ear, exchange, put};
 use super::message::{Ask, Control};
 use super::report::Report;
 use super::tally::Tally;
 use crate::args::OutputArgs;
-use crate::call::{self, FAREWELL};
+use crate::call::{self, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::output;
 use crate::signal;
@@ -57,8 +56,7 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
 
 /// One client, from its wish to its end.
 async fn attend(association: Association, output: OutputArgs) -> Result<(), Failure> {
-    let peer = association.path_stats().first().map(|path| path.remote);
-    let peer = peer.as_ref().map_or_else(|| "a client".to_owned(), IpAddr::to_string);
+    let peer = call::peer_of(&association);
     let outcome = measure(&association, &peer).await;
     let report = match outcome {
         Ok(report) => report,
@@ -90,7 +88,7 @@ async fn measure(association: &Association, peer: &str) -> Result<Report, Failur
                 return Err(Failure::running(format!("refused: {reason}")));
             }
         },
-        Ok(Ok(_)) => return Err(unexpected("a message out of turn")),
+        Ok(Ok(_)) => return Err(breach("a message out of turn")),
         Ok(Err(failure)) => return Err(failure),
         Err(_) => return Err(Failure::running("asked for nothing")),
     };

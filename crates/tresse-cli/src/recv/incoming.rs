@@ -3,7 +3,6 @@
 //! Messages are taken here and stored on a thread of their own, behind a short queue: when the disk is
 //! slow the queue fills, messages stay in the transport, and its window slows the sender down.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +15,7 @@ use tokio::time::timeout;
 use tresse::{Association, Joiner, Message, Payload, SendOptions};
 
 use crate::args::RecvArgs;
+use crate::call;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report::paths::{Side, Snapshot};
@@ -40,8 +40,7 @@ pub(crate) async fn receive(
     settings: Arc<Settings>,
     stop: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
-    let peer = association.path_stats().first().map(|path| path.remote);
-    let peer = peer.as_ref().map_or_else(|| "a peer".to_owned(), IpAddr::to_string);
+    let peer = call::peer_of(&association);
     let order = match timeout(PATIENCE, announced(&association, &settings)).await {
         Ok(Ok(order)) => order,
         Ok(Err(failure)) => {

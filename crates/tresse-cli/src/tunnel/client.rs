@@ -9,9 +9,9 @@ use tresse::StreamId;
 
 use super::args::ClientArgs;
 use super::connection::carry;
-use super::hub::{Hub, breach};
+use super::hub::Hub;
 use super::message::Word;
-use crate::call::{self, FAREWELL};
+use crate::call::{self, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::output;
 use crate::report::paths::{PathsReport, Side, Snapshot};

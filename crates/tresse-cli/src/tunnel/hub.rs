@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
-use tresse::{Association, Ended, Payload, SendError, SendOptions, StreamId};
+use tresse::{Association, Payload, SendOptions, StreamId};
 
 use super::credit::Credit;
 use super::message::Word;
+use crate::call::{self, breach, ended};
 use crate::failure::Failure;
 
 /// What waits to be written to a connection, and may at the most. So much may be under way on each, on either side.
@@ -95,22 +96,14 @@ impl Hub {
 
     /// Waits until at most `bytes` of `stream` wait for the paths.
     pub(super) async fn room_on(&self, stream: StreamId, bytes: usize) -> Result<(), Failure> {
-        self.association.low_water(stream, bytes).await.map_err(|error| self.ended(error))
-    }
-
-    /// Why the association no longer takes anything.
-    fn ended(&self, error: SendError) -> Failure {
-        match self.association.close_reason() {
-            Some(reason) => Ended(reason).into(),
-            None => Failure::running(error),
-        }
+        self.association.low_water(stream, bytes).await.map_err(|error| ended(&self.association, error))
     }
 
     /// Says a word on a connection's stream, once there is room for it.
     pub(super) async fn say(&self, stream: StreamId, word: Word) -> Result<(), Failure> {
         let (ppid, payload) = word.encode();
         let options = SendOptions { ppid, ..SendOptions::on(stream) };
-        self.association.send(options, payload).await.map_err(|error| self.ended(error))
+        call::put(&self.association, options, payload).await
     }
 
     /// Says the own last word. The stream is free once the other side's has been heard too.
@@ -175,9 +168,4 @@ impl Hub {
         }
         Ok(())
     }
-}
-
-/// `what` comes from the network and goes to a terminal.
-pub(super) fn breach(what: &str) -> Failure {
-    Failure::running(format!("the peer does not speak the protocol: it sent {}", what.escape_debug()))
 }

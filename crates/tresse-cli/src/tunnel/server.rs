@@ -1,6 +1,5 @@
 //! The side that waits for clients and connects what they bring to a TCP server.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
@@ -62,8 +61,7 @@ async fn attend(
     mut stop: watch::Receiver<bool>,
     quiet: bool,
 ) -> Result<(), Failure> {
-    let peer = association.path_stats().first().map(|path| path.remote);
-    let peer = peer.as_ref().map_or_else(|| "a client".to_owned(), IpAddr::to_string);
+    let peer = call::peer_of(&association);
     if !quiet {
         output::say(&format!("{peer}: a tunnel begins"));
     }
