@@ -54,8 +54,10 @@ pub(crate) const CASES: &[Case] = cases! {
     "tresse restarts", [Restart], restarts::restarted_here;
     "the peer restarts", [], restarts::restarted_there;
     "NR-SACK", [NrSack], transfers::reported_by_nr_sack;
-    "ECN, 10 MB from the peer, every packet marked", [Ecn], transfers::generated_under_congestion;
+    "ECN, 1 MB from the peer, every packet marked", [Ecn], transfers::generated_under_congestion;
     "two paths, one at a time", [MultiHoming], paths::on_two_paths;
+    "INIT lists no address of tresse, two paths", [MultiHoming], paths::without_a_list_in_init;
+    "INIT ACK lists no address of tresse, two paths", [MultiHoming], paths::without_a_list_in_init_ack;
     "CMT on both sides", [MultiHoming, Cmt, NrSack], paths::on_two_paths_at_once;
     "CMT on both sides, 1 % lost, 2 % reordered", [MultiHoming, Cmt, NrSack], paths::on_two_rough_paths_at_once;
     "the path in use dies in mid-transfer, tresse sends", [MultiHoming], paths::a_path_dies_while_tresse_sends;
@@ -80,12 +82,17 @@ async fn converse(meeting: &mut Meeting) {
 
 /// Everything from the peer, which then ends it, undisturbed again.
 async fn listen(meeting: &mut Meeting) {
+    listen_to(meeting, MESSAGES).await;
+}
+
+/// So many messages from the peer, which then ends it, undisturbed.
+async fn listen_to(meeting: &mut Meeting, count: u32) {
     let Meeting { association, peer, relay, .. } = meeting;
-    peer.tell(&format!("generate {MESSAGES}"));
+    peer.tell(&format!("generate {count}"));
     let mut ledger = Ledger::default();
-    ledger.take(association, MESSAGES).await;
-    ledger.assert_complete(MESSAGES);
-    peer.says(&format!("generated {MESSAGES}")).await;
+    ledger.take(association, count).await;
+    ledger.assert_complete(count);
+    peer.says(&format!("generated {count}")).await;
     relay.smoothen();
     peer.tell("shutdown");
     assert_eq!(association.recv().await, Ok(None));

@@ -15,6 +15,31 @@ pub(super) async fn on_two_paths(stack: Stack) {
     converse(&mut meeting).await;
 }
 
+pub(super) async fn without_a_list_in_init(stack: Stack) {
+    let mut meeting = silent(stack).echoing().call().await;
+    confirmed_from_one_address(&meeting).await;
+    converse(&mut meeting).await;
+}
+
+pub(super) async fn without_a_list_in_init_ack(stack: Stack) {
+    let mut meeting = silent(stack).answer().await;
+    confirmed_from_one_address(&meeting).await;
+    listen(&mut meeting).await;
+}
+
+/// tresse has two addresses and lists neither, as behind a NAT; the peer has two and lists them.
+fn silent(stack: Stack) -> Plan {
+    Plan::new(stack).on_two_paths().directly().with("concurrent", "off").with("list_addresses", "off")
+}
+
+/// Waits until tresse reaches both addresses of the peer, from the only one of its own that the peer can know.
+async fn confirmed_from_one_address(meeting: &Meeting) {
+    confirmed(meeting).await;
+    let (first, _) = meeting.own_addresses();
+    let paths = meeting.association.path_stats();
+    assert!(paths.len() == 2 && paths.iter().all(|path| path.local == first), "{paths:?}");
+}
+
 /// Waits until both paths have answered a heartbeat.
 async fn confirmed(meeting: &Meeting) {
     while meeting.association.path_stats().iter().any(|path| path.state != PathState::Active) {

@@ -1,6 +1,6 @@
-//! Ten megabytes of messages of all lengths, on many streams, one way or there and back.
+//! Ten megabytes of messages of all lengths, or one, on many streams, one way or there and back.
 
-use super::{CWR, ECNE, NR_SACK, SACK, converse, listen};
+use super::{CWR, ECNE, HALF, NR_SACK, SACK, converse, listen, listen_to};
 use crate::meeting::Plan;
 use crate::peer::Stack;
 
@@ -25,10 +25,11 @@ pub(super) async fn generated_over_a_rough_path(stack: Stack) {
 }
 
 pub(super) async fn generated_under_congestion(stack: Stack) {
-    // The peer's window falls to one packet, which should not wait for a second one to be acknowledged.
+    // The peer's window falls to one packet, which should not wait for a second one to be acknowledged; so each packet
+    // takes a round trip, and there are not many.
     let mut meeting = Plan::new(stack).telling(&["ecn"]).with("sack_frequency", "1").answer().await;
     meeting.relay.congest();
-    listen(&mut meeting).await;
+    listen_to(&mut meeting, HALF).await;
     let [ours, theirs] = meeting.chunks();
     assert!(ours.contains(&ECNE) && theirs.contains(&CWR), "tresse: {ours:?}, the peer: {theirs:?}");
     assert!(meeting.association.path_stats().iter().any(|path| path.marks > 0));

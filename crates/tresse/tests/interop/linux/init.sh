@@ -35,7 +35,7 @@ serve() {
     echo ready
     while read -r number settings; do
         # A command that came when its peer had ended already.
-        case "$number" in *[!0-9]*) continue ;; esac
+        case "$number" in '' | *[!0-9]*) continue ;; esac
         # shellcheck disable=SC2086
         /peer $settings
         echo "gone $number"

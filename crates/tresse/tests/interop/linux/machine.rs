@@ -106,7 +106,7 @@ impl Port {
 
     fn write(&self, line: &str) {
         // A machine that has ended says so by its silence.
-        let _ = writeln!(locked(&self.input), "{line}");
+        let _ = locked(&self.input).write_all(format!("{line}\n").as_bytes());
     }
 }
 
