@@ -31,5 +31,7 @@ pub(crate) const fn padded(len: usize) -> usize {
 pub(crate) fn pad(out: &mut Vec<u8>, start: usize) {
     const ZEROS: [u8; 3] = [0; 3];
     let missing = padding(out.len() - start);
-    out.extend_from_slice(&ZEROS[..missing]);
+    if missing > 0 {
+        out.extend_from_slice(&ZEROS[..missing]);
+    }
 }

@@ -100,14 +100,14 @@ impl<'a> Data<'a> {
 
     #[inline]
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        // Two words: put together from smaller pieces in memory, the header would wait for their stores.
+        let kind = u64::from(ChunkKind::DATA.0) << 56 | u64::from(self.flags.to_byte()) << 48;
+        let first = kind | u64::from(self.wire_len() as u16) << 32 | u64::from(self.tsn.0);
+        let message = u64::from(self.stream.0) << 48 | u64::from(self.ssn.0) << 32;
+        let second = message | u64::from(self.ppid.0);
         let mut head = [0; DATA_HEADER_LEN];
-        head[0] = ChunkKind::DATA.0;
-        head[1] = self.flags.to_byte();
-        head[2..4].copy_from_slice(&(self.wire_len() as u16).to_be_bytes());
-        head[4..8].copy_from_slice(&self.tsn.0.to_be_bytes());
-        head[8..10].copy_from_slice(&self.stream.0.to_be_bytes());
-        head[10..12].copy_from_slice(&self.ssn.0.to_be_bytes());
-        head[12..16].copy_from_slice(&self.ppid.0.to_be_bytes());
+        head[..8].copy_from_slice(&first.to_be_bytes());
+        head[8..].copy_from_slice(&second.to_be_bytes());
         out.extend_from_slice(&head);
         out.extend_from_slice(self.payload);
     }
