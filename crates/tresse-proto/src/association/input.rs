@@ -173,8 +173,9 @@ impl Association {
             self.counters.discards.before_reset += 1;
             return;
         }
-        self.deliverable.clear();
-        match self.inbound.accept(index, content, &mut self.deliverable) {
+        let deliverable = &mut *self.deliverable;
+        deliverable.clear();
+        match self.inbound.accept(index, content, deliverable) {
             Ok(_) => {
                 summary.new += 1;
                 self.receiver.record(index);
@@ -194,21 +195,27 @@ impl Association {
     }
 
     /// Reports what became deliverable as safe for good.
-    #[inline]
+    // Always: asked for every chunk, and nearly always of one index.
+    #[inline(always)]
     pub(super) fn mark_deliverable(&mut self) {
         for range in self.deliverable.iter() {
             self.receiver.mark_deliverable(range.clone());
         }
-        self.deliverable.clear();
     }
 
     /// Hands out parts of a message where the receive buffer would stay full for ever.
     #[inline]
     pub(super) fn relieve(&mut self) {
         if self.inbound.is_starved() {
-            self.inbound.relieve(self.receiver.has_gaps(), &mut self.deliverable);
-            self.mark_deliverable();
+            self.hand_out_parts();
         }
+    }
+
+    #[cold]
+    fn hand_out_parts(&mut self) {
+        self.deliverable.clear();
+        self.inbound.relieve(self.receiver.has_gaps(), &mut self.deliverable);
+        self.mark_deliverable();
     }
 
     fn on_chunk(&mut self, cx: &mut Cx<'_>, via: PathId, chunk: &Chunk<'_>, bytes: &Bytes) {

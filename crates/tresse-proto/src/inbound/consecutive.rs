@@ -57,15 +57,15 @@ impl Consecutive {
     }
 
     /// See [`Reader::check_whole`](super::reader::Reader::check_whole).
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_whole(&self, index: u64, chunk: &Fragment) -> Result<(), &'static str> {
         if self.runs.is_empty() { Ok(()) } else { self.joins(index, chunk).map(|_| ()) }
     }
 
-    /// See [`Reader::awaits_rest`](super::reader::Reader::awaits_rest).
+    /// See [`Reader::is_stuck`](super::reader::Reader::is_stuck).
     #[inline]
-    pub(super) fn awaits_rest(&self) -> bool {
-        !self.runs.is_empty()
+    pub(super) fn is_stuck(&self, cumulative: u64) -> bool {
+        !self.runs.is_empty() && self.first_lacks(cumulative).is_some()
     }
 
     /// Takes a chunk; see [`Reader::add`](super::reader::Reader::add).
@@ -154,22 +154,26 @@ impl Consecutive {
     /// What is missing, of a peer that may give nothing up.
     pub(super) fn check_progress(&mut self, cumulative: u64) -> Result<Dropped, &'static str> {
         let mut dropped = Dropped::default();
-        while let Some(entry) = self.runs.first_entry() {
-            let (start, run) = (*entry.key(), entry.get());
-            let fault = if start <= cumulative && !run.head.flags.beginning() {
-                NO_BEGINNING
-            } else if run.end(start) <= cumulative {
-                NO_ENDING
-            } else {
-                break;
-            };
+        while let Some(fault) = self.first_lacks(cumulative) {
             if !self.lenient {
                 return Err(fault);
             }
-            dropped.add(entry.remove());
+            let Some((start, run)) = self.runs.pop_first() else { break };
+            dropped.add(run);
             self.open = self.open.filter(|&open| open != start);
         }
         Ok(dropped)
+    }
+
+    /// What keeps the first run from ever becoming a message now that nothing up to `cumulative` is missing or will
+    /// still come.
+    #[inline]
+    fn first_lacks(&self, cumulative: u64) -> Option<&'static str> {
+        let (&start, run) = self.runs.first_key_value()?;
+        if start <= cumulative && !run.head.flags.beginning() {
+            return Some(NO_BEGINNING);
+        }
+        (run.end(start) <= cumulative).then_some(NO_ENDING)
     }
 
     /// Drops the runs that start before `epoch`: the peer has begun anew and forgotten them.
@@ -182,20 +186,18 @@ impl Consecutive {
         dropped
     }
 
-    /// The run that ends right before `index`, with its start.
-    fn run_before(&self, index: u64) -> Option<(u64, &Run)> {
-        let (&start, run) = self.runs.range(..index).next_back()?;
-        (run.end(start) == index).then_some((start, run))
-    }
-
     fn joins(&self, index: u64, chunk: &Fragment) -> Result<Joins, &'static str> {
         let mut joins = Joins { before: None, after: false };
-        if let Some((start, run)) = self.run_before(index)
+        // Mostly nothing is here that was sent later: two searches would cost more than the answer.
+        let latest = self.runs.last_key_value().filter(|&(&start, _)| start < index);
+        let before = latest.or_else(|| self.runs.range(..index).next_back());
+        if let Some((&start, run)) = before.filter(|&(&start, run)| run.end(start) == index)
             && self.is_one_message(&run.head, run.ending, chunk)?
         {
             joins.before = Some(start);
         }
-        if let Some(run) = self.runs.get(&(index + 1))
+        if latest.is_none()
+            && let Some(run) = self.runs.get(&(index + 1))
             && self.is_one_message(chunk, chunk.flags.ending(), &run.head)?
         {
             joins.after = true;

@@ -156,7 +156,7 @@ impl Inbound {
     /// to another one, and the peer may give nothing up.
     #[inline]
     pub(crate) fn check_progress(&mut self, cumulative: u64) -> Result<(), Refusal> {
-        if self.reader.awaits_rest() {
+        if self.reader.is_stuck(cumulative) {
             let dropped = self.reader.check_progress(cumulative).map_err(Refusal::Protocol)?;
             self.give_up(dropped);
         }
@@ -184,7 +184,7 @@ impl Inbound {
     pub(crate) fn reset(&mut self, streams: &Streams, epoch: u64, deliverable: &mut Vec<Range<u64>>) {
         self.ordered.reset(streams, epoch, |indices, message| {
             indices.append_to(deliverable);
-            self.ready.push_back(message);
+            hand_out(&mut self.ready, message);
         });
     }
 
@@ -214,7 +214,7 @@ impl Inbound {
     pub(crate) fn keep_ready(&mut self, old: Inbound) {
         for message in old.ready {
             message.payload.pieces().iter().for_each(|piece| self.window.hold(piece.len()));
-            self.ready.push_back(message);
+            hand_out(&mut self.ready, message);
         }
         self.ready.extend(old.reader.into_open_ends());
     }
@@ -299,13 +299,13 @@ impl Inbound {
         }
         if joined.message.unordered {
             joined.indices.append_to(deliverable);
-            self.ready.push_back(joined.message);
+            hand_out(&mut self.ready, joined.message);
             return Ok(Acceptance::Ready);
         }
         let (bytes, chunks) = (joined.message.payload.len(), joined.message.payload.pieces().len());
         let placed = self.ordered.place(joined, |indices, message| {
             indices.append_to(deliverable);
-            self.ready.push_back(message);
+            hand_out(&mut self.ready, message);
         });
         match placed {
             Ok(Acceptance::Dropped) => self.give_up(Dropped { bytes, chunks, ends: Vec::new() }),
@@ -325,6 +325,12 @@ impl Inbound {
         self.given_up += dropped.chunks as u64;
         self.ready.extend(dropped.ends);
     }
+}
+
+/// Most messages come by a shorter way ([`Inbound::accept`]), which is to be the only one with a copy of this.
+#[inline(never)]
+fn hand_out(ready: &mut VecDeque<Message>, message: Message) {
+    ready.push_back(message);
 }
 
 /// Room for messages that an empty ready queue keeps; after a longer backlog its memory is given back.

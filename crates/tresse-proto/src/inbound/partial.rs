@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::{Inbound, Joined};
+use super::{Inbound, Joined, hand_out};
 use crate::event::{Message, Part, Payload};
 
 /// A chunk that found no room.
@@ -48,7 +48,7 @@ impl Inbound {
     pub(super) fn deliver_part(&mut self, mut part: Joined, deliverable: &mut Vec<Range<u64>>) {
         part.indices.append_to(deliverable);
         self.rejoin(&mut part.message);
-        self.ready.push_back(part.message);
+        hand_out(&mut self.ready, part.message);
     }
 
     /// Puts a part together with what comes before it in its message, if that was not taken yet: it may even

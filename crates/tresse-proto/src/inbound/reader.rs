@@ -43,9 +43,11 @@ impl Joined {
 
 /// The message of a chunk that carries all of it.
 #[inline]
-pub(super) fn whole(mut chunk: Fragment) -> Message {
-    let payload = Payload::Whole(std::mem::take(&mut chunk.payload));
-    message(&chunk, Part::Whole, payload)
+pub(super) fn whole(chunk: Fragment) -> Message {
+    let ssn = chunk.ssn();
+    let Fragment { stream, ppid, flags, payload, .. } = chunk;
+    let payload = Payload::Whole(payload);
+    Message { stream, ssn, ppid, unordered: flags.unordered(), part: Part::Whole, payload }
 }
 
 /// A message, or a part of one, whose fragments are like `head`.
@@ -116,7 +118,8 @@ impl Reader {
     ///
     /// # Errors
     /// How it contradicts what arrived before.
-    #[inline]
+    // Always: mostly nothing is incomplete, and then there is nothing to check.
+    #[inline(always)]
     pub(super) fn check_whole(
         &self,
         index: u64,
@@ -180,11 +183,11 @@ impl Reader {
         }
     }
 
-    /// Whether a message is incomplete that may turn out to stay so.
+    /// Whether [`check_progress`](Self::check_progress) has something to find.
     #[inline]
-    pub(super) fn awaits_rest(&self) -> bool {
+    pub(super) fn is_stuck(&self, cumulative: u64) -> bool {
         match self {
-            Reader::Consecutive(reader) => reader.awaits_rest(),
+            Reader::Consecutive(reader) => reader.is_stuck(cumulative),
             // An incomplete message among others is no contradiction: its rest may have any later TSN.
             Reader::Interleaved(_) => false,
         }

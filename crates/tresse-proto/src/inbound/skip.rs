@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use tresse_wire::StreamId;
 
-use super::{Inbound, Refusal};
+use super::{Inbound, Refusal, hand_out};
 
 /// How far the messages of a stream, of one kind, will not be waited for any longer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ impl Inbound {
             if !unordered {
                 self.ordered.skip(stream, number, |indices, message| {
                     indices.append_to(deliverable);
-                    self.ready.push_back(message);
+                    hand_out(&mut self.ready, message);
                 });
             }
         }

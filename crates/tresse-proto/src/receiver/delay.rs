@@ -96,8 +96,9 @@ impl Delay {
     }
 
     pub(super) fn on_packet(&mut self, now: Instant, path: PathId, what: PacketSummary) {
-        let first_ever = self.sources.paths == PathSet::default();
+        let mut first_ever = false;
         if self.packets == 0 {
+            first_ever = self.sources.paths == PathSet::default();
             self.sources = Sources { first: path, last: path, paths: PathSet::only(path) };
         } else {
             self.sources.last = path;
