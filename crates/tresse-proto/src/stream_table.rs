@@ -46,9 +46,14 @@ impl<T: Default> StreamTable<T> {
     pub(crate) fn entry(&mut self, stream: StreamId) -> &mut T {
         let (page, place) = position(stream);
         if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, || None);
+            self.cover(page);
         }
         &mut self.pages[page].get_or_insert_with(empty_page)[place]
+    }
+
+    #[cold]
+    fn cover(&mut self, page: usize) {
+        self.pages.resize_with(page + 1, || None);
     }
 
     /// The state of `stream`, to be changed; `None` when no stream near it was used.
@@ -76,6 +81,8 @@ fn position(stream: StreamId) -> (usize, usize) {
     (stream / PAGE, stream % PAGE)
 }
 
+#[cold]
+#[inline(never)]
 fn empty_page<T: Default>() -> Page<T> {
     Box::new(std::array::from_fn(|_| T::default()))
 }

@@ -54,13 +54,18 @@ impl fmt::Debug for Instant {
     }
 }
 
-/// The earlier of two deadlines, where there are any. Asked once a packet: chained iterators over options
-/// would cost more than what they decide.
+/// The earlier of two deadlines, where there are any.
 pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
+    earliest([one, other])
+}
+
+/// The earliest of some deadlines, where there are any. Asked for every packet, so without a branch for each.
+#[inline]
+pub(crate) fn earliest<const N: usize>(deadlines: [Option<Instant>; N]) -> Option<Instant> {
+    // None is kept as 0 (see `Instant`); one less, it is later than all others.
+    let kept = |deadline: Option<Instant>| deadline.map_or(0, |at| at.0.get()).wrapping_sub(1);
+    let earliest = deadlines.into_iter().map(kept).fold(u64::MAX, u64::min);
+    NonZeroU64::new(earliest.wrapping_add(1)).map(Instant)
 }
 
 /// A duration in whole nanoseconds, saturating at 584 years.

@@ -46,7 +46,9 @@ impl Association {
         let (header, full) = (self.capabilities.carrier().header_len(), self.full_chunk());
         let mut left = header + full;
         let mut bytes = 0;
-        while let Some(fragment) = self.outbound.take(view, left.saturating_sub(header), full, allowance) {
+        while let Some(fragment) =
+            self.outbound.take(view.id, &view, left.saturating_sub(header), full, allowance)
+        {
             let len = fragment.payload.len();
             allowance -= len;
             bytes += len;

@@ -53,7 +53,7 @@ use crate::receiver::Receiver;
 use crate::schedule::shares::Claim;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
 use crate::stats::{Discards, Limit, PathState};
-use crate::time::{Instant, earlier};
+use crate::time::{Instant, earliest};
 use crate::transmission::{AckReport, Transmission};
 
 pub(crate) use addresses::{PeerNews, Source};
@@ -202,8 +202,10 @@ impl Workspace {
     /// Takes the vectors from an association that has some.
     #[inline]
     pub(crate) fn take_back(&mut self, other: &mut Workspace) {
-        if other.0.is_some() {
+        if self.0.is_none() {
             self.0 = other.0.take();
+        } else {
+            other.0 = None;
         }
     }
 }
@@ -335,18 +337,16 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        let paths = self.paths.next_deadline();
         let requests = self.reconfig.as_deref().and_then(|reconfig| reconfig.own.deadline());
-        [
+        earliest([
+            self.paths.next_deadline(),
             self.receiver.deadline(),
             self.shutdown.deadline(),
             self.outbound.next_expiry(),
             requests,
             self.asconf_deadline(),
             self.patience_until,
-        ]
-        .into_iter()
-        .fold(paths, earlier)
+        ])
     }
 
     /// Vectors to work with, to be lent and taken back.

@@ -1,6 +1,8 @@
 //! A packet out: lay it out in a fixed order (control, SACK, what goes again, new data) on the path whose turn it is,
 //! and account for it. The only writer of an association's packets.
 
+use std::cell::LazyCell;
+
 use tresse_wire::{COMMON_HEADER_LEN, PacketWriter};
 
 use super::control::Written;
@@ -201,14 +203,15 @@ impl Association {
     ) -> bool {
         let carrier = self.capabilities.carrier();
         let full = self.full_chunk();
-        let view = self.paths.view(path, self.transmission.flight_on(path), true);
+        let (paths, flight) = (&self.paths, self.transmission.flight_on(path));
+        let view = LazyCell::new(|| paths.view(path, flight, true));
         let mut bytes = 0;
         let short_of_room = loop {
             let room = writer.room().saturating_sub(carrier.header_len()).min(full);
             if room == 0 {
                 break true;
             }
-            let Some(mut fragment) = self.outbound.take(&view, room, full, allowance) else {
+            let Some(mut fragment) = self.outbound.take(path, &view, room, full, allowance) else {
                 break allowance > room;
             };
             // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2).

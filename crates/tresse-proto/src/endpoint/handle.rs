@@ -35,8 +35,9 @@ impl<'a> AssociationHandle<'a> {
     /// # Errors
     /// When the message cannot be queued; nothing of it was.
     pub fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
-        let state = self.state_name();
-        let Some(association) = self.open_mut() else { return Err(SendError::NotOpen { state }) };
+        let Some(association) = self.open_mut() else {
+            return Err(SendError::NotOpen { state: self.state_name() });
+        };
         association.send(now, options, data)?;
         self.poll_soon();
         Ok(())

@@ -67,16 +67,17 @@ impl Outbound {
     }
 
     pub(super) fn pick(&mut self, view: &PathView) -> Option<(usize, StreamId)> {
-        let count = self.groups.len();
-        let of_packet = self.packet;
-        (0..count)
-            .filter(|&group| of_packet.is_none_or(|own| own == group))
-            .find_map(|group| self.ask(group, view).map(|stream| (group, stream)))
+        let groups = match self.packet {
+            Some(own) => own..own + 1,
+            None => 0..self.groups.len(),
+        };
+        groups.into_iter().find_map(|group| self.ask(group, view).map(|stream| (group, stream)))
     }
 
     /// The stream of `group` whose data goes next on the path; a scheduler whose answer cannot be followed
     /// is replaced.
-    #[inline]
+    // Always: most messages are asked for one by one.
+    #[inline(always)]
     pub(super) fn ask(&mut self, group: usize, view: &PathView) -> Option<StreamId> {
         if !self.serves(view.id, group) || self.groups[group].is_empty() {
             return None;
@@ -92,7 +93,7 @@ impl Outbound {
     }
 
     /// The scheduler of `group`, which has data, named no stream or one that it may not name.
-    #[inline(never)]
+    #[cold]
     fn on_bad_answer(&mut self, group: usize, view: &PathView, named: Option<StreamId>) -> Option<StreamId> {
         let fault = match named {
             Some(stream) => SchedulerFault::NothingToSend { stream },

@@ -15,6 +15,8 @@ mod stream;
 mod tests;
 mod withdraw;
 
+use std::ops::Deref;
+
 use bytes::Bytes;
 use tresse_wire::StreamId;
 
@@ -213,22 +215,24 @@ impl Outbound {
         }
     }
 
-    /// Cuts the next piece for the path behind `view`.
+    /// Cuts the next piece for `path`; `view` is looked at when a scheduler has to be asked.
     ///
     /// `room` is what the packet still takes, `full` what an empty one would, `allowance` what the
     /// peer can take, all in bytes of user data. A message that fits a packet is not cut only because
     /// this one is nearly full.
+    // Always: a fragment that is handed over in memory waits for its own stores.
+    #[inline(always)]
     pub(crate) fn take(
         &mut self,
-        view: &PathView,
+        path: PathId,
+        view: &impl Deref<Target = PathView>,
         room: usize,
         full: usize,
         allowance: usize,
     ) -> Option<Fragment> {
         let (group, stream) = match self.open {
-            Some(stream) => Some((self.group_of(stream), stream)).filter(|&(group, _)| {
-                self.serves(view.id, group) && self.packet.is_none_or(|own| own == group)
-            }),
+            Some(stream) => Some((self.group_of(stream), stream))
+                .filter(|&(group, _)| self.serves(path, group) && self.packet.is_none_or(|own| own == group)),
             None if self.adaptive.is_some() => self.pick_adaptively(view),
             None => self.pick(view),
         }?;
@@ -249,7 +253,7 @@ impl Outbound {
         if self.adaptive.is_some() {
             let urgent = self.class_of(stream) == StreamClass::Latency;
             if let Some(adaptive) = &mut self.adaptive {
-                adaptive.on_taken(stream, view.id, len, urgent);
+                adaptive.on_taken(stream, path, len, urgent);
             }
         }
         self.gauge(stream);
@@ -407,7 +411,7 @@ impl Outbound {
         self.on_queued(Queued { stream, bytes, was_idle, place: Place::Tail, at });
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_queued(&mut self, queued: Queued) {
         if queued.was_idle && self.adaptive.is_some() {
             let class = self.class_of(queued.stream);

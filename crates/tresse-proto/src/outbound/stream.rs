@@ -91,13 +91,14 @@ impl OutStream {
     }
 
     /// Cuts the next piece of the first message, of at most `room` bytes.
-    #[inline]
+    // Always: a fragment that is handed over in memory waits for its own stores.
+    #[inline(always)]
     pub(super) fn cut(&mut self, stream: StreamId, room: usize) -> Option<Fragment> {
         if self.head_bytes() <= room { self.take_rest(stream) } else { self.cut_off(stream, room) }
     }
 
     /// Takes the first message, or what is left of it.
-    #[inline]
+    #[inline(always)]
     fn take_rest(&mut self, stream: StreamId) -> Option<Fragment> {
         let Waiting { data: mut payload, ppid, unordered, pledge, .. } = self.queue.pop_front()?;
         let begun = std::mem::take(&mut self.begun);
@@ -112,7 +113,7 @@ impl OutStream {
     }
 
     /// Cuts `len` bytes off the first message, which is longer.
-    #[inline]
+    #[inline(always)]
     fn cut_off(&mut self, stream: StreamId, len: usize) -> Option<Fragment> {
         let waiting = self.queue.front()?;
         let (ppid, unordered, pledge) = (waiting.ppid, waiting.unordered, waiting.pledge.clone());

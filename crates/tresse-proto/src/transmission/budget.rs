@@ -80,6 +80,8 @@ impl Transmission {
             SplitCounts::Queued => load.queued,
             SplitCounts::Outstanding => load.flight + self.assigned_on(path),
         };
+        // A division costs more than all the rest.
+        let share = |buffer: usize| if paths == 1 { buffer } else { buffer / paths };
         let overbooking = if self.rules.split_overbooking { payload } else { 0 };
         let sender = matches!(self.rules.buffer_split, BufferSplit::Sender | BufferSplit::Both);
         let receiver = matches!(self.rules.buffer_split, BufferSplit::Receiver | BufferSplit::Both);
@@ -88,10 +90,10 @@ impl Transmission {
         if bytes == 0 {
             return None;
         }
-        if receiver && bytes + payload > (self.peer_window() + self.flight) / paths + overbooking {
+        if receiver && bytes + payload > share(self.peer_window() + self.flight) + overbooking {
             return Some(Limit::ReceiveBuffer);
         }
-        if sender && bytes + payload > self.rules.send_buffer / paths {
+        if sender && bytes + payload > share(self.rules.send_buffer) {
             return Some(Limit::SendBuffer);
         }
         None

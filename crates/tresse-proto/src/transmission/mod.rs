@@ -280,11 +280,10 @@ impl Transmission {
         let len = fragment.payload.len();
         let revocable = fragment.pledge.is_some();
         let Some(load) = self.loads.get_mut(path.index()) else { return };
-        let index = self.ring.push(Sent::new(fragment, path, now));
+        let index = load.fresh.push(&mut self.ring, Sent::new(fragment, path, now));
         if len > self.announced && self.flight == 0 {
             self.probe = Some(index);
         }
-        load.fresh.append(&mut self.ring, index);
         load.flight += len;
         load.queued += len;
         load.chunks_sent += 1;

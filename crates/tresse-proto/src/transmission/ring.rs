@@ -133,16 +133,17 @@ impl Ring {
     }
 
     /// Appends a chunk; answers its index.
+    #[inline]
     pub(crate) fn push(&mut self, sent: Sent) -> u64 {
         self.chunks.push_back(sent);
         self.highest()
     }
 
-    /// Takes out the first chunk: it is cumulatively acknowledged.
-    pub(crate) fn pop(&mut self) -> Option<Sent> {
-        let sent = self.chunks.pop_front();
-        self.first += u64::from(sent.is_some());
-        sent
+    /// Drops the chunks up to `index`, as far as there are any: they are cumulatively acknowledged.
+    pub(crate) fn drop_up_to(&mut self, index: u64) {
+        let count = (index + 1).saturating_sub(self.first).min(self.chunks.len() as u64);
+        self.chunks.drain(..count as usize);
+        self.first += count;
     }
 
     /// The chunks with their indices.
@@ -156,6 +157,18 @@ impl SendOrder {
     /// The chunk sent earliest, if any is in flight.
     pub(crate) fn head(&self) -> Option<u64> {
         (self.head != NONE).then_some(self.head)
+    }
+
+    /// Appends `sent`, which is new in the ring too; answers its index.
+    #[inline]
+    pub(crate) fn push(&mut self, ring: &mut Ring, sent: Sent) -> u64 {
+        let index = ring.highest() + 1;
+        match ring.get_mut(self.tail) {
+            Some(tail) => tail.next = index,
+            None => self.head = index,
+        }
+        let previous = std::mem::replace(&mut self.tail, index);
+        ring.push(Sent { previous, ..sent })
     }
 
     /// Appends `index`, which must be in the ring and in no list.

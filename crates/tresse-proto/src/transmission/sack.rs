@@ -194,34 +194,33 @@ impl Transmission {
     }
 
     fn acknowledge_up_to(&mut self, cumulative: u64, notes: &mut [Note], report: &mut AckReport) {
-        while self.ring.cumulative() < cumulative {
-            let index = self.ring.cumulative() + 1;
+        for index in self.ring.cumulative() + 1..cumulative + 1 {
             self.acknowledge(index, notes, true);
-            let Some(sent) = self.ring.get(index) else { break };
-            if let Some(pledge) = sent.fragment.pledge.as_ref().filter(|_| sent.fragment.flags.ending()) {
-                let number = pledge.number;
-                self.note_arrived(number);
-            }
-            self.forget_first(report);
+            self.forget(index, report);
         }
+        self.ring.drop_up_to(cumulative);
         self.acked.remove_below(cumulative + 1);
         self.released.remove_below(cumulative + 1);
     }
 
-    /// The first chunk is acknowledged for good: nobody has to keep it any more.
+    /// The chunk is acknowledged for good: nobody has to keep it any more.
     #[inline]
-    fn forget_first(&mut self, report: &mut AckReport) {
-        let Some(sent) = self.ring.get(self.ring.cumulative() + 1) else { return };
-        let (bytes, waiting) = (sent.bytes(), sent.waiting_bytes());
+    fn forget(&mut self, index: u64, report: &mut AckReport) {
+        let Some(sent) = self.ring.get(index) else { return };
         if let Some(load) = self.loads.get_mut(sent.path.index()) {
             if sent.released {
-                load.promised -= waiting;
+                load.promised -= sent.waiting_bytes();
             } else {
-                load.queued -= bytes;
-                report.released += bytes;
+                load.queued -= sent.bytes();
+                report.released += sent.bytes();
             }
         }
-        self.ring.pop();
+        if let Some(pledge) = &sent.fragment.pledge
+            && sent.fragment.flags.ending()
+        {
+            let number = pledge.number;
+            self.note_arrived(number);
+        }
     }
 
     fn acknowledge_blocks(&mut self, scratch: &mut Scratch, via: PathId, report: &mut AckReport) {
@@ -285,6 +284,8 @@ impl Transmission {
     }
 
     /// Takes a chunk out of flight, or out of what is to be sent again.
+    // Always: called for every chunk, mostly in one place.
+    #[inline(always)]
     fn acknowledge(&mut self, index: u64, notes: &mut [Note], by_cumulative: bool) {
         let Some(sent) = self.ring.get_mut(index) else { return };
         let flying = match sent.standing {
@@ -300,8 +301,9 @@ impl Transmission {
         let (Some(load), Some(note)) = (self.loads.get_mut(path.index()), notes.get_mut(path.index())) else {
             return;
         };
+        note.pseudo_moved |=
+            by_cumulative || flying && load.pseudo_cumulative_moves(index, sends, self.rules.cwnd_update);
         if flying {
-            note.pseudo_moved |= load.pseudo_cumulative_moves(index, sends, self.rules.cwnd_update);
             let (order, other) =
                 if sends == 1 { (&mut load.fresh, &load.again) } else { (&mut load.again, &load.fresh) };
             // The path's earliest chunk is the first of one list unless the first of the other was sent before it.
@@ -313,7 +315,6 @@ impl Transmission {
         } else {
             load.lost.remove(&index);
         }
-        note.pseudo_moved |= by_cumulative;
         *if early { &mut note.uncredited } else { &mut note.acked } += bytes;
         note.proven |= !moved;
         if sends == 1 {

@@ -45,7 +45,7 @@ fn room_left_in_a_packet_is_filled_where_that_is_worth_a_chunk() {
     let taken = |len: usize, room: usize| {
         let mut bench = Bench::new(1, &config());
         bench.push(0, 0, len).expect("room");
-        bench.out.take(&view(0), room, FULL, usize::MAX).map(|piece| piece.payload.len())
+        bench.cut(0, room, usize::MAX).map(|piece| piece.payload.len())
     };
     assert_eq!(taken(500, 500), Some(500));
     assert_eq!(taken(FULL, FULL - 1), None, "a packet of its own takes it whole");
@@ -61,13 +61,10 @@ fn nothing_larger_than_the_peer_can_take_is_cut() {
     let mut bench = Bench::new(1, &config());
     bench.push(0, 0, 1000).expect("room");
     bench.push(0, 1, 5000).expect("room");
-    assert!(bench.out.take(&view(0), FULL, FULL, 999).is_none());
+    assert!(bench.cut(0, FULL, 999).is_none());
     assert_eq!(bench.bytes(), (6000, 6000), "nothing was cut");
-    assert_eq!(
-        bench.out.take(&view(0), FULL, FULL, 1000).map(|piece| shape(&piece)),
-        Some((true, true, 1000, 0))
-    );
-    assert!(bench.out.take(&view(0), FULL, FULL, FULL - 1).is_none(), "no runt of a long message either");
+    assert_eq!(bench.cut(0, FULL, 1000).map(|piece| shape(&piece)), Some((true, true, 1000, 0)));
+    assert!(bench.cut(0, FULL, FULL - 1).is_none(), "no runt of a long message either");
 }
 
 #[test]

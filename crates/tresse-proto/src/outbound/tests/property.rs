@@ -70,7 +70,7 @@ proptest! {
                     pushed += len;
                 }
                 Step::Take { path, room, allowance } => {
-                    let piece = bench.out.take(&view(path), room, FULL, allowance);
+                    let piece = bench.cut(path, room, allowance);
                     if let Some(piece) = piece {
                         prop_assert!(piece.payload.len() <= room.min(allowance) && !piece.payload.is_empty());
                         left += piece.payload.len();

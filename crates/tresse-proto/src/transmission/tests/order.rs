@@ -26,11 +26,13 @@ fn indices_count_from_one_and_outlive_what_was_taken_out() {
     ring = self::ring(3);
     assert_eq!((ring.cumulative(), ring.highest()), (0, 3));
     assert!(ring.get(0).is_none() && ring.get(1).is_some() && ring.get(4).is_none());
-    assert!(ring.pop().is_some());
+    ring.drop_up_to(1);
     assert_eq!((ring.cumulative(), ring.highest()), (1, 3));
     assert!(ring.get(1).is_none() && ring.get(2).is_some());
     assert_eq!(ring.iter().map(|(index, _)| index).collect::<Vec<_>>(), [2, 3]);
-    assert!(ring.pop().is_some() && ring.pop().is_some() && ring.pop().is_none());
+    ring.drop_up_to(0);
+    assert_eq!((ring.cumulative(), ring.highest()), (1, 3), "what is gone is gone");
+    ring.drop_up_to(9);
     assert_eq!((ring.cumulative(), ring.highest(), ring.is_empty()), (3, 3, true));
 }
 
