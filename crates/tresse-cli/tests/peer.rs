@@ -93,7 +93,8 @@ fn either_side_generates_and_ends_when_told() {
 #[test]
 fn an_abort_is_told_to_the_peer_and_fails_only_there() {
     let (server, port) = server(&["--mode", "discard", "--associations", "1"]);
-    let done = client(&port, &["--count", "0", "--abort-after", "200ms"]);
+    // Nobody repeats an ABORT: it should meet no full buffer.
+    let done = client(&port, &["--count", "0", "--interval", "10ms", "--abort-after", "200ms"]);
     let served = server.finish();
     assert_eq!((done.code, served.code), (Some(0), Some(1)), "{done:?} {served:?}");
     assert!(served.stderr.contains("the peer aborted the association: User-Initiated Abort: as asked for"));
@@ -139,11 +140,16 @@ fn a_message_that_cannot_be_sent_is_a_failure_with_its_reason() {
 
 #[test]
 fn the_time_given_ends_everything() {
-    let (server, port) = server(&["--mode", "discard", "--duration", "1s"]);
+    let (unlimited, port) = server(&["--mode", "discard", "--associations", "1"]);
     let done = client(&port, &["--count", "0", "--duration", "300ms"]);
-    let served = server.finish();
+    let served = unlimited.finish();
     assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
     assert_eq!(document(&done)["associations"][0]["end"], "the association was shut down");
+
+    let (limited, _) = server(&["--mode", "discard", "--duration", "300ms"]);
+    let waited = limited.finish();
+    assert_eq!(waited.code, Some(0), "{waited:?}");
+    assert_eq!(document(&waited)["total"]["associations"], 0);
 }
 
 #[test]
@@ -211,7 +217,7 @@ fn a_path_that_dies_takes_no_message_with_it() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let port = port.parse().expect("a number");
     let relay = runtime.block_on(Relay::start(&addresses(HERE), &addresses(THERE), port));
-    relay.cut_after(1, 2_000_000);
+    relay.cut_after(1, 200_000);
     let work = ["--count", "600", "--size", "1B-20kB"];
     let done = client(&relay.port().to_string(), &[&work[..], &timers].concat());
     let served = server.finish();

@@ -3,10 +3,13 @@
 #![allow(missing_docs, reason = "a test")]
 
 mod common;
+#[path = "../../tresse/tests/relay/mod.rs"]
+mod relay;
 
 use std::time::{Duration, Instant};
 
 use common::{Dir, Done, Running, text, tresse};
+use relay::Relay;
 use serde_json::Value;
 
 const HERE: &str = "127.0.0.1,127.0.0.2";
@@ -143,12 +146,20 @@ fn nobody_there_is_an_exit_code_of_its_own() {
 #[test]
 fn an_interrupt_ends_it_and_keeps_what_was_measured() {
     let (_server, port) = server();
-    let args = ["perf", "client", "--from", HERE, "--to", THERE, "--port", &port];
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let addresses = |list: &str| list.split(',').map(|text| text.parse().expect("one")).collect::<Vec<_>>();
+    let (here, there) = (addresses(HERE), addresses(THERE));
+    let relay = runtime.block_on(Relay::start(&here, &there, port.parse().expect("a number")));
+    let args = ["perf", "client", "--from", HERE, "--to", THERE, "--port", &relay.port().to_string()];
     let more = ["--time", "300s", "--interval", "10ms", "--json"];
+    // It cannot end by itself, and is being measured when a path has carried its part.
+    relay.starve_after(0, 1_000_000);
+    relay.starve_after(1, 1_000_000);
     let running = Running::start(&[&args[..], &more].concat());
-    std::thread::sleep(Duration::from_millis(500));
+    runtime.block_on(relay.limited(0));
     running.interrupt();
     let done = running.finish();
     assert_eq!(done.code, Some(130), "{done:?}");
     assert!(done.stderr.contains("interrupted"), "{done:?}");
+    assert!(document(&done)["intervals"].is_array(), "{done:?}");
 }

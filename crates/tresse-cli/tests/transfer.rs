@@ -91,7 +91,7 @@ async fn a_path_that_dies_in_mid_transfer_neither_loses_a_byte_nor_stops_it() {
     let file = dir.file("data.bin", 30_000_000);
     let (receiver, port) = receiver(&dir.out(), &[&["--listen", THERE, "--once"], &QUICK[..]].concat());
     let relay = Relay::start(&addresses(HERE), &addresses(THERE), port.parse().expect("a port")).await;
-    relay.cut_after(1, 3_000_000);
+    relay.cut_after(1, 300_000);
     let sender = send(&text(&file), &relay.port().to_string(), &[&["--json"], &QUICK[..]].concat());
     let ended = tokio::task::spawn_blocking(|| (sender.finish(), receiver.finish())).await;
     let (sent, received) = ended.expect("both ended");

@@ -131,10 +131,10 @@ pub(super) struct WorkArgs {
     /// Give generated messages up for those of lower number when the send buffer is full
     #[arg(long, value_name = "N", group = "policy")]
     pub(super) priority: Option<u32>,
-    /// Reset streams that this side sends on at a time: 2s:all, or 2s:0,3; may be repeated
+    /// Reset streams that this side sends on at a time, or once the peer has answered to the change before: 2s:all, or 2s:0,3; may be repeated
     #[arg(long, value_name = "TIME:STREAMS", value_parser = timeline::streams)]
     pub(super) reset_streams: Vec<At<Streams>>,
-    /// Add streams for this side to send on at a time: 2s:16; may be repeated
+    /// Add streams for this side to send on at a time, or once the peer has answered to the change before: 2s:16; may be repeated
     #[arg(long, value_name = "TIME:N", value_parser = timeline::count)]
     pub(super) add_streams: Vec<At<u16>>,
     /// Before the end, wait until as many messages have come as were generated
@@ -143,10 +143,10 @@ pub(super) struct WorkArgs {
     /// Check that every message that comes is one that `tresse peer` generated, whole and in order
     #[arg(long)]
     pub(super) verify: bool,
-    /// Shut each association down after this time
+    /// Shut each association down after this time, and the changes before it
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(super) shutdown_after: Option<Duration>,
-    /// Abort each association after this time
+    /// Abort each association after this time, and the changes before it
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(super) abort_after: Option<Duration>,
     /// End everything after this time

@@ -12,7 +12,7 @@ use tresse::{Association, Bytes, CloseReason, Joiner, Message, SendError, SendOp
 use super::args::{Mode, WorkArgs};
 use super::happenings::{self, Happening};
 use super::message::{LONGEST, Verifier, generate, number_of};
-use super::timeline::follow;
+use super::timeline::{End, follow};
 use crate::report::paths::Snapshot;
 
 /// How an association went.
@@ -82,10 +82,10 @@ pub(super) async fn run(association: &Association, task: &Task, mut stop: watch:
         let peer_ended = tokio::select! {
             () = &mut receiving => true,
             done = act(association, task, &counts) => { complete = done; false }
-            () = follow(association, &task.work, refused) => false,
-            () = after(task.work.shutdown_after) => { complete = true; false }
-            () = after(task.work.abort_after) => {
-                association.abort("as asked for");
+            end = follow(association, &task.work, refused) => {
+                if end == End::Abort {
+                    association.abort("as asked for");
+                }
                 complete = true;
                 false
             }
@@ -204,13 +204,6 @@ async fn put(
             });
             Put::Refused
         }
-    }
-}
-
-async fn after(time: Option<Duration>) {
-    match time {
-        Some(time) => sleep(time).await,
-        None => pending().await,
     }
 }
 

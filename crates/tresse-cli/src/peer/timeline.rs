@@ -1,9 +1,10 @@
 //! What is done with an association while it runs, at the times that the user gave.
 
+use std::future::pending;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
-use tresse::{Association, Direction, StreamId, Streams, units};
+use tresse::{Association, Direction, Event, Events, StreamId, Streams, units};
 
 use super::args::WorkArgs;
 
@@ -14,11 +15,19 @@ pub(super) struct At<T> {
     what: T,
 }
 
-/// Something that can be done in the middle of everything.
+/// What is done at a time.
 #[derive(Clone)]
 enum Action {
     ResetStreams(Streams),
     AddStreams(u16),
+    End(End),
+}
+
+/// How an association is to end.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    Shutdown,
+    Abort,
 }
 
 /// Takes `TIME:WHAT` apart.
@@ -47,36 +56,50 @@ pub(super) fn count(text: &str) -> Result<At<u16>, String> {
     at(text, |text| text.parse().ok().filter(|&count| count > 0), "a number of streams from 1 to 65535")
 }
 
-/// Does everything at its time, then never ends; `on_refusal` hears what could not be begun.
-pub(super) async fn follow(association: &Association, work: &WorkArgs, on_refusal: impl Fn(String)) {
+/// Does everything at its time, and each only when the peer has answered to the one before; `on_refusal` hears what could
+/// not be begun. Ready when the association is to end, never when no time is given for that.
+pub(super) async fn follow(association: &Association, work: &WorkArgs, on_refusal: impl Fn(String)) -> End {
     let started = Instant::now();
     for (after, action) in steps(work) {
         sleep_until(started + after).await;
-        if let Err(refusal) = take(association, action) {
-            on_refusal(refusal);
+        let mut events = association.events();
+        let begun = match action {
+            Action::ResetStreams(streams) => association
+                .reset_streams(streams, Direction::Outbound)
+                .map_err(|error| format!("streams could not be reset: {error}")),
+            Action::AddStreams(count) => association
+                .add_streams(count, 0)
+                .map_err(|error| format!("streams could not be added: {error}")),
+            Action::End(end) => return end,
+        };
+        match begun {
+            Ok(()) => answered(&mut events).await,
+            Err(refusal) => on_refusal(refusal),
         }
     }
-    std::future::pending().await
+    pending().await
+}
+
+/// Ready when the peer has answered to a request, never when the association has ended.
+async fn answered(events: &mut Events) {
+    loop {
+        match events.next().await {
+            Some(Event::Reconfigured { .. }) => return,
+            Some(_) => {}
+            None => pending().await,
+        }
+    }
 }
 
 /// All steps, the earliest first.
 fn steps(work: &WorkArgs) -> Vec<(Duration, Action)> {
     let resets = work.reset_streams.iter().map(|at| (at.after, Action::ResetStreams(at.what.clone())));
     let additions = work.add_streams.iter().map(|at| (at.after, Action::AddStreams(at.what)));
-    let mut steps: Vec<_> = resets.chain(additions).collect();
+    let end = |after: Option<Duration>, end| after.map(|after| (after, Action::End(end)));
+    let ends = [end(work.shutdown_after, End::Shutdown), end(work.abort_after, End::Abort)];
+    let mut steps: Vec<_> = resets.chain(additions).chain(ends.into_iter().flatten()).collect();
     steps.sort_by_key(|(after, _)| *after);
     steps
-}
-
-fn take(association: &Association, action: Action) -> Result<(), String> {
-    match action {
-        Action::ResetStreams(streams) => association
-            .reset_streams(streams, Direction::Outbound)
-            .map_err(|error| format!("streams could not be reset: {error}")),
-        Action::AddStreams(count) => {
-            association.add_streams(count, 0).map_err(|error| format!("streams could not be added: {error}"))
-        }
-    }
 }
 
 #[cfg(test)]
