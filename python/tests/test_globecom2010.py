@@ -112,6 +112,29 @@ def test_pooling_needs_splitting() -> None:
     assert set(_verdicts(figure6.FIGURE, pooled).values()) == {Verdict.REPRODUCED}
 
 
+def test_verdicts_under_other_settings_stand_beside_those_of_the_figure() -> None:
+    def helped(point: Point) -> float:
+        if float(point.labels["value"]) != 100:
+            return _capacity(point)
+        split = str(point.labels["variant"]).startswith("split")
+        if _is(point, "primary path first"):
+            return 192 if split else 175
+        return 180 if split else 150
+
+    listing = next(listing for listing in figure6.FIGURE.listings if listing.name == "settings")
+    table = listing.make(_tables(figure6.FIGURE, helped))
+    assert list(table["claim"]) == ["G10", "G10"]
+    assert list(table["verdict"]) == [Verdict.MISSED, Verdict.REPRODUCED]
+    assert "primary path first" in table["setting"][1]
+
+
+@pytest.mark.parametrize("figure", [figure5.FIGURE, figure6.FIGURE, ordered.FIGURE_7, ordered.FIGURE_8])
+def test_every_point_that_a_judge_needs_is_measured_under_the_other_settings(figure: Figure) -> None:
+    listing = next(listing for listing in figure.listings if listing.name == "settings")
+    table = listing.make(_tables(figure, _capacity))
+    assert set(table["verdict"]) <= {Verdict.MISSED, Verdict.REPRODUCED}
+
+
 def test_the_preset_is_compared_with_the_best_variant_at_every_point() -> None:
     tables = _tables(figure5.FIGURE, lambda point: 90.0 if _is(point, CMT.name) else _unordered_as_published(point))
     table = default.against_best(tables, figure5.MIX)

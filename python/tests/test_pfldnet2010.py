@@ -3,13 +3,14 @@
 import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 import synthetic
 from synthetic import Model
 
 from tresse.claims import Claim, Finding, Verdict, judge
 from tresse.figures import select
-from tresse.figures.pfldnet2010 import delays, figure4
+from tresse.figures.pfldnet2010 import delays, figure4, figure5
 from tresse.figures.pfldnet2010.delays import FIXED, ROUND_ROBIN, Curve
 
 CLAIMS: dict[str, Claim] = {
@@ -55,6 +56,16 @@ def test_every_claim_is_there_once() -> None:
 )
 def test_verdicts(claim: str, model: Model, expected: Verdict) -> None:
     assert verdict(claim, model) == expected
+
+
+def test_p5_is_judged_without_dac_as_well() -> None:
+    apart, alike = synthetic.tables(replace(GOOD, delay_gap=lambda curve: 0.06)), synthetic.tables(GOOD)
+    other = alike.streams[alike.streams["mapping"] == ROUND_ROBIN].assign(mapping=figure5.WITHOUT_DAC)
+    [listing] = (listing for listing in figure5.FIGURE.listings if listing.name == "settings")
+    table = listing.make(replace(apart, streams=pd.concat([apart.streams, other])))
+    assert list(table["verdict"]) == [Verdict.MISSED, Verdict.REPRODUCED]
+    points = 3 * len(delays.SIGMAS_KIB)
+    assert f"at {points} of {points} points" in table["finding"][0]
 
 
 def test_a_throughput_that_sinks_with_the_buffer_misses_p7() -> None:

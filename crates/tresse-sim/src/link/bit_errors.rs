@@ -21,15 +21,17 @@ pub(super) enum Damage {
 #[derive(Debug)]
 pub(super) struct BitErrors {
     rate: f64,
+    /// Bytes at the start of an IP packet that are never hit; above 0, neither is the frame before them.
+    spared: u32,
     generator: Generator,
     good_bits: u64,
     flips: Vec<u32>,
 }
 
 impl BitErrors {
-    /// Each bit is flipped with probability `rate`, above 0 and at most 1.
-    pub(super) fn new(rate: f64, generator: Generator) -> Self {
-        let mut errors = BitErrors { rate, generator, good_bits: 0, flips: Vec::new() };
+    /// Each bit behind the first `spared` bytes is flipped with probability `rate`, above 0 and at most 1.
+    pub(super) fn new(rate: f64, spared: u32, generator: Generator) -> Self {
+        let mut errors = BitErrors { rate, spared, generator, good_bits: 0, flips: Vec::new() };
         errors.good_bits = errors.gap();
         errors
     }
@@ -37,11 +39,12 @@ impl BitErrors {
     /// Passes an IP packet of `bytes` over the wire behind `framing` bytes of frame.
     pub(super) fn pass(&mut self, bytes: u32, framing: u32) -> Damage {
         let header = 8 * (u64::from(framing) + IPV4_HEADER_LEN as u64);
-        let bits = 8 * (u64::from(framing) + u64::from(bytes));
+        let skipped = if self.spared == 0 { 0 } else { 8 * (u64::from(framing) + u64::from(self.spared)) };
+        let bits = (8 * (u64::from(framing) + u64::from(bytes))).saturating_sub(skipped);
         let mut damage = Damage::None;
         self.flips.clear();
         while self.good_bits < bits {
-            match self.good_bits.checked_sub(header) {
+            match (self.good_bits + skipped).checked_sub(header) {
                 None => damage = Damage::Header,
                 Some(at) if damage != Damage::Header => {
                     damage = Damage::Payload;
@@ -79,7 +82,7 @@ mod tests {
 
     #[test]
     fn bits_are_hit_at_their_rate() {
-        let mut errors = BitErrors::new(1e-5, generator());
+        let mut errors = BitErrors::new(1e-5, 0, generator());
         let (mut flips, mut damaged, mut headers) = (0, 0, 0);
         for _ in 0..100_000 {
             match errors.pass(1500, 7) {
@@ -104,9 +107,20 @@ mod tests {
 
     #[test]
     fn certain_errors_hit_every_bit() {
-        let mut errors = BitErrors::new(1.0, generator());
+        let mut errors = BitErrors::new(1.0, 0, generator());
         assert_eq!(errors.pass(1500, 0), Damage::Header);
-        let mut rare = BitErrors::new(1e-300, generator());
+        let mut rare = BitErrors::new(1e-300, 0, generator());
         assert_eq!(rare.pass(1500, 0), Damage::None);
+    }
+
+    #[test]
+    fn nothing_is_hit_before_the_end_of_what_is_spared() {
+        let mut errors = BitErrors::new(1.0, 48, generator());
+        assert_eq!(errors.pass(50, 7), Damage::Payload);
+        assert_eq!(errors.flips(), (28 * 8..30 * 8).collect::<Vec<u32>>());
+        assert_eq!(errors.pass(48, 7), Damage::None, "all of it is spared");
+        assert_eq!(errors.pass(40, 7), Damage::None, "and more than that");
+        let mut partly = BitErrors::new(1.0, 10, generator());
+        assert_eq!(partly.pass(1500, 7), Damage::Header, "half of the IP header is not spared");
     }
 }

@@ -104,6 +104,8 @@ pub struct Reordering {
 pub struct MishapSpec {
     /// Of each bit on the wire, frame included: that it is flipped.
     pub bit_error_rate: f64,
+    /// Bytes at the start of each IP packet in which none is; above 0, the frame is spared too.
+    pub bit_errors_spare: u32,
     /// Of each packet: that it arrives twice, the second time right behind the first.
     pub duplication: f64,
     /// Of each packet: that it arrives late.
@@ -137,7 +139,8 @@ impl Mishaps {
         let chance = |probability, what| Chance { probability, generator: generator(what) };
         let rate = spec.bit_error_rate;
         Some(Mishaps {
-            bit_errors: (rate > 0.0).then(|| BitErrors::new(rate, generator("bit errors"))),
+            bit_errors: (rate > 0.0)
+                .then(|| BitErrors::new(rate, spec.bit_errors_spare, generator("bit errors"))),
             duplication: (spec.duplication > 0.0).then(|| chance(spec.duplication, "duplication")),
             reordering: spec.reordering.map(|Reordering { probability, extra_delay }| {
                 (chance(probability, "reordering"), extra_delay)

@@ -174,7 +174,7 @@ fn a_change_of_loss_takes_the_place_of_the_model() {
 #[test]
 fn mishaps_strike_at_their_rates() {
     let reordering = Some(Reordering { probability: 0.2, extra_delay: Duration::from_millis(3) });
-    let mishaps = MishapSpec { bit_error_rate: 1e-5, duplication: 0.1, reordering };
+    let mishaps = MishapSpec { bit_error_rate: 1e-5, bit_errors_spare: 0, duplication: 0.1, reordering };
     let mut link = link(LinkSpec { mishaps, ..spec() });
     let (mut twice, mut hit) = (0, 0);
     for k in 0..10_000 {

@@ -19,6 +19,7 @@ const QUEUE: &str = "a limit such as \"100 packets\" or \"64KiB\"";
 const DISCIPLINE: &str = "\"drop_tail\", \"red\" or \"codel\"";
 const PROBABILITY: &str = "a probability such as \"1%\" or 0.01";
 const MTU: &str = "a size from 576B to 65535B, such as \"1400B\"";
+const SPARE: &str = "a size up to 65535B, such as \"48B\"";
 const THRESHOLD: &str = "a whole number of packets up to 1000000";
 
 /// Reads a path that comes after those `before`; `framing` is the same on all links.
@@ -102,6 +103,7 @@ fn read_link(section: &mut Section<'_>, base: &Draft) -> Result<Draft, ScenarioE
     update(&mut spec.loss, read_loss(section)?);
     let mishaps = &mut spec.mishaps;
     update(&mut mishaps.bit_error_rate, section.read("bit_error_rate", PROBABILITY, parse_probability)?);
+    update(&mut mishaps.bit_errors_spare, section.read("bit_errors_spare", SPARE, parse_spare)?);
     update(&mut mishaps.duplication, section.read("duplicate", PROBABILITY, parse_probability)?);
     update(&mut spec.mtu, section.read("mtu", MTU, |text| parse_mtu(text).map(Some))?);
     if section.contains("change") {
@@ -238,6 +240,10 @@ fn parse_probability(text: &str) -> Option<f64> {
 
 fn parse_mtu(text: &str) -> Option<u32> {
     u32::try_from(units::parse_size(text).ok()?).ok().filter(|mtu| (576..=65_535).contains(mtu))
+}
+
+fn parse_spare(text: &str) -> Option<u32> {
+    u32::try_from(units::parse_size(text).ok()?).ok().filter(|bytes| *bytes <= 65_535)
 }
 
 fn parse_weight(text: &str) -> Option<f64> {

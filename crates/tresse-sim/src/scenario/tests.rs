@@ -267,6 +267,7 @@ rate = "10Mbit/s"
 delay = "10ms"
 discipline = "red"
 bit_error_rate = "1e-6"
+bit_errors_spare = "48B"
 duplicate = "2%"
 reorder = 0.01
 reorder_delay = "5ms"
@@ -300,6 +301,7 @@ fn impairments_are_read_and_inherited() {
     let chain = GilbertElliott { p: 0.01, r: 0.25, good_loss: 0.0, bad_loss: 1.0 };
     assert_eq!((forward.loss, backward.loss), (Loss::GilbertElliott(chain), Loss::None));
     assert_eq!((forward.mishaps.bit_error_rate, backward.mishaps.bit_error_rate), (1e-6, 1e-6));
+    assert_eq!((forward.mishaps.bit_errors_spare, backward.mishaps.bit_errors_spare), (48, 48));
     assert_eq!((forward.mtu, backward.mtu), (Some(9000), Some(1500)));
     assert_eq!((forward.mishaps.duplication, backward.mishaps.duplication), (0.02, 0.02));
     let late = Reordering { probability: 0.01, extra_delay: Duration::from_millis(5) };
@@ -372,6 +374,7 @@ fn bad_impairments_are_refused() {
     for (key, value) in [
         ("path.0.bit_error_rate", "-1e-6"),
         ("path.0.bit_error_rate", "2"),
+        ("path.0.bit_errors_spare", "65536B"),
         ("path.0.duplicate", "101%"),
         ("path.0.reorder_delay", "5"),
         ("path.0.red.weight", "0"),

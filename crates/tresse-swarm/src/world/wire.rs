@@ -150,6 +150,7 @@ fn spec_of(plan: &PathPlan) -> LinkSpec {
         loss: loss(plan.loss),
         mishaps: MishapSpec {
             bit_error_rate: plan.damage,
+            bit_errors_spare: 0,
             duplication: plan.twice,
             reordering: plan.late.map(|(probability, extra_delay)| Reordering { probability, extra_delay }),
         },

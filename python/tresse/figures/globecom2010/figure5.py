@@ -2,7 +2,7 @@
 
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Figure
-from tresse.figures.globecom2010 import default, hidden, paths, plots
+from tresse.figures.globecom2010 import default, hidden, paths, plots, settings
 from tresse.figures.globecom2010.mechanisms import (
     HASTY,
     HASTY_SPLIT,
@@ -19,7 +19,9 @@ from tresse.figures.globecom2010.paths import DELAY, ERRORS, RATE
 from tresse.metrics import Mean
 from tresse.tables import Tables
 
-MIX = Mix(ordered=False, controller="rfc9260", variants=UNORDERED, hidden=hidden.UNORDERED)
+MIX = Mix(
+    ordered=False, controller="rfc9260", variants=UNORDERED, hidden=hidden.UNORDERED, questions=settings.UNORDERED
+)
 
 _PAYLOAD_SHARE = paths.PAYLOAD_BYTES / paths.PACKET_BYTES
 _ALMOST_NOTHING = 0.10
@@ -127,7 +129,11 @@ FIGURE = Figure(
     source=paths.SOURCE,
     sweep=MIX.sweep(),
     drawings=plots.drawings(MIX, {RATE: ((10, 106), (100, 192))}),
-    listings=(*default.listings(MIX), *hidden.listings(MIX)),
+    listings=(
+        *default.listings(MIX),
+        settings.listing(MIX.questions, {"G9": _judge_g9}),
+        *hidden.listings(MIX),
+    ),
     claims=(
         Claim(
             "G4",

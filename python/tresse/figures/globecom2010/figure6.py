@@ -2,13 +2,13 @@
 
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Figure
-from tresse.figures.globecom2010 import default, hidden, paths, plots
+from tresse.figures.globecom2010 import default, hidden, paths, plots, settings
 from tresse.figures.globecom2010.mechanisms import NR, NR_SPLIT, SACK, SACK_SPLIT, UNORDERED
 from tresse.figures.globecom2010.mixes import Mix, curve, throughput
 from tresse.figures.globecom2010.paths import ERRORS, RATE
 from tresse.tables import Tables
 
-MIX = Mix(ordered=False, controller="cmt_rp_v1", variants=UNORDERED, hidden=hidden.POOLED)
+MIX = Mix(ordered=False, controller="cmt_rp_v1", variants=UNORDERED, hidden=hidden.POOLED, questions=settings.POOLED)
 
 WITHOUT_MBPS, WITH_MBPS = 175.0, 192.0
 """Of two equal paths, without and with splitting."""
@@ -50,7 +50,11 @@ FIGURE = Figure(
     source=paths.SOURCE,
     sweep=MIX.sweep(),
     drawings=plots.drawings(MIX, {RATE: ((100, WITHOUT_MBPS), (100, WITH_MBPS))}),
-    listings=(*default.listings(MIX), *hidden.listings(MIX)),
+    listings=(
+        *default.listings(MIX),
+        settings.listing(MIX.questions, {"G10": _judge_g10}),
+        *hidden.listings(MIX),
+    ),
     claims=(
         Claim(
             "G10",

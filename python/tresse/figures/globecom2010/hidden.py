@@ -40,16 +40,10 @@ POOLED: Mapping[Panel, tuple[Hidden, ...]] = {
 
 
 ORDERED: Mapping[Panel, tuple[Hidden, ...]] = {
-    RATE: tuple(
-        Hidden(variant, (0.5, 1))
-        for variant in (
-            _with(MOVED_SPLIT, "old path pays as for a loss", transport__moved_chunk_cut="loss"),
-            _with(MOVED_SPLIT, "either buffer", transport__chunk_rescheduling="both"),
-        )
-    ),
+    RATE: (Hidden(_with(MOVED_SPLIT, "either buffer", transport__chunk_rescheduling="both"), (0.5, 1)),),
     DELAY: (Hidden(_with(MOVED_SPLIT, "SACKs in turn", transport__sack_path="round_robin"), DELAY.values),),
 }
-"""What a moved chunk costs the old path, which buffer is watched, and which path SACKs take."""
+"""Which buffer is watched, and which path SACKs take."""
 
 
 def listings(mix: Mix) -> tuple[Listing, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tresse.claims import NotMeasured
 from tresse.figures.globecom2010.mechanisms import OURS, Variant
 from tresse.figures.globecom2010.paths import ORDERED_BUFFERS, PANELS, PROFILES, SCENARIO, Buffers, Panel
+from tresse.figures.globecom2010.settings import Question
 from tresse.metrics import Mean, mean
 from tresse.sweep import Point, Sweep
 from tresse.tables import Tables
@@ -32,6 +33,8 @@ class Mix:
     variants: Mapping[Panel, tuple[Variant, ...]]
     """The curves of each panel, ours left out."""
     hidden: Mapping[Panel, tuple[Hidden, ...]] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
+    """Claims to be judged under other settings as well."""
 
     def buffers(self, panel: Panel) -> Buffers:
         """Ordered transfers have larger ones."""
@@ -50,6 +53,11 @@ class Mix:
             for panel, settings in self.hidden.items()
             for hidden in settings
             for value in hidden.values
+        ]
+        points += [
+            self._point(question.panel, value, variant)
+            for question in self.questions
+            for value, variant in question.points()
         ]
         return Sweep(SCENARIO, tuple(points), profiles=PROFILES)
 

@@ -2,7 +2,7 @@
 
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Figure
-from tresse.figures.globecom2010 import default, hidden, paths, plots
+from tresse.figures.globecom2010 import default, hidden, paths, plots, settings
 from tresse.figures.globecom2010.mechanisms import (
     MOVED,
     MOVED_HASTY,
@@ -26,7 +26,7 @@ _ALONE_MBPS = paths.RATE_MBPS * paths.PAYLOAD_BYTES / paths.PACKET_BYTES
 
 def mix(controller: str) -> Mix:
     """The transfers of figure 7 (`rfc9260`) or 8 (`cmt_rp_v1`)."""
-    return Mix(ordered=True, controller=controller, variants=ORDERED, hidden=hidden.ORDERED)
+    return Mix(ordered=True, controller=controller, variants=ORDERED, hidden=hidden.ORDERED, questions=settings.ORDERED)
 
 
 def judge_g12(tables: Tables) -> Judgement:
@@ -99,7 +99,11 @@ def figure(number: int, controller: str, name: str) -> Figure:
         source=paths.SOURCE,
         sweep=own.sweep(),
         drawings=plots.drawings(own, {}),
-        listings=(*default.listings(own), *hidden.listings(own)),
+        listings=(
+            *default.listings(own),
+            settings.listing(own.questions, {"G12": judge_g12, "G13": judge_g13}),
+            *hidden.listings(own),
+        ),
         claims=(
             Claim(
                 f"G12{suffix}",

@@ -22,8 +22,10 @@ SOURCE = (
 SCENARIO = "pfldnet2010/two-paths.toml"
 
 KIB = 1024
-SIGMAS_KIB = tuple(range(32, 321, 16))
-"""The paper's steps of 32 KiB, halved."""
+PAPER_STEP_KIB = 32
+"""Between the paper's σ."""
+SIGMAS_KIB = tuple(range(32, 321, PAPER_STEP_KIB // 2))
+"""The paper's steps, halved."""
 
 RATE_MBPS = 10.0
 DELAY_A_MS = 10
@@ -69,7 +71,8 @@ DELAYS_B_MS = (10, 50, 75)
 CURVES = tuple(Curve(delay, mapping) for delay in DELAYS_B_MS for mapping in STREAM_MAPS)
 
 
-def _point(curve: Curve, sigma_kib: int) -> Point:
+def point(curve: Curve, sigma_kib: int) -> Point:
+    """One point of the curve."""
     return Point(
         labels={"delay_b_ms": curve.delay_b_ms, "mapping": curve.mapping, "sigma_kib": sigma_kib},
         overrides={
@@ -86,13 +89,13 @@ RECORDED_KIB = 160
 
 
 def _recorded(curve: Curve) -> Point:
-    point = _point(curve, RECORDED_KIB)
-    return Point(point.labels, {**point.overrides, "measure": "1s", "record.interval": "2ms"})
+    plain = point(curve, RECORDED_KIB)
+    return Point(plain.labels, {**plain.overrides, "measure": "1s", "record.interval": "2ms"})
 
 
 SWEEP = Sweep(
     SCENARIO,
-    points=tuple(_point(curve, sigma) for curve in CURVES for sigma in SIGMAS_KIB),
+    points=tuple(point(curve, sigma) for curve in CURVES for sigma in SIGMAS_KIB),
     recorded=tuple(_recorded(Curve(75, mapping)) for mapping in STREAM_MAPS),
 )
 
