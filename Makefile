@@ -92,7 +92,7 @@ SCRIPT ?=
 .PHONY: swarm
 swarm: ## random simulations with rules after every event (SEEDS=100000; SEED=7 or SCRIPT=file shows one, packet by packet)
 	$(CARGO) run --locked --quiet --profile swarm --package tresse-swarm -- \
-		$(if $(SEED),--seed $(SEED),$(if $(SCRIPT),--script $(SCRIPT),--first $(FIRST) --jobs $(JOBS) $(if $(SEEDS),--count $(SEEDS),--seconds $$(($(MINUTES) * 60)))))
+		$(if $(SEED),--seed $(SEED),$(if $(SCRIPT),--script $(SCRIPT),--first $(FIRST) --jobs $(JOBS) $(if $(SEEDS),--count $(SEEDS),--seconds $$(($(MINUTES) * 60))) $(if $(CENSUS),--census)))
 
 # Seconds for each target, and which; libFuzzer counts the branches that an input takes and the values that it compares,
 # by code that any compiler can put in.

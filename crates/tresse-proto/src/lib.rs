@@ -34,6 +34,7 @@ mod reliability;
 pub mod schedule;
 mod stats;
 mod stream_table;
+mod tally;
 mod time;
 mod transmission;
 pub mod units;

@@ -25,6 +25,7 @@ const LAYERS: &[&[&str]] = &[
         "reliability",
         "stats",
         "stream_table",
+        "tally",
         "time",
         "units",
     ],

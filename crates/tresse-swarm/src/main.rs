@@ -4,16 +4,18 @@
 
 #![expect(clippy::disallowed_types, reason = "the time that a person waits; simulations have their own")]
 
+use std::collections::BTreeMap;
 use std::panic;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tresse_swarm::{Breach, Script, Shrunk, Summary, draw, judge, shrink, trace};
+use tresse_swarm::{Breach, Census, Script, Shrunk, Summary, census, draw, judge, shrink, trace};
 
 const USAGE: &str = "\
 usage: swarm [--first N] [--count N] [--seconds N] [--jobs N]   play seeds from N on (0; until the time is up)
+             [--census]                                         and say how often each mechanism was at work
        swarm --seed N [--print]                                 play one and say what happened
        swarm --script FILE                                      play a script that was kept";
 
@@ -38,6 +40,7 @@ struct Arguments {
     jobs: usize,
     script: Option<Script>,
     print: bool,
+    census: bool,
 }
 
 impl Arguments {
@@ -50,6 +53,7 @@ impl Arguments {
             jobs,
             script: None,
             print: false,
+            census: false,
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -68,6 +72,7 @@ impl Arguments {
                     arguments.script = Some(text.parse().map_err(|error| format!("{path}: {error}"))?);
                 }
                 "--print" => arguments.print = true,
+                "--census" => arguments.census = true,
                 _ => return Err(format!("unknown argument {word}")),
             }
         }
@@ -120,8 +125,15 @@ fn hunt(arguments: &Arguments) -> ExitCode {
                         break;
                     }
                     let seed = arguments.first + number;
-                    match judge(&draw(seed)) {
-                        Ok(summary) => own.add(&summary),
+                    let script = draw(seed);
+                    let (outcome, counted) = if arguments.census {
+                        let (outcome, counted) = census(&script);
+                        (outcome, Some(counted))
+                    } else {
+                        (judge(&script), None)
+                    };
+                    match outcome {
+                        Ok(summary) => own.add(&summary, counted.as_ref()),
                         Err(breach) => {
                             stop.store(true, Ordering::Relaxed);
                             let mut found = found.lock().unwrap_or_else(|poison| poison.into_inner());
@@ -158,11 +170,13 @@ struct Totals {
     accepted: u64,
     delivered: u64,
     span: Duration,
-    ends: std::collections::BTreeMap<&'static str, u64>,
+    ends: BTreeMap<&'static str, u64>,
+    /// By mechanism: how often it was at work, and in how many scripts.
+    at_work: BTreeMap<String, (u64, u64)>,
 }
 
 impl Totals {
-    fn add(&mut self, summary: &Summary) {
+    fn add(&mut self, summary: &Summary, census: Option<&Census>) {
         self.scripts += 1;
         self.events += summary.events;
         self.packets += summary.packets;
@@ -171,6 +185,11 @@ impl Totals {
         self.span += summary.span;
         for (name, count) in &summary.ends {
             *self.ends.entry(name).or_default() += count;
+        }
+        for (name, count) in census.into_iter().flat_map(Census::counts) {
+            let (times, scripts) = self.at_work.entry(name.to_owned()).or_default();
+            *times += count;
+            *scripts += u64::from(count > 0);
         }
     }
 
@@ -183,6 +202,11 @@ impl Totals {
         self.span += other.span;
         for (name, count) in other.ends {
             *self.ends.entry(name).or_default() += count;
+        }
+        for (name, (more_times, more_scripts)) in other.at_work {
+            let (times, scripts) = self.at_work.entry(name).or_default();
+            *times += more_times;
+            *scripts += more_scripts;
         }
     }
 
@@ -200,5 +224,8 @@ impl Totals {
         );
         let ends: Vec<String> = self.ends.iter().map(|(name, count)| format!("{name} {count}")).collect();
         println!("ends of associations: {}", ends.join(", "));
+        for (name, (times, scripts)) in &self.at_work {
+            println!("{times:>12} in {scripts:>8} scripts  {name}");
+        }
     }
 }

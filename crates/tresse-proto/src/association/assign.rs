@@ -9,6 +9,7 @@ use tresse_wire::PacketWriter;
 use super::Association;
 use crate::path_id::PathId;
 use crate::schedule::{PathView, most_assigned};
+use crate::tally::Mechanism;
 use crate::time::Instant;
 use crate::transmission::Verdict;
 
@@ -56,6 +57,7 @@ impl Association {
             self.transmission.assign(now, fragment, view.id);
         }
         if bytes > 0 {
+            self.counters.tally.note(Mechanism::Assigned);
             self.outbound.on_packet_end(view.id);
             self.path_scheduler.on_sent(view.id, bytes);
         }

@@ -16,6 +16,7 @@ use crate::inbound::{InboundData, Refusal};
 use crate::path_id::PathId;
 use crate::paths::Member;
 use crate::receiver::{Arrival, PacketSummary};
+use crate::tally::Mechanism;
 use crate::time::Instant;
 use crate::transmission::{AckReport, SackFault, SackView};
 
@@ -309,6 +310,7 @@ impl Association {
                 }
                 // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
                 if self.transmission.is_probing_window() {
+                    self.counters.tally.note(Mechanism::WindowProbed);
                     for path in self.path_ids().filter(|&path| self.transmission.flight_on(path) > 0) {
                         self.paths.on_probe_answered(path);
                     }

@@ -6,6 +6,11 @@ use super::Association;
 use crate::extensions::reconfig::Reconfig;
 
 impl Association {
+    /// What was at work without any other trace, by name, and how often.
+    pub(crate) fn tally(&self) -> Vec<(&'static str, u64)> {
+        self.counters.tally.named_with(self.outbound.tally())
+    }
+
     /// Checks each room, and that they fit together.
     ///
     /// # Errors

@@ -53,6 +53,7 @@ use crate::receiver::Receiver;
 use crate::schedule::shares::Claim;
 use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
 use crate::stats::{Discards, Limit, PathState};
+use crate::tally::Tally;
 use crate::time::{Instant, earliest};
 use crate::transmission::{AckReport, Transmission};
 
@@ -167,6 +168,7 @@ struct Counters {
     sacks_received: u64,
     discards: Rare<Discards>,
     limits: LimitClock,
+    tally: Tally,
 }
 
 /// Vectors kept so that none is allocated for a packet. One association works at a time: the endpoint takes them
@@ -500,6 +502,7 @@ impl Counters {
             sacks_received: 0,
             discards: Rare::default(),
             limits: LimitClock::new(now, Limit::Nothing),
+            tally: Tally::default(),
         }
     }
 }

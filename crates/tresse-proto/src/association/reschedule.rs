@@ -11,6 +11,7 @@ use crate::path_id::PathId;
 use crate::schedule::in_time::{self, Repeat};
 use crate::schedule::{HeadOfLine, opportunistic, reschedule};
 use crate::stats::Limit;
+use crate::tally::Mechanism;
 use crate::time::Instant;
 
 impl Association {
@@ -41,7 +42,8 @@ impl Association {
         let repeat = in_time::choose(&head, &usable, self.transmission.headroom());
         self.workspace.get().candidates = usable;
         if let Some(Repeat { to, overdue }) = repeat {
-            self.move_chunk(now, head.index, to, overdue);
+            let why = if overdue { Mechanism::RescheduledOverdue } else { Mechanism::RescheduledInTime };
+            self.move_chunk(now, head.index, to, why);
         }
     }
 
@@ -54,15 +56,17 @@ impl Association {
         }
         let Some(head) = self.transmission.head_of_line(now, false) else { return };
         let usable = self.usable_views();
-        let mut to = reschedule::choose(&head, &usable, |path| self.transmission.blocks(path, paths));
-        if to.is_none() && overtakes && !self.outbound.is_empty() {
+        let to = reschedule::choose(&head, &usable, |path| self.transmission.blocks(path, paths));
+        let mut step = to.map(|to| (to, Mechanism::RescheduledForShare));
+        if step.is_none() && overtakes && !self.outbound.is_empty() {
             let silenced = |path| self.may_send_new(path) == Err(Limit::ReceiveBuffer);
             let fast = opportunistic::choose(&head, &usable, silenced);
-            to = fast.and_then(|fast| self.overtake(now, &head, fast));
+            let to = fast.and_then(|fast| self.overtake(now, &head, fast));
+            step = to.map(|to| (to, Mechanism::Overtaken));
         }
         self.workspace.get().candidates = usable;
-        if let Some(to) = to {
-            self.move_chunk(now, head.index, to, false);
+        if let Some((to, why)) = step {
+            self.move_chunk(now, head.index, to, why);
         }
     }
 
@@ -71,6 +75,7 @@ impl Association {
         if self.config.penalisation {
             let pause = self.paths.get(fast).srtt().unwrap_or_default();
             self.paths.penalise(head.path, now, pause);
+            self.counters.tally.note(Mechanism::Penalised);
         }
         self.config.opportunistic_retransmission.then_some(fast)
     }
@@ -91,10 +96,12 @@ impl Association {
         self.patience_until = (!left.is_zero() && left != Duration::MAX).then(|| now + left);
     }
 
-    /// Lets the chunk `index` wait to leave on `to`, and charges the path that it leaves; one that is `overdue` was
+    /// Lets the chunk `index` wait to leave on `to`, and charges the path that it leaves; one that is overdue was
     /// lost, as far as congestion control is concerned.
-    fn move_chunk(&mut self, now: Instant, index: u64, to: PathId, overdue: bool) {
+    fn move_chunk(&mut self, now: Instant, index: u64, to: PathId, why: Mechanism) {
         let Some(moved) = self.transmission.move_chunk(index, to) else { return };
+        self.counters.tally.note(why);
+        let overdue = why == Mechanism::RescheduledOverdue;
         match self.config.moved_chunk_cut {
             MovedChunkCut::None => {}
             MovedChunkCut::Bytes if !overdue => self.paths.shrink(moved.from, moved.bytes),

@@ -7,6 +7,7 @@ use crate::config::BufferShares;
 use crate::path_id::PathId;
 use crate::schedule::placement::Prospect;
 use crate::schedule::shares::{Claim, allot};
+use crate::tally::Mechanism;
 use crate::time::Instant;
 
 impl Association {
@@ -28,6 +29,9 @@ impl Association {
         if follows && let Some((buffer, limit)) = self.transmission.shared_buffer() {
             let mut shares = std::mem::take(&mut self.workspace.get().shares);
             allot(&claims, buffer, &mut shares);
+            if shares.windows(2).any(|pair| pair[0] != pair[1]) {
+                self.counters.tally.note(Mechanism::SharedByPaths);
+            }
             if self.config.paths_rest {
                 self.rest_or_try(now, &claims, &mut shares);
             }
@@ -48,7 +52,11 @@ impl Association {
             });
             self.outbound.set_prospects(now, prospects);
             for path in self.path_ids() {
-                self.paths.set_calm(path, self.outbound.wants_calm(path));
+                let calm = self.outbound.wants_calm(path);
+                if calm {
+                    self.counters.tally.note(Mechanism::PathCalmed);
+                }
+                self.paths.set_calm(path, calm);
             }
         }
         self.workspace.get().claims = claims;
@@ -56,12 +64,13 @@ impl Association {
 
     /// A path whose share is less than a packet rests: with so little under way every loss would have to wait for a
     /// timer. Now and then it is tried, as it may have become better.
-    fn rest_or_try(&self, now: Instant, claims: &[Claim], shares: &mut [usize]) {
+    fn rest_or_try(&mut self, now: Instant, claims: &[Claim], shares: &mut [usize]) {
         let packet = self.paths.smallest_payload();
         for ((path, share), claim) in (0..).map(PathId).zip(shares).zip(claims) {
             if *share < packet && claim.need > 0 {
                 let silent = now.since(self.paths.get(path).last_data());
                 *share = usize::from(silent >= claim.rtt * TRIAL_ROUND_TRIPS);
+                self.counters.tally.note(Mechanism::PathRested);
             }
         }
     }

@@ -364,7 +364,7 @@ impl<'a> AssociationHandle<'a> {
         matches!(self.endpoint.slots.get(self.slot), Some(Occupant::Setup(_)))
     }
 
-    fn open(&self) -> Option<&Association> {
+    pub(super) fn open(&self) -> Option<&Association> {
         match self.endpoint.slots.get(self.slot) {
             Some(Occupant::Open(association)) => Some(association),
             _ => None,

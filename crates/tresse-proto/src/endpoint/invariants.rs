@@ -1,13 +1,26 @@
 //! What the tables of an endpoint must agree on with its associations whenever it has been polled until it had nothing to
-//! send.
+//! send; and what else only simulations ask: what was at work, and numbers that wrap soon.
 //!
-//! Checked by simulations; nothing in the core asks.
+//! Nothing in the core asks.
 
 use super::demux::Slot;
 use super::slots::Occupant;
-use super::{Endpoint, Instant};
+use super::{AssociationHandle, Endpoint, Instant, Tsn};
+use crate::association::Association;
+
+impl AssociationHandle<'_> {
+    /// Mechanisms that leave no other trace, and how often each was at work; empty before the association is set up.
+    pub fn tally(&self) -> Vec<(&'static str, u64)> {
+        self.open().map(Association::tally).unwrap_or_default()
+    }
+}
 
 impl Endpoint {
+    /// Lets the TSNs of associations to come begin so many before they wrap; numbers of requests begin there too.
+    pub fn begin_before_the_wrap(&mut self, tsns: u32) {
+        self.first_tsn = Some(Tsn(tsns.wrapping_neg()));
+    }
+
     /// Checks what must hold after each event, once there is nothing more to send at `now`. Takes time linear in
     /// everything that the endpoint holds.
     ///

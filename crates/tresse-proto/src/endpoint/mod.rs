@@ -88,6 +88,9 @@ pub struct Endpoint {
     workspace: Workspace,
     /// The shared keys of associations to come, if the application set any.
     shared_keys: Option<Box<SharedKeys>>,
+    /// In place of a number of chance.
+    #[cfg(feature = "invariants")]
+    first_tsn: Option<Tsn>,
 }
 
 struct Answer {
@@ -151,6 +154,8 @@ impl Endpoint {
             discards: Discards::default(),
             workspace: Workspace::default(),
             shared_keys: None,
+            #[cfg(feature = "invariants")]
+            first_tsn: None,
             config,
         })
     }
@@ -533,6 +538,10 @@ impl Endpoint {
     }
 
     fn fresh_tsn(&mut self) -> Tsn {
+        #[cfg(feature = "invariants")]
+        if let Some(first) = self.first_tsn {
+            return first;
+        }
         Tsn(self.rng.next_u32())
     }
 }

@@ -13,6 +13,7 @@ use crate::path_id::PathId;
 use crate::schedule::placement::{Demand, Placing, Prospect, Track, place};
 use crate::schedule::{PathView, Place, Queued, Removed};
 use crate::stream_table::StreamTable;
+use crate::tally::{Mechanism, Tally};
 use crate::time::Instant;
 
 /// What the map keeps; there is one while it is in use.
@@ -24,6 +25,7 @@ pub(super) struct Adaptive {
     urgent_at: Vec<Option<Instant>>,
     /// As of the last event.
     now: Instant,
+    tally: Tally,
 }
 
 impl Adaptive {
@@ -67,6 +69,12 @@ impl Outbound {
     /// Whether the path is better kept free of queues, because latency-critical streams use it.
     pub(crate) fn wants_calm(&self, path: PathId) -> bool {
         self.adaptive.as_ref().is_some_and(|adaptive| adaptive.is_urgent(path))
+    }
+
+    /// How often an adaptive map was at work.
+    #[cfg(feature = "invariants")]
+    pub(crate) fn tally(&self) -> Option<&Tally> {
+        self.adaptive.as_ref().map(|adaptive| &adaptive.tally)
     }
 
     /// The group and stream whose data goes next on the path behind `view`: by class, and of each the path's own
@@ -123,6 +131,7 @@ impl Outbound {
         let from = self.group_of(stream);
         if let Some(adaptive) = &mut self.adaptive {
             adaptive.tracks.entry(stream).home = home;
+            adaptive.tally.note(Mechanism::StreamMoved);
         }
         self.move_stream(stream, from);
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tresse_proto::{AddressChange, Direction, Reliability};
 
-use crate::script::{Act, Change, Deed, Forgery, Host, Move, PathPlan, Script};
+use crate::script::{Act, Change, Deed, Forgery, Host, HostPlan, Move, PathPlan, Script};
 
 use dice::Dice;
 
@@ -20,9 +20,12 @@ pub fn draw(seed: u64) -> Script {
     let calm = dice.hits(0.3);
     let paths: Vec<PathPlan> = (0..paths).map(|_| path(&mut dice, calm)).collect();
     let damaging = paths.iter().any(|path| path.damage > 0.0);
+    // What both must agree on comes about only when both want it.
+    let theme = settings::theme(&mut dice);
+    let other = if dice.hits(0.6) { theme } else { settings::theme(&mut dice) };
     let mut script = Script {
         seed,
-        hosts: [settings::draw(&mut dice, damaging), settings::draw(&mut dice, damaging)],
+        hosts: [theme, other].map(|theme| settings::draw(&mut dice, theme, damaging)),
         paths,
         acts: Vec::new(),
     };
@@ -36,10 +39,14 @@ pub fn draw(seed: u64) -> Script {
     }
     let span = dice.magnitude(200, 20_000);
     let lossy = dice.hits(0.35);
+    let patient = script.hosts.iter().all(takes_many_messages);
     let paths = script.paths.len() as u8;
     let mut acts = Acts { dice: &mut dice, span, acts: Vec::new(), paths, probing, lossy };
     acts.open();
     acts.traffic();
+    if patient && acts.dice.hits(0.003) {
+        acts.many_messages();
+    }
     if acts.dice.hits(0.3) {
         acts.pauses();
     }
@@ -76,6 +83,12 @@ pub fn draw(seed: u64) -> Script {
     script
 }
 
+/// Whether a host's buffers hold so much that tens of thousands of short messages do not take hours.
+fn takes_many_messages(plan: &HostPlan) -> bool {
+    plan.settings()
+        .is_ok_and(|(config, _)| config.send_buffer.0 >= 16_384 && config.receive_buffer.0 >= 16_384)
+}
+
 fn path(dice: &mut Dice, calm: bool) -> PathPlan {
     let rate = dice.magnitude(300, 200_000) * 1000;
     // A queue that takes longer to empty than timers run would look like a dead path.
@@ -92,6 +105,10 @@ fn path(dice: &mut Dice, calm: bool) -> PathPlan {
         mtu: None,
         ipv6: dice.hits(0.2),
     };
+    // Marks come where nothing else goes wrong, too.
+    if dice.hits(0.4) {
+        path.marks = dice.share(1.0);
+    }
     if calm {
         return path;
     }
@@ -108,9 +125,6 @@ fn path(dice: &mut Dice, calm: bool) -> PathPlan {
     if dice.hits(0.2) {
         // Of packets with 12,000 bits, from one in a hundred to one in five.
         path.damage = *dice.pick(&[0.000_001, 0.000_005, 0.000_02]);
-    }
-    if dice.hits(0.3) {
-        path.marks = dice.share(1.0);
     }
     path
 }
@@ -183,6 +197,22 @@ impl Acts<'_> {
                 unordered: self.dice.hits(0.25),
                 reliability: if self.lossy { self.reliability() } else { Reliability::Full },
                 times: times as u16,
+            };
+            let at = self.sometime();
+            self.push(at, Deed::Host(host, what));
+        }
+    }
+
+    /// More messages on a stream than there are SSNs.
+    fn many_messages(&mut self) {
+        let (host, stream) = (self.host(), self.dice.between(0, 7) as u16);
+        for _ in 0..2 {
+            let what = Move::Send {
+                len: self.dice.between(40, 100) as u32,
+                stream,
+                unordered: false,
+                reliability: Reliability::Full,
+                times: 34_000,
             };
             let at = self.sometime();
             self.push(at, Deed::Host(host, what));

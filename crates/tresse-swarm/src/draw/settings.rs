@@ -4,7 +4,6 @@
 //! have their ranges here.
 
 use tresse_proto::AssociationConfig;
-use tresse_proto::config::PRESETS;
 
 use super::dice::Dice;
 use crate::script::HostPlan;
@@ -33,7 +32,8 @@ const VALUES: &[(&str, &[&str])] = &[
         "path_scheduler",
         &["round_robin", "lowest_rtt", "most_room", "in_order", "ecf", "blest", "otias", "daps", "stms"],
     ),
-    ("stream_map", &["any", "fixed:0", "fixed:0,0", "fixed:0,1"]),
+    ("stream_map", &["any", "adaptive", "fixed:0", "fixed:0,0", "fixed:0,1"]),
+    ("stream_classes", &["0=latency", "0=background,1=latency", "0=latency,2=background,5=background"]),
     ("stream_scheduler", STREAM_SCHEDULERS),
     ("congestion_control", &["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"]),
     ("potentially_failed_max_retrans", &["0", "1", "3"]),
@@ -59,16 +59,86 @@ pub(super) const STREAM_SCHEDULERS: &[&str] = &[
     "tired",
 ];
 
-/// Settings that agree with each other. Where paths are `damaging`, packets have their checksums.
-pub(super) fn draw(dice: &mut Dice, damaging: bool) -> HostPlan {
-    let preset = *dice.pick(&["cmt", "small_buffers", "rfc9260", "pfldnet2010"]);
-    debug_assert!(PRESETS.iter().any(|known| known.name == preset));
+/// Most often those for everybody.
+const PRESETS_DRAWN: &[&str] =
+    &["cmt", "cmt", "small_buffers", "adaptive", "rfc9260", "pfldnet2010", "globecom2005", "globecom2010"];
+
+/// Names and values of switches.
+type Theme = &'static [(&'static str, &'static str)];
+
+/// Settings that bring a mechanism to work that few choices of chance would: it needs several of them at once.
+const THEMES: &[Theme] = &[
+    // Chunks that leave in time, and buffers that are soon full of what came early.
+    &[
+        ("buffer_shares", "paths"),
+        ("paths_rest", "true"),
+        ("chunk_rescheduling", "in_time"),
+        ("immediate_sack_when_full", "true"),
+        ("sack_path", "fastest"),
+        ("send_buffer", "16KiB"),
+    ],
+    &[
+        ("buffer_shares", "paths"),
+        ("paths_rest", "true"),
+        ("chunk_rescheduling", "in_time"),
+        ("immediate_sack_when_full", "true"),
+        ("receive_buffer", "16KiB"),
+    ],
+    // None of these: how buffers of any size were shared before.
+    &[
+        ("buffer_shares", "equal"),
+        ("paths_rest", "false"),
+        ("chunk_rescheduling", "off"),
+        ("immediate_sack_when_full", "false"),
+        ("sack_path", "round_robin"),
+    ],
+    &[("chunk_rescheduling", "both"), ("rescheduling_threshold", "20"), ("send_buffer", "16KiB")],
+    // What MPTCP does when the peer's window keeps a fast path silent.
+    &[
+        ("opportunistic_retransmission", "true"),
+        ("penalisation", "true"),
+        ("buffer_split", "none"),
+        ("path_scheduler", "lowest_rtt"),
+        ("receive_buffer", "16KiB"),
+    ],
+    // Data that is left to full paths.
+    &[("path_scheduler", "otias"), ("stream_map", "any")],
+    &[("path_scheduler", "daps"), ("stream_map", "any")],
+    &[("path_scheduler", "stms"), ("stream_map", "any")],
+    // Streams that move, some before others.
+    &[
+        ("stream_map", "adaptive"),
+        ("stream_classes", "0=latency,3=background"),
+        ("path_scheduler", "lowest_rtt"),
+    ],
+    &[("stream_map", "adaptive"), ("stream_scheduler", "round_robin"), ("sack_path", "fastest")],
+    // Messages that are longer than the buffer they arrive in.
+    &[("receive_buffer", "3000B"), ("send_buffer", "256KiB")],
+    &[("receive_buffer", "6000B"), ("interleaving", "true"), ("send_buffer", "256KiB")],
+    &[("partial_delivery_point", "1000B"), ("interleaving", "true")],
+];
+
+/// Settings that belong together, or none.
+pub(super) fn theme(dice: &mut Dice) -> Theme {
+    let &theme = dice.pick(THEMES);
+    if dice.hits(0.5) { theme } else { &[] }
+}
+
+/// Settings that agree with each other, on top of those of a `theme`. Where paths are `damaging`, packets have their
+/// checksums.
+pub(super) fn draw(dice: &mut Dice, theme: Theme, damaging: bool) -> HostPlan {
+    let preset = *dice.pick(PRESETS_DRAWN);
     let mut plan = HostPlan { switches: vec![("preset".to_owned(), preset.to_owned())] };
     // Timers of minutes would only lengthen every simulation: a bound that most are drawn below.
     if dice.hits(0.8) {
         plan.switches.push(("rto_max".to_owned(), (*dice.pick(&["1s", "4s", "10s"])).to_owned()));
         plan.switches.push(("rto_initial".to_owned(), (*dice.pick(&["100ms", "300ms", "1s"])).to_owned()));
         plan.switches.push(("rto_min".to_owned(), (*dice.pick(&["10ms", "50ms", "200ms", "1s"])).to_owned()));
+    }
+    plan.switches.extend(theme.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
+    // What wraps does so once: soon enough for most scripts.
+    if dice.hits(0.2) {
+        plan.switches.push(("wrap_in".to_owned(), dice.magnitude(1, 300).to_string()));
     }
     let share = *dice.pick(&[0.0, 0.1, 0.3, 0.6]);
     for info in AssociationConfig::describe() {
@@ -128,9 +198,24 @@ mod tests {
     #[test]
     fn drawn_settings_can_be_used() {
         for seed in 0..200 {
-            let plan = draw(&mut Dice::new(seed), false);
+            let mut dice = Dice::new(seed);
+            let theme = theme(&mut dice);
+            let plan = draw(&mut dice, theme, false);
             let (association, _) = plan.settings().expect("known switches");
             assert_eq!(association.check(), Ok(()), "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn every_theme_can_be_used_with_every_preset() {
+        for (preset, theme) in
+            PRESETS_DRAWN.iter().flat_map(|preset| THEMES.iter().map(move |theme| (preset, theme)))
+        {
+            let mut config = AssociationConfig::preset(preset).expect("a preset");
+            for (name, value) in *theme {
+                assert_eq!(config.set(name, value), Ok(()), "{name}={value}");
+            }
+            assert_eq!(config.check(), Ok(()), "{preset} with {theme:?}");
         }
     }
 

@@ -58,7 +58,8 @@ pub struct PathPlan {
     pub ipv6: bool,
 }
 
-/// Settings of a host, as names and values of switches; `preset` may come first.
+/// Settings of a host, as names and values of switches; `preset` may come first. `wrap_in` is none of the core's: so
+/// many TSNs before they wrap an association of this host begins.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HostPlan {
     /// Names of the association's or the endpoint's switches with values in their text form.
@@ -243,12 +244,29 @@ impl HostPlan {
         for (name, value) in &self.switches {
             match name.as_str() {
                 "preset" => association = AssociationConfig::preset(value)?,
+                WRAP_IN => read_wrap(value).map(drop)?,
                 name if EndpointConfig::NAMES.contains(&name) => endpoint.set(name, value)?,
                 name => association.set(name, value)?,
             }
         }
         Ok((association, endpoint))
     }
+
+    /// How many TSNs come before they wrap; `None` for a number of chance.
+    pub fn wrap_in(&self) -> Option<u32> {
+        let (_, value) = self.switches.iter().rfind(|(name, _)| name == WRAP_IN)?;
+        read_wrap(value).ok()
+    }
+}
+
+const WRAP_IN: &str = "wrap_in";
+
+fn read_wrap(value: &str) -> Result<u32, ConfigError> {
+    value.parse().map_err(|_| ConfigError::BadValue {
+        name: WRAP_IN.to_owned(),
+        value: value.to_owned(),
+        accepted: "a whole number of TSNs".to_owned(),
+    })
 }
 
 /// What an address can become, with the names that scripts use.

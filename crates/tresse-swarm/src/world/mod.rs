@@ -3,6 +3,7 @@
 //! After every event the hosts do all they can at that instant, and then the rules are checked. When the script is over
 //! the network heals, applications read on, and everything must come to a good end within a bound of virtual time.
 
+mod census;
 mod forge;
 mod ledger;
 mod log;
@@ -21,6 +22,8 @@ use tresse_sim::seed::{Generator, Seed};
 
 use crate::breach::Breach;
 use crate::script::{Deed, Host, PathPlan, Script};
+
+pub use census::Census;
 
 use ledger::Ledger;
 use log::Log;
@@ -52,20 +55,27 @@ pub struct Summary {
 /// # Errors
 /// The first rule that did not hold.
 pub fn judge(script: &Script) -> Result<Summary, Breach> {
-    play(script, Log::silent()).0
+    play(script, Log::silent(), None).0
 }
 
 /// Plays a script and writes a line for everything that happens.
 pub fn trace(script: &Script) -> (Result<Summary, Breach>, Vec<String>) {
-    let (outcome, log) = play(script, Log::written());
+    let (outcome, log, _) = play(script, Log::written(), None);
     (outcome, log.lines())
 }
 
-fn play(script: &Script, log: Log) -> (Result<Summary, Breach>, Log) {
-    let mut world = match World::new(script, log) {
+/// Plays a script and counts which mechanisms were at work, and how often.
+pub fn census(script: &Script) -> (Result<Summary, Breach>, Census) {
+    let (outcome, _, census) = play(script, Log::silent(), Some(Census::default()));
+    (outcome, census.unwrap_or_default())
+}
+
+fn play(script: &Script, log: Log, census: Option<Census>) -> (Result<Summary, Breach>, Log, Option<Census>) {
+    let mut world = match World::new(script, log, census) {
         Ok(world) => world,
         Err(what) => {
-            return (Err(Breach { at: Instant::ZERO, rule: "scripts can be played", what }), Log::silent());
+            let breach = Breach { at: Instant::ZERO, rule: "scripts can be played", what };
+            return (Err(breach), Log::silent(), None);
         }
     };
     let outcome = match catch_unwind(AssertUnwindSafe(|| world.run())) {
@@ -76,7 +86,8 @@ fn play(script: &Script, log: Log) -> (Result<Summary, Breach>, Log) {
             Err(Breach { at: world.now, rule: "nothing panics", what: text.to_owned() })
         }
     };
-    (outcome.map(|()| world.summary()), world.log)
+    world.count();
+    (outcome.map(|()| world.summary()), world.log, world.census)
 }
 
 struct World<'s> {
@@ -94,6 +105,8 @@ struct World<'s> {
     dice: Generator,
     buffer: Vec<u8>,
     log: Log,
+    /// What was at work, if somebody wants to know.
+    census: Option<Census>,
     /// When the network had healed and everything accepted had come out.
     calm: Option<Instant>,
 }
@@ -106,13 +119,17 @@ enum Happening {
 }
 
 impl<'s> World<'s> {
-    fn new(script: &'s Script, log: Log) -> Result<Self, String> {
+    fn new(script: &'s Script, log: Log, census: Option<Census>) -> Result<Self, String> {
         let seed = Seed(script.seed);
         let addresses = |host: Host| {
             script.paths.iter().enumerate().map(|(path, plan)| wire::address(host, path, plan)).collect()
         };
+        let counts = census.is_some();
         let station = |host: Host| {
-            Station::new(host, &script.hosts[host.index()], seed, addresses(host), addresses(host.peer()))
+            let plan = &script.hosts[host.index()];
+            let mut station = Station::new(host, plan, seed, addresses(host), addresses(host.peer()))?;
+            station.tally.census = counts.then(Census::default);
+            Ok::<Station, String>(station)
         };
         let mut events = EventQueue::new(0);
         for (position, act) in script.acts.iter().enumerate() {
@@ -131,6 +148,7 @@ impl<'s> World<'s> {
             events,
             script,
             log,
+            census,
             calm: None,
         })
     }
@@ -302,6 +320,9 @@ impl<'s> World<'s> {
         let now = self.now;
         let passage = self.wire.send(now, packet);
         self.log.packet(now, &passage);
+        if let Some(census) = &mut self.census {
+            census.packet(&passage.packet.payload, passage.fate);
+        }
         if let Some(at) = passage.at {
             if passage.twice {
                 self.events.push(at, Happening::Arrival(passage.packet.clone()));
@@ -379,6 +400,17 @@ impl<'s> World<'s> {
             }
         }
         Ok(())
+    }
+
+    /// Completes the census.
+    fn count(&mut self) {
+        let Some(census) = &mut self.census else { return };
+        for station in &mut self.stations {
+            station.count(self.now);
+            if let Some(counted) = &station.tally.census {
+                census.merge(counted);
+            }
+        }
     }
 
     fn summary(&self) -> Summary {

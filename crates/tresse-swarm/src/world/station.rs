@@ -13,6 +13,7 @@ use tresse_proto::{
 };
 use tresse_sim::seed::Seed;
 
+use super::census::Census;
 use super::ledger::{LONGEST, Ledger};
 use super::log::Log;
 use super::turncoat;
@@ -23,6 +24,8 @@ pub(super) struct Station {
     pub(super) host: Host,
     pub(super) endpoint: Endpoint,
     settings: (AssociationConfig, EndpointConfig),
+    /// TSNs before they wrap, if they do soon.
+    wrap_in: Option<u32>,
     seed: Seed,
     addresses: Vec<IpAddr>,
     peer_addresses: Vec<IpAddr>,
@@ -80,6 +83,8 @@ struct Waiting {
 pub(super) struct Tally {
     pub(super) closed: BTreeMap<&'static str, u64>,
     pub(super) bytes: u64,
+    /// What was at work here, if somebody wants to know.
+    pub(super) census: Option<Census>,
 }
 
 impl Station {
@@ -95,10 +100,12 @@ impl Station {
         endpoint.port = port(host);
         endpoint.listen = true;
         let settings = (association, endpoint);
+        let wrap_in = plan.wrap_in();
         Ok(Station {
-            endpoint: boot(&settings, seed, host, 0, &addresses)?,
+            endpoint: boot(&settings, wrap_in, seed, host, 0, &addresses)?,
             host,
             settings,
+            wrap_in,
             seed,
             addresses,
             peer_addresses,
@@ -137,8 +144,10 @@ impl Station {
             Move::Shutdown => self.end(now, Ending::Shutdown),
             Move::Abort => self.end(now, Ending::Abort),
             Move::Restart => {
+                self.count(now);
                 self.restarts += 1;
-                self.endpoint = boot(&self.settings, self.seed, self.host, self.restarts, &self.addresses)?;
+                let (settings, addresses) = (&self.settings, &self.addresses);
+                self.endpoint = boot(settings, self.wrap_in, self.seed, self.host, self.restarts, addresses)?;
                 self.sessions.clear();
                 self.current = None;
                 self.backlog.clear();
@@ -197,6 +206,9 @@ impl Station {
         while let Some((id, event)) = self.endpoint.poll_event() {
             any = true;
             log.line(now, || format!("{}: {event:?}", self.host.name()));
+            if let Some(census) = &mut self.tally.census {
+                census.event(&event);
+            }
             match event {
                 Event::Established { .. } => self.on_established(id, numbers)?,
                 Event::Restarted { .. } => self.on_restarted(id, numbers)?,
@@ -419,6 +431,9 @@ impl Station {
         let Some(mut association) = self.endpoint.association(id) else { return Ok(()) };
         while let Some(message) = association.recv(now) {
             self.tally.bytes += message.payload.len() as u64;
+            if let Some(census) = &mut self.tally.census {
+                census.message(message.part);
+            }
             if let Some(message) = session.joiner.join(message) {
                 session.delivered += 1;
                 ledger.delivered(&message)?;
@@ -448,6 +463,19 @@ impl Station {
             }
         }
         text
+    }
+
+    /// Counts what was at work in this life, if somebody wants to know.
+    pub(super) fn count(&mut self, now: Instant) {
+        let Some(census) = &mut self.tally.census else { return };
+        for &id in self.sessions.keys() {
+            if let Some(association) = self.endpoint.association(id)
+                && let Some(stats) = association.stats(now)
+            {
+                census.association(&stats, &association.path_stats(now), &association.tally());
+            }
+        }
+        census.discards(&self.endpoint.discards());
     }
 
     fn association(&mut self) -> Option<AssociationHandle<'_>> {
@@ -487,6 +515,7 @@ pub(super) fn port(host: Host) -> u16 {
 
 fn boot(
     (association, endpoint): &(AssociationConfig, EndpointConfig),
+    wrap_in: Option<u32>,
     seed: Seed,
     host: Host,
     life: u32,
@@ -497,6 +526,9 @@ fn boot(
     let mut endpoint = Endpoint::with_schedulers(endpoint.clone(), association.clone(), registry, seed)
         .map_err(|error| error.to_string())?;
     endpoint.set_local_addresses(addresses.to_vec());
+    if let Some(tsns) = wrap_in {
+        endpoint.begin_before_the_wrap(tsns);
+    }
     Ok(endpoint)
 }
 

@@ -1,0 +1,81 @@
+//! How often mechanisms were at work that leave no other trace: for simulations that ask whether each ever was.
+//!
+//! Counts with the feature `invariants` only; without it nothing is kept, and noting costs nothing.
+
+/// Something that an association does now and then, and that neither a packet nor a counter shows.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Mechanism {
+    /// A chunk left its path because its share of a buffer was full of early arrivals.
+    RescheduledForShare,
+    /// A chunk left its path before the buffers were full.
+    RescheduledInTime,
+    /// One did because it was overdue.
+    RescheduledOverdue,
+    /// One did because the peer's window kept a faster path silent.
+    Overtaken,
+    /// The window of the slower path was halved for that.
+    Penalised,
+    /// Data was left to a path whose window was full.
+    Assigned,
+    /// A path's share of a buffer was another one than an equal one.
+    SharedByPaths,
+    /// A path rested because its share was less than a packet.
+    PathRested,
+    /// A stream moved to another path (adaptive map).
+    StreamMoved,
+    /// A path was kept free of queues for latency-critical streams.
+    PathCalmed,
+    /// A closed window was probed.
+    WindowProbed,
+}
+
+impl Mechanism {
+    #[cfg(feature = "invariants")]
+    const NAMED: [(Mechanism, &'static str); 11] = [
+        (Mechanism::RescheduledForShare, "rescheduled for a share"),
+        (Mechanism::RescheduledInTime, "rescheduled in time"),
+        (Mechanism::RescheduledOverdue, "rescheduled when overdue"),
+        (Mechanism::Overtaken, "overtaken by a faster path"),
+        (Mechanism::Penalised, "penalised for a faster path"),
+        (Mechanism::Assigned, "assigned to a full path"),
+        (Mechanism::SharedByPaths, "buffer shares follow paths"),
+        (Mechanism::PathRested, "path rested"),
+        (Mechanism::StreamMoved, "stream moved by the map"),
+        (Mechanism::PathCalmed, "path kept calm"),
+        (Mechanism::WindowProbed, "closed window probed"),
+    ];
+}
+
+/// What was noted.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    #[cfg(feature = "invariants")]
+    counts: [u64; Mechanism::NAMED.len()],
+}
+
+impl Tally {
+    /// A mechanism was at work.
+    #[inline]
+    #[cfg_attr(
+        not(feature = "invariants"),
+        expect(clippy::unused_self, reason = "counts in simulations only")
+    )]
+    pub(crate) fn note(&mut self, mechanism: Mechanism) {
+        #[cfg(feature = "invariants")]
+        {
+            self.counts[mechanism as usize] += 1;
+        }
+        #[cfg(not(feature = "invariants"))]
+        let _ = mechanism;
+    }
+
+    /// Every mechanism by its name, and how often it was at work, by this and by `other`.
+    #[cfg(feature = "invariants")]
+    pub(crate) fn named_with(&self, other: Option<&Tally>) -> Vec<(&'static str, u64)> {
+        let count = |mechanism: Mechanism| {
+            let of = |tally: &Tally| tally.counts[mechanism as usize];
+            of(self) + other.map_or(0, of)
+        };
+        Mechanism::NAMED.into_iter().map(|(mechanism, name)| (name, count(mechanism))).collect()
+    }
+}
