@@ -71,8 +71,10 @@ impl Driver {
             announced_maximum_incoming_streams: settings.streams,
             announced_maximum_outgoing_streams: settings.streams,
             enable_message_interleaving: settings.extensions.contains(&"interleaving"),
-            // Losses are part of the tests; longer timers would only make them long.
+            // Losses are part of the tests, and so are hosts that stand still; longer timers would only make them long.
             rto_initial: Duration::from_millis(200),
+            rto_max: Duration::from_secs(1),
+            max_retransmissions: Some(60),
             rto_min: Duration::from_millis(120),
             delayed_ack_max_timeout: Duration::from_millis(20),
             min_rtt_variance: Duration::from_millis(50),

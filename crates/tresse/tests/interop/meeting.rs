@@ -209,6 +209,13 @@ fn ours(paths: usize) -> Vec<IpAddr> {
 /// SCTP port of both sides: pion/sctp calls no other.
 const PORT: u16 = 5000;
 
-/// Losses are part of the tests; a second for each would only make them long.
-const SETTINGS: [(&str, &str); 4] =
-    [("rto_initial", "200ms"), ("rto_min", "100ms"), ("path_max_retrans", "2"), ("heartbeat_interval", "1s")];
+/// Losses are part of the tests, and so are hosts that stand still: longer timers would only make them long. A peer that is
+/// slow to answer is no lost one.
+const SETTINGS: [(&str, &str); 6] = [
+    ("rto_initial", "200ms"),
+    ("rto_min", "100ms"),
+    ("rto_max", "1s"),
+    ("path_max_retrans", "2"),
+    ("association_max_retrans", "60"),
+    ("heartbeat_interval", "1s"),
+];

@@ -262,8 +262,9 @@ impl Peer {
                 let _ = child.kill();
                 let _ = child.wait();
             }
-            // What broke it down was said by what it did not do.
-            Some(Body::Thread(thread)) => drop(thread.join()),
+            // What broke it down was said by what it did not do. It may have to be heard out: the relays of other cells
+            // run on meanwhile.
+            Some(Body::Thread(thread)) => drop(tokio::task::block_in_place(|| thread.join())),
             None => {}
         }
     }

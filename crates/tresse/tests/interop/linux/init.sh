@@ -24,9 +24,11 @@ echo "$UDP_PORT" >udp_port
 for extension in reconf_enable intl_enable auth_enable addip_enable; do
     echo 1 >$extension
 done
-# Losses are part of the tests; a second for each would only make them long.
+# Losses are part of the tests, and so are hosts that stand still; longer timers would only make them long.
 echo 200 >rto_initial
 echo 100 >rto_min
+echo 1000 >rto_max
+echo 60 >association_max_retrans
 echo 2 >path_max_retrans
 echo 1000 >hb_interval
 cd /

@@ -35,8 +35,12 @@ impl Wire {
         let (machine, open) = (Arc::clone(&wire.machine), Arc::clone(&wire.open));
         thread::spawn(move || {
             let mut frame = [0; LONGEST_FRAME];
-            while let Ok(len) = machine.recv(&mut frame) {
-                deliver(&frame[..len], &locked(&open));
+            loop {
+                match machine.recv(&mut frame) {
+                    Ok(len) => deliver(&frame[..len], &locked(&open)),
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => return crate::say(&format!("the machine's wire broke: {error}")),
+                }
             }
         });
         Ok(wire)

@@ -272,6 +272,7 @@ func main() {
 	options := []sctp.AssociationOption{
 		sctp.WithNetConn(conn),
 		sctp.WithBlockWrite(true),
+		sctp.WithRTOMax(1000),
 		sctp.WithEnableInterleaving(strings.Contains(set["use"], "interleaving")),
 	}
 	p := &peer{echo: set["work"] == "echo", streams: uint16(parse(set["streams"])), opened: map[uint16]*sctp.Stream{}}

@@ -84,11 +84,13 @@ void stack_begin(int udp_port, const struct extensions *wanted) {
     usrsctp_sysctl_set_sctp_recvspace(1 << 20);
     /* Silent towards packets of others: with the right to, it hears raw IP too. */
     usrsctp_sysctl_set_sctp_blackhole(2);
-    /* Losses are part of the tests; a second for each would only make them long. Not where it asks for changes of
-     * addresses, over links that lose nothing: it breaks down when a request's timer expires (../cases/addresses.rs),
-     * and a busy machine answers after more than 100 ms now and then. */
+    /* Losses are part of the tests, and so are hosts that stand still; longer timers would only make them long. Not
+     * where it asks for changes of addresses, over links that lose nothing: it breaks down when a request's timer
+     * expires (../cases/addresses.rs), and a busy machine answers after more than 100 ms now and then. */
     usrsctp_sysctl_set_sctp_rto_initial_default(wanted->addresses ? 10000 : 200);
     usrsctp_sysctl_set_sctp_rto_min_default(wanted->addresses ? 10000 : 100);
+    usrsctp_sysctl_set_sctp_rto_max_default(wanted->addresses ? 60000 : 1000);
+    usrsctp_sysctl_set_sctp_assoc_rtx_max_default(60);
     usrsctp_sysctl_set_sctp_path_rtx_max_default(2);
     usrsctp_sysctl_set_sctp_heartbeat_interval_default(1000);
 }
