@@ -149,6 +149,11 @@ docs: ## docs/switches.md from the configuration tables
 interop: ## talk to the stacks of others and write docs/interop.md from what came of it
 	UPDATE_DOCS=1 $(CARGO) test --locked --package tresse --test interop
 
+.PHONY: interop-kernel
+interop-kernel: ## talk to the SCTP of Linux alone, in a machine that QEMU emulates
+	tools/fetch_kernel.sh
+	INTEROP=Linux $(CARGO) test --locked --package tresse --test interop
+
 # ---- set-up ------------------------------------------------------------------------------------
 
 $(VENV)/.created:

@@ -141,7 +141,8 @@ fn a_message_that_cannot_be_sent_is_a_failure_with_its_reason() {
 #[test]
 fn the_time_given_ends_everything() {
     let (unlimited, port) = server(&["--mode", "discard", "--associations", "1"]);
-    let done = client(&port, &["--count", "0", "--duration", "300ms"]);
+    // Little is left to be sent when the time is over: a farewell has its time too.
+    let done = client(&port, &["--count", "0", "--interval", "10ms", "--duration", "300ms"]);
     let served = unlimited.finish();
     assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
     assert_eq!(document(&done)["associations"][0]["end"], "the association was shut down");

@@ -21,7 +21,7 @@ use tresse::{
 const PORT: u16 = 5001;
 
 /// Long enough for any machine: it only ends tests that hang.
-const FOREVER: Duration = Duration::from_secs(60);
+const FOREVER: Duration = Duration::from_secs(300);
 
 fn host(addresses: &[&str]) -> Vec<IpAddr> {
     addresses.iter().map(|address| address.parse().expect("an address")).collect()

@@ -97,7 +97,7 @@ mod tests {
                     poll_fn(|cx| sockets.poll_receive(cx, &mut inbox)).await;
                 }
             };
-            tokio::time::timeout(std::time::Duration::from_secs(60), arrival).await.expect("they arrive");
+            tokio::time::timeout(std::time::Duration::from_secs(300), arrival).await.expect("they arrive");
             assert_eq!(inbox.iter().map(|packet| packet.ecn).collect::<Vec<_>>(), [Ecn::Ce, Ecn::Ect0]);
             for packet in inbox {
                 assert_eq!((packet.local, packet.remote, packet.encapsulation_port), (local, local, None));

@@ -108,7 +108,9 @@ mod tests {
                 poll_fn(|cx| far.poll_receive(cx, &mut inbox)).await;
             }
         };
-        tokio::time::timeout(std::time::Duration::from_secs(60), arrival).await.expect("loopback carries it");
+        tokio::time::timeout(std::time::Duration::from_secs(300), arrival)
+            .await
+            .expect("loopback carries it");
         inbox
     }
 
