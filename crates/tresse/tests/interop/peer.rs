@@ -321,4 +321,4 @@ pub(crate) fn free_port() -> u16 {
 }
 
 /// How long a peer may be silent; it only ends cases that hang.
-const PATIENCE: Duration = Duration::from_secs(200);
+const PATIENCE: Duration = Duration::from_secs(800);

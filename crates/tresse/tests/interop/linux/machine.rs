@@ -257,7 +257,7 @@ const PORTS: usize = 8;
 
 /// How long the machine may take to come up, and how long a peer may say nothing; it only ends what hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
-const LONGEST_SILENCE: Duration = Duration::from_secs(360);
+const LONGEST_SILENCE: Duration = Duration::from_secs(1000);
 
 /// What the machine needs to have a network, serial ports and SCTP, each after what it needs itself.
 const MODULES: [&str; 13] = [
