@@ -1,9 +1,7 @@
 //! Stream schedulers that a command brings along in shared objects, and what it says when one fails.
 
 use std::convert::Infallible;
-use std::io::Write;
 
-use indicatif::MultiProgress;
 use tresse::schedule::{Registry, StreamSchedulerFactory};
 use tresse::{Event, Events};
 use tresse_plugin::Plugin;
@@ -31,14 +29,11 @@ impl SchedulerArgs {
     }
 }
 
-/// Says on standard error, past what is drawn there, when a scheduler was replaced.
-pub(crate) async fn watch(mut events: Events, display: &MultiProgress) -> Infallible {
+/// Lets `say` put into words when a scheduler was replaced.
+pub(crate) async fn watch(mut events: Events, say: impl Fn(&str)) -> Infallible {
     while let Some(event) = events.next().await {
         if let Event::SchedulerFailed { name, fault } = event {
-            let line =
-                format!("tresse: stream scheduler \"{name}\" failed, first_come took its place: {fault}");
-            // Nothing is left to do if even standard error is gone.
-            display.suspend(|| writeln!(std::io::stderr(), "{line}").ok());
+            say(&format!("stream scheduler \"{name}\" failed, first_come took its place: {fault}"));
         }
     }
     std::future::pending().await

@@ -10,6 +10,7 @@ use tresse::{Association, Joiner, SendOptions, StreamId};
 use crate::args::SendArgs;
 use crate::call::{self, FAREWELL, breach, put};
 use crate::failure::Failure;
+use crate::output;
 use crate::progress::{self, Progress};
 use crate::report::paths::{Side, Snapshot};
 use crate::report::{Facts, Report};
@@ -59,7 +60,7 @@ async fn transfer(association: &Association, source: Source, args: &SendArgs) ->
     let resumed = have.total();
     let work = send_and_hear(association, source, have, &name);
     let display = progress::display(args.output.quiet || args.output.json);
-    let faults = schedulers::watch(association.events(), &display);
+    let faults = schedulers::watch(association.events(), |line| display.suspend(|| output::say(line)));
     let progress = Progress::new(&display, &name, announced);
     let watching = progress.watch(
         association,

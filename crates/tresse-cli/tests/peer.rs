@@ -9,7 +9,7 @@ mod relay;
 use std::io::Write;
 use std::net::IpAddr;
 
-use common::{Done, Running, tresse};
+use common::{Dir, Done, Running, tresse};
 use relay::Relay;
 use serde_json::Value;
 
@@ -255,4 +255,22 @@ fn raw_ip_carries_it_too_or_says_what_is_missing() {
     assert_eq!((done.code, server.finish().code), (Some(0), Some(0)), "{done:?}");
     assert_eq!(document(&done)["lower_layer"], "ip");
     assert_eq!(document(&done)["total"]["messages_received"], 1000);
+}
+
+#[test]
+fn both_sides_take_schedulers_along_and_tell_of_one_that_fails() {
+    let dir = Dir::new("peer-scheduler");
+    let object = dir.plugin("crates/tresse-plugin/tests/schedulers/fixture.c", &["-DANSWER=70000"]);
+    let choice = ["--scheduler-so", &object, "--set", "stream_scheduler=fixture"];
+    let (server, port) = server(&[&["--mode", "echo", "--associations", "2"], &choice[..]].concat());
+    let work = ["--count", "20", "--associations", "2", "--await-echo", "--verify"];
+    let done = client(&port, &[&work[..], &choice[..]].concat());
+    let served = server.finish();
+    assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
+    for summary in [document(&done), document(&served)] {
+        assert_eq!(summary["total"]["messages_received"], 40);
+        let told =
+            summary.to_string().matches("the stream scheduler fixture failed: it answered 70000").count();
+        assert_eq!(told, 2, "once in each association: {summary}");
+    }
 }

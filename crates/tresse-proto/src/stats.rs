@@ -142,6 +142,8 @@ pub struct PathStats {
     pub ssthresh: usize,
     /// Bytes in flight.
     pub flight: usize,
+    /// Of these, bytes of copies: another path has them under way too, or has brought them already.
+    pub copied: usize,
     /// Bytes sent here, or waiting for its window with a TSN, and not yet released from the send buffer.
     pub queued: usize,
     /// Smoothed round-trip time, once measured.
@@ -170,6 +172,8 @@ pub struct PathStats {
     pub fast_retransmits: u64,
     /// Chunks declared lost because the peer reported their packet as damaged.
     pub drop_reports: u64,
+    /// Data chunks sent while they were under way on another path (the path scheduler `redundant`).
+    pub copies_sent: u64,
     /// T3 expirations.
     pub timeouts: u64,
     /// Packets that came with a congestion mark (ECN).

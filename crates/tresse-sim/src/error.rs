@@ -42,10 +42,12 @@ pub enum RunError {
         breach: Breach,
     },
     /// A host sends without end in one instant.
-    #[error("at {:.9} s a host has sent {packets} packets and wants to send more", .at.as_secs_f64())]
+    #[error("at {:.9} s host {host} has sent {packets} packets and wants to send more", .at.as_secs_f64())]
     Runaway {
         /// When.
         at: Instant,
+        /// 0 is the sender, 1 the receiver.
+        host: u16,
         /// How many packets it sent at that time.
         packets: usize,
     },
@@ -56,6 +58,16 @@ pub enum RunError {
         at: Instant,
         /// 0 is the sender, 1 the receiver.
         host: u16,
+    },
+    /// Time stands still: ever more happens at one instant.
+    #[error("at {:.9} s {events} things have happened at once and time stands still; the last was {last}", .at.as_secs_f64())]
+    Standstill {
+        /// When.
+        at: Instant,
+        /// How many events it was.
+        events: u32,
+        /// The last of them, and where.
+        last: String,
     },
     /// The capture could not be written.
     #[error("the capture could not be written: {0}")]

@@ -132,7 +132,7 @@ impl Host {
         let Some(association) = self.endpoint.association(id) else { return };
         let gone = association.path_stats(now).into_iter().filter(|stats| stats.id == path).collect();
         let ours = self.of_scenario(gone).into_iter().filter(|stats| stats.id.index() < self.ends.len());
-        let left: Vec<_> = ours.map(|stats| PathStats { flight: 0, queued: 0, ..stats }).collect();
+        let left: Vec<_> = ours.map(|stats| PathStats { flight: 0, copied: 0, queued: 0, ..stats }).collect();
         self.left.extend(left);
     }
 
@@ -190,7 +190,7 @@ impl Host {
             let packets = self.transmit(now, network);
             sent += packets;
             if sent > PACKETS_PER_INSTANT {
-                return Err(RunError::Runaway { at: now, packets: sent });
+                return Err(RunError::Runaway { at: now, host: self.number, packets: sent });
             }
             if packets == 0 || !self.serve_application(now, ledger)? {
                 break;
@@ -259,4 +259,4 @@ const ARENA_BLOCK: usize = 64 * 1024;
 /// A deadline that is still there after having been served so often will never go away.
 const WAKE_UPS_PER_INSTANT: u32 = 1000;
 /// No host sends that many packets at one time; one that tries to would never stop.
-const PACKETS_PER_INSTANT: usize = 1 << 20;
+const PACKETS_PER_INSTANT: usize = 1 << 18;

@@ -20,13 +20,13 @@ pub(crate) fn check(world: &mut World<'_>) -> Result<(), Breach> {
                 "{accepted} messages were handed over and {delivered} came out, but one host counts {counted:?}"
             )
         })?;
-        let flight: usize = paths.iter().map(|path| path.flight).sum();
+        let flight: usize = paths.iter().map(|path| path.flight - path.copied).sum();
         rule(flight == association.flight, || {
             format!("{} bytes are in flight, but {flight} on the paths together", association.flight)
         })?;
         for path in &paths {
             rule(path.cwnd > 0, || format!("the congestion window of path {} is empty", path.id))?;
-            rule(path.flight <= path.queued, || {
+            rule(path.flight <= path.queued + path.copied, || {
                 format!("path {}: {} bytes are in flight, but {} queued", path.id, path.flight, path.queued)
             })?;
         }

@@ -164,6 +164,7 @@ fn path_outcome(position: usize, before: &Snapshot, after: &Snapshot) -> PathOut
         chunks_resent: since(|path| path.chunks_resent),
         fast_retransmits: since(|path| path.fast_retransmits),
         drop_reports: since(|path| path.drop_reports),
+        copies_sent: since(|path| path.copies_sent),
         mark_cuts: since(|path| path.mark_cuts),
         timeouts: since(|path| path.timeouts),
     }

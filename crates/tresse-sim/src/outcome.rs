@@ -129,6 +129,8 @@ pub struct PathOutcome {
     pub fast_retransmits: u64,
     /// Chunks declared lost because the receiver reported their packet as damaged.
     pub drop_reports: u64,
+    /// Data chunks sent while another path had them under way.
+    pub copies_sent: u64,
     /// Times the window was cut because the receiver reported marks.
     pub mark_cuts: u64,
     /// T3 expirations.

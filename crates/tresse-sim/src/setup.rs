@@ -93,6 +93,7 @@ pub(crate) fn build<'w>(
         check: care.check,
         now: Instant::ZERO,
         events: 0,
+        at_once: 0,
     };
     for host in &mut world.hosts {
         host.arm(Instant::ZERO, &mut world.network);

@@ -28,6 +28,8 @@ pub(crate) struct World<'w> {
     pub(crate) check: bool,
     pub(crate) now: Instant,
     pub(crate) events: u64,
+    /// Of these, events at `now`.
+    pub(crate) at_once: u32,
 }
 
 /// Who lives at a node, by number.
@@ -41,8 +43,12 @@ impl World<'_> {
     /// Lets everything happen up to and including `end`, or until the goal is reached.
     pub(crate) fn run_until(&mut self, end: Instant) -> Result<(), RunError> {
         while let Some((now, happening)) = self.network.events.pop_until(end) {
+            self.at_once = if now == self.now { self.at_once + 1 } else { 1 };
             self.now = now;
             self.events += 1;
+            if self.at_once > EVENTS_PER_INSTANT {
+                return Err(self.standstill(&happening));
+            }
             self.step(happening)?;
             if self.network.watch.is_on() {
                 let stats = self.hosts[SENDER].stats(now);
@@ -96,7 +102,49 @@ impl World<'_> {
         Ok(())
     }
 
+    #[cold]
+    fn standstill(&self, last: &Happening) -> RunError {
+        let last = match last {
+            Happening::Arrival { link, .. } => format!("a packet's arrival over link {}", link.index()),
+            Happening::Departure { link } => format!("a packet's departure on link {}", link.index()),
+            Happening::Wake { host } => format!("a wake-up of host {host}"),
+            Happening::TcpWake { host } => format!("a wake-up of TCP host {host}"),
+            Happening::Sample => "a sample".to_owned(),
+        };
+        RunError::Standstill { at: self.now, events: self.at_once, last }
+    }
+
     fn resident(&self, node: NodeId) -> Option<Resident> {
         self.residents.get(node.index()).copied().flatten()
+    }
+}
+
+/// So much never happens at one instant, however many hosts there are.
+const EVENTS_PER_INSTANT: u32 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use crate::seed::Seed;
+    use crate::setup::{Care, build};
+    use crate::topology::Topology;
+
+    #[test]
+    fn a_run_in_which_time_stands_still_ends_with_the_host_and_the_instant() {
+        let text = "[[path]]\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n";
+        let scenario = Scenario::from_toml(text, "still").expect("a sound scenario");
+        let (resolved, seed) = (scenario.resolved(), Seed(1));
+        let layout = Topology::of(resolved);
+        let network = Network::new(&layout.topology, seed, None);
+        let care = Care { checksums: false, check: false };
+        let mut world = build(resolved, &layout, network, seed, care, &[]).expect("sound settings");
+        let at = Instant::ZERO + std::time::Duration::from_millis(1);
+        for _ in 0..=EVENTS_PER_INSTANT {
+            world.network.events.push(at, Happening::Wake { host: 1 });
+        }
+        let error = world.run_until(at).expect_err("it stands still").to_string();
+        let expected = "at 0.001000000 s 1048577 things have happened at once and time stands still; the last was a wake-up of host 1";
+        assert_eq!(error, expected);
     }
 }

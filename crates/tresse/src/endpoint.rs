@@ -103,15 +103,31 @@ impl Endpoint {
     /// Outside a tokio runtime with I/O and time enabled.
     pub fn bind_raw(
         local: &[IpAddr],
+        config: EndpointConfig,
+        template: AssociationConfig,
+    ) -> Result<Self, BindError> {
+        Endpoint::bind_raw_with_schedulers(local, config, template, &Registry::default())
+    }
+
+    /// As [`Endpoint::bind_raw`], with stream schedulers that the template may name already.
+    ///
+    /// # Errors
+    /// As [`Endpoint::bind_raw`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and time enabled.
+    pub fn bind_raw_with_schedulers(
+        local: &[IpAddr],
         mut config: EndpointConfig,
         template: AssociationConfig,
+        schedulers: &Registry,
     ) -> Result<Self, BindError> {
         config.encapsulation_port = 0;
         let any_port = config.port == 0;
         let mut attempt = 1;
         loop {
             // Without a port in the settings, the core takes one at random.
-            let core = core(config.clone(), template.clone(), Registry::default())?;
+            let core = core(config.clone(), template.clone(), schedulers.clone())?;
             match bind_raw(local, core.port()) {
                 Ok(bound) => return Ok(Endpoint::start(core, Sockets::new(bound), None)),
                 Err(BindError::PortTaken { .. }) if any_port && attempt < PORT_ATTEMPTS => attempt += 1,

@@ -9,7 +9,7 @@ use tresse::{Reliability, Streams};
 
 use super::message::Sizes;
 use super::timeline::{self, At};
-use crate::args::{DEFAULT_SCTP_PORT, OutputArgs, TransportArgs, address, duration};
+use crate::args::{DEFAULT_SCTP_PORT, OutputArgs, SchedulerArgs, TransportArgs, address, duration};
 
 #[derive(Args)]
 pub(crate) struct PeerArgs {
@@ -47,6 +47,8 @@ pub(super) struct ServerArgs {
     pub(super) associations: Option<u32>,
     #[command(flatten)]
     pub(super) work: WorkArgs,
+    #[command(flatten)]
+    pub(super) schedulers: SchedulerArgs,
     #[command(flatten)]
     pub(super) transport: TransportArgs,
     #[command(flatten)]
@@ -87,6 +89,8 @@ pub(super) struct ClientArgs {
     pub(super) timeout: Duration,
     #[command(flatten)]
     pub(super) work: WorkArgs,
+    #[command(flatten)]
+    pub(super) schedulers: SchedulerArgs,
     #[command(flatten)]
     pub(super) transport: TransportArgs,
     #[command(flatten)]

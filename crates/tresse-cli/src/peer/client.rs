@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tresse::schedule::Registry;
 use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer};
 
 use super::args::ClientArgs;
@@ -19,9 +20,10 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
     let (mut settings, common) = args.transport.plain()?;
     settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
     let local = if args.from.is_empty() { routed(&args.to)? } else { args.from.clone() };
+    let schedulers = args.schedulers.registry()?;
     let mut endpoints = Vec::new();
     for position in 0..args.associations {
-        endpoints.push(bind(&args, &local, &common, &settings, position)?);
+        endpoints.push(bind(&args, &local, (&common, &settings, &schedulers), position)?);
     }
     let (stop, stopping) = watch::channel(false);
     let mut sessions = JoinSet::new();
@@ -72,8 +74,7 @@ async fn gather(
 fn bind(
     args: &ClientArgs,
     local: &[IpAddr],
-    common: &EndpointConfig,
-    settings: &AssociationConfig,
+    (common, settings, schedulers): (&EndpointConfig, &AssociationConfig, &Registry),
     position: u32,
 ) -> Result<Endpoint, Failure> {
     let at = |first: u16, option: &str| match first {
@@ -84,10 +85,10 @@ fn bind(
     let port = at(args.local_sctp_port, "--local-sctp-port")?;
     let config = EndpointConfig { port, ..common.clone() };
     let endpoint = if args.raw {
-        Endpoint::bind_raw(local, config, settings.clone())
+        Endpoint::bind_raw_with_schedulers(local, config, settings.clone(), schedulers)
     } else {
         let udp_port = at(args.local_udp_port, "--local-udp-port")?;
-        Endpoint::bind(local, udp_port, config, settings.clone())
+        Endpoint::bind_with_schedulers(local, udp_port, config, settings.clone(), schedulers.clone())
     };
     endpoint.map_err(refused)
 }

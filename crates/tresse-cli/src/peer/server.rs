@@ -16,10 +16,11 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let (mut settings, common) = args.transport.plain()?;
     settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
     let config = EndpointConfig { port: args.sctp_port, listen: true, ..common };
+    let schedulers = args.schedulers.registry()?;
     let endpoint = if args.raw {
-        Endpoint::bind_raw(&args.listen, config, settings)
+        Endpoint::bind_raw_with_schedulers(&args.listen, config, settings, &schedulers)
     } else {
-        Endpoint::bind(&args.listen, args.udp_port, config, settings)
+        Endpoint::bind_with_schedulers(&args.listen, args.udp_port, config, settings, schedulers)
     };
     let endpoint = endpoint.map_err(refused)?;
     if !args.output.quiet {

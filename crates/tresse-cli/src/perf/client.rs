@@ -14,6 +14,7 @@ use crate::call::{self, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::output;
 use crate::report::required;
+use crate::schedulers;
 use crate::signal;
 
 pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
@@ -28,6 +29,7 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
     let mut listing = Listing::new(&args);
     let outcome = tokio::select! {
         outcome = measure(&association, &ask, &args, &mut listing) => outcome,
+        never = schedulers::watch(association.events(), output::say) => match never {},
         () = signal::interrupted() => Err(Failure::interrupted("interrupted: the intervals show what was measured before")),
     };
     match outcome {

@@ -15,6 +15,7 @@ use crate::args::OutputArgs;
 use crate::call::{self, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::output;
+use crate::schedulers;
 use crate::signal;
 
 pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
@@ -57,7 +58,10 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
 /// One client, from its wish to its end.
 async fn attend(association: Association, output: OutputArgs) -> Result<(), Failure> {
     let peer = call::peer_of(&association);
-    let outcome = measure(&association, &peer).await;
+    let outcome = tokio::select! {
+        outcome = measure(&association, &peer) => outcome,
+        never = schedulers::watch(association.events(), output::say) => match never {},
+    };
     let report = match outcome {
         Ok(report) => report,
         Err(failure) => {

@@ -15,6 +15,7 @@ use crate::call::{self, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::output;
 use crate::report::paths::{PathsReport, Side, Snapshot};
+use crate::schedulers;
 use crate::signal;
 
 pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
@@ -35,6 +36,7 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
     let failure = tokio::select! {
         outcome = hub.serve(|_| Err(breach("a connection of its own"))) => outcome.err().unwrap_or_else(|| Failure::running("the server closed the tunnel")),
         failure = accept_all(&hub, &tcp) => failure,
+        never = schedulers::watch(hub.association().events(), output::say) => match never {},
         () = signal::interrupted() => Failure::interrupted("interrupted"),
     };
     if !args.common.quiet {

@@ -14,6 +14,7 @@ use super::hub::{Hub, Place};
 use crate::call;
 use crate::failure::Failure;
 use crate::output;
+use crate::schedulers;
 use crate::signal;
 
 pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
@@ -72,6 +73,7 @@ async fn attend(
     });
     let outcome = tokio::select! {
         outcome = serving => outcome,
+        never = schedulers::watch(hub.association().events(), output::say) => match never {},
         _ = stop.wait_for(|stop| *stop) => Err(Failure::interrupted("the tunnel was interrupted")),
     };
     if let Err(failure) = &outcome {

@@ -300,6 +300,7 @@ impl Association {
         let mut report = std::mem::take(&mut self.workspace.get().report);
         let recovering = self.paths.recovering();
         let forward = self.transmission.forward_path();
+        self.tell_trips();
         match self.transmission.on_sack(now, sack, via, recovering, &mut report) {
             Ok(()) => {
                 self.apply_report(now, &report);
@@ -316,7 +317,12 @@ impl Association {
                     }
                 }
             }
-            Err(SackFault::Stale) => self.counters.discards.stale_sack += 1,
+            Err(SackFault::Stale) => {
+                self.counters.discards.stale_sack += 1;
+                if self.transmission.on_late_duplicates(now, sack.duplicates, via, &mut report) {
+                    self.apply_report(now, &report);
+                }
+            }
             Err(SackFault::Impossible) => self.counters.discards.impossible_sack += 1,
         }
         self.workspace.get().report = report;

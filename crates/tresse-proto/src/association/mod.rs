@@ -9,6 +9,7 @@ mod authentication;
 mod capabilities;
 mod commands;
 mod control;
+mod copies;
 mod drop_report;
 mod ecn;
 mod input;
@@ -238,9 +239,13 @@ impl Association {
         paths.on_established(now, rng);
         let mut transmission = Transmission::new(initial_tsn, a_rwnd, &config);
         transmission.cover_paths(paths.len());
+        let path_scheduler = build_path_scheduler(&config.path_scheduler)?;
+        if path_scheduler.copies() {
+            transmission.start_copying();
+        }
         let mut association = Association {
             outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len()),
-            path_scheduler: build_path_scheduler(&config.path_scheduler)?,
+            path_scheduler,
             receiver: Receiver::new(peer.initial_tsn, &config),
             inbound: Inbound::new(
                 &config,

@@ -117,8 +117,9 @@ impl Association {
         }
         let size = self.paths.get(path).packet_size();
         let waiting = self.transmission.next_resend(path).filter(|_| self.may_resend(path));
-        match waiting.or_else(|| self.transmission.next_assigned(path)) {
-            Some((_, len)) => {
+        let waiting = waiting.or_else(|| self.transmission.next_assigned(path)).map(|(_, len)| len);
+        match waiting.or_else(|| self.transmission.next_copy(path)) {
+            Some(len) => {
                 let header = self.capabilities.carrier().header_len();
                 size.max(COMMON_HEADER_LEN + self.auth_overhead() + header + len.next_multiple_of(4))
             }
@@ -157,7 +158,7 @@ impl Association {
         }
     }
 
-    /// Writes what goes again, then what was assigned to the path or else new data.
+    /// Writes what goes again, then what was assigned to the path or is under way on another, or else new data.
     fn write_data(
         &mut self,
         now: Instant,
@@ -168,11 +169,13 @@ impl Association {
         let again = load.resends && self.write_resends(now, path, writer);
         // A scheduler that assigns data says for each packet where it goes: nothing else follows that.
         let assigned = load.assigned && self.write_assigned(now, path, writer);
+        let copied = load.copies && !assigned && self.write_copies(now, path, writer);
         // What goes again is in flight again.
-        let allowance = if load.resends { self.may_send_new(path).ok() } else { load.allowance };
+        let allowance =
+            if load.resends || load.copies { self.may_send_new(path).ok() } else { load.allowance };
         let allowance = allowance.filter(|_| !assigned);
         let new = allowance.is_some_and(|allowance| self.write_new_data(now, path, allowance, writer));
-        match (again, assigned || new) {
+        match (again || copied, assigned || new) {
             (true, _) => Carried::Again,
             (false, true) => Carried::New,
             (false, false) => Carried::Nothing,

@@ -71,13 +71,15 @@ pub(super) struct Load {
     pub(super) resends: bool,
     /// Chunks that waited for the path's window.
     pub(super) assigned: bool,
+    /// Chunks that are under way on another path.
+    pub(super) copies: bool,
     /// At most so many bytes of new data; none may leave otherwise.
     pub(super) allowance: Option<usize>,
 }
 
 impl Load {
     fn any(self) -> bool {
-        self.resends || self.assigned || self.allowance.is_some()
+        self.resends || self.assigned || self.copies || self.allowance.is_some()
     }
 }
 
@@ -120,9 +122,9 @@ impl Association {
     }
 
     fn choose_for_data(&mut self, now: Instant) -> Option<Turn> {
-        let assigned = self.path_with_assigned();
-        if assigned.is_some() || self.outbound.is_empty() {
-            return assigned.map(Turn::of);
+        let numbered = self.path_with_assigned().or_else(|| self.path_with_copy());
+        if numbered.is_some() || self.outbound.is_empty() {
+            return numbered.map(Turn::of);
         }
         let choice = self.pick_path(now);
         if choice.is_none() && self.outbound.replace_silent(|path| self.paths.may_carry_new_data(path)) {
@@ -226,7 +228,7 @@ impl Association {
         if !self.state.sends_data() {
             return Limit::Application;
         }
-        if self.may_resend(path) || self.may_send_assigned(path) {
+        if self.may_resend(path) || self.may_send_assigned(path) || self.may_copy(path) {
             return Limit::Nothing;
         }
         match self.may_send_new(path) {
@@ -242,6 +244,7 @@ impl Association {
         }
         let (resends, assigned) = (self.may_resend(turn.path), self.may_send_assigned(turn.path));
         let allowance = turn.allowance.or_else(|| self.may_send_new(turn.path).ok());
-        Some(Load { resends, assigned, allowance }).filter(|load| load.any())
+        Some(Load { resends, assigned, copies: self.may_copy(turn.path), allowance })
+            .filter(|load| load.any())
     }
 }

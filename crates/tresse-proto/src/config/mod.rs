@@ -67,7 +67,7 @@ switches! {
         max_paths: u16 = 16,
         /// Send new data on all paths at once (CMT); off sends on the primary path.
         concurrent: bool = true,
-        /// Which path gets the next data: round_robin, lowest_rtt, most_room, in_order, ecf or blest choose one with room; otias, daps and stms also leave data to full ones.
+        /// Which path gets the next data: round_robin, lowest_rtt, most_room, in_order, ecf or blest choose one with room; otias, daps and stms also leave data to full ones; redundant sends it on all.
         path_scheduler: String = "round_robin".to_owned(),
         /// Which paths a stream's data may use: any, adaptive (by what is measured), or fixed: and a table.
         stream_map: StreamMap = StreamMap::Any,

@@ -9,6 +9,7 @@ use tresse_wire::StreamId;
 use super::Outbound;
 use super::stream::OutStream;
 use crate::config::StreamClass;
+use crate::event::SchedulerFault;
 use crate::path_id::PathId;
 use crate::schedule::placement::{Demand, Placing, Prospect, Track, place};
 use crate::schedule::{PathView, Place, Queued, Removed};
@@ -19,6 +20,11 @@ use crate::time::Instant;
 /// What the map keeps; there is one while it is in use.
 #[derive(Debug, Default)]
 pub(super) struct Adaptive {
+    placer: Placer,
+    /// It kept data from a path since anything happened.
+    kept: bool,
+    /// It kept data from every path, for nothing: each takes what there is from now on.
+    resigned: bool,
     tracks: StreamTable<Track>,
     prospects: Vec<Prospect>,
     /// When a latency-critical stream last sent on each path, by position.
@@ -26,6 +32,16 @@ pub(super) struct Adaptive {
     /// As of the last event.
     now: Instant,
     tally: Tally,
+}
+
+/// What decides: [`place`], but in tests.
+#[derive(Debug)]
+pub(super) struct Placer(pub(super) fn(Instant, PathId, &Track, Demand, usize, &[Prospect]) -> Placing);
+
+impl Default for Placer {
+    fn default() -> Self {
+        Placer(place)
+    }
 }
 
 impl Adaptive {
@@ -40,6 +56,7 @@ impl Adaptive {
     }
 
     pub(super) fn on_taken(&mut self, stream: StreamId, path: PathId, bytes: usize, urgent: bool) {
+        self.kept = false;
         self.tracks.entry(stream).on_sent(self.now, path, bytes, &self.prospects);
         if urgent {
             if self.urgent_at.len() <= path.index() {
@@ -109,6 +126,7 @@ impl Outbound {
                 Placing::Cede(_) | Placing::Leave => {
                     if self.packet.is_none() {
                         self.groups[group].decline(view.id);
+                        self.adaptive.iter_mut().for_each(|adaptive| adaptive.kept = true);
                     }
                     return None;
                 }
@@ -117,13 +135,38 @@ impl Outbound {
         None
     }
 
+    /// The map kept data from every path that could take it: it would wait for nothing, so it decides no more.
+    pub(super) fn resign_map(&mut self) -> bool {
+        let Some(adaptive) = self.adaptive.as_mut().filter(|adaptive| adaptive.kept && !adaptive.resigned)
+        else {
+            return false;
+        };
+        adaptive.resigned = true;
+        self.failures.get_or_insert_default().note("adaptive, a stream map", SchedulerFault::NoAnswer);
+        self.forget_declined();
+        true
+    }
+
+    pub(super) fn forget_kept(&mut self) {
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.kept = false;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn place_by(&mut self, placer: Placer) {
+        self.adaptive.as_mut().expect("an adaptive map").placer = placer;
+    }
+
     /// What the path does with a stream.
     fn placing(&self, stream: StreamId, view: &PathView) -> Placing {
-        let Some(adaptive) = &self.adaptive else { return Placing::Take };
+        let Some(adaptive) = self.adaptive.as_ref().filter(|adaptive| !adaptive.resigned) else {
+            return Placing::Take;
+        };
         let unsent = self.queues.streams.get(stream).map_or(0, OutStream::unsent);
         let Some(track) = adaptive.tracks.get(stream) else { return Placing::Take };
         let demand = Demand { class: self.class_of(stream), unsent };
-        place(adaptive.now, view.id, track, demand, view.mtu, &adaptive.prospects)
+        (adaptive.placer.0)(adaptive.now, view.id, track, demand, view.mtu, &adaptive.prospects)
     }
 
     /// Moves a stream with all that waits on it to the group of another path.

@@ -10,7 +10,7 @@ use super::Outbound;
 use super::group::Group;
 use crate::event::SchedulerFault;
 use crate::path_id::PathId;
-use crate::schedule::{Backlog, PathView};
+use crate::schedule::{Backlog, FALLBACK, PathView};
 
 /// Schedulers that broke their contract: how many, and which the application has not heard of.
 #[derive(Default)]
@@ -28,17 +28,22 @@ impl Failures {
 
 impl Outbound {
     /// Replaces the scheduler of each group that named no stream to any of the paths it could use, those
-    /// that `carries` accepts; answers whether there was one. To wait for a better path is no fault as
+    /// that `carries` accepts, or the stream map if that kept the data; answers whether there was one. Each is
+    /// replaced once at most, so asking again comes to an end. To wait for a better path is no fault as
     /// long as that path has no room: it was not offered then.
     pub(crate) fn replace_silent(&mut self, carries: impl Fn(PathId) -> bool) -> bool {
         let mut any = false;
         for group in 0..self.groups.len() {
             let mut paths = (0..self.usable.len()).map(|position| PathId(position as u8));
-            if self.groups[group].declined_any()
+            let silent = self.groups[group].declined_any()
                 && paths.all(|path| {
                     self.groups[group].declined(path) || !self.serves(path, group) || !carries(path)
-                })
-            {
+                });
+            if silent && self.resign_map() {
+                return true;
+            }
+            // Nobody can take the place of the one that stands in, which always names a stream.
+            if silent && self.groups[group].scheduler.name() != FALLBACK {
                 self.replace(group, SchedulerFault::NoAnswer);
                 any = true;
             }
@@ -49,6 +54,7 @@ impl Outbound {
     /// Something happened, or will: paths that were left without data may be offered again.
     pub(crate) fn forget_declined(&mut self) {
         self.groups.iter_mut().for_each(Group::forget_declined);
+        self.forget_kept();
     }
 
     /// Whether a group named no stream to `path` since anything happened.

@@ -215,6 +215,11 @@ impl Outbound {
         }
     }
 
+    /// Whether the stream map lets what was sent on `stream` leave on `path`.
+    pub(crate) fn may_use(&self, stream: StreamId, path: PathId) -> bool {
+        self.serves(path, self.group_of(stream))
+    }
+
     /// Cuts the next piece for `path`; `view` is looked at when a scheduler has to be asked.
     ///
     /// `room` is what the packet still takes, `full` what an empty one would, `allowance` what the

@@ -5,6 +5,7 @@ mod classes;
 mod cutting;
 mod maps;
 mod property;
+mod silence;
 mod withdrawals;
 
 use std::time::Duration;

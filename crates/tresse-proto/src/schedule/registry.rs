@@ -136,6 +136,19 @@ impl Default for Registry {
     }
 }
 
+impl Clone for Registry {
+    /// The same schedulers; what uses names of the one does not use those of the other.
+    fn clone(&self) -> Self {
+        let anew = |(name, entry): (&String, &Entry)| {
+            let Entry { factory, built_in, .. } = entry;
+            let entry =
+                Entry { factory: Arc::clone(factory), built_in: *built_in, name: name.as_str().into() };
+            (name.clone(), entry)
+        };
+        Registry { entries: self.entries.iter().map(anew).collect() }
+    }
+}
+
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Registry").field(&self.names()).finish()

@@ -170,6 +170,7 @@ impl Transmission {
         if standing == Standing::Assigned {
             self.unassign(path, index, bytes);
         }
+        self.abandon_copies(index);
         let Some(load) = self.loads.get_mut(path.index()) else { return 0 };
         match standing {
             Standing::InFlight => {

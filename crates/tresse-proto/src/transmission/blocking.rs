@@ -53,6 +53,6 @@ impl Transmission {
 
     /// Bytes that the sender keeps although they are neither under way nor about to be.
     fn kept(&self, path: PathId, load: &PathLoad) -> usize {
-        load.queued.saturating_sub(load.flight + self.assigned_on(path))
+        (load.queued + self.copied_on(path)).saturating_sub(load.flight + self.assigned_on(path))
     }
 }

@@ -32,7 +32,7 @@ impl Transmission {
         if load.flight >= cwnd {
             return Verdict::Wait(Limit::CongestionWindow);
         }
-        if !load.lost.is_empty() || self.assigned_on(path) > 0 {
+        if !load.lost.is_empty() || self.assigned_on(path) > 0 || self.next_copy(path).is_some() {
             // Lost chunks go first (RFC 9260 §6.1 C), and then what has a lower TSN.
             return Verdict::Wait(Limit::CongestionWindow);
         }

@@ -55,12 +55,24 @@ impl Transmission {
         agree("released", &self.released.iter().flatten().collect(), &released)
     }
 
+    /// The copies that one path has under way, in bytes.
+    fn check_copies(&self, position: usize) -> Result<usize, String> {
+        let Some(lane) = self.copies.as_deref().and_then(|copies| copies.lanes.get(position)) else {
+            return Ok(0);
+        };
+        let open = lane.under_way.iter().filter(|copy| copy.open).map(|copy| copy.bytes as usize).sum();
+        agree("bytes of copies", &lane.bytes, &open)?;
+        let ordered = lane.under_way.iter().is_sorted_by_key(|copy| copy.index);
+        agree("copies are in order and the first is open", &(ordered, lane.front_is_open()), &(true, true))?;
+        Ok(open)
+    }
+
     fn check_path(&self, position: usize, load: &PathLoad, account: &Account) -> Result<(), String> {
         let mut again = walk(&load.again, &self.ring);
         again.sort_unstable();
         let waiting = self.assigned.as_deref().and_then(|assigned| assigned.queues.get(position));
         let counted = Account {
-            flight: load.flight,
+            flight: load.flight - self.check_copies(position)?,
             queued: load.queued,
             promised: load.promised,
             fresh: walk(&load.fresh, &self.ring),

@@ -6,7 +6,7 @@ use super::{Standing, Transmission};
 use crate::path_id::PathId;
 
 /// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
-const MISSING_REPORTS: u8 = 3;
+pub(super) const MISSING_REPORTS: u8 = 3;
 
 /// How a loss was found.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -40,6 +40,9 @@ impl Transmission {
             self.strike_path(position, bound, notes, dac_count);
             if self.rules.multiple_fast_retransmit {
                 self.strike_again(position, notes);
+            }
+            if self.copies.is_some() {
+                self.strike_copies(position, notes);
             }
         }
     }
@@ -93,6 +96,7 @@ impl Transmission {
             load.timed = None;
             load.departed = Departed::default();
         }
+        self.drop_copies(path);
         if let Some(load) = self.loads.get_mut(target.index()) {
             load.free_packet |= count > 0;
         }

@@ -5,10 +5,12 @@
 //! answers a SACK or a timeout with a report.
 
 mod abandon;
+mod answers;
 mod assigned;
 mod blocking;
 mod budget;
 mod burden;
+mod copies;
 mod departed;
 mod dropped;
 mod forward;
@@ -38,12 +40,14 @@ use crate::stats::{Limit, PathStats};
 use crate::time::Instant;
 
 pub(crate) use budget::Verdict;
+pub(crate) use copies::Trip;
 pub(crate) use dropped::Dropped;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 
 use abandon::Revocable;
 use assigned::Assigned;
 use burden::Burdens;
+use copies::Copies;
 use departed::Departed;
 use ring::{Ring, SendOrder, Sent, Standing};
 
@@ -72,6 +76,8 @@ pub(crate) struct Transmission {
     revocable: Option<Box<Revocable>>,
     /// Chunks that wait for the window of their path; made with the first.
     assigned: Option<Box<Assigned>>,
+    /// Chunks that are under way on several paths; for a path scheduler that wants it.
+    copies: Option<Box<Copies>>,
     /// What paths make each other wait for; made with the first question.
     burdens: Option<Box<Burdens>>,
 }
@@ -102,7 +108,7 @@ struct Rules {
 /// What the chunks of one path amount to.
 #[derive(Debug, Default)]
 struct PathLoad {
-    /// Bytes in flight.
+    /// Bytes in flight, copies included.
     flight: usize,
     /// Bytes last sent here, or assigned, and not released, whether or not a gap block acknowledged them.
     queued: usize,
@@ -134,10 +140,12 @@ struct Repairs {
     chunks_resent: u64,
     fast_retransmits: u64,
     drop_reports: u64,
+    copies_sent: u64,
 }
 
 impl Untouched for Repairs {
-    const UNTOUCHED: &Self = &Repairs { chunks_resent: 0, fast_retransmits: 0, drop_reports: 0 };
+    const UNTOUCHED: &Self =
+        &Repairs { chunks_resent: 0, fast_retransmits: 0, drop_reports: 0, copies_sent: 0 };
 }
 
 impl Transmission {
@@ -174,6 +182,7 @@ impl Transmission {
             acked_via: PathId::default(),
             revocable: None,
             assigned: None,
+            copies: None,
             burdens: None,
         }
     }
@@ -183,12 +192,14 @@ impl Transmission {
         if self.loads.len() < count {
             self.loads.reserve_exact(count - self.loads.len());
             self.loads.resize_with(count, PathLoad::default);
+            self.cover_copies();
         }
     }
 
     /// Makes room for paths up to `count`, of which `path` is a new one, perhaps in the place of one that is gone.
     pub(crate) fn renew_path(&mut self, path: PathId, count: usize) {
         self.cover_paths(count);
+        self.drop_copies(path);
         if let Some(load) = self.loads.get_mut(path.index()) {
             // What is acknowledged by gap blocks may still be accounted for here.
             load.chunks_sent = 0;
@@ -203,12 +214,12 @@ impl Transmission {
         self.ring.is_empty()
     }
 
-    /// Bytes in flight on all paths.
+    /// Bytes in flight on all paths, each chunk once.
     pub(crate) fn flight(&self) -> usize {
         self.flight
     }
 
-    /// Bytes in flight on `path`.
+    /// Bytes in flight on `path`, copies included.
     pub(crate) fn flight_on(&self, path: PathId) -> usize {
         self.load(path).map_or(0, |load| load.flight)
     }
@@ -223,12 +234,14 @@ impl Transmission {
     pub(crate) fn fill_stats(&self, path: PathId, stats: &mut PathStats) {
         if let Some(load) = self.load(path) {
             stats.flight = load.flight;
+            stats.copied = self.copied_on(path);
             stats.queued = load.queued;
             stats.chunks_sent = load.chunks_sent;
             stats.bytes_sent = load.bytes_sent;
             stats.chunks_resent = load.repairs.chunks_resent;
             stats.fast_retransmits = load.repairs.fast_retransmits;
             stats.drop_reports = load.repairs.drop_reports;
+            stats.copies_sent = load.repairs.copies_sent;
         }
     }
 
@@ -262,8 +275,9 @@ impl Transmission {
     /// Numbers anew: the next chunk gets the TSN `next` (RFC 6525 §5.1.4). Nothing may be outstanding.
     pub(crate) fn renumber(&mut self, next: Tsn) {
         debug_assert!(self.is_empty(), "what is outstanding would change its TSN");
-        for load in &mut self.loads {
-            load.departed = Departed::default();
+        for position in 0..self.loads.len() {
+            self.loads[position].departed = Departed::default();
+            self.drop_copies(PathId(position as u8));
         }
         self.initial_tsn = Tsn(next.0.wrapping_sub(self.ring.highest() as u32));
     }

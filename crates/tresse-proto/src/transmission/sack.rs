@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use tresse_wire::{GapBlock, List, Tsn};
 
+use super::answers::Answer;
 use super::{PathLoad, Rules, Standing, Transmission};
 use crate::config::CwndUpdate;
 use crate::congestion::PathAck;
@@ -109,12 +110,15 @@ impl Transmission {
         if outcome.is_ok() {
             report.clear();
             scratch.begin(&self.loads);
+            self.begin_answers(now, via);
+            self.answer_duplicates(sack.duplicates, &mut scratch.notes);
             self.announced = sack.a_rwnd as usize;
             self.widest = self.widest.max(self.announced);
             report.advanced = cumulative > self.ring.cumulative();
             self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
             self.acknowledge_blocks(&mut scratch, via, report);
             self.release_blocks(cumulative, &sack, &mut scratch, report);
+            self.end_answers(&mut scratch.notes);
             self.strike(&mut scratch.notes, sack.dac_count, recovering && report.advanced);
             report.reopened = self.recall_probe();
             self.fill_report(now, &scratch.notes, via, report);
@@ -136,13 +140,13 @@ impl Transmission {
         report: &mut AckReport,
     ) -> Result<(), SackFault> {
         let cumulative = self.unwrap_cumulative(cumulative_tsn)?;
-        let mut scratch = std::mem::take(&mut report.scratch);
-        report.clear();
-        scratch.begin(&self.loads);
+        let mut scratch = report.begin(&self.loads);
+        self.begin_answers(now, via);
         report.advanced = cumulative > self.ring.cumulative();
         self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
+        self.end_answers(&mut scratch.notes);
         self.fill_report(now, &scratch.notes, via, report);
-        report.scratch = scratch;
+        report.end(scratch);
         Ok(())
     }
 
@@ -287,6 +291,10 @@ impl Transmission {
     // Always: called for every chunk, mostly in one place.
     #[inline(always)]
     fn acknowledge(&mut self, index: u64, notes: &mut [Note], by_cumulative: bool) {
+        let sure = match self.attribute(index, notes) {
+            Answer::Ring { sure } => sure,
+            Answer::Copy => return,
+        };
         let Some(sent) = self.ring.get_mut(index) else { return };
         let flying = match sent.standing {
             Standing::InFlight => true,
@@ -316,14 +324,14 @@ impl Transmission {
             load.lost.remove(&index);
         }
         *if early { &mut note.uncredited } else { &mut note.acked } += bytes;
-        note.proven |= !moved;
-        if sends == 1 {
+        note.proven |= sure && !moved;
+        if sure && sends == 1 {
             note.longest_proven = note.longest_proven.max(bytes);
             note.latest_new = note.latest_new.max(Some(sent_at));
         }
         if load.timed == Some(index) {
             load.timed = None;
-            note.rtt_from = (sends == 1).then_some(sent_at);
+            note.rtt_from = (sure && sends == 1).then_some(sent_at);
         }
         if !(self.rules.smart_fast_retransmit && repaired) {
             note.highest_new = note.highest_new.max(index);
@@ -356,7 +364,7 @@ impl Transmission {
         }
     }
 
-    fn fill_report(&mut self, now: Instant, notes: &[Note], via: PathId, report: &mut AckReport) {
+    pub(super) fn fill_report(&mut self, now: Instant, notes: &[Note], via: PathId, report: &mut AckReport) {
         for (position, note) in notes.iter().enumerate() {
             if note.acked + note.uncredited == 0 && !note.lost {
                 continue;
@@ -406,7 +414,8 @@ impl Transmission {
             return cumulative;
         }
         let Some(load) = self.load(path) else { return cumulative };
-        let pending = [load.fresh.head(), load.again.head(), load.lost.first().copied()];
+        let pending =
+            [load.fresh.head(), load.again.head(), load.lost.first().copied(), self.earliest_copy(path)];
         let lowest = pending.into_iter().flatten().min().unwrap_or(self.ring.highest() + 1);
         cumulative.max(lowest - 1)
     }
@@ -429,6 +438,19 @@ impl PathLoad {
 }
 
 impl AckReport {
+    /// Nothing is reported yet; the notes of the pass that will report.
+    pub(super) fn begin(&mut self, loads: &[PathLoad]) -> Scratch {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        self.clear();
+        scratch.begin(loads);
+        scratch
+    }
+
+    /// Keeps the vectors of the pass for the next one.
+    pub(super) fn end(&mut self, scratch: Scratch) {
+        self.scratch = scratch;
+    }
+
     fn clear(&mut self) {
         self.advanced = false;
         self.released = 0;

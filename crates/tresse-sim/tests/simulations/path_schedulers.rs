@@ -132,3 +132,33 @@ fn stms_keeps_a_thin_slow_path_in_step_and_uses_less_of_one_beside_losses() {
     let [planned, lowest] = ["stms", "lowest_rtt"].map(|scheduler| mbps(scheduler, &lossy));
     assert!(planned < 0.9 * lowest, "{planned}, {lowest}");
 }
+
+#[test]
+fn redundant_delivers_beside_losses_as_if_there_were_none_and_carries_what_one_path_does() {
+    // Messages that wait for no other: a packet now and then, and each path loses one in twenty.
+    let thin = format!(
+        "{PATHS}[traffic]\nordered = false\n[[traffic.sporadic]]\nstream = 0\ngap = \"20ms\"\nsize = \"500B\"\n"
+    );
+    let late = [("measure", "60s"), ("path.0.delay", "20ms"), ("path.1.delay", "20ms")];
+    let p99 = |scheduler: &str, overrides: &[(&str, &str)]| {
+        let outcome = outcome(&thin, scheduler, &[&late[..], overrides].concat());
+        outcome.streams[0].delay_ms.as_ref().expect("messages came").p99
+    };
+    let lossy = [("path.0.loss", "5%"), ("path.1.loss", "5%")];
+    let (all, one, without) = (p99("redundant", &lossy), p99("lowest_rtt", &lossy), p99("lowest_rtt", &[]));
+    assert!(
+        all < 1.1 * without && one > 2.0 * without,
+        "{all} ms, {one} on one path, {without} without losses"
+    );
+    // What it costs: the second path adds nothing.
+    let [all, each] = ["redundant", "lowest_rtt"].map(|scheduler| mbps(scheduler, &[]));
+    assert!((0.45..0.55).contains(&(all / each)), "{all} Mbit/s, {each} without copies");
+}
+
+#[test]
+fn redundant_goes_at_the_pace_of_the_fast_path_beside_a_slow_one() {
+    let slow = [("path.1.rate", "1Mbit/s"), ("path.1.delay", "60ms")];
+    let with = outcome(PATHS, "redundant", &slow);
+    assert!(with.throughput_mbps > 8.5, "{}", with.throughput_mbps);
+    assert_eq!([0, 1].map(|path| with.paths[path].timeouts), [0, 0]);
+}

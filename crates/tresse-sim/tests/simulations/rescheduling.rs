@@ -50,3 +50,38 @@ fn what_mptcp_does_helps_where_the_receive_buffer_is_short_and_nothing_splits_it
     assert!(repeated > 1.5 * poor, "{repeated}, without {poor}");
     assert!(both > 1.5 * poor, "{both}, without {poor}");
 }
+
+/// T3 of a path waits for chunks that left it early too, so that leaving it hides nothing.
+#[test]
+fn a_path_that_dies_silently_is_found_as_soon_as_without_rescheduling() {
+    let found = |rule: &str| {
+        let text = r#"
+            preset = "cmt"
+            settle = "5s"
+            measure = "10s"
+            [transport]
+            send_buffer = "200KiB"
+            receive_buffer = "200KiB"
+            [[path]]
+            rate = "10Mbit/s"
+            delay = "10ms"
+            [[path]]
+            rate = "10Mbit/s"
+            delay = "10ms"
+            [[path.change]]
+            at = "5s"
+            outage = true
+            "#;
+        let mut scenario = Scenario::from_toml(text, "silent").unwrap_or_else(|error| panic!("{error}"));
+        let overrides = [("transport.chunk_rescheduling", rule)];
+        scenario.set_all(overrides).unwrap_or_else(|error| panic!("{error}"));
+        let outcome = checked(&scenario);
+        assert!(outcome.throughput_mbps > 6.0, "{rule}: {} Mbit/s over the other", outcome.throughput_mbps);
+        (outcome.paths[1].timeouts, outcome.paths[1].state, outcome.paths[0].timeouts)
+    };
+    let without = found("off");
+    assert_eq!((without.1, without.2), (Some("potentially_failed"), 0));
+    for rule in ["sender", "receiver", "both", "in_time"] {
+        assert_eq!(found(rule), without, "{rule}");
+    }
+}

@@ -56,7 +56,7 @@ fn numbers(
     rule("messages are counted", stats.messages_received == session.delivered, || {
         format!("{} messages came out, {} are counted", session.delivered, stats.messages_received)
     })?;
-    let flight: usize = paths.iter().map(|path| path.flight).sum();
+    let flight: usize = paths.iter().map(|path| path.flight - path.copied).sum();
     rule("flight is the sum of the paths", flight == stats.flight, || {
         format!("{} bytes are in flight, but {flight} on the paths together", stats.flight)
     })?;
@@ -76,8 +76,9 @@ fn numbers(
         rule("windows keep within their limits", path.cwnd >= 1, || {
             format!("the window of path {} is {}", path.id, path.cwnd)
         })?;
-        rule("flight is held in the send buffer", path.flight <= path.queued, || {
-            format!("path {}: {} bytes in flight, {} queued", path.id, path.flight, path.queued)
+        rule("flight is held in the send buffer", path.flight <= path.queued + path.copied, || {
+            let PathStats { id, flight, copied, queued, .. } = path;
+            format!("path {id}: {flight} bytes in flight, {queued} queued, {copied} of copies")
         })?;
     }
     Ok(())

@@ -8,6 +8,7 @@ mod in_order;
 mod lowest_rtt;
 mod most_room;
 mod otias;
+mod redundant;
 mod round_robin;
 mod stms;
 
@@ -27,6 +28,7 @@ use in_order::InOrder;
 use lowest_rtt::LowestRtt;
 use most_room::MostRoom;
 use otias::Otias;
+use redundant::Redundant;
 use round_robin::RoundRobin;
 use stms::Stms;
 
@@ -118,6 +120,11 @@ pub trait PathScheduler: Send {
         false
     }
 
+    /// Whether what is sent on one path leaves on all others as well, as their windows allow.
+    fn copies(&self) -> bool {
+        false
+    }
+
     /// The open path for the next packet of new data, or `None` to wait for a better one. To wait while
     /// nothing is in flight is not possible: an open path is used then all the same.
     ///
@@ -133,8 +140,18 @@ pub trait PathScheduler: Send {
 }
 
 /// The names that [`build`] knows.
-pub(crate) const NAMES: &[&str] =
-    &["blest", "daps", "ecf", "in_order", "lowest_rtt", "most_room", "otias", "round_robin", "stms"];
+pub(crate) const NAMES: &[&str] = &[
+    "blest",
+    "daps",
+    "ecf",
+    "in_order",
+    "lowest_rtt",
+    "most_room",
+    "otias",
+    "redundant",
+    "round_robin",
+    "stms",
+];
 
 /// The path scheduler that the switch `path_scheduler` names.
 ///
@@ -149,6 +166,7 @@ pub(crate) fn build(name: &str) -> Result<Box<dyn PathScheduler>, ScheduleError>
         "lowest_rtt" => Ok(Box::new(LowestRtt)),
         "most_room" => Ok(Box::new(MostRoom)),
         "otias" => Ok(Box::new(Otias)),
+        "redundant" => Ok(Box::new(Redundant)),
         "round_robin" => Ok(Box::new(RoundRobin::default())),
         "stms" => Ok(Box::new(Stms::default())),
         unknown => Err(ScheduleError::Unknown {
@@ -222,7 +240,7 @@ pub(crate) mod tests {
         assert_eq!(
             error,
             "unknown path scheduler \"fastest\"; registered are blest, daps, ecf, in_order, \
-             lowest_rtt, most_room, otias, round_robin, stms"
+             lowest_rtt, most_room, otias, redundant, round_robin, stms"
         );
     }
 

@@ -24,6 +24,7 @@ enum Step {
         whole: bool,
     },
     Ahead(Ahead),
+    Twice(Twice),
     /// What is due is given up.
     GiveUp,
     Evict {
@@ -97,6 +98,24 @@ enum Ahead {
     },
 }
 
+/// Something about chunks that are under way on several paths.
+#[derive(Clone, Debug)]
+enum Twice {
+    /// The next that has not had its turn is copied, or not.
+    Copy { path: u8, skipped: bool },
+    /// The peer reports these as duplicates, counted from the cumulative TSN.
+    Duplicates { via: u8, ahead: Vec<i32> },
+}
+
+fn any_twice() -> impl Strategy<Value = Twice> {
+    let path = 0..PATHS;
+    prop_oneof![
+        3 => (path.clone(), prop::bool::weighted(0.1)).prop_map(|(path, skipped)| Twice::Copy { path, skipped }),
+        1 => (path, prop::collection::vec(-9i32..12, 1..6))
+            .prop_map(|(via, ahead)| Twice::Duplicates { via, ahead }),
+    ]
+}
+
 fn any_ahead() -> impl Strategy<Value = Ahead> {
     let path = 0..PATHS;
     prop_oneof![
@@ -139,6 +158,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         4 => (prop::collection::vec(path.clone(), 1..4), any_policy(), prop::bool::weighted(0.8))
             .prop_map(|(paths, reliability, whole)| Step::Offer { paths, reliability, whole }),
         7 => any_ahead().prop_map(Step::Ahead),
+        7 => any_twice().prop_map(Step::Twice),
         4 => Just(Step::GiveUp),
         1 => (0u32..4).prop_map(|priority| Step::Evict { priority }),
         2 => (path.clone(), 28usize..80, any::<bool>())
@@ -183,6 +203,7 @@ impl Bench {
                 return (paths.len() * LEN, 0);
             }
             Step::Ahead(ahead) => return (self.take_ahead(ahead), 0),
+            Step::Twice(twice) => self.take_twice(twice),
             Step::GiveUp => {
                 let mut freed = 0;
                 while let Some(pledge) = self.sent.next_condemned(self.now) {
@@ -249,6 +270,31 @@ impl Bench {
         (0, 0)
     }
 
+    /// Does nothing where nothing is copied.
+    fn take_twice(&mut self, step: &Twice) {
+        match step {
+            Twice::Copy { path, skipped } => {
+                let found = self.sent.copy_candidate(PathId(*path)).is_some();
+                if found && *skipped {
+                    self.sent.skip_copy(PathId(*path));
+                } else {
+                    let (now, path) = (self.now, PathId(*path));
+                    assert_eq!(self.sent.send_copy(now, path).is_some(), found);
+                }
+            }
+            Twice::Duplicates { via, ahead } => {
+                let base = self.sent.cumulative_tsn().0;
+                let tsns: Vec<Tsn> =
+                    ahead.iter().map(|&ahead| Tsn(base.wrapping_add_signed(ahead))).collect();
+                let (now, via, list) = (self.now, PathId(*via), List::Values(&tsns));
+                if self.sent.on_late_duplicates(now, list, via, &mut self.report) {
+                    self.check_report();
+                    assert_eq!(self.report.released, 0);
+                }
+            }
+        }
+    }
+
     /// Answers the bytes that are new.
     fn take_ahead(&mut self, step: &Ahead) -> usize {
         match step {
@@ -300,9 +346,14 @@ proptest! {
     fn the_books_balance_whatever_happens(
         config in any_rules(),
         initial in prop_oneof![Just(1u32), Just(u32::MAX - 5), any::<u32>()],
+        copying: bool,
         steps in prop::collection::vec(any_step(), 1..120),
     ) {
         let mut bench = Bench::starting_at(Tsn(initial), usize::from(PATHS), &config);
+        if copying {
+            bench.sent.start_copying();
+            bench.sent.tell_trip(PathId(1), Trip { shortest: Duration::from_millis(9), usual: None });
+        }
         let (mut sent, mut released) = (0, 0);
         for step in &steps {
             let (new, freed) = bench.take(step);
@@ -333,6 +384,8 @@ proptest! {
         prop_assert!(!bench.sent.forward_is_due() && bench.sent.forward_path().is_none());
         prop_assert_eq!(released + bench.report.released, sent);
         for path in 0..PATHS {
+            // What was sent again and is acknowledged by a copy may never be reported as a duplicate.
+            bench.sent.drop_copies(PathId(path));
             let load = bench.load(path);
             prop_assert_eq!((load.flight, load.queued, load.promised, load.timed), (0, 0, 0, None));
         }

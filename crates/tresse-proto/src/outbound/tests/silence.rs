@@ -1,0 +1,61 @@
+//! Who keeps data from every path that could take it, and for nothing, decides no more.
+
+use super::*;
+use crate::event::SchedulerFault;
+use crate::outbound::adaptive::Placer;
+use crate::schedule::placement::{Placing, Prospect};
+
+/// Two usable paths under an adaptive map, and a stream scheduler of that name.
+fn adaptive(scheduler: &str) -> Bench {
+    let config = AssociationConfig {
+        stream_map: StreamMap::Adaptive,
+        stream_scheduler: scheduler.to_owned(),
+        ..config()
+    };
+    let mut bench = Bench::new(2, &config);
+    let rtt = Duration::from_millis(20);
+    let prospect = Prospect { rtt, lately: rtt, slack: 100 * FULL, usable: true };
+    bench.out.set_prospects(Instant::ZERO, [prospect; 2].into_iter());
+    bench
+}
+
+/// How often somebody was replaced until the data left, or nobody could be any more.
+fn replaced(bench: &mut Bench) -> usize {
+    for times in 0..10 {
+        if (0..2).any(|path| bench.take(path).is_some()) {
+            return times;
+        }
+        if !bench.out.replace_silent(|_| true) {
+            panic!("it waits for ever");
+        }
+    }
+    panic!("there is no end of replacing");
+}
+
+#[test]
+fn a_map_that_always_waits_resigns_and_the_data_leaves() {
+    for scheduler in ["round_robin", "first_come"] {
+        let mut bench = adaptive(scheduler);
+        bench.out.place_by(Placer(|_, _, _, _, _, _| Placing::Leave));
+        bench.push_over(&[1, 2]);
+        assert_eq!(replaced(&mut bench), 1);
+        let (name, fault) = bench.out.pop_failure().expect("the application is told");
+        assert_eq!((name.as_str(), fault), ("adaptive, a stream map", SchedulerFault::NoAnswer));
+        // From now on every path takes what there is.
+        assert_eq!(bench.drain(1).len() + bench.drain(0).len(), 1);
+        bench.push_over(&[3, 3]);
+        assert_eq!((replaced(&mut bench), bench.out.scheduler_failures()), (0, 1));
+    }
+}
+
+#[test]
+fn a_map_that_waits_for_one_of_the_paths_goes_on() {
+    let mut bench = adaptive("round_robin");
+    let only = |_, path: PathId, _: &_, _, _, _: &_| if path.0 == 1 { Placing::Take } else { Placing::Leave };
+    bench.out.place_by(Placer(only));
+    bench.push_over(&[1, 2]);
+    assert!(bench.take(0).is_none());
+    assert!(!bench.out.replace_silent(|_| true), "path 1 was not offered yet");
+    assert_eq!(bench.drain(1).len(), 2);
+    assert_eq!(bench.out.scheduler_failures(), 0);
+}

@@ -1,0 +1,226 @@
+//! Which of a chunk's sendings an acknowledgement answers, where there are copies on several paths.
+//!
+//! A chunk that arrives k times is acknowledged once and reported as a duplicate k - 1 times (RFC 9260 §3.3.4, §6.2), so
+//! that every arrival is told, but not its path. Time says most: an answer can be for no sending that left less than its
+//! path's shortest round trip ago, and comes when that path usually answers. Order says the rest: what was overtaken on
+//! its own path was probably lost. Where it could be either, nothing is measured (Karn's rule) and no path is proven
+//! alive by it. Refuses to know what windows and timers make of an answer.
+
+use std::time::Duration;
+
+use tresse_wire::{List, Tsn};
+
+use super::copies::{Copies, Copy, Lane};
+use super::sack::{AckReport, Note};
+use super::{Standing, Transmission};
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// Whose arrival an acknowledgement is taken to mean.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    /// That of the sending which the ring knows; whether it can be no other.
+    Ring { sure: bool },
+    /// That of a copy; it is accounted for, and the chunk with it.
+    Copy,
+}
+
+/// How well an answer fits a sending; less is better.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Fit {
+    overtaken: bool,
+    when: When,
+    /// Between when it is due and when it comes.
+    off: Duration,
+    path: PathId,
+}
+
+/// How an answer comes, the likeliest first. Most peers answer over the path that brought the data (RFC 9260 §6.4).
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum When {
+    /// About when it is due, or when nobody knows, and over its own path.
+    DueHere,
+    /// About when it is due.
+    Due,
+    /// When nobody knows.
+    Unknown,
+    /// Much sooner or later.
+    Off,
+}
+
+impl Copies {
+    /// How well what is being processed fits a sending on `path`; `None` when it left too late for it.
+    fn fit(&self, path: PathId, sent_at: Instant, misses: u8) -> Option<Fit> {
+        let trip = self.lanes.get(path.index())?.trip;
+        let taken = self.now.since(sent_at);
+        if taken < trip.shortest {
+            return None;
+        }
+        let off = trip.usual.map_or(Duration::ZERO, |usual| taken.abs_diff(usual));
+        let due = trip.usual.is_none_or(|usual| off <= usual / 2);
+        let when = match (due, trip.usual) {
+            (false, _) => When::Off,
+            (true, _) if path == self.via => When::DueHere,
+            (true, Some(_)) => When::Due,
+            (true, None) => When::Unknown,
+        };
+        Some(Fit { overtaken: misses > 0, when, off, path })
+    }
+
+    /// The open copies of a chunk that an answer may be for.
+    fn fits(&self, index: u64) -> impl Iterator<Item = Fit> {
+        let open = move |(path, lane): (PathId, &Lane)| {
+            let copy = lane.find(index)?;
+            self.fit(path, copy.sent_at, copy.misses)
+        };
+        (0..).map(PathId).zip(&self.lanes).filter_map(open)
+    }
+
+    /// How many copies of a chunk are open.
+    fn open(&self, index: u64) -> usize {
+        self.lanes.iter().filter(|lane| lane.find(index).is_some()).count()
+    }
+
+    /// The copy that is answered although none seems to have had the time: the path has become faster.
+    fn any(&self, index: u64) -> Option<PathId> {
+        let position = self.lanes.iter().position(|lane| lane.find(index).is_some())?;
+        Some(PathId(position as u8))
+    }
+}
+
+impl Transmission {
+    /// The peer had these before: their other sendings have arrived.
+    pub(super) fn answer_duplicates(&mut self, duplicates: List<'_, Tsn>, notes: &mut [Note]) {
+        if self.copies.is_none() {
+            return;
+        }
+        for tsn in duplicates.iter() {
+            let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
+            let Some(index) = self.ring.cumulative().checked_add_signed(i64::from(ahead)) else { continue };
+            let Some(copies) = self.copies.as_deref() else { return };
+            let best = copies.fits(index).min().map(|fit| fit.path).or_else(|| copies.any(index));
+            let Some(path) = best else { continue };
+            let alone = copies.open(index) == 1;
+            // Not yet acknowledged: it is now, by the same report.
+            let pending = self.ring.get(index).filter(|sent| sent.standing != Standing::Acked);
+            let settled = pending.map(|sent| sent.sends == 1);
+            let copy = self.lane(path).and_then(|lane| lane.find(index));
+            let settled = settled.or(copy.map(|copy| copy.settled)).unwrap_or(false);
+            self.answer_copy(index, path, alone && settled, notes);
+        }
+    }
+
+    /// A report that is older than another all the same tells of duplicates; answers whether any was a copy.
+    ///
+    /// Reports over unlike paths overtake each other, and what this one says of duplicates no other repeats.
+    pub(crate) fn on_late_duplicates(
+        &mut self,
+        now: Instant,
+        duplicates: List<'_, Tsn>,
+        via: PathId,
+        report: &mut AckReport,
+    ) -> bool {
+        if self.copies.is_none() || duplicates.is_empty() {
+            return false;
+        }
+        let mut scratch = report.begin(&self.loads);
+        self.begin_answers(now, via);
+        self.answer_duplicates(duplicates, &mut scratch.notes);
+        self.end_answers(&mut scratch.notes);
+        for position in 0..self.loads.len() {
+            self.strike_copies(position, &mut scratch.notes);
+        }
+        self.fill_report(now, &scratch.notes, via, report);
+        report.end(scratch);
+        true
+    }
+
+    /// Which sending of the chunk `index` is acknowledged, which was not before.
+    #[inline]
+    pub(super) fn attribute(&mut self, index: u64, notes: &mut [Note]) -> Answer {
+        if self.copies.is_none() { Answer::Ring { sure: true } } else { self.attribute_copied(index, notes) }
+    }
+
+    #[cold]
+    fn attribute_copied(&mut self, index: u64, notes: &mut [Note]) -> Answer {
+        let (Some(copies), Some(sent)) = (self.copies.as_deref(), self.ring.get(index)) else {
+            return Answer::Ring { sure: true };
+        };
+        let own = copies.fit(sent.path, sent.sent_at, sent.misses);
+        let (best, possible) = (copies.fits(index).min(), copies.fits(index).count());
+        let (path, sure) = match sent.standing {
+            Standing::Lost => (best.map(|fit| fit.path).or_else(|| copies.any(index)), false),
+            // What was sent again the ring knows by that sending only.
+            Standing::InFlight if sent.sends > 1 => (None, possible == 0),
+            Standing::InFlight => match best.filter(|&best| own.is_none_or(|own| best < own)) {
+                Some(best) => (Some(best.path), own.is_none() && possible == 1),
+                None => (None, own.is_some() && possible == 0),
+            },
+            Standing::Acked | Standing::Abandoned | Standing::Assigned => (None, true),
+        };
+        self.settle_copies(index);
+        let Some(path) = path else { return Answer::Ring { sure } };
+        self.answer_copy(index, path, sure, notes);
+        self.replace_by_copy(index);
+        Answer::Copy
+    }
+
+    /// The copy of `index` on `path` has arrived; `sure` when it can have been no other sending.
+    pub(super) fn answer_copy(&mut self, index: u64, path: PathId, sure: bool, notes: &mut [Note]) {
+        let Some(copies) = self.copies.as_deref_mut() else { return };
+        let (Some(lane), Some(load), Some(note)) = (
+            copies.lanes.get_mut(path.index()),
+            self.loads.get_mut(path.index()),
+            notes.get_mut(path.index()),
+        ) else {
+            return;
+        };
+        let Some(sent_at) = lane.find(index).map(|copy| copy.sent_at) else { return };
+        let bytes = lane.close(index);
+        load.flight -= bytes;
+        note.acked += bytes;
+        note.highest_new = note.highest_new.max(index);
+        note.lowest_new = note.lowest_new.min(index);
+        if sure {
+            note.proven = true;
+            note.longest_proven = note.longest_proven.max(bytes);
+            note.latest_new = note.latest_new.max(Some(sent_at));
+            if sent_at >= lane.measured {
+                lane.measured = copies.now;
+                note.rtt_from = note.rtt_from.or(Some(sent_at));
+            }
+        }
+    }
+
+    /// The chunk `index` was acknowledged. If each of its sendings is known, what duplicates say of the rest is exact.
+    pub(super) fn settle_copies(&mut self, index: u64) {
+        let Some(sent) = self.ring.get(index).filter(|sent| sent.sends == 1 && !sent.moved) else { return };
+        let once = sent.standing != Standing::Lost;
+        let Some(copies) = self.copies.as_deref_mut() else { return };
+        for lane in &mut copies.lanes {
+            if let Some(copy) = lane.find_mut(index) {
+                copy.settled = once;
+            }
+        }
+    }
+
+    /// A copy has brought the chunk `index`: the sending that the ring knows is one of those that are not answered now.
+    pub(super) fn replace_by_copy(&mut self, index: u64) {
+        let Some(sent) = self.ring.get_mut(index) else { return };
+        let (path, bytes, sent_at, misses) = (sent.path, sent.len, sent.sent_at, sent.misses);
+        let flying = std::mem::replace(&mut sent.standing, Standing::Acked) == Standing::InFlight;
+        let Some(load) = self.loads.get_mut(path.index()) else { return };
+        load.timed.take_if(|timed| *timed == index);
+        if !flying {
+            load.lost.remove(&index);
+            return;
+        }
+        load.fresh.unlink(&mut self.ring, index);
+        self.flight -= bytes as usize;
+        let copy = Copy { index, sent_at, bytes, misses, open: true, settled: true };
+        let lane = self.copies.as_deref_mut().and_then(|copies| copies.lanes.get_mut(path.index()));
+        if !lane.is_some_and(|lane| lane.enter(copy)) {
+            load.flight -= bytes as usize;
+        }
+    }
+}

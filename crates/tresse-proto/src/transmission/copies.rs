@@ -1,0 +1,306 @@
+//! Copies: chunks that leave on other paths too while one has them under way, for a path scheduler that asks for it.
+//!
+//! The ring knows one sending of each chunk; here are the others, for each path in TSN order. All take room in the
+//! window of their path until that path has answered for them. A SACK names no path: of the sendings of a chunk it is
+//! taken to answer the one whose time had come (`answers.rs`), and the list of duplicates answers the rest. Refuses to
+//! know which paths may carry what.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tresse_wire::StreamId;
+
+use super::loss::MISSING_REPORTS;
+use super::ring::Sent;
+use super::sack::Note;
+use super::{PathLoad, Standing, Transmission};
+use crate::fragment::Numbered;
+use crate::path_id::PathId;
+use crate::time::Instant;
+
+/// The copies of an association. There are such when its path scheduler wants copies.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    pub(super) lanes: Vec<Lane>,
+    /// When the acknowledgement came that is being processed, and over which path.
+    pub(super) now: Instant,
+    pub(super) via: PathId,
+}
+
+/// The copies of one path.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    /// The lowest index that has not had its turn to be copied here.
+    next: u64,
+    /// By index, which is also the order of sending. The first is open.
+    pub(super) under_way: VecDeque<Copy>,
+    /// Of open ones.
+    pub(super) bytes: usize,
+    /// How long the path takes to answer.
+    pub(super) trip: Trip,
+    /// When a round trip was last measured by a copy: the next measures what was sent since.
+    pub(super) measured: Instant,
+    /// The lowest index that the path had not answered before the acknowledgement came.
+    earliest: Option<u64>,
+}
+
+/// A sending that the ring does not know.
+#[derive(Debug)]
+pub(super) struct Copy {
+    pub(super) index: u64,
+    pub(super) sent_at: Instant,
+    pub(super) bytes: u32,
+    /// Answers for later sendings on the path.
+    pub(super) misses: u8,
+    /// Neither answered nor given up.
+    pub(super) open: bool,
+    /// The chunk was acknowledged, and every one of its sendings is known: what the duplicates say is exact.
+    pub(super) settled: bool,
+}
+
+/// How long a path takes to answer; nothing before it has been measured.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Trip {
+    pub(crate) shortest: Duration,
+    pub(crate) usual: Option<Duration>,
+}
+
+impl Copies {
+    fn cover(&mut self, count: usize) {
+        if self.lanes.len() < count {
+            self.lanes.resize_with(count, Lane::default);
+        }
+    }
+}
+
+impl Lane {
+    /// The open copy of `index`.
+    pub(super) fn find(&self, index: u64) -> Option<&Copy> {
+        let position = self.position(index).ok()?;
+        self.under_way.get(position).filter(|copy| copy.open)
+    }
+
+    pub(super) fn find_mut(&mut self, index: u64) -> Option<&mut Copy> {
+        let position = self.position(index).ok()?;
+        self.under_way.get_mut(position).filter(|copy| copy.open)
+    }
+
+    fn position(&self, index: u64) -> Result<usize, usize> {
+        self.under_way.binary_search_by_key(&index, |copy| copy.index)
+    }
+
+    /// Takes a sending into account; false when there is no place for it.
+    pub(super) fn enter(&mut self, copy: Copy) -> bool {
+        let Err(position) = self.position(copy.index) else { return false };
+        if self.under_way.len() >= MOST {
+            return false;
+        }
+        self.bytes += copy.bytes as usize;
+        self.under_way.insert(position, copy);
+        true
+    }
+
+    /// The copy of `index` is open no longer; answers its bytes.
+    pub(super) fn close(&mut self, index: u64) -> usize {
+        let Some(copy) = self.find_mut(index) else { return 0 };
+        copy.open = false;
+        let bytes = copy.bytes as usize;
+        self.bytes -= bytes;
+        self.forget_closed();
+        bytes
+    }
+
+    /// Closes what has as many strikes as a lost chunk, after answers for what was sent up to `bound`; tells how many
+    /// bytes that were.
+    fn strike(&mut self, bound: u64) -> usize {
+        let before = self.bytes;
+        for copy in self.under_way.iter_mut().take_while(|copy| copy.index < bound).filter(|copy| copy.open) {
+            copy.misses = copy.misses.saturating_add(1);
+            if copy.misses >= MISSING_REPORTS {
+                copy.open = false;
+                self.bytes -= copy.bytes as usize;
+            }
+        }
+        self.forget_closed();
+        before - self.bytes
+    }
+
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn front_is_open(&self) -> bool {
+        self.under_way.front().is_none_or(|copy| copy.open)
+    }
+
+    fn forget_closed(&mut self) {
+        while self.under_way.pop_front_if(|copy| !copy.open).is_some() {}
+    }
+}
+
+impl Transmission {
+    /// From now on chunks may be copied.
+    pub(crate) fn start_copying(&mut self) {
+        let mut copies = Box::<Copies>::default();
+        copies.cover(self.loads.len());
+        self.copies = Some(copies);
+    }
+
+    /// Whether chunks may be copied.
+    #[inline]
+    pub(crate) fn is_copying(&self) -> bool {
+        self.copies.is_some()
+    }
+
+    /// How long `path` takes to answer, as of now.
+    pub(crate) fn tell_trip(&mut self, path: PathId, trip: Trip) {
+        if let Some(lane) = self.lane_mut(path) {
+            lane.trip = trip;
+        }
+    }
+
+    /// The stream of the chunk whose turn it is to be copied on `path`: the first under way on another that had no turn.
+    pub(crate) fn copy_candidate(&mut self, path: PathId) -> Option<StreamId> {
+        let (ring, copies) = (&self.ring, self.copies.as_deref_mut()?);
+        let lane = copies.lanes.get_mut(path.index())?;
+        lane.next = lane.next.max(ring.cumulative() + 1);
+        while lane.next <= ring.highest() {
+            match ring.get(lane.next).filter(|sent| can_be_copied(sent, path)) {
+                Some(sent) => return Some(sent.fragment.stream),
+                None => lane.next += 1,
+            }
+        }
+        None
+    }
+
+    /// The chunk whose turn it is goes without a copy on `path`.
+    pub(crate) fn skip_copy(&mut self, path: PathId) {
+        if let Some(lane) = self.lane_mut(path) {
+            lane.next += 1;
+        }
+    }
+
+    /// The chunk that is to be copied on `path` next, as [`copy_candidate`](Self::copy_candidate) left it: its length.
+    #[inline]
+    pub(crate) fn next_copy(&self, path: PathId) -> Option<usize> {
+        let lane = self.copies.as_deref()?.lanes.get(path.index())?;
+        self.ring.get(lane.next).filter(|sent| can_be_copied(sent, path)).map(Sent::bytes)
+    }
+
+    /// Whether a copy may leave on `path`, where the path's congestion window is `cwnd`. Lost chunks go first.
+    pub(crate) fn may_copy(&self, path: PathId, cwnd: usize) -> bool {
+        let has_place =
+            |copies: &Copies| copies.lanes.get(path.index()).is_some_and(|lane| lane.under_way.len() < MOST);
+        self.copies.as_deref().is_some_and(has_place)
+            && self.next_copy(path).is_some()
+            && self.load(path).is_some_and(|load| load.flight < cwnd && load.lost.is_empty())
+    }
+
+    /// Remembers that the chunk whose turn it is leaves on `path` too; answers the chunk to write.
+    pub(crate) fn send_copy(&mut self, now: Instant, path: PathId) -> Option<Numbered<'_>> {
+        let bytes = self.next_copy(path)?;
+        let lane = self.copies.as_deref_mut()?.lanes.get_mut(path.index())?;
+        let (index, load) = (lane.next, self.loads.get_mut(path.index())?);
+        lane.next += 1;
+        let copy = Copy { index, sent_at: now, bytes: bytes as u32, misses: 0, open: true, settled: false };
+        if lane.enter(copy) {
+            load.flight += bytes;
+        }
+        load.repairs.copies_sent += 1;
+        self.note_highest_sent(path, index);
+        let tsn = self.tsn(index);
+        self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
+    }
+
+    /// The lowest index of a copy that `path` has not answered.
+    pub(super) fn earliest_copy(&self, path: PathId) -> Option<u64> {
+        self.lane(path)?.under_way.front().map(|copy| copy.index)
+    }
+
+    /// Bytes of copies in flight on `path`.
+    #[inline]
+    pub(super) fn copied_on(&self, path: PathId) -> usize {
+        self.lane(path).map_or(0, |lane| lane.bytes)
+    }
+
+    /// The copies on `path` are given up: T3 expired there, or it is another path from now on.
+    pub(super) fn drop_copies(&mut self, path: PathId) {
+        let Some(lane) = self.copies.as_deref_mut().and_then(|copies| copies.lanes.get_mut(path.index()))
+        else {
+            return;
+        };
+        lane.under_way.clear();
+        let bytes = std::mem::take(&mut lane.bytes);
+        if let Some(load) = self.loads.get_mut(path.index()) {
+            load.flight -= bytes;
+        }
+    }
+
+    /// The chunk `index` was given up, and its copies with it.
+    pub(super) fn abandon_copies(&mut self, index: u64) {
+        let Some(copies) = self.copies.as_deref_mut() else { return };
+        for (lane, load) in copies.lanes.iter_mut().zip(&mut self.loads) {
+            load.flight -= lane.close(index);
+        }
+    }
+
+    /// There is room for copies on as many paths as there are.
+    pub(super) fn cover_copies(&mut self) {
+        let count = self.loads.len();
+        if let Some(copies) = self.copies.as_deref_mut() {
+            copies.cover(count);
+        }
+    }
+
+    /// An acknowledgement begins to be processed.
+    pub(super) fn begin_answers(&mut self, now: Instant, via: PathId) {
+        let Some(copies) = self.copies.as_deref_mut() else { return };
+        (copies.now, copies.via) = (now, via);
+        for (lane, load) in copies.lanes.iter_mut().zip(&self.loads) {
+            lane.earliest = earliest(lane, load);
+        }
+    }
+
+    /// Copies on `path` are struck by answers for what was sent there later; three are a loss.
+    pub(super) fn strike_copies(&mut self, position: usize, notes: &mut [Note]) {
+        let Some(copies) = self.copies.as_deref_mut() else { return };
+        let (Some(lane), Some(load)) = (copies.lanes.get_mut(position), self.loads.get_mut(position)) else {
+            return;
+        };
+        if let Some(note) = notes.get_mut(position) {
+            let lost = lane.strike(note.highest_new);
+            load.flight -= lost;
+            note.lost |= lost > 0;
+        }
+    }
+
+    /// What the path was waiting for longest may be a copy: T3 starts over, and the window may grow, when that was
+    /// answered.
+    pub(super) fn end_answers(&mut self, notes: &mut [Note]) {
+        let Some(copies) = self.copies.as_deref_mut() else { return };
+        for ((lane, load), note) in copies.lanes.iter_mut().zip(&self.loads).zip(notes) {
+            let moved = lane.earliest.is_some() && earliest(lane, load) != lane.earliest;
+            note.head_moved |= moved;
+            note.pseudo_moved = moved || note.pseudo_moved && lane.under_way.is_empty();
+        }
+    }
+
+    pub(super) fn lane(&self, path: PathId) -> Option<&Lane> {
+        self.copies.as_deref()?.lanes.get(path.index())
+    }
+
+    fn lane_mut(&mut self, path: PathId) -> Option<&mut Lane> {
+        self.copies.as_deref_mut()?.lanes.get_mut(path.index())
+    }
+}
+
+/// Whether a chunk may leave on `path` as well.
+fn can_be_copied(sent: &Sent, path: PathId) -> bool {
+    matches!(sent.standing, Standing::InFlight | Standing::Lost) && sent.path != path
+}
+
+/// The lowest index that was sent once on a path, by the ring or as a copy, and is not answered.
+fn earliest(lane: &Lane, load: &PathLoad) -> Option<u64> {
+    let copied = lane.under_way.front().map(|copy| copy.index);
+    [copied, load.fresh.head()].into_iter().flatten().min()
+}
+
+/// Copies that a path may have under way: a full window of 10 MB in packets of 1280 bytes.
+const MOST: usize = 8192;
