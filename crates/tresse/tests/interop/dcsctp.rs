@@ -21,7 +21,7 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
         Need::MultiHoming | Need::DynamicAddresses | Need::Cmt => Some("it leaves addresses to its caller"),
         Need::NrSack => Some("it has no NR-SACK"),
         Need::Ecn => Some("it knows no congestion marks"),
-        Need::Restart | Need::Interleaving | Need::InterleavedForward => None,
+        Need::Restart | Need::Interleaving | Need::InterleavedForward | Need::UnorderedForward => None,
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
         Need::Cmt => Some("it sends over one path at a time"),
         // Seen in captures, and in what it makes of others' fragments: it gives the second fragment FSN 0, which is the
         // first one's (RFC 8260 §2.1).
-        Need::Interleaving | Need::InterleavedForward => {
+        Need::Interleaving | Need::InterleavedForward | Need::UnorderedForward => {
             Some("it counts fragments of I-DATA from the second one on")
         }
         Need::MultiHoming | Need::DynamicAddresses | Need::Restart | Need::Ecn => None,

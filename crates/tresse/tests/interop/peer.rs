@@ -41,6 +41,8 @@ pub(crate) enum Need {
     Interleaving,
     /// Telling which interleaved messages were given up.
     InterleavedForward,
+    /// Understanding that when they are unordered.
+    UnorderedForward,
     /// Answering congestion marks.
     Ecn,
 }

@@ -15,7 +15,7 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
         Need::NrSack => Some("it has no NR-SACK"),
         Need::Ecn => Some("it knows no congestion marks"),
         Need::Restart => Some("an association whose peer starts anew ends"),
-        Need::Interleaving | Need::InterleavedForward => None,
+        Need::Interleaving | Need::InterleavedForward | Need::UnorderedForward => None,
     }
 }
 

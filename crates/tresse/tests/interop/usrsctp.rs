@@ -11,6 +11,11 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
         // Seen in every run, in captures: a chunk is reported missing, and neither it nor an I-FORWARD-TSN
         // that skips it ever comes, although everything behind it is acknowledged.
         Need::InterleavedForward => Some("it stops for good after a lost chunk of a message that it gave up"),
+        // Seen in captures: after an I-FORWARD-TSN with the U bit (RFC 8260 §2.3.1) it ends the association at the ordered
+        // message of that MID ("Delivered MID=00000000").
+        Need::UnorderedForward => {
+            Some("it takes an unordered message that was given up for the ordered one of its number")
+        }
         Need::MultiHoming
         | Need::DynamicAddresses
         | Need::NrSack

@@ -32,7 +32,13 @@ pub(super) async fn not_interleaved(stack: Stack) {
 
 pub(super) async fn interleaved_and_given_up_here(stack: Stack) {
     let mut meeting = interleaving(stack).call().await;
-    give_up_here(&mut meeting).await;
+    give_up_here(&mut meeting, |_| true).await;
+    assert!(meeting.chunks()[0].contains(&I_FORWARD_TSN), "the peer was told of what was given up");
+}
+
+pub(super) async fn interleaved_and_given_up_in_order_here(stack: Stack) {
+    let mut meeting = interleaving(stack).call().await;
+    give_up_here(&mut meeting, |options| !options.unordered).await;
     assert!(meeting.chunks()[0].contains(&I_FORWARD_TSN), "the peer was told of what was given up");
 }
 

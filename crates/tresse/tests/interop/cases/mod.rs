@@ -45,7 +45,8 @@ pub(crate) const CASES: &[Case] = cases! {
     "I-DATA, 10 MB there and back", [Interleaving], interleaving::interleaved;
     "I-DATA, 10 MB from the peer, 1 % lost, 2 % reordered", [Interleaving], interleaving::interleaved_over_a_rough_path;
     "I-DATA offered by one side only: DATA is spoken", [], interleaving::not_interleaved;
-    "I-DATA and partial reliability, tresse sends, 1 % lost", [Interleaving], interleaving::interleaved_and_given_up_here;
+    "I-DATA and partial reliability, tresse sends, 1 % lost", [UnorderedForward], interleaving::interleaved_and_given_up_here;
+    "I-DATA and partial reliability of ordered messages, tresse sends, 1 % lost", [Interleaving], interleaving::interleaved_and_given_up_in_order_here;
     "I-DATA and partial reliability, the peer sends, 1 % lost", [InterleavedForward], interleaving::interleaved_and_given_up_there;
     "partial reliability, tresse sends, 1 % lost", [], reliability::given_up_here;
     "partial reliability, the peer sends, 1 % lost", [], reliability::given_up_there;

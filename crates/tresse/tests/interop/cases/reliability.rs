@@ -11,7 +11,7 @@ use crate::peer::Stack;
 
 pub(super) async fn given_up_here(stack: Stack) {
     let mut meeting = Plan::new(stack).call().await;
-    give_up_here(&mut meeting).await;
+    give_up_here(&mut meeting, |_| true).await;
     assert!(meeting.chunks()[0].contains(&FORWARD_TSN), "the peer was told of what was given up");
 }
 
@@ -21,8 +21,8 @@ pub(super) async fn given_up_there(stack: Stack) {
     assert!(meeting.chunks()[1].contains(&FORWARD_TSN), "the peer told of what was given up");
 }
 
-/// Three messages of five need not arrive: one may go again never, one once, one for a while only.
-pub(super) async fn give_up_here(meeting: &mut Meeting) {
+/// Three of five of `such` messages need not arrive: one may go again never, one once, one for a while only.
+pub(super) async fn give_up_here(meeting: &mut Meeting, such: fn(&SendOptions) -> bool) {
     let Meeting { association, peer, relay, .. } = meeting;
     relay.roughen();
     for number in 0..MESSAGES {
@@ -32,7 +32,10 @@ pub(super) async fn give_up_here(meeting: &mut Meeting) {
             3 => Reliability::Lifetime(Duration::from_millis(30)),
             _ => Reliability::Full,
         };
-        let options = SendOptions { reliability, ..options(number) };
+        let mut options = options(number);
+        if such(&options) {
+            options.reliability = reliability;
+        }
         association.send(options, content(number)).await.expect("the association takes it");
     }
     relay.smoothen();
