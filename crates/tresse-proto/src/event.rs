@@ -68,8 +68,9 @@ pub enum Event {
         /// What it did.
         fault: SchedulerFault,
     },
-    /// A message that did not have to arrive was given up ([`Reliability`]). Told once for each: a message
-    /// that was accepted is delivered, or given up, or ends with the association.
+    /// A message that did not have to arrive was given up ([`Reliability`]), or one that was accepted during the set-up is
+    /// for a stream that the peer did not agree to. Told once for each: a message that was accepted is delivered, or
+    /// given up, or ends with the association.
     Abandoned {
         /// Its stream.
         stream: StreamId,

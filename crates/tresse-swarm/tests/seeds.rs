@@ -12,7 +12,6 @@ const RARE: &[&str] = &[
     "rescheduled in time",
     "sent: ERROR",
     "sent: I-FORWARD-TSN",
-    "sent: data behind COOKIE ECHO",
     "sent: data with SSN 65535",
     "told: the peer uses another key",
 ];

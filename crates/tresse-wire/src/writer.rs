@@ -120,6 +120,11 @@ impl<'b> PacketWriter<'b> {
         self.limit.saturating_sub(self.len() + auth)
     }
 
+    /// Lets the packet become no longer than `limit`, as for [`new`](Self::new). What it has already, stays.
+    pub fn limit_to(&mut self, limit: usize) {
+        self.limit = self.limit.min(limit & !3);
+    }
+
     /// Length of the packet so far, common header included.
     #[inline]
     pub fn len(&self) -> usize {

@@ -11,6 +11,7 @@ mod commands;
 mod control;
 mod copies;
 mod drop_report;
+mod early;
 mod ecn;
 mod input;
 #[cfg(feature = "invariants")]

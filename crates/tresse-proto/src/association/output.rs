@@ -182,6 +182,17 @@ impl Association {
         }
     }
 
+    /// Appends user data to a packet that the set-up has begun; answers whether there was any.
+    pub(super) fn write_early(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
+        let load = self.load_of(Turn::of(path));
+        load.is_some_and(|load| self.write_data(now, path, load, writer) != Carried::Nothing)
+    }
+
+    /// This packet was `len` bytes long.
+    pub(super) fn on_sent_behind_cookie(&mut self, now: Instant, path: PathId, len: usize) {
+        self.account(now, path, len, Written::default(), true);
+    }
+
     fn write_resends(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let carrier = self.capabilities.carrier();
         let mut any = false;

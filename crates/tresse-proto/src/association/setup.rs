@@ -1,7 +1,10 @@
 //! The initiator's side of the four-way handshake (RFC 9260 §5.1): INIT until INIT ACK, COOKIE ECHO until
 //! COOKIE ACK, both repeated by T1 over the peer's addresses in turn.
 //!
-//! No room of the association exists yet: the set-up ends in the `Beginnings` of one, or in a failure.
+//! The set-up ends in the `Beginnings` of an association, or in a failure. No room of the association exists before, unless
+//! messages wait for it (`early`).
+
+mod early;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -18,15 +21,18 @@ use super::peer::{address_type, reach};
 use super::scope::Scope;
 use super::settings::Settings;
 use super::shutdown::shortened;
-use super::{Beginnings, Identity, InitFault, PathSeed};
+use super::{Association, Beginnings, Identity, InitFault, PathSeed, Peer};
 use crate::config::StreamMap;
 use crate::datagram::Transmit;
-use crate::error::ScheduleError;
+use crate::error::{KeyError, ScheduleError};
 use crate::event::CloseReason;
-use crate::extensions::auth::Handshake;
+use crate::extensions::auth::{Auth, Handshake, SharedKeys};
 use crate::paths::{pairs, unreachable};
 use crate::schedule::{NameInUse, Registry};
 use crate::time::Instant;
+
+pub(crate) use early::Early;
+pub(super) use early::EarlyMessage;
 
 /// An association that is being set up from this side.
 pub(crate) struct Setup {
@@ -56,6 +62,8 @@ pub(crate) struct Setup {
     due: bool,
     t1: Option<Instant>,
     first_sent: Option<Instant>,
+    /// From the first message on that the application gives.
+    early: Option<Box<Early>>,
 }
 
 enum Phase {
@@ -72,6 +80,8 @@ pub(crate) enum SetupStep {
     Waiting,
     /// Both sides know each other; the round-trip time of COOKIE ECHO, when it was sent once only.
     Done(Box<Beginnings>, Option<Duration>),
+    /// The same for an association that was made ahead.
+    Ready(Box<Association>, Option<Duration>),
     /// The peer answered with what cannot be used; it is to be told with an ABORT.
     Refused {
         /// What cannot be used.
@@ -124,6 +134,7 @@ impl Setup {
             due: true,
             t1: None,
             first_sent: None,
+            early: None,
         };
         setup.enter(Phase::CookieWait);
         setup
@@ -157,6 +168,9 @@ impl Setup {
         config: &str,
     ) -> Result<(), ScheduleError> {
         self.reserved = registry.build(name, config)?.name_in_use();
+        if let Some(association) = self.ahead() {
+            association.set_stream_scheduler(registry, name, config)?;
+        }
         self.config = self.config.with(|settings| {
             name.clone_into(&mut settings.stream_scheduler);
             config.clone_into(&mut settings.stream_scheduler_config);
@@ -165,8 +179,31 @@ impl Setup {
     }
 
     /// The association will begin with this stream map.
-    pub(crate) fn set_stream_map(&mut self, map: StreamMap) {
+    ///
+    /// # Errors
+    /// When the stream scheduler cannot be built for its groups.
+    pub(crate) fn set_stream_map(
+        &mut self,
+        registry: &Registry,
+        map: StreamMap,
+    ) -> Result<(), ScheduleError> {
+        if let Some(association) = self.ahead() {
+            association.set_stream_map(registry, map.clone())?;
+        }
         self.config = self.config.with(|settings| settings.stream_map = map);
+        Ok(())
+    }
+
+    /// Changes the shared keys of the association to be.
+    ///
+    /// # Errors
+    /// What `change` refuses.
+    pub(crate) fn change_keys(
+        &mut self,
+        change: impl Fn(&mut SharedKeys) -> Result<(), KeyError>,
+    ) -> Result<(), KeyError> {
+        self.auth.change_keys(&change)?;
+        self.ahead().map_or(Ok(()), |association| association.change_keys(change))
     }
 
     /// The name of its state in RFC 9260.
@@ -240,15 +277,30 @@ impl Setup {
         }
         match &self.phase {
             Phase::CookieWait => self.write_init(buffer),
-            Phase::CookieEchoed(answer) => {
-                let echo = Chunk::CookieEcho(CookieEcho { cookie: &answer.cookie });
-                let causes = [Cause::UnrecognisedParameters(&answer.unrecognised)];
-                let error = Chunk::Error(ErrorChunk { causes: Causes::Values(&causes) });
-                let chunks = [echo, error];
-                let count = if answer.unrecognised.is_empty() { 1 } else { 2 };
-                self.write(&chunks[..count], buffer)
-            }
+            Phase::CookieEchoed(_) => self.write_cookie_echo(now, buffer),
         }
+    }
+
+    fn write_cookie_echo(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        let between = self.pair()?;
+        let mut writer = self.writer(buffer);
+        let Phase::CookieEchoed(answer) = &self.phase else { return None };
+        let echo = Chunk::CookieEcho(CookieEcho { cookie: &answer.cookie });
+        let causes = [Cause::UnrecognisedParameters(&answer.unrecognised)];
+        let error = Chunk::Error(ErrorChunk { causes: Causes::Values(&causes) });
+        let chunks = [echo, error];
+        let count = if answer.unrecognised.is_empty() { 1 } else { 2 };
+        if chunks[..count].iter().any(|chunk| writer.push(chunk).is_err()) {
+            writer.discard();
+            return None;
+        }
+        let early = self.early.as_mut();
+        let path = early.and_then(|early| early.write_behind_cookie(now, between, &mut writer));
+        let transmit = self.finish(writer, between);
+        if let (Some(early), Some(path)) = (&mut self.early, path) {
+            early.on_sent(now, path, transmit.size);
+        }
+        Some(transmit)
     }
 
     fn write_init(&self, buffer: &mut Vec<u8>) -> Option<Transmit> {
@@ -282,20 +334,29 @@ impl Setup {
     /// Appends a packet with these chunks for the pair of addresses in use.
     fn write(&self, chunks: &[Chunk<'_>], buffer: &mut Vec<u8>) -> Option<Transmit> {
         let between = self.pair()?;
+        let mut writer = self.writer(buffer);
+        if chunks.iter().any(|chunk| writer.push(chunk).is_err()) {
+            writer.discard();
+            return None;
+        }
+        Some(self.finish(writer, between))
+    }
+
+    /// Begins a packet of any length.
+    fn writer<'b>(&self, buffer: &'b mut Vec<u8>) -> PacketWriter<'b> {
         let header = CommonHeader {
             source_port: self.local_port,
             destination_port: self.remote_port,
             verification_tag: self.peer_tag().unwrap_or(0),
         };
-        let mut writer = self.auth.guarded(PacketWriter::new(buffer, header, usize::from(u16::MAX)));
-        if chunks.iter().any(|chunk| writer.push(chunk).is_err()) {
-            writer.discard();
-            return None;
-        }
+        self.auth.guarded(PacketWriter::new(buffer, header, usize::from(u16::MAX)))
+    }
+
+    fn finish(&self, mut writer: PacketWriter<'_>, between: (IpAddr, IpAddr)) -> Transmit {
         self.auth.authenticate(&mut writer);
         let len = writer.finish(if self.checksum_offload { Seal::Zero } else { Seal::Crc32c });
         // No chunk of a set-up can be split: one larger than the path's packets leaves as IP fragments.
-        Some(Transmit { may_fragment: true, ..Transmit::single(between, self.encapsulation_port, len) })
+        Transmit { may_fragment: true, ..Transmit::single(between, self.encapsulation_port, len) }
     }
 
     /// T1 may have expired: send again over the next pair of addresses, or give up.
@@ -308,7 +369,12 @@ impl Setup {
             return Some(CloseReason::SetupTimeout);
         }
         self.rto = (self.rto * 2).min(self.config.rto_max);
+        let before = self.pair();
         self.position += 1;
+        let next = self.pair();
+        if let Some(early) = &mut self.early {
+            early.on_cookie_lost(now, before, next);
+        }
         self.t1 = None;
         self.due = true;
         None
@@ -344,6 +410,7 @@ impl Setup {
         if self.stale_cookies > self.config.max_init_retransmits {
             return SetupStep::GivenUp;
         }
+        self.drop_ahead();
         self.enter(Phase::CookieWait);
         SetupStep::Waiting
     }
@@ -355,21 +422,29 @@ impl Setup {
             return SetupStep::Waiting;
         };
         let rtt = self.first_sent.filter(|_| self.attempts == 0).map(|sent| now.since(sent));
-        let beginnings = Beginnings {
+        if let Some(association) = self.take_ahead(now) {
+            return SetupStep::Ready(Box::new(association), rtt);
+        }
+        let auth = self.auth.take();
+        let paths = self.path_seeds(&answer);
+        SetupStep::Done(Box::new(self.beginnings(answer.peer, paths, auth)), rtt)
+    }
+
+    fn beginnings(&self, peer: Peer, paths: Vec<PathSeed>, auth: Option<Box<Auth>>) -> Beginnings {
+        Beginnings {
             identity: Identity {
                 local_port: self.local_port,
                 remote_port: self.remote_port,
                 local_tag: self.local_tag,
-                peer_tag: answer.peer.tag,
+                peer_tag: peer.tag,
             },
             config: self.config.clone(),
             initial_tsn: self.initial_tsn,
-            paths: self.path_seeds(&answer),
-            peer: answer.peer,
+            paths,
+            peer,
             checksum_offload: self.checksum_offload,
-            auth: self.auth.take(),
-        };
-        SetupStep::Done(Box::new(beginnings), rtt)
+            auth,
+        }
     }
 
     /// The peer's addresses are those it listed and the one its answer came from (RFC 9260 §5.1.2); in the

@@ -1,5 +1,5 @@
 //! The states of an association that exists (RFC 9260 §4). COOKIE-WAIT and COOKIE-ECHOED are a
-//! `Setup`, since no room of the association exists before both sides are known.
+//! `Setup`, which keeps an association that was made before its end.
 
 /// Where an association stands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

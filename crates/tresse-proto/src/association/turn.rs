@@ -59,7 +59,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    fn of(path: PathId) -> Self {
+    pub(super) fn of(path: PathId) -> Self {
         Turn { path, allowance: None }
     }
 }

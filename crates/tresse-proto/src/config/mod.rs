@@ -123,6 +123,8 @@ switches! {
         rtt_over_any_path: bool = true,
         /// Where chunks that timed out are sent again.
         timeout_retransmit_path: RetransmitPath = RetransmitPath::Alternate,
+        /// Take messages before the association is set up: they leave behind COOKIE ECHO, in its packet (RFC 9260 §5.1).
+        data_with_cookie: bool = true,
         /// Offer to report packets that arrive damaged, and send again without a smaller window what such a report names (PKTDROP).
         drop_reports: bool = true,
         /// Offer explicit congestion notification (ECN, RFC 3168): networks may mark new data where they would drop it.

@@ -63,6 +63,7 @@ pub const PRESETS: &[Preset] = &[
             ("multiple_fast_retransmit", "false"),
             ("dynamic_addresses", "false"),
             ("ecn", "false"),
+            ("data_with_cookie", "false"),
         ],
     },
     // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but
@@ -86,6 +87,7 @@ pub const PRESETS: &[Preset] = &[
             ("multiple_fast_retransmit", "false"),
             ("dynamic_addresses", "false"),
             ("ecn", "false"),
+            ("data_with_cookie", "false"),
         ],
     },
     // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure; what
@@ -111,6 +113,7 @@ pub const PRESETS: &[Preset] = &[
             ("multiple_fast_retransmit", "false"),
             ("dynamic_addresses", "false"),
             ("ecn", "false"),
+            ("data_with_cookie", "false"),
         ],
     },
     // What the paper names: NR-SACK and both buffers split by queued bytes (its figures switch them off and on), smart
@@ -135,6 +138,7 @@ pub const PRESETS: &[Preset] = &[
             ("multiple_fast_retransmit", "false"),
             ("dynamic_addresses", "false"),
             ("ecn", "false"),
+            ("data_with_cookie", "false"),
         ],
     },
 ];

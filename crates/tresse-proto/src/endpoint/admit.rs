@@ -11,7 +11,9 @@ use super::cookie::{Cookie, Opened, TieTags};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
-use crate::association::{Association, Beginnings, Identity, NamesError, Origin, PathSeed, Settings, State};
+use crate::association::{
+    Association, Beginnings, Identity, NamesError, Origin, PathSeed, Settings, State, Workspace,
+};
 use crate::config::AssociationConfig;
 use crate::cx::Cx;
 use crate::datagram::Datagram;
@@ -238,6 +240,15 @@ impl Endpoint {
             Ok(auth) => auth,
             Err(refusal) => return refusal.count(&mut self.discards),
         };
+        if let Some(slot) = slot
+            && let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot)
+            && let Some(association) = setup.ahead()
+        {
+            return match association.path_of(datagram.local, datagram.remote) {
+                Some(_) => self.admit_ahead(now, slot, datagram, packet, &cookie, auth),
+                None => self.discards.bad_cookie += 1,
+            };
+        }
         let (config, local) = match slot.and_then(|slot| self.slots.get(slot)) {
             Some(Occupant::Setup(setup)) => (setup.settings().clone(), setup.shown_addresses(cookie.local)),
             _ => {
@@ -257,6 +268,27 @@ impl Endpoint {
         {
             association.acknowledge_cookie(via);
         }
+        self.hand_over(now, slot, datagram, packet);
+        self.settle(slot);
+    }
+
+    /// The cookie of a peer that set up at the same time completes a set-up whose association was made ahead. That one
+    /// goes on: the peer may have what was behind this side's own cookie.
+    fn admit_ahead(
+        &mut self,
+        now: Instant,
+        slot: Slot,
+        datagram: &Datagram,
+        packet: &Packet<'_>,
+        cookie: &Cookie,
+        auth: Option<Box<Auth>>,
+    ) {
+        let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return };
+        let Some(mut association) = setup.take_ahead(now) else { return };
+        if let Some(via) = association.path_of(datagram.local, datagram.remote) {
+            association.on_collision(&cookie.peer, auth, via);
+        }
+        self.embark(slot, association);
         self.hand_over(now, slot, datagram, packet);
         self.settle(slot);
     }
@@ -298,10 +330,36 @@ impl Endpoint {
 
     /// Makes an association in a slot, in place of what was there.
     pub(super) fn open(&mut self, now: Instant, slot: Slot, beginnings: Beginnings) {
+        let early = match self.slots.get_mut(slot) {
+            Some(Occupant::Setup(setup)) => setup.take_early(),
+            _ => None,
+        };
         let workspace = std::mem::take(&mut self.workspace);
-        let association = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng);
+        let mut association = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng);
+        if let (Some(early), Ok(association)) = (early, &mut association) {
+            early.board(association);
+            early.on_set_up(now, association);
+        }
         self.forget_others(slot, association.as_ref().ok());
         self.occupy(slot, association);
+    }
+
+    /// Makes the association in a set-up that messages wait for, once the peer has answered.
+    pub(super) fn open_ahead(&mut self, now: Instant, slot: Slot) {
+        let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return };
+        let Some(beginnings) = setup.beginnings_ahead() else { return };
+        // What it is to tell stays with it until it has its place.
+        let workspace = Workspace::default();
+        // A scheduler that was removed since: the end of the set-up will tell.
+        if let Ok(association) = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng) {
+            setup.prepare(association);
+        }
+    }
+
+    /// An association that was made ahead takes the place of its set-up.
+    pub(super) fn embark(&mut self, slot: Slot, association: Association) {
+        self.forget_others(slot, Some(&association));
+        self.occupy(slot, Ok(association));
     }
 
     /// Forgets what finds the set-up in a slot and will not find the association that comes of it: in most cases nothing.

@@ -1,6 +1,8 @@
 //! A packet at the front door: to the association whose tag it carries, to a set-up, or to the rules for
 //! packets that belong to none.
 
+use std::time::Duration;
+
 use tresse_wire::{Abort, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
 
 use super::demux::Slot;
@@ -70,7 +72,11 @@ impl Endpoint {
             let Ok(chunk) = chunk else { continue };
             let step = match chunk {
                 Chunk::Auth(_) => SetupStep::Waiting,
-                Chunk::InitAck(init) => setup.on_init_ack(&init, (datagram.local, datagram.remote)),
+                Chunk::InitAck(init) => {
+                    let step = setup.on_init_ack(&init, (datagram.local, datagram.remote));
+                    self.open_ahead(now, slot);
+                    step
+                }
                 Chunk::CookieAck => setup.on_cookie_ack(now),
                 Chunk::Abort(abort) if !abort.tag_reflected => {
                     return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
@@ -94,12 +100,11 @@ impl Endpoint {
                 SetupStep::GivenUp => return self.fail_setup(slot, CloseReason::SetupTimeout),
                 SetupStep::Done(beginnings, rtt) => {
                     self.open(now, slot, *beginnings);
-                    if let Some(rtt) = rtt {
-                        self.note_setup_rtt(slot, datagram, rtt);
-                    }
-                    // What follows COOKIE ACK in its packet is for the association.
-                    self.hand_over(now, slot, datagram, packet);
-                    return;
+                    return self.on_opened(now, slot, datagram, packet, rtt);
+                }
+                SetupStep::Ready(association, rtt) => {
+                    self.embark(slot, *association);
+                    return self.on_opened(now, slot, datagram, packet, rtt);
                 }
                 SetupStep::Refused { fault, peer_tag } => {
                     let header = reply_header(packet);
@@ -116,6 +121,22 @@ impl Endpoint {
                 }
             }
         }
+    }
+
+    /// COOKIE ACK has made an association, after this round trip.
+    fn on_opened(
+        &mut self,
+        now: Instant,
+        slot: Slot,
+        datagram: &Datagram,
+        packet: &Packet<'_>,
+        rtt: Option<Duration>,
+    ) {
+        if let Some(rtt) = rtt {
+            self.note_setup_rtt(slot, datagram, rtt);
+        }
+        // What follows COOKIE ACK in its packet is for the association.
+        self.hand_over(now, slot, datagram, packet);
     }
 
     /// HEARTBEAT during the set-up is answered once the peer's tag is known (RFC 9260 §8.3).

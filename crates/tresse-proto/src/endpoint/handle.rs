@@ -30,17 +30,24 @@ impl<'a> AssociationHandle<'a> {
         AssociationHandle { endpoint, slot }
     }
 
-    /// Queues a message.
+    /// Queues a message. One that is given before the association is set up can leave with the set-up's third packet
+    /// (setting `data_with_cookie`); how many streams there will be, is not known by then: a message for one that the
+    /// peer does not agree to comes back as [`Event::Abandoned`](crate::Event::Abandoned).
     ///
     /// # Errors
     /// When the message cannot be queued; nothing of it was.
     pub fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
-        let Some(association) = self.open_mut() else {
-            return Err(SendError::NotOpen { state: self.state_name() });
-        };
+        let Some(association) = self.open_mut() else { return self.send_early(now, options, data) };
         association.send(now, options, data)?;
         self.poll_soon();
         Ok(())
+    }
+
+    fn send_early(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
+        match self.endpoint.slots.get_mut(self.slot) {
+            Some(Occupant::Setup(setup)) => setup.send(now, options, data),
+            _ => Err(SendError::NotOpen { state: self.state_name() }),
+        }
     }
 
     /// The next message that arrived.
@@ -53,12 +60,14 @@ impl<'a> AssociationHandle<'a> {
     }
 
     /// Ends the association once everything queued has been delivered (RFC 9260 §9.2). One that is still
-    /// being set up ends at once.
+    /// being set up ends at once, unless messages wait for it.
     pub fn shutdown(&mut self, now: Instant) {
         if let Some(association) = self.open_mut() {
             association.shut_down(now);
             self.endpoint.settle(self.slot);
-        } else if self.is_setting_up() {
+        } else if let Some(Occupant::Setup(setup)) = self.endpoint.slots.get_mut(self.slot)
+            && !setup.shut_down_later()
+        {
             self.endpoint.give_up_setup(self.slot, "given up during set-up");
         }
     }
@@ -80,7 +89,11 @@ impl<'a> AssociationHandle<'a> {
 
     /// The send queue as a whole.
     pub fn send_queue(&self) -> SendQueueInfo {
-        self.open().map(Association::send_queue).unwrap_or_default()
+        match self.endpoint.slots.get(self.slot) {
+            Some(Occupant::Open(association)) => association.send_queue(),
+            Some(Occupant::Setup(setup)) => setup.send_queue(),
+            _ => SendQueueInfo::default(),
+        }
     }
 
     /// Bytes of `stream` not yet sent; zero for a stream that was never used.
@@ -173,10 +186,7 @@ impl<'a> AssociationHandle<'a> {
                 self.endpoint.settle(self.slot);
                 Ok(())
             }
-            Some(Occupant::Setup(setup)) => {
-                setup.set_stream_map(map);
-                Ok(())
-            }
+            Some(Occupant::Setup(setup)) => setup.set_stream_map(&self.endpoint.registry, map),
             _ => Err(ScheduleError::NotOpen),
         }
     }
@@ -355,7 +365,7 @@ impl<'a> AssociationHandle<'a> {
     ) -> Result<(), KeyError> {
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) => association.change_keys(change),
-            Some(Occupant::Setup(setup)) => setup.auth().change_keys(change),
+            Some(Occupant::Setup(setup)) => setup.change_keys(change),
             Some(Occupant::Failed(_)) | None => Err(KeyError::Closed),
         }
     }

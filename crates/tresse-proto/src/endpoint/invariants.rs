@@ -55,7 +55,10 @@ impl Endpoint {
                 association.check_invariants()?;
                 (association.deadline(), association.is_stirred())
             }
-            Some(Occupant::Setup(setup)) => (setup.deadline(), setup.is_due()),
+            Some(Occupant::Setup(setup)) => {
+                setup.check_invariants()?;
+                (setup.deadline(), setup.is_due())
+            }
             Some(Occupant::Failed(_)) | None => (None, false),
         };
         if stirred {

@@ -185,6 +185,16 @@ impl Outbound {
         Ok(())
     }
 
+    /// A message was accepted before it was known that there would be no such stream.
+    pub(crate) fn note_homeless(&mut self) {
+        self.messages_accepted += 1;
+    }
+
+    /// A message was refused for lack of room before this buffer was there.
+    pub(crate) fn note_refused(&mut self) {
+        self.refused = true;
+    }
+
     /// Bytes that wait to be sent, on all streams.
     pub(crate) fn unsent(&self) -> usize {
         self.unsent

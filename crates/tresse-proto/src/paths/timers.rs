@@ -162,6 +162,16 @@ impl Paths {
         self.on_error(id)
     }
 
+    /// Data was lost together with a packet of the set-up: T3 stops, and the window falls to one packet as by a timeout.
+    /// T1 counts such errors, and backs off.
+    pub(crate) fn on_lost_in_setup(&mut self, id: PathId, now: Instant) {
+        let payload = self.windows[id.index()].payload;
+        let path = self.path_mut(id);
+        path.t3 = None;
+        path.estimate.on_lost(payload);
+        self.controller.on_timeout(now, &mut self.windows, id);
+    }
+
     /// The information for a heartbeat that leaves now, due or not.
     pub(crate) fn heartbeat(
         &mut self,

@@ -261,8 +261,9 @@ fn a_second_association_with_the_same_peer_is_refused() {
 }
 
 #[test]
-fn nothing_can_be_sent_before_the_set_up_is_complete() {
-    let mut pair = Pair::new(1, &AssociationConfig::default());
+fn unless_messages_are_taken_early_nothing_can_be_sent_before_the_set_up_is_complete() {
+    let config = AssociationConfig { data_with_cookie: false, ..AssociationConfig::default() };
+    let mut pair = Pair::new(1, &config);
     pair.connect();
     let now = pair.now;
     let refused = pair.client().send(now, Default::default(), crate::common::content(0, 0, 10));

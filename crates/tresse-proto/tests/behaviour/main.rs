@@ -12,6 +12,7 @@ mod choices;
 mod copies;
 mod determinism;
 mod drop_reports;
+mod early_data;
 mod ecn;
 mod encapsulation;
 mod failover;

@@ -234,3 +234,45 @@ fn until_the_cookie_ack_only_the_cookie_leaves() {
         ",
     );
 }
+
+/// §5.1 C: DATA may follow the cookie in its packet, but no other; it goes again with the cookie.
+#[test]
+fn data_given_before_leaves_behind_the_cookie_and_with_no_other_packet() {
+    play(
+        "
+        with data_with_cookie = true
+        call connect
+        > INIT
+        call send stream=0 len=10
+        < INIT-ACK
+        > COOKIE-ECHO | DATA tsn=1 stream=0 len=10
+        call send stream=3 len=20
+        < SACK cum=1
+        > COOKIE-ECHO | DATA tsn=1 | DATA tsn=2 stream=3 after 1 s
+        < COOKIE-ACK | SACK cum=2
+        nothing within 5 s
+        state ESTABLISHED
+        ",
+    );
+}
+
+/// §5.1.5, §5.2.6: with a stale cookie its DATA is dropped; both begin anew.
+#[test]
+fn data_behind_a_stale_cookie_goes_again_behind_the_next() {
+    play(
+        "
+        with data_with_cookie = true
+        call connect
+        > INIT
+        call send len=10
+        < INIT-ACK
+        > COOKIE-ECHO | DATA tsn=1
+        < ERROR stale=1000
+        > INIT
+        < INIT-ACK
+        > COOKIE-ECHO | DATA tsn=1
+        < COOKIE-ACK | SACK cum=1
+        nothing within 5 s
+        ",
+    );
+}

@@ -152,15 +152,37 @@ impl Acts<'_> {
         let paths = u64::from(self.paths);
         let first = connect(self.dice, paths);
         self.push(0, Deed::Host(Host::Client, first));
-        if self.dice.hits(0.1) {
+        let crosses = self.dice.hits(0.1);
+        if crosses {
             let second = connect(self.dice, paths);
             let at = self.dice.between(0, 400);
             self.push(at, Deed::Host(Host::Server, second));
+        }
+        // Messages that are given before the set-up has ended.
+        if self.dice.hits(0.3) {
+            self.early(Host::Client);
+            if crosses {
+                self.early(Host::Server);
+            }
         }
         if self.dice.hits(0.2) {
             let again = connect(self.dice, paths);
             let at = self.sometime();
             self.push(at, Deed::Host(Host::Client, again));
+        }
+    }
+
+    fn early(&mut self, host: Host) {
+        for _ in 0..self.dice.between(1, 3) {
+            let what = Move::Send {
+                len: self.dice.magnitude(1, 3000) as u32,
+                stream: self.dice.between(0, 7) as u16,
+                unordered: self.dice.hits(0.25),
+                reliability: if self.lossy { self.reliability() } else { Reliability::Full },
+                times: self.dice.magnitude(1, 10) as u16,
+            };
+            let at = self.dice.magnitude(1, 400) - 1;
+            self.push(at, Deed::Host(host, what));
         }
     }
 

@@ -36,7 +36,11 @@ struct Record {
     len: usize,
     /// It may be given up.
     revocable: bool,
+    /// It was accepted while the association was being set up.
+    early: bool,
     delivered: bool,
+    /// How often its receiver had lost everything when it came out.
+    life: u32,
     /// It was given up; whether any of it was sent.
     abandoned: Option<bool>,
 }
@@ -50,7 +54,7 @@ impl Ledger {
     }
 
     /// It was accepted.
-    pub(super) fn accepted(&mut self, session: u32, options: &SendOptions, len: usize) {
+    pub(super) fn accepted(&mut self, session: u32, options: &SendOptions, len: usize, early: bool) {
         let number = self.messages.len();
         let stream = options.stream.0;
         let place = (!options.unordered).then(|| {
@@ -59,8 +63,18 @@ impl Ledger {
             sequence.sent.len() - 1
         });
         let revocable = options.reliability != Reliability::Full;
-        let record = Record { session, stream, place, len, revocable, delivered: false, abandoned: None };
-        self.messages.push(record);
+        let (delivered, life, abandoned) = (false, 0, None);
+        self.messages.push(Record {
+            session,
+            stream,
+            place,
+            len,
+            revocable,
+            early,
+            delivered,
+            life,
+            abandoned,
+        });
     }
 
     /// Its sender has given it up.
@@ -70,7 +84,9 @@ impl Ledger {
     pub(super) fn abandoned(&mut self, ppid: Ppid, bytes: usize, sent: bool) -> Result<(), String> {
         let number = ppid.0 as usize;
         let record = self.messages.get_mut(number).ok_or(format!("message {number} was never accepted"))?;
-        if !record.revocable || record.len != bytes {
+        // Of an early one the peer may not have the stream.
+        let homeless = record.early && !sent;
+        if !(record.revocable || homeless) || record.len != bytes {
             return Err(format!("message {number} was given up as one of {bytes} bytes: {record:?}"));
         }
         if record.delivered && !sent {
@@ -82,18 +98,23 @@ impl Ledger {
         }
     }
 
-    /// A message came out at the other side.
+    /// A message came out at the other side, which had lost everything so often.
+    ///
+    /// What was sent behind a cookie may come out once in each life of its receiver: a peer that restarts during the set-up
+    /// is not told from one that never had the cookie (RFC 9260 §5.2.4 B).
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn delivered(&mut self, message: &Message) -> Result<(), String> {
+    pub(super) fn delivered(&mut self, message: &Message, life: u32) -> Result<(), String> {
         let number = message.ppid.0 as usize;
         let Some(record) = self.messages.get_mut(number) else {
             return Err(format!("a message came out that nobody sent: PPID {number}"));
         };
-        if std::mem::replace(&mut record.delivered, true) {
+        let reborn = record.early && record.life < life;
+        if std::mem::replace(&mut record.delivered, true) && !reborn {
             return Err(format!("message {number} came out twice"));
         }
+        record.life = life;
         if message.stream.0 != record.stream || message.unordered != record.place.is_none() {
             return Err(format!(
                 "message {number} was sent on stream {} and came out on {}, unordered {}",
@@ -111,6 +132,10 @@ impl Ledger {
             return Err(format!("message {number} came out although it was given up before it was sent"));
         }
         let (session, stream, place) = (record.session, record.stream, record.place);
+        if let (true, Some(place)) = (reborn, place) {
+            let sequence = self.order.entry((session, stream)).or_default();
+            sequence.next = sequence.next.min(place);
+        }
         place.map_or(Ok(()), |place| self.take_place(session, stream, place))
     }
 
@@ -207,7 +232,7 @@ mod tests {
         for (number, stream) in [(0, 0), (1, 0), (2, 5)] {
             let mut options = SendOptions { reliability, ..SendOptions::on(StreamId(stream)) };
             let bytes = ledger.number(&mut options, 10);
-            ledger.accepted(1, &options, 10);
+            ledger.accepted(1, &options, 10, false);
             sent.push(message(number, stream, bytes));
         }
         (ledger, sent)
@@ -216,39 +241,52 @@ mod tests {
     #[test]
     fn what_comes_out_as_sent_is_right_and_the_rest_is_missing() {
         let (mut ledger, sent) = three(Reliability::Full);
-        assert_eq!(ledger.delivered(&sent[2]), Ok(()));
-        assert_eq!(ledger.delivered(&sent[0]), Ok(()));
+        assert_eq!(ledger.delivered(&sent[2], 0), Ok(()));
+        assert_eq!(ledger.delivered(&sent[0], 0), Ok(()));
         assert!(ledger.missing(1).expect("one").contains("message 1 (10 bytes, stream 0) and 0 others"));
-        assert_eq!(ledger.delivered(&sent[1]), Ok(()));
+        assert_eq!(ledger.delivered(&sent[1], 0), Ok(()));
         assert_eq!((ledger.missing(1), ledger.totals()), (None, (3, 3)));
     }
 
     #[test]
     fn what_comes_out_wrong_is_told() {
         let (mut ledger, sent) = three(Reliability::Full);
-        assert!(ledger.delivered(&sent[1]).expect_err("too early").contains("before message number 0"));
-        assert!(ledger.delivered(&sent[1]).expect_err("again").contains("twice"));
+        assert!(ledger.delivered(&sent[1], 0).expect_err("too early").contains("before message number 0"));
+        assert!(ledger.delivered(&sent[1], 0).expect_err("again").contains("twice"));
         let elsewhere = Message { stream: StreamId(1), ..sent[0].clone() };
-        assert!(ledger.delivered(&elsewhere).expect_err("another stream").contains("came out on 1"));
+        assert!(ledger.delivered(&elsewhere, 0).expect_err("another stream").contains("came out on 1"));
         let changed =
             Message { payload: Payload::Whole(Bytes::from_static(b"0123456789")), ..sent[2].clone() };
-        assert!(ledger.delivered(&changed).expect_err("another content").contains("changed"));
-        assert!(ledger.delivered(&message(9, 0, Bytes::new())).expect_err("unknown").contains("nobody sent"));
+        assert!(ledger.delivered(&changed, 0).expect_err("another content").contains("changed"));
+        assert!(
+            ledger.delivered(&message(9, 0, Bytes::new()), 0).expect_err("unknown").contains("nobody sent")
+        );
         assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("a promise").contains("given up"));
     }
 
     #[test]
     fn what_need_not_arrive_may_be_skipped_and_has_to_be_given_up() {
         let (mut ledger, sent) = three(Reliability::Retransmissions(0));
-        assert_eq!(ledger.delivered(&sent[1]), Ok(()));
-        assert!(ledger.delivered(&sent[0]).expect_err("skipped").contains("when 2 was to be next"));
+        assert_eq!(ledger.delivered(&sent[1], 0), Ok(()));
+        assert!(ledger.delivered(&sent[0], 0).expect_err("skipped").contains("when 2 was to be next"));
         let (mut ledger, sent) = three(Reliability::Retransmissions(0));
-        assert_eq!((ledger.delivered(&sent[1]), ledger.delivered(&sent[2])), (Ok(()), Ok(())));
+        assert_eq!((ledger.delivered(&sent[1], 0), ledger.delivered(&sent[2], 0)), (Ok(()), Ok(())));
         assert!(ledger.missing(1).is_some());
         assert_eq!((ledger.abandoned(Ppid(0), 10, true), ledger.missing(1)), (Ok(()), None));
         assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("again").contains("twice"));
         assert!(
             ledger.abandoned(Ppid(2), 10, false).expect_err("it is there").contains("before it was sent")
         );
+    }
+    #[test]
+    fn what_went_behind_a_cookie_may_come_out_once_in_each_life() {
+        let mut ledger = Ledger::default();
+        let mut options = SendOptions::default();
+        let bytes = ledger.number(&mut options, 10);
+        ledger.accepted(1, &options, 10, true);
+        let early = message(0, 0, bytes);
+        assert_eq!((ledger.delivered(&early, 0), ledger.delivered(&early, 1)), (Ok(()), Ok(())));
+        assert!(ledger.delivered(&early, 1).expect_err("again").contains("twice"));
+        assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("a promise").contains("given up"));
     }
 }

@@ -21,6 +21,9 @@ pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
     for id in ids {
         let session = station.sessions[&id].clone();
         let Some(association) = station.endpoint.association(id) else { continue };
+        if session.closed.is_none() && association.send_queue().used > 0 {
+            station.waits = true;
+        }
         let Some(stats) = association.stats(now) else { continue };
         let paths = association.path_stats(now);
         let config = association.config();

@@ -399,7 +399,8 @@ impl Station {
         let Some(id) = self.current else { return Ok(()) };
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         let Some(mut association) = self.endpoint.association(id) else { return Ok(()) };
-        let (streams, _) = association.streams();
+        let early = !session.established;
+        let streams = if early { self.settings.0.outbound_streams } else { association.streams().0 };
         while let Some(&Waiting { len, stream, unordered, reliability }) = self.backlog.front() {
             let mut options = SendOptions::on(StreamId(stream % streams.max(1)));
             options.unordered = unordered;
@@ -407,7 +408,7 @@ impl Station {
             let bytes = ledger.number(&mut options, len);
             match association.send(now, options, bytes) {
                 Ok(()) => {
-                    ledger.accepted(session.number, &options, len);
+                    ledger.accepted(session.number, &options, len, early);
                     session.accepted += 1;
                 }
                 Err(SendError::Full { free }) if free >= len => {
@@ -416,6 +417,8 @@ impl Station {
                 Err(SendError::Full { .. }) => break,
                 Err(SendError::NotOpen { .. }) if !session.established => break,
                 Err(SendError::NotOpen { .. } | SendError::TooLong { .. }) => {}
+                // The peer has answered meanwhile, and wants fewer.
+                Err(SendError::NoSuchStream { .. }) if early => {}
                 Err(error) => return Err(format!("a message was refused: {error}")),
             }
             self.backlog.pop_front();
@@ -436,7 +439,7 @@ impl Station {
             }
             if let Some(message) = session.joiner.join(message) {
                 session.delivered += 1;
-                ledger.delivered(&message)?;
+                ledger.delivered(&message, self.restarts)?;
             }
         }
         Ok(())

@@ -40,6 +40,11 @@ impl Handshake {
         self.agreed.take()
     }
 
+    /// The same for an association that begins before the set-up ends.
+    pub(crate) fn share(&self) -> Option<Box<Auth>> {
+        self.agreed.clone()
+    }
+
     /// The writer, to put AUTH before what the peer wants authenticated.
     pub(crate) fn guarded<'b>(&self, writer: PacketWriter<'b>) -> PacketWriter<'b> {
         match self.agreed.as_ref().and_then(|auth| auth.guard()) {

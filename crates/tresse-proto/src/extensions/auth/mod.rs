@@ -21,7 +21,7 @@ use crate::stats::Discards;
 use hash::{Digest, Hash, Mac};
 
 /// What an association authenticates, and with what.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Auth {
     /// What both sides said: with a shared key before their key vectors, the association's key (RFC 4895 §6.1).
     own: OwnOffer,
@@ -38,7 +38,7 @@ pub(crate) struct Auth {
     ready: Option<Box<Ready>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ready {
     key: u16,
     mac: Mac,

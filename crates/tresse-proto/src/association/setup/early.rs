@@ -1,0 +1,199 @@
+//! Messages from before the end of the set-up: they leave behind COOKIE ECHO, in its packet, as far as they fit there
+//! (RFC 9260 §5.1), and the rest with the association.
+//!
+//! For that the association is made ahead, as soon as INIT ACK has come: its rooms number the data, count it as in flight
+//! and keep what was lost, and at the end of the set-up it takes the place of that. Until COOKIE ACK nothing of it leaves but
+//! what COOKIE ECHO takes along. A set-up that begins anew makes another one of the messages kept here: the peer that calls
+//! a cookie stale has dropped what was behind it (§5.1.5).
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use tresse_wire::PacketWriter;
+
+use super::{Phase, Setup};
+use crate::association::{Association, Beginnings};
+use crate::config::AssociationConfig;
+use crate::error::SendError;
+use crate::event::SendOptions;
+use crate::path_id::PathId;
+use crate::stats::SendQueueInfo;
+use crate::time::Instant;
+
+/// What a set-up keeps once the application has given it a message.
+#[derive(Default)]
+pub(crate) struct Early {
+    messages: Vec<EarlyMessage>,
+    /// Bytes of these.
+    bytes: usize,
+    /// One was refused for lack of room; the application is owed a word.
+    refused: bool,
+    /// The application wants to end the association as soon as they are delivered.
+    ending: bool,
+    /// The association to be.
+    ahead: Option<Association>,
+}
+
+/// A message, and when the application gave it.
+#[derive(Clone)]
+pub(in crate::association) struct EarlyMessage {
+    pub(in crate::association) at: Instant,
+    pub(in crate::association) options: SendOptions,
+    pub(in crate::association) data: Bytes,
+}
+
+impl Early {
+    /// Accepts a message as an association with these settings would. How many streams there will be, the peer has a
+    /// say in; one that comes to nothing is told as given up.
+    fn push(
+        &mut self,
+        now: Instant,
+        config: &AssociationConfig,
+        options: SendOptions,
+        data: Bytes,
+    ) -> Result<(), SendError> {
+        let (len, limit, count) = (data.len(), config.send_buffer.0, config.outbound_streams);
+        let stream = options.stream;
+        if stream.0 >= count {
+            return Err(SendError::NoSuchStream { stream, count });
+        }
+        if len == 0 {
+            return Err(SendError::Empty);
+        }
+        if len > limit {
+            return Err(SendError::TooLong { len, limit });
+        }
+        if self.bytes + len > limit {
+            self.refused = true;
+            return Err(SendError::Full { free: limit - self.bytes });
+        }
+        if let Some(association) = &mut self.ahead {
+            association.send(now, options, data.clone())?;
+        }
+        self.bytes += len;
+        self.messages.push(EarlyMessage { at: now, options, data });
+        Ok(())
+    }
+
+    /// Gives the messages to an association that has none of them.
+    pub(crate) fn board(&self, association: &mut Association) {
+        association.take_early(&self.messages, self.refused);
+    }
+
+    /// The set-up has ended in this association, which has the messages.
+    pub(crate) fn on_set_up(&self, now: Instant, association: &mut Association) {
+        association.on_set_up(now);
+        if self.ending {
+            association.shut_down(now);
+        }
+    }
+
+    /// Appends data behind the COOKIE ECHO that leaves between these addresses, the own one first; answers on which
+    /// path there was any.
+    pub(super) fn write_behind_cookie(
+        &mut self,
+        now: Instant,
+        between: (IpAddr, IpAddr),
+        writer: &mut PacketWriter<'_>,
+    ) -> Option<PathId> {
+        let association = self.ahead.as_mut()?;
+        let path = association.early_path(between)?;
+        association.write_behind_cookie(now, path, writer).then_some(path)
+    }
+
+    /// The packet with this data was `len` bytes long.
+    pub(super) fn on_sent(&mut self, now: Instant, path: PathId, len: usize) {
+        if let Some(association) = &mut self.ahead {
+            association.on_sent_behind_cookie(now, path, len);
+        }
+    }
+
+    /// T1 has expired: COOKIE ECHO leaves between the addresses `next`, and not the ones `before` any more.
+    pub(super) fn on_cookie_lost(
+        &mut self,
+        now: Instant,
+        before: Option<(IpAddr, IpAddr)>,
+        next: Option<(IpAddr, IpAddr)>,
+    ) {
+        let Some(association) = &mut self.ahead else { return };
+        let path_of = |pair: Option<_>| pair.and_then(|pair| association.early_path(pair));
+        if let (Some(from), to) = (path_of(before), path_of(next)) {
+            association.on_cookie_lost(now, from, to.unwrap_or(from));
+        }
+    }
+}
+
+impl Setup {
+    /// Takes a message before the association is set up.
+    ///
+    /// # Errors
+    /// As those of an association; or the settings do not allow it, or the application has asked for the end.
+    pub(crate) fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
+        let ending = self.early.as_ref().is_some_and(|early| early.ending);
+        if !self.config.data_with_cookie || ending {
+            return Err(SendError::NotOpen { state: self.state_name() });
+        }
+        self.early.get_or_insert_default().push(now, &self.config, options, data)
+    }
+
+    /// What waits to be sent, of all streams.
+    pub(crate) fn send_queue(&self) -> SendQueueInfo {
+        let bytes = self.early.as_ref().map_or(0, |early| early.bytes);
+        SendQueueInfo { limit: self.config.send_buffer.0, used: bytes, unsent: bytes }
+    }
+
+    /// Lets the association end as soon as the messages are delivered; answers whether there are any.
+    pub(crate) fn shut_down_later(&mut self) -> bool {
+        self.early.as_mut().map(|early| early.ending = true).is_some()
+    }
+
+    /// What an association to be made ahead begins with: messages wait for it, and the peer has answered.
+    pub(crate) fn beginnings_ahead(&self) -> Option<Beginnings> {
+        let Phase::CookieEchoed(answer) = &self.phase else { return None };
+        let waits = self.early.as_ref().is_some_and(|early| early.ahead.is_none());
+        waits.then(|| self.beginnings(answer.peer.clone(), self.path_seeds(answer), self.auth.share()))
+    }
+
+    /// Takes an association that was made ahead, and gives it the messages.
+    pub(crate) fn prepare(&mut self, mut association: Association) {
+        if let Some(early) = &mut self.early {
+            early.board(&mut association);
+            early.ahead = Some(association);
+        }
+    }
+
+    /// The association that was made ahead.
+    pub(crate) fn ahead(&mut self) -> Option<&mut Association> {
+        self.early.as_mut()?.ahead.as_mut()
+    }
+
+    /// The association that was made ahead, at the end of the set-up.
+    pub(crate) fn take_ahead(&mut self, now: Instant) -> Option<Association> {
+        let early = self.early.as_mut()?;
+        let mut association = early.ahead.take()?;
+        early.on_set_up(now, &mut association);
+        Some(association)
+    }
+
+    /// Checks the association that was made ahead.
+    ///
+    /// # Errors
+    /// What does not hold.
+    #[cfg(feature = "invariants")]
+    pub(crate) fn check_invariants(&self) -> Result<(), String> {
+        let ahead = self.early.as_ref().and_then(|early| early.ahead.as_ref());
+        ahead.map_or(Ok(()), Association::check_invariants)
+    }
+
+    /// The messages that wait for an association.
+    pub(crate) fn take_early(&mut self) -> Option<Box<Early>> {
+        self.early.take()
+    }
+
+    /// What was made ahead is of no use: the peer will answer anew.
+    pub(super) fn drop_ahead(&mut self) {
+        if let Some(early) = &mut self.early {
+            early.ahead = None;
+        }
+    }
+}
