@@ -29,7 +29,8 @@ impl Transmission {
         urgent: bool,
     ) -> Verdict {
         let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
-        if load.flight >= cwnd {
+        // Copies whose path has not answered do not keep data from following when everything is acknowledged.
+        if load.flight >= cwnd && self.flight > 0 {
             return Verdict::Wait(Limit::CongestionWindow);
         }
         if !load.lost.is_empty() || self.assigned_on(path) > 0 || self.next_copy(path).is_some() {

@@ -99,10 +99,11 @@ fn life(session: &Session, stats: &AssociationStats, due: Option<Instant>) -> Re
 pub(super) fn check_sending(before: &[PathStats], after: &[PathStats], mtu: usize) -> Result<(), Broken> {
     for (before, after) in before.iter().zip(after) {
         let new = after.bytes_sent - before.bytes_sent;
-        rule("new data keeps to the window", new == 0 || after.flight < before.cwnd + mtu, || {
+        let flight = after.flight - after.copied;
+        rule("new data keeps to the window", new == 0 || flight < before.cwnd + mtu, || {
             format!(
-                "path {}: {new} new bytes make {} in flight with a window of {}",
-                after.id, after.flight, before.cwnd
+                "path {}: {new} new bytes make {flight} in flight with a window of {}",
+                after.id, before.cwnd
             )
         })?;
     }

@@ -111,6 +111,20 @@ fn new_data_waits_for_copies_and_copies_for_the_window() {
 }
 
 #[test]
+fn copies_without_an_answer_do_not_hold_up_what_follows_once_everything_is_acknowledged() {
+    let mut bench = Bench::copying();
+    bench.send_twice(2);
+    let verdict = |bench: &Bench| bench.sent.verdict(PathId(1), 2 * LEN, LEN, 2, false);
+    assert_eq!(verdict(&bench), Verdict::Wait(Limit::CongestionWindow));
+    bench.wait(FAST);
+    bench.sack_twice(0, 2, &[], &[]);
+    assert_eq!(bench.flight(1), 2 * LEN);
+    assert!(matches!(verdict(&bench), Verdict::Go(_)));
+    bench.send(1, LEN);
+    assert_eq!(verdict(&bench), Verdict::Wait(Limit::CongestionWindow), "a packet at a time");
+}
+
+#[test]
 fn both_arrivals_are_told_and_each_path_is_credited_with_its_own() {
     let mut bench = Bench::copying();
     bench.send_twice(2);
