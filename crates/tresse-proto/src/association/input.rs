@@ -90,6 +90,7 @@ impl Association {
             summary.out_of_order = gaps_before || self.receiver.has_gaps();
             self.counters.duplicates += u64::from(summary.duplicates);
             self.receiver.on_packet(cx.now, via, summary);
+            self.paths.on_data_received(via);
             if summary.new > 0 {
                 self.inbound.on_packet(bytes.len());
             }

@@ -155,6 +155,9 @@ impl Association {
         if self.receiver.write_report(window, self.capabilities.has(Extension::NrSack), writer).is_ok() {
             self.counters.sacks_sent += 1;
             self.paths.on_sack_sent(path, now);
+            if let Some(heard_by) = self.paths.heard_by(path, now) {
+                self.receiver.on_reported_over(path, heard_by);
+            }
         }
     }
 

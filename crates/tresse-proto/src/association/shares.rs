@@ -42,17 +42,21 @@ impl Association {
             let (buffer, packet) = (self.transmission.whole_buffer(), self.paths.smallest_payload());
             let prospects = (0..).map(PathId).zip(&claims).map(|(path, claim)| {
                 let foothold = claim.need.min(FOOTHOLD_PACKETS * packet);
-                let own = self.transmission.flight_on(path).max(foothold);
+                let flight = self.transmission.flight_on(path);
                 Prospect {
+                    flight,
+                    foothold,
                     rtt: claim.rtt,
                     lately: self.paths.get(path).srtt().unwrap_or_default().max(claim.rtt),
-                    slack: buffer.saturating_sub(own + needed_by_faster(&claims, claim)),
+                    slack: buffer.saturating_sub(needed_by_faster(&claims, claim)),
                     usable: claim.need > 0,
                 }
             });
             self.outbound.set_prospects(now, prospects);
+            // What waits in a queue of one path is buffer that another one could use.
+            let short = claims.iter().map(|claim| claim.need).sum::<usize>() > buffer;
             for path in self.path_ids() {
-                let calm = self.outbound.wants_calm(path);
+                let calm = short || self.outbound.wants_calm(path);
                 if calm {
                     self.counters.tally.note(Mechanism::PathCalmed);
                 }

@@ -29,6 +29,7 @@ impl Association {
         }
         self.patience_until = None;
         self.spread_path_changes(cx.now);
+        self.repeat_unheard_report(cx.now);
         if self.receiver.is_due(cx.now) {
             // The delay of a SACK is over: from now on it waits for output, not for time.
             self.receiver.demand();
@@ -39,6 +40,16 @@ impl Association {
         self.advance_reconfig(cx.now);
         self.on_shutdown_timers(cx.now);
         self.stir();
+    }
+
+    /// A report that took another way than its data is repeated where that way has fallen silent: with a window used up
+    /// nothing else would follow that could bring one, until T3 of the peer.
+    fn repeat_unheard_report(&mut self, now: Instant) {
+        if let Some(path) = self.receiver.pop_watched(now)
+            && !self.paths.may_report(path, now)
+        {
+            self.receiver.demand();
+        }
     }
 
     /// T3-rtx of `path` expired (RFC 9260 §6.3.3).

@@ -119,6 +119,8 @@ switches! {
         multiple_fast_retransmit: bool = true,
         /// On which path a SACK travels.
         sack_path: SackPath = SackPath::RoundRobin,
+        /// With `sack_path` = `fastest`, how often a path that brings data is measured by a heartbeat, where nothing else measures it; 0 only once.
+        sack_path_probes: Duration = millis(500),
         /// Take round-trip times also from SACKs that came over another path than the data went; T3 waits for any.
         rtt_over_any_path: bool = true,
         /// Where chunks that timed out are sent again.

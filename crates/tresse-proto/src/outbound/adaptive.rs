@@ -58,6 +58,9 @@ impl Adaptive {
     pub(super) fn on_taken(&mut self, stream: StreamId, path: PathId, bytes: usize, urgent: bool) {
         self.kept = false;
         self.tracks.entry(stream).on_sent(self.now, path, bytes, &self.prospects);
+        if let Some(prospect) = self.prospects.get_mut(path.index()) {
+            prospect.flight += bytes;
+        }
         if urgent {
             if self.urgent_at.len() <= path.index() {
                 self.urgent_at.resize(path.index() + 1, None);
@@ -173,7 +176,8 @@ impl Outbound {
     fn rehome(&mut self, stream: StreamId, home: PathId) {
         let from = self.group_of(stream);
         if let Some(adaptive) = &mut self.adaptive {
-            adaptive.tracks.entry(stream).home = home;
+            let prospects = &adaptive.prospects;
+            adaptive.tracks.entry(stream).move_to(home, prospects);
             adaptive.tally.note(Mechanism::StreamMoved);
         }
         self.move_stream(stream, from);

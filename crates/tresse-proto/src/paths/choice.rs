@@ -1,5 +1,7 @@
 //! Which path to take when no scheduler is asked: for control chunks, after a timeout, for SACKs.
 
+use std::time::Duration;
+
 use super::member::Member;
 use super::{Path, Paths};
 use crate::config::SackPath;
@@ -81,6 +83,15 @@ impl Paths {
         }
         let path = self.get(id);
         path.srtt().is_some_and(|srtt| now.since(path.heard) <= srtt * HEARD_FOR)
+    }
+
+    /// When a path on which a SACK leaves now should have been heard again, if SACKs take paths that did not bring what
+    /// they report.
+    pub(crate) fn heard_by(&self, id: PathId, now: Instant) -> Option<Instant> {
+        if self.rules.sack_path != SackPath::Fastest || self.paths.len() < 2 {
+            return None;
+        }
+        self.get(id).srtt().map(|srtt| now + srtt * HEARD_FOR + Duration::from_nanos(1))
     }
 
     /// The path that carries the next SACK; `first`, `last` and `sources` say which paths brought

@@ -59,6 +59,8 @@ pub(super) struct Heartbeats {
     answer_due: Option<Instant>,
     /// One is due and waits for a packet.
     queued: bool,
+    /// DATA has arrived on the path since the last one was sent.
+    data_since: bool,
 }
 
 /// What the pace of heartbeats depends on besides the heartbeats themselves.
@@ -76,6 +78,8 @@ pub(super) struct Pace {
     pub(super) next_probe: Instant,
     /// Its round-trip time is wanted and not known.
     pub(super) unmeasured: bool,
+    /// It is wanted so long after it was last asked for.
+    pub(super) measured_every: Option<Duration>,
 }
 
 impl Heartbeats {
@@ -87,6 +91,7 @@ impl Heartbeats {
             answerable: false,
             answer_due: None,
             queued: false,
+            data_since: false,
         }
     }
 
@@ -128,7 +133,19 @@ impl Heartbeats {
         // data sent again shows nothing, and an inactive path may carry nothing else for long.
         let asked =
             if pace.state == PathState::Inactive { self.since } else { self.since.max(pace.last_data) };
-        Some(asked + period)
+        let idle = asked + period;
+        let measured = pace.measured_every.map(|period| self.since.max(pace.last_data) + period);
+        Some(measured.map_or(idle, |measured| measured.min(idle)))
+    }
+
+    /// DATA arrived on the path; answers whether it is the first since the last heartbeat.
+    pub(super) fn on_data(&mut self) -> bool {
+        !std::mem::replace(&mut self.data_since, true)
+    }
+
+    /// Whether any has arrived since then.
+    pub(super) fn data_since(&self) -> bool {
+        self.data_since
     }
 
     pub(super) fn answer_due(&self) -> Option<Instant> {
@@ -149,6 +166,7 @@ impl Heartbeats {
             answerable: true,
             answer_due: Some(now + rto),
             queued: false,
+            data_since: false,
         };
         nonce
     }
@@ -192,6 +210,7 @@ mod tests {
             last_data: Instant::ZERO,
             next_probe: Instant::ZERO,
             unmeasured: false,
+            measured_every: None,
         }
     }
 

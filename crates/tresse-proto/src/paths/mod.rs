@@ -81,6 +81,8 @@ pub(crate) struct PathRules {
     /// Buffers are shared out by what fills each path.
     measures_pipes: bool,
     sack_path: SackPath,
+    /// How often a path that brings data is measured, where SACKs go by that.
+    sack_path_probes: Duration,
 }
 
 /// What a SACK did on one path besides what congestion control is told.
@@ -248,6 +250,13 @@ impl Paths {
         if path.encapsulation_port != encapsulation_port {
             path.encapsulation_port = encapsulation_port;
             self.refresh_payload(id);
+        }
+    }
+
+    /// DATA arrived on the path: where SACKs take the fastest way, its round-trip time is wanted.
+    pub(crate) fn on_data_received(&mut self, id: PathId) {
+        if self.path_mut_quietly(id).heartbeats.on_data() {
+            self.quiet_until.set(None);
         }
     }
 
@@ -461,6 +470,7 @@ impl PathRules {
             measures_pipes: config.concurrent
                 && (config.buffer_shares == BufferShares::Paths || config.stream_map == StreamMap::Adaptive),
             sack_path: config.sack_path,
+            sack_path_probes: config.sack_path_probes,
         }
     }
 }

@@ -197,12 +197,12 @@ impl Path {
         self.packet_size().saturating_sub(COMMON_HEADER_LEN + self.carrier.header_len()) & !3
     }
 
-    /// `wanted` says that its round-trip time is of use though it carries no data.
+    /// `wanted` says that its round-trip time is of use though it carries no data, and how often while it brings some.
     pub(super) fn heartbeat_due(
         &self,
         interval: Duration,
         next_probe: Instant,
-        wanted: bool,
+        wanted: Option<Duration>,
     ) -> Option<Instant> {
         if self.member != Member::Joined {
             return None;
@@ -214,7 +214,8 @@ impl Path {
             busy: self.t3_runs(),
             last_data: self.last_data,
             next_probe,
-            unmeasured: wanted && self.srtt().is_none(),
+            unmeasured: wanted.is_some() && self.srtt().is_none(),
+            measured_every: wanted.filter(|period| !period.is_zero() && self.heartbeats.data_since()),
         })
     }
 

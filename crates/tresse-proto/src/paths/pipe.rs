@@ -59,7 +59,7 @@ struct Round {
     elsewhere: Option<(Duration, PathId)>,
     /// Most bytes in flight.
     peak: usize,
-    /// The peer's buffer kept the path from sending.
+    /// A buffer kept the path from sending.
     kept: bool,
 }
 
@@ -107,7 +107,7 @@ impl Pipe {
         self.round = None;
     }
 
-    /// The peer's buffer keeps the path from sending: that it is not full says nothing of what it could use.
+    /// A buffer keeps the path from sending: that it is not full says nothing of what it could use.
     pub(super) fn on_kept(&mut self) {
         if let Some(round) = &mut self.round {
             round.kept = true;
@@ -187,6 +187,11 @@ impl Pipe {
     fn wonder(&mut self, peak: usize, rate: f64, rtt: Duration) -> bool {
         let now = Doubt { rtt, peak, size: self.size };
         let doubt = *self.doubt.get_or_insert(now);
+        if rtt > doubt.rtt + doubt.rtt / ALIKE as u32 {
+            // A queue that still grows.
+            self.doubt = Some(now);
+            return false;
+        }
         if peak > doubt.peak / 4 * 3 {
             return false;
         }
@@ -196,8 +201,10 @@ impl Pipe {
             self.doubt = Some(now);
             return false;
         }
+        // The same rate for longer is more in flight.
+        let longer = rtt.div_duration_f64(self.base);
+        self.size = ((self.size.max(doubt.size) as f64 * longer) as usize).min(LARGEST);
         self.base = rtt;
-        self.size = self.size.max(doubt.size);
         self.doubt = None;
         true
     }
@@ -315,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_kept_by_the_peers_buffer_keeps_its_claim() {
+    fn a_path_kept_by_a_buffer_keeps_its_claim() {
         let mut link = Link::new(49);
         link.run(20, |size| size);
         let before = link.packets();
@@ -346,6 +353,27 @@ mod tests {
         link.run(30, |size| size);
         assert_eq!(link.pipe.base(), Duration::from_millis(100));
         assert!((95..=103).contains(&link.packets()), "{}", link.packets());
+    }
+
+    #[test]
+    fn a_longer_path_holds_at_once_what_its_rate_fills() {
+        let mut link = Link::new(19);
+        link.run(20, |size| size);
+        link.delay = 99;
+        link.run(6, |size| size);
+        assert!(link.packets() >= 95, "{}", link.packets());
+    }
+
+    #[test]
+    fn a_queue_that_grows_while_the_flight_shrinks_is_no_longer_path() {
+        let mut link = Link::new(49);
+        link.run(20, |size| size);
+        for (rounds, pace) in [(1, 2), (1, 3), (1, 5), (20, 5)] {
+            link.millis_a_packet = pace;
+            link.run(rounds, |size| size);
+        }
+        assert_eq!(link.pipe.base(), Duration::from_millis(50));
+        assert!((10..=13).contains(&link.packets()), "{}", link.packets());
     }
 
     #[test]

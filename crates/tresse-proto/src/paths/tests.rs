@@ -475,10 +475,27 @@ mod heartbeats {
             paths.paths[1].heartbeats.on_expired();
         }
         assert_eq!(changes(&mut paths), [(b, PathState::Inactive)]);
-        assert!(paths.paths[1].heartbeat_due(Duration::from_secs(30), now, false).is_some());
+        assert!(paths.paths[1].heartbeat_due(Duration::from_secs(30), now, None).is_some());
         let info = paths.heartbeat(b, now, &mut rng());
         paths.on_heartbeat_ack(now, &info).unwrap();
         assert_eq!(changes(&mut paths), [(b, PathState::Active)]);
+    }
+
+    #[test]
+    fn a_path_that_brings_data_is_measured_again_where_sacks_take_the_fastest() {
+        let after_data = |settings: &[(&str, &str)]| {
+            let mut config = AssociationConfig::default();
+            settings.iter().for_each(|(name, value)| config.set(name, value).unwrap());
+            let mut paths = paths_with(2, &config);
+            [A, B].into_iter().for_each(|path| paths.on_rtt(path, Duration::from_millis(20)));
+            assert!(paths.next_deadline().is_none_or(|due| due > at(30_000)), "nothing asks for it at rest");
+            paths.on_data_received(B);
+            run_until(&mut paths, at(1000))
+        };
+        assert_eq!(after_data(&[("sack_path", "fastest")]), [(at(500), PathTimer::Heartbeat(B))]);
+        assert_eq!(after_data(&[]), []);
+        assert_eq!(after_data(&[("sack_path", "fastest"), ("sack_path_probes", "0s")]), []);
+        assert_eq!(after_data(&[("sack_path", "fastest"), ("heartbeat_interval", "0s")]), []);
     }
 
     #[test]

@@ -293,7 +293,8 @@ impl Paths {
 
     fn heartbeat_due(&self, path: &Path) -> Option<Instant> {
         // Who chooses between paths for SACKs by their round-trip times has to know them.
-        let wanted = self.rules.sack_path == SackPath::Fastest && self.paths.len() > 1;
+        let chooses = self.rules.sack_path == SackPath::Fastest && self.paths.len() > 1;
+        let wanted = chooses.then_some(self.rules.sack_path_probes);
         if self.probing {
             path.heartbeat_due(self.rules.heartbeat_interval, self.next_probe, wanted)
         } else {

@@ -89,7 +89,7 @@ impl Paths {
     pub(crate) fn note_limit(&mut self, id: PathId, now: Instant, limit: Limit) {
         let path = self.path_mut_quietly(id);
         path.limits.note(now, limit);
-        if let (Some(pipe), Limit::ReceiveBuffer) = (&mut path.pipe, limit) {
+        if let (Some(pipe), Limit::ReceiveBuffer | Limit::SendBuffer) = (&mut path.pipe, limit) {
             pipe.on_kept();
         }
     }

@@ -78,8 +78,13 @@ pub(super) struct Delay {
     /// Packets with DATA since the last report.
     packets: u32,
     due: bool,
-    timer: Option<Instant>,
+    /// When the SACK timer runs out; `FAR_FUTURE` while it does not run.
+    timer: Instant,
     sources: Sources,
+    /// The path of the last report, and when it should have been heard; `FAR_FUTURE` where it brought all that was
+    /// reported.
+    over: PathId,
+    heard_by: Instant,
 }
 
 impl Delay {
@@ -90,8 +95,10 @@ impl Delay {
             ignores_gaps: config.delayed_ack,
             packets: 0,
             due: false,
-            timer: None,
+            timer: Instant::FAR_FUTURE,
             sources: Sources::default(),
+            over: PathId::default(),
+            heard_by: Instant::FAR_FUTURE,
         }
     }
 
@@ -113,7 +120,7 @@ impl Delay {
             || what.immediate
             || what.refused
             || (what.out_of_order && !self.ignores_gaps);
-        self.timer.get_or_insert(now + Duration::from_nanos(self.longest));
+        self.timer = self.timer.min(now + Duration::from_nanos(self.longest));
     }
 
     pub(super) fn demand(&mut self) {
@@ -123,15 +130,32 @@ impl Delay {
     pub(super) fn on_reported(&mut self) {
         self.packets = 0;
         self.due = false;
-        self.timer = None;
+        self.timer = Instant::FAR_FUTURE;
     }
 
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.due || self.timer.is_some_and(|deadline| deadline <= now)
+        self.due || has_passed(self.timer, now)
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        if self.due { None } else { self.timer }
+        if self.due {
+            return None;
+        }
+        Some(self.timer.min(self.heard_by)).filter(|&deadline| deadline < Instant::FAR_FUTURE)
+    }
+
+    pub(super) fn on_reported_over(&mut self, path: PathId, heard_by: Instant) {
+        let departs = self.sources.paths != PathSet::only(path);
+        self.over = path;
+        self.heard_by = if departs { heard_by } else { Instant::FAR_FUTURE };
+    }
+
+    pub(super) fn pop_watched(&mut self, now: Instant) -> Option<PathId> {
+        let due = has_passed(self.heard_by, now);
+        if due {
+            self.heard_by = Instant::FAR_FUTURE;
+        }
+        due.then_some(self.over)
     }
 
     pub(super) fn is_pending(&self) -> bool {
@@ -146,4 +170,9 @@ impl Delay {
     pub(super) fn sources(&self) -> Sources {
         self.sources
     }
+}
+
+/// Whether it is time; for what does not run it never is.
+fn has_passed(deadline: Instant, now: Instant) -> bool {
+    deadline <= now && deadline < Instant::FAR_FUTURE
 }

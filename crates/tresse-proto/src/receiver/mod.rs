@@ -116,12 +116,23 @@ impl Receiver {
         self.delay.demand();
     }
 
+    /// The report left on `path`. The peer is heard there by then, or else the report may be lost.
+    pub(crate) fn on_reported_over(&mut self, path: PathId, heard_by: Instant) {
+        self.delay.on_reported_over(path, heard_by);
+    }
+
+    /// The path of the last report, once, when the time has come to ask whether it was heard.
+    pub(crate) fn pop_watched(&mut self, now: Instant) -> Option<PathId> {
+        self.delay.pop_watched(now)
+    }
+
     /// Whether a report should leave at `now`.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.delay.is_due(now)
     }
 
-    /// When the SACK timer runs out; `None` when it does not run or a report is due already.
+    /// When the SACK timer runs out or the last report is to be asked after; `None` when neither is so or a report is
+    /// due already.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.delay.deadline()
     }

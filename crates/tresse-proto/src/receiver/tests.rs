@@ -468,6 +468,35 @@ fn sources_are_those_since_the_last_report() {
     assert_eq!(receiver.sources(), only);
 }
 
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+#[test]
+fn a_report_on_another_path_than_its_datas_is_asked_after() {
+    let mut receiver = settled(&[]);
+    let (a, b) = (PathId(0), PathId(1));
+    let report_over = |receiver: &mut Receiver, from: PathId, over: PathId, heard_by: Instant| {
+        receiver.on_packet(Instant::ZERO, from, NEW);
+        report(receiver, false);
+        receiver.on_reported_over(over, heard_by);
+        receiver.deadline()
+    };
+    assert_eq!(report_over(&mut receiver, a, a, at(5)), None, "where its data came from");
+    assert_eq!(report_over(&mut receiver, a, b, at(10)), Some(at(10)));
+    assert_eq!(
+        report_over(&mut receiver, a, b, at(20)),
+        Some(at(20)),
+        "and the later one says what this says"
+    );
+    assert_eq!(receiver.pop_watched(at(19)), None);
+    assert_eq!((receiver.pop_watched(at(20)), receiver.pop_watched(at(20))), (Some(b), None));
+    report_over(&mut receiver, a, b, at(25));
+    assert_eq!(report_over(&mut receiver, b, b, at(28)), None, "it was heard since");
+    report_over(&mut receiver, a, b, at(30));
+    assert_eq!(report_over(&mut receiver, a, a, at(40)), None, "it says all that the other said");
+}
+
 #[test]
 fn a_window_update_is_worth_a_quarter_of_the_buffer_or_a_way_out_of_nothing() {
     let buffer = 100_000;

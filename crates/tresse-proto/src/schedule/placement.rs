@@ -18,8 +18,13 @@ pub(crate) struct Prospect {
     pub(crate) rtt: Duration,
     /// Round trip as it lately was, with whatever queue there is.
     pub(crate) lately: Duration,
-    /// Bytes that could wait at the peer while it is used, beside what fills it and the faster paths.
+    /// Bytes that the peer can hold beside what fills the faster paths: for what is in flight here, and for what waits
+    /// because of it.
     pub(crate) slack: usize,
+    /// Bytes in flight.
+    pub(crate) flight: usize,
+    /// With less in flight it is not worth using.
+    pub(crate) foothold: usize,
     /// Whether it carries new data.
     pub(crate) usable: bool,
 }
@@ -76,6 +81,16 @@ impl Track {
         }
     }
 
+    /// It belongs to `home` from now on. What it sent on faster paths before arrives before what follows on a slower one,
+    /// and what it will send on them is to be seen: with other streams to fill them, nothing.
+    pub(crate) fn move_to(&mut self, home: PathId, prospects: &[Prospect]) {
+        let rtt = |path: PathId| prospects.get(path.index()).map_or(Duration::ZERO, |prospect| prospect.rtt);
+        if is_slower(rtt(home), rtt(self.home)) {
+            self.meters.clear();
+        }
+        self.home = home;
+    }
+
     /// Something waits again on a stream that had nothing: it belongs to the fastest path if it keeps its order there.
     /// A latency-critical one goes by what the paths deliver at present.
     pub(crate) fn begin_anew(&mut self, now: Instant, class: StreamClass, prospects: &[Prospect]) {
@@ -117,15 +132,20 @@ pub(crate) fn place(
     let of = |path: PathId| prospects.get(path.index()).copied().unwrap_or_default();
     let (here, home) = (of(path), of(track.home));
     let heavy = demand.unsent >= HEAVY_PACKETS * payload;
-    let affordable = || track.waiting(now, &here, prospects) + payload <= here.slack;
+    let waiting = || track.waiting(now, &here, prospects);
+    let fits = |flight: usize| waiting() + flight + payload <= here.slack;
+    let affordable = || fits(here.flight.max(here.foothold));
     if demand.class == StreamClass::Latency && home.usable {
         return place_urgent(now, path, track, heavy && affordable(), prospects);
     }
     if track.home == path {
         let fastest = fastest(prospects).filter(|&fastest| is_slower(here.rtt, of(fastest).rtt));
         return match fastest {
-            Some(fastest) if !affordable() => Placing::Cede(fastest),
-            _ => Placing::Take,
+            Some(_) if affordable() => Placing::Take,
+            // It is only too much for now; what is heavy goes on elsewhere.
+            Some(_) if heavy && fits(here.foothold) => Placing::Leave,
+            Some(fastest) => Placing::Cede(fastest),
+            None => Placing::Take,
         };
     }
     if !home.usable {
@@ -221,7 +241,7 @@ mod tests {
     fn prospects(slow_millis: u64, slack: usize) -> [Prospect; 2] {
         [(20, 0), (slow_millis, slack)].map(|(millis, slack)| {
             let rtt = Duration::from_millis(millis);
-            Prospect { rtt, lately: rtt, slack, usable: true }
+            Prospect { rtt, lately: rtt, slack, flight: 0, foothold: 4 * PACKET, usable: true }
         })
     }
 
@@ -262,6 +282,33 @@ mod tests {
         let home = Track { home: SLOW, ..busy(&tight) };
         assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &tight), Placing::Cede(FAST));
         assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &wide), Placing::Take);
+    }
+
+    #[test]
+    fn a_slower_path_waits_when_the_peer_can_hold_no_more_than_is_under_way_there() {
+        let mut paths = prospects(100, 100 * PACKET);
+        let mut home = Track { home: SLOW, ..busy(&paths) };
+        home.on_sent(at(999), SLOW, PACKET, &paths);
+        paths[1].flight = 30 * PACKET;
+        assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &paths), Placing::Leave);
+        assert_eq!(placed(&home, 1000, FAST, 10 * PACKET, &paths), Placing::Take, "there it goes on");
+        paths[1].flight = 10 * PACKET;
+        assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &paths), Placing::Take);
+    }
+
+    #[test]
+    fn what_a_stream_sent_before_it_moved_to_a_slower_path_is_not_held_against_it() {
+        let paths = prospects(100, 90 * PACKET);
+        let mut track = busy(&paths);
+        track.move_to(SLOW, &paths);
+        assert_eq!(track.waiting(at(1000), &paths[1], &paths), 0);
+        for millis in 1000..2000 {
+            track.on_sent(at(millis), FAST, PACKET, &paths);
+        }
+        assert!(track.waiting(at(2000), &paths[1], &paths) > 60 * PACKET, "what it sends since is");
+        let before = track.clone();
+        track.move_to(FAST, &paths);
+        assert_eq!(track.meters, before.meters, "and remembered there");
     }
 
     #[test]

@@ -16,6 +16,11 @@ fn plain() -> AssociationConfig {
     AssociationConfig::preset("rfc9260").expect("a preset")
 }
 
+/// No heartbeats between, whose answers would be heard.
+fn measured_once() -> AssociationConfig {
+    AssociationConfig { sack_path_probes: Duration::ZERO, ..AssociationConfig::default() }
+}
+
 /// Injects DATA into the server by hand: after `settled`, the client has sent none of its own.
 struct Source {
     pair: Pair,
@@ -215,7 +220,7 @@ fn reports_take_the_path_that_the_switch_names() {
 
 #[test]
 fn reports_take_the_fastest_path_as_long_as_something_arrives_there() {
-    let config = AssociationConfig { sack_path: SackPath::Fastest, ..AssociationConfig::default() };
+    let config = AssociationConfig { sack_path: SackPath::Fastest, ..measured_once() };
     let mut source = Source::new(3, &config);
     // Heartbeats that were wanted for it have measured every path; they are all alike, so the first is taken.
     source.pair.run_for(ms(500));
@@ -229,8 +234,55 @@ fn reports_take_the_fastest_path_as_long_as_something_arrives_there() {
     path_of_report(&mut source, 0, 1, ms(250));
     path_of_report(&mut source, 0, 2, ms(10));
     assert_eq!(path_of_report(&mut source, 2, 3, ms(10)), Some(0), "something arrived there just now");
-    path_of_report(&mut source, 2, 4, ms(41));
-    assert_eq!(path_of_report(&mut source, 2, 5, ms(10)), Some(2), "nothing did for two round trips");
+    assert_eq!(path_of_report(&mut source, 2, 4, ms(41)), Some(2), "nothing did for two round trips");
+}
+
+#[test]
+fn a_report_is_repeated_when_the_path_that_it_took_falls_silent() {
+    let config = AssociationConfig { sack_path: SackPath::Fastest, sack_frequency: 1, ..measured_once() };
+    let mut source = Source::new(2, &config);
+    source.pair.run_for(ms(500));
+    source.data(0, &[1]);
+    source.pair.run_for(ms(10));
+    let before = source.pair.wire.len();
+    source.data(1, &[2]);
+    source.pair.run_for(ms(39));
+    let paths = |source: &Source| source.sacks_since(before).iter().map(|sack| sack.1).collect::<Vec<_>>();
+    assert_eq!(paths(&source), [0]);
+    source.pair.run_for(ms(10));
+    assert_eq!(paths(&source), [0, 1], "nothing came over path 0 for two round trips");
+    source.pair.run_for(ms(200));
+    assert_eq!(paths(&source), [0, 1], "it went where its data had come from: that settles it");
+
+    let before = source.pair.wire.len();
+    source.data(0, &[3]);
+    source.pair.run_for(ms(1));
+    source.data(1, &[4]);
+    source.pair.run_for(ms(20));
+    source.data(0, &[5]);
+    source.pair.run_for(ms(200));
+    let paths: Vec<u8> = source.sacks_since(before).iter().map(|sack| sack.1).collect();
+    assert_eq!(paths, [0, 0, 0], "path 0 was heard again");
+}
+
+#[test]
+fn reports_leave_a_path_whose_round_trip_has_grown() {
+    let config = AssociationConfig { sack_path: SackPath::Fastest, ..AssociationConfig::default() };
+    let mut pair = Pair::new(2, &config).settled();
+    let go = |pair: &mut Pair, millis: [u64; 2], messages: u32| {
+        pair.network = Box::new(move |flight| Some(ms(millis[usize::from(flight.path())])));
+        let before = pair.wire.len();
+        for number in 0..messages {
+            pair.send(0, number, 1000);
+            pair.run_for(ms(2));
+        }
+        let reports = pair.sent_since(before).iter().filter(|flight| flight.carries(ChunkKind::NR_SACK));
+        reports.map(|flight| flight.path()).collect::<Vec<_>>()
+    };
+    let first = go(&mut pair, [10, 20], 500);
+    assert!(first[first.len() / 2..].iter().all(|&path| path == 0), "{first:?}");
+    let then = go(&mut pair, [75, 20], 1000);
+    assert!(then[then.len() / 2..].iter().all(|&path| path == 1), "{then:?}");
 }
 
 #[test]

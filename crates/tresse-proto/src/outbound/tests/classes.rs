@@ -19,7 +19,7 @@ fn bench(classes: &[(u16, StreamClass)], slack: usize) -> Bench {
     let mut bench = Bench::new(2, &config);
     let prospects = [(20, 0), (100, slack)].map(|(millis, slack)| {
         let rtt = Duration::from_millis(millis);
-        Prospect { rtt, lately: rtt, slack, usable: true }
+        Prospect { rtt, lately: rtt, slack, flight: 0, foothold: 0, usable: true }
     });
     bench.out.set_prospects(Instant::ZERO + Duration::from_secs(1), prospects.into_iter());
     bench

@@ -14,7 +14,7 @@ fn adaptive(scheduler: &str) -> Bench {
     };
     let mut bench = Bench::new(2, &config);
     let rtt = Duration::from_millis(20);
-    let prospect = Prospect { rtt, lately: rtt, slack: 100 * FULL, usable: true };
+    let prospect = Prospect { rtt, lately: rtt, slack: 100 * FULL, flight: 0, foothold: 0, usable: true };
     bench.out.set_prospects(Instant::ZERO, [prospect; 2].into_iter());
     bench
 }
