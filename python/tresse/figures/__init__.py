@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tresse.figures.adaptive import changing, comparison, urgent
+from tresse.figures.adaptive import changing, combinations, comparison, urgent
 from tresse.figures.figure import Figure
 from tresse.figures.globecom2005 import figure2 as globecom2005_2
 from tresse.figures.globecom2005 import figure3 as globecom2005_3
@@ -38,6 +38,7 @@ FIGURES: tuple[Figure, ...] = (
     *comparison.FIGURES,
     urgent.FIGURE,
     changing.FIGURE,
+    *combinations.FIGURES,
 )
 
 
