@@ -76,6 +76,10 @@ impl Endpoint {
             (Some((slot, Action::Acknowledge)), _) => {
                 self.on_cookie_again(now, slot, datagram, packet, cookie)
             }
+            // It came in time once: who heard that it is stale would begin anew, and send what has been delivered.
+            (None, _) if owner.is_none() && self.spent.contains(cookie.local_tag) => {
+                self.discards.late_cookie += 1;
+            }
             (_, Some(by)) => match self.screen_cookie(owner, packet, &cookie) {
                 Ok(_) => self.on_stale_cookie(datagram, packet, &cookie, by),
                 Err(refusal) => refusal.count(&mut self.discards),
@@ -84,7 +88,6 @@ impl Endpoint {
             (Some((slot, Action::Restart)), None) => self.on_restart(now, slot, datagram, packet, cookie),
             (Some((_, Action::Discard)), None) => self.discards.late_cookie += 1,
             (None, None) if owner.is_some() => self.discards.late_cookie += 1,
-            (None, None) if self.spent.contains(cookie.local_tag) => self.discards.late_cookie += 1,
             (None, None) if !self.config.listen || self.is_full() => self.discards.refused += 1,
             (None, None) => self.admit(now, None, datagram, packet, cookie),
         }

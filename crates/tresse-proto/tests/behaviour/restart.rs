@@ -394,6 +394,13 @@ fn cookies_show_no_tag_of_an_association() {
 
 #[test]
 fn a_cookie_that_comes_back_after_the_end_raises_nobody_from_the_dead() {
+    // Within its life, and after it: then it is not called stale either, for its sender was let in.
+    for later in [0, 100] {
+        come_back_after_the_end(Duration::from_secs(later));
+    }
+}
+
+fn come_back_after_the_end(later: Duration) {
     let mut pair = established();
     pair.send(1, 0, 500);
     pair.run_for(ms(500));
@@ -401,6 +408,7 @@ fn a_cookie_that_comes_back_after_the_end_raises_nobody_from_the_dead() {
     pair.client().shutdown(now);
     pair.run_for(ms(500));
     assert_eq!(pair.server().state_name(), "CLOSED");
+    pair.run_for(later);
     let events = pair.server.events.len();
     let old: Vec<_> = pair.wire.iter().filter(|flight| flight.to_server).cloned().collect();
     for flight in old {
@@ -408,4 +416,5 @@ fn a_cookie_that_comes_back_after_the_end_raises_nobody_from_the_dead() {
     }
     assert_eq!((pair.server.events.len(), pair.server.received.len()), (events, 1));
     assert_eq!(pair.server.endpoint.discards().late_cookie, 1);
+    assert_eq!(pair.server.endpoint.discards().stale_cookie, 0);
 }
