@@ -6,11 +6,21 @@ import subprocess
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import tresse
-from tresse.schedulers import Backlog, Plugin, Queued, SchedulerFactory, StreamScheduler, Taken
+from tresse.schedulers import (
+    Backlog,
+    Offer,
+    PathScheduler,
+    Plugin,
+    Queued,
+    SchedulerFactory,
+    StreamScheduler,
+    Taken,
+)
 from tresse.schedulers import Path as View
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,14 +96,19 @@ def compiled(folder: Path) -> Path:
     return shared
 
 
-def worked_example() -> Callable[[str], StreamScheduler]:
-    """The worked example in Python."""
-    spec = importlib.util.spec_from_file_location("one_by_one", EXAMPLES / "one_by_one.py")
+def example(name: str) -> ModuleType:
+    """A worked example in Python."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    factory: Callable[[str], StreamScheduler] = module.OneByOne
+    return module
+
+
+def worked_example() -> Callable[[str], StreamScheduler]:
+    """That of stream schedulers."""
+    factory: Callable[[str], StreamScheduler] = example("one_by_one").OneByOne
     return factory
 
 
@@ -165,7 +180,7 @@ class Deaf(LowestFirst):
 def test_first_come_takes_over_from_one_that_misbehaves_and_nothing_is_lost(
     scheduler: Callable[[str], StreamScheduler], fault: str
 ) -> None:
-    with pytest.warns(RuntimeWarning, match="first_come took its place"):
+    with pytest.warns(RuntimeWarning, match="a built-in one took its place"):
         association = run(scheduler)
     failures = association["scheduler_failures"]
     assert isinstance(failures, list)
@@ -196,3 +211,60 @@ def test_an_interrupt_within_a_hook_ends_the_run() -> None:
 def test_what_is_no_object_with_a_scheduler_is_refused() -> None:
     with pytest.raises(ValueError, match=r"one_by_one\.c: it cannot be loaded: "):
         Plugin(EXAMPLES / "one_by_one.c")
+
+
+def run_over(factory: Callable[[str], PathScheduler], config: str = "", **overrides: str) -> list[float]:
+    """Run the scenario with a path scheduler until all has arrived; Mbit/s on each path."""
+    settings = {
+        "transport.stream_scheduler": "first_come",
+        "transport.path_scheduler": "mine",
+        "transport.path_scheduler_config": config,
+    }
+    outcome = tresse.run(SCENARIO, settings | overrides, path_schedulers={"mine": factory})
+    assert outcome["completed_s"] is not None
+    assert sum(stream["messages"] for stream in outcome["streams"]) == 100
+    return [path["wire_mbps"] for path in outcome["paths"]]
+
+
+def test_a_path_scheduler_sees_the_paths_and_says_where_data_goes() -> None:
+    class Second:
+        def __init__(self, _config: str) -> None:
+            self.sent = 0
+
+        def pick(self, now: float, offer: Offer) -> int | None:
+            """Only ever path 1, once it is there."""
+            assert 0 <= now < 60
+            assert (offer.unsent > 0, offer.peer_window >= 0) == (True, True)
+            assert [path.id for path in offer.paths] == list(range(len(offer.paths)))
+            assert [path.id for path in offer.open()] == [path.id for path in offer.paths if path.open]
+            return next((path.id for path in offer.open() if path.id == 1), None)
+
+        def on_sent(self, path: int, size: int) -> None:
+            """Is told of everything."""
+            assert path in (0, 1)
+            self.sent += size
+
+    first, second = run_over(Second)
+    assert second > 9 * first
+
+
+def test_the_worked_example_leaves_a_lossy_path() -> None:
+    first, second = run_over(example("cleanest").Cleanest, **{"path.0.loss": "20%", "path.1.rate": "10Mbit/s"})
+    assert second > 2 * first
+    with pytest.raises(tresse.ScenarioError, match=r'"-1" is no percentage above 0, such as 0\.5'):
+        run_over(example("cleanest").Cleanest, "-1")
+
+
+def test_in_order_takes_over_from_a_path_scheduler_that_misbehaves() -> None:
+    class Broken:
+        def __init__(self, _config: str) -> None:
+            pass
+
+        def pick(self, _now: float, _offer: Offer) -> int | None:
+            """Name a path that nobody has."""
+            return 77
+
+    with pytest.warns(RuntimeWarning, match="mine: it named path 77, which can take no data now"):
+        run_over(Broken)
+    with pytest.raises(tresse.ScenarioError, match=r'object has no "pick"'):
+        run_over(lambda _config: object())  # type: ignore[arg-type, return-value]

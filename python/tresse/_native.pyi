@@ -58,8 +58,23 @@ class Removed:
     @property
     def stream_empty(self) -> bool: ...
 
+class Offer:
+    """New data waits, and these paths could carry it. Sizes are bytes of user data."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """Every path that may carry new data, open or not, by ascending number."""
+    @property
+    def unsent(self) -> int:
+        """What waits to be sent, on all streams."""
+    @property
+    def peer_window(self) -> int:
+        """What the peer can still take beside what is in flight."""
+    def open(self) -> list[Path]:
+        """The paths on which a packet may leave now."""
+
 class Path:
-    """The path that asks. Times are seconds, sizes bytes of user data."""
+    """A path that asks, or could carry something. Times are seconds, sizes bytes of user data."""
 
     @property
     def id(self) -> int: ...
@@ -67,6 +82,9 @@ class Path:
     def primary(self) -> bool: ...
     @property
     def state(self) -> str: ...
+    @property
+    def open(self) -> bool:
+        """Whether a packet of new data may leave on it now."""
     @property
     def recovering(self) -> bool: ...
     @property
@@ -126,12 +144,13 @@ def run(
     *,
     name: str = "scenario",
     schedulers: dict[str, Callable[[str], object] | Plugin] = ...,
+    path_schedulers: dict[str, Callable[[str], object]] = ...,
 ) -> str:
     """Run the scenario with `seed` and return the outcome document as JSON text.
 
     `overrides` are dotted keys and values in their text form, as `tresse sim --set` takes them; `name` is
-    what errors call the scenario; `schedulers` are stream schedulers by the names that the scenario may use. Other
-    Python threads run meanwhile.
+    what errors call the scenario; `schedulers` are stream schedulers by the names that the scenario may use,
+    `path_schedulers` path schedulers. Other Python threads run meanwhile.
 
     Raises `ScenarioError` for bad input and `RunError` when the run fails.
     """

@@ -1,15 +1,28 @@
-"""Stream schedulers written in Python: what the simulator asks of them, and what it shows them.
+"""Schedulers written in Python: what the simulator asks of them, and what it shows them.
 
-Any class with these methods will do; it need not inherit. docs/schedulers.md explains when each hook is called, and
-`examples/schedulers/one_by_one.py` is a complete one. Times are seconds of virtual time, sizes bytes of user data.
+Any class with these methods will do; it need not inherit. docs/schedulers.md and docs/path-schedulers.md explain when
+each hook is called; `examples/schedulers/one_by_one.py` is a complete scheduler of streams, `cleanest.py` beside it one
+of paths. Times are seconds of virtual time, sizes bytes of user data.
 """
 
 from collections.abc import Callable
 from typing import Protocol
 
-from tresse._native import Backlog, Path, Plugin, Queued, Removed, Taken
+from tresse._native import Backlog, Offer, Path, Plugin, Queued, Removed, Taken
 
-__all__ = ["Backlog", "Path", "Plugin", "Queued", "Removed", "SchedulerFactory", "StreamScheduler", "Taken"]
+__all__ = [
+    "Backlog",
+    "Offer",
+    "Path",
+    "PathScheduler",
+    "PathSchedulerFactory",
+    "Plugin",
+    "Queued",
+    "Removed",
+    "SchedulerFactory",
+    "StreamScheduler",
+    "Taken",
+]
 
 
 class StreamScheduler(Protocol):
@@ -36,3 +49,17 @@ class StreamScheduler(Protocol):
 SchedulerFactory = Callable[[str], StreamScheduler] | Plugin
 """Makes a scheduler of its configuration, a text: a class that takes it, and refuses by raising an exception; or a
 shared object with one written in C."""
+
+
+class PathScheduler(Protocol):
+    """Says which path gets the next data. `on_sent(path, bytes)` may be there too: a packet of new data has left."""
+
+    def pick(self, now: float, offer: Offer, /) -> int | None:
+        """The open path for the next packet, or None to wait for a better one.
+
+        Where nothing is in flight nothing would end a wait, and an open path is used all the same.
+        """
+
+
+PathSchedulerFactory = Callable[[str], PathScheduler]
+"""Makes a scheduler of its configuration, a text, or refuses by raising an exception."""

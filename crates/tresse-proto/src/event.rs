@@ -61,7 +61,7 @@ pub enum Event {
     },
     /// The stream scheduler, or that of one group of streams, broke its contract; `first_come` goes on in
     /// its place, by stream number with what waits already. Nothing was lost, and every stream keeps its
-    /// order.
+    /// order. Or the path scheduler did, and `in_order` goes on.
     SchedulerFailed {
         /// Its registered name.
         name: String,
@@ -133,7 +133,7 @@ pub enum Event {
     Closed(CloseReason),
 }
 
-/// How a stream scheduler broke its contract.
+/// How a scheduler broke its contract.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerFault {

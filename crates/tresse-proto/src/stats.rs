@@ -217,7 +217,7 @@ pub struct AssociationStats {
     pub sacks_sent: u64,
     /// SACK and NR-SACK chunks received.
     pub sacks_received: u64,
-    /// Stream schedulers that broke their contract and were replaced (`Event::SchedulerFailed`).
+    /// Schedulers that broke their contract and were replaced (`Event::SchedulerFailed`).
     pub scheduler_failures: u64,
     /// Messages that were given up instead of delivered, by policy.
     pub abandoned: Abandonments,

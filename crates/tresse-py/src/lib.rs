@@ -1,9 +1,10 @@
-//! The private module `tresse._native`: scenarios in, outcome documents out, as text; stream schedulers as objects.
+//! The private module `tresse._native`: scenarios in, outcome documents out, as text; schedulers as objects.
 //!
 //! It knows how to run and nothing about what a run is for; sweeps, statistics and figures are the lab's, in Python.
 
 mod backlog;
 mod error;
+mod path_scheduler;
 mod plugin;
 mod scenario;
 mod scheduler;
@@ -23,7 +24,7 @@ mod _native {
     #[pymodule_export]
     use super::scenario::{resolve, run, trace};
     #[pymodule_export]
-    use super::views::{Path, Queued, Removed, Taken};
+    use super::views::{Offer, Path, Queued, Removed, Taken};
     #[pymodule_export]
     use super::{switches, version};
 }

@@ -8,26 +8,35 @@ use pyo3::prelude::*;
 use tresse_sim::{Outcome, RunOptions, Scenario};
 
 use crate::error::{RunError, failed, refused};
+use crate::path_scheduler;
 use crate::scheduler::{self, Interrupt};
+
+/// Classes of schedulers by name.
+type Classes = BTreeMap<String, Py<PyAny>>;
 
 /// Runs the scenario with `seed` and returns the outcome document as JSON.
 ///
-/// `schedulers` are classes of stream schedulers by the names that the scenario may use.
+/// `schedulers` are classes of stream schedulers by the names that the scenario may use, `path_schedulers` those of
+/// path schedulers.
 ///
 /// An interrupt that reaches the calling thread ends the run within half a second of virtual time.
 #[pyfunction]
-#[pyo3(signature = (scenario_toml, overrides, seed, *, name = "scenario", schedulers = BTreeMap::new()))]
+#[pyo3(signature = (
+    scenario_toml, overrides, seed, *,
+    name = "scenario", schedulers = Classes::new(), path_schedulers = Classes::new(),
+))]
 pub(crate) fn run(
     py: Python<'_>,
     scenario_toml: &str,
     mut overrides: BTreeMap<String, String>,
     seed: u64,
     name: &str,
-    schedulers: BTreeMap<String, Py<PyAny>>,
+    schedulers: Classes,
+    path_schedulers: Classes,
 ) -> PyResult<String> {
     overrides.insert("seed".to_owned(), seed.to_string());
     let scenario = load(scenario_toml, &overrides, name)?;
-    let outcome = py.detach(|| run_detached(&scenario, None, schedulers))?;
+    let outcome = py.detach(|| run_detached(&scenario, None, schedulers, path_schedulers))?;
     serde_json::to_string(&outcome).map_err(|error| RunError::new_err(error.to_string()))
 }
 
@@ -44,7 +53,7 @@ pub(crate) fn trace(
     overrides.insert("seed".to_owned(), seed.to_string());
     let scenario = load(scenario_toml, &overrides, name)?;
     let mut trace = Vec::new();
-    py.detach(|| run_detached(&scenario, Some(&mut trace), BTreeMap::new()))?;
+    py.detach(|| run_detached(&scenario, Some(&mut trace), Classes::new(), Classes::new()))?;
     String::from_utf8(trace).map_err(|error| RunError::new_err(error.to_string()))
 }
 
@@ -63,12 +72,15 @@ pub(crate) fn resolve(
 fn run_detached(
     scenario: &Scenario,
     trace: Option<&mut Vec<u8>>,
-    schedulers: BTreeMap<String, Py<PyAny>>,
+    schedulers: Classes,
+    path_schedulers: Classes,
 ) -> PyResult<Outcome> {
     let stop = AtomicBool::new(false);
     let raised = Interrupt::default();
-    let factory = |(name, class)| (name, scheduler::factory(class, raised.clone()));
-    let schedulers: Vec<_> = schedulers.into_iter().map(factory).collect();
+    let of_streams = |(name, class)| (name, scheduler::factory(class, raised.clone()));
+    let schedulers: Vec<_> = schedulers.into_iter().map(of_streams).collect();
+    let of_paths = |(name, class)| (name, path_scheduler::factory(class, raised.clone()));
+    let path_schedulers: Vec<_> = path_schedulers.into_iter().map(of_paths).collect();
     let mut interrupt = None;
     let mut progress = |_share: f64| {
         let signalled = Python::attach(|py| py.check_signals()).err();
@@ -82,6 +94,7 @@ fn run_detached(
         progress: Some(&mut progress),
         stop: Some(&stop),
         schedulers: &schedulers,
+        path_schedulers: &path_schedulers,
         ..RunOptions::default()
     };
     let outcome = tresse_sim::run(scenario, options);

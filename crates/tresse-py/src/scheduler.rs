@@ -24,7 +24,7 @@ impl Interrupt {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn put(&self, error: PyErr) {
+    pub(crate) fn put(&self, error: PyErr) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 }
@@ -45,7 +45,7 @@ pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> StreamScheduler
 }
 
 /// Why a class makes no scheduler. A `ValueError` is the class's own word on its configuration.
-fn refusal(py: Python<'_>, error: PyErr, interrupt: &Interrupt) -> String {
+pub(crate) fn refusal(py: Python<'_>, error: PyErr, interrupt: &Interrupt) -> String {
     let text = words(py, &error);
     if !error.is_instance_of::<PyException>(py) {
         interrupt.put(error);

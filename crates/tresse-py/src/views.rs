@@ -80,7 +80,34 @@ impl From<schedule::Removed> for Removed {
     }
 }
 
-/// The path that asks.
+/// New data waits, and these paths could carry it.
+#[pyclass(frozen, module = "tresse._native")]
+pub(crate) struct Offer {
+    paths: Vec<PathView>,
+    #[pyo3(get)]
+    unsent: usize,
+    #[pyo3(get)]
+    peer_window: usize,
+}
+
+impl From<&schedule::Offer<'_>> for Offer {
+    fn from(offer: &schedule::Offer<'_>) -> Self {
+        Offer { paths: offer.paths.to_vec(), unsent: offer.unsent, peer_window: offer.peer_window }
+    }
+}
+
+#[pymethods]
+impl Offer {
+    #[getter]
+    fn paths(&self) -> Vec<Path> {
+        self.paths.iter().cloned().map(Path).collect()
+    }
+    fn open(&self) -> Vec<Path> {
+        self.paths.iter().filter(|path| path.open).cloned().map(Path).collect()
+    }
+}
+
+/// A path that asks, or could carry something.
 #[pyclass(frozen, module = "tresse._native")]
 pub(crate) struct Path(PathView);
 
@@ -103,6 +130,10 @@ impl Path {
     #[getter]
     fn state(&self) -> &'static str {
         self.0.state.name()
+    }
+    #[getter]
+    fn open(&self) -> bool {
+        self.0.open
     }
     #[getter]
     fn recovering(&self) -> bool {

@@ -205,7 +205,7 @@ pub struct AssociationOutcome {
     pub state: Option<&'static str>,
     /// How it ended before the run did, if it did.
     pub ended: Option<String>,
-    /// Stream schedulers of the sender that failed, with what they did; `first_come` went on in their place.
+    /// Schedulers of the sender that failed, with what they did; `first_come` or `in_order` went on in their place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scheduler_failures: Vec<String>,
     /// Data chunks that came to the receiver more than once.

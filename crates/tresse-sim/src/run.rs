@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tresse_proto::Instant;
-use tresse_proto::schedule::StreamSchedulerFactory;
+use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 
 use crate::error::RunError;
 use crate::measure::{Snapshot, outcome};
@@ -15,13 +15,13 @@ use crate::pcap::Capture;
 use crate::recovery::Recoveries;
 use crate::scenario::Scenario;
 use crate::seed::Seed;
-use crate::setup::{Care, build};
+use crate::setup::{Care, Own, build};
 use crate::topology::Topology;
 use crate::trace::Trace;
 use crate::watch::Watch;
 use crate::world::World;
 
-/// What a run does besides measuring, and with what. Of that, only `schedulers` changes the outcome, and `stop` ends
+/// What a run does besides measuring, and with what. Of that, only schedulers change the outcome, and `stop` ends
 /// it early.
 #[derive(Default)]
 pub struct RunOptions<'a> {
@@ -37,6 +37,8 @@ pub struct RunOptions<'a> {
     pub checksums: bool,
     /// Stream schedulers that the scenario may name besides those that are built in.
     pub schedulers: &'a [(String, StreamSchedulerFactory)],
+    /// The same for path schedulers.
+    pub path_schedulers: &'a [(String, PathSchedulerFactory)],
     /// Check the rules that always hold after every event, and the content of every message.
     pub check: bool,
 }
@@ -47,7 +49,7 @@ pub struct RunOptions<'a> {
 /// When it cannot be set up, when the transport breaks its promises, or when the capture cannot be written.
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunError> {
     let resolved = scenario.resolved();
-    let RunOptions { pcap, trace, progress, stop, checksums, schedulers, check } = options;
+    let RunOptions { pcap, trace, progress, stop, checksums, schedulers, path_schedulers, check } = options;
     let layout = Topology::of(resolved);
     let capture = pcap.map(|output| Capture::new(output, &layout.topology)).transpose();
     let seed = Seed(resolved.seed);
@@ -55,7 +57,8 @@ pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunE
     let trace = trace.map(|output| Trace::new(output, &resolved.name, resolved.seed, resolved.paths.len()));
     let recoveries = resolved.record_recovery.then(Recoveries::default);
     network.watch = Watch::new(&layout, trace, recoveries);
-    let mut world = build(resolved, &layout, network, seed, Care { checksums, check }, schedulers)?;
+    let own = Own { schedulers, path_schedulers };
+    let mut world = build(resolved, &layout, network, seed, Care { checksums, check }, &own)?;
     let mut pace = Pace { end: Instant::ZERO + resolved.settle + resolved.measure, progress, stop };
 
     let settled = Instant::ZERO + resolved.settle;

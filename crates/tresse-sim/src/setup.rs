@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tresse_proto::schedule::StreamSchedulerFactory;
+use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 use tresse_proto::{AddressChange, AssociationConfig, Connect, Endpoint, EndpointConfig, Instant, Registry};
 
 use crate::crossing;
@@ -26,6 +26,13 @@ pub(crate) struct Care {
     pub(crate) check: bool,
 }
 
+/// Schedulers that the scenario may name besides those that are built in, by name.
+#[derive(Default)]
+pub(crate) struct Own<'a> {
+    pub(crate) schedulers: &'a [(String, StreamSchedulerFactory)],
+    pub(crate) path_schedulers: &'a [(String, PathSchedulerFactory)],
+}
+
 /// The host that opens the association.
 pub(crate) const SENDER: usize = 0;
 /// The host that accepts it.
@@ -34,14 +41,14 @@ pub(crate) const RECEIVER: usize = 1;
 /// Builds the world of a scenario, with everybody waiting for their first event.
 ///
 /// # Errors
-/// Settings that an endpoint refuses, or two stream schedulers of one name.
+/// Settings that an endpoint refuses, or two schedulers of one name.
 pub(crate) fn build<'w>(
     resolved: &Resolved,
     layout: &Layout,
     network: Network<'w>,
     seed: Seed,
     care: Care,
-    schedulers: &[(String, StreamSchedulerFactory)],
+    own: &Own<'_>,
 ) -> Result<World<'w>, RunError> {
     let addresses = |node: NodeId| layout.topology.addresses[node.index()].clone();
     let traffic = &resolved.traffic;
@@ -54,8 +61,11 @@ pub(crate) fn build<'w>(
         let config =
             EndpointConfig { port, listen, checksum_offload: !care.checksums, ..EndpointConfig::default() };
         let mut registry = Registry::default();
-        for (name, factory) in schedulers {
+        for (name, factory) in own.schedulers {
             registry.register(name, Arc::clone(factory))?;
+        }
+        for (name, factory) in own.path_schedulers {
+            registry.register_path_scheduler(name, Arc::clone(factory))?;
         }
         Ok(Endpoint::with_schedulers(config, template.clone(), registry, seed.bytes(name))?)
     };

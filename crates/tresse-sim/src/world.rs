@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::scenario::Scenario;
     use crate::seed::Seed;
-    use crate::setup::{Care, build};
+    use crate::setup::{Care, Own, build};
     use crate::topology::Topology;
 
     #[test]
@@ -138,7 +138,8 @@ mod tests {
         let layout = Topology::of(resolved);
         let network = Network::new(&layout.topology, seed, None);
         let care = Care { checksums: false, check: false };
-        let mut world = build(resolved, &layout, network, seed, care, &[]).expect("sound settings");
+        let mut world =
+            build(resolved, &layout, network, seed, care, &Own::default()).expect("sound settings");
         let at = Instant::ZERO + std::time::Duration::from_millis(1);
         for _ in 0..=EVENTS_PER_INSTANT {
             world.network.events.push(at, Happening::Wake { host: 1 });

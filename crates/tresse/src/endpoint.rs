@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tresse_proto::schedule::{Registry, StreamSchedulerFactory};
+use tresse_proto::schedule::{PathSchedulerFactory, Registry, StreamSchedulerFactory};
 use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig, KeyError, ScheduleError};
 
 use crate::association::Association;
@@ -200,6 +200,31 @@ impl Endpoint {
     /// An unknown name, a built-in one, or one that an association or the endpoint still uses.
     pub fn remove_stream_scheduler(&self, name: &str) -> Result<(), ScheduleError> {
         self.shared.lock().core.schedulers().remove(name)
+    }
+
+    /// The names of the path schedulers that associations can be given, in alphabetical order.
+    pub fn path_schedulers(&self) -> Vec<String> {
+        self.shared.lock().core.schedulers().path_scheduler_names().into_iter().map(str::to_owned).collect()
+    }
+
+    /// Adds a path scheduler. From now on the setting `path_scheduler` finds it by its name.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn register_path_scheduler(
+        &self,
+        name: &str,
+        factory: PathSchedulerFactory,
+    ) -> Result<(), ScheduleError> {
+        self.shared.lock().core.schedulers().register_path_scheduler(name, factory)
+    }
+
+    /// Removes a path scheduler.
+    ///
+    /// # Errors
+    /// An unknown name, a built-in one, or one that an association or the endpoint still uses.
+    pub fn remove_path_scheduler(&self, name: &str) -> Result<(), ScheduleError> {
+        self.shared.lock().core.schedulers().remove_path_scheduler(name)
     }
 
     /// Chooses the stream scheduler of the associations to come, those that peers set up and those of

@@ -68,6 +68,11 @@ pub use tresse_proto::{config, schedule};
 #[doc = include_str!("../../../docs/schedulers.md")]
 struct Schedulers;
 
+/// The same for the page on path schedulers.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/path-schedulers.md")]
+struct PathSchedulers;
+
 /// The README's example is compiled and run with the documentation's.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -174,7 +174,7 @@ impl Association {
             duplicates: self.counters.duplicates,
             sacks_sent: self.counters.sacks_sent,
             sacks_received: self.counters.sacks_received,
-            scheduler_failures: self.outbound.scheduler_failures(),
+            scheduler_failures: self.outbound.scheduler_failures() + u64::from(self.path_scheduler_replaced),
             abandoned: self.abandoned.as_deref().map(|log| log.total).unwrap_or_default(),
             limited_by: self.counters.limits.times(now),
             discards: Discards { given_up: self.inbound.given_up(), ..*self.counters.discards },

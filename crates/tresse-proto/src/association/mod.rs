@@ -53,7 +53,7 @@ use crate::paths::{LimitClock, Paths};
 use crate::rare::Rare;
 use crate::receiver::Receiver;
 use crate::schedule::shares::Claim;
-use crate::schedule::{PathScheduler, PathView, Registry, build_path_scheduler};
+use crate::schedule::{PathScheduler, PathView, Registry};
 use crate::stats::{Discards, Limit, PathState};
 use crate::tally::Tally;
 use crate::time::{Instant, earliest};
@@ -126,6 +126,8 @@ pub(crate) struct Association {
 
     paths: Paths,
     path_scheduler: Box<dyn PathScheduler>,
+    /// Whether it took the place of one that could not go on.
+    path_scheduler_replaced: bool,
     outbound: Outbound,
     transmission: Transmission,
     receiver: Receiver,
@@ -240,13 +242,15 @@ impl Association {
         paths.on_established(now, rng);
         let mut transmission = Transmission::new(initial_tsn, a_rwnd, &config);
         transmission.cover_paths(paths.len());
-        let path_scheduler = build_path_scheduler(&config.path_scheduler)?;
+        let path_scheduler =
+            registry.build_path_scheduler(&config.path_scheduler, &config.path_scheduler_config)?;
         if path_scheduler.copies() {
             transmission.start_copying();
         }
         let mut association = Association {
             outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len()),
             path_scheduler,
+            path_scheduler_replaced: false,
             receiver: Receiver::new(peer.initial_tsn, &config),
             inbound: Inbound::new(
                 &config,

@@ -138,6 +138,7 @@ impl Association {
         while let Some((name, fault)) = self.outbound.pop_failure() {
             self.tell(Event::SchedulerFailed { name, fault });
         }
+        self.replace_failed_path_scheduler();
         self.tell_low_water();
     }
 

@@ -28,7 +28,7 @@ use crate::error::{KeyError, ScheduleError};
 use crate::event::CloseReason;
 use crate::extensions::auth::{Auth, Handshake, SharedKeys};
 use crate::paths::{pairs, unreachable};
-use crate::schedule::{NameInUse, Registry};
+use crate::schedule::{NamesInUse, Registry};
 use crate::time::Instant;
 
 pub(crate) use early::Early;
@@ -37,8 +37,8 @@ pub(super) use early::EarlyMessage;
 /// An association that is being set up from this side.
 pub(crate) struct Setup {
     config: Arc<Settings>,
-    /// Keeps the name of its stream scheduler in use.
-    reserved: NameInUse,
+    /// Keeps the names of its schedulers in use.
+    reserved: NamesInUse,
     local_port: u16,
     remote_port: u16,
     local_tag: u32,
@@ -96,8 +96,8 @@ pub(crate) enum SetupStep {
 /// What a set-up is made of.
 pub(crate) struct SetupParts {
     pub(crate) config: Arc<Settings>,
-    /// That of the stream scheduler of `config`.
-    pub(crate) scheduler: NameInUse,
+    /// Those of the schedulers of `config`.
+    pub(crate) schedulers: NamesInUse,
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
     pub(crate) local_tag: u32,
@@ -116,7 +116,7 @@ impl Setup {
             local: useful(&parts),
             rto: parts.config.rto_initial,
             config: parts.config,
-            reserved: parts.scheduler,
+            reserved: parts.schedulers,
             local_port: parts.local_port,
             remote_port: parts.remote_port,
             local_tag: parts.local_tag,
@@ -167,7 +167,7 @@ impl Setup {
         name: &str,
         config: &str,
     ) -> Result<(), ScheduleError> {
-        self.reserved = registry.build(name, config)?.name_in_use();
+        self.reserved.stream = registry.build(name, config)?.name_in_use();
         if let Some(association) = self.ahead() {
             association.set_stream_scheduler(registry, name, config)?;
         }

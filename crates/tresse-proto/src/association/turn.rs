@@ -2,8 +2,9 @@
 //! that is sent; `output` writes what was decided here.
 
 use super::Association;
+use crate::event::{Event, SchedulerFault};
 use crate::path_id::PathId;
-use crate::schedule::{Offer, PathView};
+use crate::schedule::{Offer, PathView, fallback_path_scheduler};
 use crate::stats::Limit;
 use crate::time::Instant;
 use crate::transmission::Verdict;
@@ -173,6 +174,16 @@ impl Association {
         self.path_scheduler
             .pick(now, &offer)
             .or_else(|| otherwise().filter(|_| self.transmission.flight() == 0))
+    }
+
+    /// Lets another path scheduler go on in the place of one that cannot.
+    pub(super) fn replace_failed_path_scheduler(&mut self) {
+        if let Some(reason) = self.path_scheduler.failure() {
+            let failed = std::mem::replace(&mut self.path_scheduler, fallback_path_scheduler());
+            self.path_scheduler_replaced = true;
+            let (name, fault) = (failed.name().to_owned(), SchedulerFault::Failed { reason });
+            self.tell(Event::SchedulerFailed { name, fault });
+        }
     }
 
     pub(super) fn path_ids(&self) -> impl Iterator<Item = PathId> + use<> {

@@ -67,8 +67,10 @@ switches! {
         max_paths: u16 = 16,
         /// Send new data on all paths at once (CMT); off sends on the primary path.
         concurrent: bool = true,
-        /// Which path gets the next data: round_robin, lowest_rtt, most_room, in_order, ecf or blest choose one with room; otias, daps and stms also leave data to full ones; redundant sends it on all.
+        /// Which path gets the next data: round_robin, lowest_rtt, most_room, in_order, ecf or blest choose one with room; otias, daps and stms also leave data to full ones; redundant sends it on all; or a registered name.
         path_scheduler: String = "round_robin".to_owned(),
+        /// Opaque configuration of the path scheduler; the built-in ones take none.
+        path_scheduler_config: String = String::new(),
         /// Which paths a stream's data may use: any, adaptive (by what is measured), or fixed: and a table.
         stream_map: StreamMap = StreamMap::Any,
         /// Which streams an adaptive map serves first or last, as in 0=latency,3=background; the others are bulk.

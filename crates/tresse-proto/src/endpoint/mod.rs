@@ -37,7 +37,7 @@ use crate::event::{CloseReason, Event};
 use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
 use crate::path_id::AssociationId;
 use crate::paths::unreachable;
-use crate::schedule::{NameInUse, Registry, build_path_scheduler};
+use crate::schedule::{NamesInUse, Registry};
 use crate::stats::Discards;
 use crate::time::Instant;
 
@@ -67,8 +67,8 @@ pub struct Connect {
 pub struct Endpoint {
     config: EndpointConfig,
     template: Arc<Settings>,
-    /// Keeps the name of the template's stream scheduler in use.
-    reserved: NameInUse,
+    /// Keeps the names of the template's schedulers in use.
+    reserved: NamesInUse,
     rng: ChaCha12Rng,
     registry: Registry,
     keys: CookieKeys,
@@ -192,7 +192,7 @@ impl Endpoint {
         self.shared_keys.get_or_insert_default().remove(number)
     }
 
-    /// The stream schedulers that associations of this endpoint can use; more can be registered.
+    /// The schedulers that associations of this endpoint can use; more can be registered.
     pub fn schedulers(&mut self) -> &mut Registry {
         &mut self.registry
     }
@@ -207,7 +207,7 @@ impl Endpoint {
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses; the old choice then stays.
     pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
-        self.reserved = self.registry.build(name, config)?.name_in_use();
+        self.reserved.stream = self.registry.build(name, config)?.name_in_use();
         self.template = self.template.with(|template| {
             name.clone_into(&mut template.stream_scheduler);
             config.clone_into(&mut template.stream_scheduler_config);
@@ -222,12 +222,12 @@ impl Endpoint {
     pub fn connect(&mut self, _now: Instant, connect: Connect) -> Result<AssociationId, ConnectError> {
         let Connect { local, remote, remote_port, encapsulation_port, config } = connect;
         // Settings that are those of the endpoint were checked, and need no copy of their own.
-        let (config, scheduler) = if config == **self.template {
+        let (config, schedulers) = if config == **self.template {
             (Arc::clone(&self.template), self.reserved.clone())
         } else {
             config.check()?;
-            let scheduler = check_names(&self.registry, &config)?;
-            (Settings::new(config), scheduler)
+            let schedulers = check_names(&self.registry, &config)?;
+            (Settings::new(config), schedulers)
         };
         if local.is_empty() {
             return Err(ConnectError::NoLocalAddress);
@@ -254,7 +254,7 @@ impl Endpoint {
         }
         let setup = Setup::new(SetupParts {
             config,
-            scheduler,
+            schedulers,
             local_port: self.config.port,
             remote_port,
             local_tag: self.fresh_tag(),
@@ -546,21 +546,15 @@ impl Endpoint {
     }
 }
 
-/// Checks that every scheduler and controller named in the settings exists and takes its configuration; the name
-/// of the stream scheduler stays as long as it is in use.
-fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<NameInUse, ConfigError> {
-    let refused = |name: &str, value: &str, error: &dyn std::fmt::Display| ConfigError::Unusable {
-        name: name.to_owned(),
+/// Checks that every scheduler and controller named in the settings exists and takes its configuration; the names
+/// of the schedulers stay as long as they are in use.
+fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<NamesInUse, ConfigError> {
+    let names = registry.reserve(config).map_err(|(setting, value, error)| ConfigError::Unusable {
+        name: setting.to_owned(),
         value: value.to_owned(),
         reason: error.to_string(),
-    };
-    let scheduler = &config.stream_scheduler;
-    let built = registry
-        .build(scheduler, &config.stream_scheduler_config)
-        .map_err(|error| refused("stream_scheduler", scheduler, &error))?;
-    build_path_scheduler(&config.path_scheduler)
-        .map_err(|error| refused("path_scheduler", &config.path_scheduler, &error))?;
-    congestion::build(config).map(|_| built.name_in_use())
+    })?;
+    congestion::build(config).map(|_| names)
 }
 
 /// The header of a direct answer to `packet`, which carries its tag back.

@@ -1,8 +1,8 @@
 //! The two questions asked at each chance to send: which path next, and which stream's data on it.
 //!
 //! Schedulers are given plain views and answer with a name; the queues, the windows and the packets
-//! stay with the core. Both kinds are traits that people can implement; stream schedulers are found
-//! by name in a [`Registry`] that may change while associations run.
+//! stay with the core. Both kinds are traits that people can implement, and are found by name in a
+//! [`Registry`] that may change while associations run.
 //!
 //! # A stream scheduler of one's own
 //!
@@ -46,6 +46,7 @@
 pub(crate) mod ack_path;
 mod guard;
 pub(crate) mod in_time;
+mod names;
 pub(crate) mod opportunistic;
 mod path;
 pub(crate) mod placement;
@@ -55,11 +56,11 @@ pub(crate) mod resend_path;
 pub(crate) mod shares;
 mod stream;
 
+pub use crate::time::Instant;
 pub use path::{Offer, PathScheduler, PathView};
-pub(crate) use registry::NameInUse;
-pub use registry::{Built, Registry, StreamSchedulerFactory};
+pub use registry::{Built, PathSchedulerFactory, Registry, StreamSchedulerFactory};
 pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
 
-pub(crate) use path::{build as build_path_scheduler, most_assigned};
-pub(crate) use registry::FALLBACK;
+pub(crate) use path::{fallback as fallback_path_scheduler, most_assigned};
+pub(crate) use registry::{FALLBACK, NamesInUse};
 pub(crate) use reschedule::HeadOfLine;

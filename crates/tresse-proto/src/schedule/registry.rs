@@ -1,124 +1,170 @@
-//! Stream schedulers by name. An endpoint owns a registry; there is no global one.
+//! Schedulers by name. An endpoint owns a registry; there is no global one.
 //!
 //! Names can be added and removed while associations run. A name that is in use cannot be removed,
 //! and neither can the built-in ones, which configurations may count on.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::guard;
+use super::names::{NameInUse, Names};
+use super::path::{self, PathScheduler};
 use super::stream::{
     FairBandwidth, FirstCome, Priority, RoundRobin, RoundRobinPacket, StreamScheduler, WeightedFair,
     no_settings,
 };
+use crate::config::AssociationConfig;
 use crate::error::ScheduleError;
 
-/// Makes a scheduler of its opaque configuration, or says in its own words what is wrong with that.
-pub type StreamSchedulerFactory = Arc<dyn Fn(&str) -> Made + Send + Sync>;
+/// Makes a stream scheduler of its opaque configuration, or says in its own words what is wrong with that.
+pub type StreamSchedulerFactory = Arc<dyn Fn(&str) -> Made<dyn StreamScheduler> + Send + Sync>;
+
+/// Makes a path scheduler of its opaque configuration, or says in its own words what is wrong with that.
+pub type PathSchedulerFactory = Arc<dyn Fn(&str) -> Made<dyn PathScheduler> + Send + Sync>;
 
 /// What a factory makes of a configuration.
-pub(super) type Made = Result<Box<dyn StreamScheduler>, String>;
+pub(super) type Made<S> = Result<Box<S>, String>;
 
-/// The scheduler that stands in for one that fails.
+/// The stream scheduler that stands in for one that fails.
 pub(crate) const FALLBACK: &str = "first_come";
 
-/// The stream schedulers that associations can be given.
+/// The stream schedulers and the path schedulers that associations can be given.
 pub struct Registry {
-    entries: BTreeMap<String, Entry>,
+    streams: Names<StreamSchedulerFactory>,
+    paths: Names<PathSchedulerFactory>,
 }
 
-struct Entry {
-    factory: StreamSchedulerFactory,
-    built_in: bool,
-    /// Every scheduler built holds a clone: this one left alone means that none is in use.
-    name: Arc<str>,
-}
-
-/// A scheduler from a [`Registry`]. As long as it lives its name cannot be removed.
+/// A stream scheduler from a [`Registry`]. As long as it lives its name cannot be removed.
 pub struct Built {
     scheduler: Box<dyn StreamScheduler>,
-    name: Arc<str>,
+    name: NameInUse,
 }
 
-/// The name of a scheduler that an association is to have.
+/// The names of the schedulers that an association is to have.
 #[derive(Clone)]
-pub(crate) struct NameInUse(#[expect(dead_code, reason = "that it is there says it all")] Arc<str>);
+pub(crate) struct NamesInUse {
+    /// That of the stream scheduler.
+    pub(crate) stream: NameInUse,
+    /// That of the path scheduler.
+    #[expect(dead_code, reason = "that it is there says it all")]
+    pub(crate) path: NameInUse,
+}
 
 impl Registry {
-    /// Adds a scheduler.
+    /// Adds a stream scheduler.
     ///
     /// # Errors
     /// A name that is taken.
     pub fn register(&mut self, name: &str, factory: StreamSchedulerFactory) -> Result<(), ScheduleError> {
-        self.insert(name, factory, false)
+        self.streams.insert(name, factory)
     }
 
-    /// Removes a scheduler.
+    /// Adds a path scheduler.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn register_path_scheduler(
+        &mut self,
+        name: &str,
+        factory: PathSchedulerFactory,
+    ) -> Result<(), ScheduleError> {
+        self.paths.insert(name, factory)
+    }
+
+    /// Removes a stream scheduler.
     ///
     /// # Errors
     /// An unknown name, a built-in one, or one that an association still uses.
     pub fn remove(&mut self, name: &str) -> Result<(), ScheduleError> {
-        let entry = self.entries.get(name).ok_or_else(|| self.unknown(name))?;
-        if entry.built_in {
-            return Err(ScheduleError::BuiltIn(name.to_owned()));
-        }
-        if Arc::strong_count(&entry.name) > 1 {
-            return Err(ScheduleError::InUse(name.to_owned()));
-        }
-        self.entries.remove(name);
-        Ok(())
+        self.streams.remove(name)
     }
 
-    /// A new scheduler of this name. `config` goes to its factory as it is. What panics in a scheduler of an
+    /// Removes a path scheduler.
+    ///
+    /// # Errors
+    /// An unknown name, a built-in one, or one that an association still uses.
+    pub fn remove_path_scheduler(&mut self, name: &str) -> Result<(), ScheduleError> {
+        self.paths.remove(name)
+    }
+
+    /// A new stream scheduler of this name. `config` goes to its factory as it is. What panics in a scheduler of an
     /// application, or in its factory, goes no further than that scheduler.
     ///
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses.
     pub fn build(&self, name: &str, config: &str) -> Result<Built, ScheduleError> {
-        let entry = self.entries.get(name).ok_or_else(|| self.unknown(name))?;
-        let made = if entry.built_in { (entry.factory)(config) } else { guard::make(&entry.factory, config) };
-        let scheduler = made.map_err(|reason| ScheduleError::BadConfig { name: name.to_owned(), reason })?;
-        Ok(Built { scheduler, name: Arc::clone(&entry.name) })
+        let entry = self.streams.find(name)?;
+        let made =
+            if entry.built_in { (entry.factory)(config) } else { guard::make_stream(&entry.factory, config) };
+        Ok(Built { scheduler: made.map_err(refusal(name))?, name: entry.name_in_use() })
     }
 
-    /// The names, in alphabetical order.
-    pub fn names(&self) -> Vec<&str> {
-        self.entries.keys().map(String::as_str).collect()
-    }
-
-    fn insert(
-        &mut self,
+    /// A new path scheduler of this name, as [`build`](Self::build) makes stream schedulers. As long as it lives its
+    /// name cannot be removed.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that the scheduler refuses.
+    pub fn build_path_scheduler(
+        &self,
         name: &str,
-        factory: StreamSchedulerFactory,
-        built_in: bool,
-    ) -> Result<(), ScheduleError> {
-        if self.entries.contains_key(name) {
-            return Err(ScheduleError::NameTaken(name.to_owned()));
-        }
-        self.entries.insert(name.to_owned(), Entry { factory, built_in, name: name.into() });
-        Ok(())
+        config: &str,
+    ) -> Result<Box<dyn PathScheduler>, ScheduleError> {
+        let entry = self.paths.find(name)?;
+        let made = if entry.built_in {
+            (entry.factory)(config)
+        } else {
+            guard::make_path(&entry.factory, config, entry.name_in_use())
+        };
+        made.map_err(refusal(name))
     }
 
-    fn unknown(&self, name: &str) -> ScheduleError {
-        let known = self.names().join(", ");
-        ScheduleError::Unknown { kind: "stream scheduler", name: name.to_owned(), known }
+    /// Takes hold of the names in `config`.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that a scheduler refuses, after the setting and the name.
+    pub(crate) fn reserve<'c>(
+        &self,
+        config: &'c AssociationConfig,
+    ) -> Result<NamesInUse, (&'static str, &'c str, ScheduleError)> {
+        let (stream, path) = (&config.stream_scheduler, &config.path_scheduler);
+        let stream = self
+            .build(stream, &config.stream_scheduler_config)
+            .map_err(|error| ("stream_scheduler", stream.as_str(), error))?;
+        let path = self
+            .build_path_scheduler(path, &config.path_scheduler_config)
+            .and_then(|_| self.paths.find(path))
+            .map_err(|error| ("path_scheduler", path.as_str(), error))?;
+        Ok(NamesInUse { stream: stream.name_in_use(), path: path.name_in_use() })
+    }
+
+    /// The names of the stream schedulers, in alphabetical order.
+    pub fn names(&self) -> Vec<&str> {
+        self.streams.list()
+    }
+
+    /// The names of the path schedulers, in alphabetical order.
+    pub fn path_scheduler_names(&self) -> Vec<&str> {
+        self.paths.list()
     }
 }
 
+fn refusal(name: &str) -> impl FnOnce(String) -> ScheduleError {
+    move |reason| ScheduleError::BadConfig { name: name.to_owned(), reason }
+}
+
 impl Default for Registry {
-    /// The built-in schedulers: the six of RFC 8260 §3.
+    /// The built-in schedulers: of streams the six of RFC 8260 §3, of paths those of docs/path-schedulers.md.
     ///
     /// `priority` and `weighted_fair` take initial values of streams as configuration, such as
     /// "0=1,5=10"; streams that were not negotiated do no harm in it. The others take none.
     fn default() -> Self {
-        type Make = fn(&str) -> Made;
-        fn plain<S: StreamScheduler + Default + 'static>(config: &str) -> Made {
+        type Make = fn(&str) -> Made<dyn StreamScheduler>;
+        fn plain<S: StreamScheduler + Default + 'static>(config: &str) -> Made<dyn StreamScheduler> {
             no_settings(config)?;
             Ok(Box::new(S::default()))
         }
-        let schedulers: [(&str, Make); 6] = [
+        let streams: [(&str, Make); 6] = [
             (FALLBACK, plain::<FirstCome>),
             ("round_robin", plain::<RoundRobin>),
             ("round_robin_packet", plain::<RoundRobinPacket>),
@@ -126,12 +172,14 @@ impl Default for Registry {
             ("fair_bandwidth", plain::<FairBandwidth>),
             ("weighted_fair", |config| Ok(Box::new(WeightedFair::new(config)?))),
         ];
-        let entry = |name: &str, make| Entry { factory: Arc::new(make), built_in: true, name: name.into() };
+        let streams = streams.map(|(name, make)| (name, Arc::new(make) as StreamSchedulerFactory));
+        let paths = path::BUILT_IN.iter().map(|&(name, make)| {
+            let factory = move |config: &str| no_settings(config).map(|()| make());
+            (name, Arc::new(factory) as PathSchedulerFactory)
+        });
         Registry {
-            entries: schedulers
-                .into_iter()
-                .map(|(name, make)| (name.to_owned(), entry(name, make)))
-                .collect(),
+            streams: Names::built_in("stream scheduler", streams),
+            paths: Names::built_in("path scheduler", paths),
         }
     }
 }
@@ -139,37 +187,33 @@ impl Default for Registry {
 impl Clone for Registry {
     /// The same schedulers; what uses names of the one does not use those of the other.
     fn clone(&self) -> Self {
-        let anew = |(name, entry): (&String, &Entry)| {
-            let Entry { factory, built_in, .. } = entry;
-            let entry =
-                Entry { factory: Arc::clone(factory), built_in: *built_in, name: name.as_str().into() };
-            (name.clone(), entry)
-        };
-        Registry { entries: self.entries.iter().map(anew).collect() }
+        Registry { streams: self.streams.anew(), paths: self.paths.anew() }
     }
 }
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Registry").field(&self.names()).finish()
+        f.debug_struct("Registry")
+            .field("streams", &self.names())
+            .field("paths", &self.path_scheduler_names())
+            .finish()
     }
 }
 
 impl Built {
     /// What stands in for a scheduler that failed.
     pub(crate) fn fallback() -> Self {
-        let scheduler = Box::new(FirstCome::default());
-        Built { scheduler, name: FALLBACK.into() }
+        Built { scheduler: Box::new(FirstCome::default()), name: NameInUse::of(FALLBACK) }
     }
 
     /// The name it was built by.
     pub fn name(&self) -> &str {
-        &self.name
+        self.name.as_str()
     }
 
     /// Keeps its name, which cannot be removed as long as this lives.
     pub(crate) fn name_in_use(&self) -> NameInUse {
-        NameInUse(Arc::clone(&self.name))
+        self.name.clone()
     }
 }
 
@@ -189,7 +233,7 @@ impl DerefMut for Built {
 
 impl fmt::Debug for Built {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Built").field(&self.name).finish()
+        f.debug_tuple("Built").field(&self.name()).finish()
     }
 }
 

@@ -27,6 +27,7 @@ mod multihoming;
 mod parameters;
 mod partial;
 mod partial_delivery;
+mod path_schedulers;
 mod potentially_failed;
 mod refusals;
 mod renumbering;

@@ -55,7 +55,7 @@ pub struct Pair {
     flights: BTreeMap<(Instant, u64), Flight>,
     paths: u8,
     /// The client's settings.
-    config: AssociationConfig,
+    pub config: AssociationConfig,
     /// A line a packet, for failures.
     pub log: Vec<String>,
 }

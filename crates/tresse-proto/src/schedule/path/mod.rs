@@ -14,7 +14,6 @@ mod stms;
 
 use std::time::Duration;
 
-use crate::error::ScheduleError;
 use crate::path_id::PathId;
 use crate::stats::PathState;
 use crate::time::Instant;
@@ -113,7 +112,7 @@ impl<'a> Offer<'a> {
 /// Orders the paths that could send at an instant.
 pub trait PathScheduler: Send {
     /// The name it is chosen by.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// Whether it leaves data to paths that are not open.
     fn assigns(&self) -> bool {
@@ -137,44 +136,33 @@ pub trait PathScheduler: Send {
 
     /// A packet with `bytes` of new data was sent on `path`, whoever chose it, or assigned to it.
     fn on_sent(&mut self, path: PathId, bytes: usize);
+
+    /// Why it cannot go on, if it cannot; `in_order` then takes its place.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }
 
-/// The names that [`build`] knows.
-pub(crate) const NAMES: &[&str] = &[
-    "blest",
-    "daps",
-    "ecf",
-    "in_order",
-    "lowest_rtt",
-    "most_room",
-    "otias",
-    "redundant",
-    "round_robin",
-    "stms",
+/// Makes a scheduler of a name.
+type Make = fn() -> Box<dyn PathScheduler>;
+
+/// The path schedulers that are always there. None of them takes a configuration.
+pub(super) const BUILT_IN: &[(&str, Make)] = &[
+    ("blest", || Box::new(Blest::default())),
+    ("daps", || Box::new(Daps::default())),
+    ("ecf", || Box::new(Ecf::default())),
+    ("in_order", || Box::new(InOrder)),
+    ("lowest_rtt", || Box::new(LowestRtt)),
+    ("most_room", || Box::new(MostRoom)),
+    ("otias", || Box::new(Otias)),
+    ("redundant", || Box::new(Redundant)),
+    ("round_robin", || Box::new(RoundRobin::default())),
+    ("stms", || Box::new(Stms::default())),
 ];
 
-/// The path scheduler that the switch `path_scheduler` names.
-///
-/// # Errors
-/// An unknown name; the error lists the known ones.
-pub(crate) fn build(name: &str) -> Result<Box<dyn PathScheduler>, ScheduleError> {
-    match name {
-        "blest" => Ok(Box::new(Blest::default())),
-        "daps" => Ok(Box::new(Daps::default())),
-        "ecf" => Ok(Box::new(Ecf::default())),
-        "in_order" => Ok(Box::new(InOrder)),
-        "lowest_rtt" => Ok(Box::new(LowestRtt)),
-        "most_room" => Ok(Box::new(MostRoom)),
-        "otias" => Ok(Box::new(Otias)),
-        "redundant" => Ok(Box::new(Redundant)),
-        "round_robin" => Ok(Box::new(RoundRobin::default())),
-        "stms" => Ok(Box::new(Stms::default())),
-        unknown => Err(ScheduleError::Unknown {
-            kind: "path scheduler",
-            name: unknown.to_owned(),
-            known: NAMES.join(", "),
-        }),
-    }
+/// What stands in for one that fails.
+pub(crate) fn fallback() -> Box<dyn PathScheduler> {
+    Box::new(InOrder)
 }
 
 #[cfg(test)]
@@ -223,32 +211,22 @@ pub(crate) mod tests {
     }
 
     /// Much data waits, and the peer can take much.
-    pub(super) fn offer(paths: &[PathView]) -> Offer<'_> {
+    pub(crate) fn offer(paths: &[PathView]) -> Offer<'_> {
         Offer { paths, unsent: 1 << 20, peer_window: 1 << 20 }
     }
 
     #[test]
-    fn every_known_name_builds_a_scheduler_of_that_name() {
-        for &name in NAMES {
-            assert_eq!(build(name).map(|scheduler| scheduler.name()), Ok(name));
+    fn every_built_in_scheduler_has_the_name_that_it_is_found_by() {
+        for (name, make) in BUILT_IN {
+            assert_eq!(make().name(), *name);
         }
-    }
-
-    #[test]
-    fn an_unknown_name_is_refused_with_the_known_ones() {
-        let error = build("fastest").map(|_| ()).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "unknown path scheduler \"fastest\"; registered are blest, daps, ecf, in_order, \
-             lowest_rtt, most_room, otias, redundant, round_robin, stms"
-        );
     }
 
     #[test]
     fn all_pick_repeatably_and_none_picks_from_nothing() {
         let paths = [with_srtt(1, 30), with_srtt(2, 20), view(3)];
-        for &name in NAMES {
-            let mut scheduler = build(name).unwrap();
+        for (name, make) in BUILT_IN {
+            let mut scheduler = make();
             assert_eq!(scheduler.pick(Instant::ZERO, &offer(&[])), None, "{name}");
             let closed = paths.clone().map(full);
             assert_eq!(scheduler.pick(Instant::ZERO, &offer(&closed)), None, "{name}");

@@ -1,31 +1,25 @@
-//! Keeps what goes wrong inside an application's scheduler away from everybody else.
-//!
-//! Owns the boundary where a panic stops. Refuses to know what becomes of the streams: the core asks why no
-//! stream was named and lets another scheduler take over. Built-in schedulers need no guard.
-//!
-//! A scheduler that never returns cannot be helped from here: it runs on the thread of whoever drives the core.
+//! The guard of a stream scheduler.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tresse_wire::StreamId;
 
-use super::path::PathView;
-use super::registry::{Made, StreamSchedulerFactory};
-use super::stream::{Backlog, Queued, Removed, StreamScheduler, Taken};
+use super::{Made, attempt, words};
+use crate::schedule::path::PathView;
+use crate::schedule::registry::StreamSchedulerFactory;
+use crate::schedule::stream::{Backlog, Queued, Removed, StreamScheduler, Taken};
 
 /// A scheduler whose first panic is its last act.
-pub(super) struct Guarded {
+struct Guarded {
     /// `None` once it has panicked.
     scheduler: Option<Box<dyn StreamScheduler>>,
     panicked: Option<String>,
 }
 
 /// What the factory makes of `config`; a panic counts as a refusal.
-pub(super) fn make(factory: &StreamSchedulerFactory, config: &str) -> Made {
-    let made =
-        catch_unwind(AssertUnwindSafe(|| factory(config))).unwrap_or_else(|payload| Err(words(payload)));
-    Ok(Box::new(Guarded { scheduler: Some(made?), panicked: None }))
+pub(in crate::schedule) fn make(factory: &StreamSchedulerFactory, config: &str) -> Made<dyn StreamScheduler> {
+    let made = attempt(|| factory(config)).and_then(|made| made)?;
+    Ok(Box::new(Guarded { scheduler: Some(made), panicked: None }))
 }
 
 impl Guarded {
@@ -101,20 +95,6 @@ impl Drop for Guarded {
         self.let_go();
     }
 }
-
-/// What a panic says, on one line.
-fn words(payload: Box<dyn Any + Send>) -> String {
-    let text = match payload.downcast_ref::<String>() {
-        Some(text) => text,
-        None => payload.downcast_ref::<&str>().copied().unwrap_or("without a word"),
-    };
-    let text: String =
-        text.chars().take(LONGEST_TEXT).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    format!("it panicked: {text}")
-}
-
-/// Characters of a panic's text that are kept.
-const LONGEST_TEXT: usize = 200;
 
 #[cfg(test)]
 mod tests {

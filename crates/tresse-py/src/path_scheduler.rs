@@ -1,0 +1,90 @@
+//! Path schedulers that are Python objects, for the lab. Exceptions are the scheduler's failure.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use tresse_proto::schedule::{self, PathScheduler, PathSchedulerFactory};
+use tresse_proto::{Instant, PathId};
+
+use crate::error::words;
+use crate::scheduler::{Interrupt, refusal};
+use crate::views::Offer;
+
+/// What makes schedulers by calling `class` with their configuration.
+pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> PathSchedulerFactory {
+    Arc::new(move |config| {
+        Python::attach(|py| match Scripted::new(py, &class, config, interrupt.clone()) {
+            Ok(scheduler) => Ok(Box::new(scheduler) as Box<dyn PathScheduler>),
+            Err(error) => Err(refusal(py, error, &interrupt)),
+        })
+    })
+}
+
+/// A scheduler whose hooks are methods of an object.
+struct Scripted {
+    object: Py<PyAny>,
+    /// Whether it wants to know what was sent.
+    listens: bool,
+    failed: Option<String>,
+    interrupt: Interrupt,
+}
+
+impl Scripted {
+    fn new(py: Python<'_>, class: &Py<PyAny>, config: &str, interrupt: Interrupt) -> PyResult<Self> {
+        let object = class.bind(py).call1((config,))?;
+        if !object.hasattr("pick")? {
+            let kind = object.get_type();
+            return Err(PyException::new_err(format!("{} has no \"pick\"", kind.qualname()?)));
+        }
+        let listens = object.hasattr("on_sent")?;
+        Ok(Scripted { object: object.unbind(), listens, failed: None, interrupt })
+    }
+
+    fn fail(&mut self, py: Python<'_>, error: PyErr) {
+        self.failed = Some(words(py, &error));
+        if !error.is_instance_of::<PyException>(py) {
+            self.interrupt.put(error);
+        }
+    }
+}
+
+impl PathScheduler for Scripted {
+    fn name(&self) -> &'static str {
+        "python"
+    }
+
+    fn pick(&mut self, now: Instant, offer: &schedule::Offer<'_>) -> Option<PathId> {
+        Python::attach(|py| {
+            let named = self.object.call_method1(py, "pick", (now.as_secs_f64(), Offer::from(offer)));
+            match named.and_then(|named| named.extract::<Option<i64>>(py)) {
+                Ok(named) => {
+                    let path =
+                        named.map(|named| u8::try_from(named).map(PathId).map_err(|_| named)).transpose();
+                    path.unwrap_or_else(|named| {
+                        self.failed = Some(format!("it answered {named}, which is no path"));
+                        None
+                    })
+                }
+                Err(error) => {
+                    self.fail(py, error);
+                    None
+                }
+            }
+        })
+    }
+
+    fn on_sent(&mut self, path: PathId, bytes: usize) {
+        if self.listens {
+            Python::attach(|py| {
+                if let Err(error) = self.object.call_method1(py, "on_sent", (path.0, bytes)) {
+                    self.fail(py, error);
+                }
+            });
+        }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failed.clone()
+    }
+}
