@@ -1,8 +1,8 @@
 """The path that lost least lately, and of paths that are alike in that the faster one.
 
-For links whose losses come and go, radio above all: what is lost on one path blocks what arrived on the others. Loses where
-a path has to be tried to find out that it is clean again. The configuration is the difference in percent that counts as
-none, 1 unless given. The same policy as cleanest.rs.
+For links whose losses come and go, radio above all: what is lost on one path blocks what arrived on the others. Loses
+where a path has to be tried to find out that it is clean again. The configuration is the difference in percent that
+counts as none, 1 unless given. The same policy as cleanest.rs.
 """
 
 import math
