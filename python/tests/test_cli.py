@@ -10,6 +10,8 @@ from synthetic import Model
 
 from tresse import _native, report, runner
 from tresse.cli import main
+from tresse.figures import select
+from tresse.profiles import QUICK
 
 Install = Callable[[Model], None]
 
@@ -32,7 +34,9 @@ def test_reproduce_writes_the_report_and_says_so(tmp_path: Path, made_up: Instal
     assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "report.html" in result.stdout
     assert "P1  better" in result.stdout
-    assert "458 runs" in result.stderr
+    sweep = select(["pfldnet2010-5"])[0].sweep
+    all_runs = len(sweep.points) * sweep.profile(QUICK).runs + len(sweep.recorded)
+    assert f"{all_runs} runs" in result.stderr, "those of figure 4 are among those of figure 5"
 
 
 def test_claims_as_json(tmp_path: Path, made_up: Install) -> None:
