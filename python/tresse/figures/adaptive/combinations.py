@@ -172,7 +172,11 @@ def _curves(kind: Kind, setups: Sequence[Setup], column: str, name: str, label: 
                     else:
                         ax.axvline(setup.minimum_kib(), color=FAINT, linewidth=0.8, linestyle=(0, (2, 3)))
                 line[0].set_ylabel(label)
-                line[0].set_ylim(bottom=0)
+                if column == "throughput_mbps":
+                    line[0].set_ylim(bottom=0)
+                else:
+                    # A scheduler that starves a stream makes it wait a hundred times as long as the others do.
+                    line[0].set_yscale("log")
             for ax in axes[-1]:
                 ax.set_xlabel(variants.SIGMA_LABEL)
             handles = [
@@ -213,7 +217,7 @@ def _figure(name: str, kind: Kind, setups: Sequence[Setup], where: str) -> Figur
                 "delay_ms",
                 "delay",
                 "mean message delay [ms]",
-                f"Mean delay of all messages over the buffer size σ; {upright}",
+                f"Mean delay of all messages over the buffer size σ, logarithmic; {upright}",
             ),
         ),
         listings=(
