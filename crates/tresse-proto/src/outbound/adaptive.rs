@@ -9,7 +9,6 @@ use tresse_wire::StreamId;
 use super::Outbound;
 use super::stream::OutStream;
 use crate::config::StreamClass;
-use crate::event::SchedulerFault;
 use crate::path_id::PathId;
 use crate::schedule::placement::{Demand, Placing, Prospect, Track, place};
 use crate::schedule::{PathView, Place, Queued, Removed};
@@ -23,8 +22,8 @@ pub(super) struct Adaptive {
     placer: Placer,
     /// It kept data from a path since anything happened.
     kept: bool,
-    /// It kept data from every path, for nothing: each takes what there is from now on.
-    resigned: bool,
+    /// It kept data from every path, for nothing: until something happens each takes what there is.
+    overruled: bool,
     tracks: StreamTable<Track>,
     prospects: Vec<Prospect>,
     /// When a latency-critical stream last sent on each path, by position.
@@ -138,21 +137,20 @@ impl Outbound {
         None
     }
 
-    /// The map kept data from every path that could take it: it would wait for nothing, so it decides no more.
-    pub(super) fn resign_map(&mut self) -> bool {
-        let Some(adaptive) = self.adaptive.as_mut().filter(|adaptive| adaptive.kept && !adaptive.resigned)
-        else {
+    /// Whether the map kept data from every path that could take it, two that send a stream to each other for
+    /// instance: it would wait for nothing, so until something happens it is not asked.
+    pub(super) fn overrule_map(&mut self) -> bool {
+        if !self.adaptive.as_ref().is_some_and(|adaptive| adaptive.kept && !adaptive.overruled) {
             return false;
-        };
-        adaptive.resigned = true;
-        self.failures.get_or_insert_default().note("adaptive, a stream map", SchedulerFault::NoAnswer);
+        }
         self.forget_declined();
+        self.adaptive.iter_mut().for_each(|adaptive| adaptive.overruled = true);
         true
     }
 
     pub(super) fn forget_kept(&mut self) {
         if let Some(adaptive) = &mut self.adaptive {
-            adaptive.kept = false;
+            (adaptive.kept, adaptive.overruled) = (false, false);
         }
     }
 
@@ -163,7 +161,7 @@ impl Outbound {
 
     /// What the path does with a stream.
     fn placing(&self, stream: StreamId, view: &PathView) -> Placing {
-        let Some(adaptive) = self.adaptive.as_ref().filter(|adaptive| !adaptive.resigned) else {
+        let Some(adaptive) = self.adaptive.as_ref().filter(|adaptive| !adaptive.overruled) else {
             return Placing::Take;
         };
         let unsent = self.queues.streams.get(stream).map_or(0, OutStream::unsent);

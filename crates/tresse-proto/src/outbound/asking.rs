@@ -28,7 +28,7 @@ impl Failures {
 
 impl Outbound {
     /// Replaces the scheduler of each group that named no stream to any of the paths it could use, those
-    /// that `carries` accepts, or the stream map if that kept the data; answers whether there was one. Each is
+    /// that `carries` accepts, or overrules the stream map if that kept the data; answers whether there was one. Each is
     /// replaced once at most, so asking again comes to an end. To wait for a better path is no fault as
     /// long as that path has no room: it was not offered then.
     pub(crate) fn replace_silent(&mut self, carries: impl Fn(PathId) -> bool) -> bool {
@@ -39,7 +39,7 @@ impl Outbound {
                 && paths.all(|path| {
                     self.groups[group].declined(path) || !self.serves(path, group) || !carries(path)
                 });
-            if silent && self.resign_map() {
+            if silent && self.overrule_map() {
                 return true;
             }
             // Nobody can take the place of the one that stands in, which always names a stream.
