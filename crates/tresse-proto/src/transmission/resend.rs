@@ -1,6 +1,6 @@
 //! What goes again, on which path, and when it does.
 
-use super::{Standing, Transmission};
+use super::{PathLoad, Standing, Transmission};
 use crate::fragment::Numbered;
 use crate::path_id::PathId;
 use crate::time::Instant;
@@ -14,7 +14,9 @@ impl Transmission {
 
     /// Whether lost chunks wait for `path` and its window, or a free packet, lets them leave.
     pub(crate) fn may_resend(&self, path: PathId, cwnd: usize) -> bool {
-        self.load(path).is_some_and(|load| !load.lost.is_empty() && (load.free_packet || load.flight < cwnd))
+        // As with new data, copies whose path has not answered hold nothing up when nothing else is in flight.
+        let has_room = |load: &PathLoad| load.free_packet || load.flight < cwnd || self.flight == 0;
+        self.load(path).is_some_and(|load| !load.lost.is_empty() && has_room(load))
     }
 
     /// Whether lost chunks wait for any path.

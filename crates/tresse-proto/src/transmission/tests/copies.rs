@@ -125,6 +125,20 @@ fn copies_without_an_answer_do_not_hold_up_what_follows_once_everything_is_ackno
 }
 
 #[test]
+fn nor_what_was_lost_elsewhere() {
+    let mut bench = Bench::copying();
+    bench.send_twice(2);
+    bench.wait(FAST);
+    bench.send(0, LEN);
+    bench.sack_twice(0, 2, &[], &[]);
+    bench.time_out(0, 1);
+    bench.sent.on_resent(PathId(1));
+    assert_eq!((bench.lost(1), bench.flight(1)), (vec![3], 2 * LEN));
+    assert!(bench.sent.may_resend(PathId(1), 2 * LEN));
+    assert_eq!(bench.resend(1), Some(3));
+}
+
+#[test]
 fn both_arrivals_are_told_and_each_path_is_credited_with_its_own() {
     let mut bench = Bench::copying();
     bench.send_twice(2);
