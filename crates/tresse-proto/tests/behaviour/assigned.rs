@@ -7,7 +7,7 @@ use tresse_proto::config::{BufferSplit, Size};
 use tresse_proto::{AssociationConfig, Event, PathStats, Reliability, SendError, SendOptions, StreamId, Tsn};
 use tresse_wire::Chunk;
 
-use crate::common::{Dice, Network, Pair, content};
+use crate::common::{Dice, Network, Pair, content, unlike_paths};
 
 const LEN: usize = 1000;
 
@@ -25,12 +25,8 @@ fn planning(path_scheduler: &str) -> AssociationConfig {
     }
 }
 
-/// Path 0 takes 5 ms, path 1 takes 60, and `gone` loses everything.
 fn unlike(gone: Option<u8>) -> Network {
-    Box::new(move |flight| {
-        let delay = ms(if flight.path() == 1 { 60 } else { 5 });
-        (gone != Some(flight.path())).then_some(delay)
-    })
+    unlike_paths([5, 60], gone)
 }
 
 /// Both paths have been measured, and nothing is under way.

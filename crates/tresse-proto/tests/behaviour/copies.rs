@@ -9,7 +9,7 @@ use tresse_proto::{
 };
 use tresse_wire::Chunk;
 
-use crate::common::{Dice, Network, Pair, content};
+use crate::common::{Dice, Network, Pair, content, unlike_paths};
 
 const LEN: usize = 1000;
 
@@ -26,12 +26,8 @@ fn redundant() -> AssociationConfig {
     }
 }
 
-/// Path 0 takes 5 ms, path 1 takes 30, and `gone` loses everything.
 fn unlike(gone: Option<u8>) -> Network {
-    Box::new(move |flight| {
-        let delay = ms(if flight.path() == 1 { 30 } else { 5 });
-        (gone != Some(flight.path())).then_some(delay)
-    })
+    unlike_paths([5, 30], gone)
 }
 
 fn established(config: &AssociationConfig) -> Pair {

@@ -361,6 +361,14 @@ impl Side {
     }
 }
 
+/// Two paths that take so many milliseconds each; `gone` loses everything.
+pub fn unlike_paths(delays: [u64; 2], gone: Option<u8>) -> Network {
+    Box::new(move |flight| {
+        let delay = Duration::from_millis(delays[usize::from(flight.path())]);
+        (gone != Some(flight.path())).then_some(delay)
+    })
+}
+
 /// Bytes that depend on stream, number and position.
 pub fn content(stream: u16, number: u32, len: usize) -> Bytes {
     let mut bytes = number.to_be_bytes().to_vec();
