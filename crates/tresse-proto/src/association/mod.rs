@@ -311,7 +311,7 @@ impl Association {
 
     /// Own addresses, each once.
     pub(crate) fn local_addresses(&self) -> Vec<IpAddr> {
-        self.paths.local_addresses()
+        self.paths.local_addresses().collect()
     }
 
     /// The peer's UDP port on `path`.

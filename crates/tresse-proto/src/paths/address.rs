@@ -24,15 +24,15 @@ pub(crate) fn pairs(
         chosen.len() < limit
     };
     for (position, &remote) in with_family_positions(remote) {
-        if let Some(local) = around(local, remote, position)
+        if let Some(local) = around(local.iter().copied(), remote, position)
             && !add((local, remote))
         {
             return chosen;
         }
     }
     for (position, &local) in with_family_positions(local) {
-        if position >= alike(remote, local).count()
-            && let Some(remote) = around(remote, local, position)
+        if position >= alike(remote.iter().copied(), local).count()
+            && let Some(remote) = around(remote.iter().copied(), local, position)
             && !add((local, remote))
         {
             return chosen;
@@ -40,7 +40,7 @@ pub(crate) fn pairs(
     }
     if policy == PathPairs::FullMesh {
         for &remote in remote {
-            for local in alike(local, remote) {
+            for local in alike(local.iter().copied(), remote) {
                 if !add((local, remote)) {
                     return chosen;
                 }
@@ -58,22 +58,21 @@ pub(crate) fn pairs(
 pub(crate) fn partners(
     policy: PathPairs,
     address: IpAddr,
-    side: &[IpAddr],
-    others: &[IpAddr],
-) -> Vec<IpAddr> {
+    side: impl Iterator<Item = IpAddr>,
+    others: impl Iterator<Item = IpAddr> + Clone,
+) -> impl Iterator<Item = IpAddr> {
     let position = alike(side, address).take_while(|&other| other != address).count();
-    let Some(first) = around(others, address, position) else { return Vec::new() };
-    match policy {
-        PathPairs::ByPosition => vec![first],
-        PathPairs::FullMesh => {
-            std::iter::once(first).chain(alike(others, address).filter(|&other| other != first)).collect()
-        }
-    }
+    let first = around(others.clone(), address, position);
+    let mesh = (policy == PathPairs::FullMesh).then_some(others).into_iter().flatten();
+    first.into_iter().chain(alike(mesh, address).filter(move |&other| Some(other) != first))
 }
 
 /// Whether any local address can reach any remote one.
-pub(crate) fn can_meet(local: &[IpAddr], remote: &[IpAddr]) -> bool {
-    remote.iter().any(|remote| local.iter().any(|local| local.is_ipv4() == remote.is_ipv4()))
+pub(crate) fn can_meet(
+    local: impl Iterator<Item = IpAddr> + Clone,
+    mut remote: impl Iterator<Item = IpAddr>,
+) -> bool {
+    remote.any(|remote| local.clone().any(|local| local.is_ipv4() == remote.is_ipv4()))
 }
 
 /// The first remote address that no local one can reach.
@@ -82,8 +81,8 @@ pub(crate) fn unreachable(local: &[IpAddr], remote: &[IpAddr]) -> Option<IpAddr>
 }
 
 /// Those of the family of `address`.
-fn alike(addresses: &[IpAddr], address: IpAddr) -> impl Iterator<Item = IpAddr> {
-    addresses.iter().copied().filter(move |other| other.is_ipv4() == address.is_ipv4())
+fn alike<I: Iterator<Item = IpAddr>>(addresses: I, address: IpAddr) -> impl Iterator<Item = IpAddr> {
+    addresses.filter(move |other| other.is_ipv4() == address.is_ipv4())
 }
 
 /// Each address with its position among those of its family.
@@ -97,8 +96,12 @@ fn with_family_positions(addresses: &[IpAddr]) -> impl Iterator<Item = (usize, &
 }
 
 /// The one at `position` among those of the family of `address`, which start over.
-fn around(addresses: &[IpAddr], address: IpAddr, position: usize) -> Option<IpAddr> {
-    let count = alike(addresses, address).count();
+fn around(
+    addresses: impl Iterator<Item = IpAddr> + Clone,
+    address: IpAddr,
+    position: usize,
+) -> Option<IpAddr> {
+    let count = alike(addresses.clone(), address).count();
     alike(addresses, address).nth(position.checked_rem(count)?)
 }
 
@@ -154,9 +157,10 @@ mod tests {
     #[test]
     fn a_new_address_pairs_as_it_would_have_at_set_up() {
         let new = |policy, address: &str, side: &[&str], others: &[&str]| -> Vec<String> {
-            partners(policy, address.parse().unwrap(), &addresses(side), &addresses(others))
-                .iter()
-                .map(IpAddr::to_string)
+            let (side, others) = (addresses(side), addresses(others));
+            let new = address.parse().unwrap();
+            partners(policy, new, side.into_iter(), others.into_iter())
+                .map(|other| other.to_string())
                 .collect()
         };
         let side = ["10.0.0.1", "fd00::1", "10.1.0.1", "10.2.0.1"];

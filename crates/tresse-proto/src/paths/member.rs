@@ -44,13 +44,18 @@ impl Paths {
     }
 
     /// Own addresses that the association has or is about to have, each once, in the order of their paths.
-    pub(crate) fn local_addresses(&self) -> Vec<IpAddr> {
-        distinct(self.living().filter(|path| path.member != Member::Leaving).map(|path| path.local))
+    pub(crate) fn local_addresses(&self) -> impl Iterator<Item = IpAddr> + Clone {
+        self.distinct(|path| path.stays().then_some(path.local))
+    }
+
+    /// Whether this is one of them.
+    pub(crate) fn has_local(&self, address: IpAddr) -> bool {
+        self.paths.iter().any(|path| path.stays() && path.local == address)
     }
 
     /// The peer's addresses, each once, in the order of their paths.
-    pub(crate) fn remote_addresses(&self) -> Vec<IpAddr> {
-        distinct(self.living().map(|path| path.remote))
+    pub(crate) fn remote_addresses(&self) -> impl Iterator<Item = IpAddr> + Clone {
+        self.distinct(|path| (path.member != Member::Gone).then_some(path.remote))
     }
 
     /// Whether one more path is possible.
@@ -96,7 +101,7 @@ impl Paths {
         }
         self.refresh_usable(id);
         self.refresh_payload(id);
-        if self.member(self.primary) > Member::Pending {
+        if !self.get(self.primary).stays() {
             self.primary = self.best_for_control();
         }
     }
@@ -107,14 +112,20 @@ impl Paths {
         let path = self.get(id);
         path.member == Member::Joined && path.health.confirmed()
     }
+
+    /// The addresses at one end of the paths, each where it is met first. There are few paths: looking back is cheaper
+    /// than keeping a list, of which one request of the peer would need several.
+    fn distinct(&self, end: impl Fn(&Path) -> Option<IpAddr> + Copy) -> impl Iterator<Item = IpAddr> + Clone {
+        self.paths.iter().enumerate().filter_map(move |(position, path)| {
+            let met = |address| self.paths.iter().take(position).any(|path| end(path) == Some(address));
+            end(path).filter(|&address| !met(address))
+        })
+    }
 }
 
-fn distinct(addresses: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
-    let mut seen = Vec::new();
-    for address in addresses {
-        if !seen.contains(&address) {
-            seen.push(address);
-        }
+impl Path {
+    /// Whether it belongs to the association, or is about to.
+    pub(crate) fn stays(&self) -> bool {
+        self.member <= Member::Pending
     }
-    seen
 }

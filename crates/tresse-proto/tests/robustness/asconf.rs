@@ -42,7 +42,9 @@ pub(crate) const ATTACKS: [Attack; 7] = [
         beside: Honest::Messages,
         most: ANSWERS + PATHS,
         amplification: 100,
-        requests: REQUESTS + AT_ONCE * 8,
+        // Beside the packet and the answer: a list of its partners for an address that comes; for one that goes, a
+        // list of what goes, and one of its paths.
+        requests: 6 + AT_ONCE * 3 / 2,
         make: changing,
     },
     Attack {

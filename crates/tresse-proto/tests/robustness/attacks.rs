@@ -74,7 +74,7 @@ pub(crate) struct Attack {
     pub(crate) most: i64,
     /// The most bytes that the victim may answer for each that it gets, in hundredths.
     pub(crate) amplification: usize,
-    /// How often a packet may make it ask for memory, beside once for so many of the packet's bytes.
+    /// How often a packet may make it ask for memory, on average.
     pub(crate) requests: usize,
     /// The victim, and so many packets, or fewer.
     pub(crate) make: fn(usize) -> (Victim, Packets),
@@ -87,8 +87,12 @@ pub(crate) const ANSWERS: i64 = 96 * 1024;
 /// What it keeps of 65,535 streams beside their data: the peer was offered as many.
 const STREAMS: i64 = 65_536 * 64;
 
-/// Requests for memory that a packet may cause which makes nothing that lasts.
-pub(crate) const REQUESTS: usize = 10;
+/// Requests for memory that a packet may cause which makes nothing that lasts. Most cause two; an answer that fills a
+/// packet causes eight, by growing from nothing, and an INIT nine.
+pub(crate) const REQUESTS: usize = 15;
+/// Streams in a request to reset some; a set of them is kept in nodes of eleven.
+const RESET_AT_ONCE: u16 = 600;
+const NODES: usize = RESET_AT_ONCE as usize / 11;
 
 /// All attacks.
 pub(crate) fn all() -> impl Iterator<Item = &'static Attack> {
@@ -221,7 +225,7 @@ const ATTACKS: [Attack; 21] = [
         beside: Honest::Messages,
         most: BUFFERS,
         amplification: 100,
-        requests: REQUESTS,
+        requests: REQUESTS + NODES,
         make: resets,
     },
     Attack {
@@ -428,7 +432,7 @@ fn heartbeats(count: usize) -> (Victim, Packets) {
 fn resets(count: usize) -> (Victim, Packets) {
     from_association(Victim::established(), count, |victim, number| {
         let sequence = PEER_TSN.0 + number as u32;
-        let streams: Vec<u16> = (0..600).collect();
+        let streams: Vec<u16> = (0..RESET_AT_ONCE).collect();
         let param = Param::OutgoingReset {
             request: sequence,
             response: 0,

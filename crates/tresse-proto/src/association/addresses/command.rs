@@ -20,12 +20,10 @@ impl Association {
         if !is_usable(address) {
             return Err(AddressError::Unusable { address });
         }
-        if self.paths.local_addresses().contains(&address)
-            || self.is_asked_for(AddressChange::Remove, address)
-        {
+        if self.paths.has_local(address) || self.is_asked_for(AddressChange::Remove, address) {
             return Err(AddressError::Known { address });
         }
-        if !self.paths.remote_addresses().iter().any(|remote| remote.is_ipv4() == address.is_ipv4()) {
+        if !can_meet(std::iter::once(address), self.paths.remote_addresses()) {
             return Err(AddressError::Unreachable { address });
         }
         if !self.paths.has_place() {
@@ -42,13 +40,11 @@ impl Association {
     /// An address that cannot be removed, or no way to ask the peer.
     pub(crate) fn remove_address(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
         self.check_may_ask(AddressChange::Remove)?;
-        let own = self.paths.local_addresses();
-        if !own.contains(&address) || self.is_asked_for(AddressChange::Remove, address) {
+        if !self.paths.has_local(address) || self.is_asked_for(AddressChange::Remove, address) {
             return Err(self.unknown(address));
         }
         let stays = |&other: &IpAddr| other != address && !self.is_asked_for(AddressChange::Remove, other);
-        let rest: Vec<IpAddr> = own.into_iter().filter(stays).collect();
-        if !can_meet(&rest, &self.paths.remote_addresses()) {
+        if !can_meet(self.paths.local_addresses().filter(stays), self.paths.remote_addresses()) {
             return Err(AddressError::Last { address });
         }
         // While no path from another address carries data, this one does until the peer has agreed.
@@ -65,7 +61,7 @@ impl Association {
     /// An address that the association has not, or no way to ask the peer.
     pub(crate) fn set_peer_primary(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
         self.check_may_ask(AddressChange::Prefer)?;
-        if !self.paths.local_addresses().contains(&address) {
+        if !self.paths.has_local(address) {
             return Err(self.unknown(address));
         }
         self.ask(now, AddressChange::Prefer, address);
@@ -99,7 +95,7 @@ impl Association {
     }
 
     fn unknown(&self, address: IpAddr) -> AddressError {
-        let own: Vec<String> = self.paths.local_addresses().iter().map(IpAddr::to_string).collect();
+        let own: Vec<String> = self.paths.local_addresses().map(|own| own.to_string()).collect();
         AddressError::Unknown { address, known: own.join(", ") }
     }
 

@@ -156,10 +156,10 @@ impl Association {
         if !is_usable(address) {
             return Verdict::Unresolvable;
         }
-        if self.paths.remote_addresses().contains(&address) {
+        if self.paths.find_remote(address).is_some() {
             return Verdict::Done;
         }
-        if !self.paths.local_addresses().iter().any(|own| own.is_ipv4() == address.is_ipv4()) {
+        if !can_meet(self.paths.local_addresses(), std::iter::once(address)) {
             return Verdict::Unresolvable;
         }
         let came_to = (address == source.remote).then_some((source.local, source.encapsulation_port));
@@ -171,15 +171,13 @@ impl Association {
     }
 
     fn grant_removed(&mut self, now: Instant, source: Source, address: IpAddr) -> Verdict {
-        let known = self.paths.remote_addresses();
-        let removed: Vec<IpAddr> = if address.is_unspecified() {
-            known.iter().copied().filter(|&other| other != source.remote).collect()
-        } else {
-            known.iter().copied().filter(|&other| other == address).collect()
+        let goes = |&other: &IpAddr| {
+            if address.is_unspecified() { other != source.remote } else { other == address }
         };
-        let rest: Vec<IpAddr> = known.into_iter().filter(|other| !removed.contains(other)).collect();
+        let removed: Vec<IpAddr> = self.paths.remote_addresses().filter(goes).collect();
+        let rest = || self.paths.remote_addresses().filter(|other| !goes(other));
         // An address that none of this side's reaches would be as good as none.
-        if !removed.is_empty() && !can_meet(&self.paths.local_addresses(), &rest) {
+        if !removed.is_empty() && !can_meet(self.paths.local_addresses(), rest()) {
             return Verdict::LastAddress;
         }
         if address == source.remote {

@@ -32,11 +32,10 @@ impl Association {
         remote: IpAddr,
         came_to: Option<(IpAddr, Option<u16>)>,
     ) -> bool {
-        let own = self.paths.local_addresses();
-        let mut others = self.paths.remote_addresses();
-        others.push(remote);
-        let mut locals = partners(self.config.path_pairs, remote, &others, &own);
-        if let Some((local, _)) = came_to.filter(|(local, _)| own.contains(local)) {
+        let side = self.paths.remote_addresses().chain([remote]);
+        let others = self.paths.local_addresses();
+        let mut locals: Vec<IpAddr> = partners(self.config.path_pairs, remote, side, others).collect();
+        if let Some((local, _)) = came_to.filter(|&(local, _)| self.paths.has_local(local)) {
             // This pair works, as it has just shown; the one by position may not.
             match self.config.path_pairs {
                 PathPairs::ByPosition => locals = vec![local],
@@ -44,10 +43,10 @@ impl Association {
             }
         }
         let port = came_to.map_or_else(|| self.port_towards(remote), |(_, port)| port);
-        let pending: Vec<IpAddr> = self.paths.pending().map(|path| path.local()).collect();
         let mut any = false;
         for local in locals {
-            let member = if pending.contains(&local) { Member::Pending } else { Member::Joined };
+            let pending = self.paths.pending().any(|path| path.local() == local);
+            let member = if pending { Member::Pending } else { Member::Joined };
             any |= self.join(now, (local, remote), port, member).is_some();
         }
         self.refresh_usable();
@@ -86,13 +85,12 @@ impl Association {
 
     /// An address of the peer is the association's no longer.
     pub(super) fn drop_remote(&mut self, now: Instant, remote: IpAddr) {
-        let paths: Vec<PathId> =
-            self.paths.living().filter(|path| path.remote() == remote).map(|path| path.id()).collect();
-        let partners: Vec<(IpAddr, Member)> =
-            paths.iter().map(|&path| (self.paths.get(path).local(), self.paths.member(path))).collect();
-        paths.into_iter().for_each(|path| self.drop_path(path));
-        for (local, member) in partners {
-            if member != Member::Leaving && !self.paths.local_addresses().contains(&local) {
+        let towards = self.paths.living().filter(|path| path.remote() == remote);
+        let paths: Vec<(PathId, IpAddr, Member)> =
+            towards.map(|path| (path.id(), path.local(), path.member())).collect();
+        paths.iter().for_each(|&(path, ..)| self.drop_path(path));
+        for (_, local, member) in paths {
+            if member != Member::Leaving && !self.paths.has_local(local) {
                 self.pair_local(now, local, member);
             }
         }
@@ -101,9 +99,10 @@ impl Association {
 
     /// Makes the paths of an own address that has none.
     fn pair_local(&mut self, now: Instant, local: IpAddr, member: Member) {
-        let mut own = self.paths.local_addresses();
-        own.push(local);
-        for remote in partners(self.config.path_pairs, local, &own, &self.paths.remote_addresses()) {
+        let side = self.paths.local_addresses().chain([local]);
+        let others = self.paths.remote_addresses();
+        let remotes: Vec<IpAddr> = partners(self.config.path_pairs, local, side, others).collect();
+        for remote in remotes {
             self.join(now, (local, remote), self.port_towards(remote), member);
         }
     }
@@ -168,10 +167,7 @@ impl Association {
             (false, true) => self.serves(|other| other.local() == path.local(), path),
             _ => false,
         };
-        let candidates = self
-            .paths
-            .living()
-            .filter(|path| path.member() <= Member::Pending && path.state() != PathState::Active);
+        let candidates = self.paths.living().filter(|path| path.stays() && path.state() != PathState::Active);
         let makeshifts: Vec<PathId> = candidates.filter(|path| has_other(path)).map(Path::id).collect();
         makeshifts.into_iter().for_each(|path| self.drop_path(path));
     }
@@ -186,7 +182,7 @@ impl Association {
         let makeshifts: Vec<PathId> = self
             .paths
             .living()
-            .filter(|path| path.id() != better.id() && path.member() <= Member::Pending)
+            .filter(|path| path.id() != better.id() && path.stays())
             .filter(|path| path.local() == better.local() || path.remote() == better.remote())
             .filter(|path| self.serves(|other| works(other) && other.local() == path.local(), path))
             .filter(|path| self.serves(|other| works(other) && other.remote() == path.remote(), path))
