@@ -10,12 +10,14 @@
 //! Starts and finishes are sorted into slots, by classes of weights within a factor of two, at 1/32 of
 //! a packet: amortised constant cost. Service is charged exactly; only its order is that coarse. What a
 //! decision needs stands in the order itself; looking streams up as well would cost more the more there are.
+//! So what happens to a stream elsewhere (its data is withdrawn, its weight changes) is noted beside the order,
+//! and accounted for when the stream comes up or after a round of all of them.
 
 use tresse_wire::StreamId;
 
-use super::blocks::Arena;
+use super::blocks::{Arena, Queue};
 use super::slots::Slots;
-use super::{Backlog, Place, Queued, Removed, Taken};
+use super::{Backlog, Queued, Removed, Taken};
 use crate::stream_table::StreamTable;
 
 /// Virtual time since the last turn of the era: bytes over weight, in units of 2^-20.
@@ -37,8 +39,8 @@ const SLOT_BITS: u32 = UNIT_BITS + 6;
 /// Classes of weights: from 2^class to below 2^(class + 1).
 const CLASSES: usize = u16::BITS as usize;
 
-/// Entries out of date that are put up with beside as many as are in order.
-const STALE: usize = 64;
+/// Decisions, beside one for each stream with data, after which whatever was noted is accounted for.
+const PATIENCE: usize = 64;
 
 /// Streams that share by weight.
 #[derive(Default)]
@@ -54,29 +56,33 @@ pub(super) struct FairQueue {
     now: VirtualTime,
     /// Sum of the weights of all streams with data.
     weights: u64,
-    /// Streams with data. Each has one entry that is in order.
+    /// Streams with data.
     active: usize,
-    /// Entries out of date.
-    stale: usize,
+    /// Streams in the order of which something was noted.
+    noted: usize,
+    /// Decisions since there are any.
+    waited: usize,
 }
 
 /// One stream.
 #[derive(Copy, Clone, Debug)]
 struct Flow {
+    /// While it stands in the order, its entry knows better.
     start: VirtualTime,
-    /// That of its entry, if it has data.
-    ticket: u32,
+    /// Added to the start of its entry when that comes up.
+    owed: VirtualTime,
     /// At least 1.
     weight: u16,
+    /// The weight of its entry; 0 without one.
+    entered: u16,
+    /// Whether it has data.
     active: bool,
 }
 
-/// A stream's place in the order.
+/// A stream's place in the order; it has one at most.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 struct Entry {
     start: VirtualTime,
-    /// Out of date when its flow has another one.
-    ticket: u32,
     stream: StreamId,
     weight: u16,
 }
@@ -98,28 +104,35 @@ impl FairQueue {
         self.flows.get(stream).map_or(1, |flow| flow.weight)
     }
 
-    /// Changes a weight; counts from the next piece on. Zero counts as 1.
+    /// Changes a weight. Zero counts as 1. What the stream had too much or too little of, in bytes, stays as it was.
     pub(super) fn set_weight(&mut self, stream: StreamId, weight: u16) {
-        let active = self.flows.entry(stream).active;
-        self.leave(stream);
-        self.flows.entry(stream).weight = weight.max(1);
-        if active {
-            self.join(stream);
-        }
+        let now = self.now;
+        self.change(stream, |flow| {
+            let before = std::mem::replace(&mut flow.weight, weight.max(1));
+            if flow.entered == 0 {
+                flow.start = reweighed(flow.start, now, before, flow.weight);
+            }
+        });
     }
 
     pub(super) fn on_queued(&mut self, queued: Queued) {
-        let Queued { stream, was_idle, place, .. } = queued;
-        if !was_idle && place == Place::Tail {
+        let Queued { stream, was_idle, .. } = queued;
+        if !was_idle {
             return;
         }
-        let flow = self.flows.entry(stream);
-        if flow.active {
-            self.refresh(stream);
-        } else {
-            // What it did not use is gone, what it had too much of is not.
-            flow.start = flow.start.max(self.now);
-            self.join(stream);
+        let now = self.now;
+        let mut enters = false;
+        let flow = self.change(stream, |flow| {
+            flow.active = true;
+            if flow.entered == 0 {
+                // What it did not use is gone, what it had too much of is not.
+                flow.start = flow.start.max(now);
+                flow.entered = flow.weight;
+                enters = true;
+            }
+        });
+        if enters {
+            self.insert_ahead(Entry { start: flow.start, stream, weight: flow.weight });
         }
     }
 
@@ -127,42 +140,62 @@ impl FairQueue {
         if self.now >= ERA {
             self.turn_era();
         }
+        if self.noted > 0 {
+            self.waited += 1;
+            if self.waited > self.active + PATIENCE {
+                self.account_for_all();
+            }
+        }
         loop {
             self.promote(backlog);
             // By the ends of slots: by their beginnings, light streams in their wide slots would go before
             // heavy ones that finish earlier, and in rows.
-            if let Some((_, class, entry)) = self.first_eligible() {
-                self.named = Some((class, entry));
-                return Some(entry.stream);
+            let first = self.eligible.first_by(&self.entries, |number, class| slot_start(number + 1, class));
+            match first {
+                Some((_, class, entry)) if self.is_noted(&entry) => {
+                    self.eligible.pop_front(&mut self.entries, class);
+                    self.account_for(entry);
+                }
+                Some((_, class, entry)) => {
+                    self.named = Some((class, entry));
+                    return Some(entry.stream);
+                }
+                None => {
+                    // All are ahead of their shares: time passes to where the first is not.
+                    let (earliest, ..) = self.ahead.first_by(&self.entries, slot_start)?;
+                    self.now = self.now.max(earliest);
+                }
             }
-            // All are ahead of their shares: time passes to where the first is not.
-            let (earliest, ..) = self.ahead.first_by(&self.entries, slot_start)?;
-            self.now = self.now.max(earliest);
         }
     }
 
     pub(super) fn on_taken(&mut self, taken: Taken) {
         let Taken { stream, bytes, stream_empty, .. } = taken;
         let served = (bytes as u64) << UNIT_BITS;
-        let Some(mut entry) = self.take_out(stream) else { return };
-        entry.start += served / u64::from(entry.weight);
+        let named = self.named.take().filter(|(_, entry)| entry.stream == stream);
+        if named.is_none() && !self.flows.get(stream).is_some_and(|flow| flow.active) {
+            return;
+        }
         self.now += served / self.weights.max(1);
-        let flow = self.flows.entry(stream);
-        flow.start = entry.start;
         if stream_empty {
-            flow.active = false;
-            self.active -= 1;
-            self.weights -= u64::from(entry.weight);
+            self.change(stream, |flow| flow.active = false);
+        }
+        let Some((class, mut entry)) = named else {
+            self.change(stream, |flow| flow.owed += served / u64::from(flow.entered.max(1)));
+            return;
+        };
+        self.eligible.pop_front(&mut self.entries, class);
+        entry.start += served / u64::from(entry.weight);
+        if stream_empty {
+            self.account_for(entry);
         } else {
-            self.ahead.insert(&mut self.entries, class(entry.weight), entry.start, entry);
+            self.ahead.insert(&mut self.entries, class, entry.start, entry);
         }
     }
 
     pub(super) fn on_removed(&mut self, removed: Removed) {
         if removed.stream_empty {
-            self.leave(removed.stream);
-        } else if removed.ahead == 0 {
-            self.refresh(removed.stream);
+            self.change(removed.stream, |flow| flow.active = false);
         }
     }
 
@@ -172,15 +205,14 @@ impl FairQueue {
         while classes != 0 {
             let class = classes.trailing_zeros();
             classes &= classes - 1;
-            let slots = &mut self.ahead.classes[class as usize];
             let due = slot(self.now, class);
-            while let Some(mut queue) = slots.take_up_to(due) {
+            while let Some(mut queue) = self.ahead.take_up_to(class, due) {
                 while let Some(entry) = queue.pop_front(&mut self.entries) {
-                    if self.stale > 0 && !is_current(&self.flows, &entry) {
-                        self.stale -= 1;
+                    if self.is_noted(&entry) {
+                        self.account_for(entry);
                     } else if slot(entry.start, class) > due {
                         // It stood in the last slot for want of a later one.
-                        slots.insert(&mut self.entries, slot(entry.start, class), entry);
+                        self.insert_ahead(entry);
                     } else {
                         let piece = backlog.head_bytes(entry.stream).min(LONGEST_PIECE) as u64;
                         let finish = entry.start + (piece << UNIT_BITS) / u64::from(entry.weight);
@@ -188,83 +220,58 @@ impl FairQueue {
                     }
                 }
             }
-            if slots.is_empty() {
-                self.ahead.occupied &= !(1 << class);
-            }
         }
     }
 
-    /// The eligible stream that would finish first, with its class.
-    fn first_eligible(&mut self) -> Option<(VirtualTime, u32, Entry)> {
-        loop {
-            let found =
-                self.eligible.first_by(&self.entries, |number, class| slot_start(number + 1, class))?;
-            let (_, class, entry) = found;
-            if self.stale == 0 || is_current(&self.flows, &entry) {
-                return Some(found);
-            }
-            self.eligible.pop_front(&mut self.entries, class);
-            self.stale -= 1;
+    fn insert_ahead(&mut self, entry: Entry) {
+        self.ahead.insert(&mut self.entries, class(entry.weight), entry.start, entry);
+    }
+
+    /// Whether something was noted of the stream of an entry.
+    fn is_noted(&self, entry: &Entry) -> bool {
+        self.noted > 0 && self.flows.get(entry.stream).is_some_and(Flow::is_noted)
+    }
+
+    /// Accounts for what was noted of a stream whose entry was taken out, and sorts it in again if it has data.
+    fn account_for(&mut self, entry: Entry) {
+        let now = self.now;
+        let flow = self.change(entry.stream, |flow| {
+            let start = entry.start + std::mem::take(&mut flow.owed);
+            flow.start = reweighed(start, now, entry.weight, flow.weight);
+            flow.entered = if flow.active { flow.weight } else { 0 };
+        });
+        if flow.active {
+            self.insert_ahead(Entry { start: flow.start, stream: entry.stream, weight: flow.weight });
         }
     }
 
-    /// Takes the entry of a stream with data out of the order: nearly always the one that was named.
-    fn take_out(&mut self, stream: StreamId) -> Option<Entry> {
-        if let Some((class, entry)) = self.named.take()
-            && entry.stream == stream
-            && (self.stale == 0 || is_current(&self.flows, &entry))
-        {
-            return self.eligible.pop_front(&mut self.entries, class);
-        }
-        self.invalidate(stream)
-    }
-
-    /// Sorts a stream in by its start.
-    fn join(&mut self, stream: StreamId) {
-        let flow = self.flows.entry(stream);
-        flow.active = true;
-        let Flow { start, ticket, weight, .. } = *flow;
-        self.active += 1;
-        self.weights += u64::from(weight);
-        self.ahead.insert(&mut self.entries, class(weight), start, Entry { start, ticket, stream, weight });
-    }
-
-    fn leave(&mut self, stream: StreamId) {
-        let Some(Entry { weight, .. }) = self.invalidate(stream) else { return };
-        self.flows.entry(stream).active = false;
-        self.active -= 1;
-        self.weights -= u64::from(weight);
-        if self.stale > self.active + STALE {
-            self.sort_out();
-        }
-    }
-
-    /// The next piece of an active stream changed.
-    fn refresh(&mut self, stream: StreamId) {
-        self.leave(stream);
-        self.join(stream);
-    }
-
-    /// Puts the entry of a stream with data out of date; answers one to take its place.
-    fn invalidate(&mut self, stream: StreamId) -> Option<Entry> {
-        let flow = self.flows.entry(stream);
-        if !flow.active {
-            return None;
-        }
-        flow.ticket = flow.ticket.wrapping_add(1);
-        self.stale += 1;
-        let Flow { start, ticket, weight, .. } = *flow;
-        Some(Entry { start, ticket, stream, weight })
-    }
-
-    /// Throws all entries out that are out of date.
-    fn sort_out(&mut self) {
-        let flows = &self.flows;
-        for sorted in [&mut self.ahead, &mut self.eligible] {
-            sorted.retain(&mut self.entries, |entry| is_current(flows, entry));
-        }
+    /// Sorts all streams in again: costs a little for each of them, and is done once in as many decisions.
+    fn account_for_all(&mut self) {
         self.named = None;
-        self.stale = 0;
+        for mut sorted in [std::mem::take(&mut self.ahead), std::mem::take(&mut self.eligible)] {
+            for class in (0..).take(sorted.classes.len()) {
+                while let Some(mut queue) = sorted.take_up_to(class, u64::MAX) {
+                    while let Some(entry) = queue.pop_front(&mut self.entries) {
+                        self.account_for(entry);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Changes a flow, and the sums over all flows with it.
+    fn change(&mut self, stream: StreamId, change: impl FnOnce(&mut Flow)) -> Flow {
+        let flow = self.flows.entry(stream);
+        let before = *flow;
+        change(flow);
+        let after = *flow;
+        self.active = self.active + usize::from(after.active) - usize::from(before.active);
+        self.weights = self.weights + after.share() - before.share();
+        self.noted = self.noted + usize::from(after.is_noted()) - usize::from(before.is_noted());
+        if self.noted == 0 {
+            self.waited = 0;
+        }
+        after
     }
 
     /// Sets virtual time back. A stream that was idle for all of the era has used nothing in the next one.
@@ -281,9 +288,16 @@ impl FairQueue {
     }
 }
 
-/// Whether an entry is that of a stream with data.
-fn is_current(flows: &StreamTable<Flow>, entry: &Entry) -> bool {
-    flows.get(entry.stream).is_some_and(|flow| flow.active && flow.ticket == entry.ticket)
+impl Flow {
+    /// Whether its entry does not say how it stands.
+    fn is_noted(&self) -> bool {
+        self.entered != 0 && (!self.active || self.weight != self.entered || self.owed != 0)
+    }
+
+    /// Its part of the sum of weights.
+    fn share(&self) -> u64 {
+        if self.active { u64::from(self.weight) } else { 0 }
+    }
 }
 
 impl Sorted {
@@ -327,20 +341,30 @@ impl Sorted {
         first
     }
 
-    fn retain(&mut self, entries: &mut Arena<Entry>, keep: impl Fn(&Entry) -> bool) {
-        for (slots, class) in self.classes.iter_mut().zip(0_u32..) {
-            slots.retain(entries, &keep);
-            if slots.is_empty() {
-                self.occupied &= !(1 << class);
-            }
+    /// Empties the first slot of a class if its number is at most `last`; answers what stood there.
+    fn take_up_to(&mut self, class: u32, last: u64) -> Option<Queue> {
+        let slots = &mut self.classes[class as usize];
+        let queue = slots.take_up_to(last);
+        if slots.is_empty() {
+            self.occupied &= !(1 << class);
         }
+        queue
     }
 }
 
 impl Default for Flow {
     fn default() -> Self {
-        Flow { start: 0, ticket: 0, weight: 1, active: false }
+        Flow { start: 0, owed: 0, weight: 1, entered: 0, active: false }
     }
+}
+
+/// A start that leaves a stream the same number of bytes ahead of its share or behind it with another weight.
+fn reweighed(start: VirtualTime, now: VirtualTime, before: u16, after: u16) -> VirtualTime {
+    if before == after {
+        return start;
+    }
+    let scaled = start.abs_diff(now).saturating_mul(u64::from(before)) / u64::from(after);
+    if start > now { now.saturating_add(scaled) } else { now.saturating_sub(scaled) }
 }
 
 fn class(weight: u16) -> u32 {
@@ -363,83 +387,4 @@ fn slot_start(number: u64, class: u32) -> VirtualTime {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::time::Instant;
-
-    /// Streams that always have another message of 100 bytes.
-    struct Saturated;
-
-    impl Backlog for Saturated {
-        fn unsent_bytes(&self, _stream: StreamId) -> usize {
-            200
-        }
-        fn messages(&self, _stream: StreamId) -> usize {
-            2
-        }
-        fn head_bytes(&self, _stream: StreamId) -> usize {
-            100
-        }
-    }
-
-    fn queue(weights: &[u16]) -> FairQueue {
-        let mut queue = FairQueue::default();
-        for (&weight, stream) in weights.iter().zip((0..).map(StreamId)) {
-            queue.set_weight(stream, weight);
-            let at = Instant::ZERO;
-            queue.on_queued(Queued { stream, bytes: 100, was_idle: true, place: Place::Tail, at });
-        }
-        queue
-    }
-
-    fn serve(queue: &mut FairQueue) -> Option<u16> {
-        let stream = queue.next(&Saturated)?;
-        queue.on_taken(Taken {
-            stream,
-            bytes: 100,
-            message_done: true,
-            turn_over: true,
-            stream_empty: false,
-        });
-        Some(stream.0)
-    }
-
-    #[test]
-    fn the_order_goes_on_when_virtual_time_is_set_back() {
-        let weights = [1, 3, 40_000];
-        let (mut early, mut late) = (queue(&weights), FairQueue::default());
-        late.now = ERA - (5_000 << UNIT_BITS) / 40_004;
-        for (&weight, stream) in weights.iter().zip((0..).map(StreamId)) {
-            late.set_weight(stream, weight);
-            let at = Instant::ZERO;
-            late.on_queued(Queued { stream, bytes: 100, was_idle: true, place: Place::Tail, at });
-        }
-        let served: Vec<_> = (0..200_000).map(|_| serve(&mut late)).collect();
-        assert!(late.now < ERA / 2, "an era ended");
-        let count =
-            |served: &[Option<u16>], stream| served.iter().filter(|&&one| one == Some(stream)).count();
-        let expected: Vec<_> = (0..200_000).map(|_| serve(&mut early)).collect();
-        for stream in 0..3 {
-            assert!(count(&served, stream).abs_diff(count(&expected, stream)) <= 1, "stream {stream}");
-        }
-    }
-
-    #[test]
-    fn entries_out_of_date_do_not_pile_up() {
-        let mut queue = queue(&[1, 1, 1]);
-        for turn in 0..10_000 {
-            queue.set_weight(StreamId(turn % 2), 1 + turn % 7);
-            assert!(queue.stale <= queue.active + STALE);
-            if turn % 3 == 0 {
-                assert!(serve(&mut queue).is_some());
-            }
-        }
-        queue.set_weight(StreamId(0), 1);
-        queue.set_weight(StreamId(1), 1);
-        let mut served = [0; 3];
-        for _ in 0..3_000 {
-            served[usize::from(serve(&mut queue).expect("all have data"))] += 1;
-        }
-        assert!(served.iter().all(|&count| (900..1_200).contains(&count)), "{served:?}");
-    }
-}
+mod tests;
