@@ -7,6 +7,7 @@ use tresse_proto::schedule::{PathSchedulerFactory, Registry, StreamSchedulerFact
 use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig, KeyError, ScheduleError};
 
 use crate::association::Association;
+use crate::connecting::Connecting;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
 use crate::shared::{Shared, until};
@@ -243,8 +244,7 @@ impl Endpoint {
     /// # Errors
     /// Addresses that cannot work, or a peer that refuses or does not answer.
     pub async fn connect(&self, peer: Peer) -> Result<Association, ConnectError> {
-        let settings = self.shared.lock().core.template().clone();
-        self.connect_with(peer, settings).await
+        self.begin(peer)?.established().await
     }
 
     /// As [`Endpoint::connect`], with settings of its own.
@@ -256,22 +256,46 @@ impl Endpoint {
         peer: Peer,
         config: AssociationConfig,
     ) -> Result<Association, ConnectError> {
-        let association = {
-            let mut state = self.shared.lock();
-            let connect = Connect {
-                local: state.addresses(),
-                remote: peer.addresses,
-                remote_port: peer.port,
-                encapsulation_port: Some(self.udp_port.map_or(0, |_| peer.udp_port)),
-                config: config_for_sockets(config),
-            };
-            let id = state.core.connect(self.shared.now(), connect)?;
-            let signals = state.insert(id);
-            state.wake_driver();
-            Association::new(Arc::clone(&self.shared), id, signals)
+        self.begin_with(peer, config)?.established().await
+    }
+
+    /// Begins to set up an association with the endpoint's settings, and waits for nothing: messages can be given at
+    /// once, and need not wait for the set-up to end.
+    ///
+    /// ```no_run
+    /// # async fn ask(endpoint: tresse::Endpoint, peer: tresse::Peer) -> Result<(), Box<dyn std::error::Error>> {
+    /// let connecting = endpoint.begin(peer)?;
+    /// connecting.send(tresse::SendOptions::default(), "a question").await?;
+    /// let association = connecting.established().await?;
+    /// let answer = association.recv().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Addresses that cannot work.
+    pub fn begin(&self, peer: Peer) -> Result<Connecting, ConnectError> {
+        let settings = self.shared.lock().core.template().clone();
+        self.begin_with(peer, settings)
+    }
+
+    /// As [`Endpoint::begin`], with settings of its own.
+    ///
+    /// # Errors
+    /// As [`Endpoint::begin`], and settings that contradict each other.
+    pub fn begin_with(&self, peer: Peer, config: AssociationConfig) -> Result<Connecting, ConnectError> {
+        let mut state = self.shared.lock();
+        let connect = Connect {
+            local: state.addresses(),
+            remote: peer.addresses,
+            remote_port: peer.port,
+            encapsulation_port: Some(self.udp_port.map_or(0, |_| peer.udp_port)),
+            config: config_for_sockets(config),
         };
-        association.settled().await?;
-        Ok(association)
+        let id = state.core.connect(self.shared.now(), connect)?;
+        let signals = state.insert(id);
+        state.wake_driver();
+        Ok(Connecting::new(Association::new(Arc::clone(&self.shared), id, signals)))
     }
 
     /// Waits for the next association that a peer sets up; `None` once the runtime is shutting down.

@@ -42,6 +42,7 @@
 //! ```
 
 mod association;
+mod connecting;
 mod driver;
 mod endpoint;
 mod error;
@@ -49,6 +50,7 @@ mod shared;
 mod transport;
 
 pub use association::{Association, Events};
+pub use connecting::Connecting;
 pub use endpoint::{Endpoint, Peer};
 pub use error::{BindError, ConnectError, Ended};
 pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};

@@ -28,6 +28,8 @@ struct Path {
     /// From how many of them on only datagrams up to `longest` pass.
     limit: AtomicU64,
     longest: AtomicUsize,
+    /// The only type of chunk that the server's packets may begin with; `None` when all may.
+    gag: Mutex<Option<u8>>,
     /// Whether it loses and reorders at random.
     rough: AtomicBool,
     /// Whether everything meets congestion on it.
@@ -44,6 +46,7 @@ impl Default for Path {
             forwarded: AtomicU64::new(0),
             limit: AtomicU64::new(u64::MAX),
             longest: AtomicUsize::new(0),
+            gag: Mutex::default(),
             rough: AtomicBool::new(false),
             congested: AtomicBool::new(false),
             carried: Default::default(),
@@ -96,6 +99,9 @@ impl Direction {
     async fn pass(&mut self, path: &Path, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) {
         path.note(self.sender, datagram);
         let rough = path.rough.load(Ordering::SeqCst);
+        if path.silences(self.sender, datagram) {
+            return;
+        }
         if !path.passes(datagram.len()) || (rough && self.once_in(LOST_ONE_IN)) {
             return;
         }
@@ -119,6 +125,12 @@ impl Direction {
 }
 
 impl Path {
+    /// Whether the sender may not say this.
+    fn silences(&self, sender: usize, datagram: &[u8]) -> bool {
+        let gag = *self.gag.lock().unwrap_or_else(PoisonError::into_inner);
+        sender == SERVER && gag.is_some_and(|kind| chunk_types(datagram).next() != Some(kind))
+    }
+
     /// Whether a datagram of `len` bytes passes; if so, it is counted.
     fn passes(&self, len: usize) -> bool {
         let limited = self.forwarded.load(Ordering::SeqCst) >= self.limit.load(Ordering::SeqCst);
@@ -160,6 +172,14 @@ impl Relay {
     /// Loses all but short packets on `path` once it has carried `bytes`: no data, but the words around it.
     pub(crate) fn starve_after(&self, path: usize, bytes: u64) {
         self.limit(path, bytes, SHORT);
+    }
+
+    /// From now on loses what the server sends, but for packets that begin with a chunk of this type; `None` lets all
+    /// pass again.
+    pub(crate) fn gag(&self, kind: Option<u8>) {
+        for path in &self.paths {
+            *path.gag.lock().unwrap_or_else(PoisonError::into_inner) = kind;
+        }
     }
 
     /// Loses nothing on `path` any more.
@@ -272,6 +292,8 @@ async fn forward(
     }
 }
 
+/// What a server's `Direction::sender` is.
+const SERVER: usize = 1;
 /// The codepoint CE (RFC 3168 §5).
 const CONGESTION_EXPERIENCED: u8 = 3;
 /// Of the datagrams of a rough path, one in so many is lost.
