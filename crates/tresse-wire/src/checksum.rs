@@ -33,6 +33,18 @@ pub fn seal(packet: &mut [u8]) {
     store(packet, crc);
 }
 
+/// Stores the CRC32c in the common header of a packet whose checksum field is still zero, as it is in one that was
+/// finished with [`Seal::Zero`](crate::Seal::Zero). A slice too short for a common header is left alone.
+///
+/// A processor that reads what it has only just written waits for its own stores: whoever writes packets in a row
+/// seals them in a row after that.
+#[inline]
+pub fn seal_zeroed(packet: &mut [u8]) {
+    // The field is zero, so one pass over the packet as it stands is the checksum.
+    let crc = of(packet);
+    store(packet, crc);
+}
+
 /// CRC32c of `bytes` as they are. The catalogue of CRCs lists CRC32c as CRC-32/ISCSI.
 #[inline]
 pub(crate) fn of(bytes: &[u8]) -> u32 {
@@ -72,12 +84,18 @@ mod tests {
         seal(&mut packet);
         assert_eq!(packet[8..12], expected.to_le_bytes());
         assert_eq!(checksum(&packet), expected);
+
+        let sealed = packet.clone();
+        packet[8..12].fill(0);
+        seal_zeroed(&mut packet);
+        assert_eq!(packet, sealed);
     }
 
     #[test]
     fn too_short_to_seal_is_left_alone() {
         let mut short = [1u8; 11];
         seal(&mut short);
+        seal_zeroed(&mut short);
         assert_eq!(short, [1; 11]);
     }
 }

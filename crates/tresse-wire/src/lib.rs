@@ -24,7 +24,7 @@ mod tlv;
 mod writer;
 
 pub use cause::{Cause, CauseCode, Causes};
-pub use checksum::{checksum, seal};
+pub use checksum::{checksum, seal, seal_zeroed};
 pub use chunk::asconf::{Asconf, AsconfAck};
 pub use chunk::auth::{AUTH_HEADER_LEN, Auth};
 pub use chunk::cookie::CookieEcho;

@@ -185,9 +185,7 @@ impl<'b> PacketWriter<'b> {
     pub fn finish(self, seal: Seal) -> usize {
         let packet = &mut self.buf[self.start..];
         if seal == Seal::Crc32c {
-            // The field is still zero, so one pass over the packet as it stands is the checksum.
-            let crc = checksum::of(packet);
-            checksum::store(packet, crc);
+            checksum::seal_zeroed(packet);
         }
         packet.len()
     }

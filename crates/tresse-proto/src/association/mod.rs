@@ -461,6 +461,7 @@ impl Association {
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
         self.give_up(now);
+        let start = buffer.len();
         let first = self.write_packet(now, None, buffer)?;
         let mut size = first.len;
         let mut markable = first.markable;
@@ -474,6 +475,9 @@ impl Association {
             if next.len < first.len {
                 break;
             }
+        }
+        if self.seal == Seal::Crc32c {
+            buffer[start..].chunks_mut(first.len).for_each(tresse_wire::seal_zeroed);
         }
         let path = self.paths.get(first.path);
         Some(Transmit {

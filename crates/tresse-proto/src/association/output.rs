@@ -3,7 +3,7 @@
 
 use std::cell::LazyCell;
 
-use tresse_wire::{COMMON_HEADER_LEN, PacketWriter};
+use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};
 
 use super::control::Written;
 use super::turn::{Load, Turn};
@@ -34,7 +34,7 @@ enum Carried {
 }
 
 impl Association {
-    /// Appends the next packet to `buffer`; `None` when nothing may or need be sent.
+    /// Appends the next packet to `buffer`, its checksum left out; `None` when nothing may or need be sent.
     ///
     /// With `after`, the packet must follow one on the same path and be no longer than it.
     pub(crate) fn write_packet(
@@ -90,7 +90,7 @@ impl Association {
         let cumulative = self.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
         if written.mtu_probe {
-            let len = writer.finish(self.seal);
+            let len = writer.finish(Seal::Zero);
             self.account(now, path, len, written, false);
             return Some(Sending { path, len, mtu_probe: true, markable: false });
         }
@@ -103,7 +103,7 @@ impl Association {
             return None;
         }
         self.authenticate(&mut writer);
-        let len = writer.finish(self.seal);
+        let len = writer.finish(Seal::Zero);
         self.account(now, path, len, written, data != Carried::Nothing);
         let markable = data == Carried::New && self.may_be_marked(path);
         Some(Sending { path, len, mtu_probe: false, markable })

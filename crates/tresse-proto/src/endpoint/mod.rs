@@ -390,11 +390,13 @@ impl Endpoint {
     fn take(&mut self, now: Instant, datagram: Datagram, rule: ChecksumRule) {
         // Whether a packet may come without its checksum is known when its association is.
         let lenient = if rule == ChecksumRule::Verify { ChecksumRule::AcceptZero } else { rule };
-        let packet = match Packet::parse(&datagram.payload, lenient) {
+        let parsed = Packet::parse(&datagram.payload, lenient);
+        // Looked at where it is: moving it would wait for its own stores.
+        let packet = match &parsed {
             Ok(packet)
                 if packet.checksum == 0
                     && rule == ChecksumRule::Verify
-                    && !self.may_lack_checksum(&packet)
+                    && !self.may_lack_checksum(packet)
                     && Packet::parse(&datagram.payload, rule).is_err() =>
             {
                 return self.on_damaged(&datagram);
@@ -407,12 +409,12 @@ impl Endpoint {
             }
         };
         if packet.header.destination_port != self.config.port {
-            self.on_stray(&datagram, &packet);
+            self.on_stray(&datagram, packet);
             return;
         }
         match self.demux.by_tag(packet.header.verification_tag) {
-            Some(slot) => self.on_own_packet(now, slot, &datagram, &packet),
-            None => self.on_unknown_tag(now, &datagram, &packet),
+            Some(slot) => self.on_own_packet(now, slot, &datagram, packet),
+            None => self.on_unknown_tag(now, &datagram, packet),
         }
     }
 
