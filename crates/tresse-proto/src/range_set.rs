@@ -47,6 +47,12 @@ impl RangeSet {
         }
     }
 
+    /// The range that `index` is in.
+    pub(crate) fn range_of(&self, index: u64) -> Option<Range<u64>> {
+        let at = self.first_ending_after(index);
+        self.ranges.get(at).filter(|&&(start, _)| start <= index).map(|&(start, end)| start..end)
+    }
+
     /// Whether adding `index` would make one range more: it is not in the set and touches no range.
     pub(crate) fn opens_range(&self, index: u64) -> bool {
         let at = self.first_ending_after(index.saturating_sub(1));

@@ -93,6 +93,8 @@ switches! {
         smart_fast_retransmit: bool = true,
         /// What is reported as non-renegable (NR-SACK).
         nr_sack: NrSack = NrSack::Everything,
+        /// Most blocks of a report that promises everything: if there are more, the lowest and those that grew last; 0 for what fits a packet.
+        nr_sack_blocks: u16 = 64,
         /// Which buffers are split between the paths.
         buffer_split: BufferSplit = BufferSplit::Both,
         /// How a split buffer is shared out between the paths.
@@ -202,6 +204,9 @@ impl AssociationConfig {
         }
         if self.sack_delay > millis(500) {
             return inconsistent("sack_delay", "must be at most 500ms (RFC 9260 §6.2)");
+        }
+        if (1..8).contains(&self.nr_sack_blocks) {
+            return inconsistent("nr_sack_blocks", "must be 0 or at least 8");
         }
         if self.sack_frequency == 0 {
             return inconsistent("sack_frequency", "must be at least 1");

@@ -5,6 +5,7 @@
 //! what was accepted and what window to announce.
 
 mod delay;
+mod latest;
 mod report;
 mod tsn_map;
 
@@ -51,6 +52,7 @@ impl Receiver {
         let arrival = self.map.classify(tsn);
         if arrival == Arrival::Duplicate {
             self.report.note_duplicate(tsn);
+            self.map.on_repeated(tsn);
         }
         arrival
     }

@@ -15,6 +15,8 @@ use crate::config::{AssociationConfig, NrSack};
 #[derive(Debug)]
 pub(super) struct Report {
     policy: NrSack,
+    /// Most blocks where all are non-renegable.
+    most_blocks: usize,
     /// Whether reports say how many packets they stand for (DAC).
     counts_packets: bool,
     /// A window smaller than this is no use to the peer.
@@ -37,12 +39,18 @@ struct Lists {
 struct Blocks {
     renegable: Vec<GapBlock>,
     non_renegable: Vec<GapBlock>,
+    /// Ranges that something came to last.
+    latest: Vec<Range<u64>>,
 }
 
 impl Report {
     pub(super) fn new(config: &AssociationConfig) -> Self {
         Report {
             policy: config.nr_sack,
+            most_blocks: match config.nr_sack_blocks {
+                0 => usize::MAX,
+                most => usize::from(most),
+            },
             counts_packets: config.delayed_ack,
             mtu: config.mtu.0 as u32,
             // INIT or INIT ACK announced the whole buffer.
@@ -85,8 +93,8 @@ impl Report {
         let room = writer.room();
         let entries = if nr { NrSackChunk::entries_in(room) } else { Sack::entries_in(room) };
         let Lists { duplicates, blocks } = &mut **self.lists.get_or_insert_default();
-        blocks.collect(map, nr.then_some(self.policy), entries);
-        let Blocks { renegable, non_renegable } = blocks;
+        blocks.collect(map, nr.then_some(self.policy), entries, self.most_blocks);
+        let Blocks { renegable, non_renegable, .. } = blocks;
         let taken = renegable.len() + non_renegable.len();
         let listed = duplicates.len().min(entries.saturating_sub(taken));
 
@@ -108,17 +116,29 @@ impl Report {
 }
 
 impl Blocks {
-    /// Fills the two block lists with the lowest `limit` blocks together. A TSN is in exactly one of
-    /// them, and a plain SACK has only the renegable one.
-    fn collect(&mut self, map: &TsnMap, policy: Option<NrSack>, limit: usize) {
+    /// Fills the two block lists with at most `limit` blocks together. A TSN is in exactly one of them, and a
+    /// plain SACK has only the renegable one.
+    ///
+    /// Renegable blocks are the lowest: what a later report leaves out below its last block would count as
+    /// dropped (RFC 9260 §6.2.1 D iii). Non-renegable ones cannot be taken back, so where all are such, they need not
+    /// be told twice: `most` of them do, if what came last is among them.
+    fn collect(&mut self, map: &TsnMap, policy: Option<NrSack>, limit: usize, most: usize) {
         self.renegable.clear();
         self.non_renegable.clear();
-        let received = map.received().iter();
-        if policy == Some(NrSack::Delivered) {
-            self.list(map.cumulative(), Split::new(received, map.deliverable().iter()).take(limit));
-        } else {
-            let kept = policy == Some(NrSack::Everything);
-            self.list(map.cumulative(), received.map(|range| (range, kept)).take(limit));
+        let (cumulative, received) = (map.cumulative(), map.received().iter());
+        match policy {
+            Some(NrSack::Delivered) => {
+                self.list(cumulative, Split::new(received, map.deliverable().iter()).take(limit));
+            }
+            Some(NrSack::Everything) => {
+                let mut latest = std::mem::take(&mut self.latest);
+                let excerpt = map.excerpt(limit.min(most), &mut latest);
+                self.list(cumulative, excerpt.map(|range| (range, true)));
+                self.latest = latest;
+            }
+            Some(NrSack::Off) | None => {
+                self.list(cumulative, received.map(|range| (range, false)).take(limit));
+            }
         }
     }
 

@@ -267,6 +267,84 @@ fn a_report_is_cut_to_the_room_lowest_blocks_first_duplicates_last() {
 }
 
 #[test]
+fn of_too_many_promised_blocks_the_lowest_and_those_that_grew_last_are_told() {
+    let mut receiver = receiver(&[("nr_sack", "everything"), ("nr_sack_blocks", "8")]);
+    let told = |receiver: &mut Receiver| report(receiver, true).kept;
+    // 2, 4, 6 and so on up to 60.
+    arrive(&mut receiver, (1..=30).map(|half| 2 * half));
+    let one = |tsn: u16| (tsn, tsn);
+    assert_eq!(told(&mut receiver), [2, 4, 6, 8, 54, 56, 58, 60].map(one));
+    assert_eq!(told(&mut receiver), [2, 4, 6, 8, 54, 56, 58, 60].map(one), "until something else comes");
+    arrive(&mut receiver, [31]);
+    let lowest = [one(2), one(4), one(6), one(8)];
+    assert_eq!(told(&mut receiver), [&lowest[..], &[(30, 32), one(56), one(58), one(60)]].concat());
+    arrive(&mut receiver, [20]);
+    let repeated = [one(20), (30, 32), one(58), one(60)];
+    assert_eq!(
+        told(&mut receiver),
+        [&lowest[..], &repeated].concat(),
+        "a chunk came again: the peer had not heard"
+    );
+    arrive(&mut receiver, [3]);
+    let lowest = [(2, 4), one(6), one(8), one(10)];
+    assert_eq!(told(&mut receiver), [&lowest[..], &[one(20), (30, 32), one(60)]].concat(), "no block twice");
+    arrive(&mut receiver, [1]);
+    // TSN 4 is cumulative now, and offsets count from there. What came last beyond it are 20, 31 and 60.
+    let blocks = [one(2), one(4), one(6), one(8), one(10), one(16), (26, 28), one(56)];
+    assert_eq!(told(&mut receiver), blocks);
+}
+
+#[test]
+fn blocks_that_may_be_taken_back_are_always_the_lowest() {
+    for (policy, nr) in [("off", false), ("delivered", true), ("everything", false)] {
+        let mut receiver = receiver(&[("nr_sack", policy), ("nr_sack_blocks", "8")]);
+        arrive(&mut receiver, (1..=30).map(|half| 2 * half));
+        assert_eq!(report(&mut receiver, nr).renegable.len(), 30, "{policy}: none need be left out");
+        let seen = report_in(&mut receiver, 12 + 20 + 8 * 4, 1000, nr).expect("room");
+        let fit = if nr { 8 } else { 9 };
+        assert_eq!(seen.renegable.last(), Some(&(2 * fit, 2 * fit)), "{policy}");
+    }
+}
+
+#[test]
+fn what_came_last_is_remembered_within_bounds_and_forgotten_with_the_last_gap() {
+    let mut receiver = receiver(&[("nr_sack_blocks", "0"), ("nr_sack", "everything")]);
+    arrive(&mut receiver, (1..=2000).map(|half| 2 * half));
+    let told = report(&mut receiver, true).kept;
+    assert_eq!(told.len(), 355, "a full packet");
+    assert_eq!(told.iter().filter(|block| block.0 > 3000).count(), 64);
+    arrive(&mut receiver, (0..2000).map(|half| 2 * half + 1));
+    assert!(report(&mut receiver, true).kept.is_empty());
+    arrive(&mut receiver, (2001..=2010).map(|half| 2 * half));
+    assert_eq!(report(&mut receiver, true).kept.len(), 10);
+}
+
+proptest! {
+    /// However few blocks a report may have: it tells nothing that is not here, and the peer that hears every report
+    /// hears of every chunk.
+    #[test]
+    fn whatever_reports_leave_out_all_of_them_together_tell_everything(
+        arrivals in prop::collection::vec(0u32..200, 1..300),
+        most in 8u16..20,
+    ) {
+        let most_text = most.to_string();
+        let mut receiver = receiver(&[("nr_sack", "everything"), ("nr_sack_blocks", &most_text)]);
+        let (mut here, mut heard) = (BTreeSet::new(), BTreeSet::new());
+        for tsn in arrivals {
+            arrive(&mut receiver, [tsn + 1]);
+            here.insert(tsn + 1);
+            let seen = report(&mut receiver, true);
+            prop_assert!(seen.kept.len() <= usize::from(most) && seen.renegable.is_empty());
+            prop_assert!(seen.kept.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "{:?}", seen.kept);
+            heard.extend(1..=seen.cumulative.0);
+            let offsets = seen.kept.iter().flat_map(|&(start, end)| start..=end);
+            heard.extend(offsets.map(|offset| seen.cumulative.0 + u32::from(offset)));
+            prop_assert_eq!(&heard, &here);
+        }
+    }
+}
+
+#[test]
 fn without_room_for_a_report_nothing_changes() {
     let mut receiver = receiver(&[]);
     arrive(&mut receiver, [1, 1]);

@@ -1,4 +1,4 @@
-//! Which TSNs have arrived, and which of them are promised to be kept.
+//! Which TSNs have arrived, which of them last, and which are promised to be kept.
 //!
 //! Owns the unwrapping of TSNs to indices and the bounds that keep the map small whatever the peer
 //! sends. Refuses to know when and how it is reported.
@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use tresse_wire::Tsn;
 
+use super::latest::Latest;
 use crate::range_set::RangeSet;
 
 /// What a TSN is to the receiver.
@@ -30,6 +31,8 @@ pub(super) struct TsnMap {
     highest: u64,
     /// What arrived beyond the index after `cumulative`, which is missing.
     received: RangeSet,
+    /// What of that came last, where a report may not have room for all.
+    latest: Latest,
     /// Indices beyond `cumulative` that were marked deliverable.
     deliverable: RangeSet,
     /// Whether `deliverable` is kept at all.
@@ -44,6 +47,7 @@ impl TsnMap {
             cumulative: 0,
             highest: 0,
             received: RangeSet::default(),
+            latest: Latest::default(),
             deliverable: RangeSet::default(),
             splits,
         }
@@ -79,6 +83,7 @@ impl TsnMap {
         self.highest = self.highest.max(index);
         if index > self.cumulative + 1 {
             self.received.insert(index);
+            self.note_latest(index);
             return;
         }
         if index <= self.cumulative {
@@ -90,8 +95,26 @@ impl TsnMap {
         {
             self.cumulative = end - 1;
         }
+        if self.received.is_empty() {
+            self.latest.forget();
+        }
         if !self.deliverable.is_empty() {
             self.deliverable.remove_below(self.cumulative + 1);
+        }
+    }
+
+    /// A chunk with `tsn` came again: the peer has not heard of the first.
+    pub(super) fn on_repeated(&mut self, tsn: Tsn) {
+        let ahead = u64::from(tsn.distance_from(self.cumulative_tsn()));
+        if ahead <= REACH {
+            self.note_latest(self.cumulative + ahead);
+        }
+    }
+
+    /// Notes what just came where a report may not have room for all.
+    fn note_latest(&mut self, index: u64) {
+        if self.received.len() > FEW_RANGES {
+            self.latest.note(index);
         }
     }
 
@@ -138,6 +161,7 @@ impl TsnMap {
     pub(super) fn renumber(&mut self, next: Tsn) {
         self.cumulative = self.highest;
         self.received = RangeSet::default();
+        self.latest = Latest::default();
         self.deliverable = RangeSet::default();
         self.origin = Tsn(next.0.wrapping_sub(self.cumulative as u32).wrapping_sub(1));
     }
@@ -161,6 +185,21 @@ impl TsnMap {
         &self.received
     }
 
+    /// What arrived beyond a gap, cut to `limit` ranges: the lowest, and where these end those that something came
+    /// to last, which are at most half. They are found in `latest`; all are ascending.
+    pub(super) fn excerpt<'a>(
+        &'a self,
+        limit: usize,
+        latest: &'a mut Vec<Range<u64>>,
+    ) -> impl Iterator<Item = Range<u64>> + 'a {
+        let most = if self.received.len() > limit { limit / 2 } else { 0 };
+        self.latest.find(&self.received, most, latest);
+        let lowest = limit - latest.len();
+        let next = self.received.iter().nth(lowest).map_or(u64::MAX, |range| range.start);
+        let beyond = latest.iter().filter(move |range| range.start >= next).cloned();
+        self.received.iter().take(lowest).chain(beyond)
+    }
+
     /// Which indices beyond the cumulative one were marked deliverable.
     pub(super) fn deliverable(&self) -> &RangeSet {
         &self.deliverable
@@ -169,6 +208,8 @@ impl TsnMap {
 
 /// Furthest distance from the cumulative TSN that a gap block can express (RFC 9260 §3.3.4).
 const REACH: u64 = 65_535;
+/// What every report has room for, whatever the settings and the packet.
+const FEW_RANGES: usize = 8;
 /// Most ranges beyond a gap. A packet of 1,500 bytes reports some 360; more than this only a peer sends that
 /// wants to make work, and each of its chunks costs a move of at most half of them.
 pub(super) const MAX_RANGES: usize = 4096;

@@ -232,15 +232,17 @@ impl Transmission {
         if blocks.is_empty() && self.acked.is_empty() {
             return;
         }
-        difference(blocks.iter().cloned(), self.acked.iter(), news);
         // What an earlier SACK acknowledged and this one does not: reneged, unless this SACK is only
-        // older than that one, or was cut to fit its packet.
+        // older than that one, or was cut to fit its packet. Nor is what the peer promised to keep ever reneged:
+        // reports may leave that out, and much of it.
         let believed = via == self.acked_via || self.flight == 0;
         let reach = blocks.last().map_or(u64::MAX, |last| last.end);
         gone.clear();
         if believed {
-            difference(self.acked.iter(), blocks.iter().cloned(), gone);
+            difference(self.acked.iter(), blocks.iter().cloned(), news);
+            difference(news.iter().cloned(), self.released.iter(), gone);
         }
+        difference(blocks.iter().cloned(), self.acked.iter(), news);
         for range in news.iter() {
             self.acked_via = via;
             for index in range.clone() {

@@ -186,6 +186,31 @@ fn nr_sack_says_what_is_promised() {
     assert!(!said(NrSack::Off).contains("NR-SACK"));
 }
 
+/// A report of all 300 blocks would be nearly as long as a full packet, one for every two that come.
+#[test]
+fn a_report_of_many_promised_blocks_stays_short_and_tells_what_came_last() {
+    let mut source = Source::new(1, &AssociationConfig::default());
+    let evens: Vec<u32> = (1..=300).map(|half| 2 * half).collect();
+    for pair in evens.chunks(2) {
+        source.data(0, &pair[..1]);
+        source.data(0, &pair[1..]);
+    }
+    let before = source.pair.wire.len();
+    source.data(0, &[401]);
+    source.data(0, &[602]);
+    let reports = source.pair.wire[before..].iter().flat_map(|flight| flight.chunks());
+    let blocks = reports.filter_map(|chunk| match chunk {
+        Chunk::NrSack(report) => {
+            Some(report.non_renegable.iter().map(|block| (block.start, block.end)).collect())
+        }
+        _ => None,
+    });
+    let blocks: Vec<(u16, u16)> = blocks.last().expect("two packets");
+    assert_eq!(blocks.len(), 64);
+    assert_eq!((blocks[0], blocks[31], blocks[63]), ((2, 2), (64, 64), (602, 602)));
+    assert!(blocks.contains(&(400, 402)), "what was filled in the middle: {blocks:?}");
+}
+
 #[test]
 fn nr_sack_needs_both_sides() {
     let off = AssociationConfig { nr_sack: NrSack::Off, ..AssociationConfig::default() };

@@ -206,3 +206,20 @@ fn a_stopped_run_gives_what_it_has() {
     let outcome = run(&two_paths(&[]), options).expect("it runs");
     assert!(outcome.interrupted && outcome.measured_s < 5.0 && outcome.throughput_mbps > 1.0, "{outcome:#?}");
 }
+
+/// Between what comes over 1 ms and what comes over 100 ms lie some 800 gaps: more than a report has room for. The short
+/// path's data is acknowledged all the same, by reports of a fifth of a packet.
+#[test]
+fn reports_that_cannot_list_every_gap_slow_neither_of_two_unlike_paths() {
+    let settings = [
+        ("path.0.delay", "1ms"),
+        ("path.1.delay", "100ms"),
+        ("transport.send_buffer", "16MiB"),
+        ("transport.receive_buffer", "16MiB"),
+        ("settle", "3s"),
+        ("measure", "2s"),
+    ];
+    let mended = checked(&scenario("two-paths-100mbit.toml", &settings));
+    assert_at_least(0.85 * 200.0 * PAYLOAD, mended.throughput_mbps, &mended);
+    assert_eq!(mended.paths[1].chunks_resent, 0, "what is left out is not taken for lost: {mended:#?}");
+}

@@ -178,6 +178,19 @@ fn what_was_promised_cannot_be_reneged() {
 }
 
 #[test]
+fn a_report_that_leaves_promised_chunks_out_takes_only_others_back() {
+    let mut bench = Bench::new(1, &cmt());
+    bench.send_over(&[0; 9]);
+    bench.nr_sack(0, 0, &[(3, 3)], &[(2, 2), (4, 6)]);
+    assert_eq!((bench.flight(0), bench.report.released), (4000, 4000));
+    // 3, which was not promised, is dropped; 2 and 5 are not, though nothing speaks of them.
+    bench.nr_sack(0, 0, &[], &[(4, 4), (6, 8)]);
+    assert_eq!(bench.report.reneged, [PathId(0)]);
+    assert_eq!(bench.flight(0), 3000, "1, 9, and 3 again");
+    assert_eq!((bench.report.released, bench.queued(0)), (2000, 3000));
+}
+
+#[test]
 fn a_lost_chunk_that_arrived_after_all_is_not_sent_again() {
     let mut bench = Bench::new(1, &plain());
     bench.send_over(&[0; 3]);

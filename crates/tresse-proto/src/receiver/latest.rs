@@ -1,0 +1,49 @@
+//! What came last of what arrived beyond a gap: what the peer has heard least of, when a report has no room for all.
+//!
+//! Owns a bounded list of indices. Refuses to know what else arrived, and what is reported of it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::range_set::RangeSet;
+use crate::rare::Rare;
+
+/// The indices that came last.
+#[derive(Debug, Default)]
+pub(super) struct Latest {
+    /// The last of each run that came in order, the newest run last; at most [`MAX_RUNS`].
+    runs: Rare<VecDeque<u64>>,
+}
+
+impl Latest {
+    pub(super) fn note(&mut self, index: u64) {
+        if let Some(last) = self.runs.back_mut()
+            && *last + 1 == index
+        {
+            *last = index;
+            return;
+        }
+        if self.runs.len() == MAX_RUNS {
+            self.runs.pop_front();
+        }
+        self.runs.push_back(index);
+    }
+
+    /// Nothing is beyond a gap any more.
+    pub(super) fn forget(&mut self) {
+        if !self.runs.is_empty() {
+            self.runs = Rare::default();
+        }
+    }
+
+    /// Puts into `out` the ranges of `received` that the newest runs ended in, ascending and at most `most`.
+    pub(super) fn find(&self, received: &RangeSet, most: usize, out: &mut Vec<Range<u64>>) {
+        out.clear();
+        out.extend(self.runs.iter().rev().take(most).filter_map(|&index| received.range_of(index)));
+        out.sort_unstable_by_key(|range| range.start);
+        out.dedup();
+    }
+}
+
+/// As many SACKs in a row may be lost, or nearly, before the peer misses something that arrived.
+const MAX_RUNS: usize = 64;
