@@ -48,7 +48,7 @@ impl Association {
         if let Some(path) = self.receiver.pop_watched(now)
             && !self.paths.may_report(path, now)
         {
-            self.receiver.demand();
+            self.receiver.demand_elsewhere();
         }
     }
 

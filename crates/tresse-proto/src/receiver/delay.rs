@@ -61,6 +61,11 @@ impl PathSet {
         self.0[path.index() / 64] |= 1 << (path.index() % 64);
     }
 
+    /// Takes `path` out.
+    pub(crate) fn remove(&mut self, path: PathId) {
+        self.0[path.index() / 64] &= !(1 << (path.index() % 64));
+    }
+
     /// Whether `path` is in the set.
     pub(crate) fn contains(&self, path: PathId) -> bool {
         self.0[path.index() / 64] & (1 << (path.index() % 64)) != 0
@@ -124,6 +129,11 @@ impl Delay {
     }
 
     pub(super) fn demand(&mut self) {
+        self.due = true;
+    }
+
+    pub(super) fn demand_elsewhere(&mut self) {
+        self.sources.paths.remove(self.over);
         self.due = true;
     }
 

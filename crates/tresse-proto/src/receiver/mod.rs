@@ -128,6 +128,12 @@ impl Receiver {
         self.delay.pop_watched(now)
     }
 
+    /// Makes the last report due again, over another path if its data came over others too: so it is repeated no more
+    /// often than there are paths, however long the silence lasts.
+    pub(crate) fn demand_elsewhere(&mut self) {
+        self.delay.demand_elsewhere();
+    }
+
     /// Whether a report should leave at `now`.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.delay.is_due(now)

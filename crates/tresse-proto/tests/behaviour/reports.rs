@@ -291,6 +291,21 @@ fn a_report_is_repeated_when_the_path_that_it_took_falls_silent() {
 }
 
 #[test]
+fn a_report_on_data_of_several_paths_is_repeated_over_each_of_them_once() {
+    let config = AssociationConfig { sack_path: SackPath::Fastest, sack_frequency: 2, ..measured_once() };
+    let mut source = Source::new(3, &config);
+    source.pair.run_for(ms(500));
+    source.data(0, &[1]);
+    source.pair.run_for(ms(250));
+    let before = source.pair.wire.len();
+    source.data(0, &[2]);
+    source.data(1, &[3]);
+    source.pair.run_for(Duration::from_secs(20));
+    let paths: Vec<u8> = source.sacks_since(before).iter().map(|sack| sack.1).collect();
+    assert_eq!(paths, [0, 1], "however long nothing is heard");
+}
+
+#[test]
 fn reports_leave_a_path_whose_round_trip_has_grown() {
     let config = AssociationConfig { sack_path: SackPath::Fastest, ..AssociationConfig::default() };
     let mut pair = Pair::new(2, &config).settled();
