@@ -47,7 +47,13 @@ impl Association {
             // A control chunk may need more than the length of the packets before it.
             return None;
         }
-        while let Some(turn) = self.choose_turn(now) {
+        loop {
+            let Some(turn) = self.choose_turn(now) else {
+                if after.is_some() || !self.ends_wait() {
+                    break;
+                }
+                continue;
+            };
             let path = turn.path;
             let limit = match after {
                 Some(before) if before.path != path => return None,
@@ -64,9 +70,9 @@ impl Association {
             }
             // A path that the stream scheduler now named nothing for leaves the turn to the others. Else
             // whoever chose the path named something that cannot be sent: wait for what changes that.
-            if declined || !self.outbound.was_declined(path) {
-                self.run_dry(now);
-                return None;
+            let refused = !declined && self.outbound.was_declined(path);
+            if !refused && !self.ends_wait() {
+                break;
             }
         }
         if after.is_none() {

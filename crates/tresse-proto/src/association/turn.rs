@@ -151,6 +151,9 @@ impl Association {
                 None => break choice,
             }
         };
+        // While nothing is in flight, nothing would ever end a wait.
+        let otherwise = || candidates.iter().find(|path| path.open).map(|path| path.id);
+        let choice = choice.or_else(|| otherwise().filter(|_| self.transmission.flight() == 0));
         self.workspace.get().candidates = candidates;
         choice.map(Turn::of)
     }
@@ -169,11 +172,16 @@ impl Association {
             unsent: self.outbound.unsent(),
             peer_window: self.transmission.peer_window(),
         };
-        // While nothing is in flight, nothing would ever end a wait.
-        let otherwise = || offer.open().next().map(|path| path.id);
-        self.path_scheduler
-            .pick(now, &offer)
-            .or_else(|| otherwise().filter(|_| self.transmission.flight() == 0))
+        self.path_scheduler.pick(now, &offer)
+    }
+
+    /// Whether data waits that nothing in flight will ever set free, and whoever kept it is overruled now: with this, what
+    /// may leave does leave, whatever the stream map and the schedulers say.
+    pub(super) fn ends_wait(&mut self) -> bool {
+        self.transmission.flight() == 0
+            && self.state.sends_data()
+            && !self.outbound.is_empty()
+            && self.outbound.insist(|path| self.paths.may_carry_new_data(path))
     }
 
     /// Lets another path scheduler go on in the place of one that cannot.

@@ -24,6 +24,8 @@ pub(super) struct Adaptive {
     kept: bool,
     /// It kept data from every path, for nothing: until something happens each takes what there is.
     overruled: bool,
+    /// Streams that it moved since data left or something happened.
+    moves: u32,
     tracks: StreamTable<Track>,
     prospects: Vec<Prospect>,
     /// When a latency-critical stream last sent on each path, by position.
@@ -55,7 +57,7 @@ impl Adaptive {
     }
 
     pub(super) fn on_taken(&mut self, stream: StreamId, path: PathId, bytes: usize, urgent: bool) {
-        self.kept = false;
+        (self.kept, self.moves) = (false, 0);
         self.tracks.entry(stream).on_sent(self.now, path, bytes, &self.prospects);
         if let Some(prospect) = self.prospects.get_mut(path.index()) {
             prospect.flight += bytes;
@@ -66,6 +68,11 @@ impl Adaptive {
             }
             self.urgent_at[path.index()] = Some(self.now);
         }
+    }
+
+    /// Whether it decides. One that moves streams to and fro would do so for ever, for no time passes meanwhile.
+    fn is_heeded(&self) -> bool {
+        !self.overruled && self.moves < MOST_MOVES_FOR_NOTHING
     }
 
     /// Whether a latency-critical stream has lately sent on `path`.
@@ -140,7 +147,12 @@ impl Outbound {
     /// Whether the map kept data from every path that could take it, two that send a stream to each other for
     /// instance: it would wait for nothing, so until something happens it is not asked.
     pub(super) fn overrule_map(&mut self) -> bool {
-        if !self.adaptive.as_ref().is_some_and(|adaptive| adaptive.kept && !adaptive.overruled) {
+        self.adaptive.as_ref().is_some_and(|adaptive| adaptive.kept) && self.set_map_aside()
+    }
+
+    /// The map is not asked until something happens; answers whether it was until now.
+    pub(super) fn set_map_aside(&mut self) -> bool {
+        if self.adaptive.as_ref().is_none_or(|adaptive| adaptive.overruled) {
             return false;
         }
         self.forget_declined();
@@ -150,7 +162,7 @@ impl Outbound {
 
     pub(super) fn forget_kept(&mut self) {
         if let Some(adaptive) = &mut self.adaptive {
-            (adaptive.kept, adaptive.overruled) = (false, false);
+            (adaptive.kept, adaptive.overruled, adaptive.moves) = (false, false, 0);
         }
     }
 
@@ -161,7 +173,7 @@ impl Outbound {
 
     /// What the path does with a stream.
     fn placing(&self, stream: StreamId, view: &PathView) -> Placing {
-        let Some(adaptive) = self.adaptive.as_ref().filter(|adaptive| !adaptive.overruled) else {
+        let Some(adaptive) = self.adaptive.as_ref().filter(|adaptive| adaptive.is_heeded()) else {
             return Placing::Take;
         };
         let unsent = self.queues.streams.get(stream).map_or(0, OutStream::unsent);
@@ -176,6 +188,7 @@ impl Outbound {
         if let Some(adaptive) = &mut self.adaptive {
             let prospects = &adaptive.prospects;
             adaptive.tracks.entry(stream).move_to(home, prospects);
+            adaptive.moves += 1;
             adaptive.tally.note(Mechanism::StreamMoved);
         }
         self.move_stream(stream, from);
@@ -203,5 +216,7 @@ impl Outbound {
 
 /// Streams that are sent away before a path gives up for now.
 const MOST_MOVES: usize = 4;
+/// Streams that all paths together send away before the map is not heeded.
+const MOST_MOVES_FOR_NOTHING: u32 = 64;
 /// So long after its last message a latency-critical stream is expected to have another one.
 const URGENT_FOR: Duration = Duration::from_secs(10);

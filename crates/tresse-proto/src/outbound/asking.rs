@@ -51,6 +51,12 @@ impl Outbound {
         any
     }
 
+    /// Overrules whoever keeps data from the paths that `carries` accepts: the stream map first, then silent schedulers.
+    /// Answers whether there was one; asked again and again, it comes to an end.
+    pub(crate) fn insist(&mut self, carries: impl Fn(PathId) -> bool) -> bool {
+        self.set_map_aside() || self.replace_silent(carries)
+    }
+
     /// Something happened, or will: paths that were left without data may be offered again.
     pub(crate) fn forget_declined(&mut self) {
         self.groups.iter_mut().for_each(Group::forget_declined);

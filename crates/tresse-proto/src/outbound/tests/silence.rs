@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::outbound::adaptive::Placer;
-use crate::schedule::placement::{Placing, Prospect};
+use crate::schedule::placement::{Placing, Prospect, Track};
 
 /// Two usable paths under an adaptive map, and a stream scheduler of that name.
 fn adaptive(scheduler: &str) -> Bench {
@@ -59,4 +59,36 @@ fn a_map_that_waits_for_one_of_the_paths_goes_on() {
     assert!(!bench.out.replace_silent(|_| true), "path 1 was not offered yet");
     assert_eq!(bench.drain(1).len(), 2);
     assert_eq!(bench.out.scheduler_failures(), 0);
+}
+
+#[test]
+fn whoever_keeps_data_for_nothing_is_overruled_one_after_the_other() {
+    let mut bench = adaptive("round_robin");
+    // The stream is sent away without a word, so nobody seems to have kept it.
+    let away = |_, path: PathId, _: &_, _, _, _: &_| match path.0 {
+        0 => Placing::Cede(PathId(1)),
+        _ => Placing::Adopt,
+    };
+    bench.out.place_by(Placer(away));
+    bench.push_over(&[1]);
+    assert!(bench.take(0).is_none());
+    assert!(!bench.out.replace_silent(|path| path.0 == 0), "the map has named no path in vain");
+    assert!(bench.out.insist(|path| path.0 == 0), "but path 0 is the only one that carries");
+    assert_eq!(bench.drain(0), [1]);
+    assert!(!bench.out.insist(|_| true), "nobody else is to blame");
+    bench.out.forget_declined();
+    assert!(bench.out.insist(|_| true), "something has happened: the map decides again");
+}
+
+#[test]
+fn a_stream_that_every_path_sends_to_the_other_leaves_all_the_same() {
+    let mut bench = adaptive("round_robin");
+    let away = |_, path: PathId, track: &Track, _, _, _: &_| match track.home == path {
+        true => Placing::Cede(PathId(1 - path.0)),
+        false => Placing::Leave,
+    };
+    bench.out.place_by(Placer(away));
+    bench.push_over(&[1]);
+    let tries = (0..200).take_while(|times| bench.take(times % 2).is_none()).count();
+    assert!(tries < 100, "not after {tries} questions");
 }
