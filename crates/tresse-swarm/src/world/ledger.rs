@@ -3,7 +3,7 @@
 //!
 //! A message is known by its payload protocol identifier, which carries its number. Refuses to know packets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -15,6 +15,17 @@ pub(super) struct Ledger {
     messages: Vec<Record>,
     /// For each session and stream: the messages that keep to its order.
     order: BTreeMap<(u32, u16), Sequence>,
+    /// Sessions whose set-up is over as their own side sees it, by success or not.
+    set_up: BTreeSet<u32>,
+}
+
+/// To whom a message came out.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Receiver {
+    /// How often its host had lost everything.
+    pub(super) life: u32,
+    /// Its association, as it counts them.
+    pub(super) session: u32,
 }
 
 /// Messages of a stream in their order, by number.
@@ -39,8 +50,8 @@ struct Record {
     /// It was accepted while the association was being set up.
     early: bool,
     delivered: bool,
-    /// How often its receiver had lost everything when it came out.
-    life: u32,
+    /// Where it came out last.
+    receiver: Receiver,
     /// It was given up; whether any of it was sent.
     abandoned: Option<bool>,
 }
@@ -63,7 +74,7 @@ impl Ledger {
             sequence.sent.len() - 1
         });
         let revocable = options.reliability != Reliability::Full;
-        let (delivered, life, abandoned) = (false, 0, None);
+        let (delivered, receiver, abandoned) = (false, Receiver::default(), None);
         self.messages.push(Record {
             session,
             stream,
@@ -72,7 +83,7 @@ impl Ledger {
             revocable,
             early,
             delivered,
-            life,
+            receiver,
             abandoned,
         });
     }
@@ -98,23 +109,31 @@ impl Ledger {
         }
     }
 
-    /// A message came out at the other side, which had lost everything so often.
+    /// The set-up of a session is over.
+    pub(super) fn set_up(&mut self, session: u32) {
+        self.set_up.insert(session);
+    }
+
+    /// A message came out at the other side.
     ///
     /// What was sent behind a cookie may come out once in each life of its receiver: a peer that restarts during the set-up
-    /// is not told from one that never had the cookie (RFC 9260 §5.2.4 B).
+    /// is not told from one that never had the cookie (RFC 9260 §5.2.4 B). And it may come out once in each association
+    /// that its receiver gave up while the sender still set up its own: the answers to the cookie were lost, and with the
+    /// next cookie the message goes again (docs/rfc.md).
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn delivered(&mut self, message: &Message, life: u32) -> Result<(), String> {
+    pub(super) fn delivered(&mut self, message: &Message, to: Receiver) -> Result<(), String> {
         let number = message.ppid.0 as usize;
         let Some(record) = self.messages.get_mut(number) else {
             return Err(format!("a message came out that nobody sent: PPID {number}"));
         };
-        let reborn = record.early && record.life < life;
+        let unheard = !self.set_up.contains(&record.session) && record.receiver.session < to.session;
+        let reborn = record.early && (record.receiver.life < to.life || unheard);
         if std::mem::replace(&mut record.delivered, true) && !reborn {
             return Err(format!("message {number} came out twice"));
         }
-        record.life = life;
+        record.receiver = to;
         if message.stream.0 != record.stream || message.unordered != record.place.is_none() {
             return Err(format!(
                 "message {number} was sent on stream {} and came out on {}, unordered {}",
@@ -219,6 +238,8 @@ mod tests {
 
     use super::*;
 
+    const ONCE: Receiver = Receiver { life: 0, session: 2 };
+
     fn message(number: u32, stream: u16, payload: Bytes) -> Message {
         let payload = Payload::Whole(payload);
         let (stream, ppid) = (StreamId(stream), Ppid(number));
@@ -241,25 +262,28 @@ mod tests {
     #[test]
     fn what_comes_out_as_sent_is_right_and_the_rest_is_missing() {
         let (mut ledger, sent) = three(Reliability::Full);
-        assert_eq!(ledger.delivered(&sent[2], 0), Ok(()));
-        assert_eq!(ledger.delivered(&sent[0], 0), Ok(()));
+        assert_eq!(ledger.delivered(&sent[2], ONCE), Ok(()));
+        assert_eq!(ledger.delivered(&sent[0], ONCE), Ok(()));
         assert!(ledger.missing(1).expect("one").contains("message 1 (10 bytes, stream 0) and 0 others"));
-        assert_eq!(ledger.delivered(&sent[1], 0), Ok(()));
+        assert_eq!(ledger.delivered(&sent[1], ONCE), Ok(()));
         assert_eq!((ledger.missing(1), ledger.totals()), (None, (3, 3)));
     }
 
     #[test]
     fn what_comes_out_wrong_is_told() {
         let (mut ledger, sent) = three(Reliability::Full);
-        assert!(ledger.delivered(&sent[1], 0).expect_err("too early").contains("before message number 0"));
-        assert!(ledger.delivered(&sent[1], 0).expect_err("again").contains("twice"));
+        assert!(ledger.delivered(&sent[1], ONCE).expect_err("too early").contains("before message number 0"));
+        assert!(ledger.delivered(&sent[1], ONCE).expect_err("again").contains("twice"));
         let elsewhere = Message { stream: StreamId(1), ..sent[0].clone() };
-        assert!(ledger.delivered(&elsewhere, 0).expect_err("another stream").contains("came out on 1"));
+        assert!(ledger.delivered(&elsewhere, ONCE).expect_err("another stream").contains("came out on 1"));
         let changed =
             Message { payload: Payload::Whole(Bytes::from_static(b"0123456789")), ..sent[2].clone() };
-        assert!(ledger.delivered(&changed, 0).expect_err("another content").contains("changed"));
+        assert!(ledger.delivered(&changed, ONCE).expect_err("another content").contains("changed"));
         assert!(
-            ledger.delivered(&message(9, 0, Bytes::new()), 0).expect_err("unknown").contains("nobody sent")
+            ledger
+                .delivered(&message(9, 0, Bytes::new()), ONCE)
+                .expect_err("unknown")
+                .contains("nobody sent")
         );
         assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("a promise").contains("given up"));
     }
@@ -267,10 +291,10 @@ mod tests {
     #[test]
     fn what_need_not_arrive_may_be_skipped_and_has_to_be_given_up() {
         let (mut ledger, sent) = three(Reliability::Retransmissions(0));
-        assert_eq!(ledger.delivered(&sent[1], 0), Ok(()));
-        assert!(ledger.delivered(&sent[0], 0).expect_err("skipped").contains("when 2 was to be next"));
+        assert_eq!(ledger.delivered(&sent[1], ONCE), Ok(()));
+        assert!(ledger.delivered(&sent[0], ONCE).expect_err("skipped").contains("when 2 was to be next"));
         let (mut ledger, sent) = three(Reliability::Retransmissions(0));
-        assert_eq!((ledger.delivered(&sent[1], 0), ledger.delivered(&sent[2], 0)), (Ok(()), Ok(())));
+        assert_eq!((ledger.delivered(&sent[1], ONCE), ledger.delivered(&sent[2], ONCE)), (Ok(()), Ok(())));
         assert!(ledger.missing(1).is_some());
         assert_eq!((ledger.abandoned(Ppid(0), 10, true), ledger.missing(1)), (Ok(()), None));
         assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("again").contains("twice"));
@@ -278,15 +302,36 @@ mod tests {
             ledger.abandoned(Ppid(2), 10, false).expect_err("it is there").contains("before it was sent")
         );
     }
-    #[test]
-    fn what_went_behind_a_cookie_may_come_out_once_in_each_life() {
+
+    /// A message that was given before the set-up had ended, accepted on session 1.
+    fn early() -> (Ledger, Message) {
         let mut ledger = Ledger::default();
         let mut options = SendOptions::default();
         let bytes = ledger.number(&mut options, 10);
         ledger.accepted(1, &options, 10, true);
-        let early = message(0, 0, bytes);
-        assert_eq!((ledger.delivered(&early, 0), ledger.delivered(&early, 1)), (Ok(()), Ok(())));
-        assert!(ledger.delivered(&early, 1).expect_err("again").contains("twice"));
+        (ledger, message(0, 0, bytes))
+    }
+
+    #[test]
+    fn what_went_behind_a_cookie_may_come_out_once_in_each_life() {
+        let (mut ledger, message) = early();
+        ledger.set_up(1);
+        let again = Receiver { life: 1, session: 3 };
+        assert_eq!((ledger.delivered(&message, ONCE), ledger.delivered(&message, again)), (Ok(()), Ok(())));
+        assert!(ledger.delivered(&message, again).expect_err("again").contains("twice"));
         assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("a promise").contains("given up"));
+    }
+
+    #[test]
+    fn what_went_behind_a_cookie_may_come_out_in_a_later_association_until_its_sender_is_set_up() {
+        let later = |session| Receiver { session, ..ONCE };
+        let (mut ledger, message) = early();
+        assert_eq!(
+            (ledger.delivered(&message, ONCE), ledger.delivered(&message, later(3))),
+            (Ok(()), Ok(()))
+        );
+        assert!(ledger.delivered(&message, later(3)).expect_err("the same association").contains("twice"));
+        ledger.set_up(1);
+        assert!(ledger.delivered(&message, later(4)).expect_err("its sender knew").contains("twice"));
     }
 }

@@ -21,7 +21,8 @@ pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
     for id in ids {
         let session = station.sessions[&id].clone();
         let Some(association) = station.endpoint.association(id) else { continue };
-        if session.closed.is_none() && association.send_queue().used > 0 {
+        // Until the set-up is over the peer's application may hold back what it has to say.
+        if session.closed.is_none() && (!session.established || association.send_queue().used > 0) {
             station.waits = true;
         }
         let Some(stats) = association.stats(now) else { continue };

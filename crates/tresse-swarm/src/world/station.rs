@@ -14,7 +14,7 @@ use tresse_proto::{
 use tresse_sim::seed::Seed;
 
 use super::census::Census;
-use super::ledger::{LONGEST, Ledger};
+use super::ledger::{LONGEST, Ledger, Receiver};
 use super::log::Log;
 use super::turncoat;
 use crate::script::{Host, HostPlan, Move};
@@ -210,7 +210,7 @@ impl Station {
                 census.event(&event);
             }
             match event {
-                Event::Established { .. } => self.on_established(id, numbers)?,
+                Event::Established { .. } => self.on_established(id, numbers, ledger)?,
                 Event::Restarted { .. } => self.on_restarted(id, numbers)?,
                 Event::Abandoned { ppid, bytes, sent, .. } => ledger.abandoned(ppid, bytes, sent)?,
                 Event::Reconfigured { .. } => self.on_reconfigured(id)?,
@@ -326,7 +326,12 @@ impl Station {
         self.current = Some(id);
     }
 
-    fn on_established(&mut self, id: AssociationId, numbers: &mut u32) -> Result<(), String> {
+    fn on_established(
+        &mut self,
+        id: AssociationId,
+        numbers: &mut u32,
+        ledger: &mut Ledger,
+    ) -> Result<(), String> {
         if let Some(mut association) = self.endpoint.association(id) {
             for number in KEYS {
                 // Refused where authentication was not agreed.
@@ -338,7 +343,10 @@ impl Station {
             Some(session) if session.established => {
                 return Err("an association was established twice".to_owned());
             }
-            Some(session) => session.established = true,
+            Some(session) => {
+                session.established = true;
+                ledger.set_up(session.number);
+            }
         }
         Ok(())
     }
@@ -374,6 +382,7 @@ impl Station {
         let Some(session) = self.sessions.get_mut(&id) else {
             return Err(format!("an unknown association has closed: {reason:?}"));
         };
+        ledger.set_up(session.number);
         *self.tally.closed.entry(name_of(&reason)).or_default() += 1;
         if let Some(before) = session.closed.replace((now, reason)) {
             return Err(format!("an association has closed twice, first with {before:?}"));
@@ -439,7 +448,8 @@ impl Station {
             }
             if let Some(message) = session.joiner.join(message) {
                 session.delivered += 1;
-                ledger.delivered(&message, self.restarts)?;
+                let to = Receiver { life: self.restarts, session: session.number };
+                ledger.delivered(&message, to)?;
             }
         }
         Ok(())
