@@ -9,7 +9,7 @@ use super::Association;
 use crate::config::{ChunkRescheduling, MovedChunkCut};
 use crate::path_id::PathId;
 use crate::schedule::in_time::{self, Repeat};
-use crate::schedule::{HeadOfLine, opportunistic, reschedule};
+use crate::schedule::{HeadOfLine, PathView, opportunistic, reschedule};
 use crate::stats::Limit;
 use crate::tally::Mechanism;
 use crate::time::Instant;
@@ -38,7 +38,7 @@ impl Association {
             return;
         }
         let Some(head) = self.transmission.head_of_line(now, true) else { return };
-        let usable = self.usable_views();
+        let usable = self.repeaters(head.bytes);
         let repeat = in_time::choose(&head, &usable, self.transmission.headroom());
         self.workspace.get().candidates = usable;
         if let Some(Repeat { to, overdue }) = repeat {
@@ -55,7 +55,7 @@ impl Association {
             return;
         }
         let Some(head) = self.transmission.head_of_line(now, false) else { return };
-        let usable = self.usable_views();
+        let usable = self.repeaters(head.bytes);
         let to = reschedule::choose(&head, &usable, |path| self.transmission.blocks(path, paths));
         let mut step = to.map(|to| (to, Mechanism::RescheduledForShare));
         if step.is_none() && overtakes && !self.outbound.is_empty() {
@@ -68,6 +68,16 @@ impl Association {
         if let Some((to, why)) = step {
             self.move_chunk(now, head.index, to, why);
         }
+    }
+
+    /// The usable paths; one whose packets cannot hold a chunk of `bytes` has no room for it.
+    fn repeaters(&mut self, bytes: usize) -> Vec<PathView> {
+        let overhead = self.auth_overhead();
+        let mut usable = self.usable_views();
+        for view in usable.iter_mut().filter(|view| self.paths.get(view.id).payload() < bytes + overhead) {
+            view.room = 0;
+        }
+        usable
     }
 
     /// The peer's window silences the path `fast`, and `head`, on a slower path, fills it: what MPTCP does about it.

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn head(path: u8, millis: u64) -> HeadOfLine {
-        HeadOfLine { index: 7, path: PathId(path), age: Duration::from_millis(millis) }
+        HeadOfLine { index: 7, path: PathId(path), bytes: 1000, age: Duration::from_millis(millis) }
     }
 
     fn busy(id: u8, millis: u64) -> PathView {

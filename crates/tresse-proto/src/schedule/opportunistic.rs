@@ -32,7 +32,7 @@ mod tests {
     use super::super::path::tests::{full, view, with_srtt};
     use super::*;
 
-    const HEAD: HeadOfLine = HeadOfLine { index: 7, path: PathId(1), age: Duration::ZERO };
+    const HEAD: HeadOfLine = HeadOfLine { index: 7, path: PathId(1), bytes: 1000, age: Duration::ZERO };
     const ALL: fn(PathId) -> bool = |_| true;
 
     #[test]

@@ -17,7 +17,9 @@ pub(crate) struct HeadOfLine {
     pub(crate) index: u64,
     /// The path it was sent on.
     pub(crate) path: PathId,
-    /// How long ago that was.
+    /// Its length.
+    pub(crate) bytes: usize,
+    /// How long ago it was sent.
     pub(crate) age: Duration,
 }
 
@@ -45,7 +47,7 @@ mod tests {
     const ALL: fn(PathId) -> bool = |_| true;
 
     fn head(path: u8, millis: u64) -> HeadOfLine {
-        HeadOfLine { index: 7, path: PathId(path), age: Duration::from_millis(millis) }
+        HeadOfLine { index: 7, path: PathId(path), bytes: 1000, age: Duration::from_millis(millis) }
     }
 
     #[test]

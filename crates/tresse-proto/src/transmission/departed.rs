@@ -41,6 +41,16 @@ impl Departed {
         }
     }
 
+    /// The chunk `index` has gone again a second time since: a copy that arrives twice need not have taken this path.
+    pub(super) fn obscure(&mut self, index: u64) {
+        let Some(chunks) = &mut self.0 else { return };
+        if let Ok(position) = chunks.once.binary_search_by_key(&index, |&(own, _)| own)
+            && let Some((_, sent_at)) = chunks.once.remove(position)
+        {
+            chunks.again = chunks.again.max(Some(sent_at));
+        }
+    }
+
     /// What was sent at `sent_at` has been answered for, and with it what was sent before.
     pub(super) fn answer(&mut self, sent_at: Instant) {
         let Some(chunks) = &mut self.0 else { return };
@@ -97,6 +107,13 @@ impl Transmission {
         Some(PathId(position as u8))
     }
 
+    /// The chunk `index` goes again, and not for the first time.
+    pub(super) fn obscure_departed(&mut self, index: u64) {
+        for load in &mut self.loads {
+            load.departed.obscure(index);
+        }
+    }
+
     /// Whether a report of duplicates could tell anything.
     pub(crate) fn has_departed(&self) -> bool {
         self.loads.iter().any(|load| !load.departed.is_empty())
@@ -139,6 +156,17 @@ mod tests {
         assert!(!open.answer_index(4) && !open.answer_index(6));
         assert!(open.answer_index(5));
         assert!(open.is_empty() && !open.answer_index(5));
+    }
+
+    #[test]
+    fn a_duplicate_of_what_went_again_twice_answers_nothing() {
+        let mut open = departed(&[(3, 10), (5, 20)]);
+        open.obscure(3);
+        assert!(!open.answer_index(3) && !open.is_empty());
+        open.obscure(5);
+        assert!(!open.answer_index(5) && !open.is_empty(), "it is still to be answered for");
+        open.answer(at(20));
+        assert!(open.is_empty());
     }
 
     #[test]

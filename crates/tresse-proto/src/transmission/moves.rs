@@ -29,7 +29,8 @@ impl Transmission {
             .ring
             .get(index)
             .filter(|sent| sent.standing == Standing::InFlight && (again || !sent.early))?;
-        Some(HeadOfLine { index, path: sent.path, age: now.since(sent.sent_at) })
+        let (bytes, age) = (sent.bytes(), now.since(sent.sent_at));
+        Some(HeadOfLine { index, path: sent.path, bytes, age })
     }
 
     /// Takes the chunk `index`, which must be in flight, off its path; it waits to leave on `to`. Nobody knows any

@@ -27,15 +27,11 @@ impl Transmission {
     /// Remembers that the lost chunk `index` leaves again on its path; answers the chunk to write.
     pub(crate) fn resend(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
         let tsn = self.tsn(index);
-        let hurries = self.hurries(0, self.ring.get(index)?.bytes());
         let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::Lost)?;
         sent.standing = Standing::InFlight;
         sent.sends = sent.sends.saturating_add(1);
         sent.sent_at = now;
-        if hurries {
-            sent.fragment.flags.hurry();
-        }
-        let (path, bytes) = (sent.path, sent.bytes());
+        let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
         let load = self.loads.get_mut(path.index())?;
         load.lost.remove(&index);
         load.again.append(&mut self.ring, index);
@@ -48,6 +44,12 @@ impl Transmission {
             load.timed = None;
         }
         self.note_highest_sent(path, index);
+        if sends > 2 {
+            self.obscure_departed(index);
+        }
+        if self.hurries(0, bytes) {
+            self.ring.get_mut(index)?.fragment.flags.hurry();
+        }
         self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
     }
 

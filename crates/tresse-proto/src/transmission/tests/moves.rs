@@ -91,3 +91,35 @@ fn a_free_packet_that_was_left_over_does_not_take_a_moved_chunk_past_the_window(
     assert!(!bench.sent.may_resend(PathId(0), LEN), "1,000 bytes fill the window");
     assert!(bench.sent.may_resend(PathId(0), LEN + 1));
 }
+
+#[test]
+fn a_duplicate_proves_the_first_path_of_a_moved_chunk_alive_unless_it_has_gone_again_twice() {
+    let mut bench = Bench::new(2, &cmt());
+    bench.send_over(&[1, 0, 1]);
+    bench.move_chunk(1, 0);
+    bench.resend(0);
+    bench.sack(0, 2, &[]);
+    assert_eq!(bench.sent.on_duplicate(Tsn(1)), Some(PathId(1)));
+    bench.move_chunk(3, 0);
+    bench.resend(0);
+    bench.move_chunk(3, 0);
+    bench.resend(0);
+    bench.sack(0, 3, &[]);
+    assert_eq!(bench.sent.on_duplicate(Tsn(3)), None, "path 0 may have brought both copies");
+    assert!(bench.sent.awaits(PathId(1)));
+}
+
+#[test]
+fn what_goes_again_and_fills_the_peers_window_asks_for_its_report() {
+    let config = AssociationConfig { immediate_sack_when_full: true, ..cmt() };
+    let asks = |window: usize| {
+        let mut bench = Bench::new(2, &config);
+        bench.send_over(&[1, 0, 0, 0]);
+        bench.hear_window(0, 0, &[(2, 4)], &[], 1, window as u32).expect("a sound SACK");
+        bench.move_chunk(1, 0);
+        bench.resend(0);
+        bench.sent.ring.get(1).expect("in the ring").fragment.flags.unpacked().immediate
+    };
+    assert!(asks(2 * LEN - 1), "no other full one has room beside it");
+    assert!(!asks(2 * LEN));
+}
