@@ -7,13 +7,14 @@ use crate::config::BufferShares;
 use crate::path_id::PathId;
 use crate::schedule::placement::Prospect;
 use crate::schedule::shares::{Claim, allot};
+use crate::stats::Limit;
 use crate::tally::Mechanism;
 use crate::time::Instant;
 
 impl Association {
     /// To be called when an acknowledgement was processed, and when a path comes or goes.
     pub(super) fn share_buffers(&mut self, now: Instant) {
-        let follows = self.config.buffer_shares == BufferShares::Paths;
+        let follows = self.config.concurrent && self.config.buffer_shares != BufferShares::Equal;
         if self.paths.len() < 2 || !(follows || self.outbound.is_adaptive()) {
             return;
         }
@@ -22,21 +23,14 @@ impl Association {
         if follows && self.config.paths_rest {
             self.transmission.weigh(now);
         }
-        claims.extend(self.path_ids().map(|path| {
-            let (burden, held) = self.transmission.burden(path);
-            Claim { burden, held, ..self.paths.claim(path) }
-        }));
+        claims.extend(self.path_ids().map(|path| self.claim_of(path)));
         if follows && let Some((buffer, limit)) = self.transmission.shared_buffer() {
-            let mut shares = std::mem::take(&mut self.workspace.get().shares);
-            allot(&claims, buffer, &mut shares);
-            if shares.windows(2).any(|pair| pair[0] != pair[1]) {
-                self.counters.tally.note(Mechanism::SharedByPaths);
+            let when_short = self.config.buffer_shares == BufferShares::WhenShort;
+            if when_short && claims.iter().map(Claim::cost).sum::<usize>() <= buffer {
+                self.transmission.share_equally();
+            } else {
+                self.share_out(now, &claims, buffer, limit);
             }
-            if self.config.paths_rest {
-                self.rest_or_try(now, &claims, &mut shares);
-            }
-            self.transmission.share_out(&shares, limit);
-            self.workspace.get().shares = shares;
         }
         if self.outbound.is_adaptive() {
             let (buffer, packet) = (self.transmission.whole_buffer(), self.paths.smallest_payload());
@@ -66,15 +60,50 @@ impl Association {
         self.workspace.get().claims = claims;
     }
 
+    fn share_out(&mut self, now: Instant, claims: &[Claim], buffer: usize, limit: Limit) {
+        let mut shares = std::mem::take(&mut self.workspace.get().shares);
+        allot(claims, buffer, &mut shares);
+        if shares.windows(2).any(|pair| pair[0] != pair[1]) {
+            self.counters.tally.note(Mechanism::SharedByPaths);
+        }
+        if self.config.paths_rest {
+            self.rest_or_try(now, buffer, claims, &mut shares);
+        }
+        self.transmission.share_out(&shares, limit);
+        self.workspace.get().shares = shares;
+    }
+
+    fn claim_of(&self, path: PathId) -> Claim {
+        let (burden, held) = self.transmission.burden(path);
+        let flight = self.transmission.flight_on(path);
+        let claim = Claim { burden, held, ..self.paths.claim(path, flight) };
+        // Where a table binds streams to paths, one whose streams are silent claims nothing beside the others.
+        let bound = self.outbound.is_mapped() && !self.outbound.is_adaptive() && !self.outbound.is_empty();
+        if bound && !self.outbound.has_data_for(path) {
+            return Claim { need: claim.need.min(flight), ..claim };
+        }
+        claim
+    }
+
     /// A path whose share is less than a packet rests: with so little under way every loss would have to wait for a
-    /// timer. Now and then it is tried, as it may have become better.
-    fn rest_or_try(&mut self, now: Instant, claims: &[Claim], shares: &mut [usize]) {
+    /// timer. Now and then it is tried, as it may have become better. The best one never rests: when even that holds
+    /// more than `buffer`, nobody has anything to gain by its silence. Nor does one that has streams of its own.
+    fn rest_or_try(&mut self, now: Instant, buffer: usize, claims: &[Claim], shares: &mut [usize]) {
         let packet = self.paths.smallest_payload();
+        let usable = (0..).zip(claims).filter(|(_, claim)| claim.need > 0);
+        let best = usable.min_by_key(|(_, claim)| claim.hold()).map(|(position, _)| position);
         for ((path, share), claim) in (0..).map(PathId).zip(shares).zip(claims) {
-            if *share < packet && claim.need > 0 {
-                let silent = now.since(self.paths.get(path).last_data());
-                *share = usize::from(silent >= claim.rtt * TRIAL_ROUND_TRIPS);
+            if *share >= packet {
+                continue;
+            }
+            *share = if best == Some(path.index()) {
+                claim.need.min(buffer).max(1)
+            } else if claim.need == 0 || self.outbound.is_mapped() {
+                (*share).max(1)
+            } else {
                 self.counters.tally.note(Mechanism::PathRested);
+                let silent = now.since(self.paths.get(path).last_data());
+                usize::from(silent >= claim.rtt * TRIAL_ROUND_TRIPS)
             }
         }
     }

@@ -98,15 +98,15 @@ switches! {
         /// Which buffers are split between the paths.
         buffer_split: BufferSplit = BufferSplit::Both,
         /// How a split buffer is shared out between the paths.
-        buffer_shares: BufferShares = BufferShares::Equal,
+        buffer_shares: BufferShares = BufferShares::WhenShort,
         /// Where shares follow the paths: count what others wait for a path's late chunks, and let one rest whose share is less than a packet.
-        paths_rest: bool = false,
+        paths_rest: bool = true,
         /// Which bytes of a path buffer splitting counts.
         split_counts: SplitCounts = SplitCounts::Outstanding,
         /// Let each path exceed its share of the receive buffer by one packet.
         split_overbooking: bool = false,
         /// Send the chunk that everything waits for again, before it counts as lost, when early arrivals of a path fill this buffer.
-        chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::Off,
+        chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::InTime,
         /// Percent of a path's share of the buffer that may be held by early arrivals before a chunk is rescheduled.
         rescheduling_threshold: u16 = 50,
         /// What the old path's window pays for a chunk that is sent again elsewhere before it counts as lost.
@@ -114,7 +114,7 @@ switches! {
         /// T3 of the path that a chunk left early runs on until that path answers; off stops it with the last chunk, and hides that the path died.
         moved_chunk_t3: bool = true,
         /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer.
-        immediate_sack_when_full: bool = false,
+        immediate_sack_when_full: bool = true,
         /// When the peer's window keeps a faster path silent, send the chunk that everything waits for again there, as MPTCP does.
         opportunistic_retransmission: bool = false,
         /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.
@@ -122,7 +122,7 @@ switches! {
         /// Count missing reports of what was sent again, too, by what was sent later on its path (MFR); off waits for T3.
         multiple_fast_retransmit: bool = true,
         /// On which path a SACK travels.
-        sack_path: SackPath = SackPath::RoundRobin,
+        sack_path: SackPath = SackPath::Fastest,
         /// With `sack_path` = `fastest`, how often a path that brings data is measured by a heartbeat, where nothing else measures it; 0 only once.
         sack_path_probes: Duration = millis(500),
         /// Take round-trip times also from SACKs that came over another path than the data went; T3 waits for any.

@@ -50,6 +50,9 @@ choices! {
         Equal = "equal",
         /// What fills the path, as measured, the shortest round trips first (docs/adaptive.md).
         Paths = "paths",
+        /// The same while the buffer is too short for what fills all paths and for what waits meanwhile; equal ones else,
+        /// which leave queues, and the flows that share them, to the congestion controller.
+        WhenShort = "when_short",
     }
 }
 

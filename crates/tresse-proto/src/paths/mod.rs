@@ -174,8 +174,7 @@ impl Paths {
         confirmed: bool,
     ) -> (Path, Window) {
         let sizes = (self.rules.mtu, self.carrier, &self.rules.rto);
-        let mut path = Path::new(id, between, encapsulation_port, confirmed, sizes, now);
-        path.pipe = self.rules.measures_pipes.then(|| Box::new(Pipe::new(path.payload())));
+        let path = Path::new(id, between, encapsulation_port, confirmed, sizes, now);
         let ipv6 = between.1.is_ipv6();
         let window = Window::carrying(self.carrier, path.payload(), ipv6, self.rules.initial_window);
         let ssthresh = window.ssthresh.min(self.most_ssthresh.max(window.payload));
@@ -280,6 +279,7 @@ impl Paths {
                 self.restart_t3(step.path, now);
             }
         }
+        let measures_pipes = self.rules.measures_pipes && self.paths.len() > 1;
         for (ack, step) in acks.iter().zip(progress) {
             let path = &mut self.paths[ack.path.index()];
             // What left the flight without being acknowledged was lost.
@@ -287,11 +287,11 @@ impl Paths {
             let lost = ack.flight_before.saturating_sub(ack.flight_after + acked);
             path.estimate.on_sack(now, acked, lost, path.rtt.srtt());
             path.counters.bytes_acked += acked as u64;
-            if let Some(pipe) = &mut path.pipe {
+            if measures_pipes {
                 let payload = self.windows[ack.path.index()].payload;
                 let (flight, total) = (ack.flight_before, path.counters.bytes_acked);
                 let what = Acked { bytes: acked, flight, total, rtt: step.shortest, via: step.via, payload };
-                pipe.on_acked(now, what);
+                path.pipe.get_or_insert_with(|| Box::new(Pipe::new(payload, flight))).on_acked(now, what);
             }
             if acked > 0 {
                 path.probe_answered = false;
@@ -468,7 +468,7 @@ impl PathRules {
             max_paths: usize::from(config.max_paths),
             concurrent: config.concurrent,
             measures_pipes: config.concurrent
-                && (config.buffer_shares == BufferShares::Paths || config.stream_map == StreamMap::Adaptive),
+                && (config.buffer_shares != BufferShares::Equal || config.stream_map == StreamMap::Adaptive),
             sack_path: config.sack_path,
             sack_path_probes: config.sack_path_probes,
         }

@@ -20,6 +20,8 @@ pub(super) struct Pipe {
     size: usize,
     /// The step by which it grows next, in packets; doubles as long as no queue shows.
     step: usize,
+    /// No queue has shown yet: it grows as fast as a window in slow start.
+    fresh: bool,
     round: Option<Round>,
     doubt: Option<Doubt>,
     /// No queue at all is wanted: somebody waits for what lies behind it.
@@ -73,18 +75,25 @@ struct Doubt {
 }
 
 impl Pipe {
-    pub(super) fn new(payload: usize) -> Self {
+    /// Of a path that had `flight` bytes under way before anything was known of it.
+    pub(super) fn new(payload: usize, flight: usize) -> Self {
         Pipe {
             base: Duration::ZERO,
             via: PathId::default(),
-            size: FIRST_PACKETS * payload,
+            size: Pipe::first_size(payload, flight),
             step: 1,
+            fresh: true,
             round: None,
             doubt: None,
             calm: false,
             changed: false,
             length: 0,
         }
+    }
+
+    /// What a path is taken to hold before anything is known of it.
+    pub(super) fn first_size(payload: usize, flight: usize) -> usize {
+        (FIRST_PACKETS * payload).max(flight).min(LARGEST)
     }
 
     /// Whether the path is to be filled without a queue. That takes a steady path; elsewhere it costs throughput.
@@ -174,6 +183,7 @@ impl Pipe {
 
     /// Takes away what waited in a queue of `queue` packets, but for one, or whole packets of it if none is wanted.
     fn shrink(&mut self, round: &Round, queue: f64, payload: usize) {
+        self.fresh = false;
         let packets = if self.calm { queue.floor() } else { queue - 1.0 };
         let excess = (packets * payload as f64) as usize;
         let least = (round.peak / 4 * 3).max(SMALLEST_PACKETS * payload);
@@ -212,8 +222,12 @@ impl Pipe {
     fn settle(&mut self, round: &Round, queue: f64, payload: usize) {
         let used = round.peak + payload;
         let least = if self.calm { CALM_IDLE } else { LEAST_QUEUED };
+        self.fresh &= queue <= least;
         let grows = used >= self.size && queue <= least;
-        if grows {
+        if grows && self.fresh {
+            // Whether it is used shows at once, and more than a window in slow start is never sent.
+            self.size = (2 * self.size).min(LARGEST);
+        } else if grows {
             self.size = (self.size + self.step * payload).min(LARGEST);
             self.step = (self.step * 2).min(self.size / payload).max(1);
             self.changed = true;
@@ -276,7 +290,7 @@ mod tests {
 
     impl Link {
         fn new(delay: usize) -> Self {
-            Link { pipe: Pipe::new(PACKET), delay, millis_a_packet: 1, now: Instant::ZERO, total: 0 }
+            Link { pipe: Pipe::new(PACKET, 0), delay, millis_a_packet: 1, now: Instant::ZERO, total: 0 }
         }
 
         /// Rounds in which the sender uses what `use_of` makes of the pipe, in packets.
@@ -319,6 +333,16 @@ mod tests {
         link.run(20, |size| size);
         link.run(30, |_| 5);
         assert!(link.packets() <= 7, "{}", link.packets());
+    }
+
+    #[test]
+    fn a_pipe_without_a_queue_holds_up_no_slow_start() {
+        let mut link = Link::new(499);
+        for round in 0..8 {
+            let window = 4 << round;
+            link.run(1, |size| size.min(window));
+            assert!(link.packets() >= window, "{} of {window}", link.packets());
+        }
     }
 
     #[test]
@@ -389,14 +413,15 @@ mod tests {
 
     #[test]
     fn a_short_packet_is_no_measure_for_full_ones() {
-        let mut pipe = Pipe::new(PACKET);
+        let mut pipe = Pipe::new(PACKET, 0);
         let (mut now, mut total) = (Instant::ZERO, 0);
         let mut ack = |pipe: &mut Pipe, bytes: usize, micros: u64| {
             now += Duration::from_millis(30);
             total += bytes as u64;
             let rtt = Some(Duration::from_micros(micros));
             let via = PathId(0);
-            pipe.on_acked(now, Acked { bytes, flight: 10 * PACKET, total, rtt, via, payload: PACKET });
+            let flight = 10 * PACKET;
+            pipe.on_acked(now, Acked { bytes, flight, total, rtt, via, payload: PACKET });
         };
         ack(&mut pipe, 100, 20_100);
         ack(&mut pipe, 100, 20_100);
@@ -421,7 +446,7 @@ mod tests {
 
     #[test]
     fn round_trips_that_came_back_over_different_paths_are_not_compared() {
-        let mut pipe = Pipe::new(PACKET);
+        let mut pipe = Pipe::new(PACKET, 0);
         let (mut now, mut total) = (Instant::ZERO, 0);
         let mut round = |pipe: &mut Pipe, ways: &[(u64, u8)]| {
             for &(millis, via) in ways {

@@ -493,7 +493,7 @@ mod heartbeats {
             run_until(&mut paths, at(1000))
         };
         assert_eq!(after_data(&[("sack_path", "fastest")]), [(at(500), PathTimer::Heartbeat(B))]);
-        assert_eq!(after_data(&[]), []);
+        assert_eq!(after_data(&[("sack_path", "round_robin")]), []);
         assert_eq!(after_data(&[("sack_path", "fastest"), ("sack_path_probes", "0s")]), []);
         assert_eq!(after_data(&[("sack_path", "fastest"), ("heartbeat_interval", "0s")]), []);
     }

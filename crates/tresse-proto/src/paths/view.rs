@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Paths;
+use super::pipe::Pipe;
 use crate::congestion::Window;
 use crate::path_id::PathId;
 use crate::schedule::PathView;
@@ -64,11 +65,17 @@ impl Paths {
         self.get(id).rtt.range().0
     }
 
-    /// What a path could use of a buffer; nothing while it carries no new data.
-    pub(crate) fn claim(&self, id: PathId) -> Claim {
-        let pipe = self.get(id).pipe.as_deref().filter(|_| self.may_carry_new_data(id));
-        let (rtt, need) = pipe.map_or((Duration::ZERO, 0), |pipe| (pipe.base(), pipe.size()));
-        Claim { rtt, need, burden: Duration::ZERO, held: 0 }
+    /// What a path with `flight` bytes under way could use of a buffer; nothing while it carries no new data.
+    pub(crate) fn claim(&self, id: PathId, flight: usize) -> Claim {
+        let none = Claim { rtt: Duration::ZERO, need: 0, burden: Duration::ZERO, held: 0 };
+        if !self.may_carry_new_data(id) {
+            return none;
+        }
+        let (rtt, need) = match &self.get(id).pipe {
+            Some(pipe) => (pipe.base(), pipe.size()),
+            None => (Duration::ZERO, Pipe::first_size(self.get(id).payload(), flight)),
+        };
+        Claim { rtt, need, ..none }
     }
 
     /// Whether the path is to be filled without a queue.

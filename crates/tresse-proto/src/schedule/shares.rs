@@ -21,7 +21,7 @@ pub(crate) struct Claim {
 
 impl Claim {
     /// How long a byte holds its place. A burden of less than half a round trip is taken for chance.
-    fn hold(&self) -> Duration {
+    pub(crate) fn hold(&self) -> Duration {
         if self.rtt.is_zero() {
             return self.rtt;
         }
@@ -29,7 +29,7 @@ impl Claim {
     }
 
     /// What filling the path takes of the buffer: its flight, and what waits for it meanwhile.
-    fn cost(&self) -> usize {
+    pub(crate) fn cost(&self) -> usize {
         if self.rtt.is_zero() {
             return self.need;
         }

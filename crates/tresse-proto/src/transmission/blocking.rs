@@ -12,10 +12,13 @@ impl Transmission {
         self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
     }
 
-    /// Whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): early arrivals fill a buffer so
-    /// that nothing follows it, and the peer would wait for a second packet.
+    /// Whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): the buffers are full, so that
+    /// nothing follows it, and the peer would wait for a second packet. Where many are under way, and the buffers are
+    /// not held by early arrivals, the reports on those let others follow.
     pub(crate) fn hurries(&self, len: usize, full: usize) -> bool {
-        self.rules.immediate_sack_when_full && self.headroom() < len + full && self.held_early() > 0
+        self.rules.immediate_sack_when_full
+            && self.headroom() < len + full
+            && (self.flight <= FEW_PACKETS * full || self.held_early() > 0)
     }
 
     /// Whether chunks of `path` that arrived early hold more than the settings' share of one of the watched buffers,
@@ -56,3 +59,6 @@ impl Transmission {
         (load.queued + self.copied_on(path)).saturating_sub(load.flight + self.assigned_on(path))
     }
 }
+
+/// With so few full packets under way, every second of which is reported, the last one may be alone.
+const FEW_PACKETS: usize = 2;

@@ -66,7 +66,10 @@ impl Transmission {
         }
         let blocked = match self.rules.buffer_shares {
             BufferShares::Equal => self.split(path, payload, paths.max(1)),
-            BufferShares::Paths => self.share_used_up(path, load).filter(|_| !urgent),
+            BufferShares::WhenShort if load.share.is_none() => self.split(path, payload, paths.max(1)),
+            BufferShares::Paths | BufferShares::WhenShort => {
+                self.share_used_up(path, load).filter(|_| !urgent)
+            }
         };
         match blocked {
             Some(limit) => Verdict::Wait(limit),
@@ -121,6 +124,13 @@ impl Transmission {
     pub(crate) fn share_out(&mut self, shares: &[usize], limit: Limit) {
         for (load, &share) in self.loads.iter_mut().zip(shares) {
             load.share = Some((share, limit));
+        }
+    }
+
+    /// No path has a share of its own any more: equal ones hold.
+    pub(crate) fn share_equally(&mut self) {
+        for load in &mut self.loads {
+            load.share = None;
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{BufferSplit, Size};
+use tresse_proto::config::{BufferSplit, SackPath, Size};
 use tresse_proto::{AssociationConfig, Event, PathStats, Reliability, SendError, SendOptions, StreamId, Tsn};
 use tresse_wire::Chunk;
 
@@ -19,6 +19,8 @@ fn planning(path_scheduler: &str) -> AssociationConfig {
     AssociationConfig {
         path_scheduler: path_scheduler.to_owned(),
         buffer_split: BufferSplit::None,
+        // The slow path's round trips are long both ways.
+        sack_path: SackPath::LastData,
         mtu_discovery: false,
         initial_window: Size(10 * LEN),
         ..AssociationConfig::default()

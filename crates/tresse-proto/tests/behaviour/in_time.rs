@@ -1,8 +1,8 @@
-//! Rescheduling in time (`chunk_rescheduling = in_time`), and paths that rest because others would wait for them.
+//! Small buffers: rescheduling in time, and paths that rest because others would wait for them.
 
 use std::time::Duration;
 
-use tresse_proto::config::{BufferShares, ChunkRescheduling, SackPath, Size};
+use tresse_proto::config::{Size, StreamMap};
 use tresse_proto::{AssociationConfig, CloseReason, Event, PathStats, SendOptions, StreamId};
 use tresse_wire::{Chunk, ChunkKind};
 
@@ -17,11 +17,6 @@ fn ms(millis: u64) -> Duration {
 /// The peer can hold as many chunks.
 fn buffer(chunks: usize) -> AssociationConfig {
     AssociationConfig {
-        chunk_rescheduling: ChunkRescheduling::InTime,
-        immediate_sack_when_full: true,
-        buffer_shares: BufferShares::Paths,
-        paths_rest: true,
-        sack_path: SackPath::Fastest,
         mtu_discovery: false,
         receive_buffer: Size(chunks * M),
         ..AssociationConfig::default()
@@ -29,11 +24,18 @@ fn buffer(chunks: usize) -> AssociationConfig {
 }
 
 /// Keeps the send buffer full from message `number` on for this long; answers the number after the last.
-fn saturate(pair: &mut Pair, mut number: u32, duration: Duration) -> u32 {
+fn saturate(pair: &mut Pair, number: u32, duration: Duration) -> u32 {
+    saturate_streams(pair, 1, number, duration)
+}
+
+/// The same on as many streams in turn.
+fn saturate_streams(pair: &mut Pair, streams: u16, mut number: u32, duration: Duration) -> u32 {
     let end = pair.now + duration;
     while pair.now < end {
         let now = pair.now;
-        while pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number, M)).is_ok() {
+        let stream = |number| number as u16 % streams;
+        let options = |number| SendOptions::on(StreamId(stream(number)));
+        while pair.client().send(now, options(number), content(stream(number), number, M)).is_ok() {
             number += 1;
         }
         pair.run_for(ms(10));
@@ -176,4 +178,51 @@ fn a_path_that_has_not_been_heard_for_its_rto_carries_no_sack_however_fast_it_wa
         .filter(|flight| !flight.to_server && flight.carries(ChunkKind::NR_SACK));
     let paths: Vec<u8> = sacks.map(Flight::path).collect();
     assert_eq!(paths, [1]);
+}
+
+#[test]
+fn a_path_that_becomes_narrow_is_found_in_two_timeouts_although_its_chunks_are_repeated_elsewhere() {
+    const NARROW: usize = 1300;
+    let mut pair = Pair::established(2, &AssociationConfig { mtu_discovery: true, ..buffer(60) });
+    pair.network = Box::new(|_| Some(ms(10)));
+    let number = saturate(&mut pair, 0, ms(2000));
+    assert_eq!(path(&mut pair, 1).mtu, 1500);
+    let start = pair.now;
+    let too_large = |flight: &Flight| flight.path() == 1 && flight.bytes.len() + 28 > NARROW;
+    pair.network = Box::new(move |flight| (!too_large(flight)).then_some(ms(10)));
+    // A second until the first one, two until the next.
+    saturate(&mut pair, number, ms(5000));
+    assert!(path(&mut pair, 1).mtu <= NARROW && path(&mut pair, 1).timeouts <= 3);
+    let later = pair.wire.iter().filter(|flight| flight.sent > start + ms(4000) && too_large(flight));
+    let carrying = later.filter(|flight| flight.carries(ChunkKind::DATA)).count();
+    assert_eq!(carrying, 0, "nothing that is too long for it is repeated there");
+}
+
+/// Stream 0 is bound to path 0, stream 1 to path 1, which takes ten times as long; path 0 alone could fill the buffer.
+fn bound() -> Pair {
+    let config = AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1]), ..buffer(12) };
+    unlike(&config, 100)
+}
+
+#[test]
+fn a_path_that_has_streams_of_its_own_does_not_rest() {
+    let mut pair = bound();
+    saturate_streams(&mut pair, 2, 0, ms(10_000));
+    let sent = [0, 1].map(|position| path(&mut pair, position).chunks_sent);
+    assert!(sent[0] > 1000 && sent[1] > 80, "at least a packet a round trip: {sent:?}");
+}
+
+#[test]
+fn a_path_whose_streams_are_silent_leaves_the_buffer_to_others() {
+    let mut pair = bound();
+    let number = saturate(&mut pair, 0, ms(3000));
+    pair.run_for(ms(3000));
+    let before = pair.server.received.len();
+    let now = pair.now;
+    for number in number..number + 60 {
+        let sent = pair.client().send(now, SendOptions::on(StreamId(1)), content(1, number, M));
+        sent.expect("room in the send buffer");
+    }
+    pair.run_for(ms(1500));
+    assert_eq!(pair.server.received.len() - before, 60, "more than a packet a round trip of 110 ms");
 }

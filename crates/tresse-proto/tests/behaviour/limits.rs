@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{BufferSplit, Size, StreamMap};
+use tresse_proto::config::{BufferShares, BufferSplit, ChunkRescheduling, Size, StreamMap};
 use tresse_proto::{AssociationConfig, Instant, Limit, LimitTimes, SendError, SendOptions, StreamId};
 
 use crate::common::{Pair, content};
@@ -125,6 +125,8 @@ fn a_share_of_the_send_buffer_is_named_for_the_path_that_is_kept_back() {
     let config = AssociationConfig {
         send_buffer: Size(40 * 1452),
         buffer_split: BufferSplit::Sender,
+        buffer_shares: BufferShares::Equal,
+        chunk_rescheduling: ChunkRescheduling::Off,
         ..AssociationConfig::default()
     };
     let mut pair = Pair::established(2, &config);

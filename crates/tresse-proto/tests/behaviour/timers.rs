@@ -187,8 +187,9 @@ fn an_idle_window_shrinks_to_four_packets() {
 
 #[test]
 fn round_trips_are_measured_per_path() {
-    let mut pair = Pair::established(3, &AssociationConfig::default());
+    let mut pair = Pair::new(3, &AssociationConfig::default());
     pair.network = Box::new(|flight| Some(ms(10 + 15 * u64::from(flight.path()))));
+    let mut pair = pair.settled();
     for number in 0..600 {
         pair.send(0, number, 1000);
     }

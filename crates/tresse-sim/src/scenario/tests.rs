@@ -164,7 +164,7 @@ fn errors_say_where_and_what_would_be_accepted() {
     );
     assert_eq!(
         refusal(&format!("preset = \"cnt\"\n{path}")),
-        "bad.toml: preset: \"cnt\" is not one of the presets cmt, adaptive, small_buffers, rfc9260, pfldnet2010, globecom2005, globecom2010; did you mean \"cmt\"?"
+        "bad.toml: preset: \"cnt\" is not one of the presets cmt, adaptive, rfc9260, pfldnet2010, globecom2005, globecom2010; did you mean \"cmt\"?"
     );
     assert_eq!(
         refusal(&format!("{path}loss = \"120%\"\n")),

@@ -164,3 +164,16 @@ fn the_dumbbells_of_the_repository_run() {
         assert!(outcome.streams[0].messages > 0 && outcome.cross[0].throughput_mbps > 0.0, "{outcome:#?}");
     }
 }
+
+/// Two paths of 10 Mbit/s, a TCP flow on each. Shares that follow the paths give way to whoever fills queues; those of the
+/// default, with buffers that are large enough, do not.
+#[test]
+fn by_default_an_association_keeps_its_part_beside_tcp_on_unlike_paths() {
+    let path =
+        |delay| format!("[[path]]\nrate = \"10Mbit/s\"\ndelay = \"{delay}\"\nqueue = \"100 packets\"\n");
+    let (near, far) = (path("10ms"), path("50ms"));
+    let text = format!("settle = \"10s\"\nmeasure = \"20s\"\n{near}{far}{FLOW}{FLOW}path = 1\n");
+    let ours = |shares| outcome(&text, &[("transport.buffer_shares", shares)]).throughput_mbps;
+    let (default, following) = (ours("when_short"), ours("paths"));
+    assert!(default > 6.0 && default > 2.0 * following, "{default} beside {following} Mbit/s of 20");
+}

@@ -80,12 +80,14 @@ flows = 3
 
 #[test]
 fn load_moves_away_from_a_crowded_path_and_the_free_one_stays_full() {
+    // In the mean over four seeds: the chance of RED moves a single run by 3 %.
     let crowded = |controller| {
-        let outcome = outcome(CROWDED_PATH, controller, "1");
-        let [free, crowded] = [0, 1].map(|path| outcome.paths[path].throughput_mbps);
+        let outcomes = ["1", "2", "3", "4"].map(|seed| outcome(CROWDED_PATH, controller, seed));
+        let mean = |of: fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>() / 4.0;
         // No worse than one flow on the better path.
-        assert!(outcome.throughput_mbps > 0.9 * 9.68, "{controller}: {}", outcome.throughput_mbps);
-        (free, crowded)
+        let all = mean(|outcome| outcome.throughput_mbps);
+        assert!(all > 0.9 * 9.68, "{controller}: {all}");
+        (mean(|outcome| outcome.paths[0].throughput_mbps), mean(|outcome| outcome.paths[1].throughput_mbps))
     };
     let (_, uncoupled) = crowded("rfc9260");
     for controller in COUPLED {

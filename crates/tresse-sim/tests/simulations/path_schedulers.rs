@@ -4,8 +4,8 @@ use tresse_sim::{Outcome, Scenario};
 
 use crate::common::checked;
 
-/// A fast path, and a second one that tests make slow. No buffer is split and nothing is rescheduled: what data meets is
-/// the scheduler's doing.
+/// A fast path, and a second one that tests make slow. No buffer is split, nothing is rescheduled, and SACKs are
+/// delayed and take the paths in turn: what data meets is the scheduler's doing.
 const PATHS: &str = r#"
 preset = "cmt"
 settle = "2s"
@@ -13,6 +13,8 @@ measure = "10s"
 [transport]
 buffer_split = "none"
 chunk_rescheduling = "off"
+immediate_sack_when_full = false
+sack_path = "round_robin"
 [[path]]
 rate = "10Mbit/s"
 delay = "5ms"

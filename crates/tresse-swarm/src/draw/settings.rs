@@ -72,7 +72,7 @@ pub(super) const STREAM_SCHEDULERS: &[&str] = &[
 
 /// Most often those for everybody.
 const PRESETS_DRAWN: &[&str] =
-    &["cmt", "cmt", "small_buffers", "adaptive", "rfc9260", "pfldnet2010", "globecom2005", "globecom2010"];
+    &["cmt", "cmt", "cmt", "adaptive", "rfc9260", "pfldnet2010", "globecom2005", "globecom2010"];
 
 /// Names and values of switches.
 type Theme = &'static [(&'static str, &'static str)];

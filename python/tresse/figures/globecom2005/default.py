@@ -12,7 +12,7 @@ from tresse.metrics import summarise
 from tresse.sweep import Label, Point
 from tresse.tables import Tables
 
-CMT, SMALL_BUFFERS = "preset cmt", "preset small_buffers"
+CMT = "preset cmt"
 AIM = 0.97
 """Share of the best policy's throughput that the preset is to reach at every point."""
 
@@ -24,11 +24,6 @@ def point(labels: Mapping[str, Label], *overrides: Mapping[str, str]) -> Point:
     return transfers.point(labels, {"preset": "cmt"}, *overrides)
 
 
-def small_buffers_point(labels: Mapping[str, Label], *overrides: Mapping[str, str]) -> Point:
-    """The same with the preset for small buffers."""
-    return transfers.point(labels, {"preset": "small_buffers"}, *overrides)
-
-
 def against_best(tables: Tables, column: str, by: Iterable[str]) -> pd.DataFrame:
     """One row a point: the best of what `column` tells apart, its time and the preset's, and the throughputs' ratio."""
     keys = list(by)
@@ -36,7 +31,7 @@ def against_best(tables: Tables, column: str, by: Iterable[str]) -> pd.DataFrame
     rows = []
     for labels, group in times.groupby(keys, sort=True):
         means = dict(zip(group[column], group["mean"], strict=True))
-        ours, small = means.pop(CMT, None), means.pop(SMALL_BUFFERS, None)
+        ours = means.pop(CMT, None)
         if ours is None or not means:
             continue
         best = min(means, key=lambda name: means[name])
@@ -47,7 +42,6 @@ def against_best(tables: Tables, column: str, by: Iterable[str]) -> pd.DataFrame
                 "best_s": means[best],
                 "cmt_s": ours,
                 "cmt / best": means[best] / ours,
-                **({} if small is None else {"small_s": small, "small_buffers / best": means[best] / small}),
             }
         )
     return pd.DataFrame(rows)

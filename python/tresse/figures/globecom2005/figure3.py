@@ -8,7 +8,7 @@ from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.globecom2005 import default, transfers
 from tresse.figures.globecom2005.transfers import LOSSES_PERCENT, OTHER_RATES_MBPS, RATE_MBPS, SAME, TWO_PATHS
 from tresse.metrics import summarise
-from tresse.plots.theme import BLUE, GREEN, INK, ORANGE, new_figure, style
+from tresse.plots.theme import BLUE, INK, ORANGE, new_figure, style
 from tresse.sweep import Point, Sweep
 from tresse.tables import Tables
 
@@ -27,12 +27,6 @@ def _points() -> tuple[Point, ...]:
         default.point({"variant": default.CMT, "loss_percent": loss}, _BUFFER, transfers.loss_overrides(loss))
         for loss in LOSSES_PERCENT
     ]
-    cmt += [
-        default.small_buffers_point(
-            {"variant": default.SMALL_BUFFERS, "loss_percent": loss}, _BUFFER, transfers.loss_overrides(loss)
-        )
-        for loss in LOSSES_PERCENT
-    ]
     return (*cmt, *(_alone(rate) for rate in (RATE_MBPS, *OTHER_RATES_MBPS)))
 
 
@@ -44,10 +38,6 @@ def _cmt(loss: int, rate_mbps: int) -> Point:
         transfers.loss_overrides(loss),
         rate_mbps=rate_mbps,
     )
-
-
-def _preset(loss: int) -> Point:
-    return default.point({"variant": default.CMT, "loss_percent": loss}, _BUFFER, transfers.loss_overrides(loss))
 
 
 def _alone(rate_mbps: int) -> Point:
@@ -72,8 +62,6 @@ def _draw(all_rates: Tables) -> matplotlib.figure.Figure:
         )
         ours = summarise(tables.where(variant=default.CMT).runs, ["loss_percent"], "completed_s")
         ax.plot(ours["loss_percent"], ours["mean"], color=INK, linestyle=":", marker="D", label=default.CMT)
-        small = summarise(tables.where(variant=default.SMALL_BUFFERS).runs, ["loss_percent"], "completed_s")
-        ax.plot(small["loss_percent"], small["mean"], color=GREEN, marker="s", label=default.SMALL_BUFFERS)
         alone = transfers.mean_of(tables, "completed_s", variant=ONE_PATH)
         ax.axhline(alone.value, color=BLUE, label="one association over path 1 alone")
         ax.axhspan(alone.low, alone.high, color=BLUE, alpha=0.15, linewidth=0)
@@ -90,8 +78,7 @@ def _against_best(tables: Tables) -> pd.DataFrame:
     better = table["best_s"] > alone
     # Path 1 alone does not depend on the loss of the other.
     table.loc[better, "best"], table.loc[better, "best_s"] = ONE_PATH, alone
-    best = table["best_s"]
-    return table.assign(**{"cmt / best": best / table["cmt_s"], "small_buffers / best": best / table["small_s"]})
+    return table.assign(**{"cmt / best": table["best_s"] / table["cmt_s"]})
 
 
 def _judge_r1(tables: Tables) -> Judgement:

@@ -11,7 +11,7 @@ from tresse.bound import BoundPath, throughput_bound
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.globecom2010 import paths
-from tresse.figures.globecom2010.mechanisms import OURS, Variant
+from tresse.figures.globecom2010.mechanisms import CMT, Variant
 from tresse.figures.globecom2010.mixes import at
 from tresse.figures.globecom2010.paths import Buffers
 from tresse.metrics import Mean, summarise
@@ -71,7 +71,7 @@ def _draw(tables: Tables) -> matplotlib.figure.Figure:
     figure, axes = new_figure(12.6, 4.2, 1, len(PANELS))
     with style():
         for ax, (panel, buffers) in zip(axes[0], PANELS.items(), strict=True):
-            for variant in (*VARIANTS, *OURS):
+            for variant in (*VARIANTS, CMT):
                 rows = tables.where(panel=panel, variant=variant.name).runs
                 points = summarise(rows, ["value"], "throughput_mbps")
                 ax.errorbar(
@@ -97,9 +97,7 @@ def _draw(tables: Tables) -> matplotlib.figure.Figure:
 
 
 def _draw_limits(tables: Tables) -> matplotlib.figure.Figure:
-    panels = [
-        LimitPanel(variant.name, tables.where(panel=LEFT, variant=variant.name)) for variant in (*VARIANTS, *OURS)
-    ]
+    panels = [LimitPanel(variant.name, tables.where(panel=LEFT, variant=variant.name)) for variant in (*VARIANTS, CMT)]
     return draw_limits(panels, "value", "capacity φ of both queues [packets]", ["path 1", "path 2"])
 
 
@@ -109,7 +107,7 @@ def _against_best(tables: Tables) -> pd.DataFrame:
         for capacity in CAPACITIES:
             found = {variant.name: at(tables, panel, capacity, variant).value for variant in VARIANTS}
             best = max(found, key=lambda name: found[name])
-            ours, small = (at(tables, panel, capacity, variant).value for variant in OURS)
+            ours = at(tables, panel, capacity, CMT).value
             rows.append(
                 {
                     "buffers": panel,
@@ -119,7 +117,6 @@ def _against_best(tables: Tables) -> pd.DataFrame:
                     "cmt_mbps": ours,
                     "bound_mbps": bound_mbps(panel),
                     "cmt / best": ours / found[best],
-                    "small_buffers / best": small / found[best],
                     "cmt / bound": ours / bound_mbps(panel),
                 }
             )
@@ -168,7 +165,7 @@ FIGURE = Figure(
         points=tuple(
             _point(panel, capacity, variant)
             for panel in PANELS
-            for variant in (*VARIANTS, *OURS)
+            for variant in (*VARIANTS, CMT)
             for capacity in CAPACITIES
         ),
         profiles=paths.PROFILES,
@@ -177,7 +174,7 @@ FIGURE = Figure(
         Drawing(
             "throughput",
             "Throughput of user data over the capacity of the queues; path 1 has 100 Mbit/s, path 2 10 Mbit/s. Black: "
-            "our preset cmt; grey: small_buffers. Diamonds: what the paper's text states for "
+            "our preset cmt. Diamonds: what the paper's text states for "
             "the largest φ, with and without the splitting that helps. Dotted grey: what no schedule exceeds with these"
             " buffers.",
             _draw,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tresse.figures.globecom2010.paths import DELAY, ERRORS, RATE, Panel
-from tresse.plots.theme import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE
+from tresse.plots.theme import BLUE, GREEN, INK, ORANGE, PURPLE
 
 Dash = str | tuple[int, tuple[int, ...]]
 """A line style of Matplotlib."""
@@ -39,10 +39,6 @@ def _both_splits(name: str, colour: str, **switches: str) -> tuple[Variant, Vari
 
 CMT = Variant("preset cmt", {"preset": "cmt"}, INK, ":", "D")
 """Our defaults, the same at every point of every figure; only buffers and order are the figure's."""
-SMALL_BUFFERS = Variant("preset small_buffers", {"preset": "small_buffers"}, FAINT, "-", "x")
-"""Repeats in time, buffer shares by what fills each path and what others wait for it, SACKs over the fastest one
-(docs/small-buffers.md); again the same at every point."""
-OURS = (CMT, SMALL_BUFFERS)
 
 SACK, SACK_SPLIT = _both_splits("SACK", ORANGE, nr_sack="off")
 NR, NR_SPLIT = _both_splits("NR-SACK", BLUE)

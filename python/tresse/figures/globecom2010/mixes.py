@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tresse.claims import NotMeasured
-from tresse.figures.globecom2010.mechanisms import OURS, Variant
+from tresse.figures.globecom2010.mechanisms import CMT, Variant
 from tresse.figures.globecom2010.paths import ORDERED_BUFFERS, PANELS, PROFILES, SCENARIO, Buffers, Panel
 from tresse.figures.globecom2010.settings import Question
 from tresse.metrics import Mean, mean
@@ -45,7 +45,7 @@ class Mix:
         points = [
             self._point(panel, value, variant)
             for panel in PANELS
-            for variant in (*self.variants[panel], *OURS)
+            for variant in (*self.variants[panel], CMT)
             for value in panel.values
         ]
         points += [
@@ -63,7 +63,7 @@ class Mix:
 
     def _point(self, panel: Panel, value: float, variant: Variant) -> Point:
         # Ours bring their own controller.
-        controller = {} if variant in OURS else {"transport.congestion_control": self.controller}
+        controller = {} if variant is CMT else {"transport.congestion_control": self.controller}
         return Point(
             {"panel": panel.name, "value": float(value), "variant": variant.name},
             {

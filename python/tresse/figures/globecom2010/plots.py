@@ -6,7 +6,7 @@ import matplotlib.figure
 from matplotlib.axes import Axes
 
 from tresse.figures.figure import Drawing
-from tresse.figures.globecom2010.mechanisms import OURS, Variant
+from tresse.figures.globecom2010.mechanisms import CMT, Variant
 from tresse.figures.globecom2010.mixes import Mix, curve
 from tresse.figures.globecom2010.paths import DELAY, ERRORS, PANELS, RATE, Panel
 from tresse.plots.limits import LimitPanel, draw_limits
@@ -49,7 +49,7 @@ def _draw(tables: Tables, mix: Mix, stated: dict[Panel, tuple[tuple[float, float
 
 
 def _draw_panel(ax: Axes, tables: Tables, mix: Mix, panel: Panel) -> None:
-    for variant in (*mix.variants[panel], *OURS):
+    for variant in (*mix.variants[panel], CMT):
         _draw_curve(ax, tables, panel, variant)
     bounds = [panel.bound_mbps(value, mix.buffers(panel)) for value in panel.values]
     ax.plot(panel.values, bounds, color=FAINT, linestyle=":", linewidth=1.1, label="bound")
@@ -91,6 +91,6 @@ def _draw_curve(ax: Axes, tables: Tables, panel: Panel, variant: Variant) -> Non
 def _draw_limits(tables: Tables, mix: Mix, panel: Panel) -> matplotlib.figure.Figure:
     panels = [
         LimitPanel(variant.name.replace(", ", ",\n"), tables.where(panel=panel.name, variant=variant.name))
-        for variant in (*mix.variants[panel], *OURS)
+        for variant in (*mix.variants[panel], CMT)
     ]
     return draw_limits(panels, "value", panel.label, ["path 1", "path 2"], log_x=panel in LOGARITHMIC)

@@ -202,6 +202,7 @@ fn a_share_smaller_than_a_packet_does_not_silence_a_path() {
 fn shared() -> Bench {
     let config = AssociationConfig {
         buffer_shares: BufferShares::Paths,
+        paths_rest: false,
         ..split(BufferSplit::Both, SplitCounts::Outstanding, 100_000)
     };
     Bench::new(2, &config)
@@ -231,4 +232,21 @@ fn a_path_without_a_share_rests_where_paths_may() {
     assert_eq!(bench.verdict(1), Verdict::Wait(Limit::SendBuffer));
     bench.sent.share_out(&[2500, 1], Limit::SendBuffer);
     assert_eq!(bench.verdict(1), Verdict::Go(998_000), "it is tried with one packet");
+}
+
+#[test]
+fn shares_when_short_hold_until_they_are_given_up_and_equal_ones_then() {
+    let config = AssociationConfig {
+        buffer_shares: BufferShares::WhenShort,
+        ..split(BufferSplit::Sender, SplitCounts::Outstanding, 10_000)
+    };
+    let mut bench = Bench::new(2, &config);
+    bench.send_over(&[0, 0]);
+    assert!(matches!(bench.verdict(0), Verdict::Go(_)), "2,000 of 5,000 bytes");
+    bench.sent.share_out(&[1500, 8500], Limit::SendBuffer);
+    assert_eq!(bench.verdict(0), Verdict::Wait(Limit::SendBuffer));
+    bench.sent.share_equally();
+    assert!(matches!(bench.verdict(0), Verdict::Go(_)));
+    bench.send_over(&[0, 0, 0]);
+    assert_eq!(bench.verdict(0), Verdict::Wait(Limit::SendBuffer), "its half is full");
 }
