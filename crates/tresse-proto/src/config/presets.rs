@@ -23,7 +23,7 @@ pub const PRESETS: &[Preset] = &[
         settings: &[
             ("stream_map", "adaptive"),
             ("buffer_shares", "paths"),
-            ("path_scheduler", "lowest_rtt"),
+            ("path_scheduler", "stms"),
             ("stream_scheduler", "round_robin"),
             ("sack_frequency", "1"),
         ],
