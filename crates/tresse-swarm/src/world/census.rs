@@ -98,6 +98,7 @@ impl Census {
     ) {
         let sum = |count: fn(&PathStats) -> u64| paths.iter().map(count).sum();
         self.note("chunks sent again", sum(|path| path.chunks_resent));
+        self.note("copies of what is under way elsewhere", sum(|path| path.copies_sent));
         self.note("chunks lost by missing reports", sum(|path| path.fast_retransmits));
         self.note("chunks lost by reports of damage", sum(|path| path.drop_reports));
         self.note("timeouts", sum(|path| path.timeouts));
@@ -161,6 +162,7 @@ const TOLD: &[&str] = &[
 const COUNTED: &[&str] = &[
     IN_PARTS,
     "chunks sent again",
+    "copies of what is under way elsewhere",
     "chunks lost by missing reports",
     "chunks lost by reports of damage",
     "timeouts",
