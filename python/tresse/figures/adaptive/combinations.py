@@ -60,6 +60,7 @@ PATH_SCHEDULERS = Kind(
         "otias": (ORANGE, "--"),
         "daps": (PURPLE, "--"),
         "stms": (BLUE, "--"),
+        "redundant": (ORANGE, "-"),
     },
 )
 STREAM_SCHEDULERS = Kind(
