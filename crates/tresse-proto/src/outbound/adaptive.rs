@@ -121,7 +121,7 @@ impl Outbound {
     fn settle_group(&mut self, group: usize, view: &PathView) -> Option<(usize, StreamId)> {
         let mut group = group;
         for _ in 0..MOST_MOVES {
-            let stream = self.ask(group, view)?;
+            let stream = self.ask(group, view.id, &view)?;
             // Within a packet and within a message nothing moves.
             let settled = self.packet.is_some() || self.open.is_some();
             match self.placing(stream, view) {

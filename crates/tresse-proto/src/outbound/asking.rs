@@ -3,6 +3,7 @@
 //! Owns the faults that the application has not heard of. Refuses to know how a message is cut.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 
 use tresse_wire::StreamId;
 
@@ -78,23 +79,33 @@ impl Outbound {
         self.failures.as_ref().map_or(0, |failures| failures.count)
     }
 
-    pub(super) fn pick(&mut self, view: &PathView) -> Option<(usize, StreamId)> {
+    #[inline]
+    pub(super) fn pick(
+        &mut self,
+        path: PathId,
+        view: &impl Deref<Target = PathView>,
+    ) -> Option<(usize, StreamId)> {
         let groups = match self.packet {
             Some(own) => own..own + 1,
             None => 0..self.groups.len(),
         };
-        groups.into_iter().find_map(|group| self.ask(group, view).map(|stream| (group, stream)))
+        groups.into_iter().find_map(|group| self.ask(group, path, view).map(|stream| (group, stream)))
     }
 
     /// The stream of `group` whose data goes next on the path; a scheduler whose answer cannot be followed
     /// is replaced.
     // Always: most messages are asked for one by one.
     #[inline(always)]
-    pub(super) fn ask(&mut self, group: usize, view: &PathView) -> Option<StreamId> {
-        if !self.serves(view.id, group) || self.groups[group].is_empty() {
+    pub(super) fn ask(
+        &mut self,
+        group: usize,
+        path: PathId,
+        view: &impl Deref<Target = PathView>,
+    ) -> Option<StreamId> {
+        if !self.serves(path, group) || self.groups[group].is_empty() {
             return None;
         }
-        let named = self.groups[group].scheduler.next(view, &self.queues);
+        let named = self.groups[group].scheduler.next_for(view, &self.queues);
         if let Some(stream) = named
             && self.queues.head_bytes(stream) > 0
             && self.group_of(stream) == group

@@ -249,7 +249,7 @@ impl Outbound {
             Some(stream) => Some((self.group_of(stream), stream))
                 .filter(|&(group, _)| self.serves(path, group) && self.packet.is_none_or(|own| own == group)),
             None if self.adaptive.is_some() => self.pick_adaptively(view),
-            None => self.pick(view),
+            None => self.pick(path, view),
         }?;
         let queue = self.queues.streams.get_mut(stream)?;
         let head = queue.head_bytes();

@@ -44,6 +44,7 @@
 //! ```
 
 pub(crate) mod ack_path;
+mod built;
 mod guard;
 pub(crate) mod in_time;
 mod names;
@@ -57,8 +58,9 @@ pub(crate) mod shares;
 mod stream;
 
 pub use crate::time::Instant;
+pub use built::Built;
 pub use path::{Offer, PathScheduler, PathView};
-pub use registry::{Built, PathSchedulerFactory, Registry, StreamSchedulerFactory};
+pub use registry::{PathSchedulerFactory, Registry, StreamSchedulerFactory};
 pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
 
 pub(crate) use path::{fallback as fallback_path_scheduler, most_assigned};

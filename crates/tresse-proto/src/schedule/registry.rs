@@ -4,9 +4,9 @@
 //! and neither can the built-in ones, which configurations may count on.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use super::built::Built;
 use super::guard;
 use super::names::{NameInUse, Names};
 use super::path::{self, PathScheduler};
@@ -33,12 +33,6 @@ pub(crate) const FALLBACK: &str = "first_come";
 pub struct Registry {
     streams: Names<StreamSchedulerFactory>,
     paths: Names<PathSchedulerFactory>,
-}
-
-/// A stream scheduler from a [`Registry`]. As long as it lives its name cannot be removed.
-pub struct Built {
-    scheduler: Box<dyn StreamScheduler>,
-    name: NameInUse,
 }
 
 /// The names of the schedulers that an association is to have.
@@ -95,9 +89,13 @@ impl Registry {
     /// An unknown name, or a configuration that the scheduler refuses.
     pub fn build(&self, name: &str, config: &str) -> Result<Built, ScheduleError> {
         let entry = self.streams.find(name)?;
+        if name == FALLBACK {
+            no_settings(config).map_err(refusal(name))?;
+            return Ok(Built::first_come(entry.name_in_use()));
+        }
         let made =
             if entry.built_in { (entry.factory)(config) } else { guard::make_stream(&entry.factory, config) };
-        Ok(Built { scheduler: made.map_err(refusal(name))?, name: entry.name_in_use() })
+        Ok(Built::new(made.map_err(refusal(name))?, entry.name_in_use()))
     }
 
     /// A new path scheduler of this name, as [`build`](Self::build) makes stream schedulers. As long as it lives its
@@ -197,43 +195,6 @@ impl fmt::Debug for Registry {
             .field("streams", &self.names())
             .field("paths", &self.path_scheduler_names())
             .finish()
-    }
-}
-
-impl Built {
-    /// What stands in for a scheduler that failed.
-    pub(crate) fn fallback() -> Self {
-        Built { scheduler: Box::new(FirstCome::default()), name: NameInUse::of(FALLBACK) }
-    }
-
-    /// The name it was built by.
-    pub fn name(&self) -> &str {
-        self.name.as_str()
-    }
-
-    /// Keeps its name, which cannot be removed as long as this lives.
-    pub(crate) fn name_in_use(&self) -> NameInUse {
-        self.name.clone()
-    }
-}
-
-impl Deref for Built {
-    type Target = dyn StreamScheduler;
-
-    fn deref(&self) -> &Self::Target {
-        self.scheduler.as_ref()
-    }
-}
-
-impl DerefMut for Built {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        self.scheduler.as_mut()
-    }
-}
-
-impl fmt::Debug for Built {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Built").field(&self.name()).finish()
     }
 }
 

@@ -23,6 +23,12 @@ struct Run {
 }
 
 impl FirstCome {
+    /// The stream of the message that waits longest, whatever the path.
+    #[inline]
+    pub(in crate::schedule) fn first(&self) -> Option<StreamId> {
+        self.runs.front().map(|run| run.stream)
+    }
+
     /// Forgets the message of `stream` that has `ahead` of its messages before it.
     fn forget(&mut self, stream: StreamId, mut ahead: usize) {
         for (position, run) in self.runs.iter_mut().enumerate() {
@@ -43,6 +49,7 @@ impl FirstCome {
 }
 
 impl StreamScheduler for FirstCome {
+    #[inline]
     fn on_queued(&mut self, queued: Queued) {
         let Queued { stream, place, .. } = queued;
         let neighbour = match place {
@@ -57,9 +64,10 @@ impl StreamScheduler for FirstCome {
     }
 
     fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
-        self.runs.front().map(|run| run.stream)
+        self.first()
     }
 
+    #[inline]
     fn on_taken(&mut self, taken: Taken) {
         if !taken.message_done {
             return;
