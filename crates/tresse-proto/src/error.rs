@@ -24,6 +24,12 @@ pub enum ConnectError {
         /// The address that cannot be reached.
         remote: IpAddr,
     },
+    /// Unspecified, multicast or broadcast: nobody in particular.
+    #[error("{remote} does not name one host: give an address of the peer")]
+    NotOneHost {
+        /// The address.
+        remote: IpAddr,
+    },
     /// The peer's SCTP port is 0.
     #[error("the remote SCTP port must not be 0")]
     PortZero,

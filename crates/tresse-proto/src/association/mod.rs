@@ -62,7 +62,7 @@ use crate::transmission::{AckReport, Transmission};
 pub(crate) use addresses::{PeerNews, Source};
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
-pub(crate) use peer::{InitFault, Peer, address_type, heeded, reach, to_be_reported};
+pub(crate) use peer::{InitFault, Peer, address_type, heeded, is_usable, reach, to_be_reported};
 pub(crate) use settings::Settings;
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;

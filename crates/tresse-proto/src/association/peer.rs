@@ -178,7 +178,7 @@ pub(crate) fn to_be_reported<'a>(init: &Init<'a>) -> impl Iterator<Item = &'a [u
 }
 
 /// Whether an address can belong to one host (RFC 9260 §3.3.2.1: no multicast or broadcast).
-pub(super) fn is_usable(address: IpAddr) -> bool {
+pub(crate) fn is_usable(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     !address.is_multicast() && !address.is_unspecified() && !broadcast
 }

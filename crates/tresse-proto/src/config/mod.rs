@@ -18,7 +18,7 @@ pub use multipath::{
     RetransmitPath, SackPath, SplitCounts, StreamMap,
 };
 pub use presets::{PRESETS, Preset};
-pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, nearest};
+pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, guess, nearest};
 
 use switch::switches;
 

@@ -1,7 +1,7 @@
 //! Presets: named bundles of switch settings, applied to the defaults.
 
+use super::AssociationConfig;
 use super::switch::ConfigError;
-use super::{AssociationConfig, nearest};
 
 /// One bundle: its name, what it is for, and the switches it sets.
 pub struct Preset {
@@ -149,11 +149,7 @@ pub const PRESETS: &[Preset] = &[
 pub(super) fn build(name: &str) -> Result<AssociationConfig, ConfigError> {
     let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
         let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-        let guess = nearest(name, names.iter().copied());
-        return Err(ConfigError::UnknownPreset {
-            name: name.to_owned(),
-            known: format!("{} (nearest: {guess})", names.join(", ")),
-        });
+        return Err(ConfigError::UnknownPreset { name: name.to_owned(), known: names.join(", ") });
     };
     let mut config = AssociationConfig::default();
     for (switch, value) in preset.settings {

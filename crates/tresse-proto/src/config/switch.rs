@@ -12,12 +12,12 @@ use crate::units;
 #[non_exhaustive]
 pub enum ConfigError {
     /// No switch has this name.
-    #[error("unknown setting \"{name}\"; did you mean \"{nearest}\"?")]
+    #[error("unknown setting \"{name}\"; {}", guess(.nearest.as_deref(), "docs/switches.md lists them"))]
     UnknownSwitch {
         /// The name that was given.
         name: String,
-        /// The valid name that is spelled most alike.
-        nearest: String,
+        /// The valid name that is spelled most alike, if one is spelled nearly so.
+        nearest: Option<String>,
     },
     /// The switch exists, but not this value of it.
     #[error("setting \"{name}\": \"{value}\" is not {accepted}")]
@@ -186,9 +186,15 @@ impl SwitchValue for String {
     }
 }
 
-/// The name among `known` that is spelled most like `name`.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> &'a str {
-    known.into_iter().min_by_key(|candidate| strsim::damerau_levenshtein(name, candidate)).unwrap_or("")
+/// The name among `known` that is spelled most like `name`; `None` where more than half of it would have to change.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |candidate: &&str| strsim::damerau_levenshtein(name, candidate);
+    known.into_iter().min_by_key(distance).filter(|candidate| 2 * distance(candidate) <= name.len())
+}
+
+/// What a person is told who gave a name that does not exist: the one probably meant, or where they all are.
+pub fn guess(nearest: Option<&str>, otherwise: &str) -> String {
+    nearest.map_or_else(|| otherwise.to_owned(), |nearest| format!("did you mean \"{nearest}\"?"))
 }
 
 /// Declares an enum whose variants have names, with the text form of a switch.
@@ -260,7 +266,7 @@ macro_rules! switches {
                     })+
                     _ => Err($crate::config::ConfigError::UnknownSwitch {
                         name: name.to_owned(),
-                        nearest: $crate::config::nearest(name, Self::NAMES.iter().copied()).to_owned(),
+                        nearest: $crate::config::nearest(name, Self::NAMES.iter().copied()).map(str::to_owned),
                     }),
                 }
             }

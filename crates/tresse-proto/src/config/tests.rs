@@ -49,13 +49,16 @@ fn every_switch_is_documented() {
 }
 
 #[test]
-fn unknown_names_meet_the_nearest_valid_one() {
+fn unknown_names_meet_the_nearest_valid_one_or_all_of_them() {
     let mut config = AssociationConfig::default();
     let error = config.set("send_bufer", "64KiB").expect_err("misspelled");
     assert_eq!(error.to_string(), "unknown setting \"send_bufer\"; did you mean \"send_buffer\"?");
     let error = config.set("send_buffer", "64").expect_err("no unit");
     assert_eq!(error.to_string(), "setting \"send_buffer\": \"64\" is not a size such as \"64KiB\"");
-    assert!(AssociationConfig::preset("cnt").expect_err("misspelled").to_string().contains("nearest: cmt"));
+    let error = config.set("preset", "cmt").expect_err("no switch is spelled nearly so");
+    assert_eq!(error.to_string(), "unknown setting \"preset\"; docs/switches.md lists them");
+    let error = AssociationConfig::preset("cnt").expect_err("misspelled").to_string();
+    assert!(error.starts_with("unknown preset \"cnt\"; the presets are cmt, "), "{error}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
 use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
-use crate::association::{PeerNews, Settings, Setup, SetupParts, Workspace};
+use crate::association::{PeerNews, Settings, Setup, SetupParts, Workspace, is_usable};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::congestion;
 use crate::cx::Cx;
@@ -237,6 +237,9 @@ impl Endpoint {
         }
         if remote_port == 0 {
             return Err(ConnectError::PortZero);
+        }
+        if let Some(&remote) = remote.iter().find(|&&remote| !is_usable(remote)) {
+            return Err(ConnectError::NotOneHost { remote });
         }
         if let Some(remote) = unreachable(&local, &remote) {
             return Err(ConnectError::AddressFamily { remote });

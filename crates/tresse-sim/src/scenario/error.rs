@@ -1,13 +1,16 @@
 //! What can be wrong with a scenario: where it is, and what would be accepted.
 
+use std::io::ErrorKind;
+
 use tresse_proto::ConfigError;
+use tresse_proto::config::guess;
 
 /// Why a text is no scenario. One line: the file, the key, what would be accepted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
     /// The file cannot be read.
-    #[error("{file}: {source}")]
+    #[error("{file}: {}", unreadable(source))]
     Unreadable {
         /// The file.
         file: String,
@@ -25,14 +28,14 @@ pub enum ScenarioError {
         message: String,
     },
     /// A key that means nothing here.
-    #[error("{file}: {key}: unknown key; did you mean \"{nearest}\"?")]
+    #[error("{file}: {key}: unknown key; {hint}")]
     UnknownKey {
         /// The file.
         file: String,
         /// The key with its path, such as `path[1].rat`.
         key: String,
-        /// The valid key that is spelled most alike.
-        nearest: String,
+        /// The valid key that is spelled nearly so, or all of them.
+        hint: String,
     },
     /// A value of another kind.
     #[error("{file}: {key}: {value} is not {accepted}")]
@@ -75,7 +78,8 @@ impl ScenarioError {
         let within = |name: &str| format!("{section}.{name}");
         match error {
             ConfigError::UnknownSwitch { name, nearest } => {
-                ScenarioError::UnknownKey { file, key: within(&name), nearest }
+                let hint = guess(nearest.as_deref(), "docs/switches.md lists them");
+                ScenarioError::UnknownKey { file, key: within(&name), hint }
             }
             ConfigError::BadValue { name, value, accepted } => {
                 ScenarioError::BadValue { file, key: within(&name), value: format!("\"{value}\""), accepted }
@@ -85,5 +89,14 @@ impl ScenarioError {
             }
             other => ScenarioError::Inconsistent { file, key: section.to_owned(), reason: other.to_string() },
         }
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::InvalidData => "is no text in UTF-8: a scenario is a TOML file".to_owned(),
+        ErrorKind::IsADirectory => "is a directory: a scenario is a TOML file".to_owned(),
+        _ => error.to_string(),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use toml::Table;
-use tresse_proto::config::{PRESETS, PathPairs, StreamMap, nearest};
+use tresse_proto::config::{PRESETS, PathPairs, StreamMap};
 use tresse_proto::{AssociationConfig, units};
 
 use super::cross::{read_cross, read_sporadic};
@@ -67,9 +67,7 @@ fn read_preset(top: &mut Section<'_>) -> Result<String, ScenarioError> {
     let preset = top.read("preset", "a preset", |text| Some(text.to_owned()))?.unwrap_or("cmt".to_owned());
     if !names().any(|name| name == preset) {
         let known = names().collect::<Vec<_>>().join(", ");
-        let guess = nearest(&preset, names());
-        let reason = format!("\"{preset}\" is not one of the presets {known}; did you mean \"{guess}\"?");
-        return Err(top.inconsistent("preset", reason));
+        return Err(top.inconsistent("preset", format!("\"{preset}\" is not one of the presets {known}")));
     }
     Ok(preset)
 }

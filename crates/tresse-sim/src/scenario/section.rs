@@ -3,7 +3,7 @@
 //! Owns how errors name keys. Refuses to know which keys a scenario has.
 
 use toml::{Table, Value};
-use tresse_proto::config::nearest;
+use tresse_proto::config::{guess, nearest};
 
 use super::error::ScenarioError;
 
@@ -94,7 +94,10 @@ impl<'t> Section<'t> {
             Some(key) => Err(ScenarioError::UnknownKey {
                 file: self.file.to_owned(),
                 key: self.key(key),
-                nearest: nearest(key, self.asked.iter().copied()).to_owned(),
+                hint: guess(
+                    nearest(key, self.asked.iter().copied()),
+                    &format!("the keys are {}", self.asked.join(", ")),
+                ),
             }),
         }
     }

@@ -164,7 +164,7 @@ fn errors_say_where_and_what_would_be_accepted() {
     );
     assert_eq!(
         refusal(&format!("preset = \"cnt\"\n{path}")),
-        "bad.toml: preset: \"cnt\" is not one of the presets cmt, adaptive, rfc9260, pfldnet2010, globecom2005, globecom2010; did you mean \"cmt\"?"
+        "bad.toml: preset: \"cnt\" is not one of the presets cmt, adaptive, rfc9260, pfldnet2010, globecom2005, globecom2010"
     );
     assert_eq!(
         refusal(&format!("{path}loss = \"120%\"\n")),
@@ -239,7 +239,8 @@ fn cross_traffic_is_refused_where_it_means_nothing() {
     };
     assert_eq!(refused("cross.0.kind", "ftp"), "x: cross[0].kind: \"ftp\" is not \"bulk\" or \"web\"");
     assert_eq!(refused("cross.1.path", "1"), "x: cross[1].path: \"1\" is not a path, from 0 to 0");
-    assert_eq!(refused("cross.0.think", "1s"), "x: cross[0].think: unknown key; did you mean \"kind\"?");
+    let unknown = "x: cross[0].think: unknown key; the keys are kind, flows, path, ";
+    assert!(refused("cross.0.think", "1s").starts_with(unknown), "{}", refused("cross.0.think", "1s"));
     assert_eq!(
         refused("traffic.sporadic.0.stream", "3"),
         "x: traffic.sporadic[0].stream: the traffic has streams 0 to 2"
