@@ -1,5 +1,6 @@
 //! A shared object in the address space of this process, with the hooks of its table.
 
+use std::error::Error as _;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -36,7 +37,11 @@ fn load(path: &Path) -> Result<Loaded, Fault> {
     // All names are resolved now: what is missing is an error here, and not a crash later.
     // SAFETY: loading runs the object's initialisers. Who named the file trusts its code (`Plugin::load`).
     let library = unsafe { Library::open(Some::<&OsStr>(file.as_os_str()), RTLD_NOW | RTLD_LOCAL) };
-    let library = library.map_err(|error| Fault::Unloadable(one_line(&error.to_string())))?;
+    let library = library.map_err(|error| {
+        // What the system says is the source of an error that only says which call failed.
+        let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        Fault::Unloadable(one_line(&reason))
+    })?;
     let table = read(&library)?;
     let (name, hooks) = table::read(&table)?;
     Ok(Loaded { name, hooks, _library: library })

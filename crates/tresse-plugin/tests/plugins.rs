@@ -128,6 +128,7 @@ fn what_is_wrong_with_an_object_is_said_in_one_line() {
     for file in [source, PathBuf::from("/nowhere/at/all.so"), PathBuf::from("libm.so.6")] {
         let said = Plugin::load(&file).map(|_| ()).expect_err("no object").to_string();
         assert!(said.contains(": it cannot be loaded: ") && !said.contains('\n'), "{said}");
+        assert!(!said.contains("dlopen"), "the system's reason, not which call failed: {said}");
     }
 }
 
