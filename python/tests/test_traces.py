@@ -39,6 +39,9 @@ def test_a_trace_becomes_a_table_for_each_kind() -> None:
         ("[]", "line 1 is not a JSON object"),
         ('{"tresse_trace": 2}', "line 1 is not the head of a trace"),
         (HEAD + "\nnonsense", "line 2 is not JSON"),
+        ('{"tresse_trace":1}', "line 1 does not say how many paths"),
+        (HEAD + '\n{"t":1,"e":"sent","tsn":1}', "line 2: 'sent' lacks path, bytes, again, dropped"),
+        (HEAD + '\n{"t":1,"e":"state","peer_window":1,"send_buffer":1}', "line 2: 'state' lacks cwnd"),
         (HEAD + '\n{"t":1,"e":"flew"}', "line 2: 'flew' is none of sent, arrived, sack, state"),
     ],
 )
@@ -67,3 +70,9 @@ def test_a_real_trace_is_read_and_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "run.svg").stat().st_size > 1000
     again = CliRunner().invoke(main, ["timeline", str(file)])
     assert (again.exit_code, "--force" in again.output) == (2, True)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    refused = CliRunner().invoke(main, ["timeline", str(tmp_path / "binary")])
+    assert (refused.exit_code, "binary: is no text" in refused.output) == (2, True)

@@ -123,7 +123,9 @@ def timeline(trace: Path, start: float, end: float, out: Path | None, force: boo
         read = traces.parse(trace.read_text(encoding="utf-8"), str(trace))
         figure = draw_sequence(read.between(start, end), f"{read.name}, seed {read.seed}")
         figure.savefig(picture, dpi=110)
-    except (traces.TraceError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        _fail(WRONG_INPUT, f"{trace}: is no text: a trace is what `tresse sim --trace` writes")
+    except traces.TraceError as error:
         _fail(WRONG_INPUT, str(error))
     except OSError as error:
         _fail(FAILED, str(error))
@@ -139,8 +141,10 @@ def _measure(names: tuple[str, ...], profile: Profile, workers: Workers, out: Pa
         reproduction.reproduce(figures, profile, out, workers, command, progress)
     except KeyboardInterrupt:
         return True
-    except (UnknownFigureError, OutputError, _native.ScenarioError, FileNotFoundError) as error:
+    except (UnknownFigureError, OutputError, _native.ScenarioError) as error:
         _fail(WRONG_INPUT, str(error))
+    except FileNotFoundError as error:
+        _fail(WRONG_INPUT, f"{out} cannot be made: {error.strerror}" if error.strerror else str(error))
     except ClusterError as error:
         _fail(UNREACHABLE, str(error))
     except (_native.RunError, OSError) as error:

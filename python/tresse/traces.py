@@ -7,6 +7,13 @@ from typing import Any
 import pandas as pd
 
 _VERSION = 1
+_COLUMNS = {
+    "sent": ["t", "path", "tsn", "bytes", "again", "dropped"],
+    "arrived": ["t", "path", "tsn", "again"],
+    "sack": ["t", "path", "tsn", "window"],
+    "state": ["t", "peer_window", "send_buffer"],
+}
+_BY_PATH = ["cwnd", "ssthresh", "flight", "limit", "timeouts"]
 
 
 class TraceError(ValueError):
@@ -42,21 +49,19 @@ def parse(text: str, source: str = "trace") -> Trace:
     head = _line(lines[0] if lines else "", 1, source)
     if head.get("tresse_trace") != _VERSION:
         raise TraceError(f'{source}: line 1 is not the head of a trace, {{"tresse_trace": {_VERSION}, …}}')
-    rows: dict[str, list[dict[str, Any]]] = {"sent": [], "arrived": [], "sack": [], "state": []}
+    paths = head.get("paths")
+    if not isinstance(paths, int):
+        raise TraceError(f'{source}: line 1 does not say how many paths there are, such as "paths": 2')
+    rows: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _COLUMNS}
     for number, line in enumerate(lines[1:], 2):
         entry = _line(line, number, source)
         kind = entry.pop("e", None)
         if kind not in rows:
             raise TraceError(f"{source}: line {number}: {kind!r} is none of {', '.join(rows)}")
+        if missing := [key for key in _COLUMNS[kind] + (_BY_PATH if kind == "state" else []) if key not in entry]:
+            raise TraceError(f"{source}: line {number}: {kind!r} lacks {', '.join(missing)}")
         rows[kind].append(_flat(entry) if kind == "state" else entry)
-    paths = int(head["paths"])
-    columns = {
-        "sent": ["t", "path", "tsn", "bytes", "again", "dropped"],
-        "arrived": ["t", "path", "tsn", "again"],
-        "sack": ["t", "path", "tsn", "window"],
-        "state": ["t", "peer_window", "send_buffer"],
-    }
-    tables = [pd.DataFrame(rows[kind], columns=None if rows[kind] else columns[kind]) for kind in rows]
+    tables = [pd.DataFrame(rows[kind], columns=None if rows[kind] else _COLUMNS[kind]) for kind in rows]
     return Trace(str(head.get("name", "")), int(head.get("seed", 0)), paths, *tables)
 
 
