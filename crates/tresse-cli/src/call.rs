@@ -11,26 +11,27 @@ use tresse::{Association, AssociationConfig, Ended, Endpoint, EndpointConfig, Pe
 
 use crate::args::{DEFAULT_SCTP_PORT, address, duration};
 use crate::failure::Failure;
+use crate::report::words::printable;
 
 /// Whom to call, and from where.
 #[derive(Args)]
 pub(crate) struct CallArgs {
-    /// The receiver's addresses, the preferred one first
+    /// The other side's addresses, the preferred one first
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
     pub(crate) to: Vec<IpAddr>,
-    /// Own addresses, by position those that reach the receiver's; found by routing if not given
+    /// Own addresses, by position those that reach the other side's; found by routing if not given
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = address)]
     pub(crate) from: Vec<IpAddr>,
-    /// The receiver's UDP port
+    /// The other side's UDP port
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
     /// Own UDP port; 0 for any
     #[arg(long, value_name = "UDP", default_value_t = 0)]
     pub(crate) local_port: u16,
-    /// The receiver's SCTP port
+    /// The other side's SCTP port
     #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) sctp_port: u16,
-    /// How long to wait for the receiver's first answer
+    /// How long to wait for the other side's first answer
     #[arg(long, default_value = "15s", value_parser = duration)]
     pub(crate) timeout: Duration,
 }
@@ -57,7 +58,7 @@ impl CallArgs {
         Ok(Endpoint::bind_with_schedulers(&local, self.local_port, endpoint, config, schedulers)?)
     }
 
-    /// The association, once the receiver has answered.
+    /// The association, once the other side has answered.
     pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Association, Failure> {
         let peer = Peer::new(self.to.as_slice(), self.sctp_port).with_udp_port(self.port);
         let place = format!("{} UDP port {}", list(&self.to), self.port);
@@ -115,7 +116,7 @@ pub(crate) fn ended(association: &Association, error: SendError) -> Failure {
 
 /// The peer sent what its protocol does not have; `what` comes from the network and goes to a terminal.
 pub(crate) fn breach(what: &str) -> Failure {
-    Failure::running(format!("the peer does not speak the protocol: it sent {}", what.escape_debug()))
+    Failure::running(format!("the peer does not speak the protocol: it sent {}", printable(what)))
 }
 
 /// The peer's first address, to speak of it.

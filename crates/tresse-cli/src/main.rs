@@ -1,7 +1,7 @@
 //! The `tresse` command: parses, dispatches, and turns every outcome into an exit code.
 //!
-//! Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 peer unreachable or all
-//! paths lost, 4 a required figure was missed, 130 interrupted. Results go to standard output, everything else to standard error.
+//! Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 peer unreachable or all paths lost, 4 a
+//! required figure was missed, 130 interrupted. Results go to standard output, everything else to standard error.
 
 mod args;
 mod call;
@@ -27,6 +27,7 @@ use std::process::ExitCode;
 
 use args::Command;
 use clap::Parser;
+use clap::error::ErrorKind;
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -69,11 +70,15 @@ fn on_runtime(command: impl Future<Output = Result<(), Failure>>) -> Result<(), 
     outcome
 }
 
-/// Help and version as clap words them; a mistake in one line.
+/// Help and version as clap words them, also for who gives no command at all; a mistake in one line.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();
         return ExitCode::SUCCESS;
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return ExitCode::from(2);
     }
     let text = error.render().to_string();
     let what = text.split("\n\n").next().unwrap_or_default();

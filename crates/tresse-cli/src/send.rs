@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::{self, Progress};
 use crate::report::paths::{Side, Snapshot};
+use crate::report::words::printable;
 use crate::report::{Facts, Report};
 use crate::schedulers;
 use crate::signal;
@@ -138,7 +139,7 @@ fn verdict_of(message: Control, name: &str) -> Result<(), Failure> {
         Control::Verdict(Ok(())) => Ok(()),
         Control::Verdict(Err(reason)) => {
             // The reason comes from the network and goes to a terminal.
-            Err(Failure::running(format!("the receiver did not store {name}: {}", reason.escape_debug())))
+            Err(Failure::running(format!("the receiver did not store {name}: {}", printable(&reason))))
         }
         _ => Err(breach("a message out of turn")),
     }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress;
 use crate::report::required;
-use crate::report::words::limit_words;
+use crate::report::words::{self, limit_words, meaning};
 use crate::signal;
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
@@ -70,10 +70,12 @@ pub(crate) fn create(option: &str, path: &Path, force: bool) -> Result<BufWriter
     options.write(true).create(true).truncate(true).create_new(!force);
     match options.open(path) {
         Ok(file) => Ok(BufWriter::new(file)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::usage(format!(
-            "{option} {}: the file exists (--force overwrites it)",
-            path.display()
-        ))),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && !path.is_dir() => Err(Failure::usage(
+            format!("{option} {}: the file exists (--force overwrites it)", path.display()),
+        )),
+        Err(_) if path.is_dir() => {
+            Err(Failure::usage(format!("{option} {}: is a directory", path.display())))
+        }
         Err(error) => Err(Failure::usage(format!("{option} {}: {error}", path.display()))),
     }
 }
@@ -149,7 +151,7 @@ fn lines(outcome: &Outcome) -> String {
             path.loss * 100.0,
             path.srtt_ms.unwrap_or(f64::NAN),
             path.queue_mean_packets,
-            words(limits)
+            in_words(limits)
         ));
     }
     if !outcome.cross.is_empty() {
@@ -165,7 +167,8 @@ fn lines(outcome: &Outcome) -> String {
         }
         lines.push(line);
     }
-    lines.push(format!("  in total limited by {}", words(&outcome.limited_by.total)));
+    lines.push(format!("  in total limited by {}", in_words(&outcome.limited_by.total)));
+    lines.extend(meaning(&by_name(&outcome.limited_by.total)).map(|meaning| format!("  {meaning}")));
     if let Some(completed) = outcome.completed_s {
         lines.push(format!("  everything was delivered after {completed:.3} s"));
     }
@@ -178,8 +181,12 @@ fn lines(outcome: &Outcome) -> String {
     lines.join("\n") + "\n"
 }
 
-fn words(shares: &Shares) -> String {
-    limit_words(&tresse::Limit::ALL.map(|limit| (limit.name().to_owned(), shares.of(limit))).into())
+fn in_words(shares: &Shares) -> String {
+    limit_words(&by_name(shares))
+}
+
+fn by_name(shares: &Shares) -> words::Shares {
+    tresse::Limit::ALL.map(|limit| (limit.name().to_owned(), shares.of(limit))).into()
 }
 
 /// Lines for streams before the rest is only counted.

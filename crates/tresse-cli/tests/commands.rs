@@ -149,12 +149,19 @@ fn damaged_captures_end_in_one_line() {
 #[test]
 fn mistakes_in_scenarios_name_file_key_and_what_is_accepted() {
     let dir = Dir::new("mistakes");
-    let scenario = scenario(&dir);
+    let (scenario, folder) = (scenario(&dir), dir.path("").display().to_string());
+    let binary = dir.path("binary").display().to_string();
+    std::fs::write(&binary, [0xFF, 0xFE, 0]).expect("writable");
     for (args, expected) in [
         (vec!["sim", &scenario, "--set", "path.0.rat=1Mbit/s"], "did you mean \"rate\"?"),
         (vec!["sim", &scenario, "--set", "measure=5"], "a duration such as"),
         (vec!["sim", &scenario, "--set", "measure"], "is not KEY=VALUE"),
-        (vec!["sim", "missing.toml"], "missing.toml"),
+        (vec!["sim", &scenario, "--set", "path.0.speed=1Mbit/s"], "the keys are joins, leaves, "),
+        (vec!["sim", &scenario, "--set", "transport.window=1"], "unknown key; docs/switches.md lists them"),
+        (vec!["sim", "missing.toml"], "missing.toml: there is no such file"),
+        (vec!["sim", &folder], "is a directory"),
+        (vec!["sim", &binary], "is no text in UTF-8"),
+        (vec!["sim", &scenario, "--pcap", &folder], "is a directory"),
         (vec!["dissect", "missing.pcap"], "missing.pcap"),
         (vec!["simulate"], "unrecognized subcommand"),
     ] {
@@ -180,4 +187,13 @@ fn help_is_no_mistake() {
     let help = tresse(&["--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
     assert!(help.stdout.contains("dissect"));
+}
+
+#[test]
+fn who_gives_no_command_is_shown_those_there_are() {
+    for (args, command) in [(&[][..], "dissect"), (&["perf"], "client"), (&["tunnel"], "server")] {
+        let shown = tresse(args);
+        assert_eq!((shown.code, shown.stdout.as_str()), (Some(2), ""));
+        assert!(shown.stderr.contains("Usage: tresse") && shown.stderr.contains(command), "{shown:?}");
+    }
 }

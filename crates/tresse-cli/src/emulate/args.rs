@@ -64,10 +64,15 @@ fn addresses(option: &str, given: &[IpAddr], net: u8, paths: usize) -> Result<Ve
         return Ok((1..=paths).map(|host| Ipv4Addr::new(127, 0, net, host as u8).into()).collect());
     }
     if given.len() != paths {
-        let (count, word) = (given.len(), if paths == 1 { "path" } else { "paths" });
+        let counted =
+            |count, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+        let (given, paths) = (counted(given.len(), "address", "addresses"), counted(paths, "path", "paths"));
         return Err(Failure::usage(format!(
-            "{option} has {count} addresses, and the scenario {paths} {word}: give one for each"
+            "{option} has {given}, and the scenario {paths}: give one for each"
         )));
+    }
+    if let Some((_, twice)) = given.iter().enumerate().find(|&(at, address)| given[..at].contains(address)) {
+        return Err(Failure::usage(format!("{option} has {twice} twice: each path has one of its own")));
     }
     Ok(given.to_vec())
 }

@@ -14,6 +14,7 @@ use crate::call::{self, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::output;
 use crate::report::required;
+use crate::report::words::printable;
 use crate::schedulers;
 use crate::signal;
 
@@ -65,7 +66,7 @@ async fn measure(
     match ear.control().await? {
         Control::Go => {}
         Control::Refuse(reason) => {
-            return Err(Failure::usage(format!("the server refused: {}", reason.escape_debug())));
+            return Err(Failure::usage(format!("the server refused: {}", printable(&reason))));
         }
         _ => return Err(breach("a message out of turn")),
     }

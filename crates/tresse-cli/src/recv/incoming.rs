@@ -19,7 +19,7 @@ use crate::call;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report::paths::{Side, Snapshot};
-use crate::report::words::size;
+use crate::report::words::{printable, size};
 use crate::report::{Facts, Report};
 use crate::transfer::message::Control;
 use crate::transfer::partial::{Order, Partial, StoreError};
@@ -65,7 +65,7 @@ async fn announced(association: &Association, settings: &Settings) -> Result<Ord
         return Err(Failure::running("sent something else than an announcement"));
     };
     if let Err(reason) = name::check(&name) {
-        let refusal = format!("\"{}\" is refused: {reason}", name.escape_debug());
+        let refusal = format!("\"{}\" is refused: {reason}", printable(&name));
         answer(association, Err(refusal.clone())).await;
         return Err(Failure::running(refusal));
     }

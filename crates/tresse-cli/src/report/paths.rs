@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tresse::{Abandoned, Association, AssociationStats, PathStats};
 
-use super::words::{Shares, limit_words, rate, shares};
+use super::words::{Shares, limit_words, meaning, printable, rate, shares};
 
 /// The paths of one association, as seen by one side. Every key names its unit.
 #[derive(Clone, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ impl PathsReport {
         PathsReport { paths: paths.collect(), limited_by }
     }
 
-    /// One line for each path, and one for all together.
+    /// One line for each path, one for all together, and what that means.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for path in &self.paths {
@@ -105,7 +105,7 @@ impl PathsReport {
                 path.id,
                 path.local,
                 path.remote,
-                path.state.escape_debug(),
+                printable(&path.state),
                 rate(path.wire_mbps * 1e6),
                 path.share * 100.0
             );
@@ -119,6 +119,7 @@ impl PathsReport {
         }
         if let Some(limits) = &self.limited_by {
             lines.push(format!("  in total limited by {}", limit_words(&limits.total)));
+            lines.extend(meaning(&limits.total).map(|meaning| format!("  {meaning}")));
         }
         lines
     }

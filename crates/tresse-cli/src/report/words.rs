@@ -1,8 +1,9 @@
-//! Numbers with three digits and the unit that suits them, and what limited a transfer, in words.
+//! Numbers with three digits and the unit that suits them, and what limited a transfer, in words; what strangers said, so
+//! that it can go to a terminal.
 
 use std::collections::BTreeMap;
 
-use tresse::LimitTimes;
+use tresse::{Limit, LimitTimes};
 
 /// For each limit, by its name, the share of the time that it held.
 pub(crate) type Shares = BTreeMap<String, f64>;
@@ -15,11 +16,48 @@ pub(crate) fn shares(times: &LimitTimes) -> Shares {
 pub(crate) fn limit_words(shares: &Shares) -> String {
     let mut shares: Vec<_> = shares.iter().filter(|(_, share)| **share >= 0.01).collect();
     shares.sort_by(|a, b| b.1.total_cmp(a.1));
-    // Names may come from a peer and go to a terminal.
-    let name = |name: &str| name.replace('_', " ").escape_debug().to_string();
+    // Names may come from a peer.
+    let name = |name: &str| printable(&name.replace('_', " "));
     let word = |(limit, share): &(&String, &f64)| format!("{} {:.0} %", name(limit), **share * 100.0);
     let words = shares.iter().map(word).collect::<Vec<_>>().join(", ");
     if words.is_empty() { "nothing".to_owned() } else { words }
+}
+
+/// What the limit means that held longest, and what helps against it; `None` where none stands out.
+pub(crate) fn meaning(shares: &Shares) -> Option<&'static str> {
+    let (longest, share) = shares.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let longest = Limit::ALL.into_iter().find(|limit| limit.name() == longest && *share >= STANDS_OUT)?;
+    Some(match longest {
+        Limit::CongestionWindow => {
+            "the network set the pace: the paths carried what they could without losing more"
+        }
+        Limit::ReceiveBuffer => {
+            "the receiver's buffer set the pace, with what came early, was not read yet, or is still under way: \
+             paths that are not full need a larger receive_buffer there"
+        }
+        Limit::SendBuffer => {
+            "the sender's buffer set the pace, with what was not acknowledged yet: paths that are not full need a \
+             larger send_buffer there"
+        }
+        Limit::Scheduler => {
+            "data waited that was not for the paths with room: stream_map and the schedulers say which is"
+        }
+        Limit::Application => "the sender had no more to send: the paths could have carried more",
+        Limit::Path => "no path could be used",
+        Limit::Nothing => "nothing held the data up but this host's own pace",
+    })
+}
+
+/// Text from elsewhere without what could steer a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\'' | '"' | '\\' => shown.push(letter),
+            other => shown.extend(other.escape_debug()),
+        }
+    }
+    shown
 }
 
 /// A rate with three digits, in the unit that suits it.
@@ -51,11 +89,12 @@ fn three_digits(number: f64) -> String {
     format!("{number:.decimals$}")
 }
 
+/// The share of the time from which on a limit is the reason.
+const STANDS_OUT: f64 = 0.5;
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use tresse::{Limit, LimitTimes};
 
     use super::*;
 
@@ -77,5 +116,28 @@ mod tests {
         times.add(Limit::Nothing, Duration::from_secs(1));
         assert_eq!(limit_words(&shares(&times)), "congestion window 60 %, receive buffer 30 %, nothing 10 %");
         assert_eq!(limit_words(&Shares::new()), "nothing");
+    }
+
+    #[test]
+    fn the_limit_that_held_most_of_the_time_is_explained() {
+        for limit in Limit::ALL {
+            let mut times = LimitTimes::default();
+            times.add(limit, Duration::from_secs(6));
+            times.add(Limit::Nothing, Duration::from_secs(1));
+            assert!(meaning(&shares(&times)).is_some(), "{limit:?}");
+        }
+        let mut times = LimitTimes::default();
+        times.add(Limit::ReceiveBuffer, Duration::from_secs(6));
+        times.add(Limit::CongestionWindow, Duration::from_secs(4));
+        assert!(meaning(&shares(&times)).is_some_and(|words| words.contains("larger receive_buffer")));
+        times.add(Limit::Application, Duration::from_secs(5));
+        assert_eq!(meaning(&shares(&times)), None, "three limits, and none for most of the time");
+        assert_eq!(meaning(&Shares::new()), None, "no time has passed");
+    }
+
+    #[test]
+    fn what_strangers_say_reads_as_it_was_said_and_steers_no_terminal() {
+        assert_eq!(printable("the peer's \"file\" \\"), "the peer's \"file\" \\");
+        assert_eq!(printable("red \u{1b}[31m\r\n"), "red \\u{1b}[31m\\r\\n");
     }
 }

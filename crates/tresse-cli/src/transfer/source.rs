@@ -13,6 +13,7 @@ use super::name;
 use super::ranges::Ranges;
 use super::{DATA_HEADER, PIECE};
 use crate::failure::Failure;
+use crate::report::words::printable;
 
 /// What is to be sent.
 pub(crate) struct Source {
@@ -123,7 +124,7 @@ fn plain_name(name: &str) -> Result<String, Failure> {
     match name::check(name) {
         Ok(()) => Ok(name.to_owned()),
         Err(reason) => {
-            Err(Failure::usage(format!("\"{}\" cannot be sent as a name: {reason}", name.escape_debug())))
+            Err(Failure::usage(format!("\"{}\" cannot be sent as a name: {reason}", printable(name))))
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct ClientArgs {
     #[command(flatten)]
     pub(super) call: CallArgs,
     /// Where to accept TCP connections
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]
     pub(super) tcp: SocketAddr,
     #[command(flatten)]
     pub(super) common: CommonArgs,
@@ -67,6 +67,10 @@ impl CommonArgs {
         config.outbound_streams = self.connections + 1;
         Ok(config)
     }
+}
+
+fn address_and_port(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "it is not ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080".to_owned())
 }
 
 fn host_and_port(text: &str) -> Result<String, String> {
