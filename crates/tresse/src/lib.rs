@@ -1,9 +1,12 @@
 //! CMT-SCTP over real sockets: associations over all paths between two hosts, from user space.
 //!
-//! SCTP packets travel in UDP (RFC 6951), so an ordinary user can use every address of the host,
-//! also through NATs; or straight over IP ([`Endpoint::bind_raw`]), for those who may. One driver task per [`Endpoint`] moves packets between the sockets and the
-//! protocol core, [`tresse_proto`], which decides everything; this crate decides nothing but when
-//! to wake whom.
+//! SCTP packets travel in UDP (RFC 6951), so an ordinary user can use every address of the host, also through
+//! NATs; or straight over IP ([`Endpoint::bind_raw`]), for those who may. One driver task per [`Endpoint`] moves
+//! packets between the sockets and the protocol core, [`tresse_proto`], which decides everything; this crate
+//! decides nothing but when to wake whom.
+//!
+//! [`Association::send`] and [`Association::recv`] move messages, [`Association::events`] tells what else happens,
+//! and [`PathStats::limited_by`] what kept each path from sending more, and for how long.
 //!
 //! # Example
 //!
