@@ -11,6 +11,7 @@ from typing import Any
 
 from tresse.figures.pfldnet2010 import delays
 from tresse.figures.pfldnet2010.delays import FIXED, SWEEP, Curve
+from tresse.standings import CMT
 from tresse.sweep import Point
 from tresse.tables import LIMITS, Tables
 
@@ -34,7 +35,8 @@ class Model:
     def outcome(self, curve: Curve, sigma_kib: int, seed: int) -> dict[str, Any]:
         """The document of one run; seeds differ a little."""
         noise = 1 + 0.001 * (seed % 3 - 1)
-        wasted = (self.wasted or {"round-robin": 0.2, "fixed": 0.0})[curve.mapping] * (curve.delay_b_ms > 10)
+        by_mapping = self.wasted or {"round-robin": 0.2, "fixed": 0.0}
+        wasted = by_mapping.get(curve.mapping, 0.3) * (curve.delay_b_ms > 10)
         total = min(delays.bound_mbps(curve.delay_b_ms, sigma_kib * (1 - wasted)), self.full_mbps) * noise
         delay = sigma_kib * delays.KIB * 8 / (total * 1000) * (1 + self.bend * (sigma_kib / 320) ** 3)
         streams = [
@@ -98,7 +100,8 @@ def run_of(model: Model) -> Callable[..., str]:
     """Stands in for the native `run`: reads the point back from the overrides."""
 
     def run(scenario: str, overrides: dict[str, str], seed: int, *, name: str = "scenario") -> str:
-        mapping = {"any": "round-robin", "fixed:0,1": "fixed"}[overrides["transport.stream_map"]]
+        maps = {"any": "round-robin", "fixed:0,1": "fixed"}
+        mapping = CMT if overrides.get("preset") == "cmt" else maps[overrides["transport.stream_map"]]
         curve = Curve(int(overrides["path.1.delay"].removesuffix("ms")), mapping)
         sigma_kib = int(overrides["transport.send_buffer"].removesuffix("KiB"))
         outcome = model.outcome(curve, sigma_kib, seed)

@@ -5,9 +5,11 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
+from tresse import standings
 from tresse.claims import Verdict, judge
 from tresse.figures.globecom2005 import default, figure3, figure4, figure5
 from tresse.figures.globecom2005.transfers import POLICIES, SAME
+from tresse.standings import CMT
 from tresse.sweep import Point, Sweep
 from tresse.tables import Tables
 
@@ -93,25 +95,30 @@ def test_verdicts_at_other_rates_are_listed_and_do_not_count() -> None:
 
 
 def test_every_policy_has_its_curve() -> None:
-    assert {point.labels["policy"] for point in figure4.FIGURE.sweep.points} == {*POLICIES, default.CMT}
+    assert {point.labels["policy"] for point in figure4.FIGURE.sweep.points} == {*POLICIES, CMT}
 
 
 def test_the_preset_is_compared_with_the_best_of_each_point() -> None:
     def outcome(point: Point) -> dict[str, float]:
-        if point.labels["policy"] == default.CMT:
+        if point.labels["policy"] == CMT:
             return {"completed_s": 10.0}
         return {"completed_s": 8.0 if point.labels["policy"] == "cwnd" else 20.0}
 
-    table = default.against_best(_tables(figure4.FIGURE.sweep, outcome), "policy", ["loss_percent", "buffer_kib"])
-    assert len(table) == 14, "ten losses with 64 KiB, four more buffers at the highest loss"
-    assert set(table["best"]) == {"cwnd"}
-    assert set(table["cmt / best"]) == {0.8}
+    points = default.against_best(_tables(figure4.FIGURE.sweep, outcome), "policy", ["loss_percent", "buffer_kib"])
+    assert len(points) == 14, "ten losses with 64 KiB, four more buffers at the highest loss"
+    assert {point.best for point in points} == {"cwnd"}
+    assert [point.share for point in points] == pytest.approx([0.8] * 14)
+    # 16 KiB leave 131,072 bits each 91.2 ms: the round trip of 45 ms each way and a packet of 1.2 ms.
+    [least] = standings.smallest(points)
+    assert least.buffer_kib == 16
+    assert least.bound_mbps == pytest.approx(131.072 / 91.2)
 
 
 def test_one_path_may_be_the_best() -> None:
     def outcome(point: Point) -> dict[str, float]:
-        return {"completed_s": {figure3.ONE_PATH: 9.0, default.CMT: 10.0}.get(str(point.labels["variant"]), 30.0)}
+        return {"completed_s": {figure3.ONE_PATH: 9.0, CMT: 10.0}.get(str(point.labels["variant"]), 30.0)}
 
-    [table] = [listing.make(_tables(figure3.FIGURE.sweep, outcome)) for listing in figure3.FIGURE.listings[:1]]
-    assert set(table["best"]) == {figure3.ONE_PATH}
-    assert set(table["cmt / best"]) == {0.9}
+    assert figure3.FIGURE.standings is not None
+    points = figure3.FIGURE.standings(_tables(figure3.FIGURE.sweep, outcome))
+    assert {point.best for point in points} == {figure3.ONE_PATH}
+    assert [point.share for point in points] == pytest.approx([0.9] * len(points))

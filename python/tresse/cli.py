@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+import pandas as pd
 from rich.console import Console
 
-from tresse import _native, report, reproduction, traces
+from tresse import _native, report, reproduction, standings, traces
 from tresse.claims import Verdict
-from tresse.console import display, print_claims
+from tresse.console import display, print_claims, print_table
 from tresse.figures import FIGURES, UnknownFigureError, select
 from tresse.plots.sequence import draw_sequence
 from tresse.profiles import PROFILES, QUICK
@@ -104,6 +105,30 @@ def claims(out: Path, as_json: bool) -> None:
         click.echo(json.dumps([finding.document() for finding in findings], indent=2, ensure_ascii=False))
     else:
         print_claims(Console(highlight=False), findings)
+
+
+@main.command()
+@_OUT
+@click.option("--points", is_flag=True, help="Print every point, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: every point of every figure.")
+def compare(out: Path, points: bool, as_json: bool) -> None:
+    """Print how the preset cmt stands beside the best variant of each figure that was measured into OUT."""
+    try:
+        found = reproduction.standings(reproduction.load(out))
+    except (OutputError, OSError) as error:
+        _fail(WRONG_INPUT, str(error))
+    if not found:
+        _fail(WRONG_INPUT, f"no figure in {out} has runs of {standings.CMT}; make some with: tresse-lab reproduce")
+    if as_json:
+        rows = [{"figure": name, **point.row()} for name, figure in found.items() for point in figure]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    print_table(console, standings.CAPTION, standings.summary(found))
+    print_table(console, standings.SMALLEST, standings.with_smallest_buffers(found))
+    if points:
+        for name, figure in found.items():
+            print_table(console, name, pd.DataFrame([point.row() for point in figure]))
 
 
 @main.command()

@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from tresse.claims import Finding, Verdict
 from tresse.reproduction import Display, Progress
+from tresse.tables import cell, heading
 
 _STYLES = {
     Verdict.REPRODUCED: "green",
@@ -45,6 +47,22 @@ def print_claims(console: Console, findings: Sequence[Finding]) -> None:
         console.print(f"    {finding.judgement.finding}", soft_wrap=True)
         for measure in finding.judgement.measures:
             console.print(f"    {measure.text()}", style="dim", soft_wrap=True)
+
+
+def print_table(console: Console, caption: str, table: pd.DataFrame) -> None:
+    """A table in columns, under its caption; a line is as long as it has to be."""
+    rows = [[heading(str(column)) for column in table.columns]]
+    rows += [[cell(value) for value in row] for row in table.itertuples(index=False)]
+    numeric = [pd.api.types.is_numeric_dtype(table[column]) for column in table.columns]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(numeric))]
+    console.print(caption, style="bold", markup=False)
+    for row in rows:
+        fields = [
+            text.rjust(width) if number else text.ljust(width)
+            for text, width, number in zip(row, widths, numeric, strict=True)
+        ]
+        console.print("  ".join(fields).rstrip(), markup=False)
+    console.print()
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from tresse.figures import FIGURES
 from tresse.figures.figure import Figure
 from tresse.plots import theme
 from tresse.runner import Workers, run_tasks
+from tresse.standings import Standing
 from tresse.store import Store, write_atomically
 from tresse.sweep import Point, Profile, Task, code_version
 from tresse.tables import Tables
@@ -123,6 +124,16 @@ def load(directory: Path) -> list[Measured]:
     if not measured:
         raise OutputError(f"no finished run in {directory}; continue with: tresse-lab reproduce --out {directory}")
     return measured
+
+
+def standings(measured: Sequence[Measured]) -> dict[str, list[Standing]]:
+    """How our preset stands at the points of each figure that compares it and has runs of it."""
+    found = {}
+    for each in measured:
+        if each.figure.standings is not None:
+            with contextlib.suppress(NotMeasured):
+                found[each.figure.name] = each.figure.standings(each.tables)
+    return {name: points for name, points in found.items() if points}
 
 
 def _judged(figure: Figure, tables: Tables, made: Made) -> Measured:

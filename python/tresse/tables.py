@@ -139,3 +139,17 @@ def _samples(point: Point, outcome: Mapping[str, Any]) -> Iterator[pd.DataFrame]
 
 def _limits(shares: Mapping[str, float]) -> dict[str, float]:
     return {f"limit_{name}": shares[name] for name in LIMITS}
+
+
+def heading(column: str) -> str:
+    """A column's name for people: "sigma_kib" reads "sigma [KiB]"."""
+    stem, _, last = column.rpartition("_")
+    unit = {"kib": "KiB", "ms": "ms", "mbps": "Mbit/s"}.get(last)
+    return f"{stem} [{unit}]".replace("_", " ") if unit else column.replace("_", " ")
+
+
+def cell(value: object) -> str:
+    """A value for people."""
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else f"{value:.3f}"
+    return str(value) if not pd.isna(value) else "–"  # type: ignore[call-overload]

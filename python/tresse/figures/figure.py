@@ -10,6 +10,7 @@ import matplotlib.figure
 import pandas as pd
 
 from tresse.claims import Claim
+from tresse.standings import Standings
 from tresse.sweep import Sweep
 from tresse.tables import Tables
 
@@ -45,3 +46,5 @@ class Figure:
     """The published plot first, then what explains it."""
     listings: tuple[Listing, ...]
     claims: tuple[Claim, ...]
+    standings: Standings | None = None
+    """How our preset stands beside the figure's variants; None where there is nothing to compare."""

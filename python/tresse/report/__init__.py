@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +9,13 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from tresse import reproduction, standings
 from tresse.claims import Finding, NotMeasured, Verdict
 from tresse.figures.figure import Figure
 from tresse.plots import theme
 from tresse.reproduction import Measured
 from tresse.store import write_atomically
+from tresse.tables import cell, heading
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ def render(measured: list[Measured]) -> str:
     return environment.get_template("template.html.j2").render(
         sections=[_section(figure) for figure in measured],
         findings=findings,
+        comparison=_comparison(measured),
         counts=verdict_counts(findings),
         incomplete=[figure for figure in measured if figure.made.finished_runs < figure.made.all_runs],
     )
@@ -88,31 +90,29 @@ def _plots(figure: Figure, measured: Measured) -> list[_Plot]:
 def _numbers(figure: Figure, measured: Measured) -> list[_Numbers]:
     numbers = []
     for listing in figure.listings:
-        try:
+        with contextlib.suppress(NotMeasured):
             table = listing.make(measured.tables)
-        except NotMeasured:
-            continue
-        csv = base64.b64encode(table.to_csv(index=False).encode()).decode()
-        numbers.append(
-            _Numbers(
-                listing.caption,
-                [_heading(str(column)) for column in table.columns],
-                [[_cell(value) for value in row] for row in table.itertuples(index=False)],
-                f"{figure.name}-{listing.name}.csv",
-                f"data:text/csv;base64,{csv}",
-            )
-        )
+            numbers.append(_shown(table, listing.caption, f"{figure.name}-{listing.name}.csv"))
     return numbers
 
 
-def _heading(column: str) -> str:
-    """A column's name for people: "sigma_kib" reads "sigma [KiB]"."""
-    stem, _, last = column.rpartition("_")
-    unit = {"kib": "KiB", "ms": "ms", "mbps": "Mbit/s"}.get(last)
-    return f"{stem} [{unit}]".replace("_", " ") if unit else column.replace("_", " ")
+def _comparison(measured: list[Measured]) -> list[_Numbers]:
+    """How our preset stands, over all figures."""
+    found = reproduction.standings(measured)
+    if not found:
+        return []
+    return [
+        _shown(standings.summary(found), standings.CAPTION, "cmt.csv"),
+        _shown(standings.with_smallest_buffers(found), standings.SMALLEST, "cmt-smallest-buffers.csv"),
+    ]
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return "–" if math.isnan(value) else f"{value:.3f}"
-    return str(value) if not pd.isna(value) else "–"  # type: ignore[call-overload]
+def _shown(table: pd.DataFrame, caption: str, csv_name: str) -> _Numbers:
+    csv = base64.b64encode(table.to_csv(index=False).encode()).decode()
+    return _Numbers(
+        caption,
+        [heading(str(column)) for column in table.columns],
+        [[cell(value) for value in row] for row in table.itertuples(index=False)],
+        csv_name,
+        f"data:text/csv;base64,{csv}",
+    )

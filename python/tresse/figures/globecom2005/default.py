@@ -1,22 +1,21 @@
-"""Our preset `cmt` against the best policy of a figure, point by point: how much sooner a file is there.
+"""Our preset `cmt` against the best policy of a figure, point by point, by the time that a file takes.
 
 The preset keeps its own retransmission policies, and its send buffer of 1 MiB; the receive buffer is the figure's.
 """
 
+import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-import pandas as pd
-
+from tresse.bound import BoundPath, throughput_bound
 from tresse.figures.globecom2005 import transfers
 from tresse.metrics import summarise
+from tresse.standings import CMT, Standing, best_of
 from tresse.sweep import Label, Point
 from tresse.tables import Tables
 
-CMT = "preset cmt"
-AIM = 0.97
-"""Share of the best policy's throughput that the preset is to reach at every point."""
-
-CAPTION = f"The preset cmt against the best at each point, as throughput; the aim is {100 * AIM:.0f} %"
+USUAL: Mapping[str, Any] = {"delay_ms": 45, "buffer_kib": 16}
+"""What the scenario or the figure has where a point does not say."""
 
 
 def point(labels: Mapping[str, Label], *overrides: Mapping[str, str]) -> Point:
@@ -24,24 +23,33 @@ def point(labels: Mapping[str, Label], *overrides: Mapping[str, str]) -> Point:
     return transfers.point(labels, {"preset": "cmt"}, *overrides)
 
 
-def against_best(tables: Tables, column: str, by: Iterable[str]) -> pd.DataFrame:
-    """One row a point: the best of what `column` tells apart, its time and the preset's, and the throughputs' ratio."""
+def against_best(
+    tables: Tables, column: str, by: Iterable[str], everywhere: Mapping[str, float] | None = None
+) -> list[Standing]:
+    """Every point of `by`: the best of what `column` tells apart and of what takes as many seconds `everywhere`."""
     keys = list(by)
     times = summarise(transfers.usual(tables).runs, [column, *keys], "completed_s")
-    rows = []
-    for labels, group in times.groupby(keys, sort=True):
-        means = dict(zip(group[column], group["mean"], strict=True))
+    found = []
+    for values, group in times.groupby(keys, sort=True):
+        # A transfer that did not end has no time.
+        means = {name: time for name, time in zip(group[column], group["mean"], strict=True) if not math.isnan(time)}
         ours = means.pop(CMT, None)
         if ours is None or not means:
             continue
-        best = min(means, key=lambda name: means[name])
-        rows.append(
-            {
-                **dict(zip(keys, labels, strict=True)),
-                "best": best,
-                "best_s": means[best],
-                "cmt_s": ours,
-                "cmt / best": means[best] / ours,
-            }
+        rates = {name: transfers.VOLUME_MBIT / time for name, time in {**means, **(everywhere or {})}.items()}
+        labels = {**USUAL, **dict(zip(keys, values, strict=True))}
+        found.append(
+            Standing(
+                f"path 2 loses {labels['loss_percent']} %, {labels['delay_ms']} ms, {labels['buffer_kib']} KiB",
+                float(labels["buffer_kib"]),
+                *best_of(rates),
+                transfers.VOLUME_MBIT / ours,
+                _bound_mbps(float(labels["delay_ms"]), int(labels["buffer_kib"])),
+            )
         )
-    return pd.DataFrame(rows)
+    return found
+
+
+def _bound_mbps(delay_ms: float, buffer_kib: int) -> float:
+    path = BoundPath.of(transfers.RATE_MBPS, delay_ms, transfers.PACKET_BYTES, transfers.PAYLOAD_BYTES)
+    return throughput_bound([path, path], buffer_kib * 1024)

@@ -1,14 +1,15 @@
 """Figure 3: two paths that are slower than one, and the claim R1."""
 
 import matplotlib.figure
-import pandas as pd
 
+from tresse import standings
 from tresse.claims import Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.globecom2005 import default, transfers
 from tresse.figures.globecom2005.transfers import LOSSES_PERCENT, OTHER_RATES_MBPS, RATE_MBPS, SAME, TWO_PATHS
 from tresse.metrics import summarise
 from tresse.plots.theme import BLUE, INK, ORANGE, new_figure, style
+from tresse.standings import Standing
 from tresse.sweep import Point, Sweep
 from tresse.tables import Tables
 
@@ -24,7 +25,7 @@ def _points() -> tuple[Point, ...]:
     cmt = [_cmt(loss, RATE_MBPS) for loss in LOSSES_PERCENT]
     cmt += [_cmt(loss, rate) for rate in OTHER_RATES_MBPS for loss in _SHOWN_PERCENT]
     cmt += [
-        default.point({"variant": default.CMT, "loss_percent": loss}, _BUFFER, transfers.loss_overrides(loss))
+        default.point({"variant": standings.CMT, "loss_percent": loss}, _BUFFER, transfers.loss_overrides(loss))
         for loss in LOSSES_PERCENT
     ]
     return (*cmt, *(_alone(rate) for rate in (RATE_MBPS, *OTHER_RATES_MBPS)))
@@ -60,8 +61,8 @@ def _draw(all_rates: Tables) -> matplotlib.figure.Figure:
             capsize=2,
             label="CMT over both paths, RTX-SAME",
         )
-        ours = summarise(tables.where(variant=default.CMT).runs, ["loss_percent"], "completed_s")
-        ax.plot(ours["loss_percent"], ours["mean"], color=INK, linestyle=":", marker="D", label=default.CMT)
+        ours = summarise(tables.where(variant=standings.CMT).runs, ["loss_percent"], "completed_s")
+        ax.plot(ours["loss_percent"], ours["mean"], color=INK, linestyle=":", marker="D", label=standings.CMT)
         alone = transfers.mean_of(tables, "completed_s", variant=ONE_PATH)
         ax.axhline(alone.value, color=BLUE, label="one association over path 1 alone")
         ax.axhspan(alone.low, alone.high, color=BLUE, alpha=0.15, linewidth=0)
@@ -71,14 +72,12 @@ def _draw(all_rates: Tables) -> matplotlib.figure.Figure:
     return figure
 
 
-def _against_best(tables: Tables) -> pd.DataFrame:
+def _against_best(tables: Tables) -> list[Standing]:
     usual = transfers.usual(tables)
-    alone = transfers.mean_of(usual, "completed_s", variant=ONE_PATH).value
-    table = default.against_best(tables, "variant", ["loss_percent"])
-    better = table["best_s"] > alone
     # Path 1 alone does not depend on the loss of the other.
-    table.loc[better, "best"], table.loc[better, "best_s"] = ONE_PATH, alone
-    return table.assign(**{"cmt / best": table["best_s"] / table["cmt_s"]})
+    alone = {ONE_PATH: transfers.mean_of(usual, "completed_s", variant=ONE_PATH).value}
+    two = Tables(usual.runs[usual.runs["variant"] != ONE_PATH], usual.streams, usual.paths, usual.samples)
+    return default.against_best(two, "variant", ["loss_percent"], alone)
 
 
 def _judge_r1(tables: Tables) -> Judgement:
@@ -112,11 +111,7 @@ FIGURE = Figure(
         ),
     ),
     listings=(
-        Listing(
-            "default",
-            default.CAPTION,
-            _against_best,
-        ),
+        Listing("default", standings.CAPTION, standings.listing(_against_best)),
         Listing(
             "rates",
             "R1 by the rate of both paths; with 2 and 100 Mbit/s at losses of 1, 5 and 10 % only",
@@ -132,4 +127,5 @@ FIGURE = Figure(
             transfers.at_usual_rate(_judge_r1),
         ),
     ),
+    standings=_against_best,
 )

@@ -7,6 +7,7 @@ import matplotlib.figure
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tresse import standings
 from tresse.claims import Claim
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.globecom2005 import default, ranking, transfers
@@ -21,6 +22,7 @@ from tresse.figures.globecom2005.transfers import (
 )
 from tresse.metrics import summarise
 from tresse.plots.theme import INK, new_figure, style
+from tresse.standings import Standing
 from tresse.sweep import Point, Sweep
 from tresse.tables import TIMEOUT_ROWS, Tables
 
@@ -37,7 +39,7 @@ def _point(policy: str, loss: int, buffer_kib: int = BUFFER_KIB, rate_mbps: int 
 
 def _cmt(loss: int, buffer_kib: int) -> Point:
     return default.point(
-        {"policy": default.CMT, "loss_percent": loss, "buffer_kib": buffer_kib},
+        {"policy": standings.CMT, "loss_percent": loss, "buffer_kib": buffer_kib},
         {"transport.receive_buffer": f"{buffer_kib}KiB"},
         transfers.loss_overrides(loss),
     )
@@ -85,8 +87,8 @@ def _draw_policies(ax: Axes, tables: Tables, column: str) -> None:
             capsize=2,
             label=policy_text(policy),
         )
-    ours = summarise(tables.where(policy=default.CMT).runs, ["loss_percent"], column)
-    ax.plot(ours["loss_percent"], ours["mean"], color=INK, linestyle=":", marker="D", label=default.CMT)
+    ours = summarise(tables.where(policy=standings.CMT).runs, ["loss_percent"], column)
+    ax.plot(ours["loss_percent"], ours["mean"], color=INK, linestyle=":", marker="D", label=standings.CMT)
 
 
 def _draw_rows(tables: Tables) -> matplotlib.figure.Figure:
@@ -119,6 +121,10 @@ def _buffers(tables: Tables) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _against_best(tables: Tables) -> list[Standing]:
+    return default.against_best(tables, "policy", ["loss_percent", "buffer_kib"])
+
+
 FIGURE = Figure(
     name="globecom2005-4",
     title="Figure 4: five retransmission policies with a receive buffer of 64 KiB",
@@ -140,11 +146,7 @@ FIGURE = Figure(
     ),
     listings=(
         Listing("buffers", f"Time for 8 MB by receive buffer, path 2 at {HIGH_LOSS} %", _buffers),
-        Listing(
-            "default",
-            default.CAPTION,
-            lambda tables: default.against_best(tables, "policy", ["loss_percent", "buffer_kib"]),
-        ),
+        Listing("default", standings.CAPTION, standings.listing(_against_best)),
         Listing("rates", "R2 to R6 by the rate of both paths", transfers.verdicts_by_rate(ranking.JUDGES)),
     ),
     claims=(
@@ -188,4 +190,5 @@ FIGURE = Figure(
             transfers.at_usual_rate(ranking.judge_r6),
         ),
     ),
+    standings=_against_best,
 )

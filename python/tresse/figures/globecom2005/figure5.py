@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 import matplotlib.figure
 
+from tresse import standings
 from tresse.claims import Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.globecom2005 import default, transfers
 from tresse.figures.globecom2005.transfers import OTHER_RATES_MBPS, RATE_MBPS, SSTHRESH, TWO_PATHS
 from tresse.metrics import Mean
 from tresse.plots.theme import BLUE, GREEN, ORANGE, PURPLE, SKY, YELLOW, new_figure, style
+from tresse.standings import Standing
 from tresse.sweep import Label, Point, Sweep
 from tresse.tables import Tables
 
@@ -51,7 +53,7 @@ def _point(delay: int, buffer_kib: int, loss: int, rate_mbps: int) -> Point:
 
 def _cmt(delay: int, buffer_kib: int, loss: int) -> Point:
     labels: dict[str, Label] = {
-        "policy": default.CMT,
+        "policy": standings.CMT,
         "delay_ms": delay,
         "buffer_kib": buffer_kib,
         "loss_percent": loss,
@@ -131,6 +133,10 @@ _AT_LEAST, _AT_MOST = 8.0, 12.0
 """What counts as about 10."""
 
 
+def _against_best(tables: Tables) -> list[Standing]:
+    return default.against_best(tables, "policy", ["loss_percent", "delay_ms", "buffer_kib"])
+
+
 FIGURE = Figure(
     name="globecom2005-5",
     title="Figure 5: what a bounded receive buffer costs, by delay",
@@ -149,11 +155,7 @@ FIGURE = Figure(
         ),
     ),
     listings=(
-        Listing(
-            "default",
-            default.CAPTION,
-            lambda tables: default.against_best(tables, "policy", ["loss_percent", "delay_ms", "buffer_kib"]),
-        ),
+        Listing("default", standings.CAPTION, standings.listing(_against_best)),
         Listing(
             "rates",
             "R7 by the rate of both paths; with 2 and 100 Mbit/s for the shortest and the longest delay only",
@@ -171,4 +173,5 @@ FIGURE = Figure(
             transfers.at_usual_rate(_judge_r7),
         ),
     ),
+    standings=_against_best,
 )

@@ -24,6 +24,7 @@ _TO_THE_END = {"measure": "3600s"}
 PROFILES = {"quick": Profile("quick", 30, _TO_THE_END), "paper": Profile("paper", 100, _TO_THE_END)}
 """A run ends when its file is delivered; the paper has at least 100 a point."""
 
+PACKET_BYTES, PAYLOAD_BYTES = 1500, 1452
 VOLUME_MBIT = 8 * 2**20 * 8 / 1e6
 
 SAME, ASAP, CWND, SSTHRESH, LOSS_RATE = "same", "asap", "cwnd", "ssthresh", "loss_rate"

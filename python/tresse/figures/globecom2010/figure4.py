@@ -5,10 +5,10 @@ chance would blur the picture.
 """
 
 import matplotlib.figure
-import pandas as pd
 
+from tresse import standings
 from tresse.bound import BoundPath, throughput_bound
-from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
+from tresse.claims import TOLERANCE, Claim, Judgement, Measure, NotMeasured, Verdict
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.globecom2010 import paths
 from tresse.figures.globecom2010.mechanisms import CMT, Variant
@@ -17,6 +17,7 @@ from tresse.figures.globecom2010.paths import Buffers
 from tresse.metrics import Mean, summarise
 from tresse.plots.limits import LimitPanel, draw_limits
 from tresse.plots.theme import BLUE, FAINT, GREEN, ORANGE, PAPER, PURPLE, new_figure, style
+from tresse.standings import Standing
 from tresse.sweep import Point, Sweep
 from tresse.tables import Tables
 
@@ -64,7 +65,7 @@ def bound_mbps(panel: str) -> float:
         BoundPath.of(rate, paths.DELAY_MS, paths.PACKET_BYTES, paths.PAYLOAD_BYTES)
         for rate in (paths.RATE_MBPS, SLOW_MBPS)
     ]
-    return throughput_bound(both, min(PANELS[panel].send_bytes, PANELS[panel].receive_bytes))
+    return throughput_bound(both, PANELS[panel].smaller_bytes)
 
 
 def _draw(tables: Tables) -> matplotlib.figure.Figure:
@@ -101,26 +102,18 @@ def _draw_limits(tables: Tables) -> matplotlib.figure.Figure:
     return draw_limits(panels, "value", "capacity φ of both queues [packets]", ["path 1", "path 2"])
 
 
-def _against_best(tables: Tables) -> pd.DataFrame:
-    rows = []
-    for panel in PANELS:
+def _against_best(tables: Tables) -> list[Standing]:
+    found = []
+    for panel, buffers in PANELS.items():
         for capacity in CAPACITIES:
-            found = {variant.name: at(tables, panel, capacity, variant).value for variant in VARIANTS}
-            best = max(found, key=lambda name: found[name])
-            ours = at(tables, panel, capacity, CMT).value
-            rows.append(
-                {
-                    "buffers": panel,
-                    "φ": capacity,
-                    "best variant": best,
-                    "best_mbps": found[best],
-                    "cmt_mbps": ours,
-                    "bound_mbps": bound_mbps(panel),
-                    "cmt / best": ours / found[best],
-                    "cmt / bound": ours / bound_mbps(panel),
-                }
-            )
-    return pd.DataFrame(rows)
+            try:
+                variants = {variant.name: at(tables, panel, capacity, variant).value for variant in VARIANTS}
+                ours = at(tables, panel, capacity, CMT).value
+            except NotMeasured:
+                continue
+            where, kib = f"{panel}, φ = {capacity}", buffers.smaller_bytes / 1024
+            found.append(Standing(where, kib, *standings.best_of(variants), ours, bound_mbps(panel)))
+    return found
 
 
 def _judge(tables: Tables, panel: str, keep: tuple[Variant, ...], sink: tuple[Variant, ...]) -> Judgement:
@@ -185,7 +178,7 @@ FIGURE = Figure(
             _draw_limits,
         ),
     ),
-    listings=(Listing("default", "The preset cmt against the best variant at each point", _against_best),),
+    listings=(Listing("default", standings.CAPTION, standings.listing(_against_best)),),
     claims=(
         Claim(
             "G1",
@@ -210,4 +203,5 @@ FIGURE = Figure(
             lambda tables: _judge(tables, MIDDLE, (SENDER, RECEIVER, BOTH), (NONE,)),
         ),
     ),
+    standings=_against_best,
 )

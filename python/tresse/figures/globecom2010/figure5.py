@@ -1,5 +1,7 @@
 """Figure 5: unordered transfers over unlike paths, and the claims G4 to G9."""
 
+from functools import partial
+
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Figure
 from tresse.figures.globecom2010 import default, hidden, paths, plots, settings
@@ -186,4 +188,5 @@ FIGURE = Figure(
             _judge_g9,
         ),
     ),
+    standings=partial(default.against_best, mix=MIX),
 )

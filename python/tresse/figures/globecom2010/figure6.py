@@ -1,5 +1,7 @@
 """Figure 6: unordered transfers with pooled resources (CMT/RP), and the claims G10 and G11."""
 
+from functools import partial
+
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Figure
 from tresse.figures.globecom2010 import default, hidden, paths, plots, settings
@@ -71,4 +73,5 @@ FIGURE = Figure(
             _judge_g11,
         ),
     ),
+    standings=partial(default.against_best, mix=MIX),
 )

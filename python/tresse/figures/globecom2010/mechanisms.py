@@ -6,6 +6,7 @@ Same colour: the same mechanisms besides buffer splitting. Solid: both buffers s
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tresse import standings
 from tresse.figures.globecom2010.paths import DELAY, ERRORS, RATE, Panel
 from tresse.plots.theme import BLUE, GREEN, INK, ORANGE, PURPLE
 
@@ -37,7 +38,7 @@ def _both_splits(name: str, colour: str, **switches: str) -> tuple[Variant, Vari
     return without, with_split
 
 
-CMT = Variant("preset cmt", {"preset": "cmt"}, INK, ":", "D")
+CMT = Variant(standings.CMT, {"preset": "cmt"}, INK, ":", "D")
 """Our defaults, the same at every point of every figure; only buffers and order are the figure's."""
 
 SACK, SACK_SPLIT = _both_splits("SACK", ORANGE, nr_sack="off")

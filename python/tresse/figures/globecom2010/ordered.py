@@ -1,5 +1,7 @@
 """Figures 7 and 8: ordered transfers, plain or with pooled resources, and the claims G12 to G14 about both."""
 
+from functools import partial
+
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Figure
 from tresse.figures.globecom2010 import default, hidden, paths, plots, settings
@@ -128,6 +130,7 @@ def figure(number: int, controller: str, name: str) -> Figure:
                 judge_g14,
             ),
         ),
+        standings=partial(default.against_best, mix=own),
     )
 
 

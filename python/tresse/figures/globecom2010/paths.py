@@ -33,6 +33,11 @@ class Buffers:
     receive_bytes: int
 
     @property
+    def smaller_bytes(self) -> int:
+        """What bounds a transfer."""
+        return min(self.send_bytes, self.receive_bytes)
+
+    @property
     def overrides(self) -> dict[str, str]:
         """As the scenario has them."""
         return {
@@ -71,7 +76,7 @@ class Panel:
         first = BoundPath.of(RATE_MBPS, DELAY_MS, PACKET_BYTES, PAYLOAD_BYTES)
         second = BoundPath.of(rate, delay, PACKET_BYTES, PAYLOAD_BYTES)
         lossy = BoundPath(second.payload_mbps * intact, second.rtt_ms)
-        return throughput_bound([first, lossy], min(buffers.send_bytes, buffers.receive_bytes))
+        return throughput_bound([first, lossy], buffers.smaller_bytes)
 
 
 _SMALL, _LARGE = Buffers(250_000, 125_000), Buffers(2_500_000, 1_250_000)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from tresse import standings
 from tresse.bound import BoundPath, throughput_bound
 from tresse.claims import NotMeasured
 from tresse.metrics import Mean, mean
 from tresse.plots.theme import BLUE, GREEN, ORANGE
+from tresse.standings import Standing
 from tresse.sweep import Point, Sweep
 from tresse.tables import Tables
 
@@ -93,9 +95,18 @@ def _recorded(curve: Curve) -> Point:
     return Point(plain.labels, {**plain.overrides, "measure": "1s", "record.interval": "2ms"})
 
 
+def _ours(delay_b_ms: int, sigma_kib: int) -> Point:
+    plain = point(Curve(delay_b_ms, ROUND_ROBIN), sigma_kib)
+    overrides = {key: value for key, value in plain.overrides.items() if key != "transport.stream_map"}
+    return Point({**plain.labels, "mapping": standings.CMT}, {**overrides, "preset": "cmt"})
+
+
 SWEEP = Sweep(
     SCENARIO,
-    points=tuple(point(curve, sigma) for curve in CURVES for sigma in SIGMAS_KIB),
+    points=(
+        *(point(curve, sigma) for curve in CURVES for sigma in SIGMAS_KIB),
+        *(_ours(delay, sigma) for delay in DELAYS_B_MS for sigma in SIGMAS_KIB[::2]),
+    ),
     recorded=tuple(_recorded(Curve(75, mapping)) for mapping in STREAM_MAPS),
 )
 
@@ -114,6 +125,24 @@ def bound_mbps(delay_b_ms: int, sigma_kib: float) -> float:
 def throughput(tables: Tables, curve: Curve, sigma_kib: int) -> Mean:
     """Mean throughput of one point, in Mbit/s."""
     return mean(measured(curve.of(tables).where(sigma_kib=sigma_kib).runs, curve, sigma_kib)["throughput_mbps"])
+
+
+def against_best(tables: Tables) -> list[Standing]:
+    """How our preset stands beside the better mapping at the paper's σ, where there are runs of all."""
+    found = []
+    for delay in DELAYS_B_MS:
+        for sigma in SIGMAS_KIB[::2]:
+            rows = tables.where(delay_b_ms=delay, sigma_kib=sigma)
+            rates = {
+                str(name): mean(runs["throughput_mbps"]).value
+                for name, runs in rows.runs.groupby("mapping", sort=False)
+            }
+            ours = rates.pop(standings.CMT, None)
+            if ours is None or len(rates) < len(STREAM_MAPS):
+                continue
+            where, best = f"{DELAY_A_MS}/{delay} ms, {sigma} KiB", standings.best_of(rates)
+            found.append(Standing(where, sigma, *best, ours, bound_mbps(delay, sigma)))
+    return found
 
 
 def sufficient_kib(tables: Tables, curve: Curve) -> int | None:

@@ -4,6 +4,7 @@ import matplotlib.figure
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tresse import standings
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.pfldnet2010 import delays
@@ -222,6 +223,7 @@ FIGURE = Figure(
         ),
     ),
     listings=(
+        Listing("default", standings.CAPTION, standings.listing(delays.against_best)),
         Listing("sufficient", "Smallest σ in KiB that gives 95 % of 19.36 Mbit/s", sufficient_sigmas),
         Listing("summary", "Throughput in Mbit/s, mean and 95 % half-width", _throughputs),
     ),
@@ -255,4 +257,5 @@ FIGURE = Figure(
             _judge_p4,
         ),
     ),
+    standings=delays.against_best,
 )

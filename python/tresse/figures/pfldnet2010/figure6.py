@@ -3,12 +3,14 @@
 import matplotlib.figure
 import pandas as pd
 
+from tresse import standings
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.pfldnet2010 import delays, variants
 from tresse.figures.pfldnet2010.variants import PAYLOAD_SHARE, Setup, Variant
 from tresse.metrics import Mean, summarise
 from tresse.plots.theme import BLUE, GREEN, ORANGE, new_figure, style
+from tresse.standings import Standing
 from tresse.sweep import Sweep
 from tresse.tables import Tables
 
@@ -96,11 +98,16 @@ def _judge_p10(tables: Tables) -> Judgement:
 
 _RULE = f"{100 * TOLERANCE:.0f} % at σ = {LARGE_KIB} KiB"
 
+
+def _against_best(tables: Tables) -> list[Standing]:
+    return variants.against_best(tables, SETUPS, VARIANTS)
+
+
 FIGURE = Figure(
     name="pfldnet2010-6",
     title="Figure 6: throughput of each stream on paths of dissimilar bandwidth",
     source=delays.SOURCE,
-    sweep=Sweep(delays.SCENARIO, variants.points(SETUPS, VARIANTS)),
+    sweep=Sweep(delays.SCENARIO, variants.points(SETUPS, (*VARIANTS, variants.CMT))),
     drawings=(
         Drawing(
             "rates",
@@ -110,7 +117,10 @@ FIGURE = Figure(
             _draw,
         ),
     ),
-    listings=(Listing("summary", "Throughput of each stream in Mbit/s, mean and 95 % half-width", _rates),),
+    listings=(
+        Listing("default", standings.CAPTION, standings.listing(_against_best)),
+        Listing("summary", "Throughput of each stream in Mbit/s, mean and 95 % half-width", _rates),
+    ),
     claims=(
         Claim(
             "P8",
@@ -134,4 +144,5 @@ FIGURE = Figure(
             _judge_p10,
         ),
     ),
+    standings=_against_best,
 )

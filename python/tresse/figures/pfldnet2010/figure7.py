@@ -3,12 +3,14 @@
 import matplotlib.figure
 import pandas as pd
 
+from tresse import standings
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.pfldnet2010 import delays, variants
 from tresse.figures.pfldnet2010.variants import Setup, Variant
 from tresse.metrics import summarise
 from tresse.plots.theme import BLUE, ORANGE, new_figure, style
+from tresse.standings import Standing
 from tresse.sweep import Sweep
 from tresse.tables import Tables
 
@@ -96,11 +98,16 @@ def _judge_p14(tables: Tables) -> Judgement:
 
 _TOLERANCE = f"{100 * TOLERANCE:.0f} %"
 
+
+def _against_best(tables: Tables) -> list[Standing]:
+    return variants.against_best(tables, (SETUP,), VARIANTS)
+
+
 FIGURE = Figure(
     name="pfldnet2010-7",
     title="Figure 7: seven streams over three paths",
     source=delays.SOURCE,
-    sweep=Sweep(SCENARIO, variants.points((SETUP,), VARIANTS)),
+    sweep=Sweep(SCENARIO, variants.points((SETUP,), (*VARIANTS, variants.CMT))),
     drawings=(
         Drawing(
             "seven-streams",
@@ -112,6 +119,7 @@ FIGURE = Figure(
         ),
     ),
     listings=(
+        Listing("default", standings.CAPTION, standings.listing(_against_best)),
         Listing("summary", "Throughput in Mbit/s, mean and 95 % half-width", _throughputs),
         Listing("delays", "Mean message delay in ms, mean over runs and 95 % half-width", _delays),
     ),
@@ -145,4 +153,5 @@ FIGURE = Figure(
             _judge_p14,
         ),
     ),
+    standings=_against_best,
 )

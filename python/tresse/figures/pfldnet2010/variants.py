@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tresse import standings
 from tresse.bound import BoundPath, throughput_bound
 from tresse.claims import NotMeasured
 from tresse.metrics import Mean, mean, summarise
-from tresse.plots.theme import FAINT
+from tresse.plots.theme import FAINT, INK
+from tresse.standings import Standing
 from tresse.sweep import Point
 from tresse.tables import Tables
 
@@ -30,6 +32,10 @@ class Variant:
     colour: str
     dash: str
     overrides: Mapping[str, str]
+
+
+CMT = Variant(standings.CMT, INK, ":", {"preset": "cmt"})
+"""Our defaults, told nothing of the paths; only the buffers are the figure's."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,21 @@ def with_delays(tables: Tables) -> pd.DataFrame:
 def delay(tables: Tables, setup: Setup, variant: str, sigma_kib: int) -> Mean:
     """Mean delay of all messages at one point, in ms."""
     return mean(rows_of(with_delays(tables), setup, variant, sigma_kib)["delay_ms"])
+
+
+def against_best(tables: Tables, setups: Sequence[Setup], variants: Sequence[Variant]) -> list[Standing]:
+    """How our preset stands beside the best of `variants` at every point that has runs of all."""
+    found = []
+    for setup in setups:
+        for sigma in setup.sigmas_kib:
+            try:
+                rates = {variant.name: throughput(tables, setup, variant.name, sigma).value for variant in variants}
+                ours = throughput(tables, setup, CMT.name, sigma).value
+            except NotMeasured:
+                continue
+            where, best = f"{setup.name}, {sigma} KiB", standings.best_of(rates)
+            found.append(Standing(where, sigma, *best, ours, setup.bound_mbps(sigma)))
+    return found
 
 
 def plot(ax: Axes, table: pd.DataFrame, setup: Setup, variants: Sequence[Variant], column: str) -> None:

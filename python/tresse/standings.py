@@ -1,0 +1,115 @@
+"""Our preset `cmt` beside the best variant of a figure: how they stand at each point, and what that comes to.
+
+The preset is one configuration for all figures; only buffers and what is sent are the figure's. Nothing is run here: a
+figure says how its points stand by the runs that it has.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tresse.claims import NotMeasured
+from tresse.tables import Tables
+
+CMT = "preset cmt"
+"""What figures call it."""
+AIM = 0.97
+"""Share of the best variant's throughput that the preset is to reach at every point."""
+GAIN = 1.10
+"""What it is to reach with the smallest buffers of each figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One point of a figure. Throughputs are of user data, in Mbit/s."""
+
+    where: str
+    buffer_kib: float
+    """The smaller of send and receive buffer."""
+    best: str
+    """The best variant of the figure, ours left out."""
+    best_mbps: float
+    cmt_mbps: float
+    bound_mbps: float
+    """What no schedule can exceed with these buffers, even where nothing is lost by chance."""
+
+    @property
+    def share(self) -> float:
+        """The preset's throughput over the best variant's."""
+        return self.cmt_mbps / self.best_mbps
+
+    def row(self) -> dict[str, object]:
+        """As tables show it."""
+        return {
+            "where": self.where,
+            "buffer_kib": round(self.buffer_kib, 1),
+            "best variant": self.best,
+            "best_mbps": self.best_mbps,
+            "cmt_mbps": self.cmt_mbps,
+            "bound_mbps": self.bound_mbps,
+            "cmt / best": self.share,
+            "bound / best": self.bound_mbps / self.best_mbps,
+        }
+
+
+Standings = Callable[[Tables], list[Standing]]
+"""How the points of a figure stand, in the figure's order; what has no run is left out."""
+
+CAPTION = f"The preset cmt against the best variant at each point; the aim is {100 * AIM:.0f} %"
+SMALLEST = f"The same with the smallest buffer of each figure; the aim is {100 * (GAIN - 1):.0f} % more"
+
+
+def best_of(found: dict[str, float]) -> tuple[str, float]:
+    """The variant with the highest throughput; raises `NotMeasured` when there is none."""
+    if not found:
+        raise NotMeasured("no variant to compare with")
+    best = max(found, key=lambda name: found[name])
+    return best, found[best]
+
+
+def listing(standings: Standings) -> Callable[[Tables], pd.DataFrame]:
+    """One row a point."""
+
+    def table(tables: Tables) -> pd.DataFrame:
+        return pd.DataFrame([standing.row() for standing in standings(tables)])
+
+    return table
+
+
+def smallest(points: Sequence[Standing]) -> list[Standing]:
+    """Those with the smallest buffer of a figure."""
+    least = min((point.buffer_kib for point in points), default=0.0)
+    return [point for point in points if point.buffer_kib == least]
+
+
+def summary(figures: dict[str, list[Standing]]) -> pd.DataFrame:
+    """One row a figure: how many points it has, how many miss the aim, and where the preset stands worst."""
+    rows = []
+    for name, points in figures.items():
+        if not points:
+            continue
+        worst = min(points, key=lambda point: point.share)
+        rows.append(
+            {
+                "figure": name,
+                "points": len(points),
+                f"below {100 * AIM:.0f} %": sum(point.share < AIM for point in points),
+                "least cmt / best": worst.share,
+                "at": worst.where,
+                "best variant": worst.best,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def with_smallest_buffers(figures: dict[str, list[Standing]]) -> pd.DataFrame:
+    """One row a point with the smallest buffer of its figure, and whether the gain is reached where it can be."""
+    rows = []
+    for name, points in figures.items():
+        for point in smallest(points):
+            row = point.row()
+            possible = point.bound_mbps >= GAIN * point.best_mbps
+            verdict = "reached" if point.share >= GAIN else "missed" if possible else "above the bound"
+            rows.append({"figure": name, **row, f"{100 * (GAIN - 1):.0f} % more": verdict})
+    return pd.DataFrame(rows)
