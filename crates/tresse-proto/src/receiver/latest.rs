@@ -36,6 +36,11 @@ impl Latest {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
     /// Puts into `out` the ranges of `received` that the newest runs ended in, ascending and at most `most`.
     pub(super) fn find(&self, received: &RangeSet, most: usize, out: &mut Vec<Range<u64>>) {
         out.clear();

@@ -317,6 +317,9 @@ fn what_came_last_is_remembered_within_bounds_and_forgotten_with_the_last_gap() 
     assert!(report(&mut receiver, true).kept.is_empty());
     arrive(&mut receiver, (2001..=2010).map(|half| 2 * half));
     assert_eq!(report(&mut receiver, true).kept.len(), 10);
+    assert!(!receiver.map.latest.is_empty());
+    receiver.skip_to(Tsn(4020));
+    assert!(receiver.map.latest.is_empty(), "what was given up closes gaps too");
 }
 
 proptest! {

@@ -32,7 +32,7 @@ pub(super) struct TsnMap {
     /// What arrived beyond the index after `cumulative`, which is missing.
     received: RangeSet,
     /// What of that came last, where a report may not have room for all.
-    latest: Latest,
+    pub(super) latest: Latest,
     /// Indices beyond `cumulative` that were marked deliverable.
     deliverable: RangeSet,
     /// Whether `deliverable` is kept at all.
@@ -129,6 +129,9 @@ impl TsnMap {
         self.received.remove_below(index + 1);
         self.cumulative = self.received.take_first_at(index + 1).map_or(index, |end| end - 1);
         self.highest = self.highest.max(index);
+        if self.received.is_empty() {
+            self.latest.forget();
+        }
         self.deliverable.remove_below(self.cumulative + 1);
         Some(index)
     }
@@ -208,7 +211,7 @@ impl TsnMap {
 
 /// Furthest distance from the cumulative TSN that a gap block can express (RFC 9260 §3.3.4).
 const REACH: u64 = 65_535;
-/// What every report has room for, whatever the settings and the packet.
+/// What every report has room for, whatever the settings, in a packet of its own.
 const FEW_RANGES: usize = 8;
 /// Most ranges beyond a gap. A packet of 1,500 bytes reports some 360; more than this only a peer sends that
 /// wants to make work, and each of its chunks costs a move of at most half of them.
