@@ -1,18 +1,21 @@
-/* Stream schedulers for tresse, written in C.
+/* Schedulers for tresse, written in C.
  *
  * A stream scheduler says which stream's data leaves next; tresse keeps the queues, cuts the messages and keeps each
- * stream in order. A shared object brings one scheduler: it exports a table named `tresse_scheduler` with the hooks.
- * docs/schedulers.md walks through an example, examples/schedulers/one_by_one.c.
+ * stream in order. A path scheduler says which path gets the next data; tresse says what each path may carry.
+ * A shared object brings one scheduler: it exports a table with the hooks, named `tresse_scheduler` for streams or
+ * `tresse_path_scheduler` for paths. docs/schedulers.md walks through an example, examples/schedulers/one_by_one.c;
+ * docs/path-schedulers.md has one of paths, cleanest.c beside it.
  *
  *     cc -shared -fPIC -I include -o mine.so mine.c
  *
  * Rules
- * - Each association has schedulers of its own (one for each group of its streams), made by `create`. One may be called
- *   from different threads, but never from two at a time.
+ * - Each association has schedulers of its own (one of streams for each group of them), made by `create`. One may be
+ *   called from different threads, but never from two at a time.
  * - Hooks do not block, do not call tresse, and let no C++ exception out. What they are given is theirs until they return.
  * - A scheduler that names a stream with nothing to send, or none although data waits and every path could take it, is
- *   replaced by first come, first served: in its own association, which is told why. Nothing is lost. Against code that
- *   crashes or never returns there is no help: it is part of the process.
+ *   replaced by first come, first served: in its own association, which is told why. So is one that names a path which can
+ *   take no data, by the primary path first. Nothing is lost. Against code that crashes or never returns there is no help:
+ *   it is part of the process.
  * - The object stays loaded as long as the table is registered or a scheduler from it lives.
  */
 #ifndef TRESSE_SCHEDULER_H
@@ -25,7 +28,7 @@
 extern "C" {
 #endif
 
-/* The version of this interface. Tables made for another one are refused. */
+/* The version of this interface. Tables of either kind made for another one are refused. */
 #define TRESSE_SCHEDULER_ABI 1u
 
 /* Bytes of a name, with the zero at its end. Names have the letters a to z, digits and underscores. */
@@ -33,7 +36,9 @@ extern "C" {
 
 /* What `next` answers for nothing on this path now. */
 #define TRESSE_NO_STREAM (-1)
-/* What `next` answers when the scheduler cannot go on. */
+/* What `pick` answers to wait for a better path. */
+#define TRESSE_NO_PATH (-1)
+/* What both answer when the scheduler cannot go on. */
 #define TRESSE_FAILED (-2)
 
 /* States of a path. */
@@ -68,12 +73,12 @@ struct tresse_removed {
     uint8_t stream_empty;
 };
 
-/* The path that asks. Sizes are bytes of user data. */
+/* The path that asks, or that is offered. Sizes are bytes of user data. */
 struct tresse_path {
     uint64_t cwnd;
     uint64_t ssthresh;
     uint64_t flight;       /* sent on it and not acknowledged */
-    uint64_t room;         /* what may be sent on it now */
+    uint64_t room;         /* what its window still admits */
     uint64_t rate;         /* at which data was lately acknowledged, bit/s; 0: not known */
     uint64_t srtt_ns;      /* smoothed round-trip time; 0: not measured */
     uint64_t rttvar_ns;
@@ -97,7 +102,25 @@ struct tresse_backlog {
     uint64_t (*head_bytes)(const struct tresse_backlog *backlog, uint16_t stream); /* of its first message */
 };
 
-/* The table. `self` is what `create` returned. */
+/* A path that may carry new data. */
+struct tresse_candidate {
+    struct tresse_path path;
+    uint64_t assigned;  /* left to it, and waiting for its window; 0 without TRESSE_ASSIGNS, as the next one */
+    uint64_t early;     /* that arrived, or so the peer says, before something that has a lower TSN */
+    uint8_t open;       /* a packet may leave on it now */
+    uint8_t assignable; /* with TRESSE_ASSIGNS: a packet more may wait for its window */
+};
+
+/* What a path scheduler decides on: new data waits, and these paths could carry it. */
+struct tresse_offer {
+    const struct tresse_candidate *paths; /* by ascending id, open or not */
+    size_t count;
+    uint64_t unsent;      /* bytes that wait to be sent, on all streams */
+    uint64_t peer_window; /* bytes that the peer can still take beside what is in flight */
+    uint64_t now_ns;      /* nanoseconds on the clock of the endpoint */
+};
+
+/* The table of a stream scheduler. `self` is what `create` returned. */
 struct tresse_scheduler {
     uint32_t abi;  /* TRESSE_SCHEDULER_ABI */
     uint32_t size; /* sizeof(struct tresse_scheduler) */
@@ -130,8 +153,35 @@ struct tresse_scheduler {
     const char *(*failure)(const void *self);
 };
 
-/* What an object exports. */
+/* What a path scheduler does beside picking open paths. */
+#define TRESSE_ASSIGNS 1u /* it leaves data to paths that are not open, but assignable */
+#define TRESSE_COPIES 2u  /* what is sent on one path leaves on all others as well */
+
+/* The table of a path scheduler. `create`, `destroy` and `failure` are as above. */
+struct tresse_path_scheduler {
+    uint32_t abi;   /* TRESSE_SCHEDULER_ABI */
+    uint32_t size;  /* sizeof(struct tresse_path_scheduler) */
+    char name[TRESSE_SCHEDULER_NAME_SIZE];
+    uint32_t flags; /* TRESSE_ASSIGNS, TRESSE_COPIES, both or 0 */
+
+    void *(*create)(const char *config, char *error, size_t error_size);
+    void (*destroy)(void *self);
+
+    /* The id of the path for the next packet of new data, TRESSE_NO_PATH to wait for a better one, or TRESSE_FAILED. To wait
+     * while nothing is in flight is not possible: an open path is used then all the same. Asked again before `on_sent`, it
+     * gives the same answer. Also asked, for its information, when no path is open. */
+    int32_t (*pick)(void *self, const struct tresse_offer *offer);
+
+    /* From here on hooks may be left out (NULL). */
+
+    /* A packet with so many bytes of new data was sent on this path, whoever chose it, or was left to it. */
+    void (*on_sent)(void *self, uint8_t path, uint64_t bytes);
+    const char *(*failure)(const void *self);
+};
+
+/* What an object exports: one of them. */
 extern const struct tresse_scheduler tresse_scheduler;
+extern const struct tresse_path_scheduler tresse_path_scheduler;
 
 #ifdef __cplusplus
 }

@@ -127,7 +127,7 @@ class Backlog:
         """Bytes not yet sent of the first of them."""
 
 class Plugin:
-    """A stream scheduler out of a shared object (docs/schedulers.md).
+    """A scheduler of streams or of paths, out of a shared object (docs/schedulers.md).
 
     Raises `ValueError` for a file that is none. Its code runs with all rights of this process.
     """
@@ -144,7 +144,7 @@ def run(
     *,
     name: str = "scenario",
     schedulers: dict[str, Callable[[str], object] | Plugin] = ...,
-    path_schedulers: dict[str, Callable[[str], object]] = ...,
+    path_schedulers: dict[str, Callable[[str], object] | Plugin] = ...,
 ) -> str:
     """Run the scenario with `seed` and return the outcome document as JSON text.
 

@@ -61,5 +61,5 @@ class PathScheduler(Protocol):
         """
 
 
-PathSchedulerFactory = Callable[[str], PathScheduler]
-"""Makes a scheduler of its configuration, a text, or refuses by raising an exception."""
+PathSchedulerFactory = Callable[[str], PathScheduler] | Plugin
+"""Makes a scheduler of its configuration, a text: a class or a shared object, as with streams."""

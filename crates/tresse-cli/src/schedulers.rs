@@ -1,39 +1,60 @@
-//! Stream schedulers that a command brings along in shared objects, and what it says when one fails.
+//! Schedulers that a command brings along in shared objects, and what it says when one fails.
 
 use std::convert::Infallible;
+use std::fmt::Display;
 
-use tresse::schedule::{Registry, StreamSchedulerFactory};
+use tresse::schedule::{PathSchedulerFactory, Registry, StreamSchedulerFactory};
 use tresse::{Event, Events};
-use tresse_plugin::Plugin;
+use tresse_plugin::{Factory, Plugin};
 
 use crate::args::SchedulerArgs;
 use crate::failure::Failure;
 
+/// What was brought along, by name.
+#[derive(Default)]
+pub(crate) struct Brought {
+    pub(crate) of_streams: Vec<(String, StreamSchedulerFactory)>,
+    pub(crate) of_paths: Vec<(String, PathSchedulerFactory)>,
+}
+
 impl SchedulerArgs {
-    /// The schedulers of these files by their names.
-    pub(crate) fn load(&self) -> Result<Vec<(String, StreamSchedulerFactory)>, Failure> {
-        let plugin = |file| {
-            let plugin = Plugin::load(file).map_err(|error| Failure::usage(error).at("--scheduler-so"))?;
-            Ok((plugin.name().to_owned(), plugin.factory()))
-        };
-        self.scheduler_so.iter().map(plugin).collect()
+    /// The schedulers of these files.
+    pub(crate) fn load(&self) -> Result<Brought, Failure> {
+        let mut brought = Brought::default();
+        for file in &self.scheduler_so {
+            let plugin = Plugin::load(file).map_err(refused)?;
+            let name = plugin.name().to_owned();
+            match plugin.factory() {
+                Factory::Stream(factory) => brought.of_streams.push((name, factory)),
+                Factory::Path(factory) => brought.of_paths.push((name, factory)),
+            }
+        }
+        Ok(brought)
     }
 
     /// They and the built-in ones.
     pub(crate) fn registry(&self) -> Result<Registry, Failure> {
         let mut registry = Registry::default();
-        for (name, factory) in self.load()? {
-            registry.register(&name, factory).map_err(|error| Failure::usage(error).at("--scheduler-so"))?;
+        let Brought { of_streams, of_paths } = self.load()?;
+        for (name, factory) in of_streams {
+            registry.register(&name, factory).map_err(refused)?;
+        }
+        for (name, factory) in of_paths {
+            registry.register_path_scheduler(&name, factory).map_err(refused)?;
         }
         Ok(registry)
     }
+}
+
+fn refused(error: impl Display) -> Failure {
+    Failure::usage(error).at("--scheduler-so")
 }
 
 /// Lets `say` put into words when a scheduler was replaced.
 pub(crate) async fn watch(mut events: Events, say: impl Fn(&str)) -> Infallible {
     while let Some(event) = events.next().await {
         if let Event::SchedulerFailed { name, fault } = event {
-            say(&format!("stream scheduler \"{name}\" failed, first_come took its place: {fault}"));
+            say(&format!("scheduler \"{name}\" failed and was replaced: {fault}"));
         }
     }
     std::future::pending().await

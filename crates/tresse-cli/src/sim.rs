@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use tresse::schedule::StreamSchedulerFactory;
 use tresse_sim::{Outcome, RunError, RunOptions, Scenario, Shares};
 
 use crate::args::SimArgs;
@@ -16,6 +15,7 @@ use crate::output;
 use crate::progress;
 use crate::report::required;
 use crate::report::words::{self, limit_words, meaning};
+use crate::schedulers::Brought;
 use crate::signal;
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
@@ -82,7 +82,7 @@ pub(crate) fn create(option: &str, path: &Path, force: bool) -> Result<BufWriter
 
 fn simulate(
     scenario: &Scenario,
-    schedulers: &[(String, StreamSchedulerFactory)],
+    schedulers: &Brought,
     (mut capture, mut trace): (Option<BufWriter<File>>, Option<BufWriter<File>>),
     stop: &AtomicBool,
     bar: &ProgressBar,
@@ -93,7 +93,8 @@ fn simulate(
         trace: trace.as_mut().map(|trace| trace as &mut dyn Write),
         progress: Some(&mut progress),
         stop: Some(stop),
-        schedulers,
+        schedulers: &schedulers.of_streams,
+        path_schedulers: &schedulers.of_paths,
         ..RunOptions::default()
     };
     let outcome = tresse_sim::run(scenario, options).map_err(|error| match error {
@@ -173,7 +174,7 @@ fn lines(outcome: &Outcome) -> String {
         lines.push(format!("  everything was delivered after {completed:.3} s"));
     }
     for failure in &outcome.association.scheduler_failures {
-        lines.push(format!("  a stream scheduler failed, and first_come took its place: {failure}"));
+        lines.push(format!("  a scheduler failed and was replaced: {failure}"));
     }
     if let Some(ended) = &outcome.association.ended {
         lines.push(format!("  the association ended early: {ended}"));

@@ -8,10 +8,14 @@ use std::ffi::{c_char, c_int, c_void};
 pub(crate) const ABI: u32 = 1;
 /// `TRESSE_SCHEDULER_NAME_SIZE`.
 pub(crate) const NAME_SIZE: usize = 32;
-/// `TRESSE_NO_STREAM`.
-pub(crate) const NO_STREAM: i32 = -1;
+/// `TRESSE_NO_STREAM` and `TRESSE_NO_PATH`.
+pub(crate) const NONE: i32 = -1;
 /// `TRESSE_FAILED`.
 pub(crate) const FAILED: i32 = -2;
+/// `TRESSE_ASSIGNS`.
+pub(crate) const ASSIGNS: u32 = 1;
+/// `TRESSE_COPIES`.
+pub(crate) const COPIES: u32 = 2;
 /// `TRESSE_PATH_UNCONFIRMED` and what follows it.
 pub(crate) const UNCONFIRMED: u8 = 0;
 pub(crate) const ACTIVE: u8 = 1;
@@ -76,17 +80,37 @@ pub(crate) struct Backlog {
     pub(crate) head_bytes: Ask,
 }
 
+#[repr(C)]
+pub(crate) struct Candidate {
+    pub(crate) path: Path,
+    pub(crate) assigned: u64,
+    pub(crate) early: u64,
+    pub(crate) open: u8,
+    pub(crate) assignable: u8,
+}
+
+#[repr(C)]
+pub(crate) struct Offer {
+    pub(crate) paths: *const Candidate,
+    pub(crate) count: usize,
+    pub(crate) unsent: u64,
+    pub(crate) peer_window: u64,
+    pub(crate) now_ns: u64,
+}
+
 type Create = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> *mut c_void;
 type Act = unsafe extern "C" fn(*mut c_void);
 type Next = unsafe extern "C" fn(*mut c_void, *const Path, *const Backlog) -> i32;
 type SetValue = unsafe extern "C" fn(*mut c_void, u16, u16) -> c_int;
 type Value = unsafe extern "C" fn(*const c_void, u16) -> i32;
+type Pick = unsafe extern "C" fn(*mut c_void, *const Offer) -> i32;
+type OnSent = unsafe extern "C" fn(*mut c_void, u8, u64);
 type Failure = unsafe extern "C" fn(*const c_void) -> *const c_char;
 
 /// `struct tresse_scheduler` as an object has it: anything may be missing.
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub(crate) struct Table {
+pub(crate) struct StreamTable {
     pub(crate) abi: u32,
     pub(crate) size: u32,
     pub(crate) name: [c_char; NAME_SIZE],
@@ -103,11 +127,39 @@ pub(crate) struct Table {
     pub(crate) failure: Option<Failure>,
 }
 
-/// The same, once the hooks are known to be there that have to be.
+/// `struct tresse_path_scheduler`, likewise.
+#[repr(C)]
 #[derive(Copy, Clone)]
-pub(crate) struct Hooks {
+pub(crate) struct PathTable {
+    pub(crate) abi: u32,
+    pub(crate) size: u32,
+    pub(crate) name: [c_char; NAME_SIZE],
+    pub(crate) flags: u32,
+    pub(crate) create: Option<Create>,
+    pub(crate) destroy: Option<Act>,
+    pub(crate) pick: Option<Pick>,
+    pub(crate) on_sent: Option<OnSent>,
+    pub(crate) failure: Option<Failure>,
+}
+
+/// The hooks of a table, once those are known to be there that have to be.
+#[derive(Copy, Clone)]
+pub(crate) enum Hooks {
+    Stream(StreamHooks),
+    Path(PathHooks),
+}
+
+/// What tables of both kinds have.
+#[derive(Copy, Clone)]
+pub(crate) struct Life {
     pub(crate) create: Create,
     pub(crate) destroy: Act,
+    pub(crate) failure: Option<Failure>,
+}
+
+#[derive(Copy, Clone)]
+pub(crate) struct StreamHooks {
+    pub(crate) life: Life,
     pub(crate) on_queued: unsafe extern "C" fn(*mut c_void, *const Queued),
     pub(crate) next: Next,
     pub(crate) on_taken: unsafe extern "C" fn(*mut c_void, *const Taken),
@@ -116,7 +168,14 @@ pub(crate) struct Hooks {
     pub(crate) on_packet_end: Option<Act>,
     pub(crate) set_value: Option<SetValue>,
     pub(crate) value: Option<Value>,
-    pub(crate) failure: Option<Failure>,
+}
+
+#[derive(Copy, Clone)]
+pub(crate) struct PathHooks {
+    pub(crate) flags: u32,
+    pub(crate) life: Life,
+    pub(crate) pick: Pick,
+    pub(crate) on_sent: Option<OnSent>,
 }
 
 #[cfg(test)]

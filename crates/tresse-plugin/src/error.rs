@@ -22,8 +22,14 @@ pub enum Fault {
     #[error("it cannot be loaded: {0}")]
     Unloadable(String),
     /// It has no table.
-    #[error("it exports no \"tresse_scheduler\": a table as in include/tresse_scheduler.h is expected")]
+    #[error(
+        "it exports no \"tresse_scheduler\" and no \"tresse_path_scheduler\": a table as in \
+         include/tresse_scheduler.h is expected"
+    )]
     NoTable,
+    /// It has a table of either kind.
+    #[error("it exports both \"tresse_scheduler\" and \"tresse_path_scheduler\": one scheduler is expected")]
+    TwoTables,
     /// Its table is for another version of the interface.
     #[error("its table is for version {0} of the interface, and this program speaks {ABI}: build it again")]
     Version(u32),
@@ -41,6 +47,9 @@ pub enum Fault {
         NAME_SIZE - 1
     )]
     Name,
+    /// Its flags say what nobody here understands.
+    #[error("its flags are {0:#x}, and TRESSE_ASSIGNS and TRESSE_COPIES are all that there are")]
+    Flags(u32),
     /// A hook is not there.
     #[error("its table has no \"{0}\"")]
     Missing(&'static str),

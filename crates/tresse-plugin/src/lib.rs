@@ -1,36 +1,43 @@
-//! Stream schedulers out of shared objects, written in C or in whatever else makes such objects.
+//! Schedulers of streams and of paths out of shared objects, written in C or in whatever else makes such objects.
 //!
 //! Owns the boundary to foreign code: what of a table can be checked is checked here, and this is the only crate with
-//! `unsafe`. To everybody else a [`Plugin`] is a factory of stream schedulers like any other.
+//! `unsafe`. To everybody else a [`Plugin`] is a factory of schedulers like any other.
 //!
-//! `include/tresse_scheduler.h` is the interface; `docs/schedulers.md` walks through an example.
+//! `include/tresse_scheduler.h` is the interface; `docs/schedulers.md` and `docs/path-schedulers.md` have an example each.
 //!
 //! ```no_run
-//! use tresse_plugin::Plugin;
+//! use tresse_plugin::{Factory, Plugin};
 //! use tresse_proto::Registry;
 //!
 //! let mut registry = Registry::default();
 //! let plugin = Plugin::load("./one_by_one.so")?;
-//! registry.register(plugin.name(), plugin.factory())?;
+//! match plugin.factory() {
+//!     Factory::Stream(factory) => registry.register(plugin.name(), factory)?,
+//!     Factory::Path(factory) => registry.register_path_scheduler(plugin.name(), factory)?,
+//! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod abi;
 mod error;
+mod instance;
 mod library;
-mod scheduler;
+mod path;
+mod stream;
 mod table;
 mod views;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use tresse_proto::schedule::StreamSchedulerFactory;
+use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 
 pub use error::LoadError;
 
+use abi::Hooks;
 use library::Loaded;
-use scheduler::Foreign;
+use path::ForeignPath;
+use stream::ForeignStream;
 
 /// A scheduler out of a shared object.
 ///
@@ -39,6 +46,15 @@ use scheduler::Foreign;
 #[derive(Clone)]
 pub struct Plugin {
     loaded: Arc<Loaded>,
+}
+
+/// What makes schedulers, of the kind that the object has.
+#[derive(Clone)]
+pub enum Factory {
+    /// They say which stream's data leaves next.
+    Stream(StreamSchedulerFactory),
+    /// They say which path gets the next data.
+    Path(PathSchedulerFactory),
 }
 
 impl Plugin {
@@ -60,9 +76,16 @@ impl Plugin {
     }
 
     /// What makes its schedulers: to be registered under [`Plugin::name`], or another one.
-    pub fn factory(&self) -> StreamSchedulerFactory {
+    pub fn factory(&self) -> Factory {
         let loaded = Arc::clone(&self.loaded);
-        Arc::new(move |config| Ok(Box::new(Foreign::create(&loaded, config)?)))
+        match *self.loaded.hooks() {
+            Hooks::Stream(hooks) => Factory::Stream(Arc::new(move |config| {
+                Ok(Box::new(ForeignStream::create(&loaded, hooks, config)?))
+            })),
+            Hooks::Path(hooks) => Factory::Path(Arc::new(move |config| {
+                Ok(Box::new(ForeignPath::create(&loaded, hooks, config)?))
+            })),
+        }
     }
 }
 

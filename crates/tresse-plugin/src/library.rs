@@ -6,7 +6,7 @@ use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::abi::{Hooks, Table};
+use crate::abi::{Hooks, PathTable, StreamTable};
 use crate::error::{Fault, LoadError};
 use crate::table;
 
@@ -42,15 +42,25 @@ fn load(path: &Path) -> Result<Loaded, Fault> {
         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
         Fault::Unloadable(one_line(&reason))
     })?;
-    let table = read(&library)?;
-    let (name, hooks) = table::read(&table)?;
+    // SAFETY: any bits are a value of these types: numbers, letters and addresses that may be zero.
+    let (of_streams, of_paths) =
+        unsafe { (read::<StreamTable>(&library, OF_STREAMS)?, read::<PathTable>(&library, OF_PATHS)?) };
+    let (name, hooks) = match (of_streams, of_paths) {
+        (Some(table), None) => table::of_streams(&table)?,
+        (None, Some(table)) => table::of_paths(&table)?,
+        (None, None) => return Err(Fault::NoTable),
+        (Some(_), Some(_)) => return Err(Fault::TwoTables),
+    };
     Ok(Loaded { name, hooks, _library: library })
 }
 
-/// A copy of the object's table.
-fn read(library: &Library) -> Result<Table, Fault> {
+/// A copy of the table that the object exports under this name, if it does.
+///
+/// # Safety
+/// Any bits are a value of `Table`, which begins with its version and its size.
+unsafe fn read<Table>(library: &Library, symbol: &[u8]) -> Result<Option<Table>, Fault> {
     // SAFETY: the symbol is only used as an address, and checked before anything is read.
-    let symbol = unsafe { library.get::<*const Table>(SYMBOL) }.map_err(|_| Fault::NoTable)?;
+    let Ok(symbol) = (unsafe { library.get::<*const Table>(symbol) }) else { return Ok(None) };
     let address = symbol.into_raw().cast::<Table>().cast_const();
     if address.is_null() || !address.is_aligned() {
         return Err(Fault::NoTable);
@@ -59,15 +69,15 @@ fn read(library: &Library) -> Result<Table, Fault> {
     // SAFETY: the address is aligned, and an exported object of this name has at least these two fields: the header
     // demands so, and nothing else could be known of it before they are read.
     let [abi, size] = unsafe { head.read() };
-    table::check_head(abi, size)?;
-    // SAFETY: the table says that it is of our version and size. Any bits are a value of its type: numbers, letters and
-    // addresses that may be zero.
-    Ok(unsafe { address.read() })
+    table::check_head::<Table>(abi, size)?;
+    // SAFETY: the table says that it is of our version and size, and the caller that any bits will do.
+    Ok(Some(unsafe { address.read() }))
 }
 
 fn one_line(text: &str) -> String {
     text.lines().collect::<Vec<_>>().join("; ")
 }
 
-/// What an object exports.
-const SYMBOL: &[u8] = b"tresse_scheduler\0";
+/// What an object exports, one of them.
+const OF_STREAMS: &[u8] = b"tresse_scheduler\0";
+const OF_PATHS: &[u8] = b"tresse_path_scheduler\0";

@@ -1,10 +1,14 @@
 //! What of a table can be checked before anything of it is called. What its hooks do cannot.
 
-use crate::abi::{ABI, Hooks, Table};
+use std::ffi::c_char;
+
+use crate::abi::{
+    ABI, ASSIGNS, COPIES, Hooks, Life, NAME_SIZE, PathHooks, PathTable, StreamHooks, StreamTable,
+};
 use crate::error::Fault;
 
 /// Refuses a table that says of itself that it is none of ours: before more of it is read than these two fields.
-pub(crate) fn check_head(abi: u32, size: u32) -> Result<(), Fault> {
+pub(crate) fn check_head<Table>(abi: u32, size: u32) -> Result<(), Fault> {
     let expected = size_of::<Table>();
     if abi != ABI {
         return Err(Fault::Version(abi));
@@ -15,26 +19,15 @@ pub(crate) fn check_head(abi: u32, size: u32) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The name and the hooks of a table.
-pub(crate) fn read(table: &Table) -> Result<(String, Hooks), Fault> {
-    Ok((name(table)?, hooks(table)?))
-}
-
-fn name(table: &Table) -> Result<String, Fault> {
-    let bytes = table.name.map(|letter| letter as u8);
-    let end = bytes.iter().position(|&byte| byte == 0).ok_or(Fault::Name)?;
-    let accepted = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
-    let letters = &bytes[..end];
-    if letters.is_empty() || !letters.iter().all(accepted) {
-        return Err(Fault::Name);
-    }
-    Ok(letters.iter().copied().map(char::from).collect())
-}
-
-fn hooks(table: &Table) -> Result<Hooks, Fault> {
-    Ok(Hooks {
-        create: table.create.ok_or(Fault::Missing("create"))?,
-        destroy: table.destroy.ok_or(Fault::Missing("destroy"))?,
+/// The name and the hooks of a stream scheduler.
+pub(crate) fn of_streams(table: &StreamTable) -> Result<(String, Hooks), Fault> {
+    let name = name(&table.name)?;
+    let hooks = StreamHooks {
+        life: Life {
+            create: table.create.ok_or(Fault::Missing("create"))?,
+            destroy: table.destroy.ok_or(Fault::Missing("destroy"))?,
+            failure: table.failure,
+        },
         on_queued: table.on_queued.ok_or(Fault::Missing("on_queued"))?,
         next: table.next.ok_or(Fault::Missing("next"))?,
         on_taken: table.on_taken.ok_or(Fault::Missing("on_taken"))?,
@@ -43,6 +36,36 @@ fn hooks(table: &Table) -> Result<Hooks, Fault> {
         on_packet_end: table.on_packet_end,
         set_value: table.set_value,
         value: table.value,
-        failure: table.failure,
-    })
+    };
+    Ok((name, Hooks::Stream(hooks)))
+}
+
+/// The name and the hooks of a path scheduler.
+pub(crate) fn of_paths(table: &PathTable) -> Result<(String, Hooks), Fault> {
+    let name = name(&table.name)?;
+    if table.flags & !(ASSIGNS | COPIES) != 0 {
+        return Err(Fault::Flags(table.flags));
+    }
+    let hooks = PathHooks {
+        flags: table.flags,
+        life: Life {
+            create: table.create.ok_or(Fault::Missing("create"))?,
+            destroy: table.destroy.ok_or(Fault::Missing("destroy"))?,
+            failure: table.failure,
+        },
+        pick: table.pick.ok_or(Fault::Missing("pick"))?,
+        on_sent: table.on_sent,
+    };
+    Ok((name, Hooks::Path(hooks)))
+}
+
+fn name(letters: &[c_char; NAME_SIZE]) -> Result<String, Fault> {
+    let bytes = letters.map(|letter| letter as u8);
+    let end = bytes.iter().position(|&byte| byte == 0).ok_or(Fault::Name)?;
+    let accepted = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
+    let letters = &bytes[..end];
+    if letters.is_empty() || !letters.iter().all(accepted) {
+        return Err(Fault::Name);
+    }
+    Ok(letters.iter().copied().map(char::from).collect())
 }

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::time::Duration;
 
-use tresse_proto::schedule::{Backlog, PathView, Place, Queued, Removed, Taken};
-use tresse_proto::{PathState, StreamId};
+use tresse_proto::schedule::{Backlog, Offer, PathView, Place, Queued, Removed, Taken};
+use tresse_proto::{Instant, PathState, StreamId};
 
 use crate::abi;
 
@@ -100,6 +100,27 @@ pub(crate) fn path(path: &PathView) -> abi::Path {
         },
         primary: path.primary.into(),
         recovering: path.recovering.into(),
+    }
+}
+
+pub(crate) fn candidate(view: &PathView) -> abi::Candidate {
+    abi::Candidate {
+        path: path(view),
+        assigned: view.assigned as u64,
+        early: view.early as u64,
+        open: view.open.into(),
+        assignable: view.assignable.into(),
+    }
+}
+
+/// What is offered, with `paths` made of its paths; good for as long as these are.
+pub(crate) fn offer(now: Instant, offer: &Offer<'_>, paths: &[abi::Candidate]) -> abi::Offer {
+    abi::Offer {
+        paths: paths.as_ptr(),
+        count: paths.len(),
+        unsent: offer.unsent as u64,
+        peer_window: offer.peer_window as u64,
+        now_ns: now.as_nanos(),
     }
 }
 

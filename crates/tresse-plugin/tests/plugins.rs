@@ -1,5 +1,8 @@
 //! Shared objects with schedulers: compiled here, loaded, used in simulated associations, and unloaded again.
 
+#[path = "../../../examples/schedulers/cleanest.rs"]
+#[expect(unreachable_pub, reason = "it is written as an application would have it")]
+mod cleanest;
 #[path = "../../../examples/schedulers/one_by_one.rs"]
 #[expect(unreachable_pub, reason = "it is written as an application would have it")]
 mod one_by_one;
@@ -7,9 +10,9 @@ mod one_by_one;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tresse_plugin::Plugin;
-use tresse_proto::schedule::StreamSchedulerFactory;
-use tresse_proto::{Registry, ScheduleError, StreamId};
+use tresse_plugin::{Factory, Plugin};
+use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
+use tresse_proto::{PathId, Registry, ScheduleError, StreamId};
 use tresse_sim::{Outcome, RunOptions, Scenario};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -37,8 +40,22 @@ fn fixture(name: &str, flags: &[&str]) -> PathBuf {
     compile("crates/tresse-plugin/tests/schedulers/fixture.c", name, flags)
 }
 
-/// Three streams share two paths until a megabyte has arrived; every message is checked.
+fn path_fixture(name: &str, flags: &[&str]) -> PathBuf {
+    compile("crates/tresse-plugin/tests/schedulers/path_fixture.c", name, flags)
+}
+
 fn simulate(scheduler: &str, schedulers: &[(String, StreamSchedulerFactory)]) -> Outcome {
+    let options = RunOptions { schedulers, ..RunOptions::default() };
+    run(&format!("stream_scheduler = \"{scheduler}\""), options)
+}
+
+fn simulate_paths(scheduler: &str, path_schedulers: &[(String, PathSchedulerFactory)]) -> Outcome {
+    let options = RunOptions { path_schedulers, ..RunOptions::default() };
+    run(&format!("path_scheduler = \"{scheduler}\""), options)
+}
+
+/// Three streams share two paths until a megabyte has arrived; every message is checked.
+fn run(transport: &str, options: RunOptions<'_>) -> Outcome {
     let text = format!(
         r#"
         settle = "0s"
@@ -55,16 +72,32 @@ fn simulate(scheduler: &str, schedulers: &[(String, StreamSchedulerFactory)]) ->
         volume = "1MB"
         message_size = "3000B"
         [transport]
-        stream_scheduler = "{scheduler}"
+        {transport}
         "#
     );
     let scenario = Scenario::from_toml(&text, "plugins").unwrap_or_else(|error| panic!("{error}"));
-    let options = RunOptions { schedulers, check: true, ..RunOptions::default() };
-    tresse_sim::run(&scenario, options).unwrap_or_else(|error| panic!("{scheduler}: {error}"))
+    let options = RunOptions { check: true, ..options };
+    tresse_sim::run(&scenario, options).unwrap_or_else(|error| panic!("{transport}: {error}"))
 }
 
 fn named(plugin: &Plugin) -> Vec<(String, StreamSchedulerFactory)> {
-    vec![(plugin.name().to_owned(), plugin.factory())]
+    vec![(plugin.name().to_owned(), of_streams(plugin))]
+}
+
+fn of_streams(plugin: &Plugin) -> StreamSchedulerFactory {
+    let Factory::Stream(factory) = plugin.factory() else { panic!("a scheduler of paths") };
+    factory
+}
+
+fn of_paths(plugin: &Plugin) -> PathSchedulerFactory {
+    let Factory::Path(factory) = plugin.factory() else { panic!("a scheduler of streams") };
+    factory
+}
+
+/// The fixture of path schedulers, loaded under its name.
+fn named_path(name: &str, flags: &[&str]) -> Vec<(String, PathSchedulerFactory)> {
+    let plugin = Plugin::load(path_fixture(name, flags)).expect(name);
+    vec![(plugin.name().to_owned(), of_paths(&plugin))]
 }
 
 #[test]
@@ -115,7 +148,8 @@ fn what_is_wrong_with_an_object_is_said_in_one_line() {
         (
             "misnamed",
             &["-DNAMED=scheduler"],
-            "it exports no \"tresse_scheduler\": a table as in include/tresse_scheduler.h is expected"
+            "it exports no \"tresse_scheduler\" and no \"tresse_path_scheduler\": a table as in \
+             include/tresse_scheduler.h is expected"
                 .to_owned(),
         ),
     ];
@@ -143,7 +177,7 @@ fn size_of_table() -> usize {
 fn configurations_and_values_are_the_objects_own() {
     let plugin = Plugin::load(fixture("values", &[])).expect("sound");
     let mut registry = Registry::default();
-    registry.register("mine", plugin.factory()).expect("any free name will do");
+    registry.register("mine", of_streams(&plugin)).expect("any free name will do");
     let refused =
         |config: &str| registry.build("mine", config).map(|_| ()).map_err(|error| error.to_string());
     let said = |reason: &str| Err(format!("scheduler \"mine\" refused its configuration: {reason}"));
@@ -194,7 +228,7 @@ fn an_object_is_not_pulled_away_from_its_users_and_goes_after_the_last() {
     assert!(!is_loaded(&object));
     let mut registry = Registry::default();
     let plugin = Plugin::load(&object).expect("sound");
-    registry.register(plugin.name(), plugin.factory()).expect("a new name");
+    registry.register(plugin.name(), of_streams(&plugin)).expect("a new name");
     drop(plugin);
     let mut user = registry.build("leaving", "").expect("registered");
     assert_eq!(registry.remove("leaving"), Err(ScheduleError::InUse("leaving".to_owned())));
@@ -213,4 +247,104 @@ fn an_object_is_not_pulled_away_from_its_users_and_goes_after_the_last() {
     let plugin = Plugin::load(&object).expect("sound");
     let outcome = simulate("leaving", &named(&plugin));
     assert_eq!(outcome.association.scheduler_failures, ["leaving: newer"]);
+}
+
+#[test]
+fn the_same_path_policy_in_c_and_in_rust_sends_the_same_packets() {
+    let strict = ["-Wall", "-Wextra", "-Werror"];
+    let plugin = Plugin::load(compile("examples/schedulers/cleanest.c", "cleanest", &strict)).expect("sound");
+    assert_eq!(plugin.name(), "cleanest");
+    let in_c = simulate_paths("cleanest", &[("cleanest".to_owned(), of_paths(&plugin))]);
+    let in_rust = simulate_paths("cleanest", &[("cleanest".to_owned(), cleanest::factory())]);
+    assert_eq!(in_c.run.trace_hash, in_rust.run.trace_hash);
+    assert!(in_c.completed_s.is_some(), "everything arrives");
+    assert_eq!(in_c.association.scheduler_failures, [""; 0]);
+    let other = simulate_paths("lowest_rtt", &[]);
+    assert_ne!(in_c.run.trace_hash, other.run.trace_hash, "and it is a policy of its own");
+}
+
+#[test]
+fn path_schedulers_that_leave_data_or_copy_it_say_so_in_their_table() {
+    let plain = simulate_paths("path_fixture", &named_path("plain", &[]));
+    let assigning = simulate_paths("path_fixture", &named_path("assigning", &["-DFLAGS=TRESSE_ASSIGNS"]));
+    let copying = simulate_paths("path_fixture", &named_path("copying", &["-DFLAGS=TRESSE_COPIES"]));
+    for outcome in [&plain, &assigning, &copying] {
+        assert!(outcome.completed_s.is_some(), "everything arrives, checked by the simulator");
+        assert_eq!(outcome.association.scheduler_failures, [""; 0]);
+    }
+    assert_ne!(plain.run.trace_hash, assigning.run.trace_hash, "it leaves data to a path that is full");
+    assert_ne!(plain.run.trace_hash, copying.run.trace_hash, "it sends all data twice");
+}
+
+#[test]
+fn what_is_wrong_with_a_path_scheduler_is_said_in_one_line() {
+    let cases: [(&str, &[&str], &str); 5] = [
+        (
+            "path_version",
+            &["-DABI=2"],
+            "its table is for version 2 of the interface, and this program speaks 1: build it again",
+        ),
+        ("path_short", &["-DSIZE=8"], "its table has 8 bytes and not "),
+        (
+            "path_flags",
+            &["-DFLAGS=6"],
+            "its flags are 0x6, and TRESSE_ASSIGNS and TRESSE_COPIES are all that there are",
+        ),
+        ("pickless", &["-DNO_PICK"], "its table has no \"pick\""),
+        (
+            "both",
+            &["-DBOTH"],
+            "it exports both \"tresse_scheduler\" and \"tresse_path_scheduler\": one scheduler is expected",
+        ),
+    ];
+    for (name, flags, expected) in cases {
+        let object = path_fixture(name, flags);
+        let said = Plugin::load(&object).map(|_| ()).expect_err(name).to_string();
+        assert!(said.starts_with(&format!("{}: {expected}", object.display())), "{said}");
+        assert!(!said.contains('\n'), "{said}");
+    }
+    let (mut registry, plugin) =
+        (Registry::default(), Plugin::load(path_fixture("choosy", &[])).expect("sound"));
+    registry.register_path_scheduler(plugin.name(), of_paths(&plugin)).expect("a new name");
+    let refused =
+        registry.build_path_scheduler("path_fixture", "loud").map(|_| ()).expect_err("not accepted");
+    let expected =
+        "scheduler \"path_fixture\" refused its configuration: \"loud\": no configuration is accepted";
+    assert_eq!(refused.to_string(), expected);
+}
+
+#[test]
+fn a_path_scheduler_that_misbehaves_is_replaced_and_nothing_is_lost() {
+    let cases: [(&str, &[&str], &str); 4] = [
+        ("path_absurd", &["-DANSWER=256"], "it answered 256, which is no path"),
+        ("path_stray", &["-DANSWER=7"], "it named path 7, which can take no data now"),
+        ("path_tired", &["-DANSWER=-2", "-DREASON=\"no more\\nideas\""], "no more ideas"),
+        ("path_wordless", &["-DANSWER=-2"], "it says that it cannot go on, and not why"),
+    ];
+    for (name, flags, fault) in cases {
+        let outcome = simulate_paths("path_fixture", &named_path(name, flags));
+        assert!(outcome.completed_s.is_some(), "{name}: everything arrives, checked by the simulator");
+        assert_eq!(outcome.association.scheduler_failures, [format!("path_fixture: {fault}")]);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_object_is_not_pulled_away_from_a_path_scheduler() {
+    let object = path_fixture("path_leaving", &[]);
+    let plugin = Plugin::load(&object).expect("sound");
+    let mut registry = Registry::default();
+    registry.register_path_scheduler(plugin.name(), of_paths(&plugin)).expect("a new name");
+    drop(plugin);
+    let mut user = registry.build_path_scheduler("path_fixture", "").expect("registered");
+    assert_eq!(
+        registry.remove_path_scheduler("path_fixture"),
+        Err(ScheduleError::InUse("path_fixture".to_owned()))
+    );
+    drop(registry);
+    assert!(is_loaded(&object));
+    user.on_sent(PathId(0), 100);
+    assert_eq!(user.failure(), None);
+    drop(user);
+    assert!(!is_loaded(&object), "nobody is left");
 }

@@ -4,15 +4,22 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use tresse_plugin::Factory;
 use tresse_proto::schedule::{self, PathScheduler, PathSchedulerFactory};
 use tresse_proto::{Instant, PathId};
 
 use crate::error::words;
+use crate::plugin;
 use crate::scheduler::{Interrupt, refusal};
 use crate::views::Offer;
 
-/// What makes schedulers by calling `class` with their configuration.
+/// What makes schedulers: those of a plugin, or by calling `class` with their configuration.
 pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> PathSchedulerFactory {
+    match plugin::factory(&class) {
+        Some(Factory::Path(factory)) => return factory,
+        Some(Factory::Stream(_)) => return Arc::new(|_| Err("it is a scheduler of streams".to_owned())),
+        None => {}
+    }
     Arc::new(move |config| {
         Python::attach(|py| match Scripted::new(py, &class, config, interrupt.clone()) {
             Ok(scheduler) => Ok(Box::new(scheduler) as Box<dyn PathScheduler>),

@@ -1,11 +1,12 @@
-//! Stream schedulers out of shared objects, for runs of the lab.
+//! Schedulers out of shared objects, for runs of the lab.
 
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use tresse_plugin::Factory;
 
-/// A stream scheduler out of a shared object (`include/tresse_scheduler.h`).
+/// A scheduler out of a shared object (`include/tresse_scheduler.h`).
 #[pyclass(frozen, module = "tresse._native")]
 pub(crate) struct Plugin(pub(crate) tresse_plugin::Plugin);
 
@@ -23,4 +24,9 @@ impl Plugin {
     fn name(&self) -> &str {
         self.0.name()
     }
+}
+
+/// What `class` makes schedulers with, if it is a plugin.
+pub(crate) fn factory(class: &Py<PyAny>) -> Option<Factory> {
+    Python::attach(|py| class.extract::<PyRef<'_, Plugin>>(py).map(|plugin| plugin.0.factory()).ok())
 }

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use tresse_plugin::Factory;
 use tresse_proto::StreamId;
 use tresse_proto::schedule::{self, PathView, Place, StreamScheduler, StreamSchedulerFactory};
 
 use crate::backlog::{Backlog, Mirror};
 use crate::error::words;
-use crate::plugin::Plugin;
+use crate::plugin;
 use crate::views::{Path, Queued, Removed, Taken};
 
 /// An exception that is no failure of a scheduler, an interrupt above all: it ends the run.
@@ -31,10 +32,10 @@ impl Interrupt {
 
 /// What makes schedulers: those of a plugin, or by calling `class` with their configuration.
 pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> StreamSchedulerFactory {
-    let plugin =
-        Python::attach(|py| class.extract::<PyRef<'_, Plugin>>(py).map(|plugin| plugin.0.factory()).ok());
-    if let Some(factory) = plugin {
-        return factory;
+    match plugin::factory(&class) {
+        Some(Factory::Stream(factory)) => return factory,
+        Some(Factory::Path(_)) => return Arc::new(|_| Err("it is a scheduler of paths".to_owned())),
+        None => {}
     }
     Arc::new(move |config| {
         Python::attach(|py| match Scripted::new(py, &class, config, interrupt.clone()) {

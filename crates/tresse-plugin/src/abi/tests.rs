@@ -21,7 +21,12 @@ int main(void)
     SIZE(tresse_scheduler); AT(tresse_scheduler, name); AT(tresse_scheduler, create); AT(tresse_scheduler, next);
     AT(tresse_scheduler, is_empty); AT(tresse_scheduler, on_removed); AT(tresse_scheduler, set_value);
     AT(tresse_scheduler, value); AT(tresse_scheduler, failure);
+    SIZE(tresse_candidate); AT(tresse_candidate, early); AT(tresse_candidate, open); AT(tresse_candidate, assignable);
+    SIZE(tresse_offer); AT(tresse_offer, count); AT(tresse_offer, unsent); AT(tresse_offer, now_ns);
+    SIZE(tresse_path_scheduler); AT(tresse_path_scheduler, flags); AT(tresse_path_scheduler, create);
+    AT(tresse_path_scheduler, pick); AT(tresse_path_scheduler, on_sent); AT(tresse_path_scheduler, failure);
     printf("%u\n%d\n%d\n%d\n", TRESSE_SCHEDULER_ABI, TRESSE_SCHEDULER_NAME_SIZE, TRESSE_NO_STREAM, TRESSE_FAILED);
+    printf("%d\n%u\n%u\n", TRESSE_NO_PATH, TRESSE_ASSIGNS, TRESSE_COPIES);
     printf("%d\n%d\n", TRESSE_PATH_UNCONFIRMED, TRESSE_PATH_ACTIVE);
     printf("%d\n%d\n", TRESSE_PATH_POTENTIALLY_FAILED, TRESSE_PATH_INACTIVE);
     return 0;
@@ -42,11 +47,18 @@ fn in_rust() -> Vec<i64> {
         &[size_of::<Path>(), offset_of!(Path, rate), offset_of!(Path, last_sent_ns), offset_of!(Path, loss)],
         &[offset_of!(Path, mtu), offset_of!(Path, id), offset_of!(Path, recovering)],
         &[size_of::<Backlog>(), offset_of!(Backlog, messages), offset_of!(Backlog, head_bytes)],
-        &[size_of::<Table>(), offset_of!(Table, name), offset_of!(Table, create), offset_of!(Table, next)],
-        &[offset_of!(Table, is_empty), offset_of!(Table, on_removed), offset_of!(Table, set_value)],
-        &[offset_of!(Table, value), offset_of!(Table, failure)],
+        &[size_of::<StreamTable>(), offset_of!(StreamTable, name), offset_of!(StreamTable, create)],
+        &[offset_of!(StreamTable, next), offset_of!(StreamTable, is_empty)],
+        &[offset_of!(StreamTable, on_removed), offset_of!(StreamTable, set_value)],
+        &[offset_of!(StreamTable, value), offset_of!(StreamTable, failure)],
+        &[size_of::<Candidate>(), offset_of!(Candidate, early)],
+        &[offset_of!(Candidate, open), offset_of!(Candidate, assignable)],
+        &[size_of::<Offer>(), offset_of!(Offer, count), offset_of!(Offer, unsent), offset_of!(Offer, now_ns)],
+        &[size_of::<PathTable>(), offset_of!(PathTable, flags), offset_of!(PathTable, create)],
+        &[offset_of!(PathTable, pick), offset_of!(PathTable, on_sent), offset_of!(PathTable, failure)],
     ];
-    let constants = [i64::from(ABI), NAME_SIZE as i64, NO_STREAM.into(), FAILED.into()];
+    let constants = [i64::from(ABI), NAME_SIZE as i64, NONE.into(), FAILED.into()];
+    let constants = constants.into_iter().chain([NONE.into(), ASSIGNS.into(), COPIES.into()]);
     let states = [UNCONFIRMED, ACTIVE, POTENTIALLY_FAILED, INACTIVE].map(i64::from);
     layout.concat().into_iter().map(|number| number as i64).chain(constants).chain(states).collect()
 }

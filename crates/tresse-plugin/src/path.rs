@@ -1,0 +1,70 @@
+//! A path scheduler out of a shared object, as the core sees it.
+
+use std::sync::Arc;
+
+use tresse_proto::schedule::{Offer, PathScheduler};
+use tresse_proto::{Instant, PathId};
+
+use crate::abi::{self, ASSIGNS, COPIES, PathHooks};
+use crate::instance::Instance;
+use crate::library::Loaded;
+use crate::views;
+
+/// A path scheduler of foreign code.
+pub(crate) struct ForeignPath {
+    instance: Instance,
+    hooks: PathHooks,
+    name: String,
+    /// What it was shown last, kept for its memory.
+    shown: Vec<abi::Candidate>,
+}
+
+impl ForeignPath {
+    /// `hooks` are out of the table of `loaded`.
+    ///
+    /// # Errors
+    /// What the scheduler says of its configuration.
+    pub(crate) fn create(loaded: &Arc<Loaded>, hooks: PathHooks, config: &str) -> Result<Self, String> {
+        let instance = Instance::create(loaded, hooks.life, config)?;
+        Ok(ForeignPath { instance, hooks, name: loaded.name().to_owned(), shown: Vec::new() })
+    }
+}
+
+// SAFETY, for both calls below: code and scheduler are there as long as `instance` is, and nobody else uses it meanwhile;
+// views live until the call returns.
+impl PathScheduler for ForeignPath {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn assigns(&self) -> bool {
+        self.hooks.flags & ASSIGNS != 0
+    }
+
+    fn copies(&self) -> bool {
+        self.hooks.flags & COPIES != 0
+    }
+
+    fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+        if self.instance.failed().is_some() {
+            return None;
+        }
+        self.shown.clear();
+        self.shown.extend(offer.paths.iter().map(views::candidate));
+        let offer = views::offer(now, offer, &self.shown);
+        // SAFETY: see above.
+        let answer = unsafe { (self.hooks.pick)(self.instance.itself(), &offer) };
+        self.instance.heed(answer, "path").map(PathId)
+    }
+
+    fn on_sent(&mut self, path: PathId, bytes: usize) {
+        if let Some(on_sent) = self.hooks.on_sent {
+            // SAFETY: see above.
+            unsafe { on_sent(self.instance.itself(), path.0, bytes as u64) }
+        }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.instance.failed().map(str::to_owned)
+    }
+}
