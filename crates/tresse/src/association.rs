@@ -59,7 +59,10 @@ impl Association {
         consume_budget().await;
         let data = data.into();
         until(&self.inner.signals.writable, || match self.try_send(options, data.clone()) {
-            Err(SendError::Full { .. }) => None,
+            // Whoever drives the endpoint may be gone, and no room will ever be made.
+            Err(SendError::Full { .. }) => {
+                self.close_reason().map(|_| Err(SendError::NotOpen { state: "CLOSED" }))
+            }
             outcome => Some(outcome),
         })
         .await

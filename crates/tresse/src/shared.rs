@@ -183,9 +183,12 @@ impl State {
         self.slots.is_empty()
     }
 
-    /// Remembers an association that this side opened.
+    /// Remembers an association that this side opened; it has ended already where nothing will move it.
     pub(crate) fn insert(&mut self, id: AssociationId) -> Arc<Signals> {
-        let slot = Slot::new(Owner::Application);
+        let mut slot = Slot::new(Owner::Application);
+        if !self.driven {
+            slot.on_event(Event::Closed(CloseReason::Aborted));
+        }
         let signals = Arc::clone(&slot.signals);
         self.slots.insert(id, slot);
         signals

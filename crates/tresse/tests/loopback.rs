@@ -460,3 +460,24 @@ async fn a_closed_endpoint_lets_nobody_in() {
     let exchange = async { tokio::join!(send_all(&ours, 1, 3, 500), receive_all(&theirs, 1, 3, 500)) };
     timeout(FOREVER, exchange).await.expect("the exchange ends");
 }
+
+#[test]
+fn an_endpoint_whose_runtime_is_gone_refuses_instead_of_waiting() {
+    let runtime = || tokio::runtime::Runtime::new().expect("the system has threads");
+    let (first, second) = (runtime(), runtime());
+    let (listener, caller, (ours, _theirs)) = first.block_on(async {
+        let (listener, caller) = (listener(&host(&["127.0.0.1"])), caller(&host(&["127.0.0.1"])));
+        let ends = pair(&caller, &listener, listener.udp_port()).await;
+        (listener, caller, ends)
+    });
+    let peer = Peer::new(listener.local_addresses(), PORT + 1).with_udp_port(listener.udp_port());
+    drop(first);
+    second.block_on(async {
+        let gone = ConnectError::Ended(Ended(CloseReason::Aborted));
+        let connecting = timeout(FOREVER, caller.connect(peer)).await.expect("an answer");
+        assert_eq!(connecting.err(), Some(gone));
+        let filling = async { while ours.send(SendOptions::default(), vec![0; 60_000]).await.is_ok() {} };
+        timeout(FOREVER, filling).await.expect("a full buffer is no reason to wait for nobody");
+        assert!(timeout(FOREVER, listener.accept()).await.expect("an answer").is_none());
+    });
+}
