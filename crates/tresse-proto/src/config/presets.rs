@@ -26,6 +26,10 @@ pub const PRESETS: &[Preset] = &[
             ("path_scheduler", "stms"),
             ("stream_scheduler", "round_robin"),
             ("sack_frequency", "1"),
+            // What goes again in time on the other path costs it its window where a path becomes longer or dies.
+            ("paths_rest", "false"),
+            ("chunk_rescheduling", "off"),
+            ("immediate_sack_when_full", "false"),
         ],
     },
     Preset {
