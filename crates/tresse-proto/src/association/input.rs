@@ -95,6 +95,7 @@ impl Association {
                 self.inbound.on_packet(bytes.len());
             }
             self.relieve();
+            self.hurry_report_of_full_window();
             if self.state != State::Closed
                 && let Err(Refusal::Protocol(fault)) = self.inbound.check_progress(self.receiver.cumulative())
             {
@@ -113,6 +114,13 @@ impl Association {
         self.spread_path_changes(cx.now);
         self.tell_readable();
         self.stir();
+    }
+
+    /// A peer that has no room for a packet sends none, so nobody may wait for a second one to report (compare RFC 7053).
+    fn hurry_report_of_full_window(&mut self) {
+        if self.config.immediate_sack_when_full && self.receiver.leaves_no_packet(self.inbound.window()) {
+            self.receiver.demand();
+        }
     }
 
     #[inline]

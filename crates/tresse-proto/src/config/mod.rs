@@ -113,7 +113,7 @@ switches! {
         moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
         /// T3 of the path that a chunk left early runs on until that path answers; off stops it with the last chunk, and hides that the path died.
         moved_chunk_t3: bool = true,
-        /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer.
+        /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer; and report at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
         /// When the peer's window keeps a faster path silent, send the chunk that everything waits for again there, as MPTCP does.
         opportunistic_retransmission: bool = false,

@@ -156,6 +156,11 @@ impl Receiver {
         self.delay.sources()
     }
 
+    /// Whether no full packet fits into a window of `window` bytes.
+    pub(crate) fn leaves_no_packet(&self, window: usize) -> bool {
+        self.report.leaves_no_packet(window)
+    }
+
     /// Whether it is worth a report of its own that `window` of `buffer` bytes are free now: silence could
     /// keep the peer from sending (RFC 9260 §6.2).
     pub(crate) fn wants_window_update(&self, window: usize, buffer: usize) -> bool {

@@ -81,6 +81,11 @@ impl Report {
         grew || reopened
     }
 
+    /// No full packet fits into a window of `window` bytes.
+    pub(super) fn leaves_no_packet(&self, window: usize) -> bool {
+        window < self.mtu as usize
+    }
+
     /// Appends a report that stands for `packets` packets; see [`super::Receiver::write_report`].
     pub(super) fn write(
         &mut self,

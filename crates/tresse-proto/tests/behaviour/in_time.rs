@@ -131,6 +131,29 @@ fn a_chunk_that_nothing_can_follow_asks_for_its_report() {
     assert!(!asks(&AssociationConfig { immediate_sack_when_full: false, ..buffer(12) }));
 }
 
+/// How long three messages of 64 KiB, as long as the receive buffer, take over a path of 20 ms there and back.
+fn three_as_long_as_the_buffer(immediate_sack_when_full: bool) -> Duration {
+    let config = AssociationConfig { immediate_sack_when_full, receive_buffer: Size(65_536), ..buffer(400) };
+    let mut pair = Pair::established(1, &config);
+    pair.network = Box::new(|_| Some(ms(10)));
+    (0..3).for_each(|number| pair.send(0, number, 65_536));
+    let start = pair.now;
+    let mut joiner = tresse_proto::Joiner::default();
+    let mut whole = 0;
+    pair.run_until(Duration::from_secs(10), |pair| {
+        whole += pair.server.received.drain(..).filter_map(|part| joiner.join(part)).count();
+        whole == 3
+    });
+    pair.now.since(start)
+}
+
+#[test]
+fn the_packet_that_fills_the_receive_buffer_is_reported_at_once() {
+    assert!(three_as_long_as_the_buffer(false) > ms(400), "each waits for a delayed SACK");
+    let took = three_as_long_as_the_buffer(true);
+    assert!(took < ms(400), "{took:?}");
+}
+
 /// Path 1 loses `share` of its packets for the first 20 s; answers how many chunks each path carried first within the
 /// second half of that, and within the last 10 s of a minute without a loss.
 fn carried(share: f64) -> ([u64; 2], [u64; 2]) {
