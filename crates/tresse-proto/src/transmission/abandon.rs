@@ -165,8 +165,10 @@ impl Transmission {
         let released = sent.released;
         // From here on it has no bytes that any sum could count.
         sent.len = 0;
-        sent.fragment.payload = bytes::Bytes::new();
-        sent.fragment.pledge = None;
+        if let Some(content) = self.ring.content_mut(index) {
+            content.payload = bytes::Bytes::new();
+            content.pledge = None;
+        }
         if standing == Standing::Assigned {
             self.unassign(path, index, bytes);
         }
@@ -185,7 +187,7 @@ impl Transmission {
             }
             Standing::Acked | Standing::Abandoned | Standing::Assigned => {}
         }
-        load.timed.take_if(|timed| *timed == index);
+        load.timed.end_if(|timed| timed == index);
         if released {
             load.promised -= waiting;
             return 0;
@@ -201,9 +203,9 @@ impl Transmission {
         let mut end = message.last;
         end.flags = DataFlags { beginning: false, ending: true, ..end.flags.unpacked() }.into();
         end.pledge = None;
-        let mut sent = Sent::new(end, message.path, Instant::ZERO);
+        let mut sent = Sent::new(&end, message.path, Instant::ZERO);
         sent.standing = Standing::Abandoned;
-        self.ring.push(sent);
+        self.ring.push(sent, end);
     }
 
     /// Whether any of a message that need not arrive was sent.
@@ -217,9 +219,9 @@ impl Transmission {
     /// A chunk of a message that need not arrive got its TSN.
     #[cold]
     pub(super) fn note_revocable(&mut self, index: u64) {
-        let Some(sent) = self.ring.get(index) else { return };
-        let Some(pledge) = &sent.fragment.pledge else { return };
-        let last = Fragment { payload: bytes::Bytes::new(), ..sent.fragment.clone() };
+        let (Some(sent), Some(content)) = (self.ring.get(index), self.ring.content(index)) else { return };
+        let Some(pledge) = &content.pledge else { return };
+        let last = Fragment { payload: bytes::Bytes::new(), ..content.clone() };
         let revocable = self.revocable.get_or_insert_default();
         let message = revocable.messages.entry(pledge.number).or_insert_with(|| Message {
             pledge: Arc::clone(pledge),
@@ -238,7 +240,7 @@ impl Transmission {
     /// The chunk `index` waits to be sent, but not beyond the end of its message's lifetime.
     pub(super) fn note_expiring(&mut self, index: u64, expires: Instant) {
         let number =
-            self.ring.get(index).and_then(|sent| sent.fragment.pledge.as_ref()).map(|pledge| pledge.number);
+            self.ring.content(index).and_then(|content| content.pledge.as_ref()).map(|pledge| pledge.number);
         if let (Some(revocable), Some(number)) = (self.revocable.as_deref_mut(), number)
             && expires < Instant::FAR_FUTURE
         {
@@ -254,11 +256,14 @@ impl Transmission {
         }
     }
 
-    /// The last chunk of the message left the ring: it has arrived.
+    /// The chunk `index` leaves the ring: if it is its message's last, that has arrived.
     #[cold]
-    pub(super) fn note_arrived(&mut self, number: u64) {
-        if let Some(revocable) = self.revocable.as_deref_mut() {
-            revocable.remove(number);
+    pub(super) fn note_leaving(&mut self, index: u64) {
+        if let Some(revocable) = self.revocable.as_deref_mut()
+            && let Some(content) = self.ring.content(index).filter(|content| content.flags.ending())
+            && let Some(pledge) = &content.pledge
+        {
+            revocable.remove(pledge.number);
         }
     }
 }

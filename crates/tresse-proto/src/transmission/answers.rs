@@ -210,7 +210,7 @@ impl Transmission {
         let (path, bytes, sent_at, misses) = (sent.path, sent.len, sent.sent_at, sent.misses);
         let flying = std::mem::replace(&mut sent.standing, Standing::Acked) == Standing::InFlight;
         let Some(load) = self.loads.get_mut(path.index()) else { return };
-        load.timed.take_if(|timed| *timed == index);
+        load.timed.end_if(|timed| timed == index);
         if !flying {
             load.lost.remove(&index);
             return;

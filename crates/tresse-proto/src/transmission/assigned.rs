@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::ring::Sent;
+use super::ring::{Mark, Sent};
 use super::{Standing, Transmission};
 use crate::fragment::{Fragment, Numbered};
 use crate::path_id::PathId;
@@ -71,9 +71,9 @@ impl Transmission {
             (fragment.payload.len(), fragment.pledge.as_ref().map(|pledge| pledge.expires));
         load.queued += bytes;
         let so_far = self.ring.highest();
-        let mut sent = Sent::new(fragment, path, now);
+        let mut sent = Sent::new(&fragment, path, now);
         (sent.standing, sent.sends) = (Standing::Assigned, 0);
-        let index = self.ring.push(sent);
+        let index = self.ring.push(sent, fragment);
         let assigned = self.assigned.get_or_insert_default();
         assigned.cover(self.loads.len(), so_far);
         assigned.enter(path, index, bytes);
@@ -124,18 +124,18 @@ impl Transmission {
         let order = if overtaken { &mut load.again } else { &mut load.fresh };
         order.append(&mut self.ring, index);
         if !overtaken {
-            load.timed.get_or_insert(index);
+            load.timed.begin(index);
         }
         load.flight += bytes;
         load.chunks_sent += 1;
         load.bytes_sent += bytes as u64;
         if bytes > self.announced && self.flight == 0 {
-            self.probe = Some(index);
+            self.probe = Mark::of(index);
         }
         self.flight += bytes;
         self.unassign(path, index, bytes);
         self.note_highest_sent(path, index);
-        self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
+        self.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
 
     /// Hands what waits for the window of `from` over to `to`.

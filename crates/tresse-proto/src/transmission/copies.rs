@@ -163,7 +163,7 @@ impl Transmission {
         lane.next = lane.next.max(ring.cumulative() + 1);
         while lane.next <= ring.highest() {
             match ring.get(lane.next).filter(|sent| can_be_copied(sent, path)) {
-                Some(sent) => return Some(sent.fragment.stream),
+                Some(_) => return ring.content(lane.next).map(|content| content.stream),
                 None => lane.next += 1,
             }
         }
@@ -206,7 +206,7 @@ impl Transmission {
         load.repairs.copies_sent += 1;
         self.note_highest_sent(path, index);
         let tsn = self.tsn(index);
-        self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
+        self.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
 
     /// The lowest index of a copy that `path` has not answered.

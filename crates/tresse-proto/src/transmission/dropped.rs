@@ -40,7 +40,7 @@ impl Transmission {
         let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
         let index = self.ring.cumulative().checked_add_signed(i64::from(ahead))?;
         let sent = self.ring.get(index).filter(|sent| sent.standing == Standing::InFlight)?;
-        let payload = &sent.fragment.payload;
+        let payload = &self.ring.content(index)?.payload;
         let wanted = payload.get(..EVIDENCE).unwrap_or(payload);
         let shown = shown.get(..wanted.len())?;
         let wrong: u32 = wanted.iter().zip(shown).map(|(one, other)| (one ^ other).count_ones()).sum();

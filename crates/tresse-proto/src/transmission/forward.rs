@@ -147,8 +147,7 @@ impl Transmission {
         let mut skipped = Skipped::new();
         let mut up_to = self.ring.cumulative();
         while up_to < last {
-            let Some(sent) = self.ring.get(up_to + 1) else { break };
-            let fragment = &sent.fragment;
+            let Some(fragment) = self.ring.content(up_to + 1) else { break };
             let named = match carrier {
                 Carrier::Data => !fragment.flags.unordered(),
                 Carrier::IData => true,

@@ -83,7 +83,7 @@ impl Transmission {
             abandoned: 0,
         };
         agree("chunks", &counted, account)?;
-        let Some(timed) = load.timed else { return Ok(()) };
+        let Some(timed) = load.timed.index() else { return Ok(()) };
         let measures =
             |sent: &Sent| matches!(sent.standing, Standing::InFlight | Standing::Lost) && sent.sends == 1;
         match self.ring.get(timed) {

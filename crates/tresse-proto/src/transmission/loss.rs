@@ -1,6 +1,7 @@
 //! Finding losses: missing reports, apart for each path (SFR), and timeouts.
 
 use super::departed::Departed;
+use super::ring::Mark;
 use super::sack::Note;
 use super::{Standing, Transmission};
 use crate::path_id::PathId;
@@ -93,7 +94,7 @@ impl Transmission {
             count += 1;
         }
         if let Some(load) = self.loads.get_mut(path.index()) {
-            load.timed = None;
+            load.timed = Mark::default();
             load.departed = Departed::default();
         }
         self.drop_copies(path);
@@ -115,8 +116,8 @@ impl Transmission {
     /// and a T3 that has backed off would let the open window lie idle. Answers the path.
     pub(super) fn recall_probe(&mut self) -> Option<PathId> {
         let (ring, announced) = (&self.ring, self.announced);
-        let first = self.probe.take_if(|first| {
-            announced > 0 && ring.get(*first).is_none_or(|probe| probe.bytes() <= announced)
+        let first = self.probe.end_if(|first| {
+            announced > 0 && ring.get(first).is_none_or(|probe| probe.bytes() <= announced)
         })?;
         let mut path = None;
         // Nothing newer was sent while it was under way.
@@ -143,7 +144,8 @@ impl Transmission {
         let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
         sent.moved |= path != target;
         sent.path = target;
-        let revocable = sent.fragment.pledge.as_ref().map(|pledge| pledge.number);
+        let content = self.ring.content(index);
+        let revocable = content.and_then(|content| content.pledge.as_ref()).map(|pledge| pledge.number);
         if let Some(load) = self.loads.get_mut(path.index()) {
             let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
             order.unlink(&mut self.ring, index);

@@ -49,7 +49,7 @@ use assigned::Assigned;
 use burden::Burdens;
 use copies::Copies;
 use departed::Departed;
-use ring::{Ring, SendOrder, Sent, Standing};
+use ring::{Mark, Ring, SendOrder, Sent, Standing};
 
 /// The sent chunks of an association and what they load each path with.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(crate) struct Transmission {
     widest: usize,
     /// The first chunk that was sent although it did not fit that window (RFC 9260 §6.1 A), until the
     /// window opens: the peer has probably dropped it.
-    probe: Option<u64>,
+    probe: Mark,
     /// The path whose SACK last acknowledged something by a gap block.
     acked_via: PathId,
     /// Messages that need not arrive; made with the first.
@@ -128,7 +128,7 @@ struct PathLoad {
     /// Most bytes that the path may own where shares follow the paths, and of which buffer.
     share: Option<(usize, Limit)>,
     /// The chunk whose round trip is being timed.
-    timed: Option<u64>,
+    timed: Mark,
     chunks_sent: u64,
     bytes_sent: u64,
     repairs: Rare<Repairs>,
@@ -178,7 +178,7 @@ impl Transmission {
             flight: 0,
             announced: peer_window,
             widest: peer_window,
-            probe: None,
+            probe: Mark::default(),
             acked_via: PathId::default(),
             revocable: None,
             assigned: None,
@@ -253,7 +253,7 @@ impl Transmission {
     /// Whether what is in flight only asks if the peer's window is still closed, or too small for it
     /// (RFC 9260 §6.1 A).
     pub(crate) fn is_probing_window(&self) -> bool {
-        let probe = self.probe.and_then(|first| self.ring.get(first));
+        let probe = self.probe.index().and_then(|first| self.ring.get(first));
         self.flight > 0 && (self.announced == 0 || probe.is_some_and(|probe| probe.bytes() > self.announced))
     }
 
@@ -294,15 +294,15 @@ impl Transmission {
         let len = fragment.payload.len();
         let revocable = fragment.pledge.is_some();
         let Some(load) = self.loads.get_mut(path.index()) else { return };
-        let index = load.fresh.push(&mut self.ring, Sent::new(fragment, path, now));
+        let index = load.fresh.push(&mut self.ring, Sent::new(&fragment, path, now), fragment);
         if len > self.announced && self.flight == 0 {
-            self.probe = Some(index);
+            self.probe = Mark::of(index);
         }
         load.flight += len;
         load.queued += len;
         load.chunks_sent += 1;
         load.bytes_sent += len as u64;
-        load.timed.get_or_insert(index);
+        load.timed.begin(index);
         self.flight += len;
         self.note_highest_sent(path, index);
         if revocable {

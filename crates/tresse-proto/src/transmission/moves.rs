@@ -56,7 +56,7 @@ impl Transmission {
     /// Once a chunk is another path's, its old one measures nothing by it.
     pub(super) fn untime(&mut self, path: PathId, index: u64) {
         if let Some(load) = self.loads.get_mut(path.index()) {
-            load.timed = load.timed.filter(|&timed| timed != index);
+            load.timed.end_if(|timed| timed == index);
         }
     }
 }

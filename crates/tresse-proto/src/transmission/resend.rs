@@ -40,17 +40,15 @@ impl Transmission {
         self.flight += bytes;
         // Karn's rule as RFC 9260 §6.3.1 C5 puts it: an acknowledgement of a TSN from this one on may
         // have waited for the retransmission.
-        if load.timed.is_some_and(|timed| timed >= index) {
-            load.timed = None;
-        }
+        load.timed.end_if(|timed| timed >= index);
         self.note_highest_sent(path, index);
         if sends > 2 {
             self.obscure_departed(index);
         }
         if self.hurries(0, bytes) {
-            self.ring.get_mut(index)?.fragment.flags.hurry();
+            self.ring.content_mut(index)?.flags.hurry();
         }
-        self.ring.get(index).map(|sent| Numbered { tsn, fragment: &sent.fragment })
+        self.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
 
     /// A packet with lost chunks left on `path`: its free packet is used.
@@ -70,7 +68,7 @@ impl Transmission {
         let Some(load) = self.loads.get_mut(from.index()) else { return };
         let lost = std::mem::take(&mut load.lost);
         // The path that carries a chunk measures nothing by it any more once the chunk is another's.
-        load.timed = load.timed.filter(|timed| !lost.contains(timed));
+        load.timed.end_if(|timed| lost.contains(&timed));
         for &index in lost.iter() {
             if let Some(sent) = self.ring.get_mut(index) {
                 sent.path = to;

@@ -26,11 +26,11 @@ pub(crate) enum Standing {
     Abandoned,
 }
 
-/// A chunk that was sent, or will be.
-#[derive(Debug)]
+/// How it went with a chunk that was sent, or will be. Its content lies beside it: a record that can be copied is made
+/// where it is to stay, while one with a payload in it is made on the stack first, and then waits there to be moved
+/// until all of the packet that was just written has left for the cache.
+#[derive(Copy, Clone, Debug)]
 pub(crate) struct Sent {
-    /// Its content; the payload is dropped once it can never be needed again.
-    pub(crate) fragment: Fragment,
     /// When it was last sent.
     pub(crate) sent_at: Instant,
     /// Length of its user data, also after the payload was dropped.
@@ -52,15 +52,18 @@ pub(crate) struct Sent {
     pub(crate) moved: bool,
     /// It was sent again before it counted as lost.
     pub(crate) early: bool,
+    /// Of a message that waits for no other.
+    unordered: bool,
     previous: u64,
     next: u64,
 }
 
 impl Sent {
-    pub(crate) fn new(fragment: Fragment, path: PathId, now: Instant) -> Self {
+    /// `content` leaves at `now` on `path`, for the first time.
+    #[inline]
+    pub(crate) fn new(content: &Fragment, path: PathId, now: Instant) -> Self {
         Sent {
-            len: fragment.payload.len() as u32,
-            fragment,
+            len: content.payload.len() as u32,
             sent_at: now,
             misses: 0,
             sends: 1,
@@ -71,6 +74,7 @@ impl Sent {
             timed_out: false,
             moved: false,
             early: false,
+            unordered: content.flags.unordered(),
             previous: NONE,
             next: NONE,
         }
@@ -83,7 +87,7 @@ impl Sent {
     /// Bytes that wait at the peer for what was sent before them, once it has promised to keep them: unordered
     /// messages are delivered when they are complete.
     pub(crate) fn waiting_bytes(&self) -> usize {
-        if self.fragment.flags.unordered() { 0 } else { self.bytes() }
+        if self.unordered { 0 } else { self.bytes() }
     }
 }
 
@@ -91,6 +95,8 @@ impl Sent {
 #[derive(Debug)]
 pub(crate) struct Ring {
     chunks: VecDeque<Sent>,
+    /// What each of them carries, in step; the payload is dropped once it can never be needed again.
+    contents: VecDeque<Fragment>,
     /// Index of the first chunk; one above the cumulative acknowledgement.
     first: u64,
 }
@@ -105,9 +111,38 @@ pub(crate) struct SendOrder {
 /// No chunk has this index.
 const NONE: u64 = 0;
 
+/// The index of a chunk that is remembered for something, or none.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Mark(u64);
+
+impl Mark {
+    pub(crate) fn of(index: u64) -> Self {
+        Mark(index)
+    }
+
+    pub(crate) fn index(self) -> Option<u64> {
+        (self.0 != NONE).then_some(self.0)
+    }
+
+    /// Remembers `index` unless one is remembered already.
+    #[inline]
+    pub(crate) fn begin(&mut self, index: u64) {
+        if self.0 == NONE {
+            self.0 = index;
+        }
+    }
+
+    /// Forgets what is remembered if `matches` holds for it; answers it then.
+    pub(crate) fn end_if(&mut self, matches: impl FnOnce(u64) -> bool) -> Option<u64> {
+        let ended = self.index().filter(|&index| matches(index))?;
+        self.0 = NONE;
+        Some(ended)
+    }
+}
+
 impl Ring {
     pub(crate) fn new() -> Self {
-        Ring { chunks: VecDeque::new(), first: 1 }
+        Ring { chunks: VecDeque::new(), contents: VecDeque::new(), first: 1 }
     }
 
     /// The highest index that is cumulatively acknowledged.
@@ -132,10 +167,21 @@ impl Ring {
         self.chunks.get_mut(index.checked_sub(self.first)? as usize)
     }
 
-    /// Appends a chunk; answers its index.
-    #[inline]
-    pub(crate) fn push(&mut self, sent: Sent) -> u64 {
+    /// What a chunk carries.
+    pub(crate) fn content(&self, index: u64) -> Option<&Fragment> {
+        self.contents.get(index.checked_sub(self.first)? as usize)
+    }
+
+    pub(crate) fn content_mut(&mut self, index: u64) -> Option<&mut Fragment> {
+        self.contents.get_mut(index.checked_sub(self.first)? as usize)
+    }
+
+    /// Appends a chunk that carries `content`; answers its index.
+    // Always: a record that is handed over in memory waits for its own stores.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, sent: Sent, content: Fragment) -> u64 {
         self.chunks.push_back(sent);
+        self.contents.push_back(content);
         self.highest()
     }
 
@@ -143,6 +189,7 @@ impl Ring {
     pub(crate) fn drop_up_to(&mut self, index: u64) {
         let count = (index + 1).saturating_sub(self.first).min(self.chunks.len() as u64);
         self.chunks.drain(..count as usize);
+        self.contents.drain(..count as usize);
         self.first += count;
     }
 
@@ -159,16 +206,16 @@ impl SendOrder {
         (self.head != NONE).then_some(self.head)
     }
 
-    /// Appends `sent`, which is new in the ring too; answers its index.
-    #[inline]
-    pub(crate) fn push(&mut self, ring: &mut Ring, sent: Sent) -> u64 {
+    /// Appends `sent`, which is new in the ring too and carries `content`; answers its index.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, ring: &mut Ring, sent: Sent, content: Fragment) -> u64 {
         let index = ring.highest() + 1;
         match ring.get_mut(self.tail) {
             Some(tail) => tail.next = index,
             None => self.head = index,
         }
         let previous = std::mem::replace(&mut self.tail, index);
-        ring.push(Sent { previous, ..sent })
+        ring.push(Sent { previous, ..sent }, content)
     }
 
     /// Appends `index`, which must be in the ring and in no list.

@@ -219,11 +219,8 @@ impl Transmission {
                 report.released += sent.bytes();
             }
         }
-        if let Some(pledge) = &sent.fragment.pledge
-            && sent.fragment.flags.ending()
-        {
-            let number = pledge.number;
-            self.note_arrived(number);
+        if self.revocable.is_some() {
+            self.note_leaving(index);
         }
     }
 
@@ -276,9 +273,11 @@ impl Transmission {
             for index in range.clone() {
                 if let Some(sent) = self.ring.get_mut(index).filter(|sent| !sent.released) {
                     sent.released = true;
-                    sent.fragment.payload = bytes::Bytes::new();
                     report.released += sent.bytes();
                     let (path, bytes, waiting) = (sent.path, sent.bytes(), sent.waiting_bytes());
+                    if let Some(content) = self.ring.content_mut(index) {
+                        content.payload = bytes::Bytes::new();
+                    }
                     if let Some(load) = self.loads.get_mut(path.index()) {
                         load.queued -= bytes;
                         load.promised += waiting;
@@ -331,8 +330,7 @@ impl Transmission {
             note.longest_proven = note.longest_proven.max(bytes);
             note.latest_new = note.latest_new.max(Some(sent_at));
         }
-        if load.timed == Some(index) {
-            load.timed = None;
+        if load.timed.end_if(|timed| timed == index).is_some() {
             note.rtt_from = (sure && sends == 1).then_some(sent_at);
         }
         if !(self.rules.smart_fast_retransmit && repaired) {

@@ -188,7 +188,7 @@ impl Bench {
     fn check(&self) {
         assert_eq!(self.sent.check_invariants(), Ok(()));
         for (position, load) in self.sent.loads.iter().enumerate() {
-            let timed = load.timed.and_then(|timed| self.sent.ring.get(timed));
+            let timed = load.timed.index().and_then(|timed| self.sent.ring.get(timed));
             assert!(timed.is_none_or(|chunk| chunk.path.index() == position), "timed on path {position}");
         }
     }

@@ -23,7 +23,7 @@ fn a_moved_chunk_flies_on_its_new_path_only() {
     assert_eq!(bench.move_chunk(1, 0), Some(moved));
     assert_eq!((bench.flight(0), bench.flight(1), bench.lost(0)), (LEN, LEN, vec![1]));
     assert_eq!((bench.queued(0), bench.queued(1)), (2 * LEN, LEN));
-    assert_eq!(bench.load(1).timed, None, "its round trip would be that of two paths");
+    assert_eq!(bench.load(1).timed.index(), None, "its round trip would be that of two paths");
     assert_eq!(bench.resend(0), Some(1));
     assert_eq!((bench.flight(0), bench.flight(1)), (2 * LEN, LEN));
     assert_eq!(bench.load(1).repairs.fast_retransmits, 0);
@@ -118,7 +118,7 @@ fn what_goes_again_and_fills_the_peers_window_asks_for_its_report() {
         bench.hear_window(0, 0, &[(2, 4)], &[], 1, window as u32).expect("a sound SACK");
         bench.move_chunk(1, 0);
         bench.resend(0);
-        bench.sent.ring.get(1).expect("in the ring").fragment.flags.unpacked().immediate
+        bench.sent.ring.content(1).expect("in the ring").flags.unpacked().immediate
     };
     assert!(asks(2 * LEN - 1), "no other full one has room beside it");
     assert!(!asks(2 * LEN));

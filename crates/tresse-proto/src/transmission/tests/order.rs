@@ -14,7 +14,7 @@ fn ring(count: usize) -> Ring {
             payload: Bytes::from_static(b"four"),
             pledge: None,
         };
-        ring.push(Sent::new(fragment, PathId(0), Instant::ZERO));
+        ring.push(Sent::new(&fragment, PathId(0), Instant::ZERO), fragment);
     }
     ring
 }
@@ -30,6 +30,7 @@ fn indices_count_from_one_and_outlive_what_was_taken_out() {
     assert_eq!((ring.cumulative(), ring.highest()), (1, 3));
     assert!(ring.get(1).is_none() && ring.get(2).is_some());
     assert_eq!(ring.iter().map(|(index, _)| index).collect::<Vec<_>>(), [2, 3]);
+    assert!(ring.content(1).is_none() && ring.content(3).is_some(), "the contents keep step");
     ring.drop_up_to(0);
     assert_eq!((ring.cumulative(), ring.highest()), (1, 3), "what is gone is gone");
     ring.drop_up_to(9);

@@ -34,7 +34,7 @@ fn another_path_may_carry_it_again() {
     bench.sent.on_reported(dropped, PathId(1));
     bench.check();
     assert_eq!((bench.lost(1), bench.flight(0), bench.queued(1)), (vec![1], LEN, LEN));
-    assert_eq!(bench.load(0).timed, None);
+    assert_eq!(bench.load(0).timed.index(), None);
 }
 
 #[test]

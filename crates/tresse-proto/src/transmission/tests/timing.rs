@@ -81,7 +81,7 @@ fn a_retransmission_before_a_timed_chunk_spoils_its_time() {
     bench.sack(0, 1, &[(2, 2)]);
     bench.sack(0, 1, &[(2, 3)]);
     bench.send(0, LEN);
-    assert_eq!(bench.load(0).timed, Some(5));
+    assert_eq!(bench.load(0).timed.index(), Some(5));
     bench.sack(0, 1, &[(2, 4)]);
     assert_eq!(bench.lost(0), [2]);
     assert_eq!(bench.resend(0), Some(2));
@@ -100,7 +100,7 @@ fn a_path_whose_timed_chunk_moved_away_times_its_next_one() {
     let mut bench = Bench::new(2, &cmt());
     bench.send_over(&[0, 0, 0, 0]);
     bench.sack_for(0, 0, &[(2, 4)], 3);
-    assert_eq!((bench.lost(0), bench.load(0).timed), (vec![1], Some(1)));
+    assert_eq!((bench.lost(0), bench.load(0).timed.index()), (vec![1], Some(1)));
     bench.sent.redirect(PathId(0), PathId(1), true);
     bench.check();
     assert_eq!(bench.resend_all(1), [1]);
