@@ -156,7 +156,8 @@ impl<'b> PacketWriter<'b> {
     ///
     /// # Errors
     /// If it does not fit; then nothing is written.
-    #[inline]
+    // Always: small fields that are handed over in memory and read together wait for their own stores.
+    #[inline(always)]
     pub fn push_data(&mut self, data: &Data<'_>) -> Result<(), NoRoom> {
         self.open(ChunkKind::DATA, data.wire_len())?;
         data.put(self.buf);

@@ -1,6 +1,8 @@
 //! Whose turn it is to send: the path of the next packet, and what user data may leave on it. Asking changes nothing
 //! that is sent; `output` writes what was decided here.
 
+use std::num::NonZeroUsize;
+
 use super::Association;
 use crate::event::{Event, SchedulerFault};
 use crate::path_id::PathId;
@@ -51,17 +53,30 @@ impl Bursts {
     }
 }
 
-/// Whose turn it is to send.
+/// Whose turn it is to send. That nobody's is takes no tag of its own, so that the answer is handed on in registers: in
+/// memory it would wait for the packet before it to leave for the cache.
 #[derive(Copy, Clone)]
 pub(super) struct Turn {
     pub(super) path: PathId,
-    /// What the peer can take of new data there, where that was worked out to choose the path.
-    allowance: Option<usize>,
+    /// What the peer can take of new data there, where that was worked out to choose the path; else [`UNASKED`].
+    allowance: NonZeroUsize,
 }
+
+/// No peer can take so much.
+const UNASKED: NonZeroUsize = NonZeroUsize::MAX;
 
 impl Turn {
     pub(super) fn of(path: PathId) -> Self {
-        Turn { path, allowance: None }
+        Turn { path, allowance: UNASKED }
+    }
+
+    /// New data may leave on `path`, at most `allowance` bytes.
+    fn with_allowance(path: PathId, allowance: usize) -> Self {
+        Turn { path, allowance: NonZeroUsize::new(allowance).unwrap_or(UNASKED) }
+    }
+
+    fn allowance(self) -> Option<usize> {
+        (self.allowance != UNASKED).then_some(self.allowance.get())
     }
 }
 
@@ -138,7 +153,7 @@ impl Association {
         if self.paths.len() == 1 {
             let path = PathId(0);
             let allowance = self.may_send_new(path).ok()?;
-            return Some(Turn { path, allowance: Some(allowance) });
+            return Some(Turn::with_allowance(path, allowance));
         }
         let mut candidates = std::mem::take(&mut self.workspace.get().candidates);
         let choice = loop {
@@ -262,7 +277,7 @@ impl Association {
             return None;
         }
         let (resends, assigned) = (self.may_resend(turn.path), self.may_send_assigned(turn.path));
-        let allowance = turn.allowance.or_else(|| self.may_send_new(turn.path).ok());
+        let allowance = turn.allowance().or_else(|| self.may_send_new(turn.path).ok());
         Some(Load { resends, assigned, copies: self.may_copy(turn.path), allowance })
             .filter(|load| load.any())
     }
