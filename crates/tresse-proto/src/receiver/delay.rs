@@ -66,6 +66,11 @@ impl PathSet {
         self.0[path.index() / 64] &= !(1 << (path.index() % 64));
     }
 
+    /// How many are in the set.
+    fn len(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
     /// Whether `path` is in the set.
     pub(crate) fn contains(&self, path: PathId) -> bool {
         self.0[path.index() / 64] & (1 << (path.index() % 64)) != 0
@@ -90,6 +95,8 @@ pub(super) struct Delay {
     /// reported.
     over: PathId,
     heard_by: Instant,
+    /// How often the last report was repeated because nobody was heard where it left.
+    repeats: u32,
 }
 
 impl Delay {
@@ -104,6 +111,7 @@ impl Delay {
             sources: Sources::default(),
             over: PathId::default(),
             heard_by: Instant::FAR_FUTURE,
+            repeats: 0,
         }
     }
 
@@ -112,6 +120,7 @@ impl Delay {
         if self.packets == 0 {
             first_ever = self.sources.paths == PathSet::default();
             self.sources = Sources { first: path, last: path, paths: PathSet::only(path) };
+            self.repeats = 0;
         } else {
             self.sources.last = path;
             self.sources.paths.insert(path);
@@ -134,6 +143,7 @@ impl Delay {
 
     pub(super) fn demand_elsewhere(&mut self) {
         self.sources.paths.remove(self.over);
+        self.repeats += 1;
         self.due = true;
     }
 
@@ -155,7 +165,8 @@ impl Delay {
     }
 
     pub(super) fn on_reported_over(&mut self, path: PathId, heard_by: Instant) {
-        let departs = self.sources.paths != PathSet::only(path);
+        // A repeat may leave where an earlier one did, when no other path is usable: that must come to an end, too.
+        let departs = self.sources.paths != PathSet::only(path) && self.repeats <= self.sources.paths.len();
         self.over = path;
         self.heard_by = if departs { heard_by } else { Instant::FAR_FUTURE };
     }

@@ -579,6 +579,25 @@ fn a_report_on_another_path_than_its_datas_is_asked_after() {
 }
 
 #[test]
+fn repeats_of_a_report_come_to_an_end_though_one_path_alone_is_usable() {
+    let mut receiver = settled(&[]);
+    receiver.on_packet(Instant::ZERO, PathId(0), NEW);
+    receiver.on_packet(Instant::ZERO, PathId(1), NEW);
+    let mut repeats = 0;
+    loop {
+        report(&mut receiver, false);
+        receiver.on_reported_over(PathId(0), at(5));
+        if receiver.pop_watched(at(5)).is_none() {
+            break;
+        }
+        receiver.demand_elsewhere();
+        repeats += 1;
+        assert!(repeats < 3);
+    }
+    assert!(repeats > 0);
+}
+
+#[test]
 fn a_window_update_is_worth_a_quarter_of_the_buffer_or_a_way_out_of_nothing() {
     let buffer = 100_000;
     let mut receiver = receiver(&[("receive_buffer", "100000B"), ("mtu", "1500B")]);
