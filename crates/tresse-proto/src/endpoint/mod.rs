@@ -351,9 +351,14 @@ impl Endpoint {
         None
     }
 
-    /// The next event, in the order in which they happened.
+    /// The next event, in the order in which they happened; none of an association that was released.
     pub fn poll_event(&mut self) -> Option<(AssociationId, Event)> {
-        self.events.pop_front()
+        loop {
+            let (id, event) = self.events.pop_front()?;
+            if self.slots.find(id).is_some() {
+                return Some((id, event));
+            }
+        }
     }
 
     /// Commands for an association; `None` once it was released.
@@ -380,9 +385,8 @@ impl Endpoint {
         }
         self.forget_addresses(slot);
         self.disarm(slot);
+        // What is queued of it is passed over when its turn comes: looking for it here would take the queues' length.
         self.slots.remove(slot);
-        self.ready.retain(|&queued| queued != slot);
-        self.events.retain(|&(of, _)| of != id);
     }
 
     /// What was thrown away before it reached an association.

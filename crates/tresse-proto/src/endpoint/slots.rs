@@ -23,7 +23,7 @@ struct Entry {
     occupant: Option<Occupant>,
     /// The deadline that is filed for it.
     armed: Option<Instant>,
-    /// It is in the queue of those that may have something to send.
+    /// It is in the queue of those that may have something to send, where it stays when its occupant is gone.
     queued: bool,
 }
 
@@ -71,7 +71,6 @@ impl Slots {
             && entry.occupant.take().is_some()
         {
             entry.generation = entry.generation.wrapping_add(1);
-            entry.queued = false;
             entry.armed = None;
             self.free.push(slot);
         }

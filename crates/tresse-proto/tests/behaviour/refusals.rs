@@ -269,6 +269,19 @@ fn the_application_can_give_up_a_set_up() {
 }
 
 #[test]
+fn what_is_queued_of_a_released_association_is_nothing_to_the_one_in_its_place() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    for _ in 0..3 {
+        pair.connect();
+        let id = pair.client.id.take().expect("connecting");
+        pair.client.endpoint.release(pair.now, id);
+    }
+    pair.connect();
+    pair.run_for(ms(500));
+    assert_eq!(pair.client().state_name(), "ESTABLISHED");
+}
+
+#[test]
 fn connections_that_cannot_work_are_refused_with_a_reason() {
     let mut pair = Pair::new(1, &AssociationConfig::default());
     let sound = Connect {
