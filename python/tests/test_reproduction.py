@@ -144,3 +144,13 @@ def test_a_damaged_manifest_is_one_clear_error(reproduced: Path, tmp_path: Path)
     (copy / reproduction.MANIFEST).write_text(json.dumps({FIGURES[0].name: {"profile": "quick"}}))
     with pytest.raises(OutputError, match=r"lab\.json is damaged"):
         reproduction.load(copy)
+
+
+def test_tables_of_another_version_are_one_clear_error(reproduced: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(reproduced, copy)
+    tables = Tables.load(copy / FIGURES[0].name)
+    older = Tables(tables.runs.rename(columns={"sigma_kib": "sigma"}), tables.streams, tables.paths, tables.samples)
+    older.save(copy / FIGURES[0].name)
+    with pytest.raises(OutputError, match=r"pfldnet2010-4: its tables have no column 'sigma_kib'"):
+        reproduction.load(copy)

@@ -5,7 +5,7 @@ Everything lands in one directory that belongs to the lab; a directory with othe
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -116,24 +116,39 @@ def load(directory: Path) -> list[Measured]:
     if not (directory / MANIFEST).is_file():
         raise OutputError(f"no results in {directory}; make some with: tresse-lab reproduce --out {directory}")
     manifest = _read_manifest(directory)
-    measured = [
-        _judged(figure, Tables.load(directory / figure.name), _made_of(manifest[figure.name], directory))
-        for figure in FIGURES
-        if figure.name in manifest
-    ]
+    measured = []
+    for figure in FIGURES:
+        if figure.name in manifest:
+            made = _made_of(manifest[figure.name], directory)
+            with _tables_of_this_version(figure):
+                measured.append(_judged(figure, Tables.load(directory / figure.name), made))
     if not measured:
         raise OutputError(f"no finished run in {directory}; continue with: tresse-lab reproduce --out {directory}")
     return measured
 
 
 def standings(measured: Sequence[Measured]) -> dict[str, list[Standing]]:
-    """How our preset stands at the points of each figure that compares it and has runs of it."""
+    """How our preset stands at the points of each figure that compares it and has runs of it.
+
+    Raises `OutputError` when its tables are of another version of the lab.
+    """
     found = {}
     for each in measured:
         if each.figure.standings is not None:
-            with contextlib.suppress(NotMeasured):
+            with contextlib.suppress(NotMeasured), _tables_of_this_version(each.figure):
                 found[each.figure.name] = each.figure.standings(each.tables)
     return {name: points for name, points in found.items() if points}
+
+
+@contextlib.contextmanager
+def _tables_of_this_version(figure: Figure) -> Iterator[None]:
+    try:
+        yield
+    except KeyError as missing:
+        raise OutputError(
+            f"{figure.name}: its tables have no column {missing}: another version of the lab wrote them; "
+            f"make them anew with: tresse-lab reproduce {figure.name}"
+        ) from missing
 
 
 def _judged(figure: Figure, tables: Tables, made: Made) -> Measured:
