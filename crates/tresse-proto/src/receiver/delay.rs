@@ -96,7 +96,7 @@ pub(super) struct Delay {
     over: PathId,
     heard_by: Instant,
     /// How often the last report was repeated because nobody was heard where it left.
-    repeats: u32,
+    repeats: u8,
 }
 
 impl Delay {
@@ -143,7 +143,7 @@ impl Delay {
 
     pub(super) fn demand_elsewhere(&mut self) {
         self.sources.paths.remove(self.over);
-        self.repeats += 1;
+        self.repeats = self.repeats.saturating_add(1);
         self.due = true;
     }
 
@@ -166,7 +166,8 @@ impl Delay {
 
     pub(super) fn on_reported_over(&mut self, path: PathId, heard_by: Instant) {
         // A repeat may leave where an earlier one did, when no other path is usable: that must come to an end, too.
-        let departs = self.sources.paths != PathSet::only(path) && self.repeats <= self.sources.paths.len();
+        let departs =
+            self.sources.paths != PathSet::only(path) && u32::from(self.repeats) <= self.sources.paths.len();
         self.over = path;
         self.heard_by = if departs { heard_by } else { Instant::FAR_FUTURE };
     }
