@@ -102,10 +102,12 @@ impl Transmission {
     }
 
     /// Whether a packet of what waits for `path` may leave, where the path's congestion window is `cwnd`. Lost chunks
-    /// go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it.
+    /// go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it; but the chunk that
+    /// everything waits for may leave as a lost one may: a buffer full of what came early has room for nothing else.
     pub(crate) fn may_send_assigned(&self, path: PathId, cwnd: usize) -> bool {
-        let Some((_, len)) = self.next_assigned(path) else { return false };
-        let fits = self.flight == 0 || len <= self.peer_window();
+        let Some((index, len)) = self.next_assigned(path) else { return false };
+        let awaited = index == self.ring.cumulative() + 1;
+        let fits = self.flight == 0 || awaited || len <= self.peer_window();
         fits && self.load(path).is_some_and(|load| load.flight < cwnd && load.lost.is_empty())
     }
 

@@ -131,6 +131,17 @@ fn the_peers_window_must_have_room_when_it_leaves_unless_nothing_flies() {
 }
 
 #[test]
+fn what_everything_waits_for_needs_no_room_in_the_peers_window() {
+    let mut bench = planned();
+    let may = |bench: &Bench| bench.sent.may_send_assigned(PathId(0), 20 * LEN);
+    bench.send(1, LEN);
+    bench.hear_window(0, 0, &[(4, 4)], &[], 1, 0).expect("a sound SACK");
+    assert!(!may(&bench), "chunk 1 comes first");
+    bench.hear_window(0, 1, &[(3, 3)], &[], 1, 0).expect("a sound SACK");
+    assert!(bench.sent.flight() > 0 && may(&bench), "chunk 5 asks in vain as long as chunk 2 is missing");
+}
+
+#[test]
 fn its_path_must_have_room_and_nothing_lost() {
     let mut bench = planned();
     assert!(!bench.sent.may_send_assigned(PathId(0), LEN), "full");
