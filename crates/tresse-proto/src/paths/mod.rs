@@ -80,9 +80,18 @@ pub(crate) struct PathRules {
     concurrent: bool,
     /// Buffers are shared out by what fills each path.
     measures_pipes: bool,
+    /// Those shares hold only while a buffer is short.
+    shares_when_short: bool,
     sack_path: SackPath,
     /// How often a path that brings data is measured, where SACKs go by that.
     sack_path_probes: Duration,
+}
+
+impl PathRules {
+    /// What had gone before the pipe of a path with `flight` bytes under way was measured: see [`Pipe::new`].
+    fn pipe_start(&self, flight: usize) -> Option<usize> {
+        self.shares_when_short.then_some(flight)
+    }
 }
 
 /// What a SACK did on one path besides what congestion control is told.
@@ -291,7 +300,8 @@ impl Paths {
                 let payload = self.windows[ack.path.index()].payload;
                 let (flight, total) = (ack.flight_before, path.counters.bytes_acked);
                 let what = Acked { bytes: acked, flight, total, rtt: step.shortest, via: step.via, payload };
-                path.pipe.get_or_insert_with(|| Box::new(Pipe::new(payload, flight))).on_acked(now, what);
+                let before = self.rules.pipe_start(flight);
+                path.pipe.get_or_insert_with(|| Box::new(Pipe::new(payload, before))).on_acked(now, what);
             }
             if acked > 0 {
                 path.probe_answered = false;
@@ -469,6 +479,7 @@ impl PathRules {
             concurrent: config.concurrent,
             measures_pipes: config.concurrent
                 && (config.buffer_shares != BufferShares::Equal || config.stream_map == StreamMap::Adaptive),
+            shares_when_short: config.buffer_shares == BufferShares::WhenShort,
             sack_path: config.sack_path,
             sack_path_probes: config.sack_path_probes,
         }

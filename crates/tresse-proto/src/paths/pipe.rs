@@ -20,7 +20,7 @@ pub(super) struct Pipe {
     size: usize,
     /// The step by which it grows next, in packets; doubles as long as no queue shows.
     step: usize,
-    /// No queue has shown yet: it grows as fast as a window in slow start.
+    /// No queue has shown yet, and slow start is not to be held up: it grows as fast as a window there.
     fresh: bool,
     round: Option<Round>,
     doubt: Option<Doubt>,
@@ -75,14 +75,16 @@ struct Doubt {
 }
 
 impl Pipe {
-    /// Of a path that had `flight` bytes under way before anything was known of it.
-    pub(super) fn new(payload: usize, flight: usize) -> Self {
+    /// Of a path that had `before` bytes under way before anything was known of it, where shares hold only while a
+    /// buffer is short: slow start went on without them. `None` where they hold always, to keep queues short: a leap
+    /// would be a queue.
+    pub(super) fn new(payload: usize, before: Option<usize>) -> Self {
         Pipe {
             base: Duration::ZERO,
             via: PathId::default(),
-            size: Pipe::first_size(payload, flight),
+            size: Pipe::first_size(payload, before),
             step: 1,
-            fresh: true,
+            fresh: before.is_some(),
             round: None,
             doubt: None,
             calm: false,
@@ -91,9 +93,9 @@ impl Pipe {
         }
     }
 
-    /// What a path is taken to hold before anything is known of it.
-    pub(super) fn first_size(payload: usize, flight: usize) -> usize {
-        (FIRST_PACKETS * payload).max(flight).min(LARGEST)
+    /// What a path is taken to hold before anything is known of it; `before` as for [`new`](Self::new).
+    pub(super) fn first_size(payload: usize, before: Option<usize>) -> usize {
+        (FIRST_PACKETS * payload).max(before.unwrap_or(0)).min(LARGEST)
     }
 
     /// Whether the path is to be filled without a queue. That takes a steady path; elsewhere it costs throughput.
@@ -290,7 +292,7 @@ mod tests {
 
     impl Link {
         fn new(delay: usize) -> Self {
-            Link { pipe: Pipe::new(PACKET, 0), delay, millis_a_packet: 1, now: Instant::ZERO, total: 0 }
+            Link { pipe: Pipe::new(PACKET, Some(0)), delay, millis_a_packet: 1, now: Instant::ZERO, total: 0 }
         }
 
         /// Rounds in which the sender uses what `use_of` makes of the pipe, in packets.
@@ -343,6 +345,14 @@ mod tests {
             link.run(1, |size| size.min(window));
             assert!(link.packets() >= window, "{} of {window}", link.packets());
         }
+    }
+
+    #[test]
+    fn where_shares_always_hold_a_pipe_does_not_leap() {
+        let mut link = Link::new(499);
+        link.pipe = Pipe::new(PACKET, None);
+        link.run(3, |size| size);
+        assert!(link.packets() <= FIRST_PACKETS + 1 + 2 + 4, "{}", link.packets());
     }
 
     #[test]
@@ -413,7 +423,7 @@ mod tests {
 
     #[test]
     fn a_short_packet_is_no_measure_for_full_ones() {
-        let mut pipe = Pipe::new(PACKET, 0);
+        let mut pipe = Pipe::new(PACKET, Some(0));
         let (mut now, mut total) = (Instant::ZERO, 0);
         let mut ack = |pipe: &mut Pipe, bytes: usize, micros: u64| {
             now += Duration::from_millis(30);
@@ -446,7 +456,7 @@ mod tests {
 
     #[test]
     fn round_trips_that_came_back_over_different_paths_are_not_compared() {
-        let mut pipe = Pipe::new(PACKET, 0);
+        let mut pipe = Pipe::new(PACKET, Some(0));
         let (mut now, mut total) = (Instant::ZERO, 0);
         let mut round = |pipe: &mut Pipe, ways: &[(u64, u8)]| {
             for &(millis, via) in ways {

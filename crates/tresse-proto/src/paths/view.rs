@@ -73,7 +73,7 @@ impl Paths {
         }
         let (rtt, need) = match &self.get(id).pipe {
             Some(pipe) => (pipe.base(), pipe.size()),
-            None => (Duration::ZERO, Pipe::first_size(self.get(id).payload(), flight)),
+            None => (Duration::ZERO, Pipe::first_size(self.get(id).payload(), self.rules.pipe_start(flight))),
         };
         Claim { rtt, need, ..none }
     }
