@@ -49,7 +49,7 @@ impl Mechanism {
 /// What was noted.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Made with the first: what an association at rest takes is tested with this feature too.
+    /// Made with the first: what an association at rest takes is tested with this feature too, and allowed this pointer.
     #[cfg(feature = "invariants")]
     counts: Option<Box<[u64; Mechanism::NAMED.len()]>>,
 }
