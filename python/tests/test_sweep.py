@@ -2,6 +2,7 @@
 
 import pytest
 
+from tresse import standings
 from tresse.figures.pfldnet2010.delays import SIGMAS_KIB, SWEEP
 from tresse.profiles import PAPER, QUICK
 from tresse.sweep import Task, code_version
@@ -49,5 +50,6 @@ def test_all_points_of_a_seed_come_before_the_next_seed() -> None:
 
 def test_the_sweep_holds_the_points_that_the_paper_names() -> None:
     assert {64, 224, 288} <= set(SIGMAS_KIB)
-    assert len(SWEEP.points) == 6 * len(SIGMAS_KIB)
+    of_the_paper = [point for point in SWEEP.points if point.labels["mapping"] != standings.CMT]
+    assert len(of_the_paper) == 6 * len(SIGMAS_KIB)
     assert len({task.key("") for _, task in SWEEP.tasks(QUICK)}) == len(SWEEP.points) * QUICK.runs
