@@ -3,12 +3,10 @@
 
 use std::time::Duration;
 
-use tresse_proto::{
-    AssociationConfig, Connect, EndpointConfig, Event, Reliability, SendError, SendOptions, StreamId,
-};
+use tresse_proto::{AssociationConfig, Event, Reliability, SendError, SendOptions, StreamId};
 use tresse_wire::{Chunk, ChunkKind};
 
-use crate::common::{Flight, PORT, Pair, address, content};
+use crate::common::{Flight, Pair, content};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -168,20 +166,7 @@ fn set_ups_that_cross_deliver_what_both_sides_gave_before() {
         .flat_map(|lost| [(1, lost, 3), (2, lost, 4)])
         .flat_map(|case| [case, (case.0, case.1, 5)])
     {
-        let config = AssociationConfig::default();
-        let fixed = |port| EndpointConfig { port, ..EndpointConfig::default() };
-        let mut pair = Pair::between(paths, (&config, fixed(4000)), (&config, fixed(PORT)), seed);
-        if let Some(kind) = lost {
-            pair.lose(kind, 1);
-        }
-        let back = Connect {
-            local: (0..paths).map(|path| address(2, path)).collect(),
-            remote: (0..paths).map(|path| address(1, path)).collect(),
-            remote_port: 4000,
-            encapsulation_port: None,
-            config: config.clone(),
-        };
-        pair.server.id = Some(pair.server.endpoint.connect(pair.now, back).expect("a sound request"));
+        let mut pair = Pair::crossing(paths, lost, seed);
         let now = pair.now;
         for number in 0..4 {
             let message = content(0, number, 400);

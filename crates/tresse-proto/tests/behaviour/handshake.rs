@@ -113,20 +113,7 @@ fn both_sides_may_open_at_once() {
     for (paths, lost) in
         [(1, None), (2, None), (1, Some(ChunkKind::COOKIE_ECHO)), (2, Some(ChunkKind::INIT_ACK))]
     {
-        let config = AssociationConfig::default();
-        let fixed = |port| EndpointConfig { port, ..EndpointConfig::default() };
-        let mut pair = Pair::between(paths, (&config, fixed(4000)), (&config, fixed(PORT)), 3);
-        if let Some(kind) = lost {
-            pair.lose(kind, 1);
-        }
-        let back = Connect {
-            local: (0..paths).map(|path| address(2, path)).collect(),
-            remote: (0..paths).map(|path| address(1, path)).collect(),
-            remote_port: 4000,
-            encapsulation_port: None,
-            config: config.clone(),
-        };
-        pair.server.id = Some(pair.server.endpoint.connect(pair.now, back).expect("a sound request"));
+        let mut pair = Pair::crossing(paths, lost, 3);
         pair.connect();
         pair.run_for(ms(3000));
         assert_eq!((established(&pair.client.events), established(&pair.server.events)), (1, 1), "{lost:?}");

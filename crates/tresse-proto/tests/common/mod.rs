@@ -80,6 +80,26 @@ impl Pair {
         )
     }
 
+    /// Both sides have ports of their own, and the server opens an association, too; the first chunk `lost` is lost.
+    pub fn crossing(paths: u8, lost: Option<ChunkKind>, seed: u8) -> Self {
+        const CLIENT_PORT: u16 = 4000;
+        let config = AssociationConfig::default();
+        let fixed = |port| EndpointConfig { port, ..EndpointConfig::default() };
+        let mut pair = Pair::between(paths, (&config, fixed(CLIENT_PORT)), (&config, fixed(PORT)), seed);
+        if let Some(kind) = lost {
+            pair.lose(kind, 1);
+        }
+        let back = Connect {
+            local: (0..paths).map(|path| address(2, path)).collect(),
+            remote: (0..paths).map(|path| address(1, path)).collect(),
+            remote_port: CLIENT_PORT,
+            encapsulation_port: None,
+            config,
+        };
+        pair.server.id = Some(pair.server.endpoint.connect(pair.now, back).expect("a sound request"));
+        pair
+    }
+
     /// With settings of its own for each side's association and endpoint.
     pub fn between(
         paths: u8,
