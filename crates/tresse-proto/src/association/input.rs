@@ -349,7 +349,7 @@ impl Association {
             self.redirect_missing(path, recovers);
         }
         if let Some(path) = report.reopened {
-            self.paths.stop_t3(path);
+            self.settle_t3(path);
         }
         for &path in &report.reneged {
             self.paths.on_data_sent(path, now);

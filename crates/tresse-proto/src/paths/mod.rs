@@ -117,7 +117,7 @@ pub(crate) struct PathProgress {
     pub(crate) uncredited: usize,
     /// Bytes in flight after this SACK.
     pub(crate) flight_after: usize,
-    /// Whether the path has still to answer for something: what is in flight, or what left it early.
+    /// Whether the path has still to answer for something: what is in flight, what left it early, or a FORWARD TSN.
     pub(crate) awaits: bool,
 }
 

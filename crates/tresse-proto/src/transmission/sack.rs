@@ -402,7 +402,7 @@ impl Transmission {
                 longest_proven: note.longest_proven,
                 uncredited: note.uncredited,
                 flight_after,
-                awaits: self.load(path).is_some_and(PathLoad::awaits),
+                awaits: self.awaits(path),
             });
         }
     }

@@ -65,7 +65,7 @@ impl Bench {
     }
 
     /// Gives up whatever is due; answers the numbers.
-    fn give_up(&mut self) -> Vec<u64> {
+    pub(super) fn give_up(&mut self) -> Vec<u64> {
         let mut numbers = Vec::new();
         while let Some(pledge) = self.sent.next_condemned(self.now) {
             self.sent.abandon(&pledge, false);

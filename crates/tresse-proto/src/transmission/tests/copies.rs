@@ -3,6 +3,8 @@
 //! Path 0 answers after 20 ms, path 1 after 60 ms, unless a test says otherwise.
 
 use super::*;
+use crate::fragment::Carrier;
+use crate::reliability::Reliability;
 
 const FAST: u64 = 20;
 const SLOW: u64 = 60;
@@ -273,6 +275,23 @@ fn a_report_that_was_overtaken_still_answers_for_copies() {
     assert!(bench.sent.on_late_duplicates(now, duplicates, PathId(1), &mut bench.report));
     assert_eq!((bench.told(1), bench.measured(1)), (Some((LEN, true, false)), Some(60)));
     assert_eq!((bench.flight(1), bench.report.advanced), (LEN, false));
+}
+
+#[test]
+fn a_path_that_was_told_of_what_is_given_up_is_waited_for_when_it_has_answered_for_its_copies() {
+    let mut bench = Bench::copying();
+    bench.send_twice(1);
+    bench.offer(0, 0, 2, "BE", Reliability::Retransmissions(0));
+    bench.wait(FAST);
+    bench.sack_twice(0, 1, &[], &[]);
+    bench.time_out(0, 0);
+    assert_eq!(bench.give_up(), [2]);
+    assert!(bench.forward_in(1, 1500, Carrier::Data).is_some());
+    bench.wait(SLOW - FAST);
+    let duplicates = [Tsn(1)];
+    let (now, duplicates) = (bench.now, List::Values(&duplicates));
+    assert!(bench.sent.on_late_duplicates(now, duplicates, PathId(1), &mut bench.report));
+    assert_eq!((bench.flight(1), bench.progress(1).map(|progress| progress.awaits)), (0, Some(true)));
 }
 
 #[test]
