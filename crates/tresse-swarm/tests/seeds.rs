@@ -8,12 +8,11 @@ const SEEDS: u64 = 400;
 
 /// So rare that the first seeds may do without: what else than `make swarm CENSUS=1` over many thousands shows.
 const RARE: &[&str] = &[
-    "copies of what is under way elsewhere",
     "overtaken by a faster path",
     "rescheduled in time",
     "sent: ERROR",
     "sent: I-FORWARD-TSN",
-    "sent: data with SSN 65535",
+    "sent: I-FORWARD-TSN with a MID before the wrap",
     "told: the peer uses another key",
 ];
 

@@ -2,6 +2,8 @@
 //!
 //! Checked by simulations; nothing in the core asks.
 
+use tresse_wire::Mid;
+
 use super::Association;
 use crate::extensions::reconfig::Reconfig;
 
@@ -9,6 +11,18 @@ impl Association {
     /// What was at work without any other trace, by name, and how often.
     pub(crate) fn tally(&self) -> Vec<(&'static str, u64)> {
         self.counters.tally.named_with(self.outbound.tally())
+    }
+
+    /// With the first messages of this side and of the peer numbered so instead of 0, on every stream that there is.
+    /// Nothing was sent yet.
+    pub(crate) fn numbered_from(mut self, [own, peer]: [Mid; 2]) -> Self {
+        if own != Mid(0) {
+            self.outbound.begin_at(own);
+        }
+        if peer != Mid(0) {
+            self.inbound.begin_at(peer);
+        }
+        self
     }
 
     /// Checks each room, and that they fit together.
@@ -27,10 +41,12 @@ impl Association {
         if !self.state.sends_data() {
             return Ok(());
         }
-        let without_timer =
-            ids().find(|&path| self.transmission.flight_on(path) > 0 && !self.paths.get(path).t3_runs());
+        // A FORWARD TSN whose T3 has expired is due, and waits for a path that may carry it.
+        let forward = |path| self.transmission.forward_is_due() && self.transmission.flight_on(path) == 0;
+        let awaits = |path| self.transmission.awaits(path) && !forward(path);
+        let without_timer = ids().find(|&path| awaits(path) && !self.paths.get(path).t3_runs());
         if let Some(path) = without_timer {
-            return Err(format!("data is in flight on path {path} and its T3 does not run"));
+            return Err(format!("what was sent on path {path} waits for an answer and its T3 does not run"));
         }
         let under_way = |reconfig: &Reconfig| reconfig.own.is_busy() || reconfig.peer.renumbering.is_some();
         if self.outbound.is_holding() && !self.reconfig.as_deref().is_some_and(under_way) {

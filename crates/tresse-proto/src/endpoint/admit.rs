@@ -194,6 +194,8 @@ impl Endpoint {
             let between = (datagram.local, datagram.remote);
             let workspace = std::mem::take(&mut self.workspace);
             let restarted = old.restart(now, beginnings, between, workspace, &self.registry, &mut self.rng);
+            #[cfg(feature = "invariants")]
+            let restarted = restarted.map(|association| association.numbered_from(self.first_mids));
             self.occupy(slot, restarted);
         }
         self.hand_over(now, slot, datagram, packet);
@@ -338,7 +340,10 @@ impl Endpoint {
             _ => None,
         };
         let workspace = std::mem::take(&mut self.workspace);
-        let mut association = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng);
+        let association = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng);
+        #[cfg(feature = "invariants")]
+        let association = association.map(|association| association.numbered_from(self.first_mids));
+        let mut association = association;
         if let (Some(early), Ok(association)) = (early, &mut association) {
             early.board(association);
             early.on_set_up(now, association);
@@ -355,6 +360,8 @@ impl Endpoint {
         let workspace = Workspace::default();
         // A scheduler that was removed since: the end of the set-up will tell.
         if let Ok(association) = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng) {
+            #[cfg(feature = "invariants")]
+            let association = association.numbered_from(self.first_mids);
             setup.prepare(association);
         }
     }

@@ -5,7 +5,7 @@
 
 use super::demux::Slot;
 use super::slots::Occupant;
-use super::{AssociationHandle, Endpoint, Instant, Tsn};
+use super::{AssociationHandle, Endpoint, Instant, Mid, Tsn};
 use crate::association::Association;
 
 impl AssociationHandle<'_> {
@@ -19,6 +19,12 @@ impl Endpoint {
     /// Lets the TSNs of associations to come begin so many before they wrap; numbers of requests begin there too.
     pub fn begin_before_the_wrap(&mut self, tsns: u32) {
         self.first_tsn = Some(Tsn(tsns.wrapping_neg()));
+    }
+
+    /// Lets the messages that this side and its peers send begin so many before their numbers wrap, MIDs as well as SSNs,
+    /// on every stream of associations to come; 0 for the number 0. Peers must be told of it likewise.
+    pub fn begin_messages_before_the_wrap(&mut self, own: u32, peer: u32) {
+        self.first_mids = [own, peer].map(|messages| Mid(messages.wrapping_neg()));
     }
 
     /// Checks what must hold after each event, once there is nothing more to send at `now`. Takes time linear in

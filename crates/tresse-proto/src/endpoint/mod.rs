@@ -25,6 +25,8 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
+#[cfg(feature = "invariants")]
+use tresse_wire::Mid;
 use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
 use crate::association::{PeerNews, Settings, Setup, SetupParts, Workspace, is_usable};
@@ -91,6 +93,9 @@ pub struct Endpoint {
     /// In place of a number of chance.
     #[cfg(feature = "invariants")]
     first_tsn: Option<Tsn>,
+    /// Of this side's messages and of the peers', in place of 0.
+    #[cfg(feature = "invariants")]
+    first_mids: [Mid; 2],
 }
 
 struct Answer {
@@ -156,6 +161,8 @@ impl Endpoint {
             shared_keys: None,
             #[cfg(feature = "invariants")]
             first_tsn: None,
+            #[cfg(feature = "invariants")]
+            first_mids: [Mid(0); 2],
             config,
         })
     }

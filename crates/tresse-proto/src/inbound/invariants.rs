@@ -1,9 +1,16 @@
 //! What the parts of the receive buffer must agree on. Checked by tests and simulations; nothing in the core asks.
 
+use tresse_wire::Mid;
+
 use super::Inbound;
 use crate::event::Message;
 
 impl Inbound {
+    /// The first messages of all streams that there are have this number instead of 0; none has come yet.
+    pub(crate) fn begin_at(&mut self, first: Mid) {
+        self.ordered.begin_at(first.0, self.stream_count());
+    }
+
     /// Checks that the window counts exactly what is held.
     ///
     /// # Errors

@@ -187,6 +187,12 @@ impl Ordered {
         stream.next = 0;
     }
 
+    /// The first message of the first `count` streams has this number instead of 0; none has come yet.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn begin_at(&mut self, first: u32, count: u16) {
+        (0..count).for_each(|stream| self.streams.entry(StreamId(stream)).next = u64::from(first));
+    }
+
     /// The messages that wait.
     #[cfg(any(test, feature = "invariants"))]
     pub(super) fn messages(&self) -> impl Iterator<Item = &Message> {

@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+#[cfg(any(test, feature = "invariants"))]
+use tresse_wire::Mid;
 use tresse_wire::StreamId;
 
 use super::Outbound;
@@ -95,6 +97,12 @@ impl Outbound {
                 }
             }),
         }
+    }
+
+    /// The first messages of all streams that there are have this number instead of 0; none was queued yet.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(crate) fn begin_at(&mut self, first: Mid) {
+        (0..self.queues.count).for_each(|stream| self.queues.streams.entry(StreamId(stream)).begin_at(first));
     }
 
     /// Whether no message of `stream` has been begun.

@@ -85,6 +85,13 @@ impl OutStream {
         self.next_unordered = Mid(0);
     }
 
+    /// The next message is numbered `first`. Nothing may be begun.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(super) fn begin_at(&mut self, first: Mid) {
+        self.next_ordered = first;
+        self.next_unordered = first;
+    }
+
     /// Whether no message was begun, since the last reset if there was one.
     pub(super) fn is_at_start(&self) -> bool {
         self.next_ordered == Mid(0) && self.next_unordered == Mid(0) && self.begun == 0

@@ -41,6 +41,9 @@ pub fn draw(seed: u64) -> Script {
     let lossy = dice.hits(0.35);
     let patient = script.hosts.iter().all(takes_many_messages);
     let paths = script.paths.len() as u8;
+    // What is under way on several paths at once shows what it does when one of them fails.
+    let often = if script.hosts.iter().any(makes_copies) { 2.0 } else { 1.0 };
+    let lossy = lossy || dice.hits(0.35 * (often - 1.0));
     let mut acts = Acts { dice: &mut dice, span, acts: Vec::new(), paths, probing, lossy };
     acts.open();
     acts.traffic();
@@ -50,7 +53,7 @@ pub fn draw(seed: u64) -> Script {
     if acts.dice.hits(0.3) {
         acts.pauses();
     }
-    if acts.dice.hits(0.4) {
+    if acts.dice.hits(0.4 * often) {
         acts.troubles();
     }
     if acts.dice.hits(0.2) {
@@ -65,10 +68,10 @@ pub fn draw(seed: u64) -> Script {
     if acts.dice.hits(0.15) {
         acts.ends();
     }
-    if acts.dice.hits(0.15) {
+    if acts.dice.hits(0.15 * often) {
         acts.restarts();
     }
-    if acts.dice.hits(0.25) {
+    if acts.dice.hits(0.25 * often) {
         acts.addresses();
     }
     script.acts = acts.acts;
@@ -87,6 +90,11 @@ pub fn draw(seed: u64) -> Script {
 fn takes_many_messages(plan: &HostPlan) -> bool {
     plan.settings()
         .is_ok_and(|(config, _)| config.send_buffer.0 >= 16_384 && config.receive_buffer.0 >= 16_384)
+}
+
+/// Whether a host sends the same over several paths.
+fn makes_copies(plan: &HostPlan) -> bool {
+    plan.settings().is_ok_and(|(config, _)| config.path_scheduler == "redundant")
 }
 
 fn path(dice: &mut Dice, calm: bool) -> PathPlan {
@@ -390,5 +398,45 @@ mod tests {
             let script = draw(seed);
             assert_eq!(script.to_string().parse(), Ok(script));
         }
+    }
+
+    /// Of how many scripts a host has all these settings.
+    fn drawn(scripts: &[Script], settings: &[(&str, &str)]) -> usize {
+        let has_all = |plan: &HostPlan| {
+            let last = |name| plan.switches.iter().rfind(|(own, _)| own == name).map(|(_, value)| value);
+            settings.iter().all(|(name, value)| last(name).is_some_and(|own| own == value))
+        };
+        scripts.iter().filter(|script| script.hosts.iter().any(has_all)).count()
+    }
+
+    #[test]
+    fn what_acts_together_is_drawn_together() {
+        let scripts: Vec<Script> = (0..2000).map(draw).collect();
+        let placed = [
+            ("buffer_shares", "when_short"),
+            ("paths_rest", "true"),
+            ("chunk_rescheduling", "in_time"),
+            ("immediate_sack_when_full", "true"),
+        ];
+        let placed_adaptively = [&placed[..], &[("stream_map", "adaptive")]].concat();
+        assert!(drawn(&scripts, &placed_adaptively) > 20, "{}", drawn(&scripts, &placed_adaptively));
+        let copying: Vec<Script> =
+            scripts.into_iter().filter(|script| script.hosts.iter().any(makes_copies)).collect();
+        assert!(copying.len() > 60, "{}", copying.len());
+        let with =
+            |wanted: fn(&Act) -> bool| copying.iter().filter(|script| script.acts.iter().any(wanted)).count();
+        let outages =
+            with(|act| matches!(act.deed, Deed::Path { change: Change { out: Some(true), .. }, .. }));
+        let restarts = with(|act| matches!(act.deed, Deed::Host(_, Move::Restart)));
+        let removals = with(|act| {
+            matches!(act.deed, Deed::Host(_, Move::Address { change: AddressChange::Remove, .. }))
+        });
+        let given_up = with(
+            |act| matches!(act.deed, Deed::Host(_, Move::Send { reliability, .. }) if reliability != Reliability::Full),
+        );
+        let seen = [outages, restarts, removals, given_up];
+        assert!(seen.iter().all(|&scripts| scripts * 10 > copying.len()), "{seen:?} of {}", copying.len());
+        let short = [[("send_buffer", "4000B")], [("receive_buffer", "3000B")]];
+        assert!(short.iter().all(|buffer| drawn(&copying, buffer) * 10 > copying.len()));
     }
 }

@@ -116,6 +116,40 @@ const THEMES: &[Theme] = &[
     &[("path_scheduler", "otias"), ("stream_map", "any")],
     &[("path_scheduler", "daps"), ("stream_map", "any")],
     &[("path_scheduler", "stms"), ("stream_map", "any")],
+    // Each message on every path, in buffers that copies fill.
+    &[("path_scheduler", "redundant"), ("stream_map", "any"), ("concurrent", "true")],
+    &[
+        ("path_scheduler", "redundant"),
+        ("stream_map", "any"),
+        ("concurrent", "true"),
+        ("send_buffer", "4000B"),
+        ("partial_reliability", "true"),
+    ],
+    &[
+        ("path_scheduler", "redundant"),
+        ("stream_map", "any"),
+        ("concurrent", "true"),
+        ("receive_buffer", "3000B"),
+        ("interleaving", "true"),
+    ],
+    // All that places data by what is measured, at once.
+    &[
+        ("stream_map", "adaptive"),
+        ("buffer_shares", "when_short"),
+        ("paths_rest", "true"),
+        ("chunk_rescheduling", "in_time"),
+        ("immediate_sack_when_full", "true"),
+        ("send_buffer", "16KiB"),
+    ],
+    &[
+        ("stream_map", "adaptive"),
+        ("path_scheduler", "stms"),
+        ("buffer_shares", "when_short"),
+        ("paths_rest", "true"),
+        ("chunk_rescheduling", "in_time"),
+        ("immediate_sack_when_full", "true"),
+        ("receive_buffer", "16KiB"),
+    ],
     // Streams that move, some before others.
     &[
         ("stream_map", "adaptive"),
@@ -127,6 +161,8 @@ const THEMES: &[Theme] = &[
     &[("receive_buffer", "3000B"), ("send_buffer", "256KiB")],
     &[("receive_buffer", "6000B"), ("interleaving", "true"), ("send_buffer", "256KiB")],
     &[("partial_delivery_point", "1000B"), ("interleaving", "true")],
+    // Messages among each other, some of which are given up.
+    &[("interleaving", "true"), ("partial_reliability", "true"), ("send_buffer", "4000B")],
 ];
 
 /// Settings that belong together, or none.
@@ -150,6 +186,9 @@ pub(super) fn draw(dice: &mut Dice, theme: Theme, damaging: bool) -> HostPlan {
     // What wraps does so once: soon enough for most scripts.
     if dice.hits(0.2) {
         plan.switches.push(("wrap_in".to_owned(), dice.magnitude(1, 300).to_string()));
+    }
+    if dice.hits(0.2) {
+        plan.switches.push(("messages_wrap_in".to_owned(), dice.magnitude(1, 30).to_string()));
     }
     let share = *dice.pick(&[0.0, 0.1, 0.3, 0.6]);
     for info in AssociationConfig::describe() {

@@ -58,8 +58,9 @@ pub struct PathPlan {
     pub ipv6: bool,
 }
 
-/// Settings of a host, as names and values of switches; `preset` may come first. `wrap_in` is none of the core's: so
-/// many TSNs before they wrap an association of this host begins.
+/// Settings of a host, as names and values of switches; `preset` may come first. Two are none of the core's: an association
+/// of this host begins `wrap_in` TSNs before they wrap, and what it sends on each stream begins `messages_wrap_in` messages
+/// before their SSNs and MIDs do.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HostPlan {
     /// Names of the association's or the endpoint's switches with values in their text form.
@@ -244,7 +245,7 @@ impl HostPlan {
         for (name, value) in &self.switches {
             match name.as_str() {
                 "preset" => association = AssociationConfig::preset(value)?,
-                WRAP_IN => read_wrap(value).map(drop)?,
+                WRAP_IN | MESSAGES_WRAP_IN => read_wrap(name, value).map(drop)?,
                 name if EndpointConfig::NAMES.contains(&name) => endpoint.set(name, value)?,
                 name => association.set(name, value)?,
             }
@@ -254,18 +255,28 @@ impl HostPlan {
 
     /// How many TSNs come before they wrap; `None` for a number of chance.
     pub fn wrap_in(&self) -> Option<u32> {
-        let (_, value) = self.switches.iter().rfind(|(name, _)| name == WRAP_IN)?;
-        read_wrap(value).ok()
+        self.wrap(WRAP_IN)
+    }
+
+    /// How many messages come on each stream before their numbers wrap; `None` for numbers from 0 on.
+    pub fn messages_wrap_in(&self) -> Option<u32> {
+        self.wrap(MESSAGES_WRAP_IN)
+    }
+
+    fn wrap(&self, what: &str) -> Option<u32> {
+        let (name, value) = self.switches.iter().rfind(|(name, _)| name == what)?;
+        read_wrap(name, value).ok()
     }
 }
 
 const WRAP_IN: &str = "wrap_in";
+const MESSAGES_WRAP_IN: &str = "messages_wrap_in";
 
-fn read_wrap(value: &str) -> Result<u32, ConfigError> {
+fn read_wrap(name: &str, value: &str) -> Result<u32, ConfigError> {
     value.parse().map_err(|_| ConfigError::BadValue {
-        name: WRAP_IN.to_owned(),
+        name: name.to_owned(),
         value: value.to_owned(),
-        accepted: "a whole number of TSNs".to_owned(),
+        accepted: "a whole number of them".to_owned(),
     })
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use tresse_proto::{AssociationStats, Discards, Event, Part, PathState, PathStats};
-use tresse_wire::{ChecksumRule, Chunk, ChunkKind, DataFlags, Packet, Tsn};
+use tresse_wire::{ChecksumRule, Chunk, ChunkKind, DataFlags, Mid, Packet, Ssn, Tsn};
 
 /// Counts by name; what never happened is there with 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +47,20 @@ impl Census {
                     self.data(data.tsn, data.flags, behind_cookie);
                     self.note(LAST_SSN, u64::from(data.ssn.0 == u16::MAX));
                 }
-                Chunk::IData(data) => self.data(data.tsn, data.flags, behind_cookie),
+                Chunk::IData(data) => {
+                    self.data(data.tsn, data.flags, behind_cookie);
+                    self.note(LAST_MID, u64::from(data.mid.0 == u32::MAX));
+                }
+                Chunk::ForwardTsn(forward) => {
+                    let old = |ssn: Ssn| ssn.0 > u16::MAX / 2;
+                    let before = forward.streams.iter().filter(|skipped| old(skipped.ssn));
+                    self.note(SKIPPED_SSN, before.count() as u64);
+                }
+                Chunk::IForwardTsn(forward) => {
+                    let old = |mid: Mid| mid.0 > u32::MAX / 2;
+                    let before = forward.messages.iter().filter(|skipped| old(skipped.mid));
+                    self.note(SKIPPED_MID, before.count() as u64);
+                }
                 _ => {}
             }
         }
@@ -136,10 +149,14 @@ const MARKED: &str = "sent: packets marked on their way";
 const HURRIED: &str = "sent: data with the I bit";
 const FIRST_TSN: &str = "sent: data with TSN 0";
 const LAST_SSN: &str = "sent: data with SSN 65535";
+const LAST_MID: &str = "sent: I-DATA with MID 4294967295";
+const SKIPPED_SSN: &str = "sent: FORWARD-TSN with an SSN before the wrap";
+const SKIPPED_MID: &str = "sent: I-FORWARD-TSN with a MID before the wrap";
 const BEHIND_COOKIE: &str = "sent: data behind COOKIE ECHO";
 const IN_PARTS: &str = "messages in parts";
 
-const WIRE: &[&str] = &[MARKED, HURRIED, FIRST_TSN, LAST_SSN, BEHIND_COOKIE];
+const WIRE: &[&str] =
+    &[MARKED, HURRIED, FIRST_TSN, LAST_SSN, LAST_MID, SKIPPED_SSN, SKIPPED_MID, BEHIND_COOKIE];
 
 const TOLD: &[&str] = &[
     "told: the peer has restarted",

@@ -126,8 +126,8 @@ impl<'s> World<'s> {
         };
         let counts = census.is_some();
         let station = |host: Host| {
-            let plan = &script.hosts[host.index()];
-            let mut station = Station::new(host, plan, seed, addresses(host), addresses(host.peer()))?;
+            let mut station =
+                Station::new(host, &script.hosts, seed, addresses(host), addresses(host.peer()))?;
             station.tally.census = counts.then(Census::default);
             Ok::<Station, String>(station)
         };

@@ -24,8 +24,7 @@ pub(super) struct Station {
     pub(super) host: Host,
     pub(super) endpoint: Endpoint,
     settings: (AssociationConfig, EndpointConfig),
-    /// TSNs before they wrap, if they do soon.
-    wrap_in: Option<u32>,
+    wraps: Wraps,
     seed: Seed,
     addresses: Vec<IpAddr>,
     peer_addresses: Vec<IpAddr>,
@@ -41,6 +40,15 @@ pub(super) struct Station {
     /// Times that it lost everything.
     pub(super) restarts: u32,
     pub(super) tally: Tally,
+}
+
+/// Numbers that wrap soon, in every life of a host.
+#[derive(Copy, Clone, Debug)]
+struct Wraps {
+    /// TSNs before they do; `None` for a beginning of chance.
+    tsns: Option<u32>,
+    /// Messages of the host, and of its peer, on each stream before their numbers do; 0 for those that begin at 0.
+    messages: [u32; 2],
 }
 
 /// An association as its application sees it.
@@ -88,24 +96,26 @@ pub(super) struct Tally {
 }
 
 impl Station {
-    /// A host with nothing to do yet. Settings were checked when the script was read.
+    /// A host with nothing to do yet, and the `plans` of both. Settings were checked when the script was read.
     pub(super) fn new(
         host: Host,
-        plan: &HostPlan,
+        plans: &[HostPlan; 2],
         seed: Seed,
         addresses: Vec<IpAddr>,
         peer_addresses: Vec<IpAddr>,
     ) -> Result<Self, String> {
+        let [plan, peer] = [host, host.peer()].map(|host| &plans[host.index()]);
         let (association, mut endpoint) = plan.settings().map_err(|error| error.to_string())?;
         endpoint.port = port(host);
         endpoint.listen = true;
         let settings = (association, endpoint);
-        let wrap_in = plan.wrap_in();
+        let messages = [plan, peer].map(|plan| plan.messages_wrap_in().unwrap_or(0));
+        let wraps = Wraps { tsns: plan.wrap_in(), messages };
         Ok(Station {
-            endpoint: boot(&settings, wrap_in, seed, host, 0, &addresses)?,
+            endpoint: boot(&settings, wraps, seed, host, 0, &addresses)?,
             host,
             settings,
-            wrap_in,
+            wraps,
             seed,
             addresses,
             peer_addresses,
@@ -147,7 +157,7 @@ impl Station {
                 self.count(now);
                 self.restarts += 1;
                 let (settings, addresses) = (&self.settings, &self.addresses);
-                self.endpoint = boot(settings, self.wrap_in, self.seed, self.host, self.restarts, addresses)?;
+                self.endpoint = boot(settings, self.wraps, self.seed, self.host, self.restarts, addresses)?;
                 self.sessions.clear();
                 self.current = None;
                 self.backlog.clear();
@@ -528,7 +538,7 @@ pub(super) fn port(host: Host) -> u16 {
 
 fn boot(
     (association, endpoint): &(AssociationConfig, EndpointConfig),
-    wrap_in: Option<u32>,
+    wraps: Wraps,
     seed: Seed,
     host: Host,
     life: u32,
@@ -539,9 +549,11 @@ fn boot(
     let mut endpoint = Endpoint::with_schedulers(endpoint.clone(), association.clone(), registry, seed)
         .map_err(|error| error.to_string())?;
     endpoint.set_local_addresses(addresses.to_vec());
-    if let Some(tsns) = wrap_in {
+    if let Some(tsns) = wraps.tsns {
         endpoint.begin_before_the_wrap(tsns);
     }
+    let [own, peer] = wraps.messages;
+    endpoint.begin_messages_before_the_wrap(own, peer);
     Ok(endpoint)
 }
 

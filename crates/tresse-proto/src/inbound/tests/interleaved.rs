@@ -299,3 +299,25 @@ proptest! {
         prop_assert_eq!(bench.inbound.used(), 0, "of {} bytes", held);
     }
 }
+
+#[test]
+fn numbers_wrap_for_ordered_and_unordered_messages_apart() {
+    let mut bench = Bench::interleaved(true);
+    bench.inbound.begin_at(Mid(u32::MAX - 1));
+    let (last, before) = (u32::MAX, u32::MAX - 1);
+    assert_eq!(bench.accept(6, piece(1, 0, "BE", "d")), HELD);
+    assert_eq!(bench.accept(5, piece(0, 0, "BE", "c")), HELD);
+    assert_eq!(bench.accept(7, piece(0, 0, "BU", "y")), HELD);
+    assert_eq!(bench.accept(8, piece(last, 0, "BU", "x")), HELD);
+    assert_eq!(bench.accept(1, piece(before, 0, "B", "a")), HELD);
+    // What is given up: the first ordered message and the one after, of the unordered ones the last before the wrap.
+    let skipped = |unordered, number| Skipped { stream: StreamId(0), unordered, number };
+    let lists = [skipped(false, last), skipped(true, last)];
+    bench.inbound.skip(4, lists.into_iter(), &mut bench.deliverable).expect("no fault");
+    assert_eq!(bench.texts(), ["c", "d"]);
+    assert_eq!(bench.accept(9, piece(before, 1, "E", "too late")), GONE);
+    assert_eq!(bench.accept(10, piece(0, 1, "EU", "z")), READY);
+    assert_eq!(bench.accept(11, piece(2, 0, "BE", "e")), READY);
+    assert_eq!(bench.texts(), ["yz", "e"]);
+    assert_eq!((bench.inbound.used(), bench.inbound.check_invariants()), (0, Ok(())));
+}

@@ -1,6 +1,6 @@
 //! How messages are cut, numbered and accounted.
 
-use tresse_wire::Ppid;
+use tresse_wire::{Mid, Ppid};
 
 use super::*;
 
@@ -145,4 +145,23 @@ fn the_send_buffer_is_freed_by_release_not_by_sending() {
     assert!(bench.out.release(1), "the application is owed a word");
     assert!(!bench.out.release(1), "and gets it once");
     assert_eq!(bench.bytes().0, 3398);
+}
+
+#[test]
+fn ordered_and_unordered_messages_have_numbers_of_their_own_that_wrap() {
+    for carrier in [Carrier::Data, Carrier::IData] {
+        let mut bench = Bench::carrying(carrier, &config());
+        bench.out.begin_at(Mid(u32::MAX));
+        let mut sent = |unordered: bool, len: usize| {
+            let options = SendOptions { unordered, ..SendOptions::on(StreamId(3)) };
+            bench.out.push(Instant::ZERO, options, content(3, 0, len)).expect("room");
+            let pieces = std::iter::from_fn(|| bench.take(0));
+            pieces.map(|piece| (piece.mid.0, piece.ssn().0)).collect::<Vec<_>>()
+        };
+        assert_eq!(sent(false, 10), [(u32::MAX, u16::MAX)]);
+        assert_eq!(sent(false, FULL + 1), [(0, 0), (0, 0)], "all pieces of a message");
+        assert_eq!(sent(true, FULL + 1), [(u32::MAX, u16::MAX); 2]);
+        assert_eq!(sent(true, 10), [(0, 0)]);
+        assert_eq!(sent(false, 10), [(1, 1)]);
+    }
 }
