@@ -185,7 +185,7 @@ def test_first_come_takes_over_from_one_that_misbehaves_and_nothing_is_lost(
     failures = association["scheduler_failures"]
     assert isinstance(failures, list)
     assert len(failures) == 1
-    assert failures[0].startswith(fault)
+    assert failures[0].startswith(f"stream scheduler {fault}")
     assert "\n" not in failures[0]
 
 
@@ -264,7 +264,7 @@ def test_in_order_takes_over_from_a_path_scheduler_that_misbehaves() -> None:
             """Name a path that nobody has."""
             return 77
 
-    with pytest.warns(RuntimeWarning, match="mine: it named path 77, which can take no data now"):
+    with pytest.warns(RuntimeWarning, match="path scheduler mine: it named path 77, which can take no data now"):
         run_over(Broken)
     with pytest.raises(tresse.ScenarioError, match=r'object has no "pick"'):
         run_over(lambda _config: object())  # type: ignore[arg-type, return-value]

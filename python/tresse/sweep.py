@@ -129,7 +129,7 @@ def run(
     )
     outcome: dict[str, Any] = json.loads(text)
     for failure in outcome["association"].get("scheduler_failures", ()):
-        warnings.warn(f"scheduler failed, a built-in one took its place: {failure}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"failed, and a built-in one took its place: {failure}", RuntimeWarning, stacklevel=2)
     return outcome
 
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::Args;
 use tokio::time::timeout;
-use tresse::schedule::Registry;
-use tresse::{Association, AssociationConfig, Ended, Endpoint, EndpointConfig, Peer, SendError, SendOptions};
+use tresse::{
+    Association, AssociationConfig, Ended, Endpoint, EndpointConfig, Peer, Registry, SendError, SendOptions,
+};
 
 use crate::args::{DEFAULT_SCTP_PORT, address, duration};
 use crate::failure::Failure;

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::fmt::Display;
 
-use tresse::schedule::{PathSchedulerFactory, Registry, StreamSchedulerFactory};
-use tresse::{Event, Events};
+use tresse::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
+use tresse::{Event, Events, Registry};
 use tresse_plugin::{Factory, Plugin};
 
 use crate::args::SchedulerArgs;
@@ -53,8 +53,8 @@ fn refused(error: impl Display) -> Failure {
 /// Lets `say` put into words when a scheduler was replaced.
 pub(crate) async fn watch(mut events: Events, say: impl Fn(&str)) -> Infallible {
     while let Some(event) = events.next().await {
-        if let Event::SchedulerFailed { name, fault } = event {
-            say(&format!("scheduler \"{name}\" failed and was replaced: {fault}"));
+        if let Event::SchedulerFailed { kind, name, fault } = event {
+            say(&format!("{kind} \"{name}\" failed and was replaced: {fault}"));
         }
     }
     std::future::pending().await

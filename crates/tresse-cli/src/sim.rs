@@ -174,7 +174,7 @@ fn lines(outcome: &Outcome) -> String {
         lines.push(format!("  everything was delivered after {completed:.3} s"));
     }
     for failure in &outcome.association.scheduler_failures {
-        lines.push(format!("  a scheduler failed and was replaced: {failure}"));
+        lines.push(format!("  failed and was replaced: {failure}"));
     }
     if let Some(ended) = &outcome.association.ended {
         lines.push(format!("  the association ended early: {ended}"));

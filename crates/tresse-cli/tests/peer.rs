@@ -274,7 +274,8 @@ fn both_sides_take_schedulers_along_and_tell_of_one_that_fails() {
     assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
     for summary in [document(&done), document(&served)] {
         assert_eq!(summary["total"]["messages_received"], 40);
-        let told = summary.to_string().matches("the scheduler fixture failed: it answered 70000").count();
+        let told =
+            summary.to_string().matches("the stream scheduler fixture failed: it answered 70000").count();
         assert_eq!(told, 2, "once in each association: {summary}");
     }
 }

@@ -81,7 +81,7 @@ fn a_file_arrives_although_the_scheduler_that_was_taken_along_fails() {
     let sent = send(&text(&file), &port, &choice).finish();
     assert_eq!((sent.code, receiver.finish().code), (Some(0), Some(0)), "{sent:?}");
     assert!(same(&file, &dir.out().join("data.bin")));
-    let said = "scheduler \"fixture\" failed and was replaced: it answered 70000";
+    let said = "stream scheduler \"fixture\" failed and was replaced: it answered 70000";
     assert!(sent.stderr.contains(said), "{sent:?}");
 }
 

@@ -180,7 +180,7 @@ fn configurations_and_values_are_the_objects_own() {
     registry.register("mine", of_streams(&plugin)).expect("any free name will do");
     let refused =
         |config: &str| registry.build("mine", config).map(|_| ()).map_err(|error| error.to_string());
-    let said = |reason: &str| Err(format!("scheduler \"mine\" refused its configuration: {reason}"));
+    let said = |reason: &str| Err(format!("stream scheduler \"mine\" refused its configuration: {reason}"));
     assert_eq!(refused("loud"), said("\"loud\" is not \"silent\""), "on one line");
     assert_eq!(refused("silent"), said("it does not say why"));
     assert_eq!(refused("a\0b"), said("a configuration has no zero byte for C to end it at"));
@@ -204,13 +204,15 @@ fn an_object_that_misbehaves_harms_nobody_else_and_nothing_is_lost() {
         let plugin = Plugin::load(fixture(name, flags)).expect(name);
         let outcome = simulate("fixture", &named(&plugin));
         assert!(outcome.completed_s.is_some(), "{name}: everything arrives, checked by the simulator");
-        let expected: Vec<String> =
-            Some(format!("fixture: {fault}")).filter(|_| !fault.is_empty()).into_iter().collect();
+        let expected: Vec<String> = Some(format!("stream scheduler fixture: {fault}"))
+            .filter(|_| !fault.is_empty())
+            .into_iter()
+            .collect();
         assert_eq!(outcome.association.scheduler_failures, expected);
     }
     let wordless = Plugin::load(fixture("wordless", &["-DANSWER=-2"])).expect("sound");
     let outcome = simulate("fixture", &named(&wordless));
-    let expected = ["fixture: it says that it cannot go on, and not why"];
+    let expected = ["stream scheduler fixture: it says that it cannot go on, and not why"];
     assert_eq!(outcome.association.scheduler_failures, expected);
 }
 
@@ -246,7 +248,7 @@ fn an_object_is_not_pulled_away_from_its_users_and_goes_after_the_last() {
     let object = fixture("leaving", &["-DNAME=\"leaving\"", "-DANSWER=-2", "-DREASON=\"newer\""]);
     let plugin = Plugin::load(&object).expect("sound");
     let outcome = simulate("leaving", &named(&plugin));
-    assert_eq!(outcome.association.scheduler_failures, ["leaving: newer"]);
+    assert_eq!(outcome.association.scheduler_failures, ["stream scheduler leaving: newer"]);
 }
 
 #[test]
@@ -309,7 +311,7 @@ fn what_is_wrong_with_a_path_scheduler_is_said_in_one_line() {
     let refused =
         registry.build_path_scheduler("path_fixture", "loud").map(|_| ()).expect_err("not accepted");
     let expected =
-        "scheduler \"path_fixture\" refused its configuration: \"loud\": no configuration is accepted";
+        "path scheduler \"path_fixture\" refused its configuration: \"loud\": no configuration is accepted";
     assert_eq!(refused.to_string(), expected);
 }
 
@@ -324,7 +326,7 @@ fn a_path_scheduler_that_misbehaves_is_replaced_and_nothing_is_lost() {
     for (name, flags, fault) in cases {
         let outcome = simulate_paths("path_fixture", &named_path(name, flags));
         assert!(outcome.completed_s.is_some(), "{name}: everything arrives, checked by the simulator");
-        assert_eq!(outcome.association.scheduler_failures, [format!("path_fixture: {fault}")]);
+        assert_eq!(outcome.association.scheduler_failures, [format!("path scheduler path_fixture: {fault}")]);
     }
 }
 

@@ -8,8 +8,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use tresse_proto::schedule::{Backlog, Built, Place, Queued, Registry, Taken};
-use tresse_proto::{Instant, PathId, PathState, PathView, StreamId};
+use tresse_proto::schedule::{Backlog, Built, Place, Queued, Taken};
+use tresse_proto::{Instant, PathId, PathState, PathView, Registry, StreamId};
 
 const FEW: u16 = 2;
 const MANY: u16 = 65_535;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tresse_wire::StreamId;
 
 use crate::config::ConfigError;
+use crate::names::PolicyKind;
 use crate::path_id::PathId;
 
 /// Why no association could be started.
@@ -184,24 +185,26 @@ pub enum KeyError {
     Closed,
 }
 
-/// Why a scheduler could not be chosen or configured.
+/// Why a scheduler, or another policy, could not be chosen or configured.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// No scheduler has this name.
+    /// None has this name.
     #[error("unknown {kind} \"{name}\"; registered are {known}")]
     Unknown {
-        /// "stream scheduler" or "path scheduler".
-        kind: &'static str,
+        /// What was looked for.
+        kind: PolicyKind,
         /// The name that was given.
         name: String,
         /// The registered names.
         known: String,
     },
-    /// The scheduler refused its configuration.
-    #[error("scheduler \"{name}\" refused its configuration: {reason}")]
+    /// It refused its configuration.
+    #[error("{kind} \"{name}\" refused its configuration: {reason}")]
     BadConfig {
-        /// The scheduler.
+        /// What it is.
+        kind: PolicyKind,
+        /// Its name.
         name: String,
         /// In its own words.
         reason: String,
@@ -219,13 +222,13 @@ pub enum ScheduleError {
         reason: String,
     },
     /// The name is taken.
-    #[error("a scheduler named \"{0}\" is already registered")]
+    #[error("the name \"{0}\" is already registered")]
     NameTaken(String),
     /// An association still uses it.
-    #[error("scheduler \"{0}\" is in use")]
+    #[error("\"{0}\" is in use")]
     InUse(String),
     /// It belongs to the registry itself.
-    #[error("scheduler \"{0}\" is built in and cannot be removed")]
+    #[error("\"{0}\" is built in and cannot be removed")]
     BuiltIn(String),
     /// The stream was not negotiated.
     #[error("stream {} does not exist", .0.0)]

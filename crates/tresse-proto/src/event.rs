@@ -6,6 +6,7 @@ use bytes::Bytes;
 use tresse_wire::{Cause, Causes, Ppid, Ssn, StreamId};
 
 use crate::addresses::{AddressChange, AddressOutcome};
+use crate::names::PolicyKind;
 use crate::path_id::PathId;
 use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
 use crate::reliability::Reliability;
@@ -61,8 +62,11 @@ pub enum Event {
     },
     /// The stream scheduler, or that of one group of streams, broke its contract; `first_come` goes on in
     /// its place, by stream number with what waits already. Nothing was lost, and every stream keeps its
-    /// order. Or the path scheduler did, and `in_order` goes on.
+    /// order. Or the path scheduler did, and `in_order` goes on; or the congestion controller, and `rfc9260` does, with the
+    /// windows as they stood.
     SchedulerFailed {
+        /// Which of them.
+        kind: PolicyKind,
         /// Its registered name.
         name: String,
         /// What it did.
@@ -133,7 +137,7 @@ pub enum Event {
     Closed(CloseReason),
 }
 
-/// How a scheduler broke its contract.
+/// How a scheduler, or a congestion controller, broke its contract.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerFault {

@@ -204,8 +204,8 @@ impl Host {
     fn serve_application(&mut self, now: Instant, ledger: &mut Ledger) -> Result<bool, RunError> {
         let mut told = false;
         while let Some((id, event)) = self.endpoint.poll_event() {
-            if let Event::SchedulerFailed { name, fault } = &event {
-                self.scheduler_failures.push(format!("{name}: {fault}"));
+            if let Event::SchedulerFailed { kind, name, fault } = &event {
+                self.scheduler_failures.push(format!("{kind} {name}: {fault}"));
             }
             if let Event::PathChanged { state: PathState::Removed, path } = event {
                 self.on_path_left(now, id, path);

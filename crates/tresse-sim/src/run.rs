@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tresse_proto::Instant;
+use tresse_proto::congestion::ControllerFactory;
 use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 
 use crate::error::RunError;
@@ -21,7 +22,7 @@ use crate::trace::Trace;
 use crate::watch::Watch;
 use crate::world::World;
 
-/// What a run does besides measuring, and with what. Of that, only schedulers change the outcome, and `stop` ends
+/// What a run does besides measuring, and with what. Of that, only schedulers and controllers change the outcome, and `stop` ends
 /// it early.
 #[derive(Default)]
 pub struct RunOptions<'a> {
@@ -39,6 +40,8 @@ pub struct RunOptions<'a> {
     pub schedulers: &'a [(String, StreamSchedulerFactory)],
     /// The same for path schedulers.
     pub path_schedulers: &'a [(String, PathSchedulerFactory)],
+    /// The same for congestion controllers.
+    pub controllers: &'a [(String, ControllerFactory)],
     /// Check the rules that always hold after every event, and the content of every message.
     pub check: bool,
 }
@@ -49,7 +52,8 @@ pub struct RunOptions<'a> {
 /// When it cannot be set up, when the transport breaks its promises, or when the capture cannot be written.
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunError> {
     let resolved = scenario.resolved();
-    let RunOptions { pcap, trace, progress, stop, checksums, schedulers, path_schedulers, check } = options;
+    let RunOptions { pcap, trace, progress, stop, checksums, check, .. } = options;
+    let RunOptions { schedulers, path_schedulers, controllers, .. } = options;
     let layout = Topology::of(resolved);
     let capture = pcap.map(|output| Capture::new(output, &layout.topology)).transpose();
     let seed = Seed(resolved.seed);
@@ -57,7 +61,7 @@ pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunE
     let trace = trace.map(|output| Trace::new(output, &resolved.name, resolved.seed, resolved.paths.len()));
     let recoveries = resolved.record_recovery.then(Recoveries::default);
     network.watch = Watch::new(&layout, trace, recoveries);
-    let own = Own { schedulers, path_schedulers };
+    let own = Own { schedulers, path_schedulers, controllers };
     let mut world = build(resolved, &layout, network, seed, Care { checksums, check }, &own)?;
     let mut pace = Pace { end: Instant::ZERO + resolved.settle + resolved.measure, progress, stop };
 

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tresse_proto::congestion::ControllerFactory;
 use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 use tresse_proto::{AddressChange, AssociationConfig, Connect, Endpoint, EndpointConfig, Instant, Registry};
 
@@ -26,11 +27,12 @@ pub(crate) struct Care {
     pub(crate) check: bool,
 }
 
-/// Schedulers that the scenario may name besides those that are built in, by name.
+/// Policies that the scenario may name besides those that are built in, by name.
 #[derive(Default)]
 pub(crate) struct Own<'a> {
     pub(crate) schedulers: &'a [(String, StreamSchedulerFactory)],
     pub(crate) path_schedulers: &'a [(String, PathSchedulerFactory)],
+    pub(crate) controllers: &'a [(String, ControllerFactory)],
 }
 
 /// The host that opens the association.
@@ -41,7 +43,7 @@ pub(crate) const RECEIVER: usize = 1;
 /// Builds the world of a scenario, with everybody waiting for their first event.
 ///
 /// # Errors
-/// Settings that an endpoint refuses, or two schedulers of one name.
+/// Settings that an endpoint refuses, or two policies of one kind and name.
 pub(crate) fn build<'w>(
     resolved: &Resolved,
     layout: &Layout,
@@ -66,6 +68,9 @@ pub(crate) fn build<'w>(
         }
         for (name, factory) in own.path_schedulers {
             registry.register_path_scheduler(name, Arc::clone(factory))?;
+        }
+        for (name, factory) in own.controllers {
+            registry.register_controller(name, Arc::clone(factory))?;
         }
         Ok(Endpoint::with_schedulers(config, template.clone(), registry, seed.bytes(name))?)
     };

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tresse_proto::schedule::{PathSchedulerFactory, Registry, StreamSchedulerFactory};
-use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig, KeyError, ScheduleError};
+use tresse_proto::congestion::ControllerFactory;
+use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
+use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig, KeyError, Registry, ScheduleError};
 
 use crate::association::Association;
 use crate::connecting::Connecting;
@@ -226,6 +227,28 @@ impl Endpoint {
     /// An unknown name, a built-in one, or one that an association or the endpoint still uses.
     pub fn remove_path_scheduler(&self, name: &str) -> Result<(), ScheduleError> {
         self.shared.lock().core.schedulers().remove_path_scheduler(name)
+    }
+
+    /// The names of the congestion controllers that associations can be given, in alphabetical order.
+    pub fn controllers(&self) -> Vec<String> {
+        self.shared.lock().core.schedulers().controller_names().into_iter().map(str::to_owned).collect()
+    }
+
+    /// Adds a congestion controller; [`congestion`](crate::congestion) has an example of one. From now on the setting
+    /// `congestion_control` finds it by its name.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn register_controller(&self, name: &str, factory: ControllerFactory) -> Result<(), ScheduleError> {
+        self.shared.lock().core.schedulers().register_controller(name, factory)
+    }
+
+    /// Removes a congestion controller.
+    ///
+    /// # Errors
+    /// An unknown name, a built-in one, or one that an association still uses.
+    pub fn remove_controller(&self, name: &str) -> Result<(), ScheduleError> {
+        self.shared.lock().core.schedulers().remove_controller(name)
     }
 
     /// Chooses the stream scheduler of the associations to come, those that peers set up and those of

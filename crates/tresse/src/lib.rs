@@ -62,11 +62,11 @@ pub use bytes::Bytes;
 pub use tresse_proto::{
     Abandoned, Abandonments, AddressChange, AddressError, AddressOutcome, AssociationConfig, AssociationId,
     AssociationStats, CloseReason, ConfigError, Direction, Discards, EndpointConfig, Event, Joiner, KeyError,
-    Limit, LimitTimes, Message, NoSuchPath, Part, PathId, PathState, PathStats, Payload, Ppid,
-    Reconfiguration, ReconfigurationError, ReconfigurationOutcome, Reliability, ScheduleError, SendError,
-    SendOptions, SendQueueInfo, Ssn, StreamId, Streams, units,
+    Limit, LimitTimes, Message, NoSuchPath, Part, PathId, PathState, PathStats, Payload, PolicyKind, Ppid,
+    Reconfiguration, ReconfigurationError, ReconfigurationOutcome, Registry, Reliability, ScheduleError,
+    SchedulerFault, SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, units,
 };
-pub use tresse_proto::{config, schedule};
+pub use tresse_proto::{config, congestion, schedule};
 
 /// The examples of the page on schedulers are compiled with the documentation's.
 #[cfg(doctest)]
@@ -77,6 +77,11 @@ struct Schedulers;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/path-schedulers.md")]
 struct PathSchedulers;
+
+/// The same for the page on congestion controllers.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/congestion.md")]
+struct Controllers;
 
 /// The README's example is compiled and run with the documentation's.
 #[cfg(doctest)]

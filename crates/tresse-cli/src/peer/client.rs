@@ -6,8 +6,7 @@ use std::net::IpAddr;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tresse::schedule::Registry;
-use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer};
+use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer, Registry};
 
 use super::args::ClientArgs;
 use super::session::{self, Session, Task};

@@ -35,7 +35,7 @@ fn words(event: &Event) -> Option<String> {
         Event::PathChanged { path, state } => format!("path {} turned {}", path.index(), state.name()),
         Event::Restarted { .. } => "the peer restarted".to_owned(),
         Event::PeerAdaptation { code } => format!("the peer's adaptation layer is {code}"),
-        Event::SchedulerFailed { name, fault } => format!("the scheduler {name} failed: {fault}"),
+        Event::SchedulerFailed { kind, name, fault } => format!("the {kind} {name} failed: {fault}"),
         Event::OutboundReset(streams) => format!("outbound {} began anew", list(streams)),
         Event::InboundReset(streams) => format!("inbound {} began anew", list(streams)),
         Event::AssociationReset => "all streams began anew".to_owned(),

@@ -9,8 +9,8 @@ use crate::error::{NoSuchPath, ScheduleError, SendError};
 use crate::event::{Event, Message, Part, SendOptions};
 use crate::path_id::PathId;
 use crate::paths::Member;
+use crate::registry::Registry;
 use crate::reliability::Abandonments;
-use crate::schedule::Registry;
 use crate::stats::{AssociationStats, Discards, PathStats, SendQueueInfo};
 use crate::time::Instant;
 
@@ -174,7 +174,7 @@ impl Association {
             duplicates: self.counters.duplicates,
             sacks_sent: self.counters.sacks_sent,
             sacks_received: self.counters.sacks_received,
-            scheduler_failures: self.outbound.scheduler_failures() + u64::from(self.path_scheduler_replaced),
+            scheduler_failures: self.outbound.scheduler_failures() + u64::from(self.policies_replaced),
             abandoned: self.abandoned.as_deref().map(|log| log.total).unwrap_or_default(),
             limited_by: self.counters.limits.times(now),
             discards: Discards { given_up: self.inbound.given_up(), ..*self.counters.discards },

@@ -39,7 +39,6 @@ use std::time::Duration;
 use rand_chacha::ChaCha12Rng;
 use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 
-use crate::config::ConfigError;
 use crate::datagram::{Ecn, Transmit};
 use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
@@ -52,8 +51,9 @@ use crate::path_id::PathId;
 use crate::paths::{LimitClock, Paths};
 use crate::rare::Rare;
 use crate::receiver::Receiver;
+use crate::registry::Registry;
 use crate::schedule::shares::Claim;
-use crate::schedule::{PathScheduler, PathView, Registry};
+use crate::schedule::{PathScheduler, PathView};
 use crate::stats::{Discards, Limit, PathState};
 use crate::tally::Tally;
 use crate::time::{Instant, earliest};
@@ -72,15 +72,6 @@ use addresses::Dynamic;
 use control::ControlQueue;
 use shutdown::ShutdownTimers;
 use turn::Bursts;
-
-/// A name in the settings that nothing answers to, or a configuration that is refused.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub(crate) enum NamesError {
-    #[error(transparent)]
-    Schedule(#[from] ScheduleError),
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-}
 
 /// What both sides of an association call themselves.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -126,8 +117,8 @@ pub(crate) struct Association {
 
     paths: Paths,
     path_scheduler: Box<dyn PathScheduler>,
-    /// Whether it took the place of one that could not go on.
-    path_scheduler_replaced: bool,
+    /// Path schedulers and congestion controllers that could not go on: one of each at most.
+    policies_replaced: u8,
     outbound: Outbound,
     transmission: Transmission,
     receiver: Receiver,
@@ -227,13 +218,13 @@ impl Association {
         workspace: Workspace,
         registry: &Registry,
         rng: &mut ChaCha12Rng,
-    ) -> Result<Self, NamesError> {
+    ) -> Result<Self, ScheduleError> {
         let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload, auth } = from;
         let capabilities = config.offered().agreed(peer.capabilities);
         let carrier = capabilities.carrier();
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
         let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
-        let mut paths = Paths::new(&config, Arc::clone(config.path_rules()), carrier, now)?;
+        let mut paths = Paths::new(&config, registry, Arc::clone(config.path_rules()), carrier, now)?;
         for seed in &seeds {
             paths.add(now, seed.local, seed.remote, seed.encapsulation_port, seed.confirmed);
         }
@@ -250,7 +241,7 @@ impl Association {
         let mut association = Association {
             outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len()),
             path_scheduler,
-            path_scheduler_replaced: false,
+            policies_replaced: 0,
             receiver: Receiver::new(peer.initial_tsn, &config),
             inbound: Inbound::new(
                 &config,

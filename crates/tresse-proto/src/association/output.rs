@@ -9,6 +9,7 @@ use super::control::Written;
 use super::turn::{Load, Turn};
 use super::{Association, Extension, State};
 use crate::event::Event;
+use crate::names::PolicyKind;
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -142,9 +143,13 @@ impl Association {
         }
         self.outbound.forget_declined();
         while let Some((name, fault)) = self.outbound.pop_failure() {
-            self.tell(Event::SchedulerFailed { name, fault });
+            let kind = PolicyKind::StreamScheduler;
+            self.tell(Event::SchedulerFailed { kind, name, fault });
         }
         self.replace_failed_path_scheduler();
+        if let Some((name, reason)) = self.paths.pop_controller_failure() {
+            self.on_policy_replaced(PolicyKind::CongestionController, name, reason);
+        }
         self.tell_low_water();
     }
 

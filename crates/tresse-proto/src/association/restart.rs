@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use rand_chacha::ChaCha12Rng;
 
 use super::control::{Control, Reason};
-use super::{Association, Beginnings, NamesError, Peer, State, Workspace};
+use super::{Association, Beginnings, Peer, State, Workspace};
+use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Auth;
 use crate::path_id::PathId;
 use crate::receiver::Receiver;
-use crate::schedule::Registry;
+use crate::registry::Registry;
 use crate::stats::PathState;
 use crate::time::Instant;
 
@@ -31,7 +32,7 @@ impl Association {
         workspace: Workspace,
         registry: &Registry,
         rng: &mut ChaCha12Rng,
-    ) -> Result<Self, NamesError> {
+    ) -> Result<Self, ScheduleError> {
         let mut next = Association::new(now, from, workspace, registry, rng)?;
         let (outbound_streams, inbound_streams) = next.streams();
         let undelivered = self.outbound.info().used;

@@ -28,7 +28,7 @@ use crate::error::{KeyError, ScheduleError};
 use crate::event::CloseReason;
 use crate::extensions::auth::{Auth, Handshake, SharedKeys};
 use crate::paths::{pairs, unreachable};
-use crate::schedule::{NamesInUse, Registry};
+use crate::registry::{NamesInUse, Registry};
 use crate::time::Instant;
 
 pub(crate) use early::Early;

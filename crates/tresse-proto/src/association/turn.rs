@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 
 use super::Association;
 use crate::event::{Event, SchedulerFault};
+use crate::names::PolicyKind;
 use crate::path_id::PathId;
 use crate::schedule::{Offer, PathView, fallback_path_scheduler};
 use crate::stats::Limit;
@@ -203,10 +204,14 @@ impl Association {
     pub(super) fn replace_failed_path_scheduler(&mut self) {
         if let Some(reason) = self.path_scheduler.failure() {
             let failed = std::mem::replace(&mut self.path_scheduler, fallback_path_scheduler());
-            self.path_scheduler_replaced = true;
-            let (name, fault) = (failed.name().to_owned(), SchedulerFault::Failed { reason });
-            self.tell(Event::SchedulerFailed { name, fault });
+            self.on_policy_replaced(PolicyKind::PathScheduler, failed.name().to_owned(), reason);
         }
+    }
+
+    pub(super) fn on_policy_replaced(&mut self, kind: PolicyKind, name: String, reason: String) {
+        self.policies_replaced += 1;
+        let fault = SchedulerFault::Failed { reason };
+        self.tell(Event::SchedulerFailed { kind, name, fault });
     }
 
     pub(super) fn path_ids(&self) -> impl Iterator<Item = PathId> + use<> {

@@ -3,12 +3,52 @@
 //! A controller sees windows and what a SACK said about each path, in bytes of user data, and
 //! answers by changing the windows. One controller serves all paths, so that coupled algorithms
 //! (LIA, OLIA, BALIA, CMT/RP) are files like any other. Refuses to know chunks, timers and packets.
+//!
+//! What applications bring along is a [`Controller`], found by name in a [`Registry`](crate::Registry).
+//!
+//! # A controller of one's own
+//!
+//! Additive increase, multiplicative decrease, with factors of its own and slow start as in RFC 9260:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use tresse_proto::Registry;
+//! use tresse_proto::congestion::{Ack, Controller, Situation, Sizes};
+//!
+//! /// Two packets more for each window, a quarter less for each loss.
+//! struct Gentle;
+//!
+//! impl Controller for Gentle {
+//!     fn on_ack(&mut self, situation: &Situation<'_>, ack: &Ack) -> Sizes {
+//!         let window = situation.window();
+//!         if !ack.may_grow || !ack.fully_used {
+//!             window.unchanged()
+//!         } else if window.in_slow_start() {
+//!             window.grown_by(ack.bytes.min(window.packet))
+//!         } else {
+//!             window.grown_by(2 * window.packet * ack.bytes / window.cwnd)
+//!         }
+//!     }
+//!     fn on_loss(&mut self, situation: &Situation<'_>, _ack: &Ack) -> Sizes {
+//!         let window = situation.window();
+//!         window.cut_to((window.cwnd / 4 * 3).max(4 * window.packet))
+//!     }
+//! }
+//!
+//! let mut registry = Registry::default();
+//! registry.register_controller("gentle", Arc::new(|_config| Ok(Box::new(Gentle))))?;
+//! assert!(registry.controller_names().contains(&"gentle"));
+//! # Ok::<(), tresse_proto::ScheduleError>(())
+//! ```
 
 mod balia;
 mod cmt_rp_v1;
 mod cmt_rp_v2;
+mod controller;
 mod cubic;
 mod group;
+mod guard;
 mod initial;
 mod lia;
 mod olia;
@@ -18,11 +58,14 @@ mod rfc9260;
 mod steps;
 mod window;
 
+pub use crate::time::Instant;
+pub use controller::{Ack, Controller, ControllerFactory, PathWindow, Situation, Sizes};
+
 pub(crate) use window::{PathAck, Window};
 
-use crate::config::{AssociationConfig, ConfigError};
+use crate::foreign::Made;
+use crate::names::{NameInUse, no_settings};
 use crate::path_id::PathId;
-use crate::time::Instant;
 
 use balia::Balia;
 use cubic::Cubic;
@@ -52,30 +95,49 @@ pub(crate) trait CongestionControl: Send {
             window.decay();
         }
     }
+
+    /// The name of a controller that could not go on, and why, once: `rfc9260` has taken its place.
+    fn pop_failure(&mut self) -> Option<(String, String)> {
+        None
+    }
 }
 
-/// The names that [`build`] knows.
-pub(crate) const NAMES: &[&str] = &["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"];
+/// What makes controllers of one name.
+#[derive(Clone)]
+pub(crate) enum Make {
+    /// One of those in this room.
+    BuiltIn(BuiltIn),
+    /// One that an application brings along.
+    Brought(ControllerFactory),
+}
 
-/// The controller that the switch `congestion_control` names.
-///
-/// # Errors
-/// An unknown name; the error lists the known ones.
-pub(crate) fn build(config: &AssociationConfig) -> Result<Box<dyn CongestionControl>, ConfigError> {
-    match config.congestion_control.as_str() {
-        "rfc9260" => Ok(Box::new(Rfc9260)),
-        "cubic" => Ok(Box::new(Cubic::default())),
-        "cmt_rp_v1" => Ok(Box::new(cmt_rp_v1::controller())),
-        "cmt_rp_v2" => Ok(Box::new(cmt_rp_v2::controller())),
-        "lia" => Ok(Box::new(Lia)),
-        "olia" => Ok(Box::new(Olia::default())),
-        "balia" => Ok(Box::new(Balia)),
-        unknown => Err(ConfigError::BadValue {
-            name: "congestion_control".to_owned(),
-            value: unknown.to_owned(),
-            accepted: format!("one of {}", NAMES.join(", ")),
-        }),
+type BuiltIn = fn() -> Box<dyn CongestionControl>;
+
+impl Make {
+    /// A controller with this configuration; `name` is what it was registered under.
+    ///
+    /// # Errors
+    /// What a controller has to say against its configuration; the built-in ones take none.
+    pub(crate) fn make(&self, config: &str, name: impl FnOnce() -> NameInUse) -> Made<dyn CongestionControl> {
+        match self {
+            Make::BuiltIn(make) => no_settings(config).map(|()| make()),
+            Make::Brought(factory) => guard::make(factory, config, name()),
+        }
     }
+}
+
+/// The built-in controllers, by the names that the switch `congestion_control` has for them.
+pub(crate) fn built_in() -> impl Iterator<Item = (&'static str, Make)> {
+    let built_in: [(&str, BuiltIn); 7] = [
+        ("rfc9260", || Box::new(Rfc9260)),
+        ("cubic", || Box::new(Cubic::default())),
+        ("cmt_rp_v1", || Box::new(cmt_rp_v1::controller())),
+        ("cmt_rp_v2", || Box::new(cmt_rp_v2::controller())),
+        ("lia", || Box::new(Lia)),
+        ("olia", || Box::new(Olia::default())),
+        ("balia", || Box::new(Balia)),
+    ];
+    built_in.into_iter().map(|(name, make)| (name, Make::BuiltIn(make)))
 }
 
 #[cfg(test)]

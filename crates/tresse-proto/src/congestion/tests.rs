@@ -7,27 +7,6 @@ use proptest::prelude::*;
 use super::window::LARGEST;
 use super::*;
 
-#[test]
-fn every_known_name_builds_a_controller() {
-    for &name in NAMES {
-        assert!(build(&named(name)).is_ok(), "{name}");
-    }
-}
-
-#[test]
-fn an_unknown_name_is_refused_with_the_known_ones() {
-    let error = build(&named("reno")).map(|_| ()).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "setting \"congestion_control\": \"reno\" is not one of rfc9260, cubic, cmt_rp_v1, cmt_rp_v2, lia, \
-         olia, balia"
-    );
-}
-
-fn named(name: &str) -> AssociationConfig {
-    AssociationConfig { congestion_control: name.to_owned(), ..AssociationConfig::default() }
-}
-
 /// Something that happens to a path.
 #[derive(Clone, Debug)]
 enum Step {
@@ -105,6 +84,11 @@ fn pause() -> impl Strategy<Value = Duration> {
     ]
 }
 
+/// The built-in controllers.
+fn controllers() -> impl Iterator<Item = (&'static str, Box<dyn CongestionControl>)> {
+    built_in().map(|(name, make)| (name, make.make("", || NameInUse::of(name)).expect("no configuration")))
+}
+
 struct Run {
     controller: Box<dyn CongestionControl>,
     windows: Vec<Window>,
@@ -112,8 +96,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(name: &str, payload: usize, initial: usize) -> Self {
-        let controller = build(&named(name)).unwrap_or_else(|error| panic!("{error}"));
+    fn new(controller: Box<dyn CongestionControl>, payload: usize, initial: usize) -> Self {
         let mut run = Run { controller, windows: Vec::new(), payload };
         for _ in 1..PATHS {
             run.add_path(initial);
@@ -162,8 +145,8 @@ proptest! {
         initial in prop_oneof![Just(0usize), Just(100_000), Just(usize::MAX)],
         steps in prop::collection::vec((pause(), step()), 1..200),
     ) {
-        for &name in NAMES {
-            let mut run = Run::new(name, payload, initial);
+        for (name, controller) in controllers() {
+            let mut run = Run::new(controller, payload, initial);
             let mut now = Instant::ZERO;
             for (pause, step) in &steps {
                 now += *pause;
@@ -182,8 +165,8 @@ proptest! {
     fn acknowledgements_alone_take_nothing_away(
         acks in prop::collection::vec((0..3u8, 1..200_000usize), 1..200),
     ) {
-        for &name in NAMES.iter().filter(|&&name| name != "olia") {
-            let mut run = Run::new(name, 1452, 0);
+        for (name, controller) in controllers().filter(|&(name, _)| name != "olia") {
+            let mut run = Run::new(controller, 1452, 0);
             for (place, (path, acked)) in acks.iter().enumerate() {
                 let window = &run.windows[usize::from(*path)];
                 let before = window.cwnd;

@@ -11,12 +11,11 @@ use super::cookie::{Cookie, Opened, TieTags};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
-use crate::association::{
-    Association, Beginnings, Identity, NamesError, Origin, PathSeed, Settings, State, Workspace,
-};
+use crate::association::{Association, Beginnings, Identity, Origin, PathSeed, Settings, State, Workspace};
 use crate::config::AssociationConfig;
 use crate::cx::Cx;
 use crate::datagram::Datagram;
+use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::{Auth, Refusal, SharedKeys};
 use crate::paths::pairs;
@@ -387,7 +386,7 @@ impl Endpoint {
     }
 
     /// Puts an association into its slot and remembers where to find it.
-    fn occupy(&mut self, slot: Slot, association: Result<Association, NamesError>) {
+    fn occupy(&mut self, slot: Slot, association: Result<Association, ScheduleError>) {
         match association {
             Ok(association) => {
                 let tag = association.identity().local_tag;

@@ -31,7 +31,6 @@ use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
 use crate::association::{PeerNews, Settings, Setup, SetupParts, Workspace, is_usable};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
-use crate::congestion;
 use crate::cx::Cx;
 use crate::datagram::{Datagram, Transmit};
 use crate::error::{ConnectError, KeyError, ScheduleError};
@@ -39,7 +38,7 @@ use crate::event::{CloseReason, Event};
 use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
 use crate::path_id::AssociationId;
 use crate::paths::unreachable;
-use crate::schedule::{NamesInUse, Registry};
+use crate::registry::{NamesInUse, Registry};
 use crate::stats::Discards;
 use crate::time::Instant;
 
@@ -565,12 +564,11 @@ impl Endpoint {
 /// Checks that every scheduler and controller named in the settings exists and takes its configuration; the names
 /// of the schedulers stay as long as they are in use.
 fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<NamesInUse, ConfigError> {
-    let names = registry.reserve(config).map_err(|(setting, value, error)| ConfigError::Unusable {
+    registry.reserve(config).map_err(|(setting, value, error)| ConfigError::Unusable {
         name: setting.to_owned(),
         value: value.to_owned(),
         reason: error.to_string(),
-    })?;
-    congestion::build(config).map(|_| names)
+    })
 }
 
 /// The header of a direct answer to `packet`, which carries its tag back.

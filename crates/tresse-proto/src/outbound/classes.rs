@@ -9,7 +9,7 @@ use super::Outbound;
 use crate::config::{StreamClass, StreamClasses, StreamMap};
 use crate::error::ScheduleError;
 use crate::path_id::PathId;
-use crate::schedule::Registry;
+use crate::registry::Registry;
 use crate::stream_table::StreamTable;
 
 /// The classes of streams; there is one from the first class that is not bulk on.

@@ -31,10 +31,12 @@ pub(crate) use member::Member;
 pub(crate) use path::Path;
 pub(crate) use timers::PathTimer;
 
-use crate::config::{AssociationConfig, BufferShares, ConfigError, SackPath, StreamMap};
-use crate::congestion::{self, CongestionControl, PathAck, Window};
+use crate::config::{AssociationConfig, BufferShares, SackPath, StreamMap};
+use crate::congestion::{CongestionControl, PathAck, Window};
+use crate::error::ScheduleError;
 use crate::fragment::Carrier;
 use crate::path_id::PathId;
+use crate::registry::Registry;
 use crate::stats::PathState;
 use crate::time::Instant;
 
@@ -125,17 +127,19 @@ impl Paths {
     /// No paths yet; user data will travel in chunks of the kind `carrier`. `rules` are those of `config`.
     ///
     /// # Errors
-    /// An unknown congestion controller.
+    /// A congestion controller that does not exist, or refuses its configuration.
     pub(crate) fn new(
         config: &AssociationConfig,
+        registry: &Registry,
         rules: Arc<PathRules>,
         carrier: Carrier,
         now: Instant,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, ScheduleError> {
         Ok(Paths {
             paths: Vec::new(),
             windows: Vec::new(),
-            controller: congestion::build(config)?,
+            controller: registry
+                .build_controller(&config.congestion_control, &config.congestion_control_config)?,
             rules,
             carrier,
             primary: PathId(0),
@@ -321,6 +325,11 @@ impl Paths {
             }
         }
         self.controller.on_sack(now, &mut self.windows, acks);
+    }
+
+    /// The name of a congestion controller that could not go on and why, once: another goes on in its place.
+    pub(crate) fn pop_controller_failure(&mut self) -> Option<(String, String)> {
+        self.controller.pop_failure()
     }
 
     /// A chunk of `bytes` left the path before it counted as lost: its window is that much smaller, but holds a packet.

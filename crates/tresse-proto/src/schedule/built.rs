@@ -8,12 +8,12 @@ use std::ops::{Deref, DerefMut};
 
 use tresse_wire::StreamId;
 
-use super::names::NameInUse;
+use super::FALLBACK;
 use super::path::PathView;
-use super::registry::FALLBACK;
 use super::stream::{Backlog, FirstCome, Queued, StreamScheduler, Taken};
+use crate::names::NameInUse;
 
-/// A stream scheduler from a [`Registry`](super::Registry). As long as it lives its name cannot be removed.
+/// A stream scheduler from a [`Registry`](crate::Registry). As long as it lives its name cannot be removed.
 pub struct Built {
     scheduler: Kind,
     name: NameInUse,
@@ -25,11 +25,11 @@ enum Kind {
 }
 
 impl Built {
-    pub(super) fn new(scheduler: Box<dyn StreamScheduler>, name: NameInUse) -> Self {
+    pub(crate) fn new(scheduler: Box<dyn StreamScheduler>, name: NameInUse) -> Self {
         Built { scheduler: Kind::Other(scheduler), name }
     }
 
-    pub(super) fn first_come(name: NameInUse) -> Self {
+    pub(crate) fn first_come(name: NameInUse) -> Self {
         Built { scheduler: Kind::FirstCome(FirstCome::default()), name }
     }
 

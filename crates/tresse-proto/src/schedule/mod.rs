@@ -2,7 +2,7 @@
 //!
 //! Schedulers are given plain views and answer with a name; the queues, the windows and the packets
 //! stay with the core. Both kinds are traits that people can implement, and are found by name in a
-//! [`Registry`] that may change while associations run.
+//! [`Registry`](crate::Registry) that may change while associations run.
 //!
 //! # A stream scheduler of one's own
 //!
@@ -12,8 +12,8 @@
 //! use std::collections::BTreeSet;
 //! use std::sync::Arc;
 //!
-//! use tresse_proto::StreamId;
-//! use tresse_proto::schedule::{Backlog, PathView, Queued, Registry, StreamScheduler, Taken};
+//! use tresse_proto::schedule::{Backlog, PathView, Queued, StreamScheduler, Taken};
+//! use tresse_proto::{Registry, StreamId};
 //!
 //! #[derive(Default)]
 //! struct LowestFirst {
@@ -45,13 +45,12 @@
 
 pub(crate) mod ack_path;
 mod built;
-mod guard;
+mod factories;
+pub(crate) mod guard;
 pub(crate) mod in_time;
-mod names;
 pub(crate) mod opportunistic;
 mod path;
 pub(crate) mod placement;
-mod registry;
 pub(crate) mod reschedule;
 pub(crate) mod resend_path;
 pub(crate) mod shares;
@@ -59,10 +58,10 @@ mod stream;
 
 pub use crate::time::Instant;
 pub use built::Built;
+pub use factories::{PathSchedulerFactory, StreamSchedulerFactory};
 pub use path::{Offer, PathScheduler, PathView};
-pub use registry::{PathSchedulerFactory, Registry, StreamSchedulerFactory};
 pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
 
+pub(crate) use factories::{FALLBACK, path_schedulers, stream_schedulers};
 pub(crate) use path::{fallback as fallback_path_scheduler, most_assigned};
-pub(crate) use registry::{FALLBACK, NamesInUse};
 pub(crate) use reschedule::HeadOfLine;

@@ -9,6 +9,7 @@ mod assigned;
 mod authentication;
 mod bundling;
 mod choices;
+mod controllers;
 mod copies;
 mod determinism;
 mod drop_reports;

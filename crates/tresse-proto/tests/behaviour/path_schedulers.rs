@@ -98,11 +98,11 @@ fn in_order_takes_over_from_one_that_misbehaves_and_nothing_is_lost() {
             .events
             .iter()
             .filter_map(|event| match event {
-                Event::SchedulerFailed { name, fault } => Some(format!("{name}: {fault}")),
+                Event::SchedulerFailed { kind, name, fault } => Some(format!("{kind} {name}: {fault}")),
                 _ => None,
             })
             .collect();
-        assert_eq!(failures, [format!("mine: {told}")]);
+        assert_eq!(failures, [format!("path scheduler mine: {told}")]);
         let now = pair.now;
         assert_eq!(pair.client().stats(now).map(|stats| stats.scheduler_failures), Some(1));
         assert!(sent(&mut pair)[0] > 0, "the primary path carries data again");
@@ -135,7 +135,7 @@ fn what_a_factory_refuses_is_told_where_it_is_chosen() {
     schedulers.register_path_scheduler("cleanest", cleanest::factory()).expect("a new name");
     let refused = schedulers.build_path_scheduler("cleanest", "-1").map(|_| ()).expect_err("no percentage");
     let told =
-        "scheduler \"cleanest\" refused its configuration: \"-1\" is no percentage above 0, such as 0.5";
+        "path scheduler \"cleanest\" refused its configuration: \"-1\" is no percentage above 0, such as 0.5";
     assert_eq!(refused.to_string(), told);
     assert!(schedulers.build_path_scheduler("round_robin", "1").is_err(), "it takes no configuration");
     let unknown = schedulers.build_path_scheduler("fastest", "").map(|_| ()).expect_err("not there");

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tresse_proto::config::StreamMap;
 use tresse_proto::schedule::{Backlog, Queued, StreamSchedulerFactory, Taken};
 use tresse_proto::{
-    AssociationConfig, Event, PathId, PathView, ScheduleError, SchedulerFault, SendOptions, StreamId,
-    StreamScheduler,
+    AssociationConfig, Event, PathId, PathView, PolicyKind, ScheduleError, SchedulerFault, SendOptions,
+    StreamId, StreamScheduler,
 };
 
 use crate::common::{Pair, content};
@@ -78,8 +78,8 @@ fn failures(pair: &Pair) -> Vec<SchedulerFault> {
     let events = pair.client.events.iter();
     events
         .filter_map(|event| match event {
-            Event::SchedulerFailed { name, fault } => {
-                assert_eq!(name, "turncoat");
+            Event::SchedulerFailed { kind, name, fault } => {
+                assert_eq!((*kind, name.as_str()), (PolicyKind::StreamScheduler, "turncoat"));
                 Some(fault.clone())
             }
             _ => None,
@@ -188,7 +188,7 @@ fn an_association_begins_without_a_scheduler_that_no_longer_can() {
     pair.run_for(Duration::from_millis(200));
     queue(&mut pair, &[0, 3], 20, 1_400);
     finish(&mut pair, &[0, 3], 20);
-    let reason = "scheduler \"turncoat\" refused its configuration: it panicked: once is enough";
+    let reason = "stream scheduler \"turncoat\" refused its configuration: it panicked: once is enough";
     assert_eq!(failures(&pair), [SchedulerFault::Failed { reason: reason.to_owned() }]);
     assert_eq!(tries.load(Ordering::Relaxed), 2);
     assert_eq!(pair.client.endpoint.schedulers().remove("turncoat"), Ok(()));

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tresse_proto::schedule::{Backlog, Built, Place, Queued, Registry, Taken};
-use tresse_proto::{Instant, PathId, PathState, PathView, StreamId};
+use tresse_proto::schedule::{Backlog, Built, Place, Queued, Taken};
+use tresse_proto::{Instant, PathId, PathState, PathView, Registry, StreamId};
 
 use crate::common::Dice;
 

@@ -226,8 +226,8 @@ impl Station {
                 Event::Reconfigured { .. } => self.on_reconfigured(id)?,
                 Event::Readable => self.read(now, id, ledger)?,
                 Event::Closed(reason) => self.on_closed(now, id, reason, ledger)?,
-                Event::SchedulerFailed { name, fault } if !turncoat::is_turncoat(&name) => {
-                    return Err(format!("scheduler {name}: {fault}"));
+                Event::SchedulerFailed { kind, name, fault } if !turncoat::is_turncoat(&name) => {
+                    return Err(format!("{kind} {name}: {fault}"));
                 }
                 _ => {}
             }

@@ -1,10 +1,10 @@
 //! The guard of a path scheduler: it also holds answers against what was offered.
 
-use super::{Made, attempt};
+use crate::foreign::{Made, attempt};
+use crate::names::NameInUse;
 use crate::path_id::PathId;
-use crate::schedule::names::NameInUse;
+use crate::schedule::PathSchedulerFactory;
 use crate::schedule::path::{Offer, PathScheduler};
-use crate::schedule::registry::PathSchedulerFactory;
 use crate::time::Instant;
 
 /// A scheduler whose first fault is its last act. Afterwards it names no path.
@@ -19,11 +19,7 @@ struct Guarded {
 }
 
 /// What the factory makes of `config`; a panic counts as a refusal.
-pub(in crate::schedule) fn make(
-    factory: &PathSchedulerFactory,
-    config: &str,
-    name: NameInUse,
-) -> Made<dyn PathScheduler> {
+pub(crate) fn make(factory: &PathSchedulerFactory, config: &str, name: NameInUse) -> Made<dyn PathScheduler> {
     let scheduler = attempt(|| factory(config)).and_then(|made| made)?;
     let (assigns, copies) = attempt(|| (scheduler.assigns(), scheduler.copies()))?;
     Ok(Box::new(Guarded { scheduler: Some(scheduler), assigns, copies, failed: None, name }))

@@ -4,9 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tresse_wire::StreamId;
 
-use super::{Made, attempt, words};
+use crate::foreign::{Made, attempt, words};
+use crate::schedule::StreamSchedulerFactory;
 use crate::schedule::path::PathView;
-use crate::schedule::registry::StreamSchedulerFactory;
 use crate::schedule::stream::{Backlog, Queued, Removed, StreamScheduler, Taken};
 
 /// A scheduler whose first panic is its last act.
@@ -17,7 +17,7 @@ struct Guarded {
 }
 
 /// What the factory makes of `config`; a panic counts as a refusal.
-pub(in crate::schedule) fn make(factory: &StreamSchedulerFactory, config: &str) -> Made<dyn StreamScheduler> {
+pub(crate) fn make(factory: &StreamSchedulerFactory, config: &str) -> Made<dyn StreamScheduler> {
     let made = attempt(|| factory(config)).and_then(|made| made)?;
     Ok(Box::new(Guarded { scheduler: Some(made), panicked: None }))
 }

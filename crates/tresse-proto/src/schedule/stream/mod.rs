@@ -146,10 +146,5 @@ pub trait StreamScheduler: Send {
     }
 }
 
-/// For schedulers without settings.
-pub(super) fn no_settings(config: &str) -> Result<(), String> {
-    if config.is_empty() { Ok(()) } else { Err(format!("it takes no configuration, but got \"{config}\"")) }
-}
-
 #[cfg(test)]
 mod tests;

@@ -205,6 +205,7 @@ fn acknowledged_timer_retransmissions_strike_only_without_smart_fast_retransmit(
 fn stats_of(bench: &Bench) -> PathStats {
     let mut paths = crate::paths::Paths::new(
         &bench.config,
+        &crate::registry::Registry::default(),
         std::sync::Arc::new(crate::paths::PathRules::new(&bench.config)),
         crate::fragment::Carrier::Data,
         bench.now,

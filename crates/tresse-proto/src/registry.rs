@@ -1,41 +1,27 @@
-//! Schedulers by name. An endpoint owns a registry; there is no global one.
+//! Policies by name: stream schedulers, path schedulers and congestion controllers. An endpoint owns a registry; there
+//! is no global one.
 //!
 //! Names can be added and removed while associations run. A name that is in use cannot be removed,
 //! and neither can the built-in ones, which configurations may count on.
 
 use std::fmt;
-use std::sync::Arc;
 
-use super::built::Built;
-use super::guard;
-use super::names::{NameInUse, Names};
-use super::path::{self, PathScheduler};
-use super::stream::{
-    FairBandwidth, FirstCome, Priority, RoundRobin, RoundRobinPacket, StreamScheduler, WeightedFair,
-    no_settings,
-};
 use crate::config::AssociationConfig;
+use crate::congestion::{self, CongestionControl, ControllerFactory};
 use crate::error::ScheduleError;
+use crate::names::{NameInUse, Names, PolicyKind, no_settings};
+use crate::schedule::{
+    self, Built, FALLBACK, PathScheduler, PathSchedulerFactory, StreamSchedulerFactory, guard,
+};
 
-/// Makes a stream scheduler of its opaque configuration, or says in its own words what is wrong with that.
-pub type StreamSchedulerFactory = Arc<dyn Fn(&str) -> Made<dyn StreamScheduler> + Send + Sync>;
-
-/// Makes a path scheduler of its opaque configuration, or says in its own words what is wrong with that.
-pub type PathSchedulerFactory = Arc<dyn Fn(&str) -> Made<dyn PathScheduler> + Send + Sync>;
-
-/// What a factory makes of a configuration.
-pub(super) type Made<S> = Result<Box<S>, String>;
-
-/// The stream scheduler that stands in for one that fails.
-pub(crate) const FALLBACK: &str = "first_come";
-
-/// The stream schedulers and the path schedulers that associations can be given.
+/// The policies that associations can be given.
 pub struct Registry {
     streams: Names<StreamSchedulerFactory>,
     paths: Names<PathSchedulerFactory>,
+    controllers: Names<congestion::Make>,
 }
 
-/// The names of the schedulers that an association is to have.
+/// The names of the policies that an association is to have.
 #[derive(Clone)]
 pub(crate) struct NamesInUse {
     /// That of the stream scheduler.
@@ -43,6 +29,9 @@ pub(crate) struct NamesInUse {
     /// That of the path scheduler.
     #[expect(dead_code, reason = "that it is there says it all")]
     pub(crate) path: NameInUse,
+    /// That of the congestion controller.
+    #[expect(dead_code, reason = "that it is there says it all")]
+    pub(crate) controller: NameInUse,
 }
 
 impl Registry {
@@ -66,6 +55,18 @@ impl Registry {
         self.paths.insert(name, factory)
     }
 
+    /// Adds a congestion controller.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn register_controller(
+        &mut self,
+        name: &str,
+        factory: ControllerFactory,
+    ) -> Result<(), ScheduleError> {
+        self.controllers.insert(name, congestion::Make::Brought(factory))
+    }
+
     /// Removes a stream scheduler.
     ///
     /// # Errors
@@ -82,6 +83,14 @@ impl Registry {
         self.paths.remove(name)
     }
 
+    /// Removes a congestion controller.
+    ///
+    /// # Errors
+    /// An unknown name, a built-in one, or one that an association still uses.
+    pub fn remove_controller(&mut self, name: &str) -> Result<(), ScheduleError> {
+        self.controllers.remove(name)
+    }
+
     /// A new stream scheduler of this name. `config` goes to its factory as it is. What panics in a scheduler of an
     /// application, or in its factory, goes no further than that scheduler.
     ///
@@ -89,13 +98,14 @@ impl Registry {
     /// An unknown name, or a configuration that the scheduler refuses.
     pub fn build(&self, name: &str, config: &str) -> Result<Built, ScheduleError> {
         let entry = self.streams.find(name)?;
+        let refused = self.streams.refusal(name);
         if name == FALLBACK {
-            no_settings(config).map_err(refusal(name))?;
+            no_settings(config).map_err(refused)?;
             return Ok(Built::first_come(entry.name_in_use()));
         }
         let made =
             if entry.built_in { (entry.factory)(config) } else { guard::make_stream(&entry.factory, config) };
-        Ok(Built::new(made.map_err(refusal(name))?, entry.name_in_use()))
+        Ok(Built::new(made.map_err(refused)?, entry.name_in_use()))
     }
 
     /// A new path scheduler of this name, as [`build`](Self::build) makes stream schedulers. As long as it lives its
@@ -114,18 +124,33 @@ impl Registry {
         } else {
             guard::make_path(&entry.factory, config, entry.name_in_use())
         };
-        made.map_err(refusal(name))
+        made.map_err(self.paths.refusal(name))
+    }
+
+    /// A new congestion controller of this name, likewise.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that the controller refuses.
+    pub(crate) fn build_controller(
+        &self,
+        name: &str,
+        config: &str,
+    ) -> Result<Box<dyn CongestionControl>, ScheduleError> {
+        let entry = self.controllers.find(name)?;
+        let made = entry.factory.make(config, || entry.name_in_use());
+        made.map_err(self.controllers.refusal(name))
     }
 
     /// Takes hold of the names in `config`.
     ///
     /// # Errors
-    /// An unknown name, or a configuration that a scheduler refuses, after the setting and the name.
+    /// An unknown name, or a configuration that is refused, after the setting and the name.
     pub(crate) fn reserve<'c>(
         &self,
         config: &'c AssociationConfig,
     ) -> Result<NamesInUse, (&'static str, &'c str, ScheduleError)> {
         let (stream, path) = (&config.stream_scheduler, &config.path_scheduler);
+        let controller = &config.congestion_control;
         let stream = self
             .build(stream, &config.stream_scheduler_config)
             .map_err(|error| ("stream_scheduler", stream.as_str(), error))?;
@@ -133,7 +158,15 @@ impl Registry {
             .build_path_scheduler(path, &config.path_scheduler_config)
             .and_then(|_| self.paths.find(path))
             .map_err(|error| ("path_scheduler", path.as_str(), error))?;
-        Ok(NamesInUse { stream: stream.name_in_use(), path: path.name_in_use() })
+        let controller = self
+            .build_controller(controller, &config.congestion_control_config)
+            .and_then(|_| self.controllers.find(controller))
+            .map_err(|error| ("congestion_control", controller.as_str(), error))?;
+        Ok(NamesInUse {
+            stream: stream.name_in_use(),
+            path: path.name_in_use(),
+            controller: controller.name_in_use(),
+        })
     }
 
     /// The names of the stream schedulers, in alphabetical order.
@@ -145,47 +178,32 @@ impl Registry {
     pub fn path_scheduler_names(&self) -> Vec<&str> {
         self.paths.list()
     }
-}
 
-fn refusal(name: &str) -> impl FnOnce(String) -> ScheduleError {
-    move |reason| ScheduleError::BadConfig { name: name.to_owned(), reason }
+    /// The names of the congestion controllers, in alphabetical order.
+    pub fn controller_names(&self) -> Vec<&str> {
+        self.controllers.list()
+    }
 }
 
 impl Default for Registry {
-    /// The built-in schedulers: of streams the six of RFC 8260 §3, of paths those of docs/path-schedulers.md.
-    ///
-    /// `priority` and `weighted_fair` take initial values of streams as configuration, such as
-    /// "0=1,5=10"; streams that were not negotiated do no harm in it. The others take none.
+    /// The built-in policies.
     fn default() -> Self {
-        type Make = fn(&str) -> Made<dyn StreamScheduler>;
-        fn plain<S: StreamScheduler + Default + 'static>(config: &str) -> Made<dyn StreamScheduler> {
-            no_settings(config)?;
-            Ok(Box::new(S::default()))
-        }
-        let streams: [(&str, Make); 6] = [
-            (FALLBACK, plain::<FirstCome>),
-            ("round_robin", plain::<RoundRobin>),
-            ("round_robin_packet", plain::<RoundRobinPacket>),
-            ("priority", |config| Ok(Box::new(Priority::new(config)?))),
-            ("fair_bandwidth", plain::<FairBandwidth>),
-            ("weighted_fair", |config| Ok(Box::new(WeightedFair::new(config)?))),
-        ];
-        let streams = streams.map(|(name, make)| (name, Arc::new(make) as StreamSchedulerFactory));
-        let paths = path::BUILT_IN.iter().map(|&(name, make)| {
-            let factory = move |config: &str| no_settings(config).map(|()| make());
-            (name, Arc::new(factory) as PathSchedulerFactory)
-        });
         Registry {
-            streams: Names::built_in("stream scheduler", streams),
-            paths: Names::built_in("path scheduler", paths),
+            streams: Names::built_in(PolicyKind::StreamScheduler, schedule::stream_schedulers()),
+            paths: Names::built_in(PolicyKind::PathScheduler, schedule::path_schedulers()),
+            controllers: Names::built_in(PolicyKind::CongestionController, congestion::built_in()),
         }
     }
 }
 
 impl Clone for Registry {
-    /// The same schedulers; what uses names of the one does not use those of the other.
+    /// The same policies; what uses names of the one does not use those of the other.
     fn clone(&self) -> Self {
-        Registry { streams: self.streams.anew(), paths: self.paths.anew() }
+        Registry {
+            streams: self.streams.anew(),
+            paths: self.paths.anew(),
+            controllers: self.controllers.anew(),
+        }
     }
 }
 
@@ -194,20 +212,24 @@ impl fmt::Debug for Registry {
         f.debug_struct("Registry")
             .field("streams", &self.names())
             .field("paths", &self.path_scheduler_names())
+            .field("controllers", &self.controller_names())
             .finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     const BUILT_IN: [&str; 6] =
         ["fair_bandwidth", "first_come", "priority", "round_robin", "round_robin_packet", "weighted_fair"];
 
     fn factory() -> StreamSchedulerFactory {
-        Arc::new(|config| match config {
-            "" | "fast" => Ok(Box::new(FirstCome::default())),
+        let (_, first_come) = schedule::stream_schedulers().next().expect("there are six");
+        Arc::new(move |config| match config {
+            "" | "fast" => first_come(""),
             _ => Err(format!("\"{config}\" is not \"fast\"")),
         })
     }
@@ -257,9 +279,29 @@ mod tests {
         registry.register("mine", factory()).unwrap();
         assert_eq!(
             registry.build("mine", "slow").map(|_| ()).map_err(message),
-            Err("scheduler \"mine\" refused its configuration: \"slow\" is not \"fast\"".to_owned())
+            Err("stream scheduler \"mine\" refused its configuration: \"slow\" is not \"fast\"".to_owned())
         );
         assert!(registry.build("round_robin", "x").is_err());
         assert_eq!(registry.remove("mine"), Ok(()), "what was refused is not in use");
+    }
+
+    #[test]
+    fn every_built_in_controller_is_there_and_takes_no_configuration() {
+        let mut registry = Registry::default();
+        let names = registry.controller_names().iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(names, ["balia", "cmt_rp_v1", "cmt_rp_v2", "cubic", "lia", "olia", "rfc9260"]);
+        for name in names {
+            assert!(registry.build_controller(&name, "").is_ok(), "{name}");
+            let refused = registry.build_controller(&name, "1").map(|_| ()).unwrap_err().to_string();
+            let expected = format!(
+                "congestion controller \"{name}\" refused its configuration: it takes no configuration, but got \"1\""
+            );
+            assert_eq!(refused, expected);
+            assert_eq!(registry.remove_controller(&name), Err(ScheduleError::BuiltIn(name)));
+        }
+        let unknown = registry.build_controller("reno", "").map(|_| ()).unwrap_err().to_string();
+        let expected = "unknown congestion controller \"reno\"; registered are balia, cmt_rp_v1, cmt_rp_v2, cubic, \
+                        lia, olia, rfc9260";
+        assert_eq!(unknown, expected);
     }
 }

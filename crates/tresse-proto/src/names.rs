@@ -1,23 +1,45 @@
-//! What is found by a name: factories, which of them are built in, and which names are in use.
+//! What is found by a name: policies of a kind, which of them are built in, and which names are in use.
 //!
-//! Refuses to know what the factories make.
+//! Refuses to know what makes the policies.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::error::ScheduleError;
 
+/// What applications can bring policies of their own for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum PolicyKind {
+    /// Which stream's data leaves next.
+    StreamScheduler,
+    /// Which path gets the next data.
+    PathScheduler,
+    /// How much a path may carry.
+    CongestionController,
+}
+
+impl fmt::Display for PolicyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PolicyKind::StreamScheduler => "stream scheduler",
+            PolicyKind::PathScheduler => "path scheduler",
+            PolicyKind::CongestionController => "congestion controller",
+        })
+    }
+}
+
 /// Factories of one kind by name.
-pub(super) struct Names<F> {
-    /// What they make, for errors.
-    kind: &'static str,
+pub(crate) struct Names<F> {
+    kind: PolicyKind,
     entries: BTreeMap<String, Entry<F>>,
 }
 
 /// A factory and its name.
-pub(super) struct Entry<F> {
-    pub(super) factory: F,
-    pub(super) built_in: bool,
+pub(crate) struct Entry<F> {
+    pub(crate) factory: F,
+    pub(crate) built_in: bool,
     /// Everything built holds a clone: this one left alone means that none is in use.
     name: Arc<str>,
 }
@@ -28,10 +50,7 @@ pub(crate) struct NameInUse(Arc<str>);
 
 impl<F> Names<F> {
     /// Those that are there from the beginning and stay.
-    pub(super) fn built_in(
-        kind: &'static str,
-        factories: impl IntoIterator<Item = (&'static str, F)>,
-    ) -> Self {
+    pub(crate) fn built_in(kind: PolicyKind, factories: impl IntoIterator<Item = (&'static str, F)>) -> Self {
         let entry = |(name, factory): (&str, F)| {
             (name.to_owned(), Entry { factory, built_in: true, name: name.into() })
         };
@@ -40,7 +59,7 @@ impl<F> Names<F> {
 
     /// # Errors
     /// A name that is taken.
-    pub(super) fn insert(&mut self, name: &str, factory: F) -> Result<(), ScheduleError> {
+    pub(crate) fn insert(&mut self, name: &str, factory: F) -> Result<(), ScheduleError> {
         if self.entries.contains_key(name) {
             return Err(ScheduleError::NameTaken(name.to_owned()));
         }
@@ -50,7 +69,7 @@ impl<F> Names<F> {
 
     /// # Errors
     /// An unknown name, a built-in one, or one that is in use.
-    pub(super) fn remove(&mut self, name: &str) -> Result<(), ScheduleError> {
+    pub(crate) fn remove(&mut self, name: &str) -> Result<(), ScheduleError> {
         let entry = self.find(name)?;
         if entry.built_in {
             return Err(ScheduleError::BuiltIn(name.to_owned()));
@@ -64,7 +83,7 @@ impl<F> Names<F> {
 
     /// # Errors
     /// An unknown name; the error lists the known ones.
-    pub(super) fn find(&self, name: &str) -> Result<&Entry<F>, ScheduleError> {
+    pub(crate) fn find(&self, name: &str) -> Result<&Entry<F>, ScheduleError> {
         self.entries.get(name).ok_or_else(|| ScheduleError::Unknown {
             kind: self.kind,
             name: name.to_owned(),
@@ -72,8 +91,14 @@ impl<F> Names<F> {
         })
     }
 
+    /// The error that the policy of this name refuses its configuration.
+    pub(crate) fn refusal(&self, name: &str) -> impl FnOnce(String) -> ScheduleError {
+        let kind = self.kind;
+        move |reason| ScheduleError::BadConfig { kind, name: name.to_owned(), reason }
+    }
+
     /// The same names, of which none is in use.
-    pub(super) fn anew(&self) -> Self
+    pub(crate) fn anew(&self) -> Self
     where
         F: Clone,
     {
@@ -88,24 +113,32 @@ impl<F> Names<F> {
     }
 
     /// The names, in alphabetical order.
-    pub(super) fn list(&self) -> Vec<&str> {
+    pub(crate) fn list(&self) -> Vec<&str> {
         self.entries.keys().map(String::as_str).collect()
     }
 }
 
 impl<F> Entry<F> {
-    pub(super) fn name_in_use(&self) -> NameInUse {
+    pub(crate) fn name_in_use(&self) -> NameInUse {
         NameInUse(Arc::clone(&self.name))
     }
 }
 
 impl NameInUse {
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
     /// That of something that is not in any registry.
-    pub(super) fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         NameInUse(name.into())
     }
+}
+
+/// The configuration of a policy that takes none.
+///
+/// # Errors
+/// There is one all the same.
+pub(crate) fn no_settings(config: &str) -> Result<(), String> {
+    if config.is_empty() { Ok(()) } else { Err(format!("it takes no configuration, but got \"{config}\"")) }
 }

@@ -1,0 +1,29 @@
+//! Code that applications bring along: what its factories answer, and where its panics stop.
+//!
+//! Refuses to know what the code is for. Code that never returns cannot be helped from here: it runs on the thread of
+//! whoever drives the core.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a factory makes of a configuration, or what it says against it.
+pub(crate) type Made<T> = Result<Box<T>, String>;
+
+/// What `act` answers, or what its panic says.
+pub(crate) fn attempt<T>(act: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(act)).map_err(words)
+}
+
+/// What a panic says, on one line.
+pub(crate) fn words(payload: Box<dyn Any + Send>) -> String {
+    let text = match payload.downcast_ref::<String>() {
+        Some(text) => text,
+        None => payload.downcast_ref::<&str>().copied().unwrap_or("without a word"),
+    };
+    let text: String =
+        text.chars().take(LONGEST_TEXT).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    format!("it panicked: {text}")
+}
+
+/// Characters of a panic's text that are kept.
+const LONGEST_TEXT: usize = 200;
