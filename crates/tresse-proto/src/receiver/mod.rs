@@ -49,12 +49,9 @@ impl Receiver {
     /// (RFC 9260 §6.2); nothing else changes.
     #[inline]
     pub(crate) fn classify(&mut self, tsn: Tsn) -> Arrival {
-        let arrival = self.map.classify(tsn);
-        if arrival == Arrival::Duplicate {
-            self.report.note_duplicate(tsn);
-            self.map.on_repeated(tsn);
-        }
-        arrival
+        // Nearly always: nothing is lost or overtaken.
+        let next = self.map.cumulative_tsn().next();
+        if tsn == next { Arrival::New(self.map.cumulative() + 1) } else { self.classify_early(tsn) }
     }
 
     /// The chunk with `index`, classified as new, is in the receive buffer.
@@ -181,6 +178,16 @@ impl Receiver {
         self.report.write(&self.map, window, self.delay.packets(), nr, writer)?;
         self.delay.on_reported();
         Ok(())
+    }
+
+    #[inline(never)]
+    fn classify_early(&mut self, tsn: Tsn) -> Arrival {
+        let arrival = self.map.classify(tsn);
+        if arrival == Arrival::Duplicate {
+            self.report.note_duplicate(tsn);
+            self.map.on_repeated(tsn);
+        }
+        arrival
     }
 }
 

@@ -80,6 +80,16 @@ impl TsnMap {
 
     #[inline]
     pub(super) fn record(&mut self, index: u64) {
+        if index == self.highest + 1 && index == self.cumulative + 1 && self.deliverable.is_empty() {
+            // Nothing is beyond a gap.
+            (self.cumulative, self.highest) = (index, index);
+        } else {
+            self.record_early(index);
+        }
+    }
+
+    #[inline(never)]
+    fn record_early(&mut self, index: u64) {
         self.highest = self.highest.max(index);
         if index > self.cumulative + 1 {
             self.received.insert(index);
