@@ -82,7 +82,7 @@ impl<'a> Packet<'a> {
     /// The chunks in wire order.
     #[inline]
     pub fn chunks(&self) -> Chunks<'a> {
-        Chunks { packet: self.bytes, offset: COMMON_HEADER_LEN }
+        Chunks::of(self.bytes)
     }
 
     /// The whole packet.
@@ -104,6 +104,12 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
+    /// The chunks of a packet whose common header has been looked at before; none where it is cut.
+    #[inline]
+    pub fn of(packet: &'a [u8]) -> Chunks<'a> {
+        Chunks { packet, offset: COMMON_HEADER_LEN }
+    }
+
     /// Where the next chunk starts, in bytes from the start of the packet.
     #[inline]
     pub fn offset(&self) -> usize {

@@ -4,7 +4,7 @@
 //! New data may be marked, and nothing else: what is sent again or probes a closed window must not be (RFC 3168
 //! §6.1.5, §6.1.6), and control chunks cut no window when they are lost.
 
-use tresse_wire::{Chunk, Packet, PacketWriter, Tsn};
+use tresse_wire::{Chunk, Chunks, PacketWriter, Tsn};
 
 use super::Association;
 use super::capabilities::Extension;
@@ -16,8 +16,8 @@ impl Association {
     /// A packet with user data came over `via` with a congestion mark. Of its data the lowest that has arrived, now or
     /// before, is named.
     #[cold]
-    pub(super) fn on_marked_packet(&mut self, via: PathId, packet: &Packet<'_>) {
-        let tsns = packet.chunks().flatten().filter_map(|chunk| match chunk {
+    pub(super) fn on_marked_packet(&mut self, via: PathId, packet: &[u8]) {
+        let tsns = Chunks::of(packet).flatten().filter_map(|chunk| match chunk {
             Chunk::Data(data) => Some(data.tsn),
             Chunk::IData(data) => Some(data.tsn),
             _ => None,

@@ -1,7 +1,11 @@
 //! A packet in: each chunk to one room, then the step at the end of the packet. Nothing is sent here.
 
+use std::ops::Range;
+
 use bytes::Bytes;
-use tresse_wire::{Abort, Chunk, ChunkError, Data, Fault, Heartbeat, IData, List, Packet, Tsn};
+use tresse_wire::{
+    Abort, Chunk, ChunkError, Chunks, DATA_HEADER_LEN, Data, Fault, Heartbeat, IData, List, Tsn,
+};
 
 use super::addresses::Source;
 use super::authentication::Passage;
@@ -38,53 +42,16 @@ impl Origin {
 }
 
 impl Association {
-    /// Takes a packet with this association's tag that arrived over `via`.
-    pub(crate) fn handle_packet(
-        &mut self,
-        cx: &mut Cx<'_>,
-        from: Origin,
-        packet: &Packet<'_>,
-        bytes: &Bytes,
-    ) {
-        let Origin { path: via, encapsulation_port, marked } = from;
-        self.paths.on_packet_received(via, cx.now, bytes.len(), encapsulation_port);
+    /// Takes a packet with this association's tag, whose header was checked. It may be taken for good, and left empty.
+    pub(crate) fn handle_packet(&mut self, cx: &mut Cx<'_>, from: Origin, packet: &mut Bytes) {
+        let via = from.path;
+        let len = packet.len();
+        self.paths.on_packet_received(via, cx.now, len, from.encapsulation_port);
+        let marked = (from.marked && self.capabilities.has(Extension::Ecn)).then(|| packet.clone());
         let mut summary = PacketSummary::default();
         let gaps_before = self.receiver.has_gaps();
-        let mut gate = Gate::default();
-        let mut requests = 0;
-        let mut chunks = packet.chunks();
-        loop {
-            let covered = chunks.remaining();
-            // Looked at where it is: a chunk is too large to be passed on by value.
-            let next = chunks.next();
-            let Some(chunk) = &next else { break };
-            match self.screen(&mut gate, chunk, covered, via) {
-                Passage::Pass => {}
-                Passage::Skip => continue,
-                Passage::Stop => break,
-            }
-            match chunk {
-                Ok(Chunk::Data(data)) => self.on_data(data, bytes, &mut summary),
-                Ok(Chunk::IData(data)) => self.on_i_data(data, bytes, &mut summary),
-                Ok(chunk @ (Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_))) => {
-                    self.on_forward_tsn(via, chunk, &mut summary);
-                }
-                Ok(Chunk::Asconf(asconf)) => {
-                    let source = Source { encapsulation_port, ..self.source_of(via) };
-                    self.on_asconf(cx.now, source, asconf, requests == 0);
-                    requests += 1;
-                }
-                Ok(chunk) => {
-                    self.on_chunk(cx, via, chunk, bytes);
-                    if forbids_the_rest(chunk) {
-                        break;
-                    }
-                }
-                Err(error) => self.on_broken_chunk(via, error),
-            }
-            if self.state == State::Closed {
-                break;
-            }
+        if let Some((last, at)) = self.read_chunks(cx, from, packet, &mut summary) {
+            self.on_last_data(&last, at, packet, &mut summary);
         }
         if summary.any() {
             summary.out_of_order = gaps_before || self.receiver.has_gaps();
@@ -92,7 +59,7 @@ impl Association {
             self.receiver.on_packet(cx.now, via, summary);
             self.paths.on_data_received(via);
             if summary.new > 0 {
-                self.inbound.on_packet(bytes.len());
+                self.inbound.on_packet(len);
             }
             self.relieve();
             self.hurry_report_of_full_window();
@@ -102,8 +69,8 @@ impl Association {
                 self.fault(fault);
             }
             self.on_data_in_shutdown(cx.now);
-            if marked && self.capabilities.has(Extension::Ecn) {
-                self.on_marked_packet(via, packet);
+            if let Some(packet) = marked {
+                self.on_marked_packet(via, &packet);
             }
         }
         self.on_heard_in_shutdown(cx.now);
@@ -116,6 +83,67 @@ impl Association {
         self.stir();
     }
 
+    /// Takes the chunks of a packet, but for DATA at its end: answers with that, without its user data, and where in the
+    /// packet this is. Nothing else has a use for the packet then, so it can be held itself, and most packets have
+    /// nothing but such a chunk.
+    // Always: what it answers with would else be handed over in memory.
+    #[inline(always)]
+    fn read_chunks(
+        &mut self,
+        cx: &mut Cx<'_>,
+        from: Origin,
+        bytes: &Bytes,
+        summary: &mut PacketSummary,
+    ) -> Option<(Data<'static>, Range<usize>)> {
+        let Origin { path: via, encapsulation_port, .. } = from;
+        let mut gate = Gate::default();
+        let mut requests = 0;
+        let mut chunks = Chunks::of(bytes);
+        loop {
+            let covered = chunks.remaining();
+            let offset = chunks.offset();
+            // Looked at where it is: a chunk is too large to be passed on by value.
+            let next = chunks.next();
+            let chunk = next.as_ref()?;
+            match self.screen(&mut gate, chunk, covered, via) {
+                Passage::Pass => {}
+                Passage::Skip => continue,
+                Passage::Stop => return None,
+            }
+            match chunk {
+                Ok(Chunk::Data(data)) => {
+                    let Data { tsn, stream, ssn, ppid, flags, payload } = *data;
+                    let crowded = self.inbound.is_crowded();
+                    if chunks.remaining().is_empty() && !is_wasteful(payload, bytes, crowded) {
+                        let head = Data { tsn, stream, ssn, ppid, flags, payload: &[] };
+                        let at = offset + DATA_HEADER_LEN;
+                        return Some((head, at..at + payload.len()));
+                    }
+                    self.on_data(data, payload.len(), || kept(payload, bytes, crowded), None, summary);
+                }
+                Ok(Chunk::IData(data)) => self.on_i_data(data, bytes, summary),
+                Ok(chunk @ (Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_))) => {
+                    self.on_forward_tsn(via, chunk, summary);
+                }
+                Ok(Chunk::Asconf(asconf)) => {
+                    let source = Source { encapsulation_port, ..self.source_of(via) };
+                    self.on_asconf(cx.now, source, asconf, requests == 0);
+                    requests += 1;
+                }
+                Ok(chunk) => {
+                    self.on_chunk(cx, via, chunk, bytes);
+                    if forbids_the_rest(chunk) {
+                        return None;
+                    }
+                }
+                Err(error) => self.on_broken_chunk(via, error),
+            }
+            if self.state == State::Closed {
+                return None;
+            }
+        }
+    }
+
     /// A peer that has no room for a packet sends none, so nobody may wait for a second one to report (compare RFC 7053).
     fn hurry_report_of_full_window(&mut self) {
         if self.config.immediate_sack_when_full && self.receiver.leaves_no_packet(self.inbound.window()) {
@@ -123,13 +151,33 @@ impl Association {
         }
     }
 
+    /// Takes DATA that ends its packet, given without its user data, which is at `at`. The packet is left empty.
+    // Never: it would double the code between the chunks of a packet that has many.
+    #[inline(never)]
+    fn on_last_data(
+        &mut self,
+        data: &Data<'_>,
+        at: Range<usize>,
+        packet: &mut Bytes,
+        summary: &mut PacketSummary,
+    ) {
+        self.on_data(data, at.len(), || std::mem::take(packet), Some(at.clone()), summary);
+    }
+
+    /// Takes DATA with `len` bytes of user data. `keep` gives what holds them: with nothing else, or at `at`.
     #[inline]
-    fn on_data(&mut self, data: &Data<'_>, bytes: &Bytes, summary: &mut PacketSummary) {
+    fn on_data(
+        &mut self,
+        data: &Data<'_>,
+        len: usize,
+        keep: impl FnOnce() -> Bytes,
+        at: Option<Range<usize>>,
+        summary: &mut PacketSummary,
+    ) {
         summary.immediate |= data.flags.immediate;
-        let crowded = self.inbound.is_crowded();
-        let content = || InboundData::of_data(data, kept(data.payload, bytes, crowded));
+        let content = || InboundData::of_data(data, keep());
         match self.capabilities.carrier() {
-            Carrier::Data => self.on_user_data(data.tsn, data.payload.len(), content, summary),
+            Carrier::Data => self.on_user_data(data.tsn, len, content, at, summary),
             // RFC 8260 §2.2.1: who agreed on I-DATA sends no DATA, and the other way round.
             Carrier::IData => self.fault("DATA although I-DATA was agreed on"),
         }
@@ -140,7 +188,7 @@ impl Association {
         let crowded = self.inbound.is_crowded();
         let content = || InboundData::of_i_data(data, kept(data.payload, bytes, crowded));
         match self.capabilities.carrier() {
-            Carrier::IData => self.on_user_data(data.tsn, data.payload.len(), content, summary),
+            Carrier::IData => self.on_user_data(data.tsn, data.payload.len(), content, None, summary),
             Carrier::Data => self.fault("I-DATA although it was not agreed on"),
         }
     }
@@ -151,6 +199,7 @@ impl Association {
         tsn: Tsn,
         len: usize,
         content: impl FnOnce() -> InboundData,
+        at: Option<Range<usize>>,
         summary: &mut PacketSummary,
     ) {
         if !self.state.takes_data() {
@@ -185,7 +234,7 @@ impl Association {
         }
         let deliverable = &mut *self.deliverable;
         deliverable.clear();
-        match self.inbound.accept(index, content, deliverable) {
+        match self.inbound.accept(index, content, at, deliverable) {
             Ok(_) => {
                 summary.new += 1;
                 self.receiver.record(index);
@@ -388,16 +437,22 @@ impl Association {
     }
 }
 
-/// The user data of a chunk, to be held: a part of its packet, and so all of the packet's memory; or a copy, when
-/// there is much already and the packet is so much larger that a hostile peer could fill the memory with what
-/// surrounds its data.
+/// The user data of a chunk, to be held: a part of its packet, and so all of the packet's memory; or a copy, when it would
+/// be wasteful to keep that.
 #[inline]
 fn kept(payload: &[u8], packet: &Bytes, crowded: bool) -> Bytes {
-    if crowded && payload.len() < packet.len() / 2 {
+    if is_wasteful(payload, packet, crowded) {
         Bytes::copy_from_slice(payload)
     } else {
         packet.slice_ref(payload)
     }
+}
+
+/// Whether there is much already and the packet so much larger than the user data that a hostile peer could fill the
+/// memory with what surrounds it.
+#[inline]
+fn is_wasteful(payload: &[u8], packet: &Bytes, crowded: bool) -> bool {
+    crowded && payload.len() < packet.len() / 2
 }
 
 /// Whether the type of a chunk, unrecognised here, says not to read on in its packet (RFC 9260 §3.2).

@@ -84,7 +84,7 @@ impl Endpoint {
                 Err(refusal) => refusal.count(&mut self.discards),
             },
             (Some((slot, Action::Collide)), None) => self.on_collision(now, slot, datagram, packet, cookie),
-            (Some((slot, Action::Restart)), None) => self.on_restart(now, slot, datagram, packet, cookie),
+            (Some((slot, Action::Restart)), None) => self.on_restart(now, slot, datagram, cookie),
             (Some((_, Action::Discard)), None) => self.discards.late_cookie += 1,
             (None, None) if owner.is_some() => self.discards.late_cookie += 1,
             (None, None) if !self.config.listen || self.is_full() => self.discards.refused += 1,
@@ -132,7 +132,7 @@ impl Endpoint {
         match association.path_of(datagram.local, datagram.remote) {
             Some(via) => {
                 association.on_cookie_again(via);
-                self.hand_over(now, slot, datagram, packet);
+                self.hand_over(now, slot, datagram);
                 self.settle(slot);
             }
             None => self.discards.bad_cookie += 1,
@@ -155,7 +155,7 @@ impl Endpoint {
             Some(via) => {
                 let auth = authentication(&cookie, association.settings(), association.shared_keys());
                 association.on_collision(&cookie.peer, auth, via);
-                self.hand_over(now, slot, datagram, packet);
+                self.hand_over(now, slot, datagram);
                 self.settle(slot);
             }
             None => self.discards.bad_cookie += 1,
@@ -163,14 +163,7 @@ impl Endpoint {
     }
 
     /// The peer has lost the association and set it up anew.
-    fn on_restart(
-        &mut self,
-        now: Instant,
-        slot: Slot,
-        datagram: &Datagram,
-        packet: &Packet<'_>,
-        cookie: Cookie,
-    ) {
+    fn on_restart(&mut self, now: Instant, slot: Slot, datagram: &Datagram, cookie: Cookie) {
         let Some(Occupant::Open(old)) = self.slots.get_mut(slot) else { return };
         let Some(via) = old.path_of(datagram.local, datagram.remote) else {
             self.discards.bad_cookie += 1;
@@ -197,7 +190,7 @@ impl Endpoint {
             let restarted = restarted.map(|association| association.numbered_from(self.first_mids));
             self.occupy(slot, restarted);
         }
-        self.hand_over(now, slot, datagram, packet);
+        self.hand_over(now, slot, datagram);
         self.settle(slot);
     }
 
@@ -249,7 +242,7 @@ impl Endpoint {
             && let Some(association) = setup.ahead()
         {
             return match association.path_of(datagram.local, datagram.remote) {
-                Some(_) => self.admit_ahead(now, slot, datagram, packet, &cookie, auth),
+                Some(_) => self.admit_ahead(now, slot, datagram, &cookie, auth),
                 None => self.discards.bad_cookie += 1,
             };
         }
@@ -272,7 +265,7 @@ impl Endpoint {
         {
             association.acknowledge_cookie(via);
         }
-        self.hand_over(now, slot, datagram, packet);
+        self.hand_over(now, slot, datagram);
         self.settle(slot);
     }
 
@@ -283,7 +276,6 @@ impl Endpoint {
         now: Instant,
         slot: Slot,
         datagram: &Datagram,
-        packet: &Packet<'_>,
         cookie: &Cookie,
         auth: Option<Box<Auth>>,
     ) {
@@ -293,7 +285,7 @@ impl Endpoint {
             association.on_collision(&cookie.peer, auth, via);
         }
         self.embark(slot, association);
-        self.hand_over(now, slot, datagram, packet);
+        self.hand_over(now, slot, datagram);
         self.settle(slot);
     }
 
@@ -321,14 +313,14 @@ impl Endpoint {
     }
 
     /// Gives an association the packet that its COOKIE ECHO came in: DATA may follow it.
-    pub(super) fn hand_over(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
+    pub(super) fn hand_over(&mut self, now: Instant, slot: Slot, datagram: &Datagram) {
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
             && let Some(path) = association.path_of(datagram.local, datagram.remote)
         {
             let mut cx = Cx { now, rng: &mut self.rng };
             let from = Origin::of(datagram, path);
             self.workspace.lend_to(association.workspace());
-            association.handle_packet(&mut cx, from, packet, &datagram.payload);
+            association.handle_packet(&mut cx, from, &mut datagram.payload.clone());
         }
     }
 

@@ -16,39 +16,35 @@ use crate::extensions::auth::Gate;
 use crate::time::Instant;
 
 impl Endpoint {
-    pub(super) fn on_own_packet(
-        &mut self,
-        now: Instant,
-        slot: Slot,
-        datagram: &Datagram,
-        packet: &Packet<'_>,
-    ) {
+    /// A packet with the tag of the association in `slot`, which may keep it.
+    pub(super) fn on_own_packet(&mut self, now: Instant, slot: Slot, datagram: &mut Datagram) {
+        let Ok(packet) = Packet::parse(&datagram.payload, ChecksumRule::Trust) else { return };
         match self.slots.get_mut(slot) {
             Some(Occupant::Open(association)) if association.state() != State::Closed => {
                 let identity = association.identity();
                 match association.path_of(datagram.local, datagram.remote) {
                     Some(path) if identity.remote_port == packet.header.source_port => {
-                        if admit::cookie_in(packet).is_some() {
-                            self.on_cookie_echo(now, datagram, packet);
+                        if admit::cookie_in(&packet).is_some() {
+                            self.on_cookie_echo(now, datagram, &packet);
                         } else {
                             let mut cx = Cx { now, rng: &mut self.rng };
                             let from = Origin::of(datagram, path);
                             self.workspace.lend_to(association.workspace());
-                            association.handle_packet(&mut cx, from, packet, &datagram.payload);
+                            association.handle_packet(&mut cx, from, &mut datagram.payload);
                         }
                     }
                     None if identity.remote_port == packet.header.source_port => {
                         let mut cx = Cx { now, rng: &mut self.rng };
                         let Datagram { local, remote, encapsulation_port, .. } = *datagram;
                         let source = Source { local, remote, encapsulation_port };
-                        let known = association.on_stranger(&mut cx, source, packet);
+                        let known = association.on_stranger(&mut cx, source, &packet);
                         self.discards.out_of_the_blue += u64::from(!known);
                     }
                     _ => self.discards.out_of_the_blue += 1,
                 }
             }
             Some(Occupant::Setup(setup)) if setup.remote_port() == packet.header.source_port => {
-                self.on_setup_packet(now, slot, datagram, packet);
+                self.on_setup_packet(now, slot, datagram, &packet);
             }
             _ => self.discards.out_of_the_blue += 1,
         }
@@ -100,11 +96,11 @@ impl Endpoint {
                 SetupStep::GivenUp => return self.fail_setup(slot, CloseReason::SetupTimeout),
                 SetupStep::Done(beginnings, rtt) => {
                     self.open(now, slot, *beginnings);
-                    return self.on_opened(now, slot, datagram, packet, rtt);
+                    return self.on_opened(now, slot, datagram, rtt);
                 }
                 SetupStep::Ready(association, rtt) => {
                     self.embark(slot, *association);
-                    return self.on_opened(now, slot, datagram, packet, rtt);
+                    return self.on_opened(now, slot, datagram, rtt);
                 }
                 SetupStep::Refused { fault, peer_tag } => {
                     let header = reply_header(packet);
@@ -124,19 +120,12 @@ impl Endpoint {
     }
 
     /// COOKIE ACK has made an association, after this round trip.
-    fn on_opened(
-        &mut self,
-        now: Instant,
-        slot: Slot,
-        datagram: &Datagram,
-        packet: &Packet<'_>,
-        rtt: Option<Duration>,
-    ) {
+    fn on_opened(&mut self, now: Instant, slot: Slot, datagram: &Datagram, rtt: Option<Duration>) {
         if let Some(rtt) = rtt {
             self.note_setup_rtt(slot, datagram, rtt);
         }
         // What follows COOKIE ACK in its packet is for the association.
-        self.hand_over(now, slot, datagram, packet);
+        self.hand_over(now, slot, datagram);
     }
 
     /// HEARTBEAT during the set-up is answered once the peer's tag is known (RFC 9260 §8.3).

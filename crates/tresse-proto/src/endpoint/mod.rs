@@ -400,7 +400,7 @@ impl Endpoint {
         self.discards
     }
 
-    fn take(&mut self, now: Instant, datagram: Datagram, rule: ChecksumRule) {
+    fn take(&mut self, now: Instant, mut datagram: Datagram, rule: ChecksumRule) {
         // Whether a packet may come without its checksum is known when its association is.
         let lenient = if rule == ChecksumRule::Verify { ChecksumRule::AcceptZero } else { rule };
         let parsed = Packet::parse(&datagram.payload, lenient);
@@ -426,7 +426,7 @@ impl Endpoint {
             return;
         }
         match self.demux.by_tag(packet.header.verification_tag) {
-            Some(slot) => self.on_own_packet(now, slot, &datagram, packet),
+            Some(slot) => self.on_own_packet(now, slot, &mut datagram),
             None => self.on_unknown_tag(now, &datagram, packet),
         }
     }

@@ -4,23 +4,24 @@
 //! indices. Owns the runs. Refuses to know order between messages and the size of the buffer.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use bytes::Bytes;
 use tresse_wire::{Ssn, StreamId};
 
 use super::ordered::Ordered;
-use super::reader::{Dropped, Joined, Step, end_of_abandoned, message, part_of};
+use super::reader::{Dropped, Joined, Step, cut, end_of_abandoned, message, part_of};
 use crate::event::{Message, Payload};
 use crate::fragment::Fragment;
-use crate::rare::Rare;
+use crate::rare::{Rare, Untouched};
 
 /// Fragments of incomplete messages.
 #[derive(Debug)]
 pub(super) struct Consecutive {
-    /// Runs by the index of their first fragment. Runs that touch belong to different messages.
-    runs: Rare<BTreeMap<u64, Run>>,
-    /// Where the run starts whose message is handed out in parts; one at a time.
-    open: Option<u64>,
+    /// The only run there is, if it begins its message and grows in order.
+    growing: Option<Box<Growing>>,
+    /// Any others.
+    runs: Rare<Runs>,
     /// A message of which this many bytes are here is handed out in parts.
     point: usize,
     /// Whether the peer may give a message up after it sent part of it (RFC 3758): then what can never be
@@ -28,9 +29,31 @@ pub(super) struct Consecutive {
     lenient: bool,
 }
 
+/// A run that what comes next continues, if nothing is lost. None of it was handed out.
+#[derive(Debug)]
+struct Growing {
+    start: u64,
+    /// The index after its last fragment.
+    next: u64,
+    run: Run,
+}
+
+/// Runs in any state.
+#[derive(Default, Debug)]
+struct Runs {
+    /// By the index of their first fragment. Runs that touch belong to different messages.
+    by_start: BTreeMap<u64, Run>,
+    /// Where the run starts whose message is handed out in parts; one at a time.
+    open: Option<u64>,
+}
+
+impl Untouched for Runs {
+    const UNTOUCHED: &Self = &Runs { by_start: BTreeMap::new(), open: None };
+}
+
 /// Consecutive fragments of one message.
 #[derive(Debug)]
-struct Run {
+pub(super) struct Run {
     /// The first fragment of the run without its payload; its flags say whether the message begins here.
     head: Fragment,
     /// Whether the message ends with the last fragment of the run.
@@ -53,19 +76,40 @@ struct Joins {
 impl Consecutive {
     /// See [`Reader::new`](super::reader::Reader::new).
     pub(super) fn new(point: usize, lenient: bool) -> Self {
-        Consecutive { runs: Rare::default(), open: None, point, lenient }
+        Consecutive { growing: None, runs: Rare::default(), point, lenient }
     }
 
     /// See [`Reader::check_whole`](super::reader::Reader::check_whole).
     #[inline(always)]
-    pub(super) fn check_whole(&self, index: u64, chunk: &Fragment) -> Result<(), &'static str> {
-        if self.runs.is_empty() { Ok(()) } else { self.joins(index, chunk).map(|_| ()) }
+    pub(super) fn check_whole(&mut self, index: u64, chunk: &Fragment) -> Result<(), &'static str> {
+        if self.growing.is_none() && self.runs.by_start.is_empty() {
+            return Ok(());
+        }
+        self.spread();
+        self.joins(index, chunk).map(|_| ())
+    }
+
+    /// See [`Reader::grown_by`](super::reader::Reader::grown_by).
+    #[inline]
+    pub(super) fn grown_by(&mut self, index: u64, chunk: &Fragment, len: usize) -> Option<&mut Run> {
+        let growing = self.growing.as_deref_mut()?;
+        let grows = growing.is_followed_by(index, chunk)
+            && !chunk.flags.ending()
+            && growing.run.bytes + len < self.point;
+        if !grows {
+            return None;
+        }
+        growing.next += 1;
+        Some(&mut growing.run)
     }
 
     /// See [`Reader::is_stuck`](super::reader::Reader::is_stuck).
     #[inline]
     pub(super) fn is_stuck(&self, cumulative: u64) -> bool {
-        !self.runs.is_empty() && self.first_lacks(cumulative).is_some()
+        if let Some(growing) = &self.growing {
+            return growing.next <= cumulative;
+        }
+        !self.runs.by_start.is_empty() && self.first_lacks(cumulative).is_some()
     }
 
     /// Takes a chunk; see [`Reader::add`](super::reader::Reader::add).
@@ -78,29 +122,47 @@ impl Consecutive {
         fragment: Fragment,
         ordered: &Ordered,
     ) -> Result<Step, &'static str> {
+        if fragment.flags.ending()
+            && let Some(mut growing) =
+                self.growing.take_if(|growing| growing.is_followed_by(index, &fragment))
+        {
+            growing.run.push(fragment);
+            return Ok(Step::Complete(growing.run.hand_out(growing.start)));
+        }
+        if self.growing.is_none()
+            && self.runs.by_start.is_empty()
+            && fragment.flags.beginning()
+            && fragment.payload.len() < self.point
+        {
+            let run = Run::of(fragment);
+            self.growing = Some(Box::new(Growing { start: index, next: index + 1, run }));
+            return Ok(Step::Held);
+        }
+        self.spread();
         let joins = self.joins(index, &fragment)?;
-        let after = if joins.after { self.runs.remove(&(index + 1)) } else { None };
-        let (start, run) = match joins.before.and_then(|start| Some((start, self.runs.get_mut(&start)?))) {
+        let Runs { by_start, open } = &mut *self.runs;
+        let after = if joins.after { by_start.remove(&(index + 1)) } else { None };
+        let (start, run) = match joins.before.and_then(|start| Some((start, by_start.get_mut(&start)?))) {
             Some((start, run)) => {
-                run.append(fragment);
+                run.push(fragment);
                 (start, run)
             }
-            None => (index, self.runs.entry(index).or_insert(Run::of(fragment))),
+            None => (index, by_start.entry(index).or_insert(Run::of(fragment))),
         };
         if let Some(after) = after {
             run.absorb(after);
         }
         if run.is_complete() {
             let joined = run.hand_out(start);
-            self.runs.remove(&start);
-            self.open = self.open.filter(|&open| open != start);
+            by_start.remove(&start);
+            self.runs.close(start);
             return Ok(Step::Complete(joined));
         }
-        let opens = self.open.is_none() && run.bytes >= self.point && run.may_open(ordered);
+        let opens = open.is_none() && run.bytes >= self.point && run.may_open(ordered);
         if opens {
-            self.open = Some(start);
+            *open = Some(start);
         }
-        if opens || self.open == Some(start) {
+        if opens || *open == Some(start) {
             return Ok(Step::Part(run.hand_out(start)));
         }
         Ok(Step::Held)
@@ -110,26 +172,28 @@ impl Consecutive {
     /// [`Reader::break_open`](super::reader::Reader::break_open). Only what is missing before it can keep
     /// it from that, and there is always room for what fills a gap.
     pub(super) fn break_open(&mut self, ordered: &Ordered) -> Option<Joined> {
-        let mut entry = self.runs.first_entry()?;
+        self.spread();
+        let Runs { by_start, open } = &mut *self.runs;
+        let mut entry = by_start.first_entry()?;
         let start = *entry.key();
-        if self.open.is_some() || !entry.get().may_open(ordered) {
+        if open.is_some() || !entry.get().may_open(ordered) {
             return None;
         }
-        self.open = Some(start);
+        *open = Some(start);
         Some(entry.get_mut().hand_out(start))
     }
 
     /// Drops the ordered message of a stream that is handed out in parts if its number is `ssn` or before.
     pub(super) fn skip(&mut self, stream: StreamId, ssn: Ssn) -> Dropped {
         let mut dropped = Dropped::default();
-        if let Some(start) = self.open
-            && let Some(Run { head, .. }) = self.runs.get(&start)
+        if let Some(start) = self.runs.open
+            && let Some(Run { head, .. }) = self.runs.by_start.get(&start)
             && head.stream == stream
             && !head.flags.unordered()
             && !head.ssn().is_after(ssn)
-            && let Some(run) = self.runs.remove(&start)
+            && let Some(run) = self.runs.by_start.remove(&start)
         {
-            self.open = None;
+            self.runs.open = None;
             dropped.add(run);
         }
         dropped
@@ -137,14 +201,15 @@ impl Consecutive {
 
     /// See [`Reader::into_open_ends`](super::reader::Reader::into_open_ends).
     pub(super) fn into_open_ends(self) -> Vec<Message> {
-        let open = self.open.and_then(|start| self.runs.get(&start));
+        let open = self.runs.open.and_then(|start| self.runs.by_start.get(&start));
         open.map(|run| end_of_abandoned(&run.head)).into_iter().collect()
     }
 
     /// Bytes and chunks of every run.
     #[cfg(any(test, feature = "invariants"))]
     pub(super) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.runs.values().map(|run| (run.bytes, run.pieces.len()))
+        let growing = self.growing.iter().map(|growing| &growing.run);
+        growing.chain(self.runs.by_start.values()).map(|run| (run.bytes, run.pieces.len()))
     }
 
     /// Drops the runs that can never become messages now that nothing up to `cumulative` is missing or will
@@ -153,14 +218,15 @@ impl Consecutive {
     /// # Errors
     /// What is missing, of a peer that may give nothing up.
     pub(super) fn check_progress(&mut self, cumulative: u64) -> Result<Dropped, &'static str> {
+        self.spread();
         let mut dropped = Dropped::default();
         while let Some(fault) = self.first_lacks(cumulative) {
             if !self.lenient {
                 return Err(fault);
             }
-            let Some((start, run)) = self.runs.pop_first() else { break };
+            let Some((start, run)) = self.runs.by_start.pop_first() else { break };
             dropped.add(run);
-            self.open = self.open.filter(|&open| open != start);
+            self.runs.close(start);
         }
         Ok(dropped)
     }
@@ -169,7 +235,7 @@ impl Consecutive {
     /// still come.
     #[inline]
     fn first_lacks(&self, cumulative: u64) -> Option<&'static str> {
-        let (&start, run) = self.runs.first_key_value()?;
+        let (&start, run) = self.runs.by_start.first_key_value()?;
         if start <= cumulative && !run.head.flags.beginning() {
             return Some(NO_BEGINNING);
         }
@@ -178,26 +244,37 @@ impl Consecutive {
 
     /// Drops the runs that start before `epoch`: the peer has begun anew and forgotten them.
     pub(super) fn forget(&mut self, epoch: u64) -> Dropped {
+        self.spread();
         let mut dropped = Dropped::default();
-        while let Some(entry) = self.runs.first_entry().filter(|entry| *entry.key() < epoch) {
-            self.open = self.open.filter(|open| open != entry.key());
-            dropped.add(entry.remove());
+        while let Some((&start, _)) =
+            self.runs.by_start.first_key_value().filter(|&(&start, _)| start < epoch)
+            && let Some(run) = self.runs.by_start.remove(&start)
+        {
+            self.runs.close(start);
+            dropped.add(run);
         }
         dropped
+    }
+
+    /// Puts the only run among the others, of which there will be some, or more to ask of it.
+    fn spread(&mut self) {
+        if let Some(growing) = self.growing.take() {
+            self.runs.by_start.insert(growing.start, growing.run);
+        }
     }
 
     fn joins(&self, index: u64, chunk: &Fragment) -> Result<Joins, &'static str> {
         let mut joins = Joins { before: None, after: false };
         // Mostly nothing is here that was sent later: two searches would cost more than the answer.
-        let latest = self.runs.last_key_value().filter(|&(&start, _)| start < index);
-        let before = latest.or_else(|| self.runs.range(..index).next_back());
+        let latest = self.runs.by_start.last_key_value().filter(|&(&start, _)| start < index);
+        let before = latest.or_else(|| self.runs.by_start.range(..index).next_back());
         if let Some((&start, run)) = before.filter(|&(&start, run)| run.end(start) == index)
             && self.is_one_message(&run.head, run.ending, chunk)?
         {
             joins.before = Some(start);
         }
         if latest.is_none()
-            && let Some(run) = self.runs.get(&(index + 1))
+            && let Some(run) = self.runs.by_start.get(&(index + 1))
             && self.is_one_message(chunk, chunk.flags.ending(), &run.head)?
         {
             joins.after = true;
@@ -218,18 +295,32 @@ impl Consecutive {
             (false, true) if self.lenient => Ok(false),
             (false, true) => Err(NO_ENDING),
             (false, false) => {
-                let unordered = earlier.flags.unordered();
-                let alike = earlier.stream == later.stream
-                    && unordered == later.flags.unordered()
-                    && (unordered || earlier.mid == later.mid);
-                if alike { Ok(true) } else { Err("fragments of one message differ in stream, SSN or U bit") }
+                if alike(earlier, later) {
+                    Ok(true)
+                } else {
+                    Err("fragments of one message differ in stream, SSN or U bit")
+                }
             }
         }
     }
 }
 
+/// Whether two fragments beside each other can belong to one message.
+#[inline]
+fn alike(one: &Fragment, other: &Fragment) -> bool {
+    let unordered = one.flags.unordered();
+    one.stream == other.stream && unordered == other.flags.unordered() && (unordered || one.mid == other.mid)
+}
+
 const NO_BEGINNING: &str = "a fragment follows the end of a message without beginning another";
 const NO_ENDING: &str = "a message begins before the one before it has ended";
+
+impl Runs {
+    /// The run that started there is gone.
+    fn close(&mut self, start: u64) {
+        self.open.take_if(|open| *open == start);
+    }
+}
 
 impl Dropped {
     fn add(&mut self, run: Run) {
@@ -238,6 +329,14 @@ impl Dropped {
         if run.handed_out > 0 {
             self.ends.push(end_of_abandoned(&run.head));
         }
+    }
+}
+
+impl Growing {
+    /// Whether a chunk is the next fragment.
+    #[inline]
+    fn is_followed_by(&self, index: u64, chunk: &Fragment) -> bool {
+        self.next == index && !chunk.flags.beginning() && alike(&self.run.head, chunk)
     }
 }
 
@@ -258,7 +357,14 @@ impl Run {
         start + self.handed_out + self.pieces.len() as u64
     }
 
-    fn append(&mut self, fragment: Fragment) {
+    /// Adds `len` bytes of user data, of a fragment that does not end the message; see [`cut`].
+    #[inline]
+    pub(super) fn append(&mut self, holding: Bytes, at: Option<Range<usize>>, len: usize) {
+        self.bytes += len;
+        cut(self.pieces.push_back_mut(holding), at);
+    }
+
+    fn push(&mut self, fragment: Fragment) {
         self.ending = fragment.flags.ending();
         self.bytes += fragment.payload.len();
         self.pieces.push_back(fragment.payload);

@@ -19,13 +19,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::config::AssociationConfig;
-use crate::event::{Message, Part};
+use crate::event::{Message, Part, Payload};
 use crate::fragment::Carrier;
 use crate::reconfiguration::Streams;
 
 use ordered::Ordered;
 use partial::Starved;
-use reader::{Dropped, Joined, Reader, Step, whole};
+use reader::{Dropped, Joined, Reader, Step, cut, whole};
 use window::Window;
 
 pub(crate) use skip::Skipped;
@@ -89,8 +89,9 @@ impl Inbound {
         }
     }
 
-    /// Takes the chunk with `index`, new and with room for it ([`Self::fits`]). Appends to `deliverable`
-    /// the indices of everything that it made deliverable: of this message and of those that waited.
+    /// Takes the chunk with `index`, new and with room for it ([`Self::fits`]). Of its payload only what is at `at` is
+    /// user data, if that is said. Appends to `deliverable` the indices of everything that it made deliverable: of this
+    /// message and of those that waited.
     ///
     /// # Errors
     /// See [`Refusal`]; the chunk is dropped.
@@ -99,15 +100,24 @@ impl Inbound {
     pub(crate) fn accept(
         &mut self,
         index: u64,
-        data: InboundData,
+        mut data: InboundData,
+        at: Option<Range<usize>>,
         deliverable: &mut Vec<Range<u64>>,
     ) -> Result<Acceptance, Refusal> {
         if data.stream.0 >= self.streams {
             return Err(Refusal::NoSuchStream);
         }
         if data.flags.beginning() && data.flags.ending() {
-            return self.accept_whole(index, data, deliverable);
+            return self.accept_whole(index, data, at, deliverable);
         }
+        let len = length(&data, at.as_ref());
+        if let Some(run) = self.reader.grown_by(index, &data, len) {
+            self.starved = None;
+            self.window.hold(len);
+            run.append(data.payload, at, len);
+            return Ok(Acceptance::Held);
+        }
+        cut(&mut data.payload, at);
         self.accept_fragment(index, data, deliverable)
     }
 
@@ -244,7 +254,8 @@ impl Inbound {
     fn accept_whole(
         &mut self,
         index: u64,
-        data: InboundData,
+        mut data: InboundData,
+        at: Option<Range<usize>>,
         deliverable: &mut Vec<Range<u64>>,
     ) -> Result<Acceptance, Refusal> {
         let wanted = self.reader.check_whole(index, &data, &self.ordered).map_err(Refusal::Protocol)?;
@@ -253,12 +264,16 @@ impl Inbound {
             self.given_up += 1;
             return Ok(Acceptance::Dropped);
         }
-        self.window.hold(data.payload.len());
+        self.window.hold(length(&data, at.as_ref()));
         if data.flags.unordered() || self.ordered.pass(data.stream, data.mid.0, index) {
             deliverable.push(index..index + 1);
-            self.ready.push_back(whole(data));
+            let message = self.ready.push_back_mut(whole(data));
+            if let Payload::Whole(payload) = &mut message.payload {
+                cut(payload, at);
+            }
             return Ok(Acceptance::Ready);
         }
+        cut(&mut data.payload, at);
         self.deliver(Joined::whole(index, data), deliverable)
     }
 
@@ -325,6 +340,12 @@ impl Inbound {
         self.given_up += dropped.chunks as u64;
         self.ready.extend(dropped.ends);
     }
+}
+
+/// Bytes of user data of a chunk.
+#[inline]
+fn length(data: &InboundData, at: Option<&Range<usize>>) -> usize {
+    at.map_or(data.payload.len(), |at| at.len())
 }
 
 /// Most messages come by a shorter way ([`Inbound::accept`]), which is to be the only one with a copy of this.

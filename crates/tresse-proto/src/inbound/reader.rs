@@ -3,9 +3,12 @@
 //! A reader owns the fragments of messages that are not complete, and knows which of them is handed out in
 //! parts. It refuses to know the size of the buffer.
 
+use std::ops::Range;
+
+use bytes::{Buf, Bytes};
 use tresse_wire::{Ssn, StreamId};
 
-use super::consecutive::Consecutive;
+use super::consecutive::{Consecutive, Run};
 use super::indices::Indices;
 use super::interleaved::Interleaved;
 use super::ordered::Ordered;
@@ -38,6 +41,18 @@ impl Joined {
     /// The message of a chunk that carries all of it.
     pub(super) fn whole(index: u64, chunk: Fragment) -> Self {
         Joined { number: chunk.mid.0, indices: Indices::of(index), message: whole(chunk) }
+    }
+}
+
+/// Leaves of what holds user data only that, if it is said where it is.
+///
+/// At best where it stays: a processor that reads at once what it has written in parts waits until all of them have left
+/// its store buffer.
+#[inline]
+pub(super) fn cut(holding: &mut Bytes, at: Option<Range<usize>>) {
+    if let Some(at) = at {
+        holding.truncate(at.end);
+        holding.advance(at.start.min(holding.len()));
     }
 }
 
@@ -121,7 +136,7 @@ impl Reader {
     // Always: mostly nothing is incomplete, and then there is nothing to check.
     #[inline(always)]
     pub(super) fn check_whole(
-        &self,
+        &mut self,
         index: u64,
         chunk: &Fragment,
         ordered: &Ordered,
@@ -129,6 +144,16 @@ impl Reader {
         match self {
             Reader::Consecutive(reader) => reader.check_whole(index, chunk).map(|()| true),
             Reader::Interleaved(reader) => reader.check(chunk, ordered),
+        }
+    }
+
+    /// What a chunk continues that only has to be kept with it: `len` bytes of the only message that is incomplete, in the
+    /// middle. Mostly there is such a message, and nothing more to do for it.
+    #[inline]
+    pub(super) fn grown_by(&mut self, index: u64, chunk: &Fragment, len: usize) -> Option<&mut Run> {
+        match self {
+            Reader::Consecutive(reader) => reader.grown_by(index, chunk, len),
+            Reader::Interleaved(_) => None,
         }
     }
 

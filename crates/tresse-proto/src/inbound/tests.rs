@@ -40,7 +40,7 @@ impl Bench {
     }
 
     fn accept(&mut self, index: u64, data: InboundData) -> Result<Acceptance, Refusal> {
-        self.inbound.accept(index, data, &mut self.deliverable)
+        self.inbound.accept(index, data, None, &mut self.deliverable)
     }
 
     /// Messages that are ready, each as its text.
@@ -92,6 +92,38 @@ fn a_message_in_sequence_is_ready_at_once() {
     assert!(!message.unordered && matches!(message.payload, Payload::Whole(_)));
     assert_eq!(bench.deliverable(), [(1, 1)]);
     assert!(!bench.inbound.has_ready());
+}
+
+#[test]
+fn only_the_user_data_is_kept_of_what_holds_it() {
+    for shapes in [&["BE"][..], &["BEU"], &["B", "E"], &["B", "", "", "E"], &["BU", "U", "EU"]] {
+        for order in [1, -1] {
+            let mut bench = Bench::new(10_000, 1);
+            let mut arrivals: Vec<_> = (1..).zip(shapes).collect();
+            arrivals.sort_by_key(|&(index, _)| order * index);
+            for (held, (index, shape)) in (1..).zip(arrivals) {
+                let data = chunk(0, shape, &format!("header{index}pad"));
+                let accepted = bench.inbound.accept(index as u64, data, Some(6..7), &mut bench.deliverable);
+                assert!(accepted.is_ok(), "{shapes:?}");
+                assert_eq!((bench.inbound.used(), bench.inbound.check_invariants()), (held, Ok(())));
+            }
+            let whole: String = (1..=shapes.len()).map(|index| index.to_string()).collect();
+            assert_eq!((bench.texts(), bench.inbound.used()), (vec![whole], 0), "{shapes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_message_grows_on_after_something_came_early() {
+    let mut bench = Bench::new(10_000, 1);
+    for (index, shape, text) in [(1, "B", "a"), (2, "", "b"), (6, "BE", "later"), (3, "", "c"), (4, "", "d")]
+    {
+        assert_eq!(bench.accept(index, chunk(u16::from(index > 5), shape, text)), HELD);
+        assert_eq!(bench.inbound.check_invariants(), Ok(()));
+    }
+    assert_eq!(bench.accept(5, chunk(0, "E", "e")), READY);
+    assert_eq!(bench.texts(), ["abcde", "later"]);
+    assert_eq!(bench.deliverable(), [(1, 5), (6, 6)]);
 }
 
 #[test]
