@@ -1,22 +1,24 @@
-/* Schedulers for tresse, written in C.
+/* Schedulers and congestion controllers for tresse, written in C.
  *
  * A stream scheduler says which stream's data leaves next; tresse keeps the queues, cuts the messages and keeps each
  * stream in order. A path scheduler says which path gets the next data; tresse says what each path may carry.
- * A shared object brings one scheduler: it exports a table with the hooks, named `tresse_scheduler` for streams or
- * `tresse_path_scheduler` for paths. docs/schedulers.md walks through an example, examples/schedulers/one_by_one.c;
- * docs/path-schedulers.md has one of paths, cleanest.c beside it.
+ * A congestion controller says how much each path may carry; tresse keeps the windows, and recovers what was lost.
+ * A shared object brings one of them: it exports a table with the hooks, named `tresse_scheduler` for streams,
+ * `tresse_path_scheduler` for paths or `tresse_congestion_controller`. docs/schedulers.md walks through an example,
+ * examples/schedulers/one_by_one.c; docs/path-schedulers.md has one of paths, cleanest.c beside it; docs/congestion.md has a
+ * controller, examples/controllers/scalable.c.
  *
  *     cc -shared -fPIC -I include -o mine.so mine.c
  *
  * Rules
- * - Each association has schedulers of its own (one of streams for each group of them), made by `create`. One may be
- *   called from different threads, but never from two at a time.
+ * - Each association has schedulers and a controller of its own (schedulers of streams for each group of them), made by
+ *   `create`. One may be called from different threads, but never from two at a time.
  * - Hooks do not block, do not call tresse, and let no C++ exception out. What they are given is theirs until they return.
  * - A scheduler that names a stream with nothing to send, or none although data waits and every path could take it, is
  *   replaced by first come, first served: in its own association, which is told why. So is one that names a path which can
- *   take no data, by the primary path first. Nothing is lost. Against code that crashes or never returns there is no help:
- *   it is part of the process.
- * - The object stays loaded as long as the table is registered or a scheduler from it lives.
+ *   take no data, by the primary path first, and a controller with an answer out of bounds by that of RFC 9260. Nothing is
+ *   lost. Against code that crashes or never returns there is no help: it is part of the process.
+ * - The object stays loaded as long as the table is registered or anything from it lives.
  */
 #ifndef TRESSE_SCHEDULER_H
 #define TRESSE_SCHEDULER_H
@@ -28,7 +30,7 @@
 extern "C" {
 #endif
 
-/* The version of this interface. Tables of either kind made for another one are refused. */
+/* The version of this interface. Tables of any kind made for another one are refused. */
 #define TRESSE_SCHEDULER_ABI 1u
 
 /* Bytes of a name, with the zero at its end. Names have the letters a to z, digits and underscores. */
@@ -38,7 +40,7 @@ extern "C" {
 #define TRESSE_NO_STREAM (-1)
 /* What `pick` answers to wait for a better path. */
 #define TRESSE_NO_PATH (-1)
-/* What both answer when the scheduler cannot go on. */
+/* What all hooks with an answer give when they cannot go on. */
 #define TRESSE_FAILED (-2)
 
 /* States of a path. */
@@ -179,9 +181,72 @@ struct tresse_path_scheduler {
     const char *(*failure)(const void *self);
 };
 
+/* The congestion window of a path, in bytes of user data. */
+struct tresse_window {
+    uint64_t cwnd;
+    uint64_t ssthresh;  /* slow-start threshold */
+    uint64_t packet;    /* what a full packet carries */
+    uint64_t srtt_ns;   /* smoothed round-trip time; 0: not measured */
+    uint8_t id;         /* its path, which is its place among all */
+    uint8_t usable;     /* the path is confirmed and active; what couples paths had better leave out the others */
+    uint8_t recovering; /* a loss is being made good */
+};
+
+/* When something happened to one path, and how the windows of all stand. The core changes them too: look anew each time. */
+struct tresse_situation {
+    const struct tresse_window *windows; /* windows[p] is that of path p */
+    size_t count;
+    uint64_t now_ns; /* nanoseconds on the clock of the endpoint */
+    uint8_t path;    /* the one that the answer is for */
+};
+
+/* What a SACK said about that path, in bytes of user data. */
+struct tresse_ack {
+    uint64_t bytes;         /* newly acknowledged */
+    uint64_t flight_before; /* in flight before the SACK */
+    uint64_t flight_after;  /* and after it, before anything else is sent */
+    uint8_t may_grow;       /* nothing is being made good, and the rule for growth under CMT agrees */
+    uint8_t fully_used;     /* the window was used to the full: RFC 9260 lets no other grow */
+};
+
+/* What the window is to be: from a full packet, or less if it was less before, to 1 GiB each. */
+struct tresse_sizes {
+    uint64_t cwnd;
+    uint64_t ssthresh;
+};
+
+/* The table of a congestion controller. `create`, `destroy` and `failure` are as above. Hooks with an answer find the window
+ * as it stands in `sizes`, change it there or leave it, and return 0, or TRESSE_FAILED. */
+struct tresse_congestion_controller {
+    uint32_t abi;  /* TRESSE_SCHEDULER_ABI */
+    uint32_t size; /* sizeof(struct tresse_congestion_controller) */
+    char name[TRESSE_SCHEDULER_NAME_SIZE];
+
+    void *(*create)(const char *config, char *error, size_t error_size);
+    void (*destroy)(void *self);
+
+    /* Data of the path was newly acknowledged. Asked once for each SACK and path, before a loss in the same SACK. */
+    int32_t (*on_ack)(void *self, const struct tresse_situation *situation, const struct tresse_ack *ack,
+                      struct tresse_sizes *sizes);
+    /* Data of it was lost, or met a congestion mark, and nothing was being made good before. */
+    int32_t (*on_loss)(void *self, const struct tresse_situation *situation, const struct tresse_ack *ack,
+                       struct tresse_sizes *sizes);
+
+    /* From here on hooks may be left out (NULL). */
+
+    /* T3 of the path expired. Without it: one packet, and slow start up to half of the window (RFC 9260). */
+    int32_t (*on_timeout)(void *self, const struct tresse_situation *situation, struct tresse_sizes *sizes);
+    /* Another RTO has passed without data on it. Without it: half of the window, down to four packets. */
+    int32_t (*on_idle)(void *self, const struct tresse_situation *situation, struct tresse_sizes *sizes);
+    /* A path was added, perhaps in the place of one that is gone. */
+    void (*on_path_added)(void *self, const struct tresse_window *window);
+    const char *(*failure)(const void *self);
+};
+
 /* What an object exports: one of them. */
 extern const struct tresse_scheduler tresse_scheduler;
 extern const struct tresse_path_scheduler tresse_path_scheduler;
+extern const struct tresse_congestion_controller tresse_congestion_controller;
 
 #ifdef __cplusplus
 }

@@ -54,6 +54,13 @@ def test_every_point_of_the_figures_is_a_valid_scenario(profile: tresse.Profile)
         assert resolved["traffic"]["message_size"] in (delays.PAYLOAD_BYTES, f"{delays.PAYLOAD_BYTES}B")
 
 
+@pytest.mark.parametrize("seed", [-1, 2**64, 10**40])
+def test_a_seed_that_is_none_is_refused_with_those_there_are(seed: int) -> None:
+    accepted = rf"seed.*{seed}.*a whole number from 0 to 18446744073709551615"
+    with pytest.raises(ScenarioError, match=accepted):
+        tresse.run(TEXT, BRIEF, seed=seed)
+
+
 def test_a_mistyped_key_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(ScenarioError, match=r'two\.toml.*did you mean "delay"') as caught:
         _native.run(TEXT, {"path.0.dealy": "1ms"}, 1, name="two.toml")

@@ -1,20 +1,17 @@
 """Stream schedulers written in Python, in real associations of the simulator."""
 
-import importlib.util
-import os
-import subprocess
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from examples import EXAMPLES, compiled, example
 
 import tresse
 from tresse.schedulers import (
     Backlog,
     Offer,
-    PathScheduler,
+    PathSchedulerFactory,
     Plugin,
     Queued,
     SchedulerFactory,
@@ -22,9 +19,6 @@ from tresse.schedulers import (
     Taken,
 )
 from tresse.schedulers import Path as View
-
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "examples" / "schedulers"
 
 SCENARIO = """
 settle = "0s"
@@ -87,33 +81,14 @@ def run(factory: SchedulerFactory, config: str = "") -> dict[str, object]:
     return association | {"trace_hash": outcome["run"]["trace_hash"]}
 
 
-def compiled(folder: Path) -> Path:
-    """The worked example in C as a shared object."""
-    shared = folder / "one_by_one.so"
-    source, include = EXAMPLES / "one_by_one.c", ROOT / "include"
-    compiler = os.environ.get("CC", "cc")
-    subprocess.run([compiler, "-shared", "-fPIC", "-I", include, "-o", shared, source], check=True)
-    return shared
-
-
-def example(name: str) -> ModuleType:
-    """A worked example in Python."""
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def worked_example() -> Callable[[str], StreamScheduler]:
     """That of stream schedulers."""
-    factory: Callable[[str], StreamScheduler] = example("one_by_one").OneByOne
+    factory: Callable[[str], StreamScheduler] = example("schedulers/one_by_one.py").OneByOne
     return factory
 
 
 def test_the_same_policy_in_python_and_in_c_sends_the_same_packets(tmp_path: Path) -> None:
-    plugin = Plugin(compiled(tmp_path))
+    plugin = Plugin(compiled("schedulers/one_by_one.c", tmp_path))
     assert plugin.name == "one_by_one"
     python, c = run(worked_example()), run(plugin)
     assert python["trace_hash"] == c["trace_hash"]
@@ -210,10 +185,10 @@ def test_an_interrupt_within_a_hook_ends_the_run() -> None:
 
 def test_what_is_no_object_with_a_scheduler_is_refused() -> None:
     with pytest.raises(ValueError, match=r"one_by_one\.c: it cannot be loaded: "):
-        Plugin(EXAMPLES / "one_by_one.c")
+        Plugin(EXAMPLES / "schedulers/one_by_one.c")
 
 
-def run_over(factory: Callable[[str], PathScheduler], config: str = "", **overrides: str) -> list[float]:
+def run_over(factory: PathSchedulerFactory, config: str = "", **overrides: str) -> list[float]:
     """Run the scenario with a path scheduler until all has arrived; Mbit/s on each path."""
     settings = {
         "transport.stream_scheduler": "first_come",
@@ -249,10 +224,19 @@ def test_a_path_scheduler_sees_the_paths_and_says_where_data_goes() -> None:
 
 
 def test_the_worked_example_leaves_a_lossy_path() -> None:
-    first, second = run_over(example("cleanest").Cleanest, **{"path.0.loss": "20%", "path.1.rate": "10Mbit/s"})
+    first, second = run_over(
+        example("schedulers/cleanest.py").Cleanest, **{"path.0.loss": "20%", "path.1.rate": "10Mbit/s"}
+    )
     assert second > 2 * first
     with pytest.raises(tresse.ScenarioError, match=r'"-1" is no percentage above 0, such as 0\.5'):
-        run_over(example("cleanest").Cleanest, "-1")
+        run_over(example("schedulers/cleanest.py").Cleanest, "-1")
+
+
+def test_the_same_path_scheduler_in_python_and_in_c_sends_as_much_on_each_path(tmp_path: Path) -> None:
+    plugin = Plugin(compiled("schedulers/cleanest.c", tmp_path))
+    assert run_over(plugin, "2") == run_over(example("schedulers/cleanest.py").Cleanest, "2")
+    with pytest.raises(tresse.ScenarioError, match="it is a scheduler of paths"):
+        run(plugin)
 
 
 def test_in_order_takes_over_from_a_path_scheduler_that_misbehaves() -> None:

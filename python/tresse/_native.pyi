@@ -126,8 +126,62 @@ class Backlog:
     def head_bytes(self, stream: int) -> int:
         """Bytes not yet sent of the first of them."""
 
+class Window:
+    """The congestion window of a path. Times are seconds, sizes bytes of user data."""
+
+    @property
+    def path(self) -> int: ...
+    @property
+    def cwnd(self) -> int: ...
+    @property
+    def ssthresh(self) -> int: ...
+    @property
+    def packet(self) -> int:
+        """What a full packet carries."""
+    @property
+    def srtt(self) -> float | None: ...
+    @property
+    def usable(self) -> bool:
+        """Whether the path is confirmed and active. What couples paths had better leave out the others."""
+    @property
+    def recovering(self) -> bool:
+        """Whether a loss is being made good."""
+
+class Situation:
+    """When something happened to one path, and how the windows of all stand. They change: look anew each time."""
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def path(self) -> int:
+        """The path that the answer is for."""
+    @property
+    def window(self) -> Window:
+        """That of this path."""
+    @property
+    def windows(self) -> list[Window]:
+        """Those of all paths, by position."""
+
+class Ack:
+    """What a SACK said about one path, in bytes of user data."""
+
+    @property
+    def bytes(self) -> int:
+        """Newly acknowledged."""
+    @property
+    def flight_before(self) -> int: ...
+    @property
+    def flight_after(self) -> int:
+        """In flight after the SACK, before anything else is sent."""
+    @property
+    def may_grow(self) -> bool:
+        """Whether nothing is being made good, and the rule for growth under CMT agrees."""
+    @property
+    def fully_used(self) -> bool:
+        """Whether the window was used to the full: RFC 9260 lets no other grow."""
+
 class Plugin:
-    """A scheduler of streams or of paths, out of a shared object (docs/schedulers.md).
+    """A scheduler of streams or of paths or a congestion controller, out of a shared object (docs/schedulers.md).
 
     Raises `ValueError` for a file that is none. Its code runs with all rights of this process.
     """
@@ -145,12 +199,13 @@ def run(
     name: str = "scenario",
     schedulers: dict[str, Callable[[str], object] | Plugin] = ...,
     path_schedulers: dict[str, Callable[[str], object] | Plugin] = ...,
+    controllers: dict[str, Callable[[str], object] | Plugin] = ...,
 ) -> str:
     """Run the scenario with `seed` and return the outcome document as JSON text.
 
     `overrides` are dotted keys and values in their text form, as `tresse sim --set` takes them; `name` is
     what errors call the scenario; `schedulers` are stream schedulers by the names that the scenario may use,
-    `path_schedulers` path schedulers. Other Python threads run meanwhile.
+    `path_schedulers` path schedulers, `controllers` congestion controllers. Other Python threads run meanwhile.
 
     Raises `ScenarioError` for bad input and `RunError` when the run fails.
     """

@@ -1,17 +1,21 @@
-"""Schedulers written in Python: what the simulator asks of them, and what it shows them.
+"""Schedulers and congestion controllers written in Python: what the simulator asks of them, and what it shows them.
 
-Any class with these methods will do; it need not inherit. docs/schedulers.md and docs/path-schedulers.md explain when
-each hook is called; `examples/schedulers/one_by_one.py` is a complete scheduler of streams, `cleanest.py` beside it one
-of paths. Times are seconds of virtual time, sizes bytes of user data.
+Any class with these methods will do; it need not inherit. docs/schedulers.md, docs/path-schedulers.md and
+docs/congestion.md explain when each hook is called; `examples/schedulers/one_by_one.py` is a complete scheduler of
+streams, `cleanest.py` beside it one of paths, `examples/controllers/scalable.py` a controller. Times are seconds of
+virtual time, sizes bytes of user data.
 """
 
 from collections.abc import Callable
 from typing import Protocol
 
-from tresse._native import Backlog, Offer, Path, Plugin, Queued, Removed, Taken
+from tresse._native import Ack, Backlog, Offer, Path, Plugin, Queued, Removed, Situation, Taken, Window
 
 __all__ = [
+    "Ack",
     "Backlog",
+    "Controller",
+    "ControllerFactory",
     "Offer",
     "Path",
     "PathScheduler",
@@ -20,8 +24,10 @@ __all__ = [
     "Queued",
     "Removed",
     "SchedulerFactory",
+    "Situation",
     "StreamScheduler",
     "Taken",
+    "Window",
 ]
 
 
@@ -63,3 +69,22 @@ class PathScheduler(Protocol):
 
 PathSchedulerFactory = Callable[[str], PathScheduler] | Plugin
 """Makes a scheduler of its configuration, a text: a class or a shared object, as with streams."""
+
+
+class Controller(Protocol):
+    """Says how much each path of an association may carry.
+
+    Answers are a congestion window and a slow-start threshold in bytes, or None to leave both as they are. Three more
+    hooks may be there: `on_timeout(situation)` and `on_idle(situation)`, where None does as RFC 9260 says; and
+    `on_path_added(window)`, without an answer.
+    """
+
+    def on_ack(self, situation: Situation, ack: Ack, /) -> tuple[int, int] | None:
+        """Data of the path was newly acknowledged: once for each SACK, before a loss in the same SACK."""
+
+    def on_loss(self, situation: Situation, ack: Ack, /) -> tuple[int, int] | None:
+        """Data of the path was lost, or met a congestion mark, and nothing was being made good before."""
+
+
+ControllerFactory = Callable[[str], Controller] | Plugin
+"""Makes a controller of its configuration, a text: a class or a shared object, as with schedulers."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tresse import _native, scenarios
-from tresse.schedulers import PathSchedulerFactory, SchedulerFactory
+from tresse.schedulers import ControllerFactory, PathSchedulerFactory, SchedulerFactory
 
 Label = str | int | float
 
@@ -111,13 +111,14 @@ def run(
     seed: int = 1,
     schedulers: Mapping[str, SchedulerFactory] | None = None,
     path_schedulers: Mapping[str, PathSchedulerFactory] | None = None,
+    controllers: Mapping[str, ControllerFactory] | None = None,
 ) -> dict[str, Any]:
     """Run the scenario given as TOML text once and return its outcome document.
 
     `overrides` are dotted keys and values as `tresse sim --set` takes them: {"path.1.delay": "75ms"}.
-    `schedulers` are stream schedulers by the names that the scenario may use, `path_schedulers` path schedulers; one
-    that fails is replaced by `first_come` or `in_order`, with a `RuntimeWarning` and its reason in the outcome's
-    `association.scheduler_failures`.
+    `schedulers` are stream schedulers by the names that the scenario may use, `path_schedulers` path schedulers,
+    `controllers` congestion controllers; one that fails is replaced by `first_come`, `in_order` or `rfc9260`, with a
+    `RuntimeWarning` and its reason in the outcome's `association.scheduler_failures`.
     Raises `ScenarioError` for bad input and `RunError` when the run fails.
     """
     text = _native.run(
@@ -126,6 +127,7 @@ def run(
         seed,
         schedulers=dict(schedulers or {}),
         path_schedulers=dict(path_schedulers or {}),
+        controllers=dict(controllers or {}),
     )
     outcome: dict[str, Any] = json.loads(text)
     for failure in outcome["association"].get("scheduler_failures", ()):

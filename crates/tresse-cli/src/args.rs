@@ -143,7 +143,7 @@ pub(crate) struct TransportArgs {
 /// Schedulers beside the built-in ones.
 #[derive(Args)]
 pub(crate) struct SchedulerArgs {
-    /// Take along a stream or path scheduler, from a shared object that names it (docs/schedulers.md)
+    /// Take along a scheduler or congestion controller, from a shared object that names it (docs/schedulers.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) scheduler_so: Vec<PathBuf>,
 }

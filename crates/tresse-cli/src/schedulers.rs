@@ -1,8 +1,9 @@
-//! Schedulers that a command brings along in shared objects, and what it says when one fails.
+//! Schedulers and controllers that a command brings along in shared objects, and what it says when one fails.
 
 use std::convert::Infallible;
 use std::fmt::Display;
 
+use tresse::congestion::ControllerFactory;
 use tresse::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 use tresse::{Event, Events, Registry};
 use tresse_plugin::{Factory, Plugin};
@@ -15,10 +16,11 @@ use crate::failure::Failure;
 pub(crate) struct Brought {
     pub(crate) of_streams: Vec<(String, StreamSchedulerFactory)>,
     pub(crate) of_paths: Vec<(String, PathSchedulerFactory)>,
+    pub(crate) controllers: Vec<(String, ControllerFactory)>,
 }
 
 impl SchedulerArgs {
-    /// The schedulers of these files.
+    /// What these files have.
     pub(crate) fn load(&self) -> Result<Brought, Failure> {
         let mut brought = Brought::default();
         for file in &self.scheduler_so {
@@ -27,6 +29,7 @@ impl SchedulerArgs {
             match plugin.factory() {
                 Factory::Stream(factory) => brought.of_streams.push((name, factory)),
                 Factory::Path(factory) => brought.of_paths.push((name, factory)),
+                Factory::Controller(factory) => brought.controllers.push((name, factory)),
             }
         }
         Ok(brought)
@@ -35,12 +38,15 @@ impl SchedulerArgs {
     /// They and the built-in ones.
     pub(crate) fn registry(&self) -> Result<Registry, Failure> {
         let mut registry = Registry::default();
-        let Brought { of_streams, of_paths } = self.load()?;
+        let Brought { of_streams, of_paths, controllers } = self.load()?;
         for (name, factory) in of_streams {
             registry.register(&name, factory).map_err(refused)?;
         }
         for (name, factory) in of_paths {
             registry.register_path_scheduler(&name, factory).map_err(refused)?;
+        }
+        for (name, factory) in controllers {
+            registry.register_controller(&name, factory).map_err(refused)?;
         }
         Ok(registry)
     }
@@ -50,7 +56,7 @@ fn refused(error: impl Display) -> Failure {
     Failure::usage(error).at("--scheduler-so")
 }
 
-/// Lets `say` put into words when a scheduler was replaced.
+/// Lets `say` put into words when one of them was replaced.
 pub(crate) async fn watch(mut events: Events, say: impl Fn(&str)) -> Infallible {
     while let Some(event) = events.next().await {
         if let Event::SchedulerFailed { kind, name, fault } = event {

@@ -95,6 +95,7 @@ fn simulate(
         stop: Some(stop),
         schedulers: &schedulers.of_streams,
         path_schedulers: &schedulers.of_paths,
+        controllers: &schedulers.controllers,
         ..RunOptions::default()
     };
     let outcome = tresse_sim::run(scenario, options).map_err(|error| match error {

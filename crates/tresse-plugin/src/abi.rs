@@ -98,6 +98,40 @@ pub(crate) struct Offer {
     pub(crate) now_ns: u64,
 }
 
+#[repr(C)]
+pub(crate) struct Window {
+    pub(crate) cwnd: u64,
+    pub(crate) ssthresh: u64,
+    pub(crate) packet: u64,
+    pub(crate) srtt_ns: u64,
+    pub(crate) id: u8,
+    pub(crate) usable: u8,
+    pub(crate) recovering: u8,
+}
+
+#[repr(C)]
+pub(crate) struct Situation {
+    pub(crate) windows: *const Window,
+    pub(crate) count: usize,
+    pub(crate) now_ns: u64,
+    pub(crate) path: u8,
+}
+
+#[repr(C)]
+pub(crate) struct Ack {
+    pub(crate) bytes: u64,
+    pub(crate) flight_before: u64,
+    pub(crate) flight_after: u64,
+    pub(crate) may_grow: u8,
+    pub(crate) fully_used: u8,
+}
+
+#[repr(C)]
+pub(crate) struct Sizes {
+    pub(crate) cwnd: u64,
+    pub(crate) ssthresh: u64,
+}
+
 type Create = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> *mut c_void;
 type Act = unsafe extern "C" fn(*mut c_void);
 type Next = unsafe extern "C" fn(*mut c_void, *const Path, *const Backlog) -> i32;
@@ -105,6 +139,9 @@ type SetValue = unsafe extern "C" fn(*mut c_void, u16, u16) -> c_int;
 type Value = unsafe extern "C" fn(*const c_void, u16) -> i32;
 type Pick = unsafe extern "C" fn(*mut c_void, *const Offer) -> i32;
 type OnSent = unsafe extern "C" fn(*mut c_void, u8, u64);
+type Heed = unsafe extern "C" fn(*mut c_void, *const Situation, *const Ack, *mut Sizes) -> i32;
+pub(crate) type Judge = unsafe extern "C" fn(*mut c_void, *const Situation, *mut Sizes) -> i32;
+type OnPathAdded = unsafe extern "C" fn(*mut c_void, *const Window);
 type Failure = unsafe extern "C" fn(*const c_void) -> *const c_char;
 
 /// `struct tresse_scheduler` as an object has it: anything may be missing.
@@ -142,14 +179,32 @@ pub(crate) struct PathTable {
     pub(crate) failure: Option<Failure>,
 }
 
+/// `struct tresse_congestion_controller`, likewise.
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub(crate) struct ControllerTable {
+    pub(crate) abi: u32,
+    pub(crate) size: u32,
+    pub(crate) name: [c_char; NAME_SIZE],
+    pub(crate) create: Option<Create>,
+    pub(crate) destroy: Option<Act>,
+    pub(crate) on_ack: Option<Heed>,
+    pub(crate) on_loss: Option<Heed>,
+    pub(crate) on_timeout: Option<Judge>,
+    pub(crate) on_idle: Option<Judge>,
+    pub(crate) on_path_added: Option<OnPathAdded>,
+    pub(crate) failure: Option<Failure>,
+}
+
 /// The hooks of a table, once those are known to be there that have to be.
 #[derive(Copy, Clone)]
 pub(crate) enum Hooks {
     Stream(StreamHooks),
     Path(PathHooks),
+    Controller(ControllerHooks),
 }
 
-/// What tables of both kinds have.
+/// What tables of all kinds have.
 #[derive(Copy, Clone)]
 pub(crate) struct Life {
     pub(crate) create: Create,
@@ -176,6 +231,16 @@ pub(crate) struct PathHooks {
     pub(crate) life: Life,
     pub(crate) pick: Pick,
     pub(crate) on_sent: Option<OnSent>,
+}
+
+#[derive(Copy, Clone)]
+pub(crate) struct ControllerHooks {
+    pub(crate) life: Life,
+    pub(crate) on_ack: Heed,
+    pub(crate) on_loss: Heed,
+    pub(crate) on_timeout: Option<Judge>,
+    pub(crate) on_idle: Option<Judge>,
+    pub(crate) on_path_added: Option<OnPathAdded>,
 }
 
 #[cfg(test)]

@@ -23,12 +23,15 @@ pub enum Fault {
     Unloadable(String),
     /// It has no table.
     #[error(
-        "it exports no \"tresse_scheduler\" and no \"tresse_path_scheduler\": a table as in \
-         include/tresse_scheduler.h is expected"
+        "it exports no \"tresse_scheduler\", \"tresse_path_scheduler\" or \"tresse_congestion_controller\": a table as \
+         in include/tresse_scheduler.h is expected"
     )]
     NoTable,
-    /// It has a table of either kind.
-    #[error("it exports both \"tresse_scheduler\" and \"tresse_path_scheduler\": one scheduler is expected")]
+    /// It has tables of several kinds.
+    #[error(
+        "it exports more than one of \"tresse_scheduler\", \"tresse_path_scheduler\" and \
+         \"tresse_congestion_controller\": one is expected"
+    )]
     TwoTables,
     /// Its table is for another version of the interface.
     #[error("its table is for version {0} of the interface, and this program speaks {ABI}: build it again")]

@@ -1,4 +1,4 @@
-//! A scheduler out of a shared object, of either kind: how it is made, how it fails, how it ends.
+//! A scheduler or a controller out of a shared object, of any kind: how it is made, how it fails, how it ends.
 //!
 //! Trusts the object's code, which it cannot help, and no answer of it: an answer that means nothing is a failure.
 
@@ -62,6 +62,15 @@ impl Instance {
             Err(_) => self.failed = Some(format!("it answered {answer}, which is no {kind}")),
         }
         None
+    }
+
+    /// Whether the answer of a hook that sets something says that it is set.
+    pub(crate) fn confirm(&mut self, answer: i32) {
+        match answer {
+            0 => {}
+            FAILED => self.failed = Some(self.reason()),
+            other => self.failed = Some(format!("it answered {other}, and 0 or TRESSE_FAILED are accepted")),
+        }
     }
 
     /// Why it says that it cannot go on.

@@ -1,9 +1,10 @@
-//! Schedulers of streams and of paths out of shared objects, written in C or in whatever else makes such objects.
+//! Schedulers of streams and of paths, and congestion controllers, out of shared objects, written in C or in whatever else makes such objects.
 //!
 //! Owns the boundary to foreign code: what of a table can be checked is checked here, and this is the only crate with
-//! `unsafe`. To everybody else a [`Plugin`] is a factory of schedulers like any other.
+//! `unsafe`. To everybody else a [`Plugin`] is a factory like any other.
 //!
-//! `include/tresse_scheduler.h` is the interface; `docs/schedulers.md` and `docs/path-schedulers.md` have an example each.
+//! `include/tresse_scheduler.h` is the interface; `docs/schedulers.md`, `docs/path-schedulers.md` and
+//! `docs/congestion.md` have an example each.
 //!
 //! ```no_run
 //! use tresse_plugin::{Factory, Plugin};
@@ -14,11 +15,13 @@
 //! match plugin.factory() {
 //!     Factory::Stream(factory) => registry.register(plugin.name(), factory)?,
 //!     Factory::Path(factory) => registry.register_path_scheduler(plugin.name(), factory)?,
+//!     Factory::Controller(factory) => registry.register_controller(plugin.name(), factory)?,
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod abi;
+mod controller;
 mod error;
 mod instance;
 mod library;
@@ -30,31 +33,35 @@ mod views;
 use std::path::Path;
 use std::sync::Arc;
 
+use tresse_proto::congestion::ControllerFactory;
 use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 
 pub use error::LoadError;
 
 use abi::Hooks;
+use controller::ForeignController;
 use library::Loaded;
 use path::ForeignPath;
 use stream::ForeignStream;
 
-/// A scheduler out of a shared object.
+/// A scheduler or a controller out of a shared object.
 ///
-/// The object stays loaded until the plugin, every factory from it and every scheduler from those are gone: nothing
+/// The object stays loaded until the plugin, every factory from it and all that came from those are gone: nothing
 /// can pull it away from under an association.
 #[derive(Clone)]
 pub struct Plugin {
     loaded: Arc<Loaded>,
 }
 
-/// What makes schedulers, of the kind that the object has.
+/// What makes them, of the kind that the object has.
 #[derive(Clone)]
 pub enum Factory {
     /// They say which stream's data leaves next.
     Stream(StreamSchedulerFactory),
     /// They say which path gets the next data.
     Path(PathSchedulerFactory),
+    /// They say how much each path may carry.
+    Controller(ControllerFactory),
 }
 
 impl Plugin {
@@ -75,7 +82,7 @@ impl Plugin {
         self.loaded.name()
     }
 
-    /// What makes its schedulers: to be registered under [`Plugin::name`], or another one.
+    /// What makes its schedulers, or its controllers: to be registered under [`Plugin::name`], or another one.
     pub fn factory(&self) -> Factory {
         let loaded = Arc::clone(&self.loaded);
         match *self.loaded.hooks() {
@@ -84,6 +91,9 @@ impl Plugin {
             })),
             Hooks::Path(hooks) => Factory::Path(Arc::new(move |config| {
                 Ok(Box::new(ForeignPath::create(&loaded, hooks, config)?))
+            })),
+            Hooks::Controller(hooks) => Factory::Controller(Arc::new(move |config| {
+                Ok(Box::new(ForeignController::create(&loaded, hooks, config)?))
             })),
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::abi::{Hooks, PathTable, StreamTable};
+use crate::abi::{ControllerTable, Hooks, PathTable, StreamTable};
 use crate::error::{Fault, LoadError};
 use crate::table;
 
@@ -43,13 +43,19 @@ fn load(path: &Path) -> Result<Loaded, Fault> {
         Fault::Unloadable(one_line(&reason))
     })?;
     // SAFETY: any bits are a value of these types: numbers, letters and addresses that may be zero.
-    let (of_streams, of_paths) =
-        unsafe { (read::<StreamTable>(&library, OF_STREAMS)?, read::<PathTable>(&library, OF_PATHS)?) };
-    let (name, hooks) = match (of_streams, of_paths) {
-        (Some(table), None) => table::of_streams(&table)?,
-        (None, Some(table)) => table::of_paths(&table)?,
-        (None, None) => return Err(Fault::NoTable),
-        (Some(_), Some(_)) => return Err(Fault::TwoTables),
+    let tables = unsafe {
+        (
+            read::<StreamTable>(&library, OF_STREAMS)?,
+            read::<PathTable>(&library, OF_PATHS)?,
+            read::<ControllerTable>(&library, OF_CONTROLLERS)?,
+        )
+    };
+    let (name, hooks) = match tables {
+        (Some(table), None, None) => table::of_streams(&table)?,
+        (None, Some(table), None) => table::of_paths(&table)?,
+        (None, None, Some(table)) => table::of_controllers(&table)?,
+        (None, None, None) => return Err(Fault::NoTable),
+        _ => return Err(Fault::TwoTables),
     };
     Ok(Loaded { name, hooks, _library: library })
 }
@@ -81,3 +87,4 @@ fn one_line(text: &str) -> String {
 /// What an object exports, one of them.
 const OF_STREAMS: &[u8] = b"tresse_scheduler\0";
 const OF_PATHS: &[u8] = b"tresse_path_scheduler\0";
+const OF_CONTROLLERS: &[u8] = b"tresse_congestion_controller\0";

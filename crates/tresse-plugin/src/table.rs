@@ -3,7 +3,8 @@
 use std::ffi::c_char;
 
 use crate::abi::{
-    ABI, ASSIGNS, COPIES, Hooks, Life, NAME_SIZE, PathHooks, PathTable, StreamHooks, StreamTable,
+    ABI, ASSIGNS, COPIES, ControllerHooks, ControllerTable, Hooks, Life, NAME_SIZE, PathHooks, PathTable,
+    StreamHooks, StreamTable,
 };
 use crate::error::Fault;
 
@@ -57,6 +58,24 @@ pub(crate) fn of_paths(table: &PathTable) -> Result<(String, Hooks), Fault> {
         on_sent: table.on_sent,
     };
     Ok((name, Hooks::Path(hooks)))
+}
+
+/// The name and the hooks of a congestion controller.
+pub(crate) fn of_controllers(table: &ControllerTable) -> Result<(String, Hooks), Fault> {
+    let name = name(&table.name)?;
+    let hooks = ControllerHooks {
+        life: Life {
+            create: table.create.ok_or(Fault::Missing("create"))?,
+            destroy: table.destroy.ok_or(Fault::Missing("destroy"))?,
+            failure: table.failure,
+        },
+        on_ack: table.on_ack.ok_or(Fault::Missing("on_ack"))?,
+        on_loss: table.on_loss.ok_or(Fault::Missing("on_loss"))?,
+        on_timeout: table.on_timeout,
+        on_idle: table.on_idle,
+        on_path_added: table.on_path_added,
+    };
+    Ok((name, Hooks::Controller(hooks)))
 }
 
 fn name(letters: &[c_char; NAME_SIZE]) -> Result<String, Fault> {

@@ -1,8 +1,9 @@
-//! What a foreign scheduler is shown: the core's views, field by field as the header has them.
+//! What foreign code is shown: the core's views, field by field as the header has them.
 
 use std::ffi::c_void;
 use std::time::Duration;
 
+use tresse_proto::congestion::{self, PathWindow};
 use tresse_proto::schedule::{Backlog, Offer, PathView, Place, Queued, Removed, Taken};
 use tresse_proto::{Instant, PathState, StreamId};
 
@@ -121,6 +122,38 @@ pub(crate) fn offer(now: Instant, offer: &Offer<'_>, paths: &[abi::Candidate]) -
         unsent: offer.unsent as u64,
         peer_window: offer.peer_window as u64,
         now_ns: now.as_nanos(),
+    }
+}
+
+pub(crate) fn window(window: &PathWindow) -> abi::Window {
+    abi::Window {
+        cwnd: window.cwnd as u64,
+        ssthresh: window.ssthresh as u64,
+        packet: window.packet as u64,
+        srtt_ns: window.srtt.map_or(0, nanos),
+        id: window.path.0,
+        usable: window.usable.into(),
+        recovering: window.recovering.into(),
+    }
+}
+
+/// What happened to a path, with `windows` made of all; good for as long as these are.
+pub(crate) fn situation(situation: &congestion::Situation<'_>, windows: &[abi::Window]) -> abi::Situation {
+    abi::Situation {
+        windows: windows.as_ptr(),
+        count: windows.len(),
+        now_ns: situation.now.as_nanos(),
+        path: situation.path.0,
+    }
+}
+
+pub(crate) fn ack(ack: &congestion::Ack) -> abi::Ack {
+    abi::Ack {
+        bytes: ack.bytes as u64,
+        flight_before: ack.flight_before as u64,
+        flight_after: ack.flight_after as u64,
+        may_grow: ack.may_grow.into(),
+        fully_used: ack.fully_used.into(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Shared objects with schedulers: compiled here, loaded, used in simulated associations, and unloaded again.
 
+mod common;
+
 #[path = "../../../examples/schedulers/cleanest.rs"]
 #[expect(unreachable_pub, reason = "it is written as an application would have it")]
 mod cleanest;
@@ -8,29 +10,13 @@ mod cleanest;
 mod one_by_one;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tresse_plugin::{Factory, Plugin};
 use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 use tresse_proto::{PathId, Registry, ScheduleError, StreamId};
-use tresse_sim::{Outcome, RunOptions, Scenario};
+use tresse_sim::{Outcome, RunOptions};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-
-/// Compiles a C source to a shared object of this name.
-fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
-    let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let compiled = Command::new(compiler)
-        .args(["-std=c11", "-O2", "-shared", "-fPIC", "-I"])
-        .arg(Path::new(ROOT).join("include"))
-        .args(flags)
-        .arg("-o")
-        .args([&object, &Path::new(ROOT).join(source)])
-        .status();
-    assert!(compiled.expect("a C compiler").success(), "{source} with {flags:?}");
-    object
-}
+use common::{ROOT, compile, is_loaded, run};
 
 fn example() -> PathBuf {
     compile("examples/schedulers/one_by_one.c", "one_by_one", &["-Wall", "-Wextra", "-Werror"])
@@ -52,32 +38,6 @@ fn simulate(scheduler: &str, schedulers: &[(String, StreamSchedulerFactory)]) ->
 fn simulate_paths(scheduler: &str, path_schedulers: &[(String, PathSchedulerFactory)]) -> Outcome {
     let options = RunOptions { path_schedulers, ..RunOptions::default() };
     run(&format!("path_scheduler = \"{scheduler}\""), options)
-}
-
-/// Three streams share two paths until a megabyte has arrived; every message is checked.
-fn run(transport: &str, options: RunOptions<'_>) -> Outcome {
-    let text = format!(
-        r#"
-        settle = "0s"
-        measure = "60s"
-        [[path]]
-        rate = "10Mbit/s"
-        delay = "10ms"
-        loss = "1%"
-        [[path]]
-        rate = "2Mbit/s"
-        delay = "30ms"
-        [traffic]
-        streams = 3
-        volume = "1MB"
-        message_size = "3000B"
-        [transport]
-        {transport}
-        "#
-    );
-    let scenario = Scenario::from_toml(&text, "plugins").unwrap_or_else(|error| panic!("{error}"));
-    let options = RunOptions { check: true, ..options };
-    tresse_sim::run(&scenario, options).unwrap_or_else(|error| panic!("{transport}: {error}"))
 }
 
 fn named(plugin: &Plugin) -> Vec<(String, StreamSchedulerFactory)> {
@@ -148,8 +108,8 @@ fn what_is_wrong_with_an_object_is_said_in_one_line() {
         (
             "misnamed",
             &["-DNAMED=scheduler"],
-            "it exports no \"tresse_scheduler\" and no \"tresse_path_scheduler\": a table as in \
-             include/tresse_scheduler.h is expected"
+            "it exports no \"tresse_scheduler\", \"tresse_path_scheduler\" or \"tresse_congestion_controller\": a \
+             table as in include/tresse_scheduler.h is expected"
                 .to_owned(),
         ),
     ];
@@ -214,13 +174,6 @@ fn an_object_that_misbehaves_harms_nobody_else_and_nothing_is_lost() {
     let outcome = simulate("fixture", &named(&wordless));
     let expected = ["stream scheduler fixture: it says that it cannot go on, and not why"];
     assert_eq!(outcome.association.scheduler_failures, expected);
-}
-
-/// Whether an object is in this process's memory.
-fn is_loaded(object: &Path) -> bool {
-    let object = object.canonicalize().expect("it is there");
-    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux tells");
-    maps.lines().any(|line| line.ends_with(&*object.to_string_lossy()))
 }
 
 #[test]
@@ -296,7 +249,8 @@ fn what_is_wrong_with_a_path_scheduler_is_said_in_one_line() {
         (
             "both",
             &["-DBOTH"],
-            "it exports both \"tresse_scheduler\" and \"tresse_path_scheduler\": one scheduler is expected",
+            "it exports more than one of \"tresse_scheduler\", \"tresse_path_scheduler\" and \
+             \"tresse_congestion_controller\": one is expected",
         ),
     ];
     for (name, flags, expected) in cases {

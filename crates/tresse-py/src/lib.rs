@@ -1,14 +1,17 @@
-//! The private module `tresse._native`: scenarios in, outcome documents out, as text; schedulers as objects.
+//! The private module `tresse._native`: scenarios in, outcome documents out, as text; schedulers and controllers
+//! as objects.
 //!
 //! It knows how to run and nothing about what a run is for; sweeps, statistics and figures are the lab's, in Python.
 
 mod backlog;
+mod controller;
 mod error;
 mod path_scheduler;
 mod plugin;
 mod scenario;
 mod scheduler;
 mod views;
+mod windows;
 
 use pyo3::prelude::*;
 
@@ -25,6 +28,8 @@ mod _native {
     use super::scenario::{resolve, run, trace};
     #[pymodule_export]
     use super::views::{Offer, Path, Queued, Removed, Taken};
+    #[pymodule_export]
+    use super::windows::{Ack, Situation, Window};
     #[pymodule_export]
     use super::{switches, version};
 }

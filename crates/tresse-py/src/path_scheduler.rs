@@ -18,6 +18,7 @@ pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> PathSchedulerFa
     match plugin::factory(&class) {
         Some(Factory::Path(factory)) => return factory,
         Some(Factory::Stream(_)) => return Arc::new(|_| Err("it is a scheduler of streams".to_owned())),
+        Some(Factory::Controller(_)) => return Arc::new(|_| Err("it is a congestion controller".to_owned())),
         None => {}
     }
     Arc::new(move |config| {

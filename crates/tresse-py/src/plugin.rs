@@ -1,4 +1,4 @@
-//! Schedulers out of shared objects, for runs of the lab.
+//! Schedulers and controllers out of shared objects, for runs of the lab.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tresse_plugin::Factory;
 
-/// A scheduler out of a shared object (`include/tresse_scheduler.h`).
+/// A scheduler or a controller out of a shared object (`include/tresse_scheduler.h`).
 #[pyclass(frozen, module = "tresse._native")]
 pub(crate) struct Plugin(pub(crate) tresse_plugin::Plugin);
 
@@ -26,7 +26,7 @@ impl Plugin {
     }
 }
 
-/// What `class` makes schedulers with, if it is a plugin.
+/// What `class` makes them with, if it is a plugin.
 pub(crate) fn factory(class: &Py<PyAny>) -> Option<Factory> {
     Python::attach(|py| class.extract::<PyRef<'_, Plugin>>(py).map(|plugin| plugin.0.factory()).ok())
 }

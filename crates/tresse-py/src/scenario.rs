@@ -5,38 +5,51 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 use tresse_sim::{Outcome, RunOptions, Scenario};
 
+use crate::controller;
 use crate::error::{RunError, failed, refused};
 use crate::path_scheduler;
 use crate::scheduler::{self, Interrupt};
 
-/// Classes of schedulers by name.
+/// Classes of schedulers or controllers by name.
 type Classes = BTreeMap<String, Py<PyAny>>;
+
+/// What a run takes along.
+#[derive(Default)]
+struct Brought {
+    schedulers: Classes,
+    path_schedulers: Classes,
+    controllers: Classes,
+}
 
 /// Runs the scenario with `seed` and returns the outcome document as JSON.
 ///
 /// `schedulers` are classes of stream schedulers by the names that the scenario may use, `path_schedulers` those of
-/// path schedulers.
+/// path schedulers, `controllers` those of congestion controllers.
 ///
 /// An interrupt that reaches the calling thread ends the run within half a second of virtual time.
 #[pyfunction]
 #[pyo3(signature = (
     scenario_toml, overrides, seed, *,
-    name = "scenario", schedulers = Classes::new(), path_schedulers = Classes::new(),
+    name = "scenario", schedulers = Classes::new(), path_schedulers = Classes::new(), controllers = Classes::new(),
 ))]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
 pub(crate) fn run(
     py: Python<'_>,
     scenario_toml: &str,
     mut overrides: BTreeMap<String, String>,
-    seed: u64,
+    seed: &Bound<'_, PyInt>,
     name: &str,
     schedulers: Classes,
     path_schedulers: Classes,
+    controllers: Classes,
 ) -> PyResult<String> {
     overrides.insert("seed".to_owned(), seed.to_string());
     let scenario = load(scenario_toml, &overrides, name)?;
-    let outcome = py.detach(|| run_detached(&scenario, None, schedulers, path_schedulers))?;
+    let outcome =
+        py.detach(|| run_detached(&scenario, None, Brought { schedulers, path_schedulers, controllers }))?;
     serde_json::to_string(&outcome).map_err(|error| RunError::new_err(error.to_string()))
 }
 
@@ -47,13 +60,13 @@ pub(crate) fn trace(
     py: Python<'_>,
     scenario_toml: &str,
     mut overrides: BTreeMap<String, String>,
-    seed: u64,
+    seed: &Bound<'_, PyInt>,
     name: &str,
 ) -> PyResult<String> {
     overrides.insert("seed".to_owned(), seed.to_string());
     let scenario = load(scenario_toml, &overrides, name)?;
     let mut trace = Vec::new();
-    py.detach(|| run_detached(&scenario, Some(&mut trace), Classes::new(), Classes::new()))?;
+    py.detach(|| run_detached(&scenario, Some(&mut trace), Brought::default()))?;
     String::from_utf8(trace).map_err(|error| RunError::new_err(error.to_string()))
 }
 
@@ -69,18 +82,15 @@ pub(crate) fn resolve(
 }
 
 /// Runs while other threads of Python go on; looks now and then whether this one is interrupted.
-fn run_detached(
-    scenario: &Scenario,
-    trace: Option<&mut Vec<u8>>,
-    schedulers: Classes,
-    path_schedulers: Classes,
-) -> PyResult<Outcome> {
+fn run_detached(scenario: &Scenario, trace: Option<&mut Vec<u8>>, brought: Brought) -> PyResult<Outcome> {
     let stop = AtomicBool::new(false);
     let raised = Interrupt::default();
     let of_streams = |(name, class)| (name, scheduler::factory(class, raised.clone()));
-    let schedulers: Vec<_> = schedulers.into_iter().map(of_streams).collect();
+    let schedulers: Vec<_> = brought.schedulers.into_iter().map(of_streams).collect();
     let of_paths = |(name, class)| (name, path_scheduler::factory(class, raised.clone()));
-    let path_schedulers: Vec<_> = path_schedulers.into_iter().map(of_paths).collect();
+    let path_schedulers: Vec<_> = brought.path_schedulers.into_iter().map(of_paths).collect();
+    let of_windows = |(name, class)| (name, controller::factory(class, raised.clone()));
+    let controllers: Vec<_> = brought.controllers.into_iter().map(of_windows).collect();
     let mut interrupt = None;
     let mut progress = |_share: f64| {
         let signalled = Python::attach(|py| py.check_signals()).err();
@@ -95,6 +105,7 @@ fn run_detached(
         stop: Some(&stop),
         schedulers: &schedulers,
         path_schedulers: &path_schedulers,
+        controllers: &controllers,
         ..RunOptions::default()
     };
     let outcome = tresse_sim::run(scenario, options);

@@ -35,6 +35,7 @@ pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> StreamScheduler
     match plugin::factory(&class) {
         Some(Factory::Stream(factory)) => return factory,
         Some(Factory::Path(_)) => return Arc::new(|_| Err("it is a scheduler of paths".to_owned())),
+        Some(Factory::Controller(_)) => return Arc::new(|_| Err("it is a congestion controller".to_owned())),
         None => {}
     }
     Arc::new(move |config| {

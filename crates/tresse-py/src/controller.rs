@@ -1,0 +1,134 @@
+//! Congestion controllers that are Python objects, for the lab. Exceptions are the controller's failure.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use tresse_plugin::Factory;
+use tresse_proto::congestion::{self, Controller, ControllerFactory, PathWindow, Sizes};
+
+use crate::error::words;
+use crate::plugin;
+use crate::scheduler::{Interrupt, refusal};
+use crate::windows::{Ack, Situation, Window};
+
+/// What makes controllers: those of a plugin, or by calling `class` with their configuration.
+pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> ControllerFactory {
+    match plugin::factory(&class) {
+        Some(Factory::Controller(factory)) => return factory,
+        Some(Factory::Stream(_)) => return Arc::new(|_| Err("it is a scheduler of streams".to_owned())),
+        Some(Factory::Path(_)) => return Arc::new(|_| Err("it is a scheduler of paths".to_owned())),
+        None => {}
+    }
+    Arc::new(move |config| {
+        Python::attach(|py| match Scripted::new(py, &class, config, interrupt.clone()) {
+            Ok(controller) => Ok(Box::new(controller) as Box<dyn Controller>),
+            Err(error) => Err(refusal(py, error, &interrupt)),
+        })
+    })
+}
+
+/// A controller whose hooks are methods of an object.
+struct Scripted {
+    object: Py<PyAny>,
+    has: Optional,
+    failed: Option<String>,
+    interrupt: Interrupt,
+}
+
+/// Which of the hooks that may be left out are there.
+#[derive(Copy, Clone)]
+struct Optional {
+    on_timeout: bool,
+    on_idle: bool,
+    on_path_added: bool,
+}
+
+impl Scripted {
+    fn new(py: Python<'_>, class: &Py<PyAny>, config: &str, interrupt: Interrupt) -> PyResult<Self> {
+        let object = class.bind(py).call1((config,))?;
+        let has = |hook: &str| object.hasattr(hook);
+        for hook in ["on_ack", "on_loss"] {
+            if !has(hook)? {
+                let kind = object.get_type();
+                return Err(PyException::new_err(format!("{} has no \"{hook}\"", kind.qualname()?)));
+            }
+        }
+        let has = Optional {
+            on_timeout: has("on_timeout")?,
+            on_idle: has("on_idle")?,
+            on_path_added: has("on_path_added")?,
+        };
+        Ok(Scripted { object: object.unbind(), has, failed: None, interrupt })
+    }
+
+    /// What a hook sets the window to; `None` when it answers nothing, or what is no window.
+    fn call(&mut self, hook: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>) -> Option<Sizes> {
+        Python::attach(|py| {
+            let answer = hook(py, &self.object).and_then(|answer| answer.extract::<Option<(i64, i64)>>(py));
+            match answer {
+                Ok(answer) => self.sizes(answer?),
+                Err(error) => {
+                    self.fail(py, error);
+                    None
+                }
+            }
+        })
+    }
+
+    fn sizes(&mut self, (cwnd, ssthresh): (i64, i64)) -> Option<Sizes> {
+        match (usize::try_from(cwnd), usize::try_from(ssthresh)) {
+            (Ok(cwnd), Ok(ssthresh)) => Some(Sizes { cwnd, ssthresh }),
+            _ => {
+                let said = format!("it answered ({cwnd}, {ssthresh}), which is no window and threshold");
+                self.failed = Some(said);
+                None
+            }
+        }
+    }
+
+    fn fail(&mut self, py: Python<'_>, error: PyErr) {
+        self.failed = Some(words(py, &error));
+        if !error.is_instance_of::<PyException>(py) {
+            self.interrupt.put(error);
+        }
+    }
+}
+
+impl Controller for Scripted {
+    fn on_path_added(&mut self, window: &PathWindow) {
+        if self.has.on_path_added {
+            Python::attach(|py| {
+                if let Err(error) = self.object.call_method1(py, "on_path_added", (Window::from(window),)) {
+                    self.fail(py, error);
+                }
+            });
+        }
+    }
+
+    fn on_ack(&mut self, situation: &congestion::Situation<'_>, ack: &congestion::Ack) -> Sizes {
+        let shown = (Situation::from(situation), Ack::from(ack));
+        let answer = self.call(|py, object| object.call_method1(py, "on_ack", shown));
+        answer.unwrap_or_else(|| situation.window().unchanged())
+    }
+
+    fn on_loss(&mut self, situation: &congestion::Situation<'_>, ack: &congestion::Ack) -> Sizes {
+        let shown = (Situation::from(situation), Ack::from(ack));
+        let answer = self.call(|py, object| object.call_method1(py, "on_loss", shown));
+        answer.unwrap_or_else(|| situation.window().unchanged())
+    }
+
+    fn on_timeout(&mut self, situation: &congestion::Situation<'_>) -> Option<Sizes> {
+        let shown = (Situation::from(situation),);
+        self.has.on_timeout.then(|| self.call(|py, object| object.call_method1(py, "on_timeout", shown)))?
+    }
+
+    fn on_idle(&mut self, situation: &congestion::Situation<'_>) -> Option<Sizes> {
+        let shown = (Situation::from(situation),);
+        self.has.on_idle.then(|| self.call(|py, object| object.call_method1(py, "on_idle", shown)))?
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failed.clone()
+    }
+}
