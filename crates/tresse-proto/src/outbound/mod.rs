@@ -177,10 +177,14 @@ impl Outbound {
             self.revocable.get_or_insert_default().insert(pledge);
         }
         let (ppid, unordered) = (options.ppid, options.unordered);
-        let message = Waiting { data, ppid, unordered, number, at: now, pledge };
-        match &mut self.hold {
-            Some(hold) if hold.holds(stream) => hold.keep(stream, message),
-            _ => self.enqueue(stream, message),
+        if let Some(hold) = self.hold.as_mut().filter(|hold| hold.holds(stream)) {
+            hold.keep(stream, Waiting { data, ppid, unordered, number, at: now, pledge });
+        } else {
+            // Made where it is queued: each time that it is moved it waits for its own stores.
+            let queue = self.queues.streams.entry(stream);
+            let was_idle = queue.is_empty();
+            queue.push(Waiting { data, ppid, unordered, number, at: now, pledge });
+            self.on_queued(Queued { stream, bytes: len, was_idle, place: Place::Tail, at: now });
         }
         self.gauge(stream);
         Ok(())
@@ -417,8 +421,7 @@ impl Outbound {
         if len > limit { Err(SendError::TooLong { len, limit }) } else { Ok(()) }
     }
 
-    // Always: a message that is handed over in memory waits for its own stores.
-    #[inline(always)]
+    /// Queues a message that was held.
     fn enqueue(&mut self, stream: StreamId, message: Waiting) {
         let (bytes, at) = (message.data.len(), message.at);
         let queue = self.queues.streams.entry(stream);
