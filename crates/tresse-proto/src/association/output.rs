@@ -61,7 +61,7 @@ impl Association {
                 Some(before) => before.len,
                 None => self.packet_limit(path),
             };
-            let declined = self.outbound.was_declined(path);
+            let offered = self.outbound.has_data_for(path);
             if let Some(sending) = self.write_packet_on(now, turn, limit, buffer) {
                 return Some(sending);
             }
@@ -69,9 +69,9 @@ impl Association {
                 // What comes next needs a longer packet than those before it.
                 return None;
             }
-            // A path that the stream scheduler now named nothing for leaves the turn to the others. Else
-            // whoever chose the path named something that cannot be sent: wait for what changes that.
-            let refused = !declined && self.outbound.was_declined(path);
+            // A path for which nobody names anything any more leaves the turn to the others. Else whoever chose the
+            // path named something that cannot be sent: wait for what changes that.
+            let refused = offered && !self.outbound.has_data_for(path);
             if !refused && !self.ends_wait() {
                 break;
             }

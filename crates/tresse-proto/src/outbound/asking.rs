@@ -64,11 +64,6 @@ impl Outbound {
         self.forget_kept();
     }
 
-    /// Whether a group named no stream to `path` since anything happened.
-    pub(crate) fn was_declined(&self, path: PathId) -> bool {
-        self.groups.iter().any(|group| group.declined(path))
-    }
-
     /// The name of a scheduler that was replaced and what it did, once for each.
     pub(crate) fn pop_failure(&mut self) -> Option<(String, SchedulerFault)> {
         self.failures.as_mut()?.untold.pop_front()

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tresse_proto::config::StreamMap;
 use tresse_proto::schedule::{Backlog, Queued, StreamSchedulerFactory, Taken};
 use tresse_proto::{
-    AssociationConfig, Event, PathId, PathView, PolicyKind, ScheduleError, SchedulerFault, SendOptions,
-    StreamId, StreamScheduler,
+    AssociationConfig, Event, PathId, PathState, PathView, PolicyKind, ScheduleError, SchedulerFault,
+    SendOptions, StreamId, StreamScheduler,
 };
 
 use crate::common::{Pair, content};
@@ -133,6 +133,38 @@ fn one_that_waits_for_a_path_of_its_own_is_left_alone() {
         let sent: Vec<u64> = pair.client().path_stats(now).iter().map(|path| path.bytes_sent).collect();
         assert_eq!((sent[usize::from(only)], sent[1 - usize::from(only)]), (560_000, 0));
     }
+}
+
+#[test]
+fn a_path_that_is_refused_again_leaves_the_turn_to_the_others() {
+    let mut config =
+        AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1, 2, 3]), ..AssociationConfig::default() };
+    // No message is cut: what is left of one may take any path.
+    let settings = [
+        ("max_burst", "0"),
+        ("path_max_retrans", "0"),
+        ("heartbeat_interval", "1s"),
+        ("mtu_discovery", "false"),
+    ];
+    for (name, value) in settings {
+        config.set(name, value).expect("a sound setting");
+    }
+    // Two paths are gone, and both others serve their streams; but the scheduler has something for path 1 alone.
+    let mut pair = pair(4, u32::MAX, Fault::Only(PathId(1)), &config);
+    pair.network = Box::new(|flight| (flight.path() < 2).then_some(Duration::from_millis(10)));
+    pair.run_until(Duration::from_secs(60), |pair| {
+        let now = pair.now;
+        pair.client().path_stats(now)[2..].iter().all(|path| path.state == PathState::Inactive)
+    });
+    let before = pair.wire.len();
+    queue(&mut pair, &[2, 3], 10, 1_400);
+    pair.pump();
+    let carriers =
+        pair.sent_since(before).iter().filter(|flight| flight.has_data()).map(|flight| flight.path());
+    let carriers: Vec<u8> = carriers.collect();
+    // The least window lets four full packets out, however often path 0 is offered the rest meanwhile.
+    assert!(carriers.len() >= 4 && carriers.iter().all(|&path| path == 1), "{carriers:?}");
+    finish(&mut pair, &[2, 3], 10);
 }
 
 #[test]
