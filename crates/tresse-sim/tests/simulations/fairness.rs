@@ -5,7 +5,7 @@ use tresse_sim::{Outcome, Scenario};
 
 use crate::common::checked;
 
-const COUPLED: [&str; 5] = ["cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"];
+pub(crate) const COUPLED: [&str; 5] = ["cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"];
 
 fn outcome(text: &str, controller: &str, seed: &str) -> Outcome {
     let mut scenario = Scenario::from_toml(text, "fairness").unwrap_or_else(|error| panic!("{error}"));

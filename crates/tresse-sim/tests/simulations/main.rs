@@ -1,5 +1,6 @@
 //! Whole runs: what comes out of a scenario, and what must never happen in one.
 
+mod beside_sctp;
 mod capture;
 mod common;
 mod congestion;
