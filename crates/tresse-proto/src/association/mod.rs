@@ -21,6 +21,7 @@ mod peer;
 mod reconfig;
 mod reschedule;
 mod resend;
+mod rest;
 mod restart;
 mod scope;
 mod settings;

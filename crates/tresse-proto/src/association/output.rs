@@ -139,6 +139,7 @@ impl Association {
         self.note_silence();
         if !std::mem::replace(&mut self.dry, true) {
             self.note_limits(now);
+            self.note_missed();
             self.note_patience(now);
         }
         self.outbound.forget_declined();

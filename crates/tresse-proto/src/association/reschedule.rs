@@ -1,8 +1,6 @@
 //! Sending again before anything counts as lost: a policy names the path, `transmission` moves the chunk, `paths` charges
 //! the window of its old path.
 
-use std::time::Duration;
-
 use tresse_wire::{List, Tsn};
 
 use super::Association;
@@ -101,9 +99,9 @@ impl Association {
             return;
         }
         let Some(head) = self.transmission.head_of_line(now, true) else { return };
-        let view = self.paths.view(head.path, self.transmission.flight_on(head.path), false);
-        let left = in_time::patience(&view).saturating_sub(head.age);
-        self.patience_until = (!left.is_zero() && left != Duration::MAX).then(|| now + left);
+        let usable = self.usable_views();
+        self.patience_until = in_time::next_turn(&head, &usable).map(|age| now + (age - head.age));
+        self.workspace.get().candidates = usable;
     }
 
     /// Lets the chunk `index` wait to leave on `to`, and charges the path that it leaves; one that is overdue was

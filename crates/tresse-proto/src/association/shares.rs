@@ -6,7 +6,7 @@ use super::Association;
 use crate::config::BufferShares;
 use crate::path_id::PathId;
 use crate::schedule::placement::Prospect;
-use crate::schedule::shares::{Claim, allot};
+use crate::schedule::shares::{Claim, allot, split};
 use crate::stats::Limit;
 use crate::tally::Mechanism;
 use crate::time::Instant;
@@ -26,10 +26,15 @@ impl Association {
         claims.extend(self.path_ids().map(|path| self.claim_of(path)));
         if follows && let Some((buffer, limit)) = self.transmission.shared_buffer() {
             let when_short = self.config.buffer_shares == BufferShares::WhenShort;
-            if when_short && claims.iter().map(Claim::cost).sum::<usize>() <= buffer {
+            let resting = self.config.paths_rest && self.rest_dear_paths(&mut claims);
+            let whole = self.transmission.whole_buffer();
+            let fits = when_short && claims.iter().map(Claim::cost).sum::<usize>() <= whole;
+            let alike = claims.iter().all(|claim| claim.need * claims.len() <= buffer);
+            if fits && alike && !resting {
                 self.transmission.share_equally();
             } else {
-                self.share_out(now, &claims, buffer, limit);
+                let rule = if fits { split } else { allot };
+                self.share_out(now, &claims, rule, buffer, limit);
             }
         }
         if self.outbound.is_adaptive() {
@@ -60,9 +65,16 @@ impl Association {
         self.workspace.get().claims = claims;
     }
 
-    fn share_out(&mut self, now: Instant, claims: &[Claim], buffer: usize, limit: Limit) {
+    fn share_out(
+        &mut self,
+        now: Instant,
+        claims: &[Claim],
+        rule: fn(&[Claim], usize, &mut Vec<usize>),
+        buffer: usize,
+        limit: Limit,
+    ) {
         let mut shares = std::mem::take(&mut self.workspace.get().shares);
-        allot(claims, buffer, &mut shares);
+        rule(claims, buffer, &mut shares);
         if shares.windows(2).any(|pair| pair[0] != pair[1]) {
             self.counters.tally.note(Mechanism::SharedByPaths);
         }
@@ -84,29 +96,6 @@ impl Association {
         }
         claim
     }
-
-    /// A path whose share is less than a packet rests: with so little under way every loss would have to wait for a
-    /// timer. Now and then it is tried, as it may have become better. The best one never rests: when even that holds
-    /// more than `buffer`, nobody has anything to gain by its silence. Nor does one that has streams of its own.
-    fn rest_or_try(&mut self, now: Instant, buffer: usize, claims: &[Claim], shares: &mut [usize]) {
-        let packet = self.paths.smallest_payload();
-        let usable = (0..).zip(claims).filter(|(_, claim)| claim.need > 0);
-        let best = usable.min_by_key(|(_, claim)| claim.hold()).map(|(position, _)| position);
-        for ((path, share), claim) in (0..).map(PathId).zip(shares).zip(claims) {
-            if *share >= packet {
-                continue;
-            }
-            *share = if best == Some(path.index()) {
-                claim.need.min(buffer).max(1)
-            } else if claim.need == 0 || self.outbound.is_mapped() {
-                (*share).max(1)
-            } else {
-                self.counters.tally.note(Mechanism::PathRested);
-                let silent = now.since(self.paths.get(path).last_data());
-                usize::from(silent >= claim.rtt * TRIAL_ROUND_TRIPS)
-            }
-        }
-    }
 }
 
 /// What fills all paths that are faster than that of `claim`.
@@ -114,7 +103,5 @@ fn needed_by_faster(claims: &[Claim], claim: &Claim) -> usize {
     claims.iter().filter(|other| other.rtt < claim.rtt).map(|other| other.need).sum()
 }
 
-/// A path that rests is tried with a packet after so many of its round trips.
-const TRIAL_ROUND_TRIPS: u32 = 16;
 /// With fewer packets under way than these, a slower path gains less than what it makes wait costs.
 const FOOTHOLD_PACKETS: usize = 4;

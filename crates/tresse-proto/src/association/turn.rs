@@ -197,7 +197,8 @@ impl Association {
         self.transmission.flight() == 0
             && self.state.sends_data()
             && !self.outbound.is_empty()
-            && self.outbound.insist(|path| self.paths.may_carry_new_data(path))
+            && (self.transmission.wake_paths()
+                || self.outbound.insist(|path| self.paths.may_carry_new_data(path)))
     }
 
     /// Lets another path scheduler go on in the place of one that cannot.

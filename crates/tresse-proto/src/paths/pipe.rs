@@ -128,6 +128,10 @@ impl Pipe {
     /// Bytes of the path were acknowledged.
     pub(super) fn on_acked(&mut self, now: Instant, mut what: Acked) {
         self.weigh_length(&mut what);
+        if let Some(rtt) = what.rtt.filter(|&rtt| rtt < self.base) {
+            // However little was under way, and so before any round is over.
+            (self.base, self.via) = (rtt, what.via);
+        }
         let mut round = self.round.unwrap_or(Round::new(now, what.total));
         round.see(&what, self.via);
         let over = round.shortest.or(round.elsewhere.map(|(rtt, _)| rtt)).filter(|rtt| !rtt.is_zero());
@@ -224,8 +228,15 @@ impl Pipe {
     fn settle(&mut self, round: &Round, queue: f64, payload: usize) {
         let used = round.peak + payload;
         let least = if self.calm { CALM_IDLE } else { LEAST_QUEUED };
+        if self.fresh && round.kept && used < self.size {
+            // It grew to twice as much, and a buffer does not let it show that it can use that.
+            self.fresh = false;
+            self.size = used;
+        }
         self.fresh &= queue <= least;
-        let grows = used >= self.size && queue <= least;
+        // A buffer that is full leaves less than a packet to each.
+        let enough = if round.kept { self.size / 3 * 2 } else { self.size };
+        let grows = used >= enough && queue <= least;
         if grows && self.fresh {
             // Whether it is used shows at once, and more than a window in slow start is never sent.
             self.size = (2 * self.size).min(LARGEST);
@@ -365,6 +376,45 @@ mod tests {
             link.run(1, |_| 5);
         }
         assert_eq!(link.packets(), before);
+    }
+
+    #[test]
+    fn a_leap_that_a_buffer_keeps_from_being_used_is_taken_back() {
+        let mut link = Link::new(499);
+        link.run(4, |size| size);
+        let (leapt, used) = (link.packets(), link.packets() / 2);
+        link.pipe.on_kept();
+        link.run(1, |_| used);
+        assert!((used..used + 3).contains(&link.packets()), "{} after {leapt}", link.packets());
+    }
+
+    #[test]
+    fn a_path_that_a_full_buffer_keeps_just_below_its_claim_grows_all_the_same() {
+        let mut link = Link::new(49);
+        link.run(2, |size| size / 2);
+        let before = link.packets();
+        for _ in 0..3 {
+            link.pipe.on_kept();
+            link.run(1, |size| size - size / 4);
+        }
+        assert!(link.packets() > before, "{} of {before}", link.packets());
+    }
+
+    #[test]
+    fn one_round_trip_that_is_shorter_says_enough() {
+        let known = Pipe { base: Duration::from_millis(60), length: PACKET, ..Pipe::new(PACKET, Some(0)) };
+        let mut pipe = known;
+        let what = Acked {
+            bytes: PACKET,
+            flight: PACKET,
+            total: 1000,
+            rtt: Some(Duration::from_millis(7)),
+            via: PathId(1),
+            payload: PACKET,
+        };
+        pipe.on_busy();
+        pipe.on_acked(Instant::ZERO + Duration::from_millis(300), what);
+        assert_eq!((pipe.base(), pipe.via), (Duration::from_millis(7), PathId(1)));
     }
 
     #[test]

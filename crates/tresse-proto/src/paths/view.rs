@@ -67,7 +67,7 @@ impl Paths {
 
     /// What a path with `flight` bytes under way could use of a buffer; nothing while it carries no new data.
     pub(crate) fn claim(&self, id: PathId, flight: usize) -> Claim {
-        let none = Claim { rtt: Duration::ZERO, need: 0, burden: Duration::ZERO, held: 0 };
+        let none = Claim { rtt: Duration::ZERO, need: 0, burden: Duration::ZERO, held: 0, rests: false };
         if !self.may_carry_new_data(id) {
             return none;
         }
@@ -75,6 +75,8 @@ impl Paths {
             Some(pipe) => (pipe.base(), pipe.size()),
             None => (Duration::ZERO, Pipe::first_size(self.get(id).payload(), self.rules.pipe_start(flight))),
         };
+        // Small packets have been there already.
+        let rtt = if rtt.is_zero() { self.shortest_rtt(id) } else { rtt };
         Claim { rtt, need, ..none }
     }
 

@@ -22,23 +22,46 @@ pub(crate) struct Repeat {
 
 /// Which of `usable` repeats `head`: the one with room, not busy repairing losses, that is likely to bring it first.
 /// `headroom` is how many bytes can be sent before a buffer is full. It changes its path at most once at a time: to a
-/// faster one, or when it is overdue.
+/// faster one, or when it is overdue. A path that takes longer than the fastest one has to wait for as much longer:
+/// that one may have room by then.
 pub(crate) fn choose(head: &HeadOfLine, usable: &[PathView], headroom: usize) -> Option<Repeat> {
-    let carrier = usable.iter().find(|path| path.id == head.path);
+    let carrier = carrier(head, usable);
     let overdue = carrier.is_none_or(|path| head.age >= patience(path));
     let left = carrier.and_then(|path| path.srtt).unwrap_or_default().saturating_sub(head.age);
     usable
         .iter()
         .filter(|path| path.room > 0 && !path.recovering)
-        .filter_map(|path| path.srtt.map(|srtt| (expected(path, srtt), path.id)))
-        .filter(|&(expected, _)| overdue || expected < left)
+        .filter_map(|path| path.srtt.map(|srtt| (expected(path, srtt), path)))
+        .filter(
+            |&(expected, path)| {
+                if overdue { Some(head.age) >= turn(head, path, usable) } else { expected < left }
+            },
+        )
         .filter(|&(expected, _)| headroom < sent_within(expected, usable))
+        .map(|(expected, path)| (expected, path.id))
         .min()
         .map(|(_, to)| Repeat { to, overdue })
 }
 
+/// The age at which `head` may go again on one more path than now; `None` when it may on all.
+pub(crate) fn next_turn(head: &HeadOfLine, usable: &[PathView]) -> Option<Duration> {
+    usable.iter().filter_map(|path| turn(head, path, usable)).filter(|&age| age > head.age).min()
+}
+
+/// The age at which `head` may go again on `path`, not being in time; `None` as long as nothing is known of that.
+fn turn(head: &HeadOfLine, path: &PathView, usable: &[PathView]) -> Option<Duration> {
+    let times = |path: &PathView| path.srtt.map(|srtt| expected(path, srtt));
+    let longer = times(path)? - usable.iter().filter_map(times).min()?;
+    carrier(head, usable).map_or(Duration::ZERO, patience).checked_add(longer)
+}
+
+/// The path that has `head` under way, if it is in use.
+fn carrier<'a>(head: &HeadOfLine, usable: &'a [PathView]) -> Option<&'a PathView> {
+    usable.iter().find(|path| path.id == head.path)
+}
+
 /// How long after its sending an acknowledgement over `path` is overdue.
-pub(crate) fn patience(path: &PathView) -> Duration {
+fn patience(path: &PathView) -> Duration {
     path.srtt.map_or(Duration::MAX, |srtt| srtt + path.rttvar.max(srtt / 4))
 }
 
@@ -92,6 +115,18 @@ mod tests {
         let lossy = PathView { loss: 0.3, ..busy(0, 20) };
         assert_eq!(choose(&head(0, 25), &[lossy, busy(1, 22)], 0), to(1, true));
         assert_eq!(choose(&head(2, 0), &paths, 0), to(0, true), "its path is in use no more");
+    }
+
+    #[test]
+    fn an_overdue_chunk_waits_for_a_fast_path_as_long_as_a_slow_one_would_take_longer() {
+        let recovering = PathView { recovering: true, ..busy(0, 20) };
+        let paths = [recovering, busy(1, 200)];
+        assert_eq!(choose(&head(0, 25), &paths, 0), None);
+        assert_eq!(choose(&head(0, 204), &paths, 0), None);
+        assert_eq!(choose(&head(0, 205), &paths, 0), to(1, true));
+        let turn = |millis| next_turn(&head(0, millis), &paths).map(|age| age.as_millis());
+        assert_eq!((turn(0), turn(25), turn(205)), (Some(25), Some(205), None));
+        assert_eq!(choose(&head(0, 25), &[busy(0, 20), busy(1, 200)], 0), to(0, true), "it has room");
     }
 
     #[test]

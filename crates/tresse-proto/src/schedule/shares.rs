@@ -17,6 +17,8 @@ pub(crate) struct Claim {
     pub(crate) burden: Duration,
     /// How many bytes wait for it at most.
     pub(crate) held: usize,
+    /// It could be used, but costs the others more than it brings, and needs nothing therefore.
+    pub(crate) rests: bool,
 }
 
 impl Claim {
@@ -60,6 +62,29 @@ pub(crate) fn allot(claims: &[Claim], buffer: usize, shares: &mut Vec<usize>) {
     }
 }
 
+/// Writes shares into `shares` where there is enough for all: equal ones, but those that need more than that get it.
+pub(crate) fn split(claims: &[Claim], buffer: usize, shares: &mut Vec<usize>) {
+    let usable = claims.iter().filter(|claim| claim.need > 0);
+    let equal = buffer / usable.clone().count().max(1);
+    let (many, needed) = usable
+        .filter(|claim| claim.need > equal)
+        .fold((0, 0), |(many, needed), claim| (many + 1, needed + claim.need));
+    let modest = claims.iter().filter(|claim| claim.need > 0).count() - many;
+    let rest = buffer.saturating_sub(needed) / modest.max(1);
+    shares.clear();
+    shares.extend(claims.iter().map(|claim| match claim.need {
+        0 => 0,
+        need if need > equal => need,
+        need => rest.max(need),
+    }));
+}
+
+/// Which of those that need anything holds buffer for the shortest time, as far as is known.
+pub(crate) fn shortest_hold(claims: &[Claim]) -> Option<usize> {
+    let usable = (0..).zip(claims).filter(|(_, claim)| claim.need > 0);
+    usable.min_by_key(|(_, claim)| (claim.rtt.is_zero(), claim.hold())).map(|(position, _)| position)
+}
+
 /// The part of `whole` that `need` is of `total`.
 fn part(whole: usize, need: usize, total: usize) -> usize {
     if total == 0 { 0 } else { (whole as u128 * need as u128 / total as u128) as usize }
@@ -80,6 +105,7 @@ mod tests {
                 need,
                 burden: Duration::ZERO,
                 held: 0,
+                rests: false,
             })
             .collect();
         let mut shares = Vec::new();
@@ -109,8 +135,13 @@ mod tests {
 
     fn burdened(claims: &[(u64, usize, u64, usize)], buffer: usize) -> Vec<usize> {
         let millis = Duration::from_millis;
-        let claim =
-            |&(rtt, need, burden, held)| Claim { rtt: millis(rtt), need, burden: millis(burden), held };
+        let claim = |&(rtt, need, burden, held)| Claim {
+            rtt: millis(rtt),
+            need,
+            burden: millis(burden),
+            held,
+            rests: false,
+        };
         let claims: Vec<Claim> = claims.iter().map(claim).collect();
         let mut shares = Vec::new();
         allot(&claims, buffer, &mut shares);
@@ -144,6 +175,26 @@ mod tests {
         assert_eq!(shares(&[(20, 0), (100, 10_000)], 5_000), [0, 5_000]);
         assert_eq!(shares(&[(20, 0), (100, 0)], 5_000), [0, 0]);
         assert_eq!(shares(&[], 5_000), [0_usize; 0]);
+    }
+
+    #[test]
+    fn where_there_is_enough_shares_are_equal_but_for_whoever_needs_more() {
+        let claims = [(20, 25_000), (100, 0), (60, 75_000)].map(|(millis, need)| Claim {
+            rtt: Duration::from_millis(millis),
+            need,
+            burden: Duration::ZERO,
+            held: 0,
+            rests: need == 0,
+        });
+        let mut shares = Vec::new();
+        split(&claims, 200_000, &mut shares);
+        assert_eq!(shares, [100_000, 0, 100_000]);
+        split(&claims, 140_000, &mut shares);
+        assert_eq!(shares, [65_000, 0, 75_000]);
+        assert_eq!(shortest_hold(&claims), Some(0));
+        assert_eq!(shortest_hold(&claims[1..2]), None);
+        let unknown = Claim { rtt: Duration::ZERO, ..claims[2] };
+        assert_eq!(shortest_hold(&[unknown, claims[2]]), Some(1));
     }
 
     #[test]

@@ -53,6 +53,12 @@ impl Transmission {
     #[inline]
     fn buffers(&self, path: PathId, payload: usize, paths: usize, urgent: bool) -> Verdict {
         let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
+        if let Some((0, limit)) = load.share
+            && self.rules.paths_rest
+        {
+            // The path rests: the others bring more without it.
+            return Verdict::Wait(limit);
+        }
         let assigned = self.assigned();
         let window = self.peer_window().saturating_sub(assigned);
         if self.flight + assigned == 0 {
@@ -127,6 +133,16 @@ impl Transmission {
         }
     }
 
+    /// No path rests any more, until the buffers are shared out again; answers whether one did.
+    pub(crate) fn wake_paths(&mut self) -> bool {
+        let mut any = false;
+        for (share, _) in self.loads.iter_mut().filter_map(|load| load.share.as_mut()) {
+            any |= self.rules.paths_rest && *share == 0;
+            *share = (*share).max(1);
+        }
+        any
+    }
+
     /// No path has a share of its own any more: equal ones hold.
     pub(crate) fn share_equally(&mut self) {
         for load in &mut self.loads {
@@ -140,8 +156,7 @@ impl Transmission {
     /// always send one, unless it rests.
     fn share_used_up(&self, path: PathId, load: &PathLoad) -> Option<Limit> {
         let (share, limit) = load.share?;
-        let rests = self.rules.paths_rest && share == 0;
         let owned = load.flight + self.assigned_on(path);
-        (rests || owned > 0 && owned >= share).then_some(limit)
+        (owned > 0 && owned >= share).then_some(limit)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A byte holds its place in a buffer for a round trip. When it is late or lost, everything in order behind it is held
 //! too, until it has arrived. That is measured here and charged to the path that the late chunk was first sent on, as
-//! the time by which each of its bytes holds buffer longer. Only who shares out buffers asks (docs/adaptive.md).
+//! the time by which each of its bytes holds buffer longer; and where a buffer was full, as what the others could not carry.
+//! Only who shares out buffers asks (docs/adaptive.md).
 
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ pub(super) struct Burdens {
     since: Instant,
     held: usize,
     culprit: Option<PathId>,
+    /// What the others could carry meanwhile if nobody had to wait, in bytes a second.
+    missing: f64,
     /// When everything was last halved.
     aged: Instant,
     paths: Vec<Burden>,
@@ -27,17 +30,21 @@ pub(super) struct Burdens {
 struct Burden {
     /// Byte-seconds for which others waited.
     waited: f64,
+    /// Bytes that others could not carry meanwhile, as a buffer was full.
+    missed: f64,
     /// New data sent on the path.
     carried: f64,
     /// The path's own count of it when `carried` was brought up to date.
     counted: u64,
     /// Most bytes that waited at a time.
     most: f64,
+    /// What the others had sent when the path was last tried.
+    tried: u64,
 }
 
 impl Burdens {
     fn new(now: Instant) -> Self {
-        Burdens { since: now, held: 0, culprit: None, aged: now, paths: Vec::new() }
+        Burdens { since: now, held: 0, culprit: None, missing: 0.0, aged: now, paths: Vec::new() }
     }
 
     /// Charges the time since the last call, in which nothing has changed.
@@ -53,6 +60,7 @@ impl Burdens {
             burden.counted = total;
             if self.culprit.is_some_and(|path| path.index() == position) {
                 burden.waited += elapsed * self.held as f64;
+                burden.missed += elapsed * self.missing;
                 burden.most = burden.most.max(self.held as f64);
             }
             if burden.carried > MEMORY {
@@ -72,7 +80,16 @@ impl Burdens {
 impl Burden {
     fn halve(&mut self) {
         self.waited /= 2.0;
+        self.missed /= 2.0;
         self.carried /= 2.0;
+    }
+
+    /// What is known counts as much as if it were known of `len` bytes at the most.
+    fn weigh_as(&mut self, len: usize) {
+        let weight = (len as f64 / self.carried.max(f64::MIN_POSITIVE)).min(1.0);
+        self.waited *= weight;
+        self.missed *= weight;
+        self.carried *= weight;
     }
 }
 
@@ -87,6 +104,51 @@ impl Transmission {
         burdens.charge(now, self.loads.iter().map(|load| load.bytes_sent));
         burdens.held = held;
         burdens.culprit = culprit;
+        burdens.missing = 0.0;
+    }
+
+    /// The path that others wait for, and how many bytes do.
+    pub(crate) fn waits_for(&self) -> Option<(PathId, usize)> {
+        let burdens = self.burdens.as_ref()?;
+        burdens.culprit.map(|culprit| (culprit, burdens.held))
+    }
+
+    /// Until the next acknowledgement the others could carry `rate` bytes a second if nobody had to wait.
+    pub(crate) fn note_missing(&mut self, rate: f64) {
+        if let Some(burdens) = &mut self.burdens {
+            burdens.missing = rate;
+        }
+    }
+
+    /// How many bytes others could not carry for each byte of `path`.
+    pub(crate) fn price(&self, path: PathId) -> f64 {
+        let burden = self.burdens.as_ref().and_then(|burdens| burdens.paths.get(path.index()));
+        burden.filter(|burden| burden.carried > 0.0).map_or(0.0, |burden| burden.missed / burden.carried)
+    }
+
+    /// Whether others can afford that a packet of `len` bytes is tried on `path`, which rests: trials may cost them a small
+    /// part of what they carry.
+    pub(crate) fn can_afford(&self, path: PathId, len: usize) -> bool {
+        let (others, burden) = self.others(path);
+        let since = others.saturating_sub(burden.map_or(0, |burden| burden.tried));
+        since as f64 * TRIAL_PART >= self.price(path) * len as f64
+    }
+
+    /// A packet of `len` bytes is tried on `path`: what is known of the path weighs no more than the trial will.
+    pub(crate) fn begin_trial(&mut self, path: PathId, len: usize) {
+        let (others, _) = self.others(path);
+        let burdens = self.burdens.as_mut();
+        if let Some(burden) = burdens.and_then(|burdens| burdens.paths.get_mut(path.index())) {
+            burden.tried = others;
+            burden.weigh_as(len);
+        }
+    }
+
+    /// What all others have sent, and what is known of `path`.
+    fn others(&self, path: PathId) -> (u64, Option<&Burden>) {
+        let others = (0..).zip(&self.loads).filter(|&(position, _)| position != path.index());
+        let burden = self.burdens.as_ref().and_then(|burdens| burdens.paths.get(path.index()));
+        (others.map(|(_, load)| load.bytes_sent).sum(), burden)
     }
 
     /// The time by which a byte of `path` holds buffer longer than its own round trip, by what others wait; and how
@@ -108,5 +170,7 @@ impl Transmission {
 const MEMORY: f64 = 512.0 * 1024.0;
 /// What is older counts half: a path that rests is soon judged by what it is tried with.
 const HALF_LIFE: Duration = Duration::from_secs(10);
+/// The part of what the others carry that trials may cost.
+const TRIAL_PART: f64 = 0.01;
 /// Seconds; more would change nothing.
 const LONGEST: f64 = 1000.0;

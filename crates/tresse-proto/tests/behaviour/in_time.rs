@@ -213,10 +213,11 @@ fn a_path_that_becomes_narrow_is_found_in_two_timeouts_although_its_chunks_are_r
     let start = pair.now;
     let too_large = |flight: &Flight| flight.path() == 1 && flight.bytes.len() + 28 > NARROW;
     pair.network = Box::new(move |flight| (!too_large(flight)).then_some(ms(10)));
-    // A second until the first one, two until the next.
-    saturate(&mut pair, number, ms(5000));
+    // A second until the first one. Then the path rests for ten, as it costs the others more than it brings, is tried,
+    // and two seconds later the next one follows.
+    saturate(&mut pair, number, ms(15_000));
     assert!(path(&mut pair, 1).mtu <= NARROW && path(&mut pair, 1).timeouts <= 3);
-    let later = pair.wire.iter().filter(|flight| flight.sent > start + ms(4000) && too_large(flight));
+    let later = pair.wire.iter().filter(|flight| flight.sent > start + ms(14_000) && too_large(flight));
     let carrying = later.filter(|flight| flight.carries(ChunkKind::DATA)).count();
     assert_eq!(carrying, 0, "nothing that is too long for it is repeated there");
 }

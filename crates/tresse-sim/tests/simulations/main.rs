@@ -19,3 +19,4 @@ mod path_schedulers;
 mod records;
 mod rescheduling;
 mod throughput;
+mod together;

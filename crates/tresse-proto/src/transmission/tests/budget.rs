@@ -235,6 +235,17 @@ fn a_path_without_a_share_rests_where_paths_may() {
 }
 
 #[test]
+fn a_path_rests_also_when_nothing_is_under_way_unless_it_is_woken() {
+    let mut bench = shared();
+    bench.sent.rules.paths_rest = true;
+    bench.sent.share_out(&[2500, 0], Limit::SendBuffer);
+    assert_eq!(bench.verdict(1), Verdict::Wait(Limit::SendBuffer), "the other one goes first");
+    assert!(bench.sent.wake_paths());
+    assert!(matches!(bench.verdict(1), Verdict::Go(_)));
+    assert!(!bench.sent.wake_paths(), "nobody rests any more");
+}
+
+#[test]
 fn shares_when_short_hold_until_they_are_given_up_and_equal_ones_then() {
     let config = AssociationConfig {
         buffer_shares: BufferShares::WhenShort,

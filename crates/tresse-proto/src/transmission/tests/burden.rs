@@ -81,3 +81,52 @@ fn a_burden_is_forgotten_as_the_path_carries_more() {
     }
     assert_eq!(bench.burden(1).0, 100);
 }
+
+#[test]
+fn what_others_could_not_carry_meanwhile_is_the_price_of_a_path() {
+    let mut bench = Bench::new(2, &shared());
+    bench.weigh();
+    bench.send_over(&[1, 0, 0]);
+    bench.nr_sack(0, 0, &[], &[(2, 3)]);
+    bench.weigh();
+    assert_eq!(bench.sent.waits_for(), Some((PathId(1), 2000)));
+    bench.sent.note_missing(50_000.0);
+    bench.wait(100);
+    bench.sack(1, 3, &[]);
+    bench.weigh();
+    assert_eq!(
+        (bench.sent.price(PathId(0)), bench.sent.price(PathId(1))),
+        (0.0, 5.0),
+        "5,000 bytes for 1,000"
+    );
+    bench.wait(100);
+    bench.weigh();
+    assert_eq!(bench.sent.price(PathId(1)), 5.0, "nobody waits any more");
+}
+
+#[test]
+fn a_trial_waits_until_the_others_have_carried_a_hundred_times_its_price() {
+    let mut bench = Bench::new(2, &shared());
+    bench.weigh();
+    bench.send_over(&[1, 1, 0]);
+    bench.nr_sack(0, 0, &[], &[(3, 3)]);
+    bench.weigh();
+    bench.sent.note_missing(10_000.0);
+    bench.wait(400);
+    bench.sack(3, 3, &[]);
+    bench.weigh();
+    assert_eq!(bench.sent.price(PathId(1)), 2.0);
+    for _ in 0..199 {
+        assert!(!bench.sent.can_afford(PathId(1), LEN));
+        let tsn = bench.send(0, LEN);
+        bench.sack(0, tsn, &[]);
+    }
+    assert!(bench.sent.can_afford(PathId(1), LEN));
+    bench.sent.begin_trial(PathId(1), LEN);
+    assert!(!bench.sent.can_afford(PathId(1), LEN), "one at a time");
+    // The trial weighs as much as all that was known before.
+    let tsn = bench.send(1, LEN);
+    bench.sack(0, tsn, &[]);
+    bench.weigh();
+    assert_eq!(bench.sent.price(PathId(1)), 1.0);
+}

@@ -1,0 +1,101 @@
+//! Which paths rest, because the others bring more without them: `transmission` knows what a path has made others miss,
+//! `paths` what they could carry. A path that rests carries no new data but for a trial now and then; what goes again, and
+//! control chunks, it does carry.
+
+use std::time::Duration;
+
+use super::Association;
+use crate::config::BufferShares;
+use crate::path_id::PathId;
+use crate::schedule::shares::{Claim, shortest_hold};
+use crate::stats::Limit;
+use crate::tally::Mechanism;
+use crate::time::Instant;
+
+impl Association {
+    /// A path that costs the others more than it brings claims nothing; answers whether there is one. The one that
+    /// holds buffer for the shortest time never rests, and none that streams are bound to: nobody could carry them.
+    pub(super) fn rest_dear_paths(&self, claims: &mut [Claim]) -> bool {
+        if self.outbound.is_mapped() {
+            return false;
+        }
+        let best = shortest_hold(claims);
+        for (position, claim) in claims.iter_mut().enumerate() {
+            claim.rests = claim.need > 0
+                && best != Some(position)
+                && self.transmission.price(PathId(position as u8)) > DEAR;
+            if claim.rests {
+                claim.need = 0;
+            }
+        }
+        claims.iter().any(|claim| claim.rests)
+    }
+
+    /// A path whose share is less than a packet rests too: with so little under way every loss would have to wait for a
+    /// timer. Now and then a path that rests is tried, as it may have become better. The best one never rests: when
+    /// even that holds more than `buffer`, nobody has anything to gain by its silence.
+    pub(super) fn rest_or_try(
+        &mut self,
+        now: Instant,
+        buffer: usize,
+        claims: &[Claim],
+        shares: &mut [usize],
+    ) {
+        let packet = self.paths.smallest_payload();
+        let best = shortest_hold(claims);
+        for ((path, share), claim) in (0..).map(PathId).zip(shares).zip(claims) {
+            if *share >= packet {
+                continue;
+            }
+            let usable = claim.need > 0 || claim.rests;
+            *share = if best == Some(path.index()) {
+                claim.need.min(buffer).max(1)
+            } else if !usable || self.outbound.is_mapped() {
+                (*share).max(1)
+            } else {
+                self.counters.tally.note(Mechanism::PathRested);
+                let silent = now.since(self.paths.get(path).last_data());
+                let long = silent >= claim.rtt * TRIAL_ROUND_TRIPS;
+                let due = long && (silent >= LONGEST_REST || self.transmission.can_afford(path, packet));
+                if due {
+                    self.transmission.begin_trial(path, packet);
+                }
+                usize::from(due)
+            }
+        }
+    }
+
+    /// Notes what the other paths could carry while they wait for one path's late chunk behind a full buffer. To be
+    /// called when nothing more can be sent.
+    pub(super) fn note_missed(&mut self) {
+        if !self.config.paths_rest || self.config.buffer_shares == BufferShares::Equal {
+            return;
+        }
+        let Some((culprit, held)) = self.transmission.waits_for() else { return };
+        let packet = self.paths.smallest_payload();
+        // Bytes a second; seconds.
+        let (mut rate, mut shortest) = (0.0, f64::INFINITY);
+        for path in self.path_ids().filter(|&path| path != culprit) {
+            let flight = self.transmission.flight_on(path);
+            let claim = self.paths.claim(path, flight);
+            if claim.need == 0 || claim.rtt.is_zero() {
+                continue;
+            }
+            let rtt = claim.rtt.as_secs_f64();
+            shortest = shortest.min(rtt);
+            let kept = matches!(self.limit_of(path), Limit::ReceiveBuffer | Limit::SendBuffer);
+            if kept && flight + packet <= claim.need {
+                rate += claim.need as f64 / rtt;
+            }
+        }
+        // The room of what waits would have carried as much in each round trip.
+        self.transmission.note_missing(rate.min(held as f64 / shortest));
+    }
+}
+
+/// A path rests that makes others miss more bytes than so many times its own.
+const DEAR: f64 = 1.0;
+/// A path that rests is tried with a packet after so many of its round trips, at the earliest.
+const TRIAL_ROUND_TRIPS: u32 = 16;
+/// And after this, whatever it costs: nothing else tells that it has become better.
+const LONGEST_REST: Duration = Duration::from_secs(10);
