@@ -101,7 +101,7 @@ switches! {
         buffer_split: BufferSplit = BufferSplit::Both,
         /// How a split buffer is shared out between the paths.
         buffer_shares: BufferShares = BufferShares::WhenShort,
-        /// Where shares follow the paths: count what others wait for a path's late chunks, and let one rest whose share is less than a packet.
+        /// Where shares follow the paths: count what others wait for a path's late chunks, and let one rest that costs them more than it brings, or whose share is less than a packet.
         paths_rest: bool = true,
         /// Which bytes of a path buffer splitting counts.
         split_counts: SplitCounts = SplitCounts::Outstanding,
