@@ -1,7 +1,7 @@
 """All paths together against the best one alone, in random setups (docs/small-buffers.md).
 
-Each setup has two or three paths, buffers, messages and streams drawn from its number. Printed are, for each, the throughput
-over all paths as a part of that over the best one and as a part of the sum of all, and at the end how many are slower.
+Each setup has two or three paths, buffers, messages and streams drawn from its number. Printed are, for each, the
+throughput over all paths as a part of that over the best one and of the sum of all, and at the end how many are slower.
 
     .venv/bin/python tools/random_setups.py [--first N] [--count N] [--preset NAME] [--seeds N]
 """
@@ -32,7 +32,8 @@ def path(draws: random.Random) -> str:
         filled = rate * 1e6 * 2 * delay / 1e3 / 8 / 1500
         queue = max(10, int(filled * draws.uniform(0.5, 3)))
     codel = 'discipline = "codel"\n' if draws.random() < 0.1 else ""
-    return f'[[path]]\nrate = "{rate:.3f}Mbit/s"\ndelay = "{delay:.2f}ms"\nqueue = "{queue} packets"\nloss = {loss:.6f}\n{codel}'
+    link = f'rate = "{rate:.3f}Mbit/s"\ndelay = "{delay:.2f}ms"\nqueue = "{queue} packets"\nloss = {loss:.6f}\n'
+    return f"[[path]]\n{link}{codel}"
 
 
 def setup(number: int, preset: str) -> tuple[str, list[str]]:
@@ -80,9 +81,8 @@ def main() -> None:
         )
     for level in LEVELS:
         print(f"below {level:.0%} of the best path: {sum(ratio < level for ratio in ratios)} of {len(ratios)}")
-    print(
-        f"least {min(ratios):.1%}, median {statistics.median(ratios):.1%}; of all paths {statistics.mean(parts):.1%} in the mean"
-    )
+    print(f"least {min(ratios):.1%}, median {statistics.median(ratios):.1%}")
+    print(f"of all paths together {statistics.mean(parts):.1%} in the mean")
 
 
 if __name__ == "__main__":
