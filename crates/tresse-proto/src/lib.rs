@@ -19,6 +19,7 @@ mod endpoint;
 mod error;
 mod event;
 mod extensions;
+mod few;
 mod foreign;
 mod fragment;
 mod icmp;

@@ -21,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
         "joiner",
         "names",
         "path_id",
+        "few",
         "range_set",
         "rare",
         "reconfiguration",

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use tresse_wire::{Init, Param};
+use tresse_wire::Init;
 
 use super::InitFault;
-use super::peer::{Peer, heeded, to_be_reported};
+use super::peer::Peer;
 use super::scope::Scope;
 use super::settings::Settings;
 
@@ -36,18 +36,14 @@ impl Answer {
         scope: Scope,
         between: (IpAddr, IpAddr),
     ) -> Result<Self, InitFault> {
-        let peer = Peer::read(init, scope, usize::from(settings.max_paths))?;
+        let (peer, aside) = Peer::read(init, scope, usize::from(settings.max_paths))?;
         peer.check(settings)?;
-        let cookie = heeded(init).find_map(|param| match param {
-            Param::StateCookie(cookie) => Some(cookie.to_vec()),
-            _ => None,
-        });
-        let cookie = cookie.ok_or(InitFault::NoCookie)?;
+        let cookie = aside.cookie.ok_or(InitFault::NoCookie)?.to_vec();
         if peer.outbound_streams > settings.inbound_streams {
             return Err(InitFault::Streams);
         }
         let mut unrecognised = Vec::new();
-        for whole in to_be_reported(init) {
+        for whole in aside.reported() {
             let padded = whole.len().next_multiple_of(4);
             if unrecognised.len() + padded > MOST_REPORTED {
                 break;

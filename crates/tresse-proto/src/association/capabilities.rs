@@ -3,7 +3,7 @@
 //! Owns the table of extensions: which switch offers one, and how INIT and INIT ACK say that it is
 //! spoken. Refuses to know what an extension does once it is agreed.
 
-use tresse_wire::{ChunkKind, Param};
+use tresse_wire::{ChunkKind, KindSet, Param};
 
 use super::peer::LOWER_LAYER_DTLS;
 use crate::config::{AssociationConfig, NrSack};
@@ -100,8 +100,9 @@ impl Capabilities {
     pub(crate) fn said_by(param: &Param<'_>) -> Self {
         let said = match param {
             Param::SupportedExtensions(kinds) => {
+                let listed: KindSet = kinds.iter().copied().map(ChunkKind).collect();
                 let speaks = |extension: &Extension| {
-                    extension.kinds().iter().all(|kind| kinds.contains(&kind.0))
+                    extension.kinds().iter().all(|&kind| listed.contains(kind))
                         && !extension.kinds().is_empty()
                 };
                 return Extension::ALL.into_iter().filter(speaks).collect();

@@ -15,7 +15,7 @@ impl Association {
 
     /// With the first messages of this side and of the peer numbered so instead of 0, on every stream that there is.
     /// Nothing was sent yet.
-    pub(crate) fn numbered_from(mut self, [own, peer]: [Mid; 2]) -> Self {
+    pub(crate) fn numbered_from(mut self: Box<Self>, [own, peer]: [Mid; 2]) -> Box<Self> {
         if own != Mid(0) {
             self.outbound.begin_at(own);
         }

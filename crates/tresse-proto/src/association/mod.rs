@@ -46,6 +46,7 @@ use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Auth;
 use crate::extensions::ecn::Marks;
 use crate::extensions::reconfig::Reconfig;
+use crate::few::Few;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
 use crate::path_id::PathId;
@@ -63,7 +64,7 @@ use crate::transmission::{AckReport, Transmission};
 pub(crate) use addresses::{PeerNews, Source};
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
-pub(crate) use peer::{InitFault, Peer, address_type, heeded, is_usable, reach, to_be_reported};
+pub(crate) use peer::{Aside, InitFault, Peer, is_usable, reach};
 pub(crate) use settings::Settings;
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
@@ -101,7 +102,7 @@ pub(crate) struct Beginnings {
     pub(crate) config: Arc<Settings>,
     pub(crate) initial_tsn: Tsn,
     pub(crate) peer: Peer,
-    pub(crate) paths: Vec<PathSeed>,
+    pub(crate) paths: Few<PathSeed>,
     pub(crate) checksum_offload: bool,
     /// There is one when authentication was agreed.
     pub(crate) auth: Option<Box<Auth>>,
@@ -219,14 +220,14 @@ impl Association {
         workspace: Workspace,
         registry: &Registry,
         rng: &mut ChaCha12Rng,
-    ) -> Result<Self, ScheduleError> {
+    ) -> Result<Box<Self>, ScheduleError> {
         let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload, auth } = from;
         let capabilities = config.offered().agreed(peer.capabilities);
         let carrier = capabilities.carrier();
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
         let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
         let mut paths = Paths::new(&config, registry, Arc::clone(config.path_rules()), carrier, now)?;
-        for seed in &seeds {
+        for seed in seeds.iter() {
             paths.add(now, seed.local, seed.remote, seed.encapsulation_port, seed.confirmed);
         }
         let a_rwnd = peer.a_rwnd as usize;
@@ -239,7 +240,7 @@ impl Association {
         if path_scheduler.copies() {
             transmission.start_copying();
         }
-        let mut association = Association {
+        let mut association = Box::new(Association {
             outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len()),
             path_scheduler,
             policies_replaced: 0,
@@ -276,7 +277,7 @@ impl Association {
             patience_until: None,
             dry: false,
             config,
-        };
+        });
         association.outbound.set_forwards(capabilities.has(Extension::PartialReliability));
         association.refresh_usable();
         association.share_buffers(now);
@@ -302,7 +303,7 @@ impl Association {
     }
 
     /// Own addresses, each once.
-    pub(crate) fn local_addresses(&self) -> Vec<IpAddr> {
+    pub(crate) fn local_addresses(&self) -> Few<IpAddr> {
         self.paths.local_addresses().collect()
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tresse_wire::{Cause, ChunkKind, Init, List, Param, ParamKind, Tsn};
+use tresse_wire::{Cause, ChunkKind, Init, List, Param, ParamKind, Params, Tsn};
 
 use super::capabilities::{Capabilities, Extension};
 use super::scope::Scope;
@@ -29,6 +29,46 @@ pub(crate) struct Peer {
     pub(crate) adaptation: Option<u32>,
     /// The addresses it listed, in its order; the address its packet came from is not added.
     pub(crate) addresses: Vec<IpAddr>,
+}
+
+/// What an INIT or INIT ACK says besides: of use to whoever answers it, and to no association. Of each kind the first
+/// parameter counts.
+#[derive(Default)]
+pub(crate) struct Aside<'a> {
+    pub(crate) cookie: Option<&'a [u8]>,
+    /// By how many milliseconds its cookie is to live longer.
+    pub(crate) cookie_extension: Option<u32>,
+    address_types: Option<List<'a, u16>>,
+    /// All its parameters, if any of them is to be reported.
+    reported: Option<Params<'a>>,
+}
+
+impl<'a> Aside<'a> {
+    fn note(&mut self, param: Param<'a>, all: Params<'a>) {
+        match param {
+            Param::StateCookie(cookie) => _ = self.cookie.get_or_insert(cookie),
+            Param::CookiePreservative(millis) => _ = self.cookie_extension.get_or_insert(millis),
+            Param::SupportedAddressTypes(types) => _ = self.address_types.get_or_insert(types),
+            Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().report => {
+                self.reported = Some(all);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the sender can use addresses of the type of `address`; it may not say (RFC 9260 §3.3.2.1.5).
+    pub(crate) fn understands(&self, address: IpAddr) -> bool {
+        let types = self.address_types.as_ref();
+        types.is_none_or(|types| types.iter().any(|kind| kind == address_type(address)))
+    }
+
+    /// The unrecognised parameters that the sender is to be told of, headers included (RFC 9260 §3.2.1).
+    pub(crate) fn reported(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.reported.into_iter().flat_map(heeded).filter_map(|param| match param {
+            Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().report => Some(unknown.whole),
+            _ => None,
+        })
+    }
 }
 
 /// Why an INIT or INIT ACK cannot be used. The peer is told with an ABORT.
@@ -85,7 +125,11 @@ impl Peer {
     ///
     /// # Errors
     /// What makes it unusable.
-    pub(crate) fn read(init: &Init<'_>, scope: Scope, most: usize) -> Result<Self, InitFault> {
+    pub(crate) fn read<'a>(
+        init: &Init<'a>,
+        scope: Scope,
+        most: usize,
+    ) -> Result<(Self, Aside<'a>), InitFault> {
         if init.initiate_tag == 0
             || init.a_rwnd < MIN_A_RWND
             || init.outbound_streams == 0
@@ -104,8 +148,9 @@ impl Peer {
             adaptation: None,
             addresses: Vec::new(),
         };
-        let mut auth = OfferParams::default();
-        for param in heeded(init) {
+        let (mut aside, mut auth) = (Aside::default(), OfferParams::default());
+        for param in heeded(init.params) {
+            aside.note(param, init.params);
             peer.capabilities = peer.capabilities.with(Capabilities::said_by(&param));
             auth.note(param).map_err(|BadRandom| InitFault::Random)?;
             match param {
@@ -138,7 +183,7 @@ impl Peer {
             let dynamic = peer.capabilities.has(Extension::DynamicAddresses) && insists;
             peer.capabilities = peer.capabilities.having(Extension::DynamicAddresses, dynamic);
         }
-        Ok(peer)
+        Ok((peer, aside))
     }
 
     /// Whether an association with this peer is as safe as these settings ask for.
@@ -159,21 +204,12 @@ impl Peer {
 
 /// The parameters of an INIT or INIT ACK that count: those up to an unrecognised one whose type says to stop
 /// there (RFC 9260 §3.2.1). What cannot be read is left out.
-pub(crate) fn heeded<'a>(init: &Init<'a>) -> impl Iterator<Item = Param<'a>> + use<'a> {
+fn heeded(params: Params<'_>) -> impl Iterator<Item = Param<'_>> {
     let mut over = false;
-    init.params.iter().flatten().take_while(move |param| {
+    params.iter().flatten().take_while(move |param| {
         let before = over;
         over |= matches!(param, Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().stop);
         !before
-    })
-}
-
-/// The unrecognised parameters of an INIT or INIT ACK that its sender is to be told of, headers included
-/// (RFC 9260 §3.2.1).
-pub(crate) fn to_be_reported<'a>(init: &Init<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-    heeded(init).filter_map(|param| match param {
-        Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().report => Some(unknown.whole),
-        _ => None,
     })
 }
 

@@ -32,7 +32,7 @@ impl Association {
         workspace: Workspace,
         registry: &Registry,
         rng: &mut ChaCha12Rng,
-    ) -> Result<Self, ScheduleError> {
+    ) -> Result<Box<Self>, ScheduleError> {
         let mut next = Association::new(now, from, workspace, registry, rng)?;
         let (outbound_streams, inbound_streams) = next.streams();
         let undelivered = self.outbound.info().used;

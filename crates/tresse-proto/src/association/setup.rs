@@ -6,7 +6,6 @@
 
 mod early;
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +26,7 @@ use crate::datagram::Transmit;
 use crate::error::{KeyError, ScheduleError};
 use crate::event::CloseReason;
 use crate::extensions::auth::{Auth, Handshake, SharedKeys};
+use crate::few::Few;
 use crate::paths::{pairs, unreachable};
 use crate::registry::{NamesInUse, Registry};
 use crate::time::Instant;
@@ -50,7 +50,7 @@ pub(crate) struct Setup {
     auth: Handshake,
     phase: Phase,
     /// The pairs of addresses that can be used, the own one first.
-    pairs: Vec<(IpAddr, IpAddr)>,
+    pairs: Few<(IpAddr, IpAddr)>,
     /// Which of them is in use; starts over at their end.
     position: usize,
     attempts: u32,
@@ -68,7 +68,7 @@ pub(crate) struct Setup {
 
 enum Phase {
     CookieWait,
-    CookieEchoed(Box<Answer>),
+    CookieEchoed(Answer),
 }
 
 /// What is added to a round trip when a cookie was stale (RFC 9260 §5.2.6: at most a second).
@@ -79,7 +79,7 @@ pub(crate) enum SetupStep {
     /// It goes on.
     Waiting,
     /// Both sides know each other; the round-trip time of COOKIE ECHO, when it was sent once only.
-    Done(Box<Beginnings>, Option<Duration>),
+    Done(Beginnings, Option<Duration>),
     /// The same for an association that was made ahead.
     Ready(Box<Association>, Option<Duration>),
     /// The peer answered with what cannot be used; it is to be told with an ABORT.
@@ -112,8 +112,11 @@ pub(crate) struct SetupParts {
 impl Setup {
     /// In COOKIE-WAIT, with an INIT to send.
     pub(crate) fn new(parts: SetupParts) -> Self {
+        let mut local = parts.local;
+        let scope = reach(&parts.config, parts.remote.iter().copied());
+        leave_out_useless(&mut local, &parts.remote, scope);
         let mut setup = Setup {
-            local: useful(&parts),
+            local,
             rto: parts.config.rto_initial,
             config: parts.config,
             reserved: parts.schedulers,
@@ -126,7 +129,7 @@ impl Setup {
             checksum_offload: parts.checksum_offload,
             auth: parts.auth,
             phase: Phase::CookieWait,
-            pairs: Vec::new(),
+            pairs: Few::default(),
             position: 0,
             attempts: 0,
             stale_cookies: 0,
@@ -224,11 +227,11 @@ impl Setup {
 
     /// The own addresses that the peer comes to know from a packet that `local` sent: that one, and those it
     /// is told. Other ones are of no use to the association.
-    pub(crate) fn shown_addresses(&self, local: IpAddr) -> Vec<IpAddr> {
+    pub(crate) fn shown_addresses(&self, local: IpAddr) -> Few<IpAddr> {
         let told = self.config.list_addresses;
         let shown = |&address: &IpAddr| address == local || (told && self.scope().covers(address));
-        let shown: Vec<IpAddr> = self.local.iter().copied().filter(shown).collect();
-        if shown.is_empty() { vec![local] } else { shown }
+        let shown: Few<IpAddr> = self.local.iter().copied().filter(shown).collect();
+        if shown.is_empty() { Few::of(local) } else { shown }
     }
 
     fn scope(&self) -> Scope {
@@ -308,12 +311,13 @@ impl Setup {
         let told = Some(self.shown_addresses(source)).filter(|shown| shown.len() > 1);
         let offer = self.config.auth_offer(self.auth.random());
         let mut params = self.config.params(&told.unwrap_or_default(), offer.as_ref());
-        let mut types: Vec<u16> = self.local.iter().copied().map(address_type).collect();
-        types.sort_unstable();
-        types.dedup();
+        let mut types = Vec::new();
         // The address of the packet says it when there is no other; stacks of one address refuse what they do
         // not know (pion/sctp).
         if self.local.len() > 1 {
+            types.extend(self.local.iter().copied().map(address_type));
+            types.sort_unstable();
+            types.dedup();
             params.push(Param::SupportedAddressTypes(List::Values(&types)));
         }
         params.extend(self.cookie_extension.map(Param::CookiePreservative));
@@ -390,7 +394,7 @@ impl Setup {
             Ok(mut answer) => {
                 let offer = self.config.auth_offer(self.auth.random());
                 self.auth.on_answer(offer.as_ref(), answer.peer.auth.take());
-                self.enter(Phase::CookieEchoed(Box::new(answer)));
+                self.enter(Phase::CookieEchoed(answer));
                 SetupStep::Waiting
             }
             Err(fault) => SetupStep::Refused { fault, peer_tag: init.initiate_tag },
@@ -423,14 +427,14 @@ impl Setup {
         };
         let rtt = self.first_sent.filter(|_| self.attempts == 0).map(|sent| now.since(sent));
         if let Some(association) = self.take_ahead(now) {
-            return SetupStep::Ready(Box::new(association), rtt);
+            return SetupStep::Ready(association, rtt);
         }
         let auth = self.auth.take();
         let paths = self.path_seeds(&answer);
-        SetupStep::Done(Box::new(self.beginnings(answer.peer, paths, auth)), rtt)
+        SetupStep::Done(self.beginnings(answer.peer, paths, auth), rtt)
     }
 
-    fn beginnings(&self, peer: Peer, paths: Vec<PathSeed>, auth: Option<Box<Auth>>) -> Beginnings {
+    fn beginnings(&self, peer: Peer, paths: Few<PathSeed>, auth: Option<Box<Auth>>) -> Beginnings {
         Beginnings {
             identity: Identity {
                 local_port: self.local_port,
@@ -449,10 +453,10 @@ impl Setup {
 
     /// The peer's addresses are those it listed and the one its answer came from (RFC 9260 §5.1.2); in the
     /// order in which the user named them, who thereby confirmed them (§5.4).
-    fn path_seeds(&self, answer: &Answer) -> Vec<PathSeed> {
+    fn path_seeds(&self, answer: &Answer) -> Few<PathSeed> {
         let named = self.remote.iter().copied().filter(|&address| answer.has(address));
         let told = answer.peer.addresses.iter().copied().chain([answer.source]);
-        let mut remote: Vec<IpAddr> = named.collect();
+        let mut remote: Few<IpAddr> = named.collect();
         for address in told {
             if !remote.contains(&address) {
                 remote.push(address);
@@ -465,7 +469,7 @@ impl Setup {
             encapsulation_port: self.encapsulation_port,
             confirmed: self.remote.contains(&remote),
         };
-        self.pairs_with(&local, &remote).into_iter().map(seed).collect()
+        self.pairs_with(&local, &remote).iter().copied().map(seed).collect()
     }
 
     /// The pair of addresses in use, the own one first.
@@ -476,11 +480,10 @@ impl Setup {
     /// Begins a phase, with a packet to send and T1 from its start. COOKIE ECHO comes from an address that the peer
     /// knows.
     fn enter(&mut self, phase: Phase) {
-        let local = match &phase {
-            Phase::CookieWait => Cow::from(&self.local),
-            Phase::CookieEchoed(answer) => Cow::from(self.shown_addresses(answer.local)),
+        self.pairs = match &phase {
+            Phase::CookieWait => self.pairs_with(&self.local, &self.remote),
+            Phase::CookieEchoed(answer) => self.pairs_with(&self.shown_addresses(answer.local), &self.remote),
         };
-        self.pairs = self.pairs_with(&local, &self.remote);
         self.phase = phase;
         self.due = true;
         self.t1 = None;
@@ -489,14 +492,18 @@ impl Setup {
         self.first_sent = None;
     }
 
-    fn pairs_with(&self, local: &[IpAddr], remote: &[IpAddr]) -> Vec<(IpAddr, IpAddr)> {
+    fn pairs_with(&self, local: &[IpAddr], remote: &[IpAddr]) -> Few<(IpAddr, IpAddr)> {
         pairs(self.config.path_pairs, local, remote, usize::from(self.config.max_paths))
     }
 }
 
-/// The own addresses worth a path: those that mean something to the peer, if they reach all of it; else all.
-fn useful(parts: &SetupParts) -> Vec<IpAddr> {
-    let scope = reach(&parts.config, parts.remote.iter().copied());
-    let covered: Vec<IpAddr> = parts.local.iter().copied().filter(|&address| scope.covers(address)).collect();
-    if unreachable(&covered, &parts.remote).is_none() { covered } else { parts.local.clone() }
+/// Leaves out the own addresses that mean nothing to the peer, if the others reach all of it.
+fn leave_out_useless(local: &mut Vec<IpAddr>, remote: &[IpAddr], scope: Scope) {
+    if local.iter().all(|&address| scope.covers(address)) {
+        return;
+    }
+    let covered: Vec<IpAddr> = local.iter().copied().filter(|&address| scope.covers(address)).collect();
+    if unreachable(&covered, remote).is_none() {
+        *local = covered;
+    }
 }

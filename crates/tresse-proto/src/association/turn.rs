@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 
 use super::Association;
 use crate::event::{Event, SchedulerFault};
+use crate::few::Few;
 use crate::names::PolicyKind;
 use crate::path_id::PathId;
 use crate::schedule::{Offer, PathView, fallback_path_scheduler};
@@ -16,19 +17,19 @@ use crate::transmission::Verdict;
 #[derive(Debug)]
 pub(super) struct Bursts {
     limit: u32,
-    left: Box<[u32]>,
+    left: Few<u32>,
 }
 
 impl Bursts {
     pub(super) fn new(limit: u32, paths: usize) -> Self {
-        Bursts { limit, left: vec![limit; paths].into() }
+        Bursts { limit, left: std::iter::repeat_n(limit, paths).collect() }
     }
 
     /// There are paths up to `count` now.
     pub(super) fn cover(&mut self, count: usize) {
-        let mut left = std::mem::take(&mut self.left).into_vec();
-        left.resize(count.max(left.len()), self.limit);
-        self.left = left.into();
+        while self.left.len() < count {
+            self.left.push(self.limit);
+        }
     }
 
     /// A new opportunity after everything that could be sent was.
@@ -38,7 +39,7 @@ impl Bursts {
 
     /// One more opportunity before the last was used up: a driver may hand in several packets at a time.
     pub(super) fn extend(&mut self) {
-        for left in &mut self.left {
+        for left in &mut *self.left {
             *left = left.saturating_add(self.limit);
         }
     }

@@ -11,10 +11,11 @@ use super::cookie::{Cookie, TieTags};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
-use crate::association::{Peer, Settings, State, address_type, heeded, reach, to_be_reported};
+use crate::association::{Aside, Peer, Settings, State, reach};
 use crate::config::AssociationConfig;
 use crate::datagram::Datagram;
 use crate::extensions::auth::RANDOM_LEN;
+use crate::few::Few;
 use crate::time::Instant;
 
 /// What an INIT ACK says of this side, and to which address it goes.
@@ -22,7 +23,7 @@ struct OwnHalf {
     settings: Arc<Settings>,
     /// Tag, first TSN and random number that it has named before; `None` draws new ones.
     named: Option<(u32, Tsn, [u8; RANDOM_LEN])>,
-    addresses: Vec<IpAddr>,
+    addresses: Few<IpAddr>,
     ties: TieTags,
     to: IpAddr,
 }
@@ -56,8 +57,8 @@ impl Endpoint {
         let to_peer = CommonHeader { verification_tag: init.initiate_tag, ..reply_header(packet) };
         let scope = reach(&self.template, [datagram.remote]);
         let read = Peer::read(init, scope, usize::from(self.template.max_paths));
-        let peer = match read.and_then(|peer| peer.check(&self.template).map(|()| peer)) {
-            Ok(peer) => peer,
+        let (peer, aside) = match read.and_then(|read| read.0.check(&self.template).map(|()| read)) {
+            Ok(read) => read,
             Err(fault) => {
                 self.discards.bad_init += 1;
                 return self.refuse(datagram, to_peer, fault.cause());
@@ -74,9 +75,9 @@ impl Endpoint {
         };
         match relation {
             Relation::Answerable(own) => {
-                let to = Datagram { remote: own.to, ..datagram.clone() };
-                let answer = self.init_ack(now, datagram, to_peer, peer, init, own);
-                self.answer(&to, answer);
+                let between = (datagram.local, own.to);
+                let answer = self.init_ack(now, datagram, to_peer, peer, &aside, own);
+                self.answer_to(between, datagram.encapsulation_port, answer);
             }
             Relation::Ending => {}
             Relation::NewAddresses(addresses) => {
@@ -185,7 +186,7 @@ impl Endpoint {
         datagram: &Datagram,
         header: CommonHeader,
         peer: Peer,
-        init: &Init<'_>,
+        aside: &Aside<'_>,
         own: OwnHalf,
     ) -> Vec<u8> {
         // RFC 9260 §5.1.1: no more streams than the peer's INIT allows.
@@ -196,7 +197,8 @@ impl Endpoint {
         let offer = peer.auth.as_ref().and_then(|_| own.settings.auth_offer(auth_random));
         let cookie = Cookie {
             created: now,
-            extension: extension(init, self.config.cookie_extension),
+            extension: Duration::from_millis(u64::from(aside.cookie_extension.unwrap_or_default()))
+                .min(self.config.cookie_extension),
             local_port: header.source_port,
             remote_port: header.destination_port,
             local_tag,
@@ -211,14 +213,14 @@ impl Endpoint {
         self.keys.rotate(now, &mut self.rng);
         let sealed = self.keys.seal(&cookie);
         let mut addresses = own.addresses;
-        addresses.retain(|&address| address == datagram.local || understands(init, address));
-        if addresses == [datagram.local] {
+        addresses.retain(|&address| address == datagram.local || aside.understands(address));
+        if addresses[..] == [datagram.local] {
             // The packet comes from there: to list it would only break behind a NAT.
-            addresses.clear();
+            addresses = Few::default();
         }
         let mut params = own.settings.params(&addresses, offer.as_ref());
         params.push(Param::StateCookie(&sealed));
-        params.extend(to_be_reported(init).map(Param::UnrecognisedParameter));
+        params.extend(aside.reported().map(Param::UnrecognisedParameter));
         let init_ack = own.settings.init(local_tag, local_initial_tsn, streams, &params);
         stray::single(header, &Chunk::InitAck(init_ack), self.seal())
     }
@@ -230,36 +232,18 @@ impl Endpoint {
         config: &AssociationConfig,
         local: IpAddr,
         remote: IpAddr,
-    ) -> Vec<IpAddr> {
+    ) -> Few<IpAddr> {
         if !config.list_addresses {
-            return vec![local];
+            return Few::of(local);
         }
         let scope = reach(config, [remote]);
         let told = |address: &IpAddr| *address == local || scope.covers(*address);
-        let mut addresses: Vec<IpAddr> = self.local_addresses.iter().copied().filter(told).collect();
+        let mut addresses: Few<IpAddr> = self.local_addresses.iter().copied().filter(told).collect();
         if !addresses.contains(&local) {
-            addresses.insert(0, local);
+            addresses.push_front(local);
         }
         addresses
     }
-}
-
-/// Whether the sender of an INIT can use addresses of this type; it may not say (RFC 9260 §3.3.2.1.5).
-fn understands(init: &Init<'_>, address: IpAddr) -> bool {
-    let types = heeded(init).find_map(|param| match param {
-        Param::SupportedAddressTypes(types) => Some(types),
-        _ => None,
-    });
-    types.is_none_or(|types| types.iter().any(|kind| kind == address_type(address)))
-}
-
-/// By how much the cookie of an INIT is to live longer, as its sender asks for within `limit`.
-fn extension(init: &Init<'_>, limit: Duration) -> Duration {
-    let asked = heeded(init).find_map(|param| match param {
-        Param::CookiePreservative(millis) => Some(Duration::from_millis(u64::from(millis))),
-        _ => None,
-    });
-    asked.unwrap_or_default().min(limit)
 }
 
 /// Address parameters, one after another.

@@ -18,6 +18,7 @@ use crate::datagram::Datagram;
 use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::{Auth, Refusal, SharedKeys};
+use crate::few::Few;
 use crate::paths::pairs;
 use crate::time::Instant;
 
@@ -57,7 +58,7 @@ impl Action {
 impl Endpoint {
     /// COOKIE ECHO, first in its packet.
     pub(super) fn on_cookie_echo(&mut self, now: Instant, datagram: &Datagram, packet: &Packet<'_>) {
-        let Some(Opened { cookie, stale_by }) = self.open_cookie(now, packet) else {
+        let Some(Opened { mut cookie, stale_by }) = self.open_cookie(now, packet) else {
             self.discards.bad_cookie += 1;
             return;
         };
@@ -79,7 +80,7 @@ impl Endpoint {
             (None, _) if owner.is_none() && self.spent.contains(cookie.local_tag) => {
                 self.discards.late_cookie += 1;
             }
-            (_, Some(by)) => match self.screen_cookie(owner, packet, &cookie) {
+            (_, Some(by)) => match self.screen_cookie(owner, packet, &mut cookie) {
                 Ok(_) => self.on_stale_cookie(datagram, packet, &cookie, by),
                 Err(refusal) => refusal.count(&mut self.discards),
             },
@@ -146,14 +147,15 @@ impl Endpoint {
         slot: Slot,
         datagram: &Datagram,
         packet: &Packet<'_>,
-        cookie: Cookie,
+        mut cookie: Cookie,
     ) {
         let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else {
             return self.admit(now, Some(slot), datagram, packet, cookie);
         };
         match association.path_of(datagram.local, datagram.remote) {
             Some(via) => {
-                let auth = authentication(&cookie, association.settings(), association.shared_keys());
+                let keys = association.shared_keys();
+                let auth = authentication(&mut cookie, association.settings(), keys);
                 association.on_collision(&cookie.peer, auth, via);
                 self.hand_over(now, slot, datagram);
                 self.settle(slot);
@@ -163,7 +165,7 @@ impl Endpoint {
     }
 
     /// The peer has lost the association and set it up anew.
-    fn on_restart(&mut self, now: Instant, slot: Slot, datagram: &Datagram, cookie: Cookie) {
+    fn on_restart(&mut self, now: Instant, slot: Slot, datagram: &Datagram, mut cookie: Cookie) {
         let Some(Occupant::Open(old)) = self.slots.get_mut(slot) else { return };
         let Some(via) = old.path_of(datagram.local, datagram.remote) else {
             self.discards.bad_cookie += 1;
@@ -179,7 +181,7 @@ impl Endpoint {
         let seeds = old.path_seeds().filter(belongs);
         let paths = seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
         let settings = Arc::clone(old.settings());
-        let auth = authentication(&cookie, &settings, old.shared_keys());
+        let auth = authentication(&mut cookie, &settings, old.shared_keys());
         let beginnings = self.beginnings(cookie, settings, paths, auth);
         self.forget_addresses(slot);
         if let Some(Occupant::Open(old)) = self.slots.take(slot) {
@@ -203,7 +205,7 @@ impl Endpoint {
         &mut self,
         slot: Option<Slot>,
         packet: &Packet<'_>,
-        cookie: &Cookie,
+        cookie: &mut Cookie,
     ) -> Result<Option<Box<Auth>>, Refusal> {
         let mut auth = match slot.and_then(|slot| self.slots.get_mut(slot)) {
             Some(Occupant::Setup(setup)) => {
@@ -231,9 +233,9 @@ impl Endpoint {
         slot: Option<Slot>,
         datagram: &Datagram,
         packet: &Packet<'_>,
-        cookie: Cookie,
+        mut cookie: Cookie,
     ) {
-        let auth = match self.screen_cookie(slot, packet, &cookie) {
+        let auth = match self.screen_cookie(slot, packet, &mut cookie) {
             Ok(auth) => auth,
             Err(refusal) => return refusal.count(&mut self.discards),
         };
@@ -293,7 +295,7 @@ impl Endpoint {
         &self,
         cookie: Cookie,
         config: Arc<Settings>,
-        paths: Vec<PathSeed>,
+        paths: Few<PathSeed>,
         auth: Option<Box<Auth>>,
     ) -> Beginnings {
         Beginnings {
@@ -339,7 +341,7 @@ impl Endpoint {
             early.board(association);
             early.on_set_up(now, association);
         }
-        self.forget_others(slot, association.as_ref().ok());
+        self.forget_others(slot, association.as_deref().ok());
         self.occupy(slot, association);
     }
 
@@ -358,7 +360,7 @@ impl Endpoint {
     }
 
     /// An association that was made ahead takes the place of its set-up.
-    pub(super) fn embark(&mut self, slot: Slot, association: Association) {
+    pub(super) fn embark(&mut self, slot: Slot, association: Box<Association>) {
         self.forget_others(slot, Some(&association));
         self.occupy(slot, Ok(association));
     }
@@ -378,12 +380,12 @@ impl Endpoint {
     }
 
     /// Puts an association into its slot and remembers where to find it.
-    fn occupy(&mut self, slot: Slot, association: Result<Association, ScheduleError>) {
+    fn occupy(&mut self, slot: Slot, association: Result<Box<Association>, ScheduleError>) {
         match association {
             Ok(association) => {
                 let tag = association.identity().local_tag;
                 self.demux.insert(slot, tag, association.peer_addresses());
-                self.slots.replace(slot, Occupant::Open(Box::new(association)));
+                self.slots.replace(slot, Occupant::Open(association));
             }
             // The names were checked when the settings were taken; a scheduler was removed since then.
             Err(_) => {
@@ -417,14 +419,20 @@ fn screen_again(
     if !matches!(action, Action::Restart | Action::Collide) {
         return association.screen_cookie(packet);
     }
-    let auth = authentication(cookie, association.settings(), association.shared_keys());
+    let keys = association.shared_keys();
+    let auth = authentication(&mut cookie.clone(), association.settings(), keys);
     auth.map_or(Ok(()), |mut auth| auth.screen_cookie(packet))
 }
 
-/// What a cookie says of authentication, if both sides have it, with this side's shared keys.
-fn authentication(cookie: &Cookie, settings: &Settings, keys: Option<Box<SharedKeys>>) -> Option<Box<Auth>> {
+/// What a cookie says of authentication, if both sides have it, with this side's shared keys. The peer's offer goes from
+/// the cookie into it.
+fn authentication(
+    cookie: &mut Cookie,
+    settings: &Settings,
+    keys: Option<Box<SharedKeys>>,
+) -> Option<Box<Auth>> {
     let offer = settings.auth_offer(cookie.auth_random);
-    Auth::agreed(offer.as_ref(), cookie.peer.auth.clone(), keys)
+    Auth::agreed(offer.as_ref(), cookie.peer.auth.take(), keys)
 }
 
 /// The paths of an association that a peer set up. The INIT showed one pair of addresses to work; the
@@ -432,18 +440,18 @@ fn authentication(cookie: &Cookie, settings: &Settings, keys: Option<Box<SharedK
 fn path_seeds(
     cookie: &Cookie,
     config: &AssociationConfig,
-    mut local: Vec<IpAddr>,
+    mut local: Few<IpAddr>,
     encapsulation_port: Option<u16>,
-) -> Vec<PathSeed> {
-    let mut remote = cookie.peer.addresses.clone();
+) -> Few<PathSeed> {
+    let mut remote: Few<IpAddr> = cookie.peer.addresses.iter().copied().collect();
     if !remote.contains(&cookie.remote) {
-        remote.insert(0, cookie.remote);
+        remote.push_front(cookie.remote);
     }
     rotate_to(&mut local, cookie.local);
     rotate_to(&mut remote, cookie.remote);
     pairs(config.path_pairs, &local, &remote, usize::from(config.max_paths))
-        .into_iter()
-        .map(|(local, remote)| PathSeed {
+        .iter()
+        .map(|&(local, remote)| PathSeed {
             local,
             remote,
             encapsulation_port,

@@ -95,11 +95,11 @@ impl Endpoint {
                 SetupStep::Waiting => {}
                 SetupStep::GivenUp => return self.fail_setup(slot, CloseReason::SetupTimeout),
                 SetupStep::Done(beginnings, rtt) => {
-                    self.open(now, slot, *beginnings);
+                    self.open(now, slot, beginnings);
                     return self.on_opened(now, slot, datagram, rtt);
                 }
                 SetupStep::Ready(association, rtt) => {
-                    self.embark(slot, *association);
+                    self.embark(slot, association);
                     return self.on_opened(now, slot, datagram, rtt);
                 }
                 SetupStep::Refused { fault, peer_tag } => {

@@ -1,24 +1,29 @@
 //! From a packet to its association: by this side's verification tag, which is unique in an endpoint, and
 //! by the peer's address and port where a packet does not carry that tag.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use super::peers::PeerTable;
 use super::tags::TagTable;
 
 /// The position of an association in its endpoint.
 pub(super) type Slot = u32;
 
 /// What finds associations.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Demux {
     by_tag: TagTable,
-    by_peer: BTreeMap<(IpAddr, u16), Slot>,
+    by_peer: PeerTable,
     /// The tag found last: packets of one association come in a row.
     last: Option<(u32, Slot)>,
 }
 
 impl Demux {
+    /// Without associations. What peers choose is hashed with `secret`.
+    pub(super) fn new(secret: [u64; 2]) -> Self {
+        Demux { by_tag: TagTable::default(), by_peer: PeerTable::new(secret), last: None }
+    }
+
     pub(super) fn by_tag(&mut self, tag: u32) -> Option<Slot> {
         if let Some((last, slot)) = self.last
             && last == tag
@@ -31,7 +36,7 @@ impl Demux {
     }
 
     pub(super) fn by_peer(&self, address: IpAddr, port: u16) -> Option<Slot> {
-        self.by_peer.get(&(address, port)).copied()
+        self.by_peer.get(address, port)
     }
 
     pub(super) fn has_tag(&self, tag: u32) -> bool {
@@ -40,20 +45,22 @@ impl Demux {
 
     pub(super) fn insert(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
         self.by_tag.insert(tag, slot);
-        for peer in peers {
-            self.by_peer.insert(peer, slot);
+        for (address, port) in peers {
+            self.by_peer.insert(address, port, slot);
         }
     }
 
     /// Learns an address of the peer, unless another association is found by it.
     pub(super) fn learn(&mut self, slot: Slot, address: IpAddr, port: u16) {
-        self.by_peer.entry((address, port)).or_insert(slot);
+        if self.by_peer(address, port).is_none() {
+            self.by_peer.insert(address, port, slot);
+        }
     }
 
     /// Forgets an address of the peer.
     pub(super) fn forget(&mut self, slot: Slot, address: IpAddr, port: u16) {
-        if self.by_peer.get(&(address, port)) == Some(&slot) {
-            self.by_peer.remove(&(address, port));
+        if self.by_peer(address, port) == Some(slot) {
+            self.by_peer.remove(address, port);
         }
     }
 

@@ -8,20 +8,21 @@ mod accept;
 mod admit;
 mod arrival;
 mod cookie;
+mod deadlines;
 mod demux;
 mod handle;
 mod icmp;
 #[cfg(feature = "invariants")]
 mod invariants;
+mod peers;
 mod slots;
 mod spent;
 mod stray;
 mod tags;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
@@ -45,6 +46,7 @@ use crate::time::Instant;
 pub use handle::AssociationHandle;
 
 use cookie::CookieKeys;
+use deadlines::Deadlines;
 use demux::{Demux, Slot};
 use slots::{Occupant, Slots};
 use spent::SpentTags;
@@ -79,8 +81,10 @@ pub struct Endpoint {
     spent: SpentTags,
     /// Associations that may have something to send.
     ready: VecDeque<Slot>,
-    /// One entry for each association with a deadline, never later than it.
-    deadlines: BTreeSet<(Instant, Slot)>,
+    /// One for each association with a deadline, never later than it.
+    deadlines: Deadlines,
+    /// Associations whose deadlines have come; kept so that none is allocated for a call.
+    due: Vec<Slot>,
     events: VecDeque<(AssociationId, Event)>,
     /// Packets that belong to no association.
     answers: VecDeque<Answer>,
@@ -141,6 +145,10 @@ impl Endpoint {
             config.port = EPHEMERAL_PORTS + (rng.next_u32() % u32::from(u16::MAX - EPHEMERAL_PORTS)) as u16;
         }
         let reserved = check_names(&registry, &template)?;
+        // Another stream of numbers: what is drawn from the first does not depend on how associations are found.
+        let mut apart = ChaCha12Rng::from_seed(seed);
+        apart.set_stream(1);
+        let secret = [apart.next_u64(), apart.next_u64()];
         Ok(Endpoint {
             reserved,
             keys: CookieKeys::new(Instant::ZERO, config.cookie_key_lifetime, &mut rng),
@@ -149,10 +157,11 @@ impl Endpoint {
             registry,
             local_addresses: Vec::new(),
             slots: Slots::default(),
-            demux: Demux::default(),
+            demux: Demux::new(secret),
             spent: SpentTags::default(),
             ready: VecDeque::new(),
-            deadlines: BTreeSet::new(),
+            deadlines: Deadlines::default(),
+            due: Vec::new(),
             events: VecDeque::new(),
             answers: VecDeque::new(),
             discards: Discards::default(),
@@ -299,9 +308,9 @@ impl Endpoint {
     /// Lets everything happen that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         // What is due now, each association once: a timer that starts anew waits for the next call.
-        let later = self.deadlines.split_off(&(now + Duration::from_nanos(1), 0));
-        for (_, slot) in std::mem::replace(&mut self.deadlines, later) {
-            self.slots.set_armed(slot, None);
+        let mut due = std::mem::take(&mut self.due);
+        due.extend(std::iter::from_fn(|| self.deadlines.pop_due(now)));
+        for slot in due.drain(..) {
             let mut cx = Cx { now, rng: &mut self.rng };
             match self.slots.get_mut(slot) {
                 Some(Occupant::Setup(setup)) => {
@@ -319,12 +328,13 @@ impl Endpoint {
             }
             self.settle(slot);
         }
+        self.due = due;
     }
 
     /// When `handle_timeout` wants to be called next. It may be early: a timer that was put off is filed
     /// anew only when its old time has come.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.first().map(|&(at, _)| at)
+        self.deadlines.first()
     }
 
     /// Appends the next packets to `buffer`: up to `max_packets`, all for one destination.
@@ -390,7 +400,7 @@ impl Endpoint {
             Some(Occupant::Failed(_)) | None => {}
         }
         self.forget_addresses(slot);
-        self.disarm(slot);
+        self.deadlines.remove(slot);
         // What is queued of it is passed over when its turn comes: looking for it here would take the queues' length.
         self.slots.remove(slot);
     }
@@ -446,8 +456,12 @@ impl Endpoint {
     }
 
     fn answer(&mut self, datagram: &Datagram, packet: Vec<u8>) {
-        let pair = (datagram.local, datagram.remote);
-        let to = Transmit::single(pair, datagram.encapsulation_port, packet.len());
+        self.answer_to((datagram.local, datagram.remote), datagram.encapsulation_port, packet);
+    }
+
+    /// Queues an answer between these addresses, the own one first.
+    fn answer_to(&mut self, between: (IpAddr, IpAddr), encapsulation_port: Option<u16>, packet: Vec<u8>) {
+        let to = Transmit::single(between, encapsulation_port, packet.len());
         push_answer(&mut self.answers, Answer { to, packet });
     }
 
@@ -508,23 +522,14 @@ impl Endpoint {
             self.ready.push_back(slot);
         }
         if let Some(deadline) = deadline
-            && self.slots.armed(slot).is_none_or(|armed| deadline < armed)
+            && self.deadlines.of(slot).is_none_or(|filed| deadline < filed)
         {
-            self.disarm(slot);
-            self.slots.set_armed(slot, Some(deadline));
-            self.deadlines.insert((deadline, slot));
+            self.deadlines.file(slot, deadline);
         }
         // Until the last packets of an association have left, what still comes for it is dropped: an answer
         // to a stranger would overtake them.
         if !wants_to_send && self.is_over(slot) {
             self.forget_addresses(slot);
-        }
-    }
-
-    fn disarm(&mut self, slot: Slot) {
-        if let Some(armed) = self.slots.armed(slot) {
-            self.deadlines.remove(&(armed, slot));
-            self.slots.set_armed(slot, None);
         }
     }
 

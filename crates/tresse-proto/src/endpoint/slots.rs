@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::demux::Slot;
 use crate::association::{Association, Settings, Setup};
 use crate::path_id::AssociationId;
-use crate::time::Instant;
 
 /// What a slot holds.
 pub(super) enum Occupant {
@@ -21,8 +20,6 @@ pub(super) enum Occupant {
 struct Entry {
     generation: u32,
     occupant: Option<Occupant>,
-    /// The deadline that is filed for it.
-    armed: Option<Instant>,
     /// It is in the queue of those that may have something to send, where it stays when its occupant is gone.
     queued: bool,
 }
@@ -71,7 +68,6 @@ impl Slots {
             && entry.occupant.take().is_some()
         {
             entry.generation = entry.generation.wrapping_add(1);
-            entry.armed = None;
             self.free.push(slot);
         }
     }
@@ -92,16 +88,6 @@ impl Slots {
     pub(super) fn find(&self, id: AssociationId) -> Option<Slot> {
         let entry = self.entries.get(id.slot as usize)?;
         (entry.generation == id.generation && entry.occupant.is_some()).then_some(id.slot)
-    }
-
-    pub(super) fn armed(&self, slot: Slot) -> Option<Instant> {
-        self.entries.get(slot as usize)?.armed
-    }
-
-    pub(super) fn set_armed(&mut self, slot: Slot, at: Option<Instant>) {
-        if let Some(entry) = self.entries.get_mut(slot as usize) {
-            entry.armed = at;
-        }
     }
 
     /// Answers whether this changed anything.

@@ -23,6 +23,7 @@ use tresse_wire::StreamId;
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
 use crate::error::{ScheduleError, SendError};
 use crate::event::{SchedulerFault, SendOptions};
+use crate::few::Few;
 use crate::fragment::{Carrier, Fragment};
 use crate::path_id::PathId;
 use crate::rare::{Rare, Untouched};
@@ -62,7 +63,7 @@ pub(crate) struct Outbound {
     /// The scheduler that was chosen and its configuration; `None` for first come, first served.
     scheduler: Option<Box<(String, String)>>,
     /// Paths that can be used; the groups of the others are served by these.
-    usable: Box<[bool]>,
+    usable: Few<bool>,
     carrier: Carrier,
     /// A message that was begun: without interleaving nothing else may be cut before its end
     /// (RFC 9260 §6.9).
@@ -127,7 +128,7 @@ impl Outbound {
             classes: classes::initial(&config.stream_classes, streams),
             groups: Vec::new(),
             scheduler: choice(&config.stream_scheduler, &config.stream_scheduler_config),
-            usable: vec![true; paths].into(),
+            usable: std::iter::repeat_n(true, paths).collect(),
             carrier,
             open: None,
             hold: None,
@@ -308,10 +309,9 @@ impl Outbound {
 
     /// There are places for `count` paths now; a new one cannot be used before [`Self::set_usable`].
     pub(crate) fn cover_paths(&mut self, count: usize) {
-        let count = count.max(self.usable.len());
-        let mut usable = std::mem::take(&mut self.usable).into_vec();
-        usable.resize(count, false);
-        self.usable = usable.into();
+        while self.usable.len() < count {
+            self.usable.push(false);
+        }
     }
 
     /// Whether there are more paths than groups of streams bound to them.

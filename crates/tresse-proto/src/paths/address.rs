@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use crate::config::PathPairs;
+use crate::few::Few;
 
 /// The pairs that become paths, in their order: at most `limit`, each once, of one address family.
 ///
@@ -11,6 +12,19 @@ use crate::config::PathPairs;
 /// A full mesh begins with the same pairs, so that its first paths share as little as possible.
 /// Addresses without a partner of their family are left out: see [`unreachable`].
 pub(crate) fn pairs(
+    policy: PathPairs,
+    local: &[IpAddr],
+    remote: &[IpAddr],
+    limit: usize,
+) -> Few<(IpAddr, IpAddr)> {
+    // Most hosts have one address for each other.
+    match (local, remote) {
+        (&[local], &[remote]) if limit > 0 && local.is_ipv4() == remote.is_ipv4() => Few::of((local, remote)),
+        _ => choose_pairs(policy, local, remote, limit).into_iter().collect(),
+    }
+}
+
+fn choose_pairs(
     policy: PathPairs,
     local: &[IpAddr],
     remote: &[IpAddr],

@@ -31,7 +31,7 @@ pub(crate) struct Early {
     /// The application wants to end the association as soon as they are delivered.
     ending: bool,
     /// The association to be.
-    ahead: Option<Association>,
+    ahead: Option<Box<Association>>,
 }
 
 /// A message, and when the application gave it.
@@ -155,7 +155,7 @@ impl Setup {
     }
 
     /// Takes an association that was made ahead, and gives it the messages.
-    pub(crate) fn prepare(&mut self, mut association: Association) {
+    pub(crate) fn prepare(&mut self, mut association: Box<Association>) {
         if let Some(early) = &mut self.early {
             early.board(&mut association);
             early.ahead = Some(association);
@@ -164,11 +164,11 @@ impl Setup {
 
     /// The association that was made ahead.
     pub(crate) fn ahead(&mut self) -> Option<&mut Association> {
-        self.early.as_mut()?.ahead.as_mut()
+        self.early.as_mut()?.ahead.as_deref_mut()
     }
 
     /// The association that was made ahead, at the end of the set-up.
-    pub(crate) fn take_ahead(&mut self, now: Instant) -> Option<Association> {
+    pub(crate) fn take_ahead(&mut self, now: Instant) -> Option<Box<Association>> {
         let early = self.early.as_mut()?;
         let mut association = early.ahead.take()?;
         early.on_set_up(now, &mut association);
@@ -181,7 +181,7 @@ impl Setup {
     /// What does not hold.
     #[cfg(feature = "invariants")]
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
-        let ahead = self.early.as_ref().and_then(|early| early.ahead.as_ref());
+        let ahead = self.early.as_ref().and_then(|early| early.ahead.as_deref());
         ahead.map_or(Ok(()), Association::check_invariants)
     }
 
