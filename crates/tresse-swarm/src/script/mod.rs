@@ -59,7 +59,7 @@ pub struct PathPlan {
 }
 
 /// Settings of a host, as names and values of switches; `preset` may come first. Two are none of the core's: an association
-/// of this host begins `wrap_in` TSNs before they wrap, and what it sends on each stream begins `messages_wrap_in` messages
+/// of this host begins `wrap_in` TSNs before they wrap as long as it has not restarted, and what it sends on each stream begins `messages_wrap_in` messages
 /// before their SSNs and MIDs do.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HostPlan {

@@ -42,10 +42,10 @@ pub(super) struct Station {
     pub(super) tally: Tally,
 }
 
-/// Numbers that wrap soon, in every life of a host.
+/// Numbers that wrap soon.
 #[derive(Copy, Clone, Debug)]
 struct Wraps {
-    /// TSNs before they do; `None` for a beginning of chance.
+    /// TSNs before they do, in the first life of a host; `None` for a beginning of chance.
     tsns: Option<u32>,
     /// Messages of the host, and of its peer, on each stream before their numbers do; 0 for those that begin at 0.
     messages: [u32; 2],
@@ -549,7 +549,9 @@ fn boot(
     let mut endpoint = Endpoint::with_schedulers(endpoint.clone(), association.clone(), registry, seed)
         .map_err(|error| error.to_string())?;
     endpoint.set_local_addresses(addresses.to_vec());
-    if let Some(tsns) = wraps.tsns {
+    // Later lives begin by chance, as they do: a set-up that a restart crosses keeps the peer's tag, and only the TSN then
+    // tells what is still on its way from the life before.
+    if let Some(tsns) = wraps.tsns.filter(|_| life == 0) {
         endpoint.begin_before_the_wrap(tsns);
     }
     let [own, peer] = wraps.messages;
