@@ -172,7 +172,7 @@ pub struct PathStats {
     pub fast_retransmits: u64,
     /// Chunks declared lost because the peer reported their packet as damaged.
     pub drop_reports: u64,
-    /// Data chunks sent while they were under way on another path (the path scheduler `redundant`).
+    /// Data chunks sent while they were under way on another path (the path scheduler `redundant`, `blocked_copies`).
     pub copies_sent: u64,
     /// T3 expirations.
     pub timeouts: u64,

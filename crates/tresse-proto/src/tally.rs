@@ -17,6 +17,8 @@ pub(crate) enum Mechanism {
     Penalised,
     /// Data was left to a path whose window was full.
     Assigned,
+    /// A path that a full buffer kept from new data carried copies.
+    CopiedWhenBlocked,
     /// A path's share of a buffer was another one than an equal one.
     SharedByPaths,
     /// A path rested because its share was less than a packet.
@@ -31,13 +33,14 @@ pub(crate) enum Mechanism {
 
 impl Mechanism {
     #[cfg(feature = "invariants")]
-    const NAMED: [(Mechanism, &'static str); 11] = [
+    const NAMED: [(Mechanism, &'static str); 12] = [
         (Mechanism::RescheduledForShare, "rescheduled for a share"),
         (Mechanism::RescheduledInTime, "rescheduled in time"),
         (Mechanism::RescheduledOverdue, "rescheduled when overdue"),
         (Mechanism::Overtaken, "overtaken by a faster path"),
         (Mechanism::Penalised, "penalised for a faster path"),
         (Mechanism::Assigned, "assigned to a full path"),
+        (Mechanism::CopiedWhenBlocked, "copied when blocked"),
         (Mechanism::SharedByPaths, "buffer shares follow paths"),
         (Mechanism::PathRested, "path rested"),
         (Mechanism::StreamMoved, "stream moved by the map"),

@@ -1,18 +1,23 @@
-//! Copies of chunks on every path, where the path scheduler wants them: `paths` says how each path fares, `outbound` what
-//! it may carry, and `transmission` what has not had its turn there.
+//! Copies of chunks on other paths, where the path scheduler wants them everywhere, or a full buffer keeps a path from
+//! new data: `paths` says how each path fares, `outbound` what it may carry, `transmission` what has not had its turn
+//! there, and `schedule` whether that is worth it.
 
 use tresse_wire::PacketWriter;
 
 use super::Association;
+use crate::config::BlockedCopies;
 use crate::path_id::PathId;
+use crate::schedule::blocked_copies::{self, Moment};
+use crate::stats::Limit;
+use crate::tally::Mechanism;
 use crate::time::Instant;
-use crate::transmission::Trip;
+use crate::transmission::{Candidate, Extent, Trip};
 
 impl Association {
-    /// A path on which a copy may leave now.
+    /// A path on which a copy may leave now, before new data.
     #[inline]
     pub(super) fn path_with_copy(&mut self) -> Option<PathId> {
-        if !self.transmission.is_copying() {
+        if !self.transmission.copies_everything() {
             return None;
         }
         self.path_ids().find(|&path| {
@@ -21,6 +26,29 @@ impl Association {
         })
     }
 
+    /// A path that no new data may leave on, because a buffer is full, and that has room for a copy.
+    #[inline]
+    pub(super) fn path_with_blocked_copy(&mut self, now: Instant) -> Option<PathId> {
+        if self.config.blocked_copies == BlockedCopies::Off || self.paths.len() < 2 {
+            return None;
+        }
+        let copying = self.transmission.is_copying();
+        if !self.path_ids().any(|path| self.is_worth_copies(path)) {
+            if copying {
+                self.transmission.stop_copying();
+            }
+            return None;
+        }
+        if !copying {
+            self.transmission.start_copying(Extent::Chosen);
+        }
+        self.path_ids().find(|&path| {
+            self.seek_blocked_copy(now, path);
+            self.may_copy(path) && self.is_copied_now(now, path)
+        })
+    }
+
+    /// Whether the chunk whose turn it is on `path` may be copied there, as far as others and the path's window go.
     #[inline]
     pub(super) fn may_copy(&self, path: PathId) -> bool {
         self.transmission.is_copying()
@@ -29,25 +57,86 @@ impl Association {
             && self.bursts.allows(path)
     }
 
+    /// Whether it is to be copied there now: always where everything is. Else while a buffer keeps new data from the
+    /// path, and while it is not full: what is more would wait in its queue.
+    pub(super) fn is_copied_now(&self, now: Instant, path: PathId) -> bool {
+        if self.transmission.copies_everything() {
+            return true;
+        }
+        let flight = self.transmission.flight_on(path);
+        let candidate = self.transmission.next_candidate(path);
+        let claim = self.paths.claim(path, flight);
+        candidate.is_some_and(|candidate| self.moment_of(now, &candidate) == Moment::Right)
+            && flight < claim.need
+            && !blocked_copies::is_crowded(self.paths.get(path).srtt(), claim.rtt)
+            && matches!(self.may_send_new(path), Err(Limit::ReceiveBuffer | Limit::SendBuffer))
+            && self.is_room_to_spare(path)
+    }
+
+    /// Whether a copy on `path` leaves the windows room for all that could follow at once, if all that waits for others
+    /// were delivered now. A path that rests carries nothing else.
+    fn is_room_to_spare(&self, path: PathId) -> bool {
+        if self.transmission.rests(path) {
+            return self.transmission.headroom() < self.full_chunk();
+        }
+        let room = |path| self.paths.window(path).room(self.transmission.flight_on(path));
+        let usable = self.path_ids().filter(|&path| self.paths.may_carry_new_data(path));
+        let wanted = self.transmission.whole_buffer().saturating_sub(self.transmission.flight());
+        usable.map(room).sum::<usize>() > wanted
+    }
+
     /// Turns to what `path` is to carry next of what is under way elsewhere.
     fn seek_copy(&mut self, path: PathId) {
-        while let Some(stream) = self.transmission.copy_candidate(path)
-            && !self.outbound.may_use(stream, path)
+        while let Some(candidate) = self.transmission.copy_candidate(path)
+            && !self.outbound.may_use(candidate.stream, path)
         {
             self.transmission.skip_copy(path);
         }
     }
 
+    /// The same among what is worth a copy and not too late for one. What goes again is not copied: it could not be told
+    /// what its acknowledgement is for.
+    fn seek_blocked_copy(&mut self, now: Instant, path: PathId) {
+        let room = self.paths.get(path).payload().saturating_sub(self.auth_overhead());
+        while let Some(candidate) = self.transmission.copy_candidate(path)
+            && !(candidate.fresh
+                && candidate.bytes <= room
+                && self.is_worth_copies(candidate.from)
+                && self.moment_of(now, &candidate) != Moment::TooLate
+                && self.outbound.may_use(candidate.stream, path))
+        {
+            self.transmission.skip_copy(path);
+        }
+    }
+
+    fn moment_of(&self, now: Instant, candidate: &Candidate) -> Moment {
+        let srtt = self.paths.get(candidate.from).srtt();
+        blocked_copies::moment(now.since(candidate.sent_at), srtt)
+    }
+
+    /// Whether the path has been losing as much as is worth copies of what it carries.
+    fn is_worth_copies(&self, path: PathId) -> bool {
+        let loss = self.paths.loss(path);
+        loss > 0.0 && blocked_copies::pays(loss, self.transmission.whole_buffer() / self.full_chunk().max(1))
+    }
+
     /// Writes copies that may leave on `path`; answers whether there were any.
     pub(super) fn write_copies(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let carrier = self.capabilities.carrier();
+        let everything = self.transmission.copies_everything();
         let mut any = false;
         while let Some(len) = self.transmission.next_copy(path)
             && writer.room() >= carrier.header_len() + len
+            && (everything || self.is_copied_now(now, path))
             && let Some(data) = self.transmission.send_copy(now, path)
         {
             any |= data.write(carrier, writer).is_ok();
-            self.seek_copy(path);
+            if everything {
+                self.seek_copy(path);
+            } else {
+                self.counters.tally.note(Mechanism::CopiedWhenBlocked);
+                self.seek_blocked_copy(now, path);
+            }
         }
         any
     }

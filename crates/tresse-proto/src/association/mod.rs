@@ -59,7 +59,7 @@ use crate::schedule::{PathScheduler, PathView};
 use crate::stats::{Discards, Limit, PathState};
 use crate::tally::Tally;
 use crate::time::{Instant, earliest};
-use crate::transmission::{AckReport, Transmission};
+use crate::transmission::{AckReport, Extent, Transmission};
 
 pub(crate) use addresses::{PeerNews, Source};
 pub(crate) use capabilities::{Capabilities, Extension};
@@ -238,7 +238,7 @@ impl Association {
         let path_scheduler =
             registry.build_path_scheduler(&config.path_scheduler, &config.path_scheduler_config)?;
         if path_scheduler.copies() {
-            transmission.start_copying();
+            transmission.start_copying(Extent::Everything);
         }
         let mut association = Box::new(Association {
             outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len()),

@@ -101,7 +101,7 @@ impl Association {
             self.account(now, path, len, written, false);
             return Some(Sending { path, len, mtu_probe: true, markable: false });
         }
-        let load = if written.without_data { None } else { self.load_of(turn) };
+        let load = if written.without_data { None } else { self.load_of(now, turn) };
         self.write_sack(now, path, load.is_some(), &mut writer);
         self.write_forward(now, path, !written.without_data, &mut writer);
         let data = load.map_or(Carried::Nothing, |load| self.write_data(now, path, load, &mut writer));
@@ -125,7 +125,8 @@ impl Association {
         let size = self.paths.get(path).packet_size();
         let waiting = self.transmission.next_resend(path).filter(|_| self.may_resend(path));
         let waiting = waiting.or_else(|| self.transmission.next_assigned(path)).map(|(_, len)| len);
-        match waiting.or_else(|| self.transmission.next_copy(path)) {
+        let copied = || self.transmission.next_copy(path).filter(|_| self.transmission.copies_everything());
+        match waiting.or_else(copied) {
             Some(len) => {
                 let header = self.capabilities.carrier().header_len();
                 size.max(COMMON_HEADER_LEN + self.auth_overhead() + header + len.next_multiple_of(4))
@@ -200,7 +201,7 @@ impl Association {
 
     /// Appends user data to a packet that the set-up has begun; answers whether there was any.
     pub(super) fn write_early(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
-        let load = self.load_of(Turn::of(path));
+        let load = self.load_of(now, Turn::of(path));
         load.is_some_and(|load| self.write_data(now, path, load, writer) != Carried::Nothing)
     }
 

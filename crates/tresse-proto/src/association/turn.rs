@@ -141,8 +141,15 @@ impl Association {
 
     fn choose_for_data(&mut self, now: Instant) -> Option<Turn> {
         let numbered = self.path_with_assigned().or_else(|| self.path_with_copy());
-        if numbered.is_some() || self.outbound.is_empty() {
+        if numbered.is_some() {
             return numbered.map(Turn::of);
+        }
+        self.choose_for_new_data(now).or_else(|| self.path_with_blocked_copy(now).map(Turn::of))
+    }
+
+    fn choose_for_new_data(&mut self, now: Instant) -> Option<Turn> {
+        if self.outbound.is_empty() {
+            return None;
         }
         let choice = self.pick_path(now);
         if choice.is_none() && self.outbound.replace_silent(|path| self.paths.may_carry_new_data(path)) {
@@ -269,7 +276,8 @@ impl Association {
         if !self.state.sends_data() {
             return Limit::Application;
         }
-        if self.may_resend(path) || self.may_send_assigned(path) || self.may_copy(path) {
+        let copies_first = self.transmission.copies_everything() && self.may_copy(path);
+        if self.may_resend(path) || self.may_send_assigned(path) || copies_first {
             return Limit::Nothing;
         }
         match self.may_send_new(path) {
@@ -279,13 +287,13 @@ impl Association {
     }
 
     /// What user data the next packet may have; `None` for none at all.
-    pub(super) fn load_of(&self, turn: Turn) -> Option<Load> {
+    pub(super) fn load_of(&self, now: Instant, turn: Turn) -> Option<Load> {
         if !self.state.sends_data() {
             return None;
         }
         let (resends, assigned) = (self.may_resend(turn.path), self.may_send_assigned(turn.path));
         let allowance = turn.allowance().or_else(|| self.may_send_new(turn.path).ok());
-        Some(Load { resends, assigned, copies: self.may_copy(turn.path), allowance })
-            .filter(|load| load.any())
+        let copies = self.may_copy(turn.path) && self.is_copied_now(now, turn.path);
+        Some(Load { resends, assigned, copies, allowance }).filter(|load| load.any())
     }
 }

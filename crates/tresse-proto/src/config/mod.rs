@@ -14,8 +14,8 @@ pub(crate) use authentication::UNLISTED;
 pub use authentication::{AuthHash, ChunkList};
 pub use classes::{StreamClass, StreamClasses};
 pub use multipath::{
-    BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, MovedChunkCut, NrSack, PathPairs,
-    RetransmitPath, SackPath, SplitCounts, StreamMap,
+    BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, MovedChunkCut, NrSack,
+    PathPairs, RetransmitPath, SackPath, SplitCounts, StreamMap,
 };
 pub use presets::{PRESETS, Preset};
 pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, guess, nearest};
@@ -117,6 +117,8 @@ switches! {
         moved_chunk_t3: bool = true,
         /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer; and report at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
+        /// Where a buffer keeps a path from new data: copy there what is under way on another that has been losing, within the path's window.
+        blocked_copies: BlockedCopies = BlockedCopies::Off,
         /// When the peer's window keeps a faster path silent, send the chunk that everything waits for again there, as MPTCP does.
         opportunistic_retransmission: bool = false,
         /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.

@@ -84,6 +84,17 @@ choices! {
 }
 
 choices! {
+    /// Whether what is under way is copied on paths that may send no new data because a buffer is full.
+    pub enum BlockedCopies {
+        /// Such a path is silent.
+        Off = "off",
+        /// Chunks are copied once on each that has room, while the path that carries them has been losing
+        /// (docs/small-buffers.md).
+        LossyPaths = "lossy_paths",
+    }
+}
+
+choices! {
     /// What a path's window pays for a chunk that is sent again elsewhere before it counts as lost.
     pub enum MovedChunkCut {
         /// Nothing.

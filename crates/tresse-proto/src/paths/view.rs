@@ -87,6 +87,12 @@ impl Paths {
         }
     }
 
+    /// The share of what was lately sent on a path that was lost, from 0 to 1.
+    #[inline]
+    pub(crate) fn loss(&self, id: PathId) -> f64 {
+        self.get(id).estimate.loss()
+    }
+
     /// The loss rate of a path is known, from 0 to 1, or no longer known.
     pub(crate) fn tell_loss(&mut self, id: PathId, share: Option<f64>) {
         if id.index() < self.paths.len() {

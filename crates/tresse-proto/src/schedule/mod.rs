@@ -44,6 +44,7 @@
 //! ```
 
 pub(crate) mod ack_path;
+pub(crate) mod blocked_copies;
 mod built;
 mod factories;
 pub(crate) mod guard;

@@ -159,7 +159,14 @@ impl Transmission {
             Standing::Acked | Standing::Abandoned | Standing::Assigned => (None, true),
         };
         self.settle_copies(index);
-        let Some(path) = path else { return Answer::Ring { sure } };
+        let Some(path) = path else {
+            let once = self.ring.get(index).filter(|sent| sent.sends == 1);
+            if let Some((sent, note)) = once.and_then(|sent| Some((sent, notes.get_mut(sent.path.index())?)))
+            {
+                note.answered_at = note.answered_at.max(Some(sent.sent_at));
+            }
+            return Answer::Ring { sure };
+        };
         self.answer_copy(index, path, sure, notes);
         self.replace_by_copy(index);
         Answer::Copy
@@ -181,6 +188,7 @@ impl Transmission {
         note.acked += bytes;
         note.highest_new = note.highest_new.max(index);
         note.lowest_new = note.lowest_new.min(index);
+        note.answered_at = note.answered_at.max(Some(sent_at));
         if sure {
             note.proven = true;
             note.longest_proven = note.longest_proven.max(bytes);

@@ -31,9 +31,15 @@ impl Transmission {
         let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
         // Copies whose path has not answered do not keep data from following when everything is acknowledged.
         if load.flight >= cwnd && self.flight > 0 {
-            return Verdict::Wait(Limit::CongestionWindow);
+            // Copies that fill the window took no room from new data where a buffer is full.
+            let without_copies = load.flight - self.copied_on(path);
+            return match self.buffers(path, payload, paths, urgent) {
+                full @ Verdict::Wait(_) if without_copies < cwnd => full,
+                _ => Verdict::Wait(Limit::CongestionWindow),
+            };
         }
-        if !load.lost.is_empty() || self.assigned_on(path) > 0 || self.next_copy(path).is_some() {
+        let copies_first = self.copies_everything() && self.next_copy(path).is_some();
+        if !load.lost.is_empty() || self.assigned_on(path) > 0 || copies_first {
             // Lost chunks go first (RFC 9260 §6.1 C), and then what has a lower TSN.
             return Verdict::Wait(Limit::CongestionWindow);
         }
@@ -88,7 +94,7 @@ impl Transmission {
         let load = self.load(path)?;
         let bytes = match self.rules.split_counts {
             SplitCounts::Queued => load.queued,
-            SplitCounts::Outstanding => load.flight + self.assigned_on(path),
+            SplitCounts::Outstanding => self.owned_by(path, load),
         };
         // A division costs more than all the rest.
         let share = |buffer: usize| if paths == 1 { buffer } else { buffer / paths };
@@ -107,6 +113,11 @@ impl Transmission {
             return Some(Limit::SendBuffer);
         }
         None
+    }
+
+    /// Bytes of a buffer that a path has under way or assigned: copies hold none.
+    fn owned_by(&self, path: PathId, load: &PathLoad) -> usize {
+        load.flight - self.copied_on(path) + self.assigned_on(path)
     }
 
     /// What the paths may share out between them: the smaller of the split buffers; `None` when none is split.
@@ -150,13 +161,19 @@ impl Transmission {
         }
     }
 
+    /// Whether a path carries no new data, because others would wait for it.
+    pub(crate) fn rests(&self, path: PathId) -> bool {
+        self.rules.paths_rest
+            && self.load(path).is_some_and(|load| load.share.is_some_and(|(share, _)| share == 0))
+    }
+
     /// Whether a path has used up its share, and of which buffer. A share is what fills the path, so it is compared
     /// with what is in flight and assigned, whatever waits for others at the peer. Like the congestion window it is a
     /// gate: a packet may exceed it, so that rounding costs no path a packet. A path with nothing in flight may
     /// always send one, unless it rests.
     fn share_used_up(&self, path: PathId, load: &PathLoad) -> Option<Limit> {
         let (share, limit) = load.share?;
-        let owned = load.flight + self.assigned_on(path);
+        let owned = self.owned_by(path, load);
         (owned > 0 && owned >= share).then_some(limit)
     }
 }

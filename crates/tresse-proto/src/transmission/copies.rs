@@ -1,4 +1,5 @@
-//! Copies: chunks that leave on other paths too while one has them under way, for a path scheduler that asks for it.
+//! Copies: chunks that leave on other paths too while one has them under way, for a path scheduler that asks for it, or
+//! while the buffers allow nothing else.
 //!
 //! The ring knows one sending of each chunk; here are the others, for each path in TSN order. All take room in the
 //! window of their path until that path has answered for them. A SACK names no path: of the sendings of a chunk it is
@@ -18,13 +19,36 @@ use crate::fragment::Numbered;
 use crate::path_id::PathId;
 use crate::time::Instant;
 
-/// The copies of an association. There are such when its path scheduler wants copies.
+/// The copies of an association.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
+    extent: Extent,
     pub(super) lanes: Vec<Lane>,
     /// When the acknowledgement came that is being processed, and over which path.
     pub(super) now: Instant,
     pub(super) via: PathId,
+}
+
+/// What is copied.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Extent {
+    /// Everything, before new data leaves on the path: its path scheduler wants it.
+    Everything,
+    /// What somebody names for each copy, when no new data can leave.
+    #[default]
+    Chosen,
+}
+
+/// A chunk that is under way, and could be copied.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) stream: StreamId,
+    pub(crate) bytes: usize,
+    /// Where it is under way, or will be again.
+    pub(crate) from: PathId,
+    pub(crate) sent_at: Instant,
+    /// It was sent once, and does not count as lost.
+    pub(crate) fresh: bool,
 }
 
 /// The copies of one path.
@@ -110,11 +134,14 @@ impl Lane {
         bytes
     }
 
-    /// Closes what has as many strikes as a lost chunk, after answers for what was sent up to `bound`; tells how many
-    /// bytes that were.
-    fn strike(&mut self, bound: u64) -> usize {
+    /// Closes what has as many strikes as a lost chunk, after answers for what was sent up to `bound` and `until`; tells
+    /// how many bytes that were. What left at that very instant did so in TSN order where everything is copied, else
+    /// after new data.
+    fn strike(&mut self, bound: u64, until: Instant, extent: Extent) -> usize {
         let before = self.bytes;
-        for copy in self.under_way.iter_mut().take_while(|copy| copy.index < bound).filter(|copy| copy.open) {
+        let overtaken = |at: Instant| at < until || (at == until && extent == Extent::Everything);
+        let lower = self.under_way.iter_mut().take_while(|copy| copy.index < bound);
+        for copy in lower.filter(|copy| copy.open && overtaken(copy.sent_at)) {
             copy.misses = copy.misses.saturating_add(1);
             if copy.misses >= MISSING_REPORTS {
                 copy.open = false;
@@ -137,10 +164,26 @@ impl Lane {
 
 impl Transmission {
     /// From now on chunks may be copied.
-    pub(crate) fn start_copying(&mut self) {
-        let mut copies = Box::<Copies>::default();
+    pub(crate) fn start_copying(&mut self, extent: Extent) {
+        let mut copies = Box::new(Copies { extent, ..Copies::default() });
         copies.cover(self.loads.len());
         self.copies = Some(copies);
+    }
+
+    /// Chosen copies are not wanted any more; those under way are followed to their end.
+    pub(crate) fn stop_copying(&mut self) {
+        let idle = |copies: &Copies| {
+            copies.extent == Extent::Chosen && copies.lanes.iter().all(|lane| lane.under_way.is_empty())
+        };
+        if self.copies.as_deref().is_some_and(idle) {
+            self.copies = None;
+        }
+    }
+
+    /// Whether everything is copied.
+    #[inline]
+    pub(crate) fn copies_everything(&self) -> bool {
+        self.copies.as_deref().is_some_and(|copies| copies.extent == Extent::Everything)
     }
 
     /// Whether chunks may be copied.
@@ -156,18 +199,29 @@ impl Transmission {
         }
     }
 
-    /// The stream of the chunk whose turn it is to be copied on `path`: the first under way on another that had no turn.
-    pub(crate) fn copy_candidate(&mut self, path: PathId) -> Option<StreamId> {
+    /// The chunk whose turn it is to be copied on `path`: the first under way on another that had no turn.
+    pub(crate) fn copy_candidate(&mut self, path: PathId) -> Option<Candidate> {
         let (ring, copies) = (&self.ring, self.copies.as_deref_mut()?);
         let lane = copies.lanes.get_mut(path.index())?;
         lane.next = lane.next.max(ring.cumulative() + 1);
-        while lane.next <= ring.highest() {
-            match ring.get(lane.next).filter(|sent| can_be_copied(sent, path)) {
-                Some(_) => return ring.content(lane.next).map(|content| content.stream),
-                None => lane.next += 1,
-            }
+        let may_be = |index| ring.get(index).is_some_and(|sent| can_be_copied(sent, path));
+        while lane.next <= ring.highest() && !may_be(lane.next) {
+            lane.next += 1;
         }
-        None
+        self.next_candidate(path)
+    }
+
+    /// The same, as [`copy_candidate`](Self::copy_candidate) left it.
+    pub(crate) fn next_candidate(&self, path: PathId) -> Option<Candidate> {
+        let index = self.lane(path)?.next;
+        let sent = self.ring.get(index).filter(|sent| can_be_copied(sent, path))?;
+        Some(Candidate {
+            stream: self.ring.content(index)?.stream,
+            bytes: sent.bytes(),
+            from: sent.path,
+            sent_at: sent.sent_at,
+            fresh: sent.standing == Standing::InFlight && sent.sends == 1,
+        })
     }
 
     /// The chunk whose turn it is goes without a copy on `path`.
@@ -261,11 +315,12 @@ impl Transmission {
     /// Copies on `path` are struck by answers for what was sent there later; three are a loss.
     pub(super) fn strike_copies(&mut self, position: usize, notes: &mut [Note]) {
         let Some(copies) = self.copies.as_deref_mut() else { return };
+        let extent = copies.extent;
         let (Some(lane), Some(load)) = (copies.lanes.get_mut(position), self.loads.get_mut(position)) else {
             return;
         };
         if let Some(note) = notes.get_mut(position) {
-            let lost = lane.strike(note.highest_new);
+            let lost = note.answered_at.map_or(0, |at| lane.strike(note.highest_new, at, extent));
             load.flight -= lost;
             note.lost |= lost > 0;
         }

@@ -40,7 +40,7 @@ use crate::stats::{Limit, PathStats};
 use crate::time::Instant;
 
 pub(crate) use budget::Verdict;
-pub(crate) use copies::Trip;
+pub(crate) use copies::{Candidate, Extent, Trip};
 pub(crate) use dropped::Dropped;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 
@@ -76,7 +76,7 @@ pub(crate) struct Transmission {
     revocable: Option<Box<Revocable>>,
     /// Chunks that wait for the window of their path; made with the first.
     assigned: Option<Box<Assigned>>,
-    /// Chunks that are under way on several paths; for a path scheduler that wants it.
+    /// Chunks that are under way on several paths; where that is wanted.
     copies: Option<Box<Copies>>,
     /// What paths make each other wait for; made with the first question.
     burdens: Option<Box<Burdens>>,

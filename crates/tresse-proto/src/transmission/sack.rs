@@ -72,6 +72,8 @@ pub(super) struct Note {
     /// Highest index newly acknowledged on the path that counts for missing reports (SFR).
     pub(super) highest_new: u64,
     pub(super) lowest_new: u64,
+    /// When the latest of that left which was sent once; known where there are copies.
+    pub(super) answered_at: Option<Instant>,
     /// When the latest of what was newly acknowledged and sent once was sent.
     pub(super) latest_new: Option<Instant>,
     pub(super) rtt_from: Option<Instant>,

@@ -7,6 +7,7 @@ mod assigned;
 mod blocking;
 mod budget;
 mod burden;
+mod chosen_copies;
 mod copies;
 mod losses;
 mod moves;

@@ -7,6 +7,7 @@ mod added_streams;
 mod addresses;
 mod assigned;
 mod authentication;
+mod blocked_copies;
 mod bundling;
 mod choices;
 mod controllers;

@@ -1,6 +1,7 @@
 //! Whole runs: what comes out of a scenario, and what must never happen in one.
 
 mod beside_sctp;
+mod blocked_copies;
 mod capture;
 mod common;
 mod congestion;

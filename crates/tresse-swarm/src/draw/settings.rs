@@ -85,6 +85,7 @@ const THEMES: &[Theme] = &[
         ("paths_rest", "true"),
         ("chunk_rescheduling", "in_time"),
         ("immediate_sack_when_full", "true"),
+        ("blocked_copies", "lossy_paths"),
         ("sack_path", "fastest"),
         ("send_buffer", "16KiB"),
     ],
@@ -93,6 +94,7 @@ const THEMES: &[Theme] = &[
         ("paths_rest", "true"),
         ("chunk_rescheduling", "in_time"),
         ("immediate_sack_when_full", "true"),
+        ("blocked_copies", "lossy_paths"),
         ("receive_buffer", "16KiB"),
     ],
     // None of these: how buffers of any size were shared before.

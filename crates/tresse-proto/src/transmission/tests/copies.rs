@@ -16,7 +16,7 @@ impl Bench {
 
     fn copying_between(first: u64, second: u64) -> Self {
         let mut bench = Bench::new(2, &cmt());
-        bench.sent.start_copying();
+        bench.sent.start_copying(Extent::Everything);
         for (path, millis) in [(0, first), (1, second)] {
             let usual = Duration::from_millis(millis);
             bench.sent.tell_trip(PathId(path), Trip { shortest: usual, usual: Some(usual) });

@@ -351,7 +351,7 @@ proptest! {
     ) {
         let mut bench = Bench::starting_at(Tsn(initial), usize::from(PATHS), &config);
         if copying {
-            bench.sent.start_copying();
+            bench.sent.start_copying(Extent::Everything);
             bench.sent.tell_trip(PathId(1), Trip { shortest: Duration::from_millis(9), usual: None });
         }
         let (mut sent, mut released) = (0, 0);

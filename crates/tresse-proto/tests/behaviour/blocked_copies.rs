@@ -1,0 +1,112 @@
+//! Copies while a buffer keeps new data back (`blocked_copies`): they mend losses, cost the path that lost what a loss
+//! costs, and are not sent where nothing is lost.
+
+use std::time::Duration;
+
+use tresse_proto::config::{BlockedCopies, Size};
+use tresse_proto::{AssociationConfig, PathStats, SendOptions, StreamId};
+
+use crate::common::{Dice, Pair, content};
+
+const M: usize = 1452;
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// The peer can hold twelve chunks.
+fn config(blocked_copies: BlockedCopies) -> AssociationConfig {
+    AssociationConfig {
+        blocked_copies,
+        mtu_discovery: false,
+        receive_buffer: Size(12 * M),
+        ..AssociationConfig::default()
+    }
+}
+
+/// Both paths take 40 ms each way; path 1 loses one packet with data in twenty-five.
+fn losing(pair: &mut Pair) {
+    let mut dice = Dice::new(3);
+    pair.network = Box::new(move |flight| {
+        let lost = flight.to_server && flight.has_data() && flight.path() == 1 && dice.hits(0.04);
+        (!lost).then_some(ms(40))
+    });
+}
+
+fn clean(pair: &mut Pair) {
+    pair.network = Box::new(|_| Some(ms(40)));
+}
+
+/// Keeps the send buffer full for this long, from message `number` on; answers the number after the last.
+fn saturate(pair: &mut Pair, mut number: u32, duration: Duration) -> u32 {
+    let end = pair.now + duration;
+    while pair.now < end {
+        let now = pair.now;
+        while pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number, M)).is_ok() {
+            number += 1;
+        }
+        pair.run_for(ms(10));
+    }
+    number
+}
+
+fn path(pair: &mut Pair, position: usize) -> PathStats {
+    let now = pair.now;
+    pair.client().path_stats(now)[position].clone()
+}
+
+fn copies(pair: &mut Pair) -> u64 {
+    path(pair, 0).copies_sent + path(pair, 1).copies_sent
+}
+
+fn established(blocked_copies: BlockedCopies) -> Pair {
+    let mut pair = Pair::established(2, &config(blocked_copies));
+    clean(&mut pair);
+    pair
+}
+
+#[test]
+fn where_nothing_is_lost_nothing_is_copied() {
+    let mut pair = established(BlockedCopies::LossyPaths);
+    saturate(&mut pair, 0, ms(10_000));
+    assert_eq!(copies(&mut pair), 0);
+}
+
+#[test]
+fn what_a_losing_path_carries_is_copied_and_all_arrives_once_and_sooner() {
+    let carried = |blocked_copies| {
+        let mut pair = established(blocked_copies);
+        losing(&mut pair);
+        saturate(&mut pair, 0, ms(30_000));
+        let numbers = pair.server.numbers_on(0);
+        assert!(numbers.iter().copied().eq(0..numbers.len() as u32), "each once and in order");
+        (numbers.len(), copies(&mut pair))
+    };
+    let ((with, copies), (without, none)) = (carried(BlockedCopies::LossyPaths), carried(BlockedCopies::Off));
+    assert_eq!(none, 0);
+    assert!(copies > 100 && with > without, "{with} with {copies} copies, {without} without");
+}
+
+#[test]
+fn a_path_pays_for_losses_that_copies_have_mended() {
+    let mut pair = established(BlockedCopies::LossyPaths);
+    let untouched = path(&mut pair, 1).ssthresh;
+    losing(&mut pair);
+    saturate(&mut pair, 0, ms(30_000));
+    let bad = path(&mut pair, 1);
+    assert!(bad.ssthresh < untouched, "{} of {untouched}", bad.ssthresh);
+    assert!(copies(&mut pair) > 0);
+}
+
+#[test]
+fn a_path_that_has_become_clean_is_copied_for_no_more() {
+    let mut pair = established(BlockedCopies::LossyPaths);
+    losing(&mut pair);
+    let number = saturate(&mut pair, 0, ms(20_000));
+    assert!(copies(&mut pair) > 0);
+    clean(&mut pair);
+    let number = saturate(&mut pair, number, ms(60_000));
+    let before = copies(&mut pair);
+    saturate(&mut pair, number, ms(20_000));
+    assert_eq!(copies(&mut pair), before);
+}
