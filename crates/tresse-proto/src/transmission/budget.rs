@@ -32,7 +32,11 @@ impl Transmission {
         // Copies whose path has not answered do not keep data from following when everything is acknowledged.
         if load.flight >= cwnd && self.flight > 0 {
             // Copies that fill the window took no room from new data where a buffer is full.
-            let without_copies = load.flight - self.copied_on(path);
+            let copied = self.copied_on(path);
+            if copied == 0 {
+                return Verdict::Wait(Limit::CongestionWindow);
+            }
+            let without_copies = load.flight - copied;
             return match self.buffers(path, payload, paths, urgent) {
                 full @ Verdict::Wait(_) if without_copies < cwnd => full,
                 _ => Verdict::Wait(Limit::CongestionWindow),
