@@ -57,7 +57,8 @@ impl Adaptive {
     }
 
     pub(super) fn on_taken(&mut self, stream: StreamId, path: PathId, bytes: usize, urgent: bool) {
-        (self.kept, self.moves) = (false, 0);
+        // Others may still be kept from every path: that is forgotten with what they declined.
+        self.moves = 0;
         self.tracks.entry(stream).on_sent(self.now, path, bytes, &self.prospects);
         if let Some(prospect) = self.prospects.get_mut(path.index()) {
             prospect.flight += bytes;

@@ -1,8 +1,9 @@
 //! Who keeps data from every path that could take it, and for nothing, is not heeded.
 
 use super::*;
+use crate::config::StreamClass;
 use crate::outbound::adaptive::Placer;
-use crate::schedule::placement::{Placing, Prospect, Track};
+use crate::schedule::placement::{Demand, Placing, Prospect, Track};
 
 /// Two usable paths under an adaptive map, and a stream scheduler of that name.
 fn adaptive(scheduler: &str) -> Bench {
@@ -78,6 +79,23 @@ fn whoever_keeps_data_for_nothing_is_overruled_one_after_the_other() {
     assert!(!bench.out.insist(|_| true), "nobody else is to blame");
     bench.out.forget_declined();
     assert!(bench.out.insist(|_| true), "something has happened: the map decides again");
+}
+
+#[test]
+fn a_scheduler_is_not_to_blame_where_the_map_keeps_its_streams_while_others_leave() {
+    let mut bench = adaptive("round_robin");
+    let registry = Registry::default();
+    bench.out.set_class(&registry, StreamId(1), StreamClass::Latency).expect("it is negotiated");
+    bench.push_over(&[1, 2]);
+    let first = |_, _: PathId, _: &_, demand: Demand, _, _: &_| match demand.class {
+        StreamClass::Latency => Placing::Leave,
+        _ => Placing::Take,
+    };
+    bench.out.place_by(Placer(first));
+    assert_eq!(bench.drain(0), [2], "the other one is kept");
+    assert!(bench.out.replace_silent(|path| path.0 == 0), "path 0 is the only one that carries");
+    assert_eq!(bench.out.scheduler_failures(), 0, "the map has kept it");
+    assert_eq!(bench.drain(0), [1]);
 }
 
 #[test]
