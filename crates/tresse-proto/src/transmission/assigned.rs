@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::ring::{Mark, Sent};
-use super::{Standing, Transmission};
+use super::{PathLoad, Standing, Transmission};
 use crate::fragment::{Fragment, Numbered};
 use crate::path_id::PathId;
 use crate::time::Instant;
@@ -108,7 +108,9 @@ impl Transmission {
         let Some((index, len)) = self.next_assigned(path) else { return false };
         let awaited = index == self.ring.cumulative() + 1;
         let fits = self.flight == 0 || awaited || len <= self.peer_window();
-        fits && self.load(path).is_some_and(|load| load.flight < cwnd && load.lost.is_empty())
+        // Copies whose path has not answered keep nothing back when everything is acknowledged.
+        let open = |load: &PathLoad| load.flight < cwnd || self.flight == 0;
+        fits && self.load(path).is_some_and(|load| open(load) && load.lost.is_empty())
     }
 
     /// Remembers that the assigned chunk `index` leaves on its path; answers the chunk to write.
