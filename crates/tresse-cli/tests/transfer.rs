@@ -15,6 +15,9 @@ use relay::Relay;
 const HERE: &str = "127.0.0.1,127.0.0.2";
 const THERE: &str = "127.0.0.3,127.0.0.4";
 
+/// No path rests: on a busy machine one may cost the other more than it brings, and tests need both.
+const BOTH: [&str; 2] = ["--set", "paths_rest=false"];
+
 /// Timers short enough for tests that wait for them.
 const QUICK: [&str; 8] = [
     "--set",
@@ -51,7 +54,7 @@ fn a_file_arrives_identical_over_both_paths() {
         std::env::var("TRESSE_TRANSFER_BYTES").map_or(40_000_000, |text| text.parse().expect("bytes"));
     let file = dir.file("data.bin", len);
     let (receiver, port) = receiver(&dir.out(), &["--listen", THERE, "--once", "--json"]);
-    let sent = send(&text(&file), &port, &["--json"]).finish();
+    let sent = send(&text(&file), &port, &[&["--json"], &BOTH[..]].concat()).finish();
     let received = receiver.finish();
     assert_eq!((sent.code, received.code), (Some(0), Some(0)), "{sent:?} {received:?}");
     assert_eq!(dir.received(), ["data.bin"]);
@@ -92,7 +95,8 @@ async fn a_path_that_dies_in_mid_transfer_neither_loses_a_byte_nor_stops_it() {
     let (receiver, port) = receiver(&dir.out(), &[&["--listen", THERE, "--once"], &QUICK[..]].concat());
     let relay = Relay::start(&addresses(HERE), &addresses(THERE), port.parse().expect("a port")).await;
     relay.cut_after(1, 300_000);
-    let sender = send(&text(&file), &relay.port().to_string(), &[&["--json"], &QUICK[..]].concat());
+    let settings = [&["--json"], &QUICK[..], &BOTH[..]].concat();
+    let sender = send(&text(&file), &relay.port().to_string(), &settings);
     let ended = tokio::task::spawn_blocking(|| (sender.finish(), receiver.finish())).await;
     let (sent, received) = ended.expect("both ended");
     assert_eq!((sent.code, received.code), (Some(0), Some(0)), "{sent:?} {received:?}");

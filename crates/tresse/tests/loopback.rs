@@ -27,7 +27,8 @@ fn host(addresses: &[&str]) -> Vec<IpAddr> {
     addresses.iter().map(|address| address.parse().expect("an address")).collect()
 }
 
-/// Timers short enough for tests that wait for them.
+/// Timers short enough for tests that wait for them. No path rests: on a busy machine one may cost the other more than it
+/// brings, and tests need both.
 fn quick() -> AssociationConfig {
     let mut config = AssociationConfig::default();
     for (name, value) in [
@@ -36,6 +37,7 @@ fn quick() -> AssociationConfig {
         ("rto_max", "500ms"),
         ("path_max_retrans", "1"),
         ("heartbeat_interval", "200ms"),
+        ("paths_rest", "false"),
     ] {
         config.set(name, value).expect("a switch");
     }

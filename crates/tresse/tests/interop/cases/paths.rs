@@ -47,8 +47,9 @@ async fn confirmed(meeting: &Meeting) {
     }
 }
 
+/// No path of ours rests: on a busy machine one may cost the other more than it brings.
 fn cmt(stack: Stack) -> Plan {
-    Plan::new(stack).on_two_paths().echoing().telling(&["nr_sack", "cmt"])
+    Plan::new(stack).on_two_paths().echoing().telling(&["nr_sack", "cmt"]).with("paths_rest", "false")
 }
 
 pub(super) async fn on_two_paths_at_once(stack: Stack) {
