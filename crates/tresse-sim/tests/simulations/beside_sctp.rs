@@ -1,17 +1,13 @@
 //! What an association over two paths leaves to one of RFC 9260, over a single path, that meets it at a bottleneck: both
 //! are endpoints of the core, on an emulated network.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
-use bytes::Bytes;
-use tresse_proto::{
-    AssociationConfig, AssociationId, Connect, Datagram, Ecn, Endpoint, EndpointConfig, Event, Instant,
-    SendOptions, StreamId,
-};
-use tresse_sim::{Emulation, End, Scenario};
+use tresse_proto::{AssociationConfig, Instant};
+use tresse_sim::{Emulation, Scenario};
 
 use crate::fairness::COUPLED;
+use crate::outside::Flow;
 
 /// The third path is the rival's, and has the links of the first. RED, so that who gets which drop does not depend on who
 /// comes in bursts.
@@ -40,83 +36,6 @@ red = { min_threshold = 10, max_threshold = 60, max_probability = 0.1, uniform_d
 
 const SETTLE: Duration = Duration::from_secs(10);
 const MEASURE: Duration = Duration::from_secs(40);
-const MESSAGE: &[u8] = &[7; 1452];
-
-/// Two hosts with an association between them, which sends all it can.
-struct Flow {
-    ends: [Endpoint; 2],
-    /// The paths of the network that it uses, from this position on.
-    first: usize,
-    paths: usize,
-    association: AssociationId,
-    open: bool,
-    received: u64,
-}
-
-fn address(end: usize, path: usize) -> IpAddr {
-    [192, 0, 2, (10 * path + end) as u8].into()
-}
-
-impl Flow {
-    fn new(config: &AssociationConfig, paths: std::ops::Range<usize>, seed: u8) -> Self {
-        let (first, count) = (paths.start, paths.len());
-        let addresses = |end| paths.clone().map(|path| address(end, path)).collect::<Vec<_>>();
-        let endpoint = |listen, port| {
-            let settings = EndpointConfig { port, listen, ..EndpointConfig::default() };
-            let seed = [seed ^ (port as u8) << 4 ^ (first as u8) << 6; 32];
-            Endpoint::new(settings, config.clone(), seed).expect("good settings")
-        };
-        let mut ends = [endpoint(false, 1), endpoint(true, 2)];
-        ends[1].set_local_addresses(addresses(1));
-        let connect = Connect {
-            local: addresses(0),
-            remote: addresses(1),
-            remote_port: 2,
-            encapsulation_port: None,
-            config: config.clone(),
-        };
-        let association = ends[0].connect(Instant::ZERO, connect).expect("good addresses");
-        Flow { ends, first, paths: count, association, open: false, received: 0 }
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.ends.iter().filter_map(|end| end.poll_timeout()).min()
-    }
-
-    /// Timers, events, and all that can be sent now.
-    fn act(&mut self, now: Instant, network: &mut Emulation<'_>) {
-        for end in 0..2 {
-            if self.ends[end].poll_timeout().is_some_and(|at| at <= now) {
-                self.ends[end].handle_timeout(now);
-            }
-            while let Some((id, event)) = self.ends[end].poll_event() {
-                self.open |= end == 0 && matches!(event, Event::Established { .. });
-                let mut association = self.ends[end].association(id).expect("it is told of");
-                while let Some(message) = association.recv(now) {
-                    self.received += message.payload.len() as u64;
-                }
-            }
-        }
-        if self.open {
-            let mut association = self.ends[0].association(self.association).expect("it lives");
-            let message = || Bytes::from_static(MESSAGE);
-            while association.send(now, SendOptions::on(StreamId(0)), message()).is_ok() {}
-        }
-        for end in 0..2 {
-            let mut packet = Vec::new();
-            while let Some(transmit) = self.ends[end].poll_transmit(now, 1, &mut packet) {
-                let mut own = self.first..self.first + self.paths;
-                let path = own.find(|path| address(1 - end, *path) == transmit.remote).expect("a path");
-                network.offer(
-                    now,
-                    path,
-                    [End::Sender, End::Receiver][end],
-                    std::mem::take(&mut packet).into(),
-                );
-            }
-        }
-    }
-}
 
 /// What the association and its rival get, in Mbit/s, in the mean over two seeds.
 fn rates(second: &str, controller: &str) -> (f64, f64) {
@@ -132,16 +51,7 @@ fn rates(second: &str, controller: &str) -> (f64, f64) {
         let (mut now, mut settled) = (Instant::ZERO, None);
         while now < Instant::ZERO + SETTLE + MEASURE {
             while let Some(delivery) = network.poll(now) {
-                let flow = &mut flows[usize::from(delivery.path >= 2)];
-                let end = usize::from(delivery.to == End::Receiver);
-                let datagram = Datagram {
-                    local: address(end, delivery.path),
-                    remote: address(1 - end, delivery.path),
-                    encapsulation_port: None,
-                    ecn: Ecn::NotEct,
-                    payload: delivery.payload,
-                };
-                flow.ends[end].handle_datagram(now, datagram);
+                flows[usize::from(delivery.path >= 2)].take(now, delivery);
             }
             flows.iter_mut().for_each(|flow| flow.act(now, &mut network));
             if settled.is_none() && now >= Instant::ZERO + SETTLE {

@@ -16,6 +16,7 @@ mod impairments;
 mod joins;
 mod lossy;
 mod mtu;
+mod outside;
 mod path_schedulers;
 mod records;
 mod rescheduling;

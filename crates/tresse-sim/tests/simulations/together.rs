@@ -1,5 +1,5 @@
 //! Two paths together are not slower than the better one, whatever the paths, the buffers and the messages are like. Each
-//! setup is one that random ones had brought to light: there both together carried an eighth to nine tenths of it.
+//! setup is one that random ones had brought to light: there both together carried an eighth to two thirds of it.
 
 use crate::common::two_paths;
 use tresse_sim::{RunOptions, run};
