@@ -29,7 +29,7 @@ impl Association {
             let resting = self.config.paths_rest && self.rest_dear_paths(&mut claims);
             let whole = self.transmission.whole_buffer();
             let fits = when_short && claims.iter().map(Claim::cost).sum::<usize>() <= whole;
-            let alike = claims.iter().all(|claim| claim.need * claims.len() <= buffer);
+            let alike = claims.iter().all(|claim| claim.need <= buffer / claims.len());
             if fits && alike && !resting {
                 self.transmission.share_equally();
             } else {

@@ -32,15 +32,16 @@ pub(crate) fn choose(head: &HeadOfLine, usable: &[PathView], headroom: usize) ->
         .iter()
         .filter(|path| path.room > 0 && !path.recovering)
         .filter_map(|path| path.srtt.map(|srtt| (expected(path, srtt), path)))
-        .filter(
-            |&(expected, path)| {
-                if overdue { Some(head.age) >= turn(head, path, usable) } else { expected < left }
-            },
-        )
+        .filter(|&(expected, path)| if overdue { has_turn(head, path, usable) } else { expected < left })
         .filter(|&(expected, _)| headroom < sent_within(expected, usable))
         .map(|(expected, path)| (expected, path.id))
         .min()
         .map(|(_, to)| Repeat { to, overdue })
+}
+
+/// Whether `head`, which is overdue, may go again on `path`.
+fn has_turn(head: &HeadOfLine, path: &PathView, usable: &[PathView]) -> bool {
+    turn(head, path, usable).is_some_and(|age| head.age >= age)
 }
 
 /// The age at which `head` may go again on one more path than now; `None` when it may on all.

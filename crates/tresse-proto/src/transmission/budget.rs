@@ -63,10 +63,7 @@ impl Transmission {
     #[inline]
     fn buffers(&self, path: PathId, payload: usize, paths: usize, urgent: bool) -> Verdict {
         let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
-        if let Some((0, limit)) = load.share
-            && self.rules.paths_rest
-        {
-            // The path rests: the others bring more without it.
+        if let Some(limit) = self.keeps_at_rest(load) {
             return Verdict::Wait(limit);
         }
         let assigned = self.assigned();
@@ -150,9 +147,8 @@ impl Transmission {
 
     /// No path rests any more, until the buffers are shared out again; answers whether one did.
     pub(crate) fn wake_paths(&mut self) -> bool {
-        let mut any = false;
+        let any = self.loads.iter().any(|load| self.keeps_at_rest(load).is_some());
         for (share, _) in self.loads.iter_mut().filter_map(|load| load.share.as_mut()) {
-            any |= self.rules.paths_rest && *share == 0;
             *share = (*share).max(1);
         }
         any
@@ -167,8 +163,12 @@ impl Transmission {
 
     /// Whether a path carries no new data, because others would wait for it.
     pub(crate) fn rests(&self, path: PathId) -> bool {
-        self.rules.paths_rest
-            && self.load(path).is_some_and(|load| load.share.is_some_and(|(share, _)| share == 0))
+        self.load(path).is_some_and(|load| self.keeps_at_rest(load).is_some())
+    }
+
+    /// Which buffer a path that rests leaves to the others.
+    fn keeps_at_rest(&self, load: &PathLoad) -> Option<Limit> {
+        load.share.filter(|&(share, _)| self.rules.paths_rest && share == 0).map(|(_, limit)| limit)
     }
 
     /// Whether a path has used up its share, and of which buffer. A share is what fills the path, so it is compared
