@@ -7,7 +7,8 @@ use bytes::Bytes;
 use clap::Args;
 use tokio::time::timeout;
 use tresse::{
-    Association, AssociationConfig, Ended, Endpoint, EndpointConfig, Peer, Registry, SendError, SendOptions,
+    Association, AssociationConfig, ConnectError, Ended, Endpoint, EndpointConfig, Peer, Registry, SendError,
+    SendOptions,
 };
 
 use crate::args::{DEFAULT_SCTP_PORT, address, duration};
@@ -61,9 +62,38 @@ impl CallArgs {
 
     /// The association, once the other side has answered.
     pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Association, Failure> {
-        let peer = Peer::new(self.to.as_slice(), self.sctp_port).with_udp_port(self.port);
+        self.answered(endpoint, endpoint.connect(self.peer())).await
+    }
+
+    /// As [`CallArgs::connect`], with a first message that does not wait for the end of the set-up.
+    pub(crate) async fn connect_saying(
+        &self,
+        endpoint: &Endpoint,
+        options: SendOptions,
+        first: Bytes,
+    ) -> Result<Association, Failure> {
+        let mut said = Ok(());
+        let setup = async {
+            let connecting = endpoint.begin(self.peer())?;
+            said = connecting.send(options, first).await;
+            connecting.established().await
+        };
+        let association = self.answered(endpoint, setup).await?;
+        said.map(|()| association).map_err(Failure::running)
+    }
+
+    fn peer(&self) -> Peer {
+        Peer::new(self.to.as_slice(), self.sctp_port).with_udp_port(self.port)
+    }
+
+    /// What comes of `setup`, as long as patience lasts.
+    async fn answered(
+        &self,
+        endpoint: &Endpoint,
+        setup: impl Future<Output = Result<Association, ConnectError>>,
+    ) -> Result<Association, Failure> {
         let place = format!("{} UDP port {}", list(&self.to), self.port);
-        let failure = match timeout(self.timeout, endpoint.connect(peer)).await {
+        let failure = match timeout(self.timeout, setup).await {
             Ok(Ok(association)) => return Ok(association),
             Ok(Err(error)) => Failure::from(error).at(place),
             Err(_) => {
@@ -150,3 +180,38 @@ pub(crate) fn list(addresses: &[IpAddr]) -> String {
 
 /// How long to wait for peers once everything that matters is done.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_said_first_is_acknowledged_with_the_end_of_the_set_up() {
+        let here = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        let listen = ListenArgs { listen: here.clone(), port: 0, sctp_port: DEFAULT_SCTP_PORT };
+        for early in [true, false] {
+            let mut config = AssociationConfig::preset("cmt").expect("a preset");
+            config.data_with_cookie = early;
+            let server = listen.bind(config.clone(), Registry::default()).expect("a free port");
+            let call = CallArgs {
+                to: here.clone(),
+                from: here.clone(),
+                port: server.udp_port(),
+                local_port: 0,
+                sctp_port: DEFAULT_SCTP_PORT,
+                timeout: Duration::from_secs(300),
+            };
+            let client = call.bind(config, Registry::default()).expect("a free port");
+            let first = call.connect_saying(&client, SendOptions::default(), Bytes::from_static(b"hello"));
+            let association = first.await.expect("a server that answers");
+            let acked: u64 = association.path_stats().iter().map(|path| path.bytes_acked).sum();
+            assert_eq!(acked, if early { 5 } else { 0 }, "data_with_cookie = {early}");
+
+            let heard = server.accept().await.expect("the endpoint is open").recv().await;
+            let heard = heard.expect("an open association").expect("a message");
+            assert_eq!(heard.payload.into_bytes(), b"hello".as_slice());
+        }
+    }
+}

@@ -27,15 +27,18 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     let schedulers = args.schedulers.registry()?;
     let source = Source::open(&args.file, args.name.as_deref())?;
     let endpoint = args.call.bind(config, schedulers)?;
+    let announce = Control::Announce { id: source.id, size: source.size, name: source.name.clone() };
+    let control = SendOptions { ppid: CONTROL, ..SendOptions::default() };
+    let again = source.next_time();
     let association = tokio::select! {
-        association = args.call.connect(&endpoint) => association?,
+        association = args.call.connect_saying(&endpoint, control, announce.encode()) => association?,
         () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was sent")),
     };
     let outcome = tokio::select! {
         outcome = transfer(&association, source, &args) => outcome,
         () = signal::interrupted() => {
             association.abort("the sender was interrupted");
-            Err(Failure::interrupted("interrupted: the receiver keeps what it has, send the file again to go on"))
+            Err(Failure::interrupted(format!("interrupted: {again}")))
         }
     };
     if outcome.is_err() {
@@ -46,12 +49,10 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     outcome.map_err(|failure| call::with_causes(failure, &endpoint))
 }
 
-/// The whole dialogue, from the announcement to the verdict and the report.
+/// The whole dialogue, from the answer to the announcement to the verdict and the report.
 async fn transfer(association: &Association, source: Source, args: &SendArgs) -> Result<(), Failure> {
     let (name, announced) = (source.name.clone(), source.size);
     let started = Instant::now();
-    let announce = Control::Announce { id: source.id, size: source.size, name: name.clone() };
-    put(association, SendOptions { ppid: CONTROL, ..SendOptions::default() }, announce.encode()).await?;
     let have = match hear(association).await? {
         Control::Accept { have } => have,
         other => {

@@ -162,6 +162,25 @@ fn standard_input_is_sent_under_the_name_it_is_given() {
     assert!(fs::read(dir.out().join("piped")).expect("there") == content, "content differs");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn of_standard_input_nothing_is_kept_and_an_interrupted_sender_says_so() {
+    let dir = Dir::new("stdin-interrupt");
+    let (receiver, port) = receiver(&dir.out(), &["--listen", THERE, "--once"]);
+    let relay = Relay::start(&addresses(HERE), &addresses(THERE), port.parse().expect("a port")).await;
+    starve(&relay);
+    let port = relay.port().to_string();
+    let args = ["send", "-", "--name", "piped", "--from", HERE, "--to", THERE, "--port", &port];
+    let sender = Running::fed(&args, noise(30_000_000));
+    relay.limited(0).await;
+    sender.interrupt();
+    let ended = tokio::task::spawn_blocking(|| (sender.finish(), receiver.finish())).await;
+    let (sent, received) = ended.expect("both ended");
+    assert_eq!((sent.code, received.code), (Some(130), Some(1)), "{sent:?} {received:?}");
+    assert!(sent.stderr.contains("the receiver keeps nothing"), "{sent:?}");
+    assert!(received.stderr.contains("nothing of it is kept"), "{received:?}");
+    assert_eq!(dir.received(), [""; 0]);
+}
+
 #[test]
 fn an_existing_file_is_only_replaced_with_force() {
     let dir = Dir::new("exists");

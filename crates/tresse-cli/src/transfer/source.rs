@@ -73,6 +73,14 @@ impl Source {
         Ok(Source { name, size, id, reader: Box::new(file), shown })
     }
 
+    /// What a user is to know whose transfer was interrupted: only what is the same the next time can go on.
+    pub(crate) fn next_time(&self) -> &'static str {
+        match self.size {
+            Some(_) => "the receiver keeps what it has, send the file again to go on",
+            None => "the receiver keeps nothing of a transfer whose length it was not told",
+        }
+    }
+
     /// Reads everything and hands over, ready to be sent, the pieces that are not in `have`.
     ///
     /// Blocks; ends early without error when nobody takes the pieces any more.
