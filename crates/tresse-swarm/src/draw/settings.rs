@@ -41,12 +41,15 @@ const VALUES: &[(&str, &[&str])] = &[
             "daps",
             "stms",
             "redundant",
+            // These are to fail.
+            "astray",
+            "deserter",
         ],
     ),
     ("stream_map", &["any", "adaptive", "fixed:0", "fixed:0,0", "fixed:0,1"]),
     ("stream_classes", &["0=latency", "0=background,1=latency", "0=latency,2=background,5=background"]),
     ("stream_scheduler", STREAM_SCHEDULERS),
-    ("congestion_control", &["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"]),
+    ("congestion_control", CONTROLLERS),
     ("potentially_failed_max_retrans", &["0", "1", "3"]),
     ("potentially_failed_window", &["0", "1", "2"]),
     ("primary_switchover_max_retrans", &["0", "1", "5", "65535"]),
@@ -69,6 +72,10 @@ pub(super) const STREAM_SCHEDULERS: &[&str] = &[
     "silent",
     "tired",
 ];
+
+/// Congestion controllers by name; the last three are to fail.
+const CONTROLLERS: &[&str] =
+    &["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia", "bloated", "starved", "weary"];
 
 /// Most often those for everybody.
 const PRESETS_DRAWN: &[&str] =

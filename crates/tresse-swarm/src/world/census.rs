@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tresse_proto::{AssociationStats, Discards, Event, Part, PathState, PathStats};
+use tresse_proto::{AssociationStats, Discards, Event, Part, PathState, PathStats, PolicyKind};
 use tresse_wire::{ChecksumRule, Chunk, ChunkKind, DataFlags, Mid, Packet, Ssn, Tsn};
 
 /// Counts by name; what never happened is there with 0.
@@ -82,7 +82,15 @@ impl Census {
                 "told: a path has potentially failed"
             }
             Event::PathChanged { state: PathState::Removed, .. } => "told: a path is removed",
-            Event::SchedulerFailed { .. } => "told: a scheduler has failed",
+            Event::SchedulerFailed { kind: PolicyKind::StreamScheduler, .. } => {
+                "told: a stream scheduler has failed"
+            }
+            Event::SchedulerFailed { kind: PolicyKind::PathScheduler, .. } => {
+                "told: a path scheduler has failed"
+            }
+            Event::SchedulerFailed { kind: PolicyKind::CongestionController, .. } => {
+                "told: a congestion controller has failed"
+            }
             Event::Abandoned { sent: true, .. } => "told: a message was given up that was sent",
             Event::Abandoned { sent: false, .. } => "told: a message was given up unsent",
             Event::OutboundReset(_) => "told: outbound streams begin anew",
@@ -164,7 +172,9 @@ const TOLD: &[&str] = &[
     "told: a path is inactive",
     "told: a path has potentially failed",
     "told: a path is removed",
-    "told: a scheduler has failed",
+    "told: a stream scheduler has failed",
+    "told: a path scheduler has failed",
+    "told: a congestion controller has failed",
     "told: a message was given up that was sent",
     "told: a message was given up unsent",
     "told: outbound streams begin anew",

@@ -1,12 +1,13 @@
-//! Stream schedulers that break their contract after a while: it must not matter to anybody.
+//! Schedulers and congestion controllers that break their contract after a while: it must not matter to anybody.
 //!
 //! None panics, which the core's own tests see to: a panic would write a line for each.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tresse_proto::congestion::{Ack, Controller, Situation, Sizes};
 use tresse_proto::schedule::{Backlog, PathView, Queued, StreamScheduler, Taken};
-use tresse_proto::{Registry, ScheduleError, StreamId};
+use tresse_proto::{Instant, Offer, PathId, PathScheduler, Registry, ScheduleError, StreamId};
 
 /// By name, what they do once they have been loyal for long enough.
 const TURNCOATS: [(&str, Treason); 3] =
@@ -20,7 +21,29 @@ enum Treason {
     GivesUp,
 }
 
-/// The built-in schedulers, and these.
+/// The same of controllers.
+const USURPERS: [(&str, Abuse); 3] =
+    [("bloated", Abuse::BeyondAllBuffers), ("starved", Abuse::LessThanAPacket), ("weary", Abuse::GivesUp)];
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Abuse {
+    BeyondAllBuffers,
+    LessThanAPacket,
+    GivesUp,
+}
+
+/// The same of path schedulers.
+const DESERTERS: [(&str, Desertion); 2] =
+    [("astray", Desertion::NamesNoPath), ("deserter", Desertion::GivesUp)];
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Desertion {
+    NamesNoPath,
+    /// With data left to paths that are full.
+    GivesUp,
+}
+
+/// The built-in schedulers and controllers, and these.
 ///
 /// # Errors
 /// One of these has the name of a built-in one.
@@ -30,12 +53,22 @@ pub(super) fn registry() -> Result<Registry, ScheduleError> {
         let turncoat = move || Turncoat { waiting: BTreeSet::new(), loyal: LOYAL, treason };
         registry.register(name, Arc::new(move |_| Ok(Box::new(turncoat()))))?;
     }
+    for (name, desertion) in DESERTERS {
+        let deserter = move || Deserter { loyal: LOYAL, desertion };
+        registry.register_path_scheduler(name, Arc::new(move |_| Ok(Box::new(deserter()))))?;
+    }
+    for (name, abuse) in USURPERS {
+        let usurper = move || Usurper { loyal: LOYAL, abuse };
+        registry.register_controller(name, Arc::new(move |_| Ok(Box::new(usurper()))))?;
+    }
     Ok(registry)
 }
 
-/// Whether it is no wonder that a scheduler of this name failed.
+/// Whether it is no wonder that a scheduler or a controller of this name failed.
 pub(super) fn is_turncoat(name: &str) -> bool {
     TURNCOATS.iter().any(|&(turncoat, _)| turncoat == name)
+        || DESERTERS.iter().any(|&(deserter, _)| deserter == name)
+        || USURPERS.iter().any(|&(usurper, _)| usurper == name)
 }
 
 /// The lowest stream first, as long as it is loyal.
@@ -76,5 +109,76 @@ impl StreamScheduler for Turncoat {
     }
 }
 
-/// Pieces that are taken before one turns.
+/// The first path that can take data, open or not, as long as it is loyal.
+struct Deserter {
+    /// Packets until it no longer is.
+    loyal: u32,
+    desertion: Desertion,
+}
+
+impl PathScheduler for Deserter {
+    fn name(&self) -> &'static str {
+        "deserter"
+    }
+
+    fn assigns(&self) -> bool {
+        self.desertion == Desertion::GivesUp
+    }
+
+    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+        let nowhere = PathId(u8::MAX);
+        if self.loyal == 0 && self.desertion == Desertion::NamesNoPath {
+            return Some(nowhere);
+        }
+        let usable = offer.paths.iter().find(|path| path.open || (self.assigns() && path.assignable));
+        usable.map(|path| path.id)
+    }
+
+    fn on_sent(&mut self, _path: PathId, _bytes: usize) {
+        self.loyal = self.loyal.saturating_sub(1);
+    }
+
+    fn failure(&self) -> Option<String> {
+        (self.loyal == 0 && self.desertion == Desertion::GivesUp).then(|| "it has had enough".to_owned())
+    }
+}
+
+/// A packet more for every acknowledgement and half of it for a loss, as long as it is loyal.
+struct Usurper {
+    /// Answers until it no longer is.
+    loyal: u32,
+    abuse: Abuse,
+}
+
+impl Usurper {
+    fn answer(&mut self, honest: Sizes) -> Sizes {
+        if self.loyal > 0 {
+            self.loyal -= 1;
+            return honest;
+        }
+        match self.abuse {
+            Abuse::BeyondAllBuffers => Sizes { cwnd: usize::MAX, ..honest },
+            Abuse::LessThanAPacket => Sizes { cwnd: 0, ..honest },
+            Abuse::GivesUp => honest,
+        }
+    }
+}
+
+impl Controller for Usurper {
+    fn on_ack(&mut self, situation: &Situation<'_>, _ack: &Ack) -> Sizes {
+        let window = situation.window();
+        self.answer(window.grown_by(window.packet))
+    }
+
+    fn on_loss(&mut self, situation: &Situation<'_>, _ack: &Ack) -> Sizes {
+        let window = situation.window();
+        self.answer(window.cut_to(window.cwnd / 2))
+    }
+
+    fn failure(&self) -> Option<String> {
+        (self.loyal == 0 && self.abuse == Abuse::GivesUp).then(|| "too weary".to_owned())
+    }
+}
+
+/// Pieces that are taken, packets that are sent, or answers that are given, before one turns.
 const LOYAL: u32 = 5;
