@@ -43,6 +43,7 @@ mod states;
 mod strays;
 mod stream_classes;
 mod stream_resets;
+mod switched_off;
 mod timers;
 mod windows;
 mod zero_checksum;
