@@ -72,6 +72,30 @@ def test_a_real_trace_is_read_and_drawn(tmp_path: Path) -> None:
     assert (again.exit_code, "--force" in again.output) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("lines", "span", "complaint"),
+    [
+        ([_sent(4.25, 1), _state(5.5, 9, 3)], ["--to", "1"], "from 0 s to 1 s; the trace covers 4.2 s to 5.5 s"),
+        ([_sent(4.25, 1)], ["--from", "5", "--to", "4"], "nothing happened from 5 s to 4 s"),
+        ([], [], "nothing happened in it"),
+    ],
+)
+def test_a_span_without_anything_is_refused(tmp_path: Path, lines: list[str], span: list[str], complaint: str) -> None:
+    file = tmp_path / "run.trace"
+    file.write_text("\n".join([HEAD, *lines]), encoding="utf-8")
+    refused = CliRunner().invoke(main, ["timeline", str(file), *span])
+    assert (refused.exit_code, complaint in refused.output) == (2, True), refused.output
+    assert not (tmp_path / "run.svg").exists()
+
+
+def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "run.trace"
+    file.write_text("\n".join([HEAD, _sent(0.1, 1), _state(0.2, 9, 3)]), encoding="utf-8")
+    refused = CliRunner().invoke(main, ["timeline", str(file), "--out", str(tmp_path / "gone" / "run.svg")])
+    assert refused.exit_code == 1, refused.output
+    assert refused.output.strip().endswith("run.svg: No such file or directory")
+
+
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     refused = CliRunner().invoke(main, ["timeline", str(tmp_path / "binary")])

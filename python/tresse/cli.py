@@ -146,15 +146,26 @@ def timeline(trace: Path, start: float, end: float, out: Path | None, force: boo
         _fail(WRONG_INPUT, f"{picture}: the file exists (--force overwrites it)")
     try:
         read = traces.parse(trace.read_text(encoding="utf-8"), str(trace))
-        figure = draw_sequence(read.between(start, end), f"{read.name}, seed {read.seed}")
+        shown = read.between(start, end)
+        if shown.span_s is None:
+            _fail(WRONG_INPUT, f"{trace}: {_nothing(read, start, end)}")
+        figure = draw_sequence(shown, f"{read.name}, seed {read.seed}")
         figure.savefig(picture, dpi=110)
     except UnicodeDecodeError:
         _fail(WRONG_INPUT, f"{trace}: is no text: a trace is what `tresse sim --trace` writes")
     except traces.TraceError as error:
         _fail(WRONG_INPUT, str(error))
     except OSError as error:
-        _fail(FAILED, str(error))
+        _fail(FAILED, f"{error.filename or picture}: {error.strerror or error}")
     click.echo(f"picture: {picture}")
+
+
+def _nothing(trace: traces.Trace, start: float, end: float) -> str:
+    """Says why there is nothing to draw, and what there would be."""
+    if trace.span_s is None:
+        return "nothing happened in it"
+    first, last = trace.span_s
+    return f"nothing happened from {start:g} s to {end:g} s; the trace covers {first:.1f} s to {last:.1f} s"
 
 
 def _measure(names: tuple[str, ...], profile: Profile, workers: Workers, out: Path, command: str, quiet: bool) -> bool:

@@ -36,11 +36,20 @@ class Trace:
     states: pd.DataFrame
     """Columns t, peer_window, send_buffer, and for each path p cwnd_p, ssthresh_p, flight_p, limit_p, timeouts_p."""
 
+    @property
+    def span_s(self) -> tuple[float, float] | None:
+        """When the first thing happened, and the last; `None` when nothing did."""
+        times = pd.concat([table["t"] for table in self._tables if not table.empty] or [pd.Series(dtype=float)])
+        return None if times.empty else (float(times.min()), float(times.max()))
+
     def between(self, start_s: float, end_s: float) -> "Trace":
         """Only what happened from `start_s` to `end_s`."""
-        tables = (self.sent, self.arrived, self.sacks, self.states)
-        cut = [table[(table["t"] >= start_s) & (table["t"] <= end_s)] for table in tables]
+        cut = [table[(table["t"] >= start_s) & (table["t"] <= end_s)] for table in self._tables]
         return Trace(self.name, self.seed, self.paths, *cut)
+
+    @property
+    def _tables(self) -> tuple[pd.DataFrame, ...]:
+        return (self.sent, self.arrived, self.sacks, self.states)
 
 
 def parse(text: str, source: str = "trace") -> Trace:
