@@ -16,13 +16,13 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::{DataLink, PcapError};
 
 use crate::args::DissectArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, words};
 use crate::output;
 use link::{Carried, Found};
 
 pub(crate) fn run(args: &DissectArgs) -> Result<(), Failure> {
     let shown = args.file.display().to_string();
-    let open = |error: io::Error| Failure::usage(format!("{shown}: {error}"));
+    let open = |error: io::Error| Failure::usage(format!("{shown}: {}", words(&error)));
     let mut file = File::open(&args.file).map_err(open)?;
     let mut magic = [0; 4];
     if file.read(&mut magic).map_err(open)? < magic.len() {

@@ -15,19 +15,22 @@ pub(crate) use args::EmulateArgs;
 use relay::Relay;
 
 use crate::failure::Failure;
-use crate::sim::{create, load};
+use crate::sim::load;
+use crate::written::Written;
 use crate::{output, signal};
 
 pub(crate) async fn run(args: EmulateArgs) -> Result<(), Failure> {
     let scenario = load(&args.scenario, args.seed, &args.settings)?;
     let name = scenario.resolved().name.clone();
     let (client, server) = args.addresses(scenario.resolved().paths.len())?;
-    let mut capture = args.pcap.as_deref().map(|path| create("--pcap", path, args.force)).transpose()?;
+    let mut capture =
+        args.pcap.as_deref().map(|path| Written::create("--pcap", path, args.force)).transpose()?;
     let mut relay = Relay::bind(client.clone(), server.clone(), args.server_port, args.port).await?;
     if !args.output.quiet {
         let mut stderr = std::io::stderr();
         let _ = writeln!(stderr, "{}", greeting(&name, &client, &server, args.server_port, relay.port()?));
     }
+    capture.iter_mut().for_each(Written::keep);
     let capturing = capture.as_mut().map(|file| file as &mut dyn Write);
     let mut emulation = Emulation::new(&scenario, capturing).map_err(Failure::running)?;
     let interrupted = tokio::select! {
@@ -37,9 +40,8 @@ pub(crate) async fn run(args: EmulateArgs) -> Result<(), Failure> {
     };
     let report = Report::new(&name, scenario.resolved().seed, &relay, &mut emulation);
     drop(emulation);
-    if let Some(mut file) = capture {
-        file.flush()
-            .map_err(|error| Failure::running(format!("the capture could not be written: {error}")))?;
+    if let Some(capture) = capture {
+        capture.finish("capture")?;
     }
     print(&report, &args)?;
     if interrupted && args.duration.is_some() {

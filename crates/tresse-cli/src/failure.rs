@@ -1,7 +1,7 @@
 //! How a command can end other than well: one line for the user and the exit code that goes with it.
 
 use std::fmt::Display;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use tresse::{BindError, CloseReason, ConnectError, Ended};
 
@@ -78,6 +78,16 @@ impl Failure {
     #[must_use]
     pub(crate) fn at(self, place: impl Display) -> Self {
         Failure { message: format!("{place}: {}", self.message), ..self }
+    }
+}
+
+/// What went wrong with a file, in words.
+pub(crate) fn words(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::IsADirectory => "is a directory".to_owned(),
+        _ => error.to_string(),
     }
 }
 

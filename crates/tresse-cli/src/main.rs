@@ -21,6 +21,7 @@ mod sim;
 mod switches;
 mod transfer;
 mod tunnel;
+mod written;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,7 +1,6 @@
 //! `tresse sim`: runs one scenario and says what came of it and what limited it.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,12 +16,13 @@ use crate::report::required;
 use crate::report::words::{self, limit_words, meaning};
 use crate::schedulers::Brought;
 use crate::signal;
+use crate::written::Written;
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     let scenario = load(&args.scenario, args.seed, &args.settings)?;
     let schedulers = args.schedulers.load()?;
-    let capture = args.pcap.as_deref().map(|path| create("--pcap", path, args.force)).transpose()?;
-    let trace = args.trace.as_deref().map(|path| create("--trace", path, args.force)).transpose()?;
+    let capture = args.pcap.as_deref().map(|path| Written::create("--pcap", path, args.force)).transpose()?;
+    let trace = args.trace.as_deref().map(|path| Written::create("--trace", path, args.force)).transpose()?;
     let stop = Arc::new(AtomicBool::new(false));
     let bar = progress::display(args.output.quiet || args.output.json).add(ProgressBar::new(1000));
     if let Ok(style) = ProgressStyle::with_template("{percent:>3} % [{bar:40}] {eta} left") {
@@ -64,26 +64,10 @@ pub(crate) fn load(
     Ok(scenario)
 }
 
-/// The file of `option`; one that exists is only overwritten when that was asked for.
-pub(crate) fn create(option: &str, path: &Path, force: bool) -> Result<BufWriter<File>, Failure> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).create_new(!force);
-    match options.open(path) {
-        Ok(file) => Ok(BufWriter::new(file)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && !path.is_dir() => Err(Failure::usage(
-            format!("{option} {}: the file exists (--force overwrites it)", path.display()),
-        )),
-        Err(_) if path.is_dir() => {
-            Err(Failure::usage(format!("{option} {}: is a directory", path.display())))
-        }
-        Err(error) => Err(Failure::usage(format!("{option} {}: {error}", path.display()))),
-    }
-}
-
 fn simulate(
     scenario: &Scenario,
     schedulers: &Brought,
-    (mut capture, mut trace): (Option<BufWriter<File>>, Option<BufWriter<File>>),
+    (mut capture, mut trace): (Option<Written>, Option<Written>),
     stop: &AtomicBool,
     bar: &ProgressBar,
 ) -> Result<Outcome, Failure> {
@@ -107,9 +91,8 @@ fn simulate(
         _ => Failure::running(error),
     })?;
     for (what, file) in [("capture", capture), ("trace", trace)] {
-        if let Some(mut file) = file {
-            let failed = |error| Failure::running(format!("the {what} could not be written: {error}"));
-            file.flush().map_err(failed)?;
+        if let Some(file) = file {
+            file.finish(what)?;
         }
     }
     Ok(outcome)

@@ -173,6 +173,31 @@ fn mistakes_in_scenarios_name_file_key_and_what_is_accepted() {
 }
 
 #[test]
+fn who_is_refused_finds_no_new_file_and_old_ones_as_they_were() {
+    let dir = Dir::new("refused");
+    let scenario = scenario(&dir);
+    let (capture, trace) = (text(&dir.path("run.pcapng")), text(&dir.path("run.trace")));
+    std::fs::write(&trace, "precious").expect("writable");
+    let both = ["sim", &scenario, "--pcap", &capture, "--trace", &trace];
+    let exists = tresse(&both);
+    assert_eq!(exists.code, Some(2), "{exists:?}");
+    assert!(exists.stderr.contains("run.trace: the file exists (--force overwrites it)"), "{exists:?}");
+    assert_eq!(std::fs::read_to_string(&trace).expect("there"), "precious");
+    assert!(!dir.path("run.pcapng").exists(), "it was not to be");
+
+    let unknown = ["sim", &scenario, "--pcap", &capture, "--set", "transport.stream_scheduler=nobody"];
+    assert_eq!(tresse(&unknown).code, Some(2));
+    assert!(!dir.path("run.pcapng").exists(), "nothing was simulated");
+
+    let nowhere = tresse(&["sim", &scenario, "--pcap", &text(&dir.path("gone/run.pcapng"))]);
+    assert!(nowhere.stderr.ends_with("run.pcapng: there is no such directory\n"), "{nowhere:?}");
+    let forced = tresse(&[&both[..], &["--force", "--set", "measure=1s"]].concat());
+    assert_eq!(forced.code, Some(0), "{forced:?}");
+    assert!(std::fs::metadata(&capture).expect("written").len() > 1000);
+    assert!(!std::fs::read_to_string(&trace).expect("written").contains("precious"));
+}
+
+#[test]
 fn switches_are_listed_for_people_and_programs() {
     let plain = tresse(&["switches"]);
     assert!(plain.stdout.contains("send_buffer = 1MiB") && plain.stdout.contains("pfldnet2010"), "{plain:?}");

@@ -12,7 +12,7 @@ use super::message::TransferId;
 use super::name;
 use super::ranges::Ranges;
 use super::{DATA_HEADER, PIECE};
-use crate::failure::Failure;
+use crate::failure::{Failure, words};
 use crate::report::words::printable;
 
 /// What is to be sent.
@@ -151,14 +151,6 @@ fn random_id() -> Result<TransferId, Failure> {
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|error| Failure::running(format!("no random numbers: {error}")))?;
     Ok(id)
-}
-
-fn words(error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
-        ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    }
 }
 
 #[cfg(test)]

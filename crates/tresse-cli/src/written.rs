@@ -1,0 +1,73 @@
+//! A file that a command writes beside its results: a capture, a trace.
+//!
+//! Whoever is refused finds nothing new afterwards: what was created goes again, unless the command got to its work.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, words};
+
+/// The file. Dropped before [`Written::keep`], it is removed, but for one that was there before.
+pub(crate) struct Written {
+    file: BufWriter<File>,
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Written {
+    /// The file of `option`; one that exists is only overwritten when that was asked for.
+    pub(crate) fn create(option: &str, path: &Path, force: bool) -> Result<Self, Failure> {
+        let made = OpenOptions::new().write(true).create_new(true).open(path);
+        let (file, kept) = match made {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && force => (File::create(path), true),
+            made => (made, false),
+        };
+        let refusal = |error: io::Error| {
+            let why = match error.kind() {
+                _ if path.is_dir() => "is a directory".to_owned(),
+                ErrorKind::AlreadyExists => "the file exists (--force overwrites it)".to_owned(),
+                ErrorKind::NotFound => "there is no such directory".to_owned(),
+                _ => words(&error),
+            };
+            Failure::usage(format!("{option} {}: {why}", path.display()))
+        };
+        let file = BufWriter::new(file.map_err(refusal)?);
+        Ok(Written { file, path: path.to_owned(), kept })
+    }
+
+    /// The command is at work: whatever becomes of it, the file stays.
+    pub(crate) fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    /// Everything has been written of what errors call `what`.
+    pub(crate) fn finish(mut self, what: &str) -> Result<(), Failure> {
+        self.keep();
+        let failed = |error| Failure::running(format!("the {what} could not be written: {}", words(&error)));
+        self.file.flush().map_err(failed)
+    }
+}
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if !self.kept {
+            // Nothing is left to be done about one that cannot be removed.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
