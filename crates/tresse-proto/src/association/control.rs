@@ -93,9 +93,18 @@ pub(super) struct ControlQueue {
 impl ControlQueue {
     /// Queues a chunk for `path`; dropped when too many wait, as if the network had lost it.
     pub(super) fn push(&mut self, path: PathId, control: Control) {
-        if self.waiting.len() < LIMIT {
+        if self.waiting.len() < LIMIT && !self.says_already(path, &control) {
             self.waiting.push((path, control));
         }
+    }
+
+    /// Whether a chunk waits that says all that `control` does: several packets of the peer may come before the next of
+    /// this side leaves, and each calls for one.
+    fn says_already(&self, path: PathId, control: &Control) -> bool {
+        matches!(control, Control::CookieAck | Control::Shutdown | Control::ShutdownAck)
+            && self.waiting.iter().any(|(wanted, waiting)| {
+                *wanted == path && std::mem::discriminant(waiting) == std::mem::discriminant(control)
+            })
     }
 
     /// Queues an ERROR that asks for nothing. A few in a row are enough to find out what is wrong: a peer that sends

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use tresse_proto::config::Size;
-use tresse_proto::{AssociationConfig, CloseReason, Event, SendError, SendOptions, StreamId};
-use tresse_wire::{Cause, Chunk, ChunkKind};
+use tresse_proto::{AssociationConfig, CloseReason, Datagram, Ecn, Event, SendError, SendOptions, StreamId};
+use tresse_wire::{Cause, Chunk, ChunkKind, Data, DataFlags, Ppid, Ssn};
 
-use crate::common::{Dice, Pair, content};
+use crate::common::{Dice, Flight, Pair, address, content};
 
 const CLOSED: Event = Event::Closed(CloseReason::Graceful);
 
@@ -93,6 +93,31 @@ fn both_sides_may_end_it_at_once() {
         assert_eq!(counts(&pair), (from_client as usize, from_server as usize));
         assert!(pair.client.events.contains(&CLOSED) && pair.server.events.contains(&CLOSED));
     }
+}
+
+/// A driver may hand in many packets before it asks for the next one.
+#[test]
+fn what_arrives_in_one_go_is_answered_by_one_shutdown() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    shut_down(&mut pair, true);
+    let first = pair.wire.iter().flat_map(Flight::chunks).find_map(|chunk| match chunk {
+        Chunk::InitAck(init) => Some(init.initial_tsn),
+        _ => None,
+    });
+    let first = first.expect("a handshake");
+    for number in 0..5 {
+        let (stream, ssn) = (StreamId(0), Ssn(number));
+        let (tsn, ppid, flags) = (first.advance(number.into()), Ppid(0), DataFlags::WHOLE);
+        let data = Chunk::Data(Data { tsn, stream, ssn, ppid, flags, payload: b"late" });
+        let payload = pair.packet(false, &[data]);
+        let (local, remote) = (address(1, 0), address(2, 0));
+        let datagram = Datagram { local, remote, encapsulation_port: None, ecn: Ecn::NotEct, payload };
+        pair.client.endpoint.handle_datagram(pair.now, datagram);
+    }
+    let before = pair.wire.len();
+    pair.pump();
+    let kinds: Vec<_> = pair.sent_since(before).iter().flat_map(Flight::kinds).collect();
+    assert_eq!(kinds, [ChunkKind::SHUTDOWN, ChunkKind::NR_SACK]);
 }
 
 #[test]
