@@ -8,7 +8,7 @@ use tresse_wire::{Abort, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, admit, reply_header, stray};
-use crate::association::{Origin, SetupStep, Source, State};
+use crate::association::{Origin, SetupStep, Source, State, is_usable};
 use crate::cx::Cx;
 use crate::datagram::Datagram;
 use crate::event::CloseReason;
@@ -166,6 +166,10 @@ impl Endpoint {
 
     /// A packet whose tag is none of this endpoint's.
     pub(super) fn on_unknown_tag(&mut self, now: Instant, datagram: &Datagram, packet: &Packet<'_>) {
+        if !is_between_hosts(datagram) {
+            self.discards.out_of_the_blue += 1;
+            return;
+        }
         let mut chunks = packet.chunks();
         match (chunks.next(), chunks.next()) {
             (Some(Ok(Chunk::Init(init))), None) if packet.header.verification_tag == 0 => {
@@ -228,9 +232,16 @@ impl Endpoint {
 
     pub(super) fn on_stray(&mut self, datagram: &Datagram, packet: &Packet<'_>) {
         self.discards.out_of_the_blue += 1;
-        let unanswerable = datagram.remote.is_multicast() || datagram.local.is_multicast();
-        if !unanswerable && let Some(packet) = stray::answer(packet, self.seal()) {
+        if is_between_hosts(datagram)
+            && let Some(packet) = stray::answer(packet, self.seal())
+        {
             self.answer(datagram, packet);
         }
     }
+}
+
+/// Whether both addresses are of one host each: nothing else is answered, not even an INIT (RFC 9260 §8.4). A driver that
+/// does not know where a packet came to may say so by an unspecified address.
+fn is_between_hosts(datagram: &Datagram) -> bool {
+    is_usable(datagram.remote) && (is_usable(datagram.local) || datagram.local.is_unspecified())
 }

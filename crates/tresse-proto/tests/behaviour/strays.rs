@@ -1,8 +1,9 @@
 //! Packets that belong to no association, or only seem to (RFC 9260 §8.4, §8.5).
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use tresse_proto::{AssociationConfig, CloseReason, Event, Ppid, Ssn, StreamId, Tsn};
+use tresse_proto::{AssociationConfig, CloseReason, Datagram, Ecn, Event, Ppid, Ssn, StreamId, Tsn};
 use tresse_wire::{
     Abort, Cause, Causes, Chunk, ChunkKind, Data, DataFlags, ErrorChunk, Heartbeat, List, Sack, Shutdown,
 };
@@ -66,6 +67,33 @@ fn what_could_begin_a_loop_is_not_answered() {
         vec![Chunk::Error(ErrorChunk { causes: Causes::Values(&stale) })],
     ] {
         assert_eq!(answer(&silent), None, "{silent:?}");
+    }
+}
+
+#[test]
+fn what_comes_from_many_hosts_or_goes_to_many_is_not_answered() {
+    let init = crate::common::init(7, &[]);
+    let (here, there) = (address(2, 0), address(1, 0));
+    let [group, everybody, nobody] =
+        ["224.0.0.9", "255.255.255.255", "0.0.0.0"].map(|text| text.parse::<IpAddr>().expect("an address"));
+    for (tag, chunk) in [(0, Chunk::Init(init)), (9, data()), (9, Chunk::ShutdownAck)] {
+        let answered = |remote, local| {
+            let mut pair = Pair::new(1, &AssociationConfig::default());
+            let payload = packet(700, PORT, tag, std::slice::from_ref(&chunk));
+            let datagram = Datagram { local, remote, encapsulation_port: None, ecn: Ecn::NotEct, payload };
+            pair.server.endpoint.handle_datagram(pair.now, datagram);
+            let silent = pair.server.endpoint.poll_transmit(pair.now, 1, &mut Vec::new()).is_none();
+            let counted = pair.server.endpoint.discards().out_of_the_blue;
+            assert!(!silent || counted == 1, "{counted} counted");
+            !silent
+        };
+        assert!(answered(there, here));
+        for remote in [group, everybody, nobody] {
+            assert!(!answered(remote, here), "{chunk:?} from {remote}");
+        }
+        for local in [group, everybody] {
+            assert!(!answered(there, local), "{chunk:?} to {local}");
+        }
     }
 }
 
