@@ -130,11 +130,11 @@ fn lines(outcome: &Outcome) -> String {
     lines.push("  path       Mbit/s     loss   srtt ms   queue   limited by".to_owned());
     for (path, limits) in outcome.paths.iter().zip(&outcome.limited_by.paths) {
         lines.push(format!(
-            "  {:>4}   {:>10.3} {:>7.2} % {:>8.1} {:>7.1}   {}",
+            "  {:>4}   {:>10.3} {:>7.2} % {:>8} {:>7.1}   {}",
             path.id,
             path.throughput_mbps,
             path.loss * 100.0,
-            path.srtt_ms.unwrap_or(f64::NAN),
+            path.srtt_ms.map_or("-".to_owned(), |srtt| format!("{srtt:.1}")),
             path.queue_mean_packets,
             in_words(limits)
         ));
@@ -152,8 +152,14 @@ fn lines(outcome: &Outcome) -> String {
         }
         lines.push(line);
     }
-    lines.push(format!("  in total limited by {}", in_words(&outcome.limited_by.total)));
-    lines.extend(meaning(&by_name(&outcome.limited_by.total)).map(|meaning| format!("  {meaning}")));
+    if outcome.association.state.is_none() && outcome.association.ended.is_none() {
+        lines.push(
+            "  no association was set up: the handshake found no way through the paths in time".to_owned(),
+        );
+    } else {
+        lines.push(format!("  in total limited by {}", in_words(&outcome.limited_by.total)));
+        lines.extend(meaning(&by_name(&outcome.limited_by.total)).map(|meaning| format!("  {meaning}")));
+    }
     if let Some(completed) = outcome.completed_s {
         lines.push(format!("  everything was delivered after {completed:.3} s"));
     }

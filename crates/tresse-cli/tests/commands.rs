@@ -84,6 +84,16 @@ fn a_simulation_says_what_limited_it_and_its_seed() {
 }
 
 #[test]
+fn a_simulation_without_an_association_says_so() {
+    let dir = Dir::new("unreached");
+    let deaf = ["--set", "path.0.loss=100%", "--set", "path.1.loss=100%"];
+    let done = tresse(&[&["sim", &scenario(&dir)][..], &deaf].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stdout.contains("no association was set up"), "{done:?}");
+    assert!(!done.stdout.contains("NaN") && !done.stdout.contains("limited by nothing"), "{done:?}");
+}
+
+#[test]
 fn a_simulation_can_be_held_to_a_throughput() {
     let dir = Dir::new("required");
     let run = |rate: &str| tresse(&["sim", &scenario(&dir), "--require-throughput", rate]);

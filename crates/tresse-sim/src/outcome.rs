@@ -205,7 +205,8 @@ pub struct AssociationOutcome {
     pub state: Option<&'static str>,
     /// How it ended before the run did, if it did.
     pub ended: Option<String>,
-    /// Schedulers of the sender that failed, with what they did; `first_come` or `in_order` went on in their place.
+    /// Schedulers and controllers of the sender that failed, with what they did; `first_come`, `in_order` or `rfc9260` went
+    /// on in their place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scheduler_failures: Vec<String>,
     /// Data chunks that came to the receiver more than once.
