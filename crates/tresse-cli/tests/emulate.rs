@@ -107,6 +107,7 @@ fn mistakes_are_told_in_one_line() {
             "--client has 1 address, and the scenario 2 paths: give one for each",
         ),
         (&["--client", "127.0.0.1,127.0.0.1"], "--client has 127.0.0.1 twice: each path has one of its own"),
+        (&["--server-port", "7000", "--port", "7000"], "--port 7000 is the server's"),
         (&["--set", "path.0.rat=1"], "path[0].rat: unknown key; did you mean \"rate\"?"),
         (&["--server", "192.0.2.1,192.0.2.2", "--port", "0"], "cannot take UDP port 0 on 192.0.2.1"),
     ] {

@@ -51,7 +51,16 @@ pub(crate) struct EmulateArgs {
 
 impl EmulateArgs {
     /// Addresses of the client and of the server for `paths` paths.
+    ///
+    /// # Errors
+    /// Not one for each path, or no room left on them for the server beside the relay.
     pub(super) fn addresses(&self, paths: usize) -> Result<(Vec<IpAddr>, Vec<IpAddr>), Failure> {
+        if self.port == self.server_port {
+            return Err(Failure::usage(format!(
+                "--port {} is the server's, which the relay stands beside on the same addresses: give another one",
+                self.port
+            )));
+        }
         Ok((
             addresses("--client", &self.client, CLIENT_NET, paths)?,
             addresses("--server", &self.server, SERVER_NET, paths)?,
