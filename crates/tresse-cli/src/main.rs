@@ -71,7 +71,7 @@ fn on_runtime(command: impl Future<Output = Result<(), Failure>>) -> Result<(), 
     outcome
 }
 
-/// Help and version as clap words them, also for who gives no command at all; a mistake in one line.
+/// Help and version as clap words them, also for whoever gives no command at all; a mistake in one line.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();

@@ -35,7 +35,7 @@ fn load(path: &Path) -> Result<Loaded, Fault> {
     // A bare name would be looked for in the directories of system libraries.
     let file = path.canonicalize().map_err(|error| Fault::Unloadable(error.to_string()))?;
     // All names are resolved now: what is missing is an error here, and not a crash later.
-    // SAFETY: loading runs the object's initialisers. Who named the file trusts its code (`Plugin::load`).
+    // SAFETY: loading runs the object's initialisers. Whoever named the file trusts its code (`Plugin::load`).
     let library = unsafe { Library::open(Some::<&OsStr>(file.as_os_str()), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(|error| {
         // What the system says is the source of an error that only says which call failed.

@@ -62,7 +62,7 @@ What bounds it:
 - Ranges of TSNs that have arrived, duplicates to report, answers that wait and control chunks that wait have limits of their
   own; what exceeds them is dropped and counted (`Discards`).
 - Addresses of the peer make `max_paths` paths at the most; each of its requests is done once, the answers that are kept are few,
-  and an answer fits a packet. Who has no key costs one HMAC a packet. What is dear is a path, with all that it measures:
+  and an answer fits a packet. Whoever has no key costs one HMAC a packet. The expensive thing is a path, with all that it measures:
   a peer that has the key can have one made, and ended again, for 16 bytes each.
 - Streams cost memory when they are first used: 65,535 of them, if the peer may have as many. `inbound_streams` says how many.
 ";

@@ -1,4 +1,4 @@
-//! SCTP straight over IP, between loopback addresses. Who may not open raw sockets sees one line that says
+//! SCTP straight over IP, between loopback addresses. Whoever may not open raw sockets sees one line that says
 //! so, and the refusal is checked instead.
 
 #![allow(missing_docs, clippy::disallowed_methods, reason = "a test")]
@@ -37,7 +37,7 @@ fn bind(local: &[IpAddr], port: u16, listen: bool) -> Result<Endpoint, BindError
     Endpoint::bind_raw(local, EndpointConfig { port, listen, ..EndpointConfig::default() }, settings())
 }
 
-/// A listening endpoint; `None` for who may not have one, after checking how that is said.
+/// A listening endpoint; `None` for those who may not have one, after checking how they are told.
 fn listener(local: &[IpAddr], port: u16) -> Option<Endpoint> {
     match bind(local, port, true) {
         Ok(endpoint) => Some(endpoint),

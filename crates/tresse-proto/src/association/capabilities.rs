@@ -65,7 +65,7 @@ impl Extension {
         }
     }
 
-    /// The chunk types that are listed as Supported Extensions (RFC 5061 §4.2.7) by who speaks it: all
+    /// The chunk types that are listed as Supported Extensions (RFC 5061 §4.2.7) by whoever speaks it: all
     /// of them have to be. None for an extension that has a parameter of its own.
     fn kinds(self) -> &'static [ChunkKind] {
         match self {
@@ -116,7 +116,7 @@ impl Capabilities {
         Capabilities(said.bit())
     }
 
-    /// What both have. Who knows I-DATA and FORWARD TSN but not I-FORWARD-TSN cannot give up messages in
+    /// What both have. Whoever knows I-DATA and FORWARD TSN but not I-FORWARD-TSN cannot give up messages in
     /// I-DATA.
     pub(crate) fn agreed(self, other: Self) -> Self {
         let both = Capabilities(self.0 & other.0);

@@ -173,7 +173,7 @@ impl Peer {
             }
         }
         peer.auth = auth.offer();
-        // Authentication is spoken by who makes an offer, whatever the list of extensions says.
+        // Authentication is spoken by whoever makes an offer, whatever the list of extensions says.
         peer.capabilities = peer.capabilities.having(Extension::Authentication, peer.auth.is_some());
         if let Some(offer) = &peer.auth {
             // Who does not insist on authenticated requests is not asked for anything (RFC 5061 §4.1).

@@ -19,7 +19,7 @@ impl Association {
         choice.unwrap_or(alternate)
     }
 
-    /// How the usable paths look to who sends again; to be given back to the workspace.
+    /// How the usable paths look to whoever sends again; to be given back to the workspace.
     pub(super) fn usable_views(&mut self) -> Vec<PathView> {
         let mut usable = std::mem::take(&mut self.workspace.get().candidates);
         usable.clear();

@@ -203,7 +203,7 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
-    /// Tells the loss rate of `path`, as a share from 0 to 1, to who asks for it: schedulers and the policy
+    /// Tells the loss rate of `path`, as a share from 0 to 1, to whoever asks for it: schedulers and the policy
     /// `loss_rate` of retransmission. It goes before the estimate until `None` is told. A path that does not
     /// exist is ignored.
     pub fn tell_loss_rate(&mut self, path: PathId, share: Option<f64>) {

@@ -73,7 +73,7 @@ impl Outbound {
     }
 
     /// Takes back a message whose lifetime is over, to be asked until there is none. One that was begun is
-    /// to be given up by who has its fragments.
+    /// to be given up by whoever has its fragments.
     pub(crate) fn withdraw_expired(&mut self, now: Instant) -> Option<Withdrawn> {
         let (_, pledge) = self.revocable.as_deref()?.by_expiry.first_key_value()?;
         let pledge = Arc::clone(pledge);

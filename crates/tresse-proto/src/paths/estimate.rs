@@ -20,7 +20,7 @@ pub(super) struct Estimate {
     /// Bytes acknowledged, halved now and then together with `lost`.
     acked: u64,
     lost: u64,
-    /// The loss rate as it was told by who knows it: goes before the estimate. In parts per million.
+    /// The loss rate as it was told by whoever knows it: goes before the estimate. In parts per million.
     told: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! PKTDROP (draft-stewart-sctp-pktdrprep): a packet that was dropped, sent back to who sent it.
+//! PKTDROP (draft-stewart-sctp-pktdrprep): a packet that was dropped, sent back to whoever sent it.
 //!
 //! Owns the layout. Refuses to read the packet inside, which may be damaged or cut off.
 

@@ -36,7 +36,7 @@ pub struct LocalStats {
     pub last_error: Option<String>,
 }
 
-/// Whether the system tells with which codepoint a packet arrived. Who cannot know must not ask for marks in place of
+/// Whether the system tells with which codepoint a packet arrived. Whoever cannot know must not ask for marks in place of
 /// losses (RFC 3168 §6.1).
 pub(crate) const TELLS_MARKS: bool = cfg!(any(
     target_os = "linux",

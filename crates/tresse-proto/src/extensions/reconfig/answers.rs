@@ -12,7 +12,7 @@ pub(crate) struct Response {
     pub(crate) sequence: u32,
     /// One of [`result`].
     pub(crate) result: u32,
-    /// The next TSN of who answers and of who asked: after everything was numbered anew.
+    /// The next TSN of whoever answers and of whoever asked: after everything was numbered anew.
     pub(crate) next_tsns: Option<(Tsn, Tsn)>,
 }
 
