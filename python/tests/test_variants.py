@@ -91,6 +91,14 @@ def test_verdicts(claim: str, rates: Rates, expected: Verdict) -> None:
     assert verdict(claim, rates) == expected
 
 
+def test_p11_is_about_the_curve_without_nr_sack_and_tells_of_the_other() -> None:
+    figure, claim = CLAIMS["P11"]
+    tables = tables_of(figure.sweep, lambda setup, variant, sigma: ([2.9 if "no" in variant else 4.5], 620.0))
+    judgement = judge(claim, figure.name, tables).judgement
+    assert judgement.verdict == Verdict.REPRODUCED
+    assert judgement.finding == "2.90 Mbit/s at 620 ms; with NR-SACK 4.50 Mbit/s at 620 ms"
+
+
 def test_every_drawing_and_listing_can_be_made() -> None:
     for figure in FIGURES:
         tables = tables_of(figure.sweep, always([5.0, 5.0], 50.0))
