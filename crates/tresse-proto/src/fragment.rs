@@ -98,7 +98,13 @@ pub(crate) struct Fragment {
     pub(crate) ppid: Ppid,
     pub(crate) flags: Flags,
     pub(crate) payload: Bytes,
-    /// What its message was promised when it need not arrive. Stays with the sender.
+}
+
+/// A piece of a waiting message, cut to be sent.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    pub(crate) fragment: Fragment,
+    /// Of a message that need not arrive.
     pub(crate) pledge: Option<Arc<Pledge>>,
 }
 
@@ -108,7 +114,7 @@ impl Fragment {
     pub(crate) fn of_data(data: &Data<'_>, payload: Bytes) -> Self {
         let (mid, fsn) = (Mid(data.ssn.0.into()), Fsn(0));
         let (stream, ppid, flags) = (data.stream, data.ppid, data.flags.into());
-        Fragment { stream, mid, fsn, ppid, flags, payload, pledge: None }
+        Fragment { stream, mid, fsn, ppid, flags, payload }
     }
 
     /// What an I-DATA chunk brought; `payload` is its user data.
@@ -119,7 +125,7 @@ impl Fragment {
             PpidOrFsn::Fsn(_) => Ppid(0),
         };
         let (stream, mid, fsn, flags) = (data.stream, data.mid, data.fsn(), data.flags.into());
-        Fragment { stream, mid, fsn, ppid, flags, payload, pledge: None }
+        Fragment { stream, mid, fsn, ppid, flags, payload }
     }
 
     /// The SSN of its message, as DATA has it.

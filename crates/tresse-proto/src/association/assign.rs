@@ -7,6 +7,7 @@
 use tresse_wire::PacketWriter;
 
 use super::Association;
+use crate::fragment::Cut;
 use crate::path_id::PathId;
 use crate::schedule::{PathView, most_assigned};
 use crate::tally::Mechanism;
@@ -47,14 +48,14 @@ impl Association {
         let (header, full) = (self.capabilities.carrier().header_len(), self.full_chunk());
         let mut left = header + full;
         let mut bytes = 0;
-        while let Some(fragment) =
+        while let Some(Cut { fragment, pledge }) =
             self.outbound.take(view.id, &view, left.saturating_sub(header), full, allowance)
         {
             let len = fragment.payload.len();
             allowance -= len;
             bytes += len;
             left = left.saturating_sub((header + len).next_multiple_of(4));
-            self.transmission.assign(now, fragment, view.id);
+            self.transmission.assign(now, fragment, pledge, view.id);
         }
         if bytes > 0 {
             self.counters.tally.note(Mechanism::Assigned);

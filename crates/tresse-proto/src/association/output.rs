@@ -9,6 +9,7 @@ use super::control::Written;
 use super::turn::{Load, Turn};
 use super::{Association, Extension, State};
 use crate::event::Event;
+use crate::fragment::Cut;
 use crate::names::PolicyKind;
 use crate::path_id::PathId;
 use crate::time::Instant;
@@ -242,7 +243,8 @@ impl Association {
             if room == 0 {
                 break true;
             }
-            let Some(mut fragment) = self.outbound.take(path, &view, room, full, allowance) else {
+            let Some(Cut { mut fragment, pledge }) = self.outbound.take(path, &view, room, full, allowance)
+            else {
                 break allowance > room;
             };
             // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2).
@@ -254,7 +256,7 @@ impl Association {
             allowance -= fragment.payload.len();
             bytes += fragment.payload.len();
             let written = self.transmission.number(&fragment).write(carrier, writer);
-            self.transmission.record(now, fragment, path);
+            self.transmission.record(now, fragment, pledge, path);
             if written.is_err() {
                 break false;
             }

@@ -70,7 +70,6 @@ fn chunk(ssn: u16, shape: &str, text: &str) -> InboundData {
         }
         .into(),
         payload: Bytes::copy_from_slice(text.as_bytes()),
-        pledge: None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! application gave them. Refuses to know requests and answers.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 #[cfg(any(test, feature = "invariants"))]
 use tresse_wire::Mid;
@@ -12,15 +13,27 @@ use tresse_wire::StreamId;
 use super::Outbound;
 use super::stream::{OutStream, Waiting};
 use crate::reconfiguration::Streams;
+use crate::reliability::Pledge;
 use crate::stream_table::StreamTable;
 
 /// Streams that give out no message numbers for now (RFC 6525 §5.1.2 A1).
 #[derive(Debug)]
 pub(super) struct Hold {
     streams: Streams,
-    messages: VecDeque<(StreamId, Waiting)>,
+    messages: VecDeque<Held>,
     bytes: usize,
     bytes_on: StreamTable<usize>,
+}
+
+/// A message that is kept back.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) stream: StreamId,
+    /// Grows from message to message.
+    pub(super) number: u64,
+    pub(super) message: Waiting,
+    /// For a message that need not arrive.
+    pub(super) pledge: Option<Arc<Pledge>>,
 }
 
 impl Hold {
@@ -34,16 +47,16 @@ impl Hold {
     }
 
     /// Keeps a message back.
-    pub(super) fn keep(&mut self, stream: StreamId, message: Waiting) {
-        self.bytes += message.data.len();
-        *self.bytes_on.entry(stream) += message.data.len();
-        self.messages.push_back((stream, message));
+    pub(super) fn keep(&mut self, held: Held) {
+        self.bytes += held.message.data.len();
+        *self.bytes_on.entry(held.stream) += held.message.data.len();
+        self.messages.push_back(held);
     }
 
     /// Takes out the message `number`, and answers how long it was.
     pub(super) fn take_out(&mut self, number: u64) -> Option<usize> {
-        let place = self.messages.binary_search_by_key(&number, |(_, message)| message.number).ok()?;
-        let (stream, message) = self.messages.remove(place)?;
+        let place = self.messages.binary_search_by_key(&number, |held| held.number).ok()?;
+        let Held { stream, message, .. } = self.messages.remove(place)?;
         self.bytes -= message.data.len();
         *self.bytes_on.entry(stream) -= message.data.len();
         Some(message.data.len())
@@ -81,8 +94,8 @@ impl Outbound {
     /// Messages go on as ever, those that waited first.
     pub(crate) fn resume(&mut self) {
         let Some(hold) = self.hold.take() else { return };
-        for (stream, message) in hold.messages {
-            self.enqueue(stream, message);
+        for held in hold.messages {
+            self.enqueue(held);
         }
     }
 

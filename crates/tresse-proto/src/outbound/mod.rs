@@ -10,6 +10,7 @@ mod classes;
 mod group;
 mod hold;
 mod low_water;
+mod promised;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,7 @@ use crate::config::{AssociationConfig, StreamClass, StreamMap};
 use crate::error::{ScheduleError, SendError};
 use crate::event::{SchedulerFault, SendOptions};
 use crate::few::Few;
-use crate::fragment::{Carrier, Fragment};
+use crate::fragment::{Carrier, Cut};
 use crate::path_id::PathId;
 use crate::rare::{Rare, Untouched};
 use crate::registry::Registry;
@@ -40,7 +41,7 @@ use adaptive::Adaptive;
 use asking::Failures;
 use classes::Classes;
 use group::{Group, serves};
-use hold::Hold;
+use hold::{Held, Hold};
 use low_water::LowWater;
 use stream::{OutStream, Waiting};
 use withdraw::Revocable;
@@ -179,12 +180,12 @@ impl Outbound {
         }
         let (ppid, unordered) = (options.ppid, options.unordered);
         if let Some(hold) = self.hold.as_mut().filter(|hold| hold.holds(stream)) {
-            hold.keep(stream, Waiting { data, ppid, unordered, number, at: now, pledge });
+            hold.keep(Held { stream, number, message: Waiting { data, ppid, unordered, at: now }, pledge });
         } else {
             // Made where it is queued: each time that it is moved it waits for its own stores.
             let queue = self.queues.streams.entry(stream);
             let was_idle = queue.is_empty();
-            queue.push(Waiting { data, ppid, unordered, number, at: now, pledge });
+            queue.push(Waiting { data, ppid, unordered, at: now }, pledge);
             self.on_queued(Queued { stream, bytes: len, was_idle, place: Place::Tail, at: now });
         }
         self.gauge(stream);
@@ -250,7 +251,7 @@ impl Outbound {
         room: usize,
         full: usize,
         allowance: usize,
-    ) -> Option<Fragment> {
+    ) -> Option<Cut> {
         let (group, stream) = match self.open {
             Some(stream) => Some((self.group_of(stream), stream))
                 .filter(|&(group, _)| self.serves(path, group) && self.packet.is_none_or(|own| own == group)),
@@ -260,14 +261,14 @@ impl Outbound {
         let queue = self.queues.streams.get_mut(stream)?;
         let head = queue.head_bytes();
         let len = piece(head, room, full).filter(|&len| len <= allowance)?;
-        let mut fragment = queue.cut(stream, len)?;
+        let mut cut = queue.cut(stream, len)?;
         self.unsent -= len;
-        let message_done = fragment.flags.ending();
+        let message_done = cut.fragment.flags.ending();
         let turn_over = message_done || self.carrier == Carrier::IData;
         self.open = (!turn_over).then_some(stream);
         let stream_empty = queue.is_empty();
-        if let Some(pledge) = fragment.pledge {
-            fragment.pledge = self.on_cut(pledge, message_done);
+        if let Some(pledge) = cut.pledge {
+            cut.pledge = self.on_cut(pledge, message_done);
         }
         self.packet = Some(group);
         self.groups[group].on_taken(Taken { stream, bytes: len, message_done, turn_over, stream_empty });
@@ -278,7 +279,7 @@ impl Outbound {
             }
         }
         self.gauge(stream);
-        Some(fragment)
+        Some(cut)
     }
 
     /// A packet with new data for a path is complete.
@@ -422,11 +423,12 @@ impl Outbound {
     }
 
     /// Queues a message that was held.
-    fn enqueue(&mut self, stream: StreamId, message: Waiting) {
+    fn enqueue(&mut self, held: Held) {
+        let Held { stream, message, pledge, .. } = held;
         let (bytes, at) = (message.data.len(), message.at);
         let queue = self.queues.streams.entry(stream);
         let was_idle = queue.is_empty();
-        queue.push(message);
+        queue.push(message, pledge);
         self.on_queued(Queued { stream, bytes, was_idle, place: Place::Tail, at });
     }
 

@@ -6,22 +6,20 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
-use crate::fragment::Fragment;
+use super::promised::Promised;
+use crate::fragment::{Cut, Fragment};
 use crate::reliability::Pledge;
 use crate::time::Instant;
 
-/// A message that waits to be sent.
+/// A message that waits to be sent. A buffer full of short messages is mostly made of these, so what few messages have
+/// is kept apart: the smaller they are, the more of them the cache holds.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) data: Bytes,
     pub(super) ppid: Ppid,
     pub(super) unordered: bool,
-    /// Grows from message to message.
-    pub(super) number: u64,
     /// When the application gave it.
     pub(super) at: Instant,
-    /// For a message that need not arrive.
-    pub(super) pledge: Option<Arc<Pledge>>,
 }
 
 /// A message that was taken out of the queue, or what was left of it.
@@ -39,6 +37,8 @@ pub(super) struct TakenOut {
 #[derive(Debug, Default)]
 pub(super) struct OutStream {
     queue: VecDeque<Waiting>,
+    /// The messages of the queue that need not arrive; made with the first.
+    promised: Option<Box<Promised>>,
     /// Ordered messages sent to their end; the next one has this number.
     next_ordered: Mid,
     next_unordered: Mid,
@@ -74,7 +74,11 @@ impl OutStream {
         self.queue.iter().zip(begun).map(|(waiting, begun)| (waiting.data.len() - begun, waiting.at))
     }
 
-    pub(super) fn push(&mut self, waiting: Waiting) {
+    /// Queues a message; `pledge` is of one that need not arrive.
+    pub(super) fn push(&mut self, waiting: Waiting, pledge: Option<Arc<Pledge>>) {
+        if let Some(pledge) = pledge {
+            self.promised.get_or_insert_default().push(self.queue.len(), pledge);
+        }
         self.unsent += waiting.data.len();
         self.queue.push_back(waiting);
     }
@@ -100,14 +104,15 @@ impl OutStream {
     /// Cuts the next piece of the first message, of at most `room` bytes.
     // Always: a fragment that is handed over in memory waits for its own stores.
     #[inline(always)]
-    pub(super) fn cut(&mut self, stream: StreamId, room: usize) -> Option<Fragment> {
+    pub(super) fn cut(&mut self, stream: StreamId, room: usize) -> Option<Cut> {
         if self.head_bytes() <= room { self.take_rest(stream) } else { self.cut_off(stream, room) }
     }
 
     /// Takes the first message, or what is left of it.
     #[inline(always)]
-    fn take_rest(&mut self, stream: StreamId) -> Option<Fragment> {
-        let Waiting { data: mut payload, ppid, unordered, pledge, .. } = self.queue.pop_front()?;
+    fn take_rest(&mut self, stream: StreamId) -> Option<Cut> {
+        let Waiting { data: mut payload, ppid, unordered, .. } = self.queue.pop_front()?;
+        let pledge = self.promised.as_deref_mut().and_then(Promised::pop_front);
         let begun = std::mem::take(&mut self.begun);
         let fsn = std::mem::take(&mut self.next_fragment);
         let next = if unordered { &mut self.next_unordered } else { &mut self.next_ordered };
@@ -116,14 +121,15 @@ impl OutStream {
         payload.advance(begun);
         self.unsent -= payload.len();
         let flags = DataFlags { beginning: begun == 0, ending: true, unordered, immediate: false };
-        Some(Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload, pledge })
+        Some(Cut { fragment: Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload }, pledge })
     }
 
     /// Cuts `len` bytes off the first message, which is longer.
     #[inline(always)]
-    fn cut_off(&mut self, stream: StreamId, len: usize) -> Option<Fragment> {
+    fn cut_off(&mut self, stream: StreamId, len: usize) -> Option<Cut> {
         let waiting = self.queue.front()?;
-        let (ppid, unordered, pledge) = (waiting.ppid, waiting.unordered, waiting.pledge.clone());
+        let (ppid, unordered) = (waiting.ppid, waiting.unordered);
+        let pledge = self.promised.as_deref().and_then(Promised::front).cloned();
         let payload = waiting.data.slice(self.begun..self.begun + len);
         let mid = if unordered { self.next_unordered } else { self.next_ordered };
         let fsn = self.next_fragment;
@@ -131,12 +137,12 @@ impl OutStream {
         self.begun += len;
         self.next_fragment = fsn.next();
         self.unsent -= len;
-        Some(Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload, pledge })
+        Some(Cut { fragment: Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload }, pledge })
     }
 
     /// Takes out the message `number`, or what is left of it.
     pub(super) fn take_out(&mut self, number: u64) -> Option<TakenOut> {
-        let ahead = self.queue.binary_search_by_key(&number, |waiting| waiting.number).ok()?;
+        let ahead = self.promised.as_deref_mut()?.take_out(number)?;
         let begun = ahead == 0 && self.begun > 0;
         let waiting = self.queue.remove(ahead)?;
         let mut rest = waiting.data.len();

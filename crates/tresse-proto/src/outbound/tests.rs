@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::config::Size;
+use crate::fragment::Fragment;
 use crate::stats::PathState;
 
 /// User data of a full chunk.
@@ -61,7 +62,7 @@ impl Bench {
 
     /// What a packet on `path` with so much room takes of the next message, where the peer can take `allowance`.
     fn cut(&mut self, path: u8, room: usize, allowance: usize) -> Option<Fragment> {
-        self.out.take(PathId(path), &&view(path), room, FULL, allowance)
+        self.out.take(PathId(path), &&view(path), room, FULL, allowance).map(|cut| cut.fragment)
     }
 
     /// Takes whatever may leave on `path`; answers the streams in order.

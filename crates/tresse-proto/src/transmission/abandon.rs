@@ -22,6 +22,8 @@ use crate::time::Instant;
 #[derive(Debug, Default)]
 pub(super) struct Revocable {
     messages: BTreeMap<u64, Message>,
+    /// Which of them each chunk of them is of, by the index on the ring.
+    chunks: BTreeMap<u64, u64>,
     /// Those with a priority; the last is the first to go: the oldest of the lowest priority.
     by_priority: BTreeSet<(u32, Reverse<u64>)>,
     /// Those that lost a chunk since it was last asked who is condemned.
@@ -47,6 +49,9 @@ impl Revocable {
         self.expiring.remove(&(message.pledge.expires, number));
         if let Some(priority) = message.pledge.priority() {
             self.by_priority.remove(&(priority, Reverse(number)));
+        }
+        for index in &message.chunks {
+            self.chunks.remove(index);
         }
         Some(message)
     }
@@ -167,7 +172,6 @@ impl Transmission {
         sent.len = 0;
         if let Some(content) = self.ring.content_mut(index) {
             content.payload = bytes::Bytes::new();
-            content.pledge = None;
         }
         if standing == Standing::Assigned {
             self.unassign(path, index, bytes);
@@ -202,7 +206,6 @@ impl Transmission {
     fn close_off(&mut self, message: Message) {
         let mut end = message.last;
         end.flags = DataFlags { beginning: false, ending: true, ..end.flags.unpacked() }.into();
-        end.pledge = None;
         let mut sent = Sent::new(&end, message.path, Instant::ZERO);
         sent.standing = Standing::Abandoned;
         self.ring.push(sent, end);
@@ -218,13 +221,16 @@ impl Transmission {
 
     /// A chunk of a message that need not arrive got its TSN.
     #[cold]
-    pub(super) fn note_revocable(&mut self, index: u64) {
+    pub(super) fn note_revocable(&mut self, index: u64, pledge: Arc<Pledge>) {
         let (Some(sent), Some(content)) = (self.ring.get(index), self.ring.content(index)) else { return };
-        let Some(pledge) = &content.pledge else { return };
         let last = Fragment { payload: bytes::Bytes::new(), ..content.clone() };
         let revocable = self.revocable.get_or_insert_default();
+        revocable.chunks.insert(index, pledge.number);
+        if let Some(priority) = pledge.priority() {
+            revocable.by_priority.insert((priority, Reverse(pledge.number)));
+        }
         let message = revocable.messages.entry(pledge.number).or_insert_with(|| Message {
-            pledge: Arc::clone(pledge),
+            pledge,
             last: last.clone(),
             path: sent.path,
             chunks: Vec::new(),
@@ -232,26 +238,24 @@ impl Transmission {
         message.chunks.push(index);
         message.last = last;
         message.path = sent.path;
-        if let Some(priority) = pledge.priority() {
-            revocable.by_priority.insert((priority, Reverse(pledge.number)));
-        }
     }
 
     /// The chunk `index` waits to be sent, but not beyond the end of its message's lifetime.
     pub(super) fn note_expiring(&mut self, index: u64, expires: Instant) {
-        let number =
-            self.ring.content(index).and_then(|content| content.pledge.as_ref()).map(|pledge| pledge.number);
-        if let (Some(revocable), Some(number)) = (self.revocable.as_deref_mut(), number)
+        if let Some(revocable) = self.revocable.as_deref_mut()
+            && let Some(&number) = revocable.chunks.get(&index)
             && expires < Instant::FAR_FUTURE
         {
             revocable.expiring.insert((expires, number));
         }
     }
 
-    /// A chunk of the message was lost.
+    /// The chunk `index` was lost.
     #[cold]
-    pub(super) fn note_struck(&mut self, number: u64) {
-        if let Some(revocable) = self.revocable.as_deref_mut() {
+    pub(super) fn note_struck(&mut self, index: u64) {
+        if let Some(revocable) = self.revocable.as_deref_mut()
+            && let Some(&number) = revocable.chunks.get(&index)
+        {
             revocable.struck.insert(number);
         }
     }
@@ -260,10 +264,10 @@ impl Transmission {
     #[cold]
     pub(super) fn note_leaving(&mut self, index: u64) {
         if let Some(revocable) = self.revocable.as_deref_mut()
-            && let Some(content) = self.ring.content(index).filter(|content| content.flags.ending())
-            && let Some(pledge) = &content.pledge
+            && let Some(number) = revocable.chunks.remove(&index)
+            && self.ring.content(index).is_some_and(|content| content.flags.ending())
         {
-            revocable.remove(pledge.number);
+            revocable.remove(number);
         }
     }
 }

@@ -6,11 +6,13 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::ring::{Mark, Sent};
 use super::{PathLoad, Standing, Transmission};
 use crate::fragment::{Fragment, Numbered};
 use crate::path_id::PathId;
+use crate::reliability::Pledge;
 use crate::time::Instant;
 
 /// What is assigned to each path, by position. Made with the first chunk that is.
@@ -65,10 +67,15 @@ impl Assigned {
 impl Transmission {
     /// Gives `fragment` the next TSN; it waits to leave on `path`.
     #[cold]
-    pub(crate) fn assign(&mut self, now: Instant, fragment: Fragment, path: PathId) {
+    pub(crate) fn assign(
+        &mut self,
+        now: Instant,
+        fragment: Fragment,
+        pledge: Option<Arc<Pledge>>,
+        path: PathId,
+    ) {
         let Some(load) = self.loads.get_mut(path.index()) else { return };
-        let (bytes, expires) =
-            (fragment.payload.len(), fragment.pledge.as_ref().map(|pledge| pledge.expires));
+        let bytes = fragment.payload.len();
         load.queued += bytes;
         let so_far = self.ring.highest();
         let mut sent = Sent::new(&fragment, path, now);
@@ -77,8 +84,9 @@ impl Transmission {
         let assigned = self.assigned.get_or_insert_default();
         assigned.cover(self.loads.len(), so_far);
         assigned.enter(path, index, bytes);
-        if let Some(expires) = expires {
-            self.note_revocable(index);
+        if let Some(pledge) = pledge {
+            let expires = pledge.expires;
+            self.note_revocable(index, pledge);
             self.note_expiring(index, expires);
         }
     }

@@ -144,8 +144,6 @@ impl Transmission {
         let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
         sent.moved |= path != target;
         sent.path = target;
-        let content = self.ring.content(index);
-        let revocable = content.and_then(|content| content.pledge.as_ref()).map(|pledge| pledge.number);
         if let Some(load) = self.loads.get_mut(path.index()) {
             let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
             order.unlink(&mut self.ring, index);
@@ -162,8 +160,8 @@ impl Transmission {
             load.lost.insert(index);
             load.queued += bytes;
         }
-        if let Some(number) = revocable.filter(|_| by != Evidence::Early) {
-            self.note_struck(number);
+        if self.revocable.is_some() && by != Evidence::Early {
+            self.note_struck(index);
         }
     }
 }

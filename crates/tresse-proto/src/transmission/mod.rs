@@ -26,6 +26,7 @@ mod sack;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tresse_wire::Tsn;
 
@@ -36,6 +37,7 @@ use crate::fragment::{Fragment, Numbered};
 use crate::path_id::PathId;
 use crate::range_set::RangeSet;
 use crate::rare::{Rare, Untouched};
+use crate::reliability::Pledge;
 use crate::stats::{Limit, PathStats};
 use crate::time::Instant;
 
@@ -288,11 +290,17 @@ impl Transmission {
         Numbered { tsn: self.tsn(self.ring.highest() + 1), fragment }
     }
 
-    /// Remembers that `fragment` was sent on `path`, with the TSN that [`Self::number`] gave it.
+    /// Remembers that `fragment` was sent on `path`, with the TSN that [`Self::number`] gave it; `pledge` is of a
+    /// message that need not arrive.
     #[inline]
-    pub(crate) fn record(&mut self, now: Instant, fragment: Fragment, path: PathId) {
+    pub(crate) fn record(
+        &mut self,
+        now: Instant,
+        fragment: Fragment,
+        pledge: Option<Arc<Pledge>>,
+        path: PathId,
+    ) {
         let len = fragment.payload.len();
-        let revocable = fragment.pledge.is_some();
         let Some(load) = self.loads.get_mut(path.index()) else { return };
         let index = load.fresh.push(&mut self.ring, Sent::new(&fragment, path, now), fragment);
         if len > self.announced && self.flight == 0 {
@@ -305,8 +313,8 @@ impl Transmission {
         load.timed.begin(index);
         self.flight += len;
         self.note_highest_sent(path, index);
-        if revocable {
-            self.note_revocable(index);
+        if let Some(pledge) = pledge {
+            self.note_revocable(index, pledge);
         }
     }
 

@@ -72,10 +72,9 @@ impl Bench {
             ppid: Ppid(0),
             flags: DataFlags { unordered, ..DataFlags::WHOLE }.into(),
             payload: Bytes::from(vec![0; len]),
-            pledge: None,
         };
         let tsn = self.sent.number(&fragment).tsn;
-        self.sent.record(self.now, fragment, PathId(path));
+        self.sent.record(self.now, fragment, None, PathId(path));
         self.check();
         tsn.0
     }

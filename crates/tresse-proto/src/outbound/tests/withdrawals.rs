@@ -62,8 +62,8 @@ fn the_rest_of_a_begun_message_expires_only_when_what_was_sent_can_be_given_up()
         bench.out.set_forwards(forwards);
         bench.offer(at(0), 1, 0, 4000, lifetime(10));
         bench.offer(at(0), 1, 1, 100, lifetime(50));
-        let piece = bench.take(0).expect("a piece");
-        assert_eq!((shape(&piece), piece.pledge.is_some()), ((true, false, FULL, 0), forwards));
+        let cut = bench.out.take(PathId(0), &&view(0), FULL, FULL, usize::MAX).expect("a piece");
+        assert_eq!((shape(&cut.fragment), cut.pledge.is_some()), ((true, false, FULL, 0), forwards));
         let expired = bench.expire(at(20));
         if forwards {
             assert_eq!(expired, [(0, 4000 - FULL, true)]);

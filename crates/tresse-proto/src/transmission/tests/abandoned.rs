@@ -15,6 +15,24 @@ const HEADER: CommonHeader = CommonHeader { source_port: 1, destination_port: 2,
 /// A FORWARD TSN: its cumulative TSN, and stream, U bit and number of every entry.
 pub(super) type Told = (u32, Vec<(u16, bool, u32)>);
 
+/// A fragment of the message `number`; `shape` names its flags B, E and U.
+fn fragment(stream: u16, number: u64, shape: &str) -> Fragment {
+    let flags = DataFlags {
+        beginning: shape.contains('B'),
+        ending: shape.contains('E'),
+        unordered: shape.contains('U'),
+        immediate: false,
+    };
+    Fragment {
+        stream: StreamId(stream),
+        mid: Mid(number as u32),
+        fsn: Fsn(0),
+        ppid: Ppid(0),
+        flags: flags.into(),
+        payload: Bytes::from(vec![0; LEN]),
+    }
+}
+
 /// The pledge of the message `number` of LEN bytes.
 fn pledge(now: Instant, number: u64, reliability: Reliability) -> Arc<Pledge> {
     let options = SendOptions { reliability, ..SendOptions::default() };
@@ -31,37 +49,19 @@ impl Bench {
         shape: &str,
         reliability: Reliability,
     ) -> u64 {
-        let fragment = self.fragment(stream, number, shape, reliability);
+        let fragment = fragment(stream, number, shape);
         let tsn = self.sent.number(&fragment).tsn;
-        self.sent.record(self.now, fragment, PathId(path));
+        self.sent.record(self.now, fragment, Some(pledge(self.now, number, reliability)), PathId(path));
         self.check();
         tsn.0.into()
     }
 
     /// Assigns the message `number`, whole.
     pub(super) fn offer_ahead(&mut self, path: u8, number: u64, reliability: Reliability) -> u64 {
-        let fragment = self.fragment(path.into(), number, "BE", reliability);
-        self.sent.assign(self.now, fragment, PathId(path));
+        let fragment = fragment(path.into(), number, "BE");
+        self.sent.assign(self.now, fragment, Some(pledge(self.now, number, reliability)), PathId(path));
         self.check();
         self.sent.ring.highest()
-    }
-
-    fn fragment(&self, stream: u16, number: u64, shape: &str, reliability: Reliability) -> Fragment {
-        Fragment {
-            stream: StreamId(stream),
-            mid: Mid(number as u32),
-            fsn: Fsn(0),
-            ppid: Ppid(0),
-            flags: DataFlags {
-                beginning: shape.contains('B'),
-                ending: shape.contains('E'),
-                unordered: shape.contains('U'),
-                immediate: false,
-            }
-            .into(),
-            payload: Bytes::from(vec![0; LEN]),
-            pledge: Some(pledge(self.now, number, reliability)),
-        }
     }
 
     /// Gives up whatever is due; answers the numbers.

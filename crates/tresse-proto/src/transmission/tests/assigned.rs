@@ -15,9 +15,8 @@ impl Bench {
             ppid: Ppid(0),
             flags: DataFlags::WHOLE.into(),
             payload: Bytes::from(vec![0; len]),
-            pledge: None,
         };
-        self.sent.assign(self.now, fragment, PathId(path));
+        self.sent.assign(self.now, fragment, None, PathId(path));
         self.check();
         self.sent.last_tsn().0
     }

@@ -12,7 +12,6 @@ fn ring(count: usize) -> Ring {
             ppid: Ppid(0),
             flags: DataFlags::default().into(),
             payload: Bytes::from_static(b"four"),
-            pledge: None,
         };
         ring.push(Sent::new(&fragment, PathId(0), Instant::ZERO), fragment);
     }

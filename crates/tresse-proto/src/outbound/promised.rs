@@ -1,0 +1,117 @@
+//! The messages in the queue of a stream that need not arrive.
+//!
+//! Owns their places in the queue and what was promised of each. A queue of reliable messages, as nearly every one
+//! is, has nothing of this.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::reliability::Pledge;
+
+/// Messages that need not arrive, first one first.
+#[derive(Debug, Default)]
+pub(super) struct Promised {
+    messages: VecDeque<Message>,
+    /// Messages that left the front of the queue since this is kept.
+    left: u64,
+}
+
+#[derive(Debug)]
+struct Message {
+    /// Messages before it in the queue, with those that have left.
+    place: u64,
+    pledge: Arc<Pledge>,
+}
+
+impl Promised {
+    /// A message is queued behind `ahead` others.
+    pub(super) fn push(&mut self, ahead: usize, pledge: Arc<Pledge>) {
+        self.messages.push_back(Message { place: self.left + ahead as u64, pledge });
+    }
+
+    /// What was promised of the first message of the queue, if it need not arrive.
+    pub(super) fn front(&self) -> Option<&Arc<Pledge>> {
+        self.messages.front().filter(|first| first.place == self.left).map(|first| &first.pledge)
+    }
+
+    /// The first message leaves the queue; what was promised of it.
+    pub(super) fn pop_front(&mut self) -> Option<Arc<Pledge>> {
+        let first = self.messages.pop_front_if(|first| first.place == self.left);
+        self.left += 1;
+        first.map(|first| first.pledge)
+    }
+
+    /// The message `number` is taken out, wherever it stands; how many are before it. `None` if it is not there.
+    pub(super) fn take_out(&mut self, number: u64) -> Option<usize> {
+        let which = self.messages.binary_search_by_key(&number, |message| message.pledge.number).ok()?;
+        let gone = self.messages.remove(which)?;
+        self.messages.range_mut(which..).for_each(|behind| behind.place -= 1);
+        Some((gone.place - self.left) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::event::SendOptions;
+    use crate::reliability::Reliability;
+    use crate::time::Instant;
+
+    fn pledge(number: u64) -> Arc<Pledge> {
+        let options =
+            SendOptions { reliability: Reliability::Lifetime(Duration::from_secs(1)), ..Default::default() };
+        Pledge::new(Instant::ZERO, number, &options, 100, true).expect("it need not arrive")
+    }
+
+    /// A queue of the messages 0 to 9, of which the odd ones need not arrive.
+    fn queue() -> Promised {
+        let mut promised = Promised::default();
+        for number in [1, 3, 5, 7, 9] {
+            promised.push(number, pledge(number as u64));
+        }
+        promised
+    }
+
+    fn leave(promised: &mut Promised) -> Option<u64> {
+        let front = promised.front().map(|pledge| pledge.number);
+        let left = promised.pop_front().map(|pledge| pledge.number);
+        assert_eq!(front, left);
+        left
+    }
+
+    #[test]
+    fn each_message_leaves_with_what_was_promised_of_it() {
+        let mut promised = queue();
+        let left: Vec<_> = (0..10).map(|_| leave(&mut promised)).collect();
+        assert_eq!(left, [None, Some(1), None, Some(3), None, Some(5), None, Some(7), None, Some(9)]);
+    }
+
+    #[test]
+    fn a_message_that_is_taken_out_lets_those_behind_it_come_closer() {
+        let mut promised = queue();
+        assert_eq!(leave(&mut promised), None);
+        assert_eq!(promised.take_out(5), Some(4), "1, 2, 3 and 4 are before it");
+        assert_eq!(promised.take_out(9), Some(7), "1, 2, 3, 4, 6, 7 and 8 are before it");
+        assert_eq!(promised.take_out(1), Some(0));
+        let left: Vec<_> = (0..6).map(|_| leave(&mut promised)).collect();
+        assert_eq!(left, [None, Some(3), None, None, Some(7), None]);
+    }
+
+    #[test]
+    fn a_message_that_is_not_there_is_not_taken_out() {
+        let mut promised = queue();
+        assert_eq!((promised.take_out(4), promised.take_out(10)), (None, None));
+        assert_eq!((promised.take_out(3), promised.take_out(3)), (Some(3), None));
+    }
+
+    #[test]
+    fn a_message_that_comes_after_others_have_left_is_found_where_it_stands() {
+        let mut promised = queue();
+        (0..9).for_each(|_| drop(promised.pop_front()));
+        promised.push(1, pledge(10));
+        assert_eq!(promised.take_out(10), Some(1), "behind 9");
+        assert_eq!(leave(&mut promised), Some(9));
+    }
+}
