@@ -16,12 +16,18 @@ pub(super) struct Pipe {
     base: Duration,
     /// The path that acknowledgements took which `base` was measured by: others are not compared with it.
     via: PathId,
+    /// The same of the way that acknowledgements took before.
+    formerly: Option<(Duration, PathId)>,
+    /// What the way that they take now makes of what was known to fill the path.
+    stretched: usize,
     /// What fills the path, as far as is known.
     size: usize,
     /// The step by which it grows next, in packets; doubles as long as no queue shows.
     step: usize,
     /// No queue has shown yet, and slow start is not to be held up: it grows as fast as a window there.
     fresh: bool,
+    /// Shares hold always: what the path claims and does not use, another one does without.
+    frugal: bool,
     round: Option<Round>,
     doubt: Option<Doubt>,
     /// No queue at all is wanted: somebody waits for what lies behind it.
@@ -82,9 +88,12 @@ impl Pipe {
         Pipe {
             base: Duration::ZERO,
             via: PathId::default(),
+            formerly: None,
+            stretched: 0,
             size: Pipe::first_size(payload, before),
             step: 1,
             fresh: before.is_some(),
+            frugal: before.is_none(),
             round: None,
             doubt: None,
             calm: false,
@@ -125,12 +134,22 @@ impl Pipe {
         }
     }
 
+    /// T3 of `path` has expired. Where acknowledgements came back over it until lately, this one holds at once what the
+    /// longer way back makes of it. Before, what was sent beyond would only have been kept by the peer, for what was lost
+    /// there.
+    pub(super) fn on_timeout_of(&mut self, path: PathId) {
+        if self.formerly.is_some_and(|(_, via)| via == path) {
+            self.size = self.size.max(self.stretched);
+        }
+        self.stretched = 0;
+    }
+
     /// Bytes of the path were acknowledged.
     pub(super) fn on_acked(&mut self, now: Instant, mut what: Acked) {
         self.weigh_length(&mut what);
         if let Some(rtt) = what.rtt.filter(|&rtt| rtt < self.base) {
             // However little was under way, and so before any round is over.
-            (self.base, self.via) = (rtt, what.via);
+            self.turn_to(what.via, rtt);
         }
         let mut round = self.round.unwrap_or(Round::new(now, what.total));
         round.see(&what, self.via);
@@ -146,6 +165,18 @@ impl Pipe {
         self.round = Some(round);
     }
 
+    /// Acknowledgements come over `via` from now on, where one took `rtt`. What a queue adds to that shows where the way
+    /// was known before. Nothing is remembered where shares hold only while a buffer is short: queues stand there
+    /// otherwise, and whatever was seen then may have had one.
+    fn turn_to(&mut self, via: PathId, rtt: Duration) {
+        let known = self.formerly.filter(|&(_, formerly)| formerly == via && formerly != self.via);
+        if self.frugal && via != self.via && !self.base.is_zero() {
+            (self.formerly, self.stretched) = (Some((self.base, self.via)), 0);
+        }
+        self.via = via;
+        self.base = known.map_or(rtt, |(base, _)| base.min(rtt));
+    }
+
     /// Short packets are faster: seen beside their round trips, full ones would seem to queue. Only those that are about
     /// as long as the longest count.
     fn weigh_length(&mut self, what: &mut Acked) {
@@ -158,6 +189,7 @@ impl Pipe {
         } else if len > self.length + self.length / ALIKE {
             self.length = len;
             self.base = Duration::ZERO;
+            (self.formerly, self.stretched) = (None, 0);
             self.round = None;
         }
     }
@@ -166,8 +198,9 @@ impl Pipe {
     fn on_round(&mut self, round: &Round, rate: f64, rtt: Duration, payload: usize) {
         if let (None, Some((_, via))) = (round.shortest, round.elsewhere) {
             // Acknowledgements have changed their way for good.
-            self.via = via;
-            self.base = rtt;
+            let before = self.base;
+            self.turn_to(via, rtt);
+            self.stretched = if before.is_zero() { 0 } else { stretched(self.size, before, self.base) };
         }
         if self.base.is_zero() || rtt < self.base {
             self.base = rtt;
@@ -217,10 +250,9 @@ impl Pipe {
             self.doubt = Some(now);
             return false;
         }
-        // The same rate for longer is more in flight.
-        let longer = rtt.div_duration_f64(self.base);
-        self.size = ((self.size.max(doubt.size) as f64 * longer) as usize).min(LARGEST);
+        self.size = stretched(self.size.max(doubt.size), self.base, rtt);
         self.base = rtt;
+        (self.formerly, self.stretched) = (None, 0);
         self.doubt = None;
         true
     }
@@ -235,7 +267,7 @@ impl Pipe {
         }
         self.fresh &= queue <= least;
         // A buffer that is full leaves less than a packet to each.
-        let enough = if round.kept { self.size / 3 * 2 } else { self.size };
+        let enough = if round.kept && !self.frugal { self.size / 3 * 2 } else { self.size };
         let grows = used >= enough && queue <= least;
         if grows && self.fresh {
             // Whether it is used shows at once, and more than a window in slow start is never sent.
@@ -252,6 +284,11 @@ impl Pipe {
             self.size -= (self.size - used) / 4;
         }
     }
+}
+
+/// What `size` becomes where a round trip takes `rtt` in place of `base`: the same rate for longer is more in flight.
+fn stretched(size: usize, base: Duration, rtt: Duration) -> usize {
+    ((size as f64 * rtt.div_duration_f64(base)) as usize).min(LARGEST)
 }
 
 impl Round {
@@ -401,6 +438,19 @@ mod tests {
     }
 
     #[test]
+    fn where_shares_always_hold_a_path_claims_nothing_more_than_it_used() {
+        let mut link = Link::new(49);
+        link.pipe = Pipe::new(PACKET, None);
+        link.run(2, |size| size);
+        let before = link.packets();
+        for _ in 0..10 {
+            link.pipe.on_kept();
+            link.run(1, |size| size - size / 4);
+        }
+        assert_eq!(link.packets(), before);
+    }
+
+    #[test]
     fn one_round_trip_that_is_shorter_says_enough() {
         let known = Pipe { base: Duration::from_millis(60), length: PACKET, ..Pipe::new(PACKET, Some(0)) };
         let mut pipe = known;
@@ -525,5 +575,41 @@ mod tests {
         assert_eq!(pipe.doubt, None, "no queue is seen");
         round(&mut pipe, &[(90, 1); 4]);
         assert_eq!(pipe.base(), Duration::from_millis(90));
+    }
+
+    #[test]
+    fn a_queue_shows_also_where_acknowledgements_have_returned_to_a_way_that_is_known() {
+        let mut pipe = Pipe::new(PACKET, None);
+        for (round, millis, via) in [(1, 50, 0), (2, 50, 0), (3, 90, 1), (4, 90, 1), (5, 70, 0), (6, 70, 0)] {
+            let now = Instant::ZERO + Duration::from_millis(100 * round);
+            let rtt = Some(Duration::from_millis(millis));
+            let (flight, total) = (10 * PACKET, 10_000 * round);
+            pipe.on_acked(
+                now,
+                Acked { bytes: PACKET, flight, total, rtt, via: PathId(via), payload: PACKET },
+            );
+        }
+        assert_eq!((pipe.base(), pipe.via), (Duration::from_millis(50), PathId(0)));
+    }
+
+    #[test]
+    fn a_longer_way_back_is_filled_once_the_shorter_one_has_failed() {
+        let acked = |millis: u64, total: u64, via: u8| {
+            let rtt = Some(Duration::from_millis(millis));
+            Acked { bytes: PACKET, flight: 10 * PACKET, total, rtt, via: PathId(via), payload: PACKET }
+        };
+        let mut pipe = Pipe::new(PACKET, None);
+        for round in 1..=4 {
+            pipe.on_acked(Instant::ZERO + Duration::from_millis(50 * round), acked(50, 10_000 * round, 0));
+        }
+        let before = pipe.size();
+        for round in 1..=3 {
+            let now = Instant::ZERO + Duration::from_millis(300 + 100 * round);
+            pipe.on_acked(now, acked(100, 40_000 + 10_000 * round, 1));
+        }
+        assert_eq!(pipe.base(), Duration::from_millis(100));
+        assert!(pipe.size() < before * 3 / 2, "{} of {before}", pipe.size());
+        pipe.on_timeout_of(PathId(0));
+        assert!(pipe.size() >= before * 2, "{} of {before}", pipe.size());
     }
 }

@@ -153,6 +153,9 @@ impl Paths {
             self.refresh_payload(id);
         }
         self.controller.on_timeout(now, &mut self.windows, id);
+        for pipe in self.paths.iter_mut().filter_map(|path| path.pipe.as_mut()) {
+            pipe.on_timeout_of(id);
+        }
         if std::mem::take(&mut self.path_mut(id).probe_answered) {
             let rules = self.rules.rto;
             self.path_mut(id).rtt.back_off(&rules);

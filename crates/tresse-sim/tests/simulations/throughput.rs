@@ -91,6 +91,21 @@ fn the_adaptive_map_uses_a_slower_path_with_less_buffer_when_data_is_left_to_the
     assert_at_least(0.97 * 12.83, outcome.throughput_mbps, &outcome);
 }
 
+/// With 80 KiB a path of 75 ms pays beside one of 10, as long as neither claims buffer that it does not use.
+#[test]
+fn the_adaptive_map_comes_close_to_the_bound_with_a_much_slower_path() {
+    let small = [
+        ("transport.send_buffer", "80KiB"),
+        ("transport.receive_buffer", "80KiB"),
+        ("transport.sack_frequency", "1"),
+        ("path.1.delay", "75ms"),
+        ("settle", "10s"),
+    ];
+    let outcome = checked(&two_paths(&[&small[..], &ADAPTIVE].concat()));
+    // 12.66 Mbit/s is the bound; without the slower path it is 9.68.
+    assert_at_least(0.97 * 12.66, outcome.throughput_mbps, &outcome);
+}
+
 /// Where a second path of 75 ms could only make the first one wait, it is left alone.
 #[test]
 fn the_adaptive_map_does_without_a_path_that_costs_more_than_it_carries() {
@@ -146,6 +161,20 @@ fn the_adaptive_map_goes_on_without_a_path_that_died() {
         assert_at_least(0.95 * 10.0 * PAYLOAD, outcome.throughput_mbps, &outcome);
         assert_at_least(0.95 * 10.0 * PAYLOAD, outcome.paths[stays].throughput_mbps, &outcome);
     }
+}
+
+/// Who took its SACKs over the path that died needs more in flight than before, and has it when that is known: three
+/// round trips and a timeout after the death the long path is full.
+#[test]
+fn a_long_path_is_full_soon_after_the_one_that_carried_its_sacks_died() {
+    let settings = [
+        ("path.1.delay", "75ms"),
+        ("path.0.change.0.outage", "true"),
+        ("settle", "9452ms"),
+        ("measure", "500ms"),
+    ];
+    let outcome = checked(&scenario("adaptive/changing.toml", &settings));
+    assert_at_least(0.95 * 10.0 * PAYLOAD, outcome.throughput_mbps, &outcome);
 }
 
 /// Streams bound to paths of 10 and 25 Mbit/s: who refills in turn fills the send buffer with what waits for the slow
