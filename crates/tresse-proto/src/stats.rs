@@ -312,6 +312,8 @@ discards! {
     stray_reconfiguration,
     /// DATA of streams that are about to begin anew, as long as it cannot be told to which life it belongs.
     before_reset,
+    /// Answers of this side that were not sent: too many waited already, or no packet could hold them.
+    unsent_answer,
 }
 
 /// The send queue, as the sender-queue-info draft describes it (draft-dreibholz-tsvwg-sctpsocket-sqinfo).

@@ -177,7 +177,11 @@ impl Association {
             scheduler_failures: self.outbound.scheduler_failures() + u64::from(self.policies_replaced),
             abandoned: self.abandoned.as_deref().map(|log| log.total).unwrap_or_default(),
             limited_by: self.counters.limits.times(now),
-            discards: Discards { given_up: self.inbound.given_up(), ..*self.counters.discards },
+            discards: Discards {
+                given_up: self.inbound.given_up(),
+                unsent_answer: self.control.unsent(),
+                ..*self.counters.discards
+            },
         }
     }
 

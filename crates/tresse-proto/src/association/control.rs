@@ -88,13 +88,20 @@ impl Reason {
 pub(super) struct ControlQueue {
     /// In order; few.
     waiting: Vec<(PathId, Control)>,
+    /// What was dropped instead of being sent.
+    unsent: u32,
 }
 
 impl ControlQueue {
     /// Queues a chunk for `path`; dropped when too many wait, as if the network had lost it.
     pub(super) fn push(&mut self, path: PathId, control: Control) {
-        if self.waiting.len() < LIMIT && !self.says_already(path, &control) {
+        if self.says_already(path, &control) {
+            return;
+        }
+        if self.waiting.len() < LIMIT {
             self.waiting.push((path, control));
+        } else {
+            self.unsent = self.unsent.saturating_add(1);
         }
     }
 
@@ -112,7 +119,14 @@ impl ControlQueue {
     pub(super) fn report(&mut self, path: PathId, reason: impl FnOnce() -> Reason) {
         if self.waiting.len() < MOST_REPORTS {
             self.waiting.push((path, Control::Error(reason())));
+        } else {
+            self.unsent = self.unsent.saturating_add(1);
         }
+    }
+
+    /// How many chunks were dropped instead of being sent.
+    pub(super) fn unsent(&self) -> u64 {
+        self.unsent.into()
     }
 
     /// Queues a CWR, in place of one that still waits for `path`.
@@ -178,7 +192,8 @@ impl ControlQueue {
             if alone && written.any {
                 break;
             }
-            if write_one(control, cumulative, writer).is_err() && written.any {
+            let fits = write_one(control, cumulative, writer).is_ok();
+            if !fits && written.any {
                 break;
             }
             written.any = true;
@@ -196,6 +211,7 @@ impl ControlQueue {
                     | Control::Cwr(_)
                     | Control::Error(_)
             );
+            self.unsent = self.unsent.saturating_add(u32::from(!fits));
             self.waiting.remove(0);
             if alone {
                 break;

@@ -393,7 +393,7 @@ impl Endpoint {
                 let mut packet = Vec::new();
                 while let Some(to) = association.write_packets(now, 1, &mut packet) {
                     let packet = std::mem::take(&mut packet);
-                    push_answer(&mut self.answers, Answer { to, packet });
+                    push_answer(&mut self.answers, &mut self.discards, Answer { to, packet });
                 }
             }
             Some(Occupant::Setup(_)) => self.give_up_setup(slot, why),
@@ -462,7 +462,7 @@ impl Endpoint {
     /// Queues an answer between these addresses, the own one first.
     fn answer_to(&mut self, between: (IpAddr, IpAddr), encapsulation_port: Option<u16>, packet: Vec<u8>) {
         let to = Transmit::single(between, encapsulation_port, packet.len());
-        push_answer(&mut self.answers, Answer { to, packet });
+        push_answer(&mut self.answers, &mut self.discards, Answer { to, packet });
     }
 
     fn fail_setup(&mut self, slot: Slot, reason: CloseReason) {
@@ -477,7 +477,7 @@ impl Endpoint {
         if let Some(Occupant::Setup(setup)) = self.slots.get(slot)
             && let Some(to) = setup.write_abort(why, &mut packet)
         {
-            push_answer(&mut self.answers, Answer { to, packet });
+            push_answer(&mut self.answers, &mut self.discards, Answer { to, packet });
         }
         self.fail_setup(slot, CloseReason::Aborted);
     }
@@ -585,9 +585,11 @@ fn reply_header(packet: &Packet<'_>) -> CommonHeader {
     }
 }
 
-fn push_answer(answers: &mut VecDeque<Answer>, answer: Answer) {
+fn push_answer(answers: &mut VecDeque<Answer>, discards: &mut Discards, answer: Answer) {
     if answers.len() < MAX_ANSWERS && !answer.packet.is_empty() {
         answers.push_back(answer);
+    } else {
+        discards.unsent_answer += 1;
     }
 }
 

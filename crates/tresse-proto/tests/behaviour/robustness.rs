@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_proto::config::Size;
-use tresse_proto::{AssociationConfig, Event, Ppid, SendOptions, Ssn, StreamId, Tsn};
+use tresse_proto::{AssociationConfig, Datagram, Ecn, Event, Instant, Ppid, SendOptions, Ssn, StreamId, Tsn};
 use tresse_wire::{
-    Abort, Causes, Chunk, CookieEcho, Data, DataFlags, ErrorChunk, GapBlock, Heartbeat, Init, List, NrSack,
-    Params, Sack, Shutdown,
+    Abort, Causes, Chunk, ChunkKind, CookieEcho, Data, DataFlags, ErrorChunk, GapBlock, Heartbeat, Init,
+    List, NrSack, Params, Sack, Shutdown,
 };
 
-use crate::common::{Dice, Pair, content, packet};
+use crate::common::{Dice, Flight, PORT, Pair, address, content, packet};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -312,4 +312,30 @@ fn a_stranger_with_random_bytes_gets_nowhere() {
     }
     assert!(pair.server.events.is_empty());
     assert_eq!(pair.server.endpoint.poll_timeout(), None);
+}
+
+#[test]
+fn answers_beyond_what_may_wait_are_counted() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let heartbeats = vec![Chunk::Heartbeat(Heartbeat { body: b"" }); 100];
+    let flood = pair.packet(true, &heartbeats);
+    let before = pair.wire.len();
+    pair.inject(true, 0, flood);
+    let answers = pair.sent_since(before).iter().flat_map(Flight::kinds);
+    let answered = answers.filter(|&kind| kind == ChunkKind::HEARTBEAT_ACK).count() as u64;
+    let now = pair.now;
+    let unsent = pair.server().stats(now).expect("open").discards.unsent_answer;
+    assert!(unsent > 0, "a flood is answered in part");
+    assert_eq!(answered + unsent, 100);
+
+    let mut server = Pair::new(1, &AssociationConfig::default()).server.endpoint;
+    for tag in 1..=300 {
+        let payload = packet(700, PORT, 0, &[Chunk::Init(crate::common::init(tag, &[]))]);
+        let (local, remote) = (address(2, 0), address(1, 0));
+        let datagram = Datagram { local, remote, encapsulation_port: None, ecn: Ecn::NotEct, payload };
+        server.handle_datagram(Instant::ZERO, datagram);
+    }
+    let sent = std::iter::from_fn(|| server.poll_transmit(Instant::ZERO, 1, &mut Vec::new())).count() as u64;
+    assert!(sent < 300, "strangers are answered in part");
+    assert_eq!(sent + server.discards().unsent_answer, 300);
 }
