@@ -2,6 +2,8 @@
 //! new data: `paths` says how each path fares, `outbound` what it may carry, `transmission` what has not had its turn
 //! there, and `schedule` whether that is worth it.
 
+use std::time::Duration;
+
 use tresse_wire::PacketWriter;
 
 use super::Association;
@@ -29,11 +31,12 @@ impl Association {
     /// A path that no new data may leave on, because a buffer is full, and that has room for a copy.
     #[inline]
     pub(super) fn path_with_blocked_copy(&mut self, now: Instant) -> Option<PathId> {
-        if self.config.blocked_copies == BlockedCopies::Off || self.paths.len() < 2 {
+        let copying = self.transmission.is_copying();
+        // Asked whenever nothing else may leave, and mostly the buffers are large.
+        if !(copying || self.has_short_buffer()) {
             return None;
         }
-        let copying = self.transmission.is_copying();
-        if !self.path_ids().any(|path| self.is_worth_copies(path)) {
+        if !self.path_ids().any(|path| self.could_carry_copies(path)) {
             if copying {
                 self.transmission.stop_copying();
             }
@@ -66,7 +69,8 @@ impl Association {
         let flight = self.transmission.flight_on(path);
         let candidate = self.transmission.next_candidate(path);
         let claim = self.paths.claim(path, flight);
-        candidate.is_some_and(|candidate| self.moment_of(now, &candidate) == Moment::Right)
+        candidate.is_some_and(|candidate| self.moment_of(now, &candidate, path) == Moment::Right)
+            && self.is_wide(path)
             && flight < claim.need
             && !blocked_copies::is_crowded(self.paths.get(path).srtt(), claim.rtt)
             && matches!(self.may_send_new(path), Err(Limit::ReceiveBuffer | Limit::SendBuffer))
@@ -74,10 +78,10 @@ impl Association {
     }
 
     /// Whether a copy on `path` leaves the windows room for all that could follow at once, if all that waits for others
-    /// were delivered now. A path that rests carries nothing else.
+    /// were delivered now. A path that rests carries nothing else anyway.
     fn is_room_to_spare(&self, path: PathId) -> bool {
         if self.transmission.rests(path) {
-            return self.transmission.headroom() < self.full_chunk();
+            return true;
         }
         let room = |path| self.paths.window(path).room(self.transmission.flight_on(path));
         let usable = self.path_ids().filter(|&path| self.paths.may_carry_new_data(path));
@@ -102,22 +106,47 @@ impl Association {
             && !(candidate.fresh
                 && candidate.bytes <= room
                 && self.is_worth_copies(candidate.from)
-                && self.moment_of(now, &candidate) != Moment::TooLate
+                && self.moment_of(now, &candidate, path) != Moment::TooLate
                 && self.outbound.may_use(candidate.stream, path))
         {
             self.transmission.skip_copy(path);
         }
     }
 
-    fn moment_of(&self, now: Instant, candidate: &Candidate) -> Moment {
-        let srtt = self.paths.get(candidate.from).srtt();
-        blocked_copies::moment(now.since(candidate.sent_at), srtt)
+    /// Whether `candidate` may be copied on `path`, as far as time goes.
+    fn moment_of(&self, now: Instant, candidate: &Candidate, path: PathId) -> Moment {
+        let srtt = |path| self.paths.get(path).srtt();
+        blocked_copies::moment(now.since(candidate.sent_at), srtt(candidate.from), srtt(path))
+    }
+
+    /// Whether some other path loses so much, and takes so long, that copies of what it carries are worth it on `path`.
+    pub(super) fn could_carry_copies(&self, path: PathId) -> bool {
+        let srtt = |path| self.paths.get(path).srtt();
+        let in_time =
+            |from| blocked_copies::moment(Duration::ZERO, srtt(from), srtt(path)) != Moment::TooLate;
+        self.has_short_buffer()
+            && self.is_wide(path)
+            && self.path_ids().any(|from| from != path && in_time(from) && self.is_worth_copies(from))
     }
 
     /// Whether the path has been losing as much as is worth copies of what it carries.
     fn is_worth_copies(&self, path: PathId) -> bool {
         let loss = self.paths.loss(path);
-        loss > 0.0 && blocked_copies::pays(loss, self.transmission.whole_buffer() / self.full_chunk().max(1))
+        let packets = || self.transmission.whole_buffer() / self.full_chunk().max(1);
+        loss > 0.0 && blocked_copies::pays(loss, packets()) && self.is_wide(path)
+    }
+
+    /// Whether copies are wanted while a buffer keeps new data back, and it is so short that they pay.
+    fn has_short_buffer(&self) -> bool {
+        self.config.blocked_copies != BlockedCopies::Off
+            && self.paths.len() > 1
+            && self.transmission.whole_buffer() <= blocked_copies::MOST_PACKETS * self.full_chunk()
+    }
+
+    /// Whether the path alone could use half of the buffer: a narrow one brings little, and queues what it carries besides.
+    fn is_wide(&self, path: PathId) -> bool {
+        let claim = self.paths.claim(path, self.transmission.flight_on(path));
+        2 * claim.need >= self.transmission.whole_buffer()
     }
 
     /// Writes copies that may leave on `path`; answers whether there were any.

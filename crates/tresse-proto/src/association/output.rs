@@ -249,7 +249,10 @@ impl Association {
             };
             // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2).
             if self.state == State::ShutdownPending && self.outbound.is_empty()
-                || self.transmission.hurries(fragment.payload.len(), full)
+                || self.transmission.hurries(fragment.payload.len(), full, || {
+                    let flight = self.transmission.flight_on(path) + fragment.payload.len();
+                    flight >= self.paths.window(path).cwnd
+                })
             {
                 fragment.flags.hurry();
             }

@@ -114,7 +114,13 @@ impl Association {
             MovedChunkCut::None => {}
             MovedChunkCut::Bytes if !overdue => self.paths.shrink(moved.from, moved.bytes),
             MovedChunkCut::Bytes | MovedChunkCut::Loss => {
+                let repairs = self.paths.window(moved.from).repairs();
                 self.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point);
+                // Copies may fill the windows, and this is the beginning of a fast recovery (RFC 9260 §7.2.4).
+                let recovers = self.paths.window(moved.from).repairs() != repairs;
+                if overdue && recovers && self.transmission.mends_by_copies() {
+                    self.transmission.grant_free_packet(to);
+                }
             }
         }
         self.settle_t3(moved.from);

@@ -21,14 +21,21 @@ impl Association {
         }
         let best = shortest_hold(claims);
         for (position, claim) in claims.iter_mut().enumerate() {
+            let path = PathId(position as u8);
             claim.rests = claim.need > 0
                 && best != Some(position)
-                && self.transmission.price(PathId(position as u8)) > DEAR;
+                && self.transmission.price(path) > self.dearest(path);
             if claim.rests {
                 claim.need = 0;
             }
         }
         claims.iter().any(|claim| claim.rests)
+    }
+
+    /// How many bytes `path` may make others miss for each of its own. Where others lose it can carry copies when it rests, and
+    /// so brings something all the same.
+    fn dearest(&self, path: PathId) -> f64 {
+        if self.could_carry_copies(path) { DEAR_BESIDE_COPIES } else { DEAR }
     }
 
     /// A path whose share is less than a packet rests too: with so little under way every loss would have to wait for a
@@ -54,15 +61,27 @@ impl Association {
                 (*share).max(1)
             } else {
                 self.counters.tally.note(Mechanism::PathRested);
-                let silent = now.since(self.paths.get(path).last_data());
-                let long = silent >= claim.rtt * TRIAL_ROUND_TRIPS;
-                let due = long && (silent >= LONGEST_REST || self.transmission.can_afford(path, packet));
+                let due = self.is_trial_due(now, path, claim, best.map(|best| PathId(best as u8)));
                 if due {
                     self.transmission.begin_trial(path, packet);
                 }
                 usize::from(due)
             }
         }
+    }
+
+    /// Whether `path`, which rests, is to be tried. Copies tell of its losses without a trial: while it carries some, it is not
+    /// tried soon if it loses more than the `best` path. It would be taken for a good one until the next loss.
+    fn is_trial_due(&self, now: Instant, path: PathId, claim: &Claim, best: Option<PathId>) -> bool {
+        let pause = claim.rtt * TRIAL_ROUND_TRIPS;
+        let mut silent = now.since(self.paths.get(path).last_data());
+        let mut judged = false;
+        if self.transmission.mends_by_copies() {
+            judged = silent < pause && best.is_some_and(|best| self.paths.loss(path) > self.paths.loss(best));
+            silent = self.transmission.silence(path, now);
+        }
+        let affordable = || self.transmission.can_afford(path, self.paths.smallest_payload());
+        silent >= pause && (silent >= LONGEST_REST || !judged && affordable())
     }
 
     /// Notes what the other paths could carry while they wait for one path's late chunk behind a full buffer. To be
@@ -95,6 +114,9 @@ impl Association {
 
 /// A path rests that makes others miss more bytes than so many times its own.
 const DEAR: f64 = 1.0;
+/// The same where it could carry copies instead. Beside a path that loses as much, a new packet costs what it makes others
+/// miss, and twice that for the copy whose place it takes, which would have mended one of the other's losses.
+const DEAR_BESIDE_COPIES: f64 = 1.0 / 3.0;
 /// A path that rests is tried with a packet after so many of its round trips, at the earliest.
 const TRIAL_ROUND_TRIPS: u32 = 16;
 /// And after this, whatever it costs: nothing else tells that it has become better.

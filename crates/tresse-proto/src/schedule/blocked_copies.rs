@@ -31,17 +31,23 @@ pub(crate) fn is_crowded(srtt: Option<Duration>, base: Duration) -> bool {
     srtt.is_none_or(|srtt| srtt > base + base / CROWDED)
 }
 
-/// When a chunk may be copied that left `age` ago on a path with such a round trip. What is not measured waits.
-pub(crate) fn moment(age: Duration, srtt: Option<Duration>) -> Moment {
-    match srtt {
-        Some(srtt) if age > srtt / LATEST => Moment::TooLate,
-        Some(srtt) if age >= srtt / EARLIEST => Moment::Right,
-        _ => Moment::TooEarly,
+/// When a chunk may be copied that left `age` ago on a path with the round trip `srtt`, on one with the round trip `to`.
+/// Lost, it would be answered after two of its own at the earliest. What is not measured waits.
+pub(crate) fn moment(age: Duration, srtt: Option<Duration>, to: Option<Duration>) -> Moment {
+    let (Some(srtt), Some(to)) = (srtt, to) else { return Moment::TooEarly };
+    if age > srtt / LATEST || age + to + srtt / LATEST > 2 * srtt {
+        Moment::TooLate
+    } else if age >= srtt / EARLIEST {
+        Moment::Right
+    } else {
+        Moment::TooEarly
     }
 }
 
 /// Losses that take less than this part of the time are nobody's copies worth.
 const LEAST_LOST_TIME: f64 = 32.0;
+/// A buffer for more packets is none that copies are for: new data finds room soon enough.
+pub(crate) const MOST_PACKETS: usize = 16;
 /// Round trips that are longer than without a queue by more than this part of them are no chance.
 const CROWDED: u32 = 4;
 /// A copy leaves this part of a round trip after its original, or more: else nobody could tell which of the two an
@@ -70,9 +76,24 @@ mod tests {
 
     #[test]
     fn a_copy_leaves_when_it_can_be_told_from_its_original_and_still_saves_time() {
-        let at = |millis| moment(Duration::from_millis(millis), Some(Duration::from_millis(160)));
+        let at = |millis| {
+            let srtt = Some(Duration::from_millis(160));
+            moment(Duration::from_millis(millis), srtt, srtt)
+        };
         assert_eq!([at(0), at(9), at(10)], [Moment::TooEarly, Moment::TooEarly, Moment::Right]);
         assert_eq!([at(80), at(81), at(500)], [Moment::Right, Moment::TooLate, Moment::TooLate]);
-        assert_eq!(moment(Duration::from_secs(1), None), Moment::TooEarly);
+        let second = Duration::from_secs(1);
+        assert_eq!(moment(second, None, Some(second)), Moment::TooEarly);
+        assert_eq!(moment(second, Some(second), None), Moment::TooEarly);
+    }
+
+    #[test]
+    fn on_a_path_that_takes_longer_than_a_repeat_would_nothing_is_copied() {
+        let at = |age, to| {
+            let millis = Duration::from_millis;
+            moment(millis(age), Some(millis(160)), Some(millis(to)))
+        };
+        assert_eq!([at(10, 230), at(11, 230), at(0, 241)], [Moment::Right, Moment::TooLate, Moment::TooLate]);
+        assert_eq!([at(80, 10), at(81, 10)], [Moment::Right, Moment::TooLate]);
     }
 }

@@ -14,11 +14,16 @@ impl Transmission {
 
     /// Whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): the buffers are full, so that
     /// nothing follows it, and the peer would wait for a second packet. Where many are under way, and the buffers are
-    /// not held by early arrivals, the reports on those let others follow.
-    pub(crate) fn hurries(&self, len: usize, full: usize) -> bool {
-        self.rules.immediate_sack_when_full
-            && self.headroom() < len + full
-            && (self.flight <= FEW_PACKETS * full || self.held_early() > 0)
+    /// not held by early arrivals, the reports on those let others follow. But where losses keep everybody waiting behind
+    /// few packets, any report that waits for one more costs too much; also that on a chunk that `fills` its path's window.
+    pub(crate) fn hurries(&self, len: usize, full: usize, fills: impl FnOnce() -> bool) -> bool {
+        if !self.rules.immediate_sack_when_full {
+            return false;
+        }
+        if self.headroom() >= len + full {
+            return self.mends_by_copies() && fills();
+        }
+        self.flight <= FEW_PACKETS * full || self.held_early() > 0 || self.mends_by_copies()
     }
 
     /// Whether chunks of `path` that arrived early hold more than the settings' share of one of the watched buffers,

@@ -36,6 +36,8 @@ struct Burden {
     carried: f64,
     /// The path's own count of it when `carried` was brought up to date.
     counted: u64,
+    /// When it was last seen to have grown: copies and what goes again do not count.
+    last: Instant,
     /// Most bytes that waited at a time.
     most: f64,
     /// What the others had sent when the path was last tried.
@@ -53,9 +55,12 @@ impl Burdens {
         self.since = now;
         for (position, total) in sent.enumerate() {
             if self.paths.len() <= position {
-                self.paths.push(Burden::default());
+                self.paths.push(Burden { last: now, ..Burden::default() });
             }
             let burden = &mut self.paths[position];
+            if total > burden.counted {
+                burden.last = now;
+            }
             burden.carried += total.saturating_sub(burden.counted) as f64;
             burden.counted = total;
             if self.culprit.is_some_and(|path| path.index() == position) {
@@ -132,6 +137,12 @@ impl Transmission {
         let (others, burden) = self.others(path);
         let since = others.saturating_sub(burden.map_or(0, |burden| burden.tried));
         since as f64 * TRIAL_PART >= self.price(path) * len as f64
+    }
+
+    /// For how long `path` has carried no new data.
+    pub(crate) fn silence(&self, path: PathId, now: Instant) -> Duration {
+        let burden = self.burdens.as_ref().and_then(|burdens| burdens.paths.get(path.index()));
+        burden.map_or(Duration::ZERO, |burden| now.since(burden.last))
     }
 
     /// A packet of `len` bytes is tried on `path`: what is known of the path weighs no more than the trial will.

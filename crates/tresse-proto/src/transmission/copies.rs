@@ -186,6 +186,12 @@ impl Transmission {
         self.copies.as_deref().is_some_and(|copies| copies.extent == Extent::Everything)
     }
 
+    /// Whether copies stand by because a short buffer and losses keep everybody waiting.
+    #[inline]
+    pub(crate) fn mends_by_copies(&self) -> bool {
+        self.copies.as_deref().is_some_and(|copies| copies.extent == Extent::Chosen)
+    }
+
     /// Whether chunks may be copied.
     #[inline]
     pub(crate) fn is_copying(&self) -> bool {

@@ -45,7 +45,7 @@ impl Transmission {
         if sends > 2 {
             self.obscure_departed(index);
         }
-        if self.hurries(0, bytes) {
+        if self.hurries(0, bytes, || false) {
             self.ring.content_mut(index)?.flags.hurry();
         }
         self.ring.content(index).map(|fragment| Numbered { tsn, fragment })
