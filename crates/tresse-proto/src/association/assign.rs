@@ -56,6 +56,7 @@ impl Association {
             bytes += len;
             left = left.saturating_sub((header + len).next_multiple_of(4));
             self.transmission.assign(now, fragment, pledge, view.id);
+            allowance = allowance.min(self.transmission.room_at_peer());
         }
         if bytes > 0 {
             self.counters.tally.note(Mechanism::Assigned);

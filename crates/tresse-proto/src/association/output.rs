@@ -260,6 +260,8 @@ impl Association {
             bytes += fragment.payload.len();
             let written = self.transmission.number(&fragment).write(carrier, writer);
             self.transmission.record(now, fragment, pledge, path);
+            // Behind a chunk that went into a window too small for it nothing else may go.
+            allowance = allowance.min(self.transmission.room_at_peer());
             if written.is_err() {
                 break false;
             }

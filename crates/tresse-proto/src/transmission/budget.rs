@@ -59,6 +59,12 @@ impl Transmission {
         self.buffers(path, payload, paths, false)
     }
 
+    /// Bytes that the peer can take beyond what is under way and what is assigned.
+    #[inline]
+    pub(crate) fn room_at_peer(&self) -> usize {
+        self.peer_window().saturating_sub(self.assigned())
+    }
+
     /// What the buffers of both sides say.
     #[inline]
     fn buffers(&self, path: PathId, payload: usize, paths: usize, urgent: bool) -> Verdict {
@@ -66,10 +72,10 @@ impl Transmission {
         if let Some(limit) = self.keeps_at_rest(load) {
             return Verdict::Wait(limit);
         }
-        let assigned = self.assigned();
-        let window = self.peer_window().saturating_sub(assigned);
-        if self.flight + assigned == 0 {
-            // RFC 9260 §6.1 A: whatever the peer announced, one chunk may be under way.
+        let window = self.room_at_peer();
+        if self.flight + self.assigned() == 0 {
+            // RFC 9260 §6.1 A: whatever the peer announced, one chunk may be under way. What may follow it in the same
+            // packet is for whoever writes it to ask.
             return Verdict::Go(window.max(payload));
         }
         // Less than a full chunk is not worth a packet while an acknowledgement is still to come (the

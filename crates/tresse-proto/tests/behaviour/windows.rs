@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tresse_proto::config::Size;
 use tresse_proto::{AssociationConfig, Event, Limit, Part, SendError, SendOptions, StreamId};
+use tresse_wire::Chunk;
 
-use crate::common::{Pair, content};
+use crate::common::{Flight, Pair, content};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -29,6 +30,17 @@ fn stalled(paths: u8, messages: u32, len: usize) -> Pair {
 fn data_since(pair: &Pair, from: usize) -> Vec<u64> {
     let data = pair.sent_since(from).iter().filter(|flight| flight.to_server && flight.has_data());
     data.map(|flight| flight.sent.as_nanos() / 1_000_000).collect()
+}
+
+/// The TSNs of all DATA chunks that the client sent.
+fn data_tsns(pair: &Pair) -> Vec<u32> {
+    let chunks = pair.wire.iter().filter(|flight| flight.to_server).flat_map(Flight::chunks);
+    let tsn = |chunk| match chunk {
+        Chunk::Data(data) => Some(data.tsn.0),
+        Chunk::IData(data) => Some(data.tsn.0),
+        _ => None,
+    };
+    chunks.filter_map(tsn).collect()
 }
 
 #[test]
@@ -80,6 +92,24 @@ fn a_window_too_small_for_the_next_chunk_is_probed_like_a_closed_one() {
     pair.server.reads = true;
     pair.run_until(Duration::from_secs(100), |pair| pair.server.received.len() == 2);
     assert!(pair.now - reading < ms(100), "it took {:?}", pair.now - reading);
+}
+
+/// One chunk may always be under way (RFC 9260 §6.1 A), but not as many as fit its packet.
+#[test]
+fn a_probe_takes_no_short_messages_along_for_which_the_window_has_no_room() {
+    for receive_buffer in [1600, 2000] {
+        let mut pair = Pair::unlike(1, &AssociationConfig::default(), &small(receive_buffer), 1).settled();
+        pair.server.reads = false;
+        (0..40).for_each(|number| pair.send(0, number, 100));
+        pair.run_for(Duration::from_secs(60));
+        let mut sent: Vec<u32> = data_tsns(&pair);
+        sent.sort_unstable();
+        sent.dedup();
+        // What the buffer holds, and the chunk that probes it.
+        assert_eq!(sent.len(), receive_buffer / 100 + 1, "a buffer of {receive_buffer} bytes");
+        pair.server.reads = true;
+        pair.run_until(Duration::from_secs(100), |pair| pair.server.received.len() == 40);
+    }
 }
 
 #[test]
