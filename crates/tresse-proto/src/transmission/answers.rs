@@ -150,8 +150,10 @@ impl Transmission {
         let (best, possible) = (copies.fits(index).min(), copies.fits(index).count());
         let (path, sure) = match sent.standing {
             Standing::Lost => (best.map(|fit| fit.path).or_else(|| copies.any(index)), false),
-            // What was sent again the ring knows by that sending only.
-            Standing::InFlight if sent.sends > 1 => (None, possible == 0),
+            // What was sent again the ring knows by that sending only; one that left too late brought nothing yet.
+            Standing::InFlight if sent.sends > 1 => {
+                (best.filter(|_| own.is_none()).map(|fit| fit.path), possible == 0)
+            }
             Standing::InFlight => match best.filter(|&best| own.is_none_or(|own| best < own)) {
                 Some(best) => (Some(best.path), own.is_none() && possible == 1),
                 None => (None, own.is_some() && possible == 0),
@@ -216,6 +218,7 @@ impl Transmission {
     pub(super) fn replace_by_copy(&mut self, index: u64) {
         let Some(sent) = self.ring.get_mut(index) else { return };
         let (path, bytes, sent_at, misses) = (sent.path, sent.len, sent.sent_at, sent.misses);
+        let once = sent.sends == 1;
         let flying = std::mem::replace(&mut sent.standing, Standing::Acked) == Standing::InFlight;
         let Some(load) = self.loads.get_mut(path.index()) else { return };
         load.timed.end_if(|timed| timed == index);
@@ -223,9 +226,10 @@ impl Transmission {
             load.lost.remove(&index);
             return;
         }
-        load.fresh.unlink(&mut self.ring, index);
+        let order = if once { &mut load.fresh } else { &mut load.again };
+        order.unlink(&mut self.ring, index);
         self.flight -= bytes as usize;
-        let copy = Copy { index, sent_at, bytes, misses, open: true, settled: true };
+        let copy = Copy { index, sent_at, bytes, misses, open: true, settled: once };
         let lane = self.copies.as_deref_mut().and_then(|copies| copies.lanes.get_mut(path.index()));
         if !lane.is_some_and(|lane| lane.enter(copy)) {
             load.flight -= bytes as usize;

@@ -264,6 +264,33 @@ fn a_lost_chunk_goes_again_and_a_copy_that_arrives_first_spares_it() {
 }
 
 #[test]
+fn what_just_went_again_leaves_the_answer_to_the_copy_that_had_the_time() {
+    let mut bench = Bench::copying();
+    bench.send(1, LEN);
+    assert_eq!(bench.copy_all(0), [1]);
+    bench.send_over(&[0, 0, 0]);
+    bench.wait(FAST);
+    bench.sent.move_chunk(1, PathId(1)).expect("it is in flight");
+    assert_eq!(bench.resend(1), Some(1));
+    bench.sack_twice(0, 1, &[], &[]);
+    assert_eq!((bench.told(0), bench.told(1)), (Some((LEN, true, false)), None));
+    assert_eq!(
+        (bench.measured(0), bench.proven(0)),
+        (None, Some(false)),
+        "the first sending may have arrived late"
+    );
+    for tsn in 2..=4 {
+        bench.wait(1);
+        bench.sack_twice(0, tsn, &[], &[]);
+        assert_eq!(bench.told(0).map(|(_, _, lost)| lost), Some(false), "path 0 lost nothing");
+    }
+    assert_eq!((bench.flight(0), bench.flight(1)), (0, LEN));
+    bench.wait(SLOW - 3);
+    bench.sack_twice(1, 4, &[], &[1]);
+    assert_eq!((bench.told(1), bench.flight(1)), (Some((LEN, true, false)), 0), "and path 1 repeated it");
+}
+
+#[test]
 fn a_report_that_was_overtaken_still_answers_for_copies() {
     let mut bench = Bench::copying();
     bench.send_twice(2);
