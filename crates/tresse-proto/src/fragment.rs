@@ -161,7 +161,8 @@ impl Numbered<'_> {
     ///
     /// # Errors
     /// It does not fit.
-    #[inline]
+    // Always: the fields of the chunk go from registers into the packet.
+    #[inline(always)]
     pub(crate) fn write(&self, carrier: Carrier, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {
         match carrier {
             Carrier::Data => writer.push_data(&self.fragment.data(self.tsn)),

@@ -423,6 +423,7 @@ impl Outbound {
     }
 
     /// Queues a message that was held.
+    #[cold]
     fn enqueue(&mut self, held: Held) {
         let Held { stream, message, pledge, .. } = held;
         let (bytes, at) = (message.data.len(), message.at);

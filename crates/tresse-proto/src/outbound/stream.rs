@@ -75,6 +75,8 @@ impl OutStream {
     }
 
     /// Queues a message; `pledge` is of one that need not arrive.
+    // Always: a message that is handed over in memory waits for its own stores.
+    #[inline(always)]
     pub(super) fn push(&mut self, waiting: Waiting, pledge: Option<Arc<Pledge>>) {
         if let Some(pledge) = pledge {
             self.promised.get_or_insert_default().push(self.queue.len(), pledge);
