@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tresse_proto::config::{BufferSplit, SackPath, Size};
-use tresse_proto::{AssociationConfig, Event, PathStats, Reliability, SendError, SendOptions, StreamId, Tsn};
+use tresse_proto::{AssociationConfig, Event, Reliability, SendError, SendOptions, StreamId, Tsn};
 use tresse_wire::Chunk;
 
 use crate::common::{Dice, Network, Pair, content, unlike_paths};
@@ -41,7 +41,7 @@ fn measured(config: &AssociationConfig) -> Pair {
         number += 1;
     }
     pair.run_for(ms(2000));
-    let srtt = [0, 1].map(|position| path(&mut pair, position).srtt.expect("measured"));
+    let srtt = [0, 1].map(|position| pair.path(position).srtt.expect("measured"));
     assert!(srtt[1] > 2 * srtt[0], "{srtt:?}");
     pair.server.received.clear();
     pair
@@ -62,14 +62,9 @@ fn fill(pair: &mut Pair, count: u32) {
     pair.pump();
 }
 
-fn path(pair: &mut Pair, position: usize) -> PathStats {
-    let now = pair.now;
-    pair.client().path_stats(now)[position].clone()
-}
-
 /// Bytes that wait for the window of a path.
 fn waiting(pair: &mut Pair, position: usize) -> usize {
-    let path = path(pair, position);
+    let path = pair.path(position);
     path.queued - path.flight
 }
 
@@ -95,7 +90,7 @@ fn the_slow_path_carries_later_data_while_earlier_data_waits_for_the_fast_one() 
     pair.run_for(ms(1000));
     assert_eq!(pair.server.numbers_on(0), (0..60).collect::<Vec<_>>(), "each once and in order");
     for position in 0..2 {
-        let stats = path(&mut pair, position);
+        let stats = pair.path(position);
         assert_eq!((stats.chunks_resent, stats.timeouts, stats.queued), (0, 0, 0));
         assert!(tsns(&pair, from, position as u8).is_sorted_by(|one, next| one.is_before(*next)));
     }
@@ -121,7 +116,7 @@ fn what_waits_for_a_path_that_dies_leaves_on_the_other() {
         pair.network = unlike(Some(gone));
         pair.run_for(Duration::from_secs(30));
         assert_eq!(pair.server.numbers_on(0), (0..60).collect::<Vec<_>>(), "path {gone} dies");
-        assert_eq!(path(&mut pair, usize::from(gone)).queued, 0);
+        assert_eq!(pair.path(usize::from(gone)).queued, 0);
     }
 }
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use tresse_proto::AssociationConfig;
 use tresse_proto::config::{BlockedCopies, Size};
-use tresse_proto::{AssociationConfig, PathStats, SendOptions, StreamId};
 
-use crate::common::{Dice, Pair, content};
+use crate::common::{Dice, Pair};
 
 const M: usize = 1452;
 
@@ -37,26 +37,8 @@ fn clean(pair: &mut Pair) {
     pair.network = Box::new(|_| Some(ms(40)));
 }
 
-/// Keeps the send buffer full for this long, from message `number` on; answers the number after the last.
-fn saturate(pair: &mut Pair, mut number: u32, duration: Duration) -> u32 {
-    let end = pair.now + duration;
-    while pair.now < end {
-        let now = pair.now;
-        while pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number, M)).is_ok() {
-            number += 1;
-        }
-        pair.run_for(ms(10));
-    }
-    number
-}
-
-fn path(pair: &mut Pair, position: usize) -> PathStats {
-    let now = pair.now;
-    pair.client().path_stats(now)[position].clone()
-}
-
 fn copies(pair: &mut Pair) -> u64 {
-    path(pair, 0).copies_sent + path(pair, 1).copies_sent
+    pair.path(0).copies_sent + pair.path(1).copies_sent
 }
 
 fn established(blocked_copies: BlockedCopies) -> Pair {
@@ -68,7 +50,7 @@ fn established(blocked_copies: BlockedCopies) -> Pair {
 #[test]
 fn where_nothing_is_lost_nothing_is_copied() {
     let mut pair = established(BlockedCopies::LossyPaths);
-    saturate(&mut pair, 0, ms(10_000));
+    pair.saturate(1, 0, M, ms(10_000));
     assert_eq!(copies(&mut pair), 0);
 }
 
@@ -77,7 +59,7 @@ fn what_a_losing_path_carries_is_copied_and_all_arrives_once_and_sooner() {
     let carried = |blocked_copies| {
         let mut pair = established(blocked_copies);
         losing(&mut pair);
-        saturate(&mut pair, 0, ms(30_000));
+        pair.saturate(1, 0, M, ms(30_000));
         let numbers = pair.server.numbers_on(0);
         assert!(numbers.iter().copied().eq(0..numbers.len() as u32), "each once and in order");
         (numbers.len(), copies(&mut pair))
@@ -90,10 +72,10 @@ fn what_a_losing_path_carries_is_copied_and_all_arrives_once_and_sooner() {
 #[test]
 fn a_path_pays_for_losses_that_copies_have_mended() {
     let mut pair = established(BlockedCopies::LossyPaths);
-    let untouched = path(&mut pair, 1).ssthresh;
+    let untouched = pair.path(1).ssthresh;
     losing(&mut pair);
-    saturate(&mut pair, 0, ms(30_000));
-    let bad = path(&mut pair, 1);
+    pair.saturate(1, 0, M, ms(30_000));
+    let bad = pair.path(1);
     assert!(bad.ssthresh < untouched, "{} of {untouched}", bad.ssthresh);
     assert!(copies(&mut pair) > 0);
 }
@@ -102,11 +84,11 @@ fn a_path_pays_for_losses_that_copies_have_mended() {
 fn a_path_that_has_become_clean_is_copied_for_no_more() {
     let mut pair = established(BlockedCopies::LossyPaths);
     losing(&mut pair);
-    let number = saturate(&mut pair, 0, ms(20_000));
+    let number = pair.saturate(1, 0, M, ms(20_000));
     assert!(copies(&mut pair) > 0);
     clean(&mut pair);
-    let number = saturate(&mut pair, number, ms(60_000));
+    let number = pair.saturate(1, number, M, ms(60_000));
     let before = copies(&mut pair);
-    saturate(&mut pair, number, ms(20_000));
+    pair.saturate(1, number, M, ms(20_000));
     assert_eq!(copies(&mut pair), before);
 }

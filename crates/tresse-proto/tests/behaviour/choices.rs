@@ -76,8 +76,7 @@ fn there_is_no_path_to_prefer_before_the_set_up() {
     assert_eq!(pair.client().set_primary(PathId(0)), Err(NoSuchPath { path: PathId(0), count: 0 }));
     pair.run_for(ms(200));
     assert_eq!(pair.client().set_primary(PathId(1)), Ok(()));
-    let now = pair.now;
-    assert!(pair.client().path_stats(now)[1].primary);
+    assert!(pair.path(1).primary);
 }
 
 #[test]

@@ -4,9 +4,7 @@
 use std::time::Duration;
 
 use tresse_proto::config::{BufferSplit, Size, StreamMap};
-use tresse_proto::{
-    AssociationConfig, Event, PathState, PathStats, Reliability, SendError, SendOptions, StreamId, Tsn,
-};
+use tresse_proto::{AssociationConfig, Event, PathState, Reliability, SendError, SendOptions, StreamId, Tsn};
 use tresse_wire::Chunk;
 
 use crate::common::{Dice, Network, Pair, content, unlike_paths};
@@ -50,11 +48,6 @@ fn fill(pair: &mut Pair, count: u32) {
     pair.pump();
 }
 
-fn path(pair: &mut Pair, position: usize) -> PathStats {
-    let now = pair.now;
-    pair.client().path_stats(now)[position].clone()
-}
-
 /// The TSNs that the client sent on `path` since `from` packets were sent.
 fn tsns(pair: &Pair, from: usize, path: u8) -> Vec<Tsn> {
     let flights = pair.sent_since(from).iter().filter(|flight| flight.to_server && flight.path() == path);
@@ -77,12 +70,12 @@ fn everything_leaves_on_every_path_and_arrives_once() {
     let now = pair.now;
     let duplicates = pair.server().stats(now).expect("established").duplicates;
     for position in 0..2 {
-        let stats = path(&mut pair, position);
+        let stats = pair.path(position);
         assert_eq!((stats.chunks_resent, stats.fast_retransmits, stats.timeouts, stats.flight), (0, 0, 0, 0));
         let sent = tsns(&pair, from, position as u8);
         assert!(sent.is_sorted_by(|one, next| one.is_before(*next)), "each once on a path: {sent:?}");
     }
-    let copies = path(&mut pair, 0).copies_sent + path(&mut pair, 1).copies_sent;
+    let copies = pair.path(0).copies_sent + pair.path(1).copies_sent;
     assert!(copies >= 2 && copies == duplicates, "{copies} copies, {duplicates} duplicates");
 }
 
@@ -95,10 +88,10 @@ fn each_path_measures_its_own_round_trip_by_its_copies() {
         queue(&mut pair, SendOptions::on(StreamId(0)), number, LEN).expect("room");
         pair.run_for(ms(20));
     }
-    let srtt = [0, 1].map(|position| path(&mut pair, position).srtt.expect("measured").as_millis());
+    let srtt = [0, 1].map(|position| pair.path(position).srtt.expect("measured").as_millis());
     // Reports go back on either path, or wait for another packet.
     assert!(srtt[0] < 60 && srtt[1] > 60, "{srtt:?} ms");
-    assert_eq!([0, 1].map(|position| path(&mut pair, position).timeouts), [0, 0]);
+    assert_eq!([0, 1].map(|position| pair.path(position).timeouts), [0, 0]);
 }
 
 #[test]
@@ -114,7 +107,7 @@ fn a_path_that_dies_is_found_and_delays_nothing() {
             assert!(
                 came as u32 + 1 >= number,
                 "{came} of {number}, path {gone} dies\n{:#?}\n{}",
-                path(&mut pair, 1),
+                pair.path(1),
                 pair.log.join("\n")
             );
         }
@@ -123,7 +116,7 @@ fn a_path_that_dies_is_found_and_delays_nothing() {
                 && *state != PathState::Active)
         });
         assert!(found, "{:?}", pair.client.events);
-        let alive = path(&mut pair, usize::from(1 - gone));
+        let alive = pair.path(usize::from(1 - gone));
         assert_eq!((alive.state, alive.timeouts, alive.fast_retransmits), (PathState::Active, 0, 0));
     }
 }
@@ -138,14 +131,14 @@ fn a_path_that_comes_back_carries_copies_again() {
     }
     pair.network = unlike(None);
     pair.run_for(Duration::from_secs(60));
-    assert_eq!(path(&mut pair, 1).state, PathState::Active);
-    let before = path(&mut pair, 1).copies_sent;
+    assert_eq!(pair.path(1).state, PathState::Active);
+    let before = pair.path(1).copies_sent;
     for number in 200..220 {
         queue(&mut pair, SendOptions::on(StreamId(0)), number, LEN).expect("room");
         // Its window is that of a path that has just timed out.
         pair.run_for(ms(100));
     }
-    assert_eq!(path(&mut pair, 1).copies_sent, before + 20);
+    assert_eq!(pair.path(1).copies_sent, before + 20);
     assert_eq!(pair.server.numbers_on(0), (0..220).collect::<Vec<_>>());
 }
 
@@ -153,7 +146,7 @@ fn a_path_that_comes_back_carries_copies_again() {
 fn losses_of_one_path_cost_no_time_and_no_window_but_its_own() {
     for lossy in [0, 1] {
         let mut pair = established(&redundant());
-        let untouched = path(&mut pair, 0).ssthresh;
+        let untouched = pair.path(0).ssthresh;
         let mut dice = Dice::new(7);
         pair.network = Box::new(move |flight| {
             let lost = flight.to_server && flight.has_data() && flight.path() == lossy && dice.hits(0.1);
@@ -165,7 +158,7 @@ fn losses_of_one_path_cost_no_time_and_no_window_but_its_own() {
             // The slow path and a delayed report: never a retransmission timeout.
             assert!(pair.server.received.len() as u32 + 5 >= number, "{number}");
         }
-        let [bad, good] = [lossy, 1 - lossy].map(|position| path(&mut pair, usize::from(position)));
+        let [bad, good] = [lossy, 1 - lossy].map(|position| pair.path(usize::from(position)));
         assert!(bad.ssthresh < untouched, "path {lossy} loses, and its window was never cut");
         assert_eq!(good.ssthresh, untouched, "path {lossy} loses, and the other's window was cut");
         assert_eq!((bad.timeouts, good.timeouts), (0, 0));
@@ -192,9 +185,9 @@ fn what_is_given_up_takes_its_copies_along() {
         queue(&mut pair, options, number, LEN).expect("room");
     }
     pair.pump();
-    assert!(path(&mut pair, 1).flight > 0);
+    assert!(pair.path(1).flight > 0);
     pair.run_for(Duration::from_secs(10));
-    assert_eq!([0, 1].map(|position| path(&mut pair, position).flight), [0, 0]);
+    assert_eq!([0, 1].map(|position| pair.path(position).flight), [0, 0]);
     pair.network = unlike(None);
     pair.run_for(Duration::from_secs(60));
     queue(&mut pair, SendOptions::on(StreamId(0)), 3, LEN).expect("room");

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use tresse_proto::AssociationConfig;
 use tresse_proto::config::Size;
-use tresse_proto::{AssociationConfig, PathStats};
 use tresse_wire::{Chunk, ChunkKind, PacketDrop};
 
 use crate::common::{Flight, Pair};
@@ -34,11 +34,6 @@ fn flip(bytes: &Bytes, bit: usize) -> Bytes {
     let mut bytes = bytes.to_vec();
     bytes[bit / 8] ^= 0x80 >> (bit % 8);
     bytes.into()
-}
-
-fn client_path(pair: &mut Pair) -> PathStats {
-    let now = pair.now;
-    pair.client().path_stats(now)[0].clone()
 }
 
 fn stray(pair: &mut Pair) -> u64 {
@@ -71,9 +66,9 @@ fn damaged_third(config: &AssociationConfig, server: &AssociationConfig, bit: us
 #[test]
 fn what_a_damaged_packet_carried_goes_again_without_a_smaller_window() {
     let mut pair = damaged_third(&wide(), &wide(), USER_DATA);
-    let before = client_path(&mut pair).cwnd;
+    let before = pair.path(0).cwnd;
     pair.run_until(ms(100), |pair| pair.server.received.len() == 1);
-    let path = client_path(&mut pair);
+    let path = pair.path(0);
     assert_eq!((path.drop_reports, path.chunks_resent, path.fast_retransmits, path.timeouts), (1, 1, 0, 0));
     assert!(path.cwnd >= before, "{} after {before}", path.cwnd);
     assert_eq!((stray(&mut pair), pair.server.endpoint.discards().bad_checksum), (0, 1));
@@ -81,16 +76,16 @@ fn what_a_damaged_packet_carried_goes_again_without_a_smaller_window() {
     let [report] = reports(&pair)[..] else { panic!("one report") };
     assert!(report.bytes.len() < 150, "{}", report.dissect());
     pair.run_for(ms(3000));
-    assert_eq!(client_path(&mut pair).timeouts, 0);
+    assert_eq!(pair.path(0).timeouts, 0);
 }
 
 #[test]
 fn without_an_agreement_the_window_pays_for_damage() {
     for (client, server) in [(wide(), without()), (without(), wide()), (without(), without())] {
         let mut pair = damaged_third(&client, &server, USER_DATA);
-        let before = client_path(&mut pair).cwnd;
+        let before = pair.path(0).cwnd;
         pair.run_until(ms(3000), |pair| pair.server.received.len() == 1);
-        let path = client_path(&mut pair);
+        let path = pair.path(0);
         assert_eq!((path.drop_reports, path.fast_retransmits), (0, 1));
         assert!(path.cwnd < before && reports(&pair).is_empty());
     }
@@ -102,7 +97,7 @@ fn nobody_hears_of_a_packet_whose_header_is_damaged() {
         let mut pair = damaged_third(&wide(), &wide(), bit);
         pair.run_until(ms(3000), |pair| pair.server.received.len() == 1);
         assert!(reports(&pair).is_empty());
-        assert_eq!(client_path(&mut pair).fast_retransmits, 1);
+        assert_eq!(pair.path(0).fast_retransmits, 1);
         assert_eq!(pair.server.endpoint.discards().bad_checksum, 1);
     }
 }
@@ -112,10 +107,10 @@ fn the_same_report_counts_once() {
     let mut pair = damaged_third(&wide(), &wide(), USER_DATA);
     let report = reports(&pair)[0].bytes.clone();
     pair.run_for(Duration::from_micros(10_050));
-    assert_eq!(client_path(&mut pair).chunks_resent, 1);
+    assert_eq!(pair.path(0).chunks_resent, 1);
     pair.inject(false, 0, report.clone());
     pair.inject(false, 0, report);
-    assert_eq!((client_path(&mut pair).chunks_resent, stray(&mut pair)), (1, 2));
+    assert_eq!((pair.path(0).chunks_resent, stray(&mut pair)), (1, 2));
 }
 
 /// A report of the first packet in flight, changed by `change`, moves nothing.
@@ -141,9 +136,9 @@ fn refused(change: impl FnOnce(&mut PacketDrop<'static>, &mut Vec<u8>)) {
     let (mut changed, mut packet) = (sound, sent.clone());
     change(&mut changed, &mut packet);
     report(changed, &packet, &mut pair);
-    assert_eq!((client_path(&mut pair).drop_reports, stray(&mut pair)), (0, 1));
+    assert_eq!((pair.path(0).drop_reports, stray(&mut pair)), (0, 1));
     report(sound, &sent, &mut pair);
-    assert_eq!((client_path(&mut pair).drop_reports, stray(&mut pair)), (1, 1), "as it was, it is believed");
+    assert_eq!((pair.path(0).drop_reports, stray(&mut pair)), (1, 1), "as it was, it is believed");
 }
 
 #[test]
@@ -192,7 +187,7 @@ fn a_damaged_sack_leaves_anew() {
     pair.run_for(ms(25));
     let kinds: Vec<_> = pair.sent_since(before).iter().map(|flight| flight.kinds()[0]).collect();
     assert_eq!(kinds, [ChunkKind::PACKET_DROP, ChunkKind::NR_SACK]);
-    assert_eq!(client_path(&mut pair).flight, 0);
+    assert_eq!(pair.path(0).flight, 0);
 }
 
 #[test]
@@ -233,5 +228,5 @@ fn every_chunk_of_a_damaged_packet_goes_again() {
     pair.run_for(ms(10));
     pair.inject(true, 0, flip(&packet.bytes, USER_DATA));
     pair.run_until(ms(100), |pair| pair.server.received.len() == 15);
-    assert_eq!(client_path(&mut pair).drop_reports, 15);
+    assert_eq!(pair.path(0).drop_reports, 15);
 }

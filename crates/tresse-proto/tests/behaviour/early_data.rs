@@ -132,8 +132,7 @@ fn a_loss_in_the_set_up_costs_the_window_what_a_timeout_does() {
         let mut pair = waiting(1, &AssociationConfig::default(), 2, 100);
         pair.lose(ChunkKind::COOKIE_ECHO, losses);
         pair.run_until(ms(9000), |pair| pair.client().is_established());
-        let now = pair.now;
-        pair.client().path_stats(now)[0].cwnd
+        pair.path(0).cwnd
     };
     assert!(cwnd(0) > 2 * 1500, "{}", cwnd(0));
     // One packet, and what the acknowledgement beside the COOKIE ACK adds to it.

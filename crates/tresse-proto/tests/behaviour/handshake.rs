@@ -41,8 +41,7 @@ fn four_packets_and_two_round_trips() {
     let kinds: Vec<ChunkKind> = pair.wire.iter().flat_map(|flight| flight.kinds()).collect();
     assert_eq!(kinds, HANDSHAKE);
     assert_eq!((established(&pair.client.events), established(&pair.server.events)), (1, 1));
-    let now = pair.now;
-    assert_eq!(pair.client().path_stats(now)[0].srtt, Some(ms(20)), "measured by the set-up");
+    assert_eq!(pair.path(0).srtt, Some(ms(20)), "measured by the set-up");
 }
 
 #[test]

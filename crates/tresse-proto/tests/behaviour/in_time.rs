@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tresse_proto::config::{Size, StreamMap};
-use tresse_proto::{AssociationConfig, CloseReason, Event, PathStats, SendOptions, StreamId};
+use tresse_proto::{AssociationConfig, CloseReason, Event, SendOptions, StreamId};
 use tresse_wire::{Chunk, ChunkKind};
 
 use crate::common::{Dice, Flight, Pair, content};
@@ -21,31 +21,6 @@ fn buffer(chunks: usize) -> AssociationConfig {
         receive_buffer: Size(chunks * M),
         ..AssociationConfig::default()
     }
-}
-
-/// Keeps the send buffer full from message `number` on for this long; answers the number after the last.
-fn saturate(pair: &mut Pair, number: u32, duration: Duration) -> u32 {
-    saturate_streams(pair, 1, number, duration)
-}
-
-/// The same on as many streams in turn.
-fn saturate_streams(pair: &mut Pair, streams: u16, mut number: u32, duration: Duration) -> u32 {
-    let end = pair.now + duration;
-    while pair.now < end {
-        let now = pair.now;
-        let stream = |number| number as u16 % streams;
-        let options = |number| SendOptions::on(StreamId(stream(number)));
-        while pair.client().send(now, options(number), content(stream(number), number, M)).is_ok() {
-            number += 1;
-        }
-        pair.run_for(ms(10));
-    }
-    number
-}
-
-fn path(pair: &mut Pair, position: usize) -> PathStats {
-    let now = pair.now;
-    pair.client().path_stats(now)[position].clone()
 }
 
 /// Path 1 takes so long there; all else takes 10 ms.
@@ -74,7 +49,7 @@ fn sixty(config: &AssociationConfig) -> Pair {
 fn a_slow_path_that_is_on_time_keeps_its_chunks_as_long_as_the_buffers_bear_it() {
     let resent = |chunks| {
         let mut pair = sixty(&buffer(chunks));
-        (0..2).map(|position| path(&mut pair, position).chunks_resent).sum::<u64>()
+        (0..2).map(|position| pair.path(position).chunks_resent).sum::<u64>()
     };
     assert_eq!(resent(400), 0);
     assert!(resent(12) > 0, "path 0 would have to wait");
@@ -83,7 +58,7 @@ fn a_slow_path_that_is_on_time_keeps_its_chunks_as_long_as_the_buffers_bear_it()
 #[test]
 fn what_is_overdue_goes_again_before_any_timer_expires_and_again_when_that_is_lost_too() {
     let mut pair = Pair::established(2, &buffer(12));
-    let number = saturate(&mut pair, 0, ms(500));
+    let number = pair.saturate(1, 0, M, ms(500));
     // Of each chunk in a hundred milliseconds three copies are lost.
     let (start, mut victim, mut lost) = (pair.now, None, 0);
     pair.network = Box::new(move |flight| {
@@ -99,9 +74,9 @@ fn what_is_overdue_goes_again_before_any_timer_expires_and_again_when_that_is_lo
         (!hit).then_some(ms(10))
     });
     let before = pair.server.received.len();
-    saturate(&mut pair, number, ms(400));
+    pair.saturate(1, number, M, ms(400));
     assert!(pair.server.received.len() > before + 100, "{}", pair.log.join("\n"));
-    let timeouts: u64 = (0..2).map(|position| path(&mut pair, position).timeouts).sum();
+    let timeouts: u64 = (0..2).map(|position| pair.path(position).timeouts).sum();
     assert_eq!(timeouts, 0);
 }
 
@@ -110,7 +85,7 @@ fn a_peer_that_vanishes_is_found_although_its_last_chunk_is_repeated() {
     let mut pair = Pair::established(2, &buffer(12));
     let mut dice = Dice::new(1);
     pair.network = Box::new(move |_| (!dice.hits(0.1)).then_some(ms(10)));
-    saturate(&mut pair, 0, ms(2000));
+    pair.saturate(1, 0, M, ms(2000));
     let before = pair.wire.len();
     pair.network = Box::new(|_| None);
     let closed = Event::Closed(CloseReason::PathsLost);
@@ -165,9 +140,9 @@ fn carried(share: f64) -> ([u64; 2], [u64; 2]) {
     });
     let mut number = 0;
     let mut sent = |duration| {
-        let before = [0, 1].map(|position| path(&mut pair, position).chunks_sent);
-        number = saturate(&mut pair, number, duration);
-        let after = [0, 1].map(|position| path(&mut pair, position).chunks_sent);
+        let before = [0, 1].map(|position| pair.path(position).chunks_sent);
+        number = pair.saturate(1, number, M, duration);
+        let after = [0, 1].map(|position| pair.path(position).chunks_sent);
         [after[0] - before[0], after[1] - before[1]]
     };
     sent(ms(10_000));
@@ -208,15 +183,15 @@ fn a_path_that_becomes_narrow_is_found_in_two_timeouts_although_its_chunks_are_r
     const NARROW: usize = 1300;
     let mut pair = Pair::established(2, &AssociationConfig { mtu_discovery: true, ..buffer(60) });
     pair.network = Box::new(|_| Some(ms(10)));
-    let number = saturate(&mut pair, 0, ms(2000));
-    assert_eq!(path(&mut pair, 1).mtu, 1500);
+    let number = pair.saturate(1, 0, M, ms(2000));
+    assert_eq!(pair.path(1).mtu, 1500);
     let start = pair.now;
     let too_large = |flight: &Flight| flight.path() == 1 && flight.bytes.len() + 28 > NARROW;
     pair.network = Box::new(move |flight| (!too_large(flight)).then_some(ms(10)));
     // A second until the first one. Then the path rests for ten, as it costs the others more than it brings, is tried,
     // and two seconds later the next one follows.
-    saturate(&mut pair, number, ms(15_000));
-    assert!(path(&mut pair, 1).mtu <= NARROW && path(&mut pair, 1).timeouts <= 3);
+    pair.saturate(1, number, M, ms(15_000));
+    assert!(pair.path(1).mtu <= NARROW && pair.path(1).timeouts <= 3);
     let later = pair.wire.iter().filter(|flight| flight.sent > start + ms(14_000) && too_large(flight));
     let carrying = later.filter(|flight| flight.carries(ChunkKind::DATA)).count();
     assert_eq!(carrying, 0, "nothing that is too long for it is repeated there");
@@ -231,15 +206,15 @@ fn bound() -> Pair {
 #[test]
 fn a_path_that_has_streams_of_its_own_does_not_rest() {
     let mut pair = bound();
-    saturate_streams(&mut pair, 2, 0, ms(10_000));
-    let sent = [0, 1].map(|position| path(&mut pair, position).chunks_sent);
+    pair.saturate(2, 0, M, ms(10_000));
+    let sent = [0, 1].map(|position| pair.path(position).chunks_sent);
     assert!(sent[0] > 1000 && sent[1] > 80, "at least a packet a round trip: {sent:?}");
 }
 
 #[test]
 fn a_path_whose_streams_are_silent_leaves_the_buffer_to_others() {
     let mut pair = bound();
-    let number = saturate(&mut pair, 0, ms(3000));
+    let number = pair.saturate(1, 0, M, ms(3000));
     pair.run_for(ms(3000));
     let before = pair.server.received.len();
     let now = pair.now;

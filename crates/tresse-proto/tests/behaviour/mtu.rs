@@ -88,8 +88,7 @@ fn a_path_that_swallows_large_packets_loses_only_probes() {
     wait_for(&mut pair, 200, ms(5000));
     pair.run_for(Duration::from_secs(60));
     assert_eq!(mtus(&mut pair), [1500, 1400]);
-    let now = pair.now;
-    let path = &pair.client().path_stats(now)[1];
+    let path = pair.path(1);
     assert_eq!((path.timeouts, path.chunks_resent), (0, 0));
     assert!(pair.client.events.is_empty(), "lost probes are no failures: {:?}", pair.client.events);
 }

@@ -59,8 +59,7 @@ fn one_timeout_is_enough_to_leave_a_path_alone() {
     pair.run_for(Duration::from_secs(15));
     let kinds = kinds_on(&pair, 1, before);
     assert!(kinds.iter().all(|&kind| kind == ChunkKind::HEARTBEAT), "{kinds:?}");
-    let now = pair.now;
-    assert_eq!(pair.client().path_stats(now)[1].state, PathState::PotentiallyFailed, "not yet inactive");
+    assert_eq!(pair.path(1).state, PathState::PotentiallyFailed, "not yet inactive");
 }
 
 #[test]
@@ -96,8 +95,7 @@ fn a_path_that_answers_begins_with_a_small_window() {
         pair.network = dead(&[]);
         let active = changed(1, PathState::Active);
         pair.run_until(ms(4000), |pair| pair.client.events.last() == Some(&active));
-        let now = pair.now;
-        assert_eq!(pair.client().path_stats(now)[1].cwnd, window);
+        assert_eq!(pair.path(1).cwnd, window);
         let before = pair.wire.len();
         send_many(&mut pair, 360..500);
         pair.run_until(ms(2000), |pair| all_arrived(pair, 500));
@@ -179,6 +177,5 @@ fn what_another_path_may_have_brought_clears_no_suspicion() {
     pair.run_for(ms(900));
     assert!(all_arrived(&pair, 12));
     assert!(!pair.client.events.contains(&changed(1, PathState::Active)), "{:?}", pair.client.events);
-    let now = pair.now;
-    assert_eq!(pair.client().path_stats(now)[1].state, PathState::PotentiallyFailed);
+    assert_eq!(pair.path(1).state, PathState::PotentiallyFailed);
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tresse_proto::config::{BufferSplit, ChunkRescheduling, MovedChunkCut, NrSack, Size};
-use tresse_proto::{AssociationConfig, Event, PathId, PathState, PathStats, SendOptions, StreamId};
+use tresse_proto::{AssociationConfig, Event, PathId, PathState, SendOptions, StreamId};
 
 use crate::common::{Pair, content};
 
@@ -49,24 +49,19 @@ fn filled(config: &AssociationConfig) -> Pair {
     pair
 }
 
-fn path(pair: &mut Pair, position: usize) -> PathStats {
-    let now = pair.now;
-    pair.client().path_stats(now)[position].clone()
-}
-
 #[test]
 fn late_chunks_of_the_slow_path_are_repeated_on_the_fast_one() {
     let mut pair = filled(&watching(ChunkRescheduling::Sender));
-    let resent = path(&mut pair, 0).chunks_resent;
+    let resent = pair.path(0).chunks_resent;
     assert!(resent >= 1, "{}", pair.log.join("\n"));
     assert!(!pair.server.received.is_empty(), "what waited for them is there");
     pair.run_for(ms(3000));
     assert_eq!(pair.server.numbers_on(0), (0..20).collect::<Vec<_>>(), "each once and in order");
-    let slow = path(&mut pair, 1);
+    let slow = pair.path(1);
     assert_eq!((slow.timeouts, slow.fast_retransmits, slow.flight), (0, 0, 0));
 
     let mut pair = filled(&watching(ChunkRescheduling::Off));
-    assert_eq!(path(&mut pair, 0).chunks_resent, 0);
+    assert_eq!(pair.path(0).chunks_resent, 0);
 }
 
 #[test]
@@ -74,7 +69,7 @@ fn the_old_path_pays_by_its_window() {
     let cwnd = |moved_chunk_cut| {
         let config = AssociationConfig { moved_chunk_cut, ..watching(ChunkRescheduling::Sender) };
         let mut pair = filled(&config);
-        (path(&mut pair, 1).cwnd, path(&mut pair, 0).chunks_resent as usize)
+        (pair.path(1).cwnd, pair.path(0).chunks_resent as usize)
     };
     let (before, moved) = cwnd(MovedChunkCut::None);
     assert_eq!(before, 20 * M);
@@ -90,7 +85,7 @@ fn a_full_receive_buffer_is_seen_although_everything_is_promised() {
         ..watching(ChunkRescheduling::Receiver)
     };
     let mut pair = filled(&config);
-    assert!(path(&mut pair, 0).chunks_resent >= 1, "{}", pair.log.join("\n"));
+    assert!(pair.path(0).chunks_resent >= 1, "{}", pair.log.join("\n"));
     pair.run_for(ms(3000));
     assert_eq!(pair.server.numbers_on(0).len(), 20);
 }
@@ -141,7 +136,7 @@ fn like_mptcp(opportunistic_retransmission: bool, penalisation: bool) -> (Pair, 
         ..watching(ChunkRescheduling::Off)
     };
     let mut pair = filled(&config);
-    let resent = path(&mut pair, 0).chunks_resent as usize;
+    let resent = pair.path(0).chunks_resent as usize;
     (pair, resent)
 }
 
@@ -149,7 +144,7 @@ fn like_mptcp(opportunistic_retransmission: bool, penalisation: bool) -> (Pair, 
 fn a_path_silenced_by_the_peers_window_repeats_what_it_waits_for() {
     let (mut pair, resent) = like_mptcp(true, false);
     assert!(resent >= 1, "{}", pair.log.join("\n"));
-    assert_eq!(path(&mut pair, 1).cwnd, 20 * M, "nobody is punished");
+    assert_eq!(pair.path(1).cwnd, 20 * M, "nobody is punished");
     assert!(!pair.server.received.is_empty());
     pair.run_for(ms(3000));
     assert_eq!(pair.server.numbers_on(0), (0..20).collect::<Vec<_>>(), "each once and in order");
@@ -160,7 +155,7 @@ fn a_path_silenced_by_the_peers_window_repeats_what_it_waits_for() {
 fn the_path_that_fills_the_peers_window_is_penalised() {
     let (mut pair, resent) = like_mptcp(false, true);
     assert_eq!(resent, 0);
-    let cwnd = path(&mut pair, 1).cwnd;
+    let cwnd = pair.path(1).cwnd;
     assert!(cwnd <= 10 * M, "{cwnd}");
     pair.run_for(ms(3000));
     assert_eq!(pair.server.numbers_on(0).len(), 20);

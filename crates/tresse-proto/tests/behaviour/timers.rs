@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tresse_proto::AssociationConfig;
 use tresse_proto::config::Size;
-use tresse_proto::{AssociationConfig, PathStats};
 
 use crate::common::Pair;
 
@@ -21,11 +21,6 @@ fn wide() -> AssociationConfig {
         mtu_discovery: false,
         ..AssociationConfig::default()
     }
-}
-
-fn path(pair: &mut Pair) -> PathStats {
-    let now = pair.now;
-    pair.client().path_stats(now).swap_remove(0)
 }
 
 /// Sends one message of `chunks` full chunks; the ones at these positions (from 0) are lost when first sent.
@@ -71,7 +66,7 @@ fn a_lost_packet_is_repeated_after_three_missing_reports() {
         let sent = send_with_losses(&mut pair, 12, &[2]);
         assert_eq!(sent.len(), 13);
         assert_eq!(sent[12], (20, 2), "one round trip later, without waiting for a timer");
-        let stats = path(&mut pair);
+        let stats = pair.path(0);
         assert_eq!((stats.fast_retransmits, stats.chunks_resent, stats.timeouts), (1, 1, 0));
         // RFC 9260 §7.2.3: half of the window, which had grown before the cut.
         assert_eq!(stats.cwnd, stats.ssthresh);
@@ -86,7 +81,7 @@ fn several_losses_of_one_window_cut_it_once() {
     let mut again: Vec<u32> = sent[18..].iter().map(|&(_, position)| position).collect();
     again.sort_unstable();
     assert_eq!(again, [2, 4, 7]);
-    let stats = path(&mut pair);
+    let stats = pair.path(0);
     assert_eq!((stats.fast_retransmits, stats.timeouts), (3, 0));
     assert!(stats.ssthresh >= 10 * M, "cut once: {}", stats.ssthresh / M);
 }
@@ -100,7 +95,7 @@ fn the_last_packet_waits_for_t3() {
     // again with the last SACK, which the delay of 200 ms may hold back.
     let (at, position) = sent[5];
     assert!(position == 4 && (1020..=1230).contains(&at), "{at}");
-    let stats = path(&mut pair);
+    let stats = pair.path(0);
     assert_eq!((stats.timeouts, stats.fast_retransmits), (1, 0));
     // RFC 9260 §6.3.3 E1: half of the window, and one packet to begin with. Waiting for T3 is no idleness,
     // which would have halved it once more.
@@ -122,7 +117,7 @@ fn a_lost_retransmission_waits_for_t3_too() {
     });
     pair.send(0, 1, 15 * M);
     pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == 1);
-    let stats = path(&mut pair);
+    let stats = pair.path(0);
     assert_eq!((stats.fast_retransmits, stats.timeouts, stats.chunks_resent), (1, 1, 2));
 }
 
@@ -143,7 +138,7 @@ fn a_lost_retransmission_of_a_busy_path_does_not_wait_for_t3() {
             pair.send(0, number, M);
         }
         pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == 200);
-        let stats = path(&mut pair);
+        let stats = pair.path(0);
         assert_eq!((stats.fast_retransmits, stats.timeouts), expected);
     }
 }
@@ -163,7 +158,7 @@ fn a_lost_sack_costs_nothing() {
     }
     pair.run_until(Duration::from_secs(30), |pair| pair.server.received.len() == 100);
     pair.run_for(Duration::from_secs(3));
-    let stats = path(&mut pair);
+    let stats = pair.path(0);
     assert_eq!((stats.fast_retransmits, stats.timeouts), (0, 0));
     assert_eq!(stats.bytes_acked, 100 * M as u64);
 }
@@ -174,13 +169,13 @@ fn an_idle_window_shrinks_to_four_packets() {
     let mut pair = Pair::established(1, &config);
     pair.send(0, 1, 10 * M);
     pair.run_for(ms(900));
-    let before = path(&mut pair).cwnd;
+    let before = pair.path(0).cwnd;
     assert!(before >= 20 * M);
     // Each RTO of 1 s without data halves it (RFC 9260 §7.2.1).
     pair.run_for(Duration::from_secs(1));
-    assert_eq!(path(&mut pair).cwnd, before / 2);
+    assert_eq!(pair.path(0).cwnd, before / 2);
     pair.run_for(Duration::from_secs(30));
-    assert_eq!((path(&mut pair).cwnd, path(&mut pair).ssthresh), (4 * M, before));
+    assert_eq!((pair.path(0).cwnd, pair.path(0).ssthresh), (4 * M, before));
     let deadline = pair.client.endpoint.poll_timeout();
     assert_eq!(deadline, None, "then nothing more is to be done");
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_proto::{
     AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Ecn, Endpoint, EndpointConfig,
-    Event, Instant, Joiner, Message, PathState, SendOptions, StreamId,
+    Event, Instant, Joiner, Message, PathState, PathStats, SendOptions, StreamId,
 };
 use tresse_wire::{Chunk, ChunkKind, CommonHeader};
 
@@ -187,6 +187,32 @@ impl Pair {
         let sent = self.client().send(now, SendOptions::on(StreamId(stream)), content(stream, number, len));
         sent.expect("room in the send buffer");
         self.pump();
+    }
+
+    /// Keeps the client's send buffer full for so long: messages of `len` bytes on `streams` streams in turn.
+    /// The first has this number; answers with the one that would have been next.
+    pub fn saturate(&mut self, streams: u16, number: u32, len: usize, duration: Duration) -> u32 {
+        let end = self.now + duration;
+        let mut number = number;
+        while self.now < end {
+            let now = self.now;
+            loop {
+                let stream = number as u16 % streams;
+                let message = content(stream, number, len);
+                if self.client().send(now, SendOptions::on(StreamId(stream)), message).is_err() {
+                    break;
+                }
+                number += 1;
+            }
+            self.run_for(Duration::from_millis(10));
+        }
+        number
+    }
+
+    /// What the client tells of one of its paths.
+    pub fn path(&mut self, position: usize) -> PathStats {
+        let now = self.now;
+        self.client().path_stats(now).swap_remove(position)
     }
 
     /// Lets everything happen until `duration` has passed.
