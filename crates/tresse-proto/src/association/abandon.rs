@@ -133,6 +133,11 @@ impl Association {
             return self.refuse_forward_tsn(via, chunk);
         }
         match (chunk, self.capabilities.carrier()) {
+            // RFC 8260 §2.3.1: each goes with its own chunk of user data, and never with the other.
+            (Chunk::ForwardTsn(_), Carrier::IData) => self.fault("FORWARD TSN although I-DATA was agreed on"),
+            (Chunk::IForwardTsn(_), Carrier::Data) => {
+                self.fault("I-FORWARD-TSN although I-DATA was not agreed on");
+            }
             _ if !self.state.takes_data() => self.counters.discards.unexpected_chunk += 1,
             (Chunk::ForwardTsn(forward), Carrier::Data) => {
                 let skipped = forward.streams.iter().map(|skipped| Skipped {
@@ -150,7 +155,7 @@ impl Association {
                 });
                 self.skip(forward.cumulative_tsn, skipped, summary);
             }
-            _ => self.counters.discards.unexpected_chunk += 1,
+            _ => debug_assert!(false, "called with another chunk"),
         }
     }
 

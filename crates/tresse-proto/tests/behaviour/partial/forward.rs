@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tresse_proto::{CloseReason, Direction, Event, Reliability, SendOptions, StreamId, Streams};
-use tresse_wire::{Cause, Chunk, ChunkKind, ForwardTsn, List, SkippedStream, Tsn};
+use tresse_wire::{Cause, Chunk, ChunkKind, ForwardTsn, IForwardTsn, List, SkippedStream, Tsn};
 
 use super::*;
 
@@ -146,7 +146,13 @@ fn without_the_peers_consent_everything_that_was_sent_is_delivered() {
 
 #[test]
 fn a_forward_tsn_that_was_not_agreed_on_is_reported_as_unrecognised() {
-    let mut pair = established(&[("partial_reliability", "false")]);
+    for interleaving in ["true", "false"] {
+        is_unrecognised(interleaving);
+    }
+}
+
+fn is_unrecognised(interleaving: &str) {
+    let mut pair = established(&[("partial_reliability", "false"), ("interleaving", interleaving)]);
     let before = pair.wire.len();
     let streams = [SkippedStream::default()];
     let forward = ForwardTsn { cumulative_tsn: Tsn(7), streams: List::Values(&streams) };
@@ -163,6 +169,24 @@ fn a_forward_tsn_that_was_not_agreed_on_is_reported_as_unrecognised() {
         })
         .collect();
     assert_eq!(reported, [ChunkKind::FORWARD_TSN.0]);
+}
+
+#[test]
+fn the_forward_tsn_of_the_other_kind_of_data_ends_the_association() {
+    let forward = Chunk::ForwardTsn(ForwardTsn { cumulative_tsn: Tsn(7), streams: List::Values(&[]) });
+    let i_forward = Chunk::IForwardTsn(IForwardTsn { cumulative_tsn: Tsn(7), messages: List::Values(&[]) });
+    for (interleaving, chunk, fault) in [
+        ("true", &forward, "FORWARD TSN although I-DATA was agreed on"),
+        ("false", &i_forward, "I-FORWARD-TSN although I-DATA was not agreed on"),
+    ] {
+        let mut pair = established(&[("interleaving", interleaving)]);
+        let packet = pair.packet(true, std::slice::from_ref(chunk));
+        pair.inject(true, 0, packet);
+        assert_eq!(pair.server.events, [Event::Closed(CloseReason::PeerFault(fault))]);
+        pair.run_for(ms(1000));
+        let cause = format!("Protocol Violation: {fault}");
+        assert_eq!(pair.client.events, [Event::Closed(CloseReason::AbortedByPeer { cause })]);
+    }
 }
 
 #[test]
