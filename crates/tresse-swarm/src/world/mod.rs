@@ -289,14 +289,14 @@ impl<'s> World<'s> {
         for _ in 0..MOST_POLLS {
             self.buffer.clear();
             let (now, station) = (self.now, &mut self.stations[host.index()]);
-            let before = station.paths(now);
+            let before = station.windows(now);
             let batch = 1 + (self.happened % 4) as usize;
             let Some(transmit) = station.endpoint.poll_transmit(now, batch, &mut self.buffer) else {
                 return Ok(any);
             };
             any = true;
-            if let (Some((before, mtu)), Some((after, _))) = (before, station.paths(now)) {
-                rules::check_sending(&before, &after, mtu)?;
+            if let (Some(before), Some(after)) = (before, station.windows(now)) {
+                rules::check_sending(&before, &after)?;
             }
             let mut bytes = Bytes::copy_from_slice(&self.buffer);
             let segment = transmit.segment_size.unwrap_or(bytes.len()).max(1);

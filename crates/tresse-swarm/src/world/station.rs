@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tresse_proto::{
     AddressChange, AssociationConfig, AssociationHandle, AssociationId, CloseReason, Connect, Direction,
-    Endpoint, EndpointConfig, Event, Instant, Joiner, PathId, PathStats, ReconfigurationError, Reliability,
+    Endpoint, EndpointConfig, Event, Instant, Joiner, PathId, ReconfigurationError, Reliability,
     ScheduleError, SendError, SendOptions, StreamId, Streams,
 };
 use tresse_sim::seed::Seed;
@@ -16,6 +16,7 @@ use tresse_sim::seed::Seed;
 use super::census::Census;
 use super::ledger::{LONGEST, Ledger, Receiver};
 use super::log::Log;
+use super::rules::Windows;
 use super::turncoat;
 use crate::script::{Host, HostPlan, Move};
 
@@ -465,10 +466,12 @@ impl Station {
         Ok(())
     }
 
-    /// The paths of the association that messages are sent on, and the size of its packets.
-    pub(super) fn paths(&mut self, now: Instant) -> Option<(Vec<PathStats>, usize)> {
+    /// What the association that messages are sent on tells of its windows.
+    pub(super) fn windows(&mut self, now: Instant) -> Option<Windows> {
         let mtu = self.settings.0.mtu.0;
-        self.association().map(|association| (association.path_stats(now), mtu))
+        let association = self.association()?;
+        let peer = association.stats(now)?.peer_window;
+        Some(Windows { paths: association.path_stats(now), peer, mtu })
     }
 
     /// Where it stands, for a person.
