@@ -3,7 +3,7 @@
 Each setup has two or three paths, buffers, messages and streams drawn from its number. Printed are, for each, the
 throughput over all paths as a part of that over the best one and of the sum of all, and at the end how many are slower.
 
-    .venv/bin/python tools/random_setups.py [--first N] [--count N] [--preset NAME] [--seeds N]
+    .venv/bin/python tools/random_setups.py [--first N] [--count N] [--preset NAME] [--seeds N] [--jitter PART]
 """
 
 import argparse
@@ -23,8 +23,11 @@ def log_uniform(draws: random.Random, low: float, high: float) -> float:
     return math.exp(draws.uniform(math.log(low), math.log(high)))
 
 
-def path(draws: random.Random) -> str:
-    """A path of 0.5 to 60 Mbit/s and 1 to 150 ms; two in five lose 0.01 to 5 %, one in ten has CoDel."""
+def path(draws: random.Random, jitter: float) -> str:
+    """A path of 0.5 to 60 Mbit/s and 1 to 150 ms; two in five lose 0.01 to 5 %, one in ten has CoDel.
+
+    Packets take up to that part of the delay longer.
+    """
     rate, delay = log_uniform(draws, 0.5, 60), log_uniform(draws, 1, 150)
     loss = 0.0 if draws.random() < 0.6 else log_uniform(draws, 1e-4, 0.05)
     queue = draws.choice((100, 100, None))
@@ -33,14 +36,15 @@ def path(draws: random.Random) -> str:
         queue = max(10, int(filled * draws.uniform(0.5, 3)))
     codel = 'discipline = "codel"\n' if draws.random() < 0.1 else ""
     link = f'rate = "{rate:.3f}Mbit/s"\ndelay = "{delay:.2f}ms"\nqueue = "{queue} packets"\nloss = {loss:.6f}\n'
+    link += f'jitter = "{1000 * delay * jitter:.0f}us"\n'
     return f"[[path]]\n{link}{codel}"
 
 
-def setup(number: int, preset: str) -> tuple[str, list[str]]:
+def setup(number: int, preset: str, jitter: float) -> tuple[str, list[str]]:
     """The scenario of that number without its paths, and these."""
     draws = random.Random(number)
     count = 2 if draws.random() < 0.8 else 3
-    paths = [path(draws) for _ in range(count)]
+    paths = [path(draws, jitter) for _ in range(count)]
     receive = int(log_uniform(draws, 16, 4096))
     send = receive if draws.random() < 0.7 else int(log_uniform(draws, 16, 4096))
     size = min(draws.choice((200, 1000, 1452, 10000, 60000)), receive * 1024 // 4, send * 1024 // 4)
@@ -65,11 +69,12 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--preset", default="cmt")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--jitter", type=float, default=0.0, help="part of its delay that a packet may take longer")
     options = parser.parse_args()
     seeds = range(1, options.seeds + 1)
     ratios, parts = [], []
     for number in range(options.first, options.first + options.count):
-        head, paths = setup(number, options.preset)
+        head, paths = setup(number, options.preset, options.jitter)
         alone = [max(throughput(head + one, seeds)) for one in paths]
         together = statistics.mean(throughput(head + "".join(paths), seeds))
         ratios.append(together / max(alone))

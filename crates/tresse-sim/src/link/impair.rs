@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use tresse_proto::Instant;
+
 use super::bit_errors::{BitErrors, Damage};
 use crate::seed::{Generator, Seed, unit_interval};
 
@@ -110,6 +112,8 @@ pub struct MishapSpec {
     pub duplication: f64,
     /// Of each packet: that it arrives late.
     pub reordering: Option<Reordering>,
+    /// Each packet takes up to this much longer, uniformly distributed; none overtakes another by that.
+    pub jitter: Duration,
 }
 
 /// What befalls packets that arrive.
@@ -118,6 +122,7 @@ pub(super) struct Mishaps {
     bit_errors: Option<BitErrors>,
     duplication: Option<Chance>,
     reordering: Option<(Chance, Duration)>,
+    jitter: Option<Jitter>,
 }
 
 /// What befell one of them.
@@ -145,7 +150,17 @@ impl Mishaps {
             reordering: spec.reordering.map(|Reordering { probability, extra_delay }| {
                 (chance(probability, "reordering"), extra_delay)
             }),
+            jitter: (!spec.jitter.is_zero()).then(|| Jitter {
+                most: spec.jitter,
+                generator: generator("jitter"),
+                latest: Instant::ZERO,
+            }),
         })
+    }
+
+    /// When a packet arrives that would arrive at `at`, as far as jitter goes.
+    pub(super) fn delay(&mut self, at: Instant) -> Instant {
+        self.jitter.as_mut().map_or(at, |jitter| jitter.delay(at))
     }
 
     /// What befalls the next packet, an IP packet of `bytes` behind `framing` bytes of frame.
@@ -160,6 +175,23 @@ impl Mishaps {
     /// The flipped bits of the last packet, counted from the end of its IP header.
     pub(super) fn flips(&self) -> &[u32] {
         self.bit_errors.as_ref().map_or(&[], BitErrors::flips)
+    }
+}
+
+/// Makes each packet take longer by chance, with a generator of its own.
+#[derive(Debug)]
+struct Jitter {
+    most: Duration,
+    generator: Generator,
+    /// When the last packet arrives: none overtakes it.
+    latest: Instant,
+}
+
+impl Jitter {
+    fn delay(&mut self, at: Instant) -> Instant {
+        let longer = self.most.mul_f64(unit_interval(&mut self.generator));
+        self.latest = self.latest.max(at + longer);
+        self.latest
     }
 }
 

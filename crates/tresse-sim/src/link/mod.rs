@@ -331,7 +331,7 @@ impl Link {
         }
         self.counters.late += u64::from(!mishap.extra_delay.is_zero());
         self.counters.duplicated += u64::from(mishap.twice);
-        let at = at + mishap.extra_delay;
+        let at = mishaps.delay(at) + mishap.extra_delay;
         let damaged = mishap.damage == Damage::Payload;
         if damaged || mishap.twice || marked {
             Verdict::Altered { at, damaged, twice: mishap.twice, marked }

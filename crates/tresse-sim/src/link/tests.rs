@@ -174,7 +174,7 @@ fn a_change_of_loss_takes_the_place_of_the_model() {
 #[test]
 fn mishaps_strike_at_their_rates() {
     let reordering = Some(Reordering { probability: 0.2, extra_delay: Duration::from_millis(3) });
-    let mishaps = MishapSpec { bit_error_rate: 1e-5, bit_errors_spare: 0, duplication: 0.1, reordering };
+    let mishaps = MishapSpec { bit_error_rate: 1e-5, duplication: 0.1, reordering, ..MishapSpec::default() };
     let mut link = link(LinkSpec { mishaps, ..spec() });
     let (mut twice, mut hit) = (0, 0);
     for k in 0..10_000 {
@@ -202,6 +202,33 @@ fn mishaps_strike_at_their_rates() {
     assert!((1..50).contains(&counters.dropped_damaged), "{counters:?}");
     assert!((880..1120).contains(&counters.duplicated), "{counters:?}");
     assert!((1840..2160).contains(&counters.late), "{counters:?}");
+}
+
+#[test]
+fn jitter_makes_packets_late_by_chance_and_lets_none_overtake() {
+    let most = Duration::from_millis(4);
+    let jitter = MishapSpec { jitter: most, ..MishapSpec::default() };
+    let mut apart = link(LinkSpec { mishaps: jitter, ..spec() });
+    let mut late = Duration::ZERO;
+    for k in 0..10_000 {
+        let now = micros(10_000 * k);
+        let Verdict::Arrives(at) = apart.offer(now, 1500) else { panic!("nothing else goes wrong") };
+        let longer = at.since(now + Duration::from_micros(11_200));
+        assert!(longer < most, "{longer:?}");
+        late += longer;
+    }
+    // Standard error of the mean is 12 microseconds.
+    let mean = late / 10_000;
+    assert!((Duration::from_micros(1950)..Duration::from_micros(2050)).contains(&mean), "{mean:?}");
+
+    let mut behind = link(LinkSpec { mishaps: jitter, ..spec() });
+    let arrivals: Vec<Verdict> = (0..100).map(|_| behind.offer(Instant::ZERO, 1500)).collect();
+    let at = |verdict: &Verdict| match verdict {
+        Verdict::Arrives(at) => *at,
+        other => panic!("nothing else goes wrong: {other:?}"),
+    };
+    assert!(arrivals.is_sorted_by_key(at), "sent one behind the other, they arrive so");
+    assert_eq!(behind.counters(micros(200_000)).late, 0, "late are those that others overtake");
 }
 
 #[test]

@@ -105,6 +105,7 @@ fn read_link(section: &mut Section<'_>, base: &Draft) -> Result<Draft, ScenarioE
     update(&mut mishaps.bit_error_rate, section.read("bit_error_rate", PROBABILITY, parse_probability)?);
     update(&mut mishaps.bit_errors_spare, section.read("bit_errors_spare", SPARE, parse_spare)?);
     update(&mut mishaps.duplication, section.read("duplicate", PROBABILITY, parse_probability)?);
+    update(&mut mishaps.jitter, section.read("jitter", DELAY, parse_delay)?);
     update(&mut spec.mtu, section.read("mtu", MTU, |text| parse_mtu(text).map(Some))?);
     if section.contains("change") {
         spec.changes = read_changes(section)?;

@@ -176,10 +176,11 @@ fn link(link: &LinkSpec) -> Table {
             put(&mut table, "gilbert_elliott", chain);
         }
     }
-    let MishapSpec { bit_error_rate, bit_errors_spare, duplication, reordering } = link.mishaps;
+    let MishapSpec { bit_error_rate, bit_errors_spare, duplication, reordering, jitter } = link.mishaps;
     put(&mut table, "bit_error_rate", bit_error_rate);
     put(&mut table, "bit_errors_spare", format_size(u64::from(bit_errors_spare)));
     put(&mut table, "duplicate", duplication);
+    put_duration(&mut table, "jitter", jitter);
     put(&mut table, "reorder", reordering.map_or(0.0, |late| late.probability));
     if let Some(late) = reordering {
         put_duration(&mut table, "reorder_delay", late.extra_delay);

@@ -272,6 +272,7 @@ bit_errors_spare = "48B"
 duplicate = "2%"
 reorder = 0.01
 reorder_delay = "5ms"
+jitter = "2ms"
 red = { min_threshold = 10, uniform_drops = true, ecn = true }
 gilbert_elliott = { p = "1%", r = 0.25 }
 mtu = "9000B"
@@ -307,6 +308,8 @@ fn impairments_are_read_and_inherited() {
     assert_eq!((forward.mishaps.duplication, backward.mishaps.duplication), (0.02, 0.02));
     let late = Reordering { probability: 0.01, extra_delay: Duration::from_millis(5) };
     assert_eq!((forward.mishaps.reordering, backward.mishaps.reordering), (Some(late), None));
+    let most = Duration::from_millis(2);
+    assert_eq!((forward.mishaps.jitter, backward.mishaps.jitter), (most, most));
     let second = |s| Duration::from_secs(s);
     let delay = Change { at: second(30), delay: Some(Duration::from_millis(75)), ..Change::default() };
     let worse = Change {
@@ -378,6 +381,7 @@ fn bad_impairments_are_refused() {
         ("path.0.bit_errors_spare", "65536B"),
         ("path.0.duplicate", "101%"),
         ("path.0.reorder_delay", "5"),
+        ("path.0.jitter", "11min"),
         ("path.0.red.weight", "0"),
         ("path.0.red.idle_rate", "-1"),
         ("path.0.red.uniform_drops", "maybe"),

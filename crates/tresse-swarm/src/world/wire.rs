@@ -153,6 +153,7 @@ fn spec_of(plan: &PathPlan) -> LinkSpec {
             bit_errors_spare: 0,
             duplication: plan.twice,
             reordering: plan.late.map(|(probability, extra_delay)| Reordering { probability, extra_delay }),
+            ..MishapSpec::default()
         },
         ..LinkSpec::new(plan.rate, plan.delay)
     }
