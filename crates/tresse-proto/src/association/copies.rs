@@ -144,9 +144,10 @@ impl Association {
     }
 
     /// Whether the path alone could use half of the buffer: a narrow one brings little, and queues what it carries besides.
+    /// What it claims may never have been measured; what its bursts tell goes before.
     fn is_wide(&self, path: PathId) -> bool {
-        let claim = self.paths.claim(path, self.transmission.flight_on(path));
-        2 * claim.need >= self.transmission.whole_buffer()
+        let width = self.paths.width(path, self.transmission.flight_on(path));
+        2 * width >= self.transmission.whole_buffer()
     }
 
     /// Writes copies that may leave on `path`; answers whether there were any.

@@ -281,6 +281,7 @@ impl Association {
         if data {
             self.bursts.spend(path);
             self.paths.on_data_sent(path, now);
+            self.paths.note_flight(path, now, self.transmission.flight_on(path));
         }
         if written.without_data {
             self.on_shutdown_chunk_sent(now);

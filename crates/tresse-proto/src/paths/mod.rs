@@ -18,6 +18,7 @@ mod probing;
 mod rtt;
 mod timers;
 mod view;
+mod width;
 
 use std::cell::Cell;
 use std::net::IpAddr;

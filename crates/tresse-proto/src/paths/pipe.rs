@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::width::Width;
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -36,6 +37,7 @@ pub(super) struct Pipe {
     changed: bool,
     /// User data of the packets whose round trips count.
     length: usize,
+    width: Width,
 }
 
 /// What an acknowledgement comes with.
@@ -99,6 +101,7 @@ impl Pipe {
             calm: false,
             changed: false,
             length: 0,
+            width: Width::new(),
         }
     }
 
@@ -120,6 +123,17 @@ impl Pipe {
     /// What fills the path.
     pub(super) fn size(&self) -> usize {
         self.size
+    }
+
+    /// What the path holds without a queue, if it is less than it claims: a buffer that keeps it silent keeps the claim
+    /// from being measured.
+    pub(super) fn width(&self) -> usize {
+        self.width.bytes().min(self.size)
+    }
+
+    /// A packet with data was sent, one of at most `payload`, and `flight` bytes are in flight now.
+    pub(super) fn on_sent(&mut self, now: Instant, flight: usize, payload: usize) {
+        self.width.on_sent(now, flight, payload);
     }
 
     /// Data is sent although nothing was in flight: idleness tells nothing of the rate.
@@ -151,6 +165,7 @@ impl Pipe {
             // However little was under way, and so before any round is over.
             self.turn_to(what.via, rtt);
         }
+        self.width.on_acked(now, &what, self.base, self.size);
         let mut round = self.round.unwrap_or(Round::new(now, what.total));
         round.see(&what, self.via);
         let over = round.shortest.or(round.elsewhere.map(|(rtt, _)| rtt)).filter(|rtt| !rtt.is_zero());

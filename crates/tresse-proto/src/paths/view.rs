@@ -80,6 +80,12 @@ impl Paths {
         Claim { rtt, need, ..none }
     }
 
+    /// How many bytes in flight a path could use, as far as its bursts tell and it claims them.
+    pub(crate) fn width(&self, id: PathId, flight: usize) -> usize {
+        let claimed = self.claim(id, flight).need;
+        self.get(id).pipe.as_ref().map_or(claimed, |pipe| pipe.width().min(claimed))
+    }
+
     /// Whether the path is to be filled without a queue.
     pub(crate) fn set_calm(&mut self, id: PathId, calm: bool) {
         if let Some(pipe) = &mut self.paths[id.index()].pipe {
@@ -106,6 +112,15 @@ impl Paths {
         path.limits.note(now, limit);
         if let (Some(pipe), Limit::ReceiveBuffer | Limit::SendBuffer) = (&mut path.pipe, limit) {
             pipe.on_kept();
+        }
+    }
+
+    /// A packet with data was sent, and `flight` bytes are in flight on the path now.
+    pub(crate) fn note_flight(&mut self, id: PathId, now: Instant, flight: usize) {
+        let path = self.path_mut_quietly(id);
+        let payload = path.payload();
+        if let Some(pipe) = &mut path.pipe {
+            pipe.on_sent(now, flight, payload);
         }
     }
 

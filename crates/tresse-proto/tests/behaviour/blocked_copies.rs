@@ -92,3 +92,36 @@ fn a_path_that_has_become_clean_is_copied_for_no_more() {
     pair.saturate(1, number, M, ms(20_000));
     assert_eq!(copies(&mut pair), before);
 }
+
+/// Both paths take 20 ms each way. Path 0 carries a packet in so many; path 1 loses one packet in twenty-five.
+fn beside_a_path_with(pace: Duration) -> impl Fn(&mut Pair) {
+    move |pair| {
+        let (mut dice, mut free) = (Dice::new(3), pair.now);
+        pair.network = Box::new(move |flight| {
+            let data = flight.to_server && flight.has_data();
+            match flight.path() {
+                0 if data => {
+                    free = free.max(flight.sent) + pace;
+                    Some(free - flight.sent + ms(20))
+                }
+                0 => Some(ms(20)),
+                _ => (!(data && dice.hits(0.04))).then_some(ms(20)),
+            }
+        });
+    }
+}
+
+#[test]
+fn a_narrow_path_carries_no_copies_whatever_it_claims() {
+    let carried = |pace| {
+        let mut pair = established(BlockedCopies::LossyPaths);
+        beside_a_path_with(pace)(&mut pair);
+        let number = pair.saturate(1, 0, M, ms(10_000));
+        let before = pair.path(0).copies_sent;
+        pair.saturate(1, number, M, ms(20_000));
+        pair.path(0).copies_sent - before
+    };
+    // Five packets in a round trip, where twelve fit the buffer; and two hundred.
+    let (narrow, wide) = (carried(ms(10)), carried(Duration::from_micros(200)));
+    assert!(narrow == 0 && wide > 500, "{narrow} on the narrow one, {wide} on the wide one");
+}
