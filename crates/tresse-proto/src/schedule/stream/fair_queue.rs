@@ -189,7 +189,7 @@ impl FairQueue {
         if stream_empty {
             self.account_for(entry);
         } else {
-            self.ahead.insert(&mut self.entries, class, entry.start, entry);
+            self.ahead.insert(&mut self.entries, class, entry.start, self.now, entry);
         }
     }
 
@@ -216,15 +216,16 @@ impl FairQueue {
                     } else {
                         let piece = backlog.head_bytes(entry.stream).min(LONGEST_PIECE) as u64;
                         let finish = entry.start + (piece << UNIT_BITS) / u64::from(entry.weight);
-                        self.eligible.insert(&mut self.entries, class, finish, entry);
+                        self.eligible.insert(&mut self.entries, class, finish, finish, entry);
                     }
                 }
             }
         }
     }
 
+    /// Sorted in from now on: what is far ahead after a long message leaves room for what is not.
     fn insert_ahead(&mut self, entry: Entry) {
-        self.ahead.insert(&mut self.entries, class(entry.weight), entry.start, entry);
+        self.ahead.insert(&mut self.entries, class(entry.weight), entry.start, self.now, entry);
     }
 
     /// Whether something was noted of the stream of an entry.
@@ -301,13 +302,21 @@ impl Flow {
 }
 
 impl Sorted {
-    fn insert(&mut self, entries: &mut Arena<Entry>, class: u32, at: VirtualTime, entry: Entry) {
+    /// Sorts an entry in where an instant lies; no later one than `from` is the first that the class has room for.
+    fn insert(
+        &mut self,
+        entries: &mut Arena<Entry>,
+        class: u32,
+        at: VirtualTime,
+        from: VirtualTime,
+        entry: Entry,
+    ) {
         let index = class as usize;
         if index >= self.classes.len() {
             self.classes.resize_with((index + 1).min(CLASSES), Slots::default);
         }
         self.occupied |= 1 << class;
-        self.classes[index].insert(entries, slot(at, class), entry);
+        self.classes[index].insert(entries, slot(at, class), slot(from, class), entry);
     }
 
     /// Takes the first entry of a class.

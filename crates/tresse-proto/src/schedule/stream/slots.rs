@@ -30,9 +30,16 @@ impl Slots {
         self.occupied == 0
     }
 
-    /// Puts an entry into the slot `number`, or into the nearest one that the ring reaches.
-    pub(super) fn insert<T: Copy + Default>(&mut self, arena: &mut Arena<T>, number: u64, entry: T) {
-        let position = self.reach(number) % SLOTS;
+    /// Puts an entry into the slot `number`, or into the nearest one that the ring reaches. An empty ring begins at `from`
+    /// if that is earlier: what comes after this entry and belongs before it finds a place there.
+    pub(super) fn insert<T: Copy + Default>(
+        &mut self,
+        arena: &mut Arena<T>,
+        number: u64,
+        from: u64,
+        entry: T,
+    ) {
+        let position = self.reach(number, from) % SLOTS;
         self.queues[position as usize].push_back(arena, entry);
         self.occupied |= 1 << position;
     }
@@ -68,10 +75,10 @@ impl Slots {
     }
 
     /// Moves the ring so that it holds `number`, as far as the entries in it allow.
-    fn reach(&mut self, number: u64) -> u64 {
+    fn reach(&mut self, number: u64, from: u64) -> u64 {
         let Some(first) = self.first_occupied() else {
-            self.first = number;
-            return number;
+            self.first = number.min(from);
+            return number.min(self.first + SLOTS - 1);
         };
         let length = u64::from(u64::BITS - 1 - self.from(first).leading_zeros());
         let number = number.clamp((first + length).saturating_sub(SLOTS - 1), first + SLOTS - 1);
@@ -106,7 +113,7 @@ mod tests {
     fn filled(entries: &[(u64, u16)]) -> (Slots, Arena<u16>) {
         let (mut slots, mut arena) = (Slots::default(), Arena::default());
         for &(number, entry) in entries {
-            slots.insert(&mut arena, number, entry);
+            slots.insert(&mut arena, number, number, entry);
         }
         (slots, arena)
     }
@@ -122,6 +129,15 @@ mod tests {
     fn numbers_out_of_reach_share_the_last_slot_at_their_end() {
         let (mut slots, mut arena) = filled(&[(100, 1), (1 << 60, 2), (170, 3), (0, 4)]);
         assert_eq!(drain(&mut slots, &mut arena), [(100, 1), (100, 4), (163, 2), (163, 3)]);
+    }
+
+    #[test]
+    fn an_empty_ring_leaves_room_before_what_comes_far_ahead() {
+        let (mut slots, mut arena) = (Slots::default(), Arena::default());
+        for (number, entry) in [(640, 1), (110, 2), (164, 3)] {
+            slots.insert(&mut arena, number, 100, entry);
+        }
+        assert_eq!(drain(&mut slots, &mut arena), [(110, 2), (163, 1), (164, 3)]);
     }
 
     #[test]
@@ -141,7 +157,7 @@ mod tests {
     fn the_ring_moves_on_when_it_empties() {
         let (mut slots, mut arena) = (Slots::default(), Arena::default());
         for number in [5, 69, 1 << 50, 3] {
-            slots.insert(&mut arena, number, 9);
+            slots.insert(&mut arena, number, number, 9);
             assert_eq!(drain(&mut slots, &mut arena), [(number, 9)]);
         }
     }
