@@ -5,6 +5,7 @@ use super::ring::Mark;
 use super::sack::Note;
 use super::{Standing, Transmission};
 use crate::path_id::PathId;
+use crate::time::Instant;
 
 /// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
 pub(super) const MISSING_REPORTS: u8 = 3;
@@ -28,7 +29,8 @@ impl Transmission {
     /// With split fast retransmit a chunk is struck only by a newly acknowledged later one of its own
     /// path, since only on one path does later mean overtaken (Iyengar et al., §III). Without, by any
     /// later one, or, with `all`, whenever it is reported missing: in fast recovery, when the cumulative
-    /// TSN moves (RFC 9260 §7.2.4). A chunk that was sent again is struck with MFR only.
+    /// TSN moves (RFC 9260 §7.2.4). A chunk that was sent again is struck with MFR only. Where copies mend losses, a later
+    /// copy on its path strikes a chunk too.
     pub(super) fn strike(&mut self, notes: &mut [Note], dac_count: u8, all: bool) {
         let highest_new = notes.iter().map(|note| note.highest_new).max().unwrap_or(0);
         for position in 0..self.loads.len() {
@@ -68,11 +70,17 @@ impl Transmission {
     }
 
     fn strike_path(&mut self, position: usize, bound: u64, notes: &mut [Note], dac_count: u8) {
+        // Copies have lower TSNs than what left before them.
+        let latest = notes.get(position).filter(|_| self.mends_by_copies()).and_then(|note| note.latest_new);
         let mut next = self.loads[position].fresh.head();
-        while let Some(index) = next.filter(|&index| index < bound) {
+        while let Some(index) = next {
             next = self.loads[position].fresh.after(&self.ring, index);
             let strikes = self.rules.strikes(index, notes, dac_count);
-            let Some(sent) = self.ring.get_mut(index) else { break };
+            let overtaken = |at: Instant| latest.is_some_and(|latest| at < latest);
+            let Some(sent) = self.ring.get_mut(index).filter(|sent| index < bound || overtaken(sent.sent_at))
+            else {
+                break;
+            };
             sent.misses = sent.misses.saturating_add(strikes);
             if sent.misses >= MISSING_REPORTS {
                 self.lose(index, PathId(position as u8), Evidence::Missing);

@@ -44,7 +44,7 @@ impl Bench {
     }
 
     /// A SACK that reports `duplicates` too.
-    fn sack_twice(&mut self, via: u8, cumulative: u32, gaps: &[Block], duplicates: &[u32]) {
+    pub(super) fn sack_twice(&mut self, via: u8, cumulative: u32, gaps: &[Block], duplicates: &[u32]) {
         let (gaps, duplicates) = (blocks(gaps), duplicates.iter().copied().map(Tsn).collect::<Vec<_>>());
         let view = SackView {
             cumulative_tsn: Tsn(cumulative),
