@@ -118,7 +118,7 @@ switches! {
         /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer; and report at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
         /// Where a buffer keeps a path from new data: copy there what is under way on another that has been losing, within the path's window.
-        blocked_copies: BlockedCopies = BlockedCopies::Off,
+        blocked_copies: BlockedCopies = BlockedCopies::LossyPaths,
         /// When the peer's window keeps a faster path silent, send the chunk that everything waits for again there, as MPTCP does.
         opportunistic_retransmission: bool = false,
         /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.

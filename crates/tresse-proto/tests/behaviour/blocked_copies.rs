@@ -125,3 +125,27 @@ fn a_narrow_path_carries_no_copies_whatever_it_claims() {
     let (narrow, wide) = (carried(ms(10)), carried(Duration::from_micros(200)));
     assert!(narrow == 0 && wide > 500, "{narrow} on the narrow one, {wide} on the wide one");
 }
+
+/// Path 1 loses a fifth of its packets for 20 s. Once it is back both carry all that the buffer has room for, and how they
+/// share it stays as it was when that came about: here 3 to 1 or 2 to 1.
+#[test]
+fn a_path_that_rests_while_its_copies_are_lost_returns_when_they_are_no_more() {
+    for seed in 7..10 {
+        let mut pair = established(BlockedCopies::LossyPaths);
+        let (end, mut dice) = (pair.now + ms(20_000), Dice::new(seed));
+        pair.network = Box::new(move |flight| {
+            let lossy = flight.path() == 1 && flight.sent < end;
+            (!(lossy && dice.hits(0.2))).then_some(ms(45))
+        });
+        let mut number = pair.saturate(1, 0, M, ms(10_000));
+        let mut carried = |pair: &mut Pair, duration| {
+            let before = [0, 1].map(|position| pair.path(position).chunks_sent);
+            number = pair.saturate(1, number, M, duration);
+            [0, 1].map(|position| pair.path(position).chunks_sent - before[position])
+        };
+        let bad = carried(&mut pair, ms(10_000));
+        carried(&mut pair, ms(20_000));
+        let good = carried(&mut pair, ms(10_000));
+        assert!(bad[1] * 10 < bad[0] && good[1] * 4 > good[0], "{bad:?} {good:?}");
+    }
+}
