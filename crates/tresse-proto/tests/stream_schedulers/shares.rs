@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use tresse_proto::config::Size;
 use tresse_proto::schedule::{Backlog, Built, Place, Queued, Taken};
-use tresse_proto::{Instant, PathId, PathState, PathView, Registry, StreamId};
+use tresse_proto::{
+    AssociationConfig, Instant, PathId, PathState, PathView, Registry, SendOptions, StreamId,
+};
+use tresse_wire::Chunk;
 
-use crate::common::Dice;
+use crate::common::{Dice, Pair, content};
 
 /// User data and chunk headers that a packet holds.
 const PACKET: usize = 1452;
@@ -277,6 +281,59 @@ fn who_waits_for_long_messages_of_others_has_its_share_of_every_1000_packets() {
             });
             check(&packets, weights, grain(Messages::Long, 35_000)).expect("shares");
         }
+    }
+}
+
+/// What waits on each stream of an association, bytes.
+const BACKLOG: usize = 64 * 1024;
+
+/// Bytes of each stream in each packet of an association over two paths, all of whose streams have data all the time.
+fn packets_on_the_wire(weights: &[u16], interleaving: bool, longest: usize, count: usize) -> Vec<Vec<usize>> {
+    let config = AssociationConfig {
+        stream_scheduler: "weighted_fair".to_owned(),
+        stream_scheduler_config: config_of(weights),
+        interleaving,
+        mtu_discovery: false,
+        send_buffer: Size(1 << 20),
+        // No more than that leaves at once, so that no stream runs out of data.
+        receive_buffer: Size(BACKLOG),
+        ..AssociationConfig::default()
+    };
+    let (mut pair, mut dice) = (Pair::established(2, &config), Dice::new(11));
+    let mut filled = Vec::new();
+    for number in 0.. {
+        let (now, before) = (pair.now, pair.wire.len());
+        for stream in (0..weights.len() as u16).map(StreamId) {
+            while pair.client().unsent_on(stream) < BACKLOG {
+                let message = content(stream.0, number, 4 + dice.below(longest as u64 - 4) as usize);
+                pair.client().send(now, SendOptions::on(stream), message).expect("room");
+            }
+        }
+        pair.run_for(Duration::from_millis(1));
+        for flight in pair.sent_since(before).iter().filter(|flight| flight.to_server && flight.has_data()) {
+            let mut bytes = vec![0; weights.len()];
+            for chunk in flight.chunks() {
+                match chunk {
+                    Chunk::Data(data) => bytes[usize::from(data.stream.0)] += data.payload.len(),
+                    Chunk::IData(data) => bytes[usize::from(data.stream.0)] += data.payload.len(),
+                    _ => {}
+                }
+            }
+            filled.push(bytes);
+        }
+        if filled.len() >= count {
+            break;
+        }
+    }
+    filled
+}
+
+#[test]
+fn weights_hold_over_any_1000_packets_of_an_association() {
+    for (interleaving, longest) in [(true, 9_000), (true, 1_000), (false, 9_000), (false, 1_000)] {
+        let packets = packets_on_the_wire(&[5, 3, 2], interleaving, longest, 3 * WINDOW);
+        let messages = if interleaving { Messages::Interleaved } else { Messages::Long };
+        check(&packets, &[5, 3, 2], grain(messages, longest)).expect("shares");
     }
 }
 

@@ -144,6 +144,39 @@ fn round_robin_forgets_a_stream_whose_last_message_was_withdrawn() {
     assert_eq!(core.drain(), [2]);
 }
 
+/// Withdraws all that waits on stream 1, then queues on it anew.
+fn forgets_and_takes_again<S: StreamScheduler>(scheduler: S) {
+    let mut core = Core::new(scheduler);
+    core.queue(&[(1, 10), (2, 10), (2, 10), (1, 10)]);
+    core.withdraw(StreamId(1), 0);
+    core.withdraw(StreamId(1), 0);
+    assert_eq!(core.drain(), [2, 2]);
+    core.scheduler.on_packet_end();
+    core.queue(&[(1, 10)]);
+    assert_eq!(core.drain(), [1]);
+}
+
+#[test]
+fn every_scheduler_forgets_a_stream_of_which_everything_was_withdrawn() {
+    forgets_and_takes_again(FirstCome::default());
+    forgets_and_takes_again(RoundRobin::default());
+    forgets_and_takes_again(RoundRobinPacket::default());
+    forgets_and_takes_again(Priority::default());
+    forgets_and_takes_again(FairBandwidth::default());
+    forgets_and_takes_again(WeightedFair::default());
+}
+
+#[test]
+fn a_waiting_stream_that_gets_another_priority_waits_in_one_place_only() {
+    let mut core = Core::new(Priority::default());
+    core.queue(&[(1, 10), (2, 10), (3, 10), (2, 10)]);
+    core.scheduler.set_value(StreamId(2), 7).expect("any priority");
+    assert_eq!(core.take(1452), Some(1));
+    core.scheduler.set_value(StreamId(3), 7).expect("any priority");
+    core.scheduler.set_value(StreamId(2), 0).expect("any priority");
+    assert_eq!(core.drain(), [2, 2, 3]);
+}
+
 #[test]
 fn a_message_in_several_packets_is_one_turn() {
     let messages = [(1, 3000), (2, 3000), (1, 10)];
