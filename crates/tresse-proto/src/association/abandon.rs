@@ -224,6 +224,7 @@ impl Association {
 
     /// Flights have shrunk, maybe to nothing, and the peer may have to hear of it.
     fn after_abandoning(&mut self, now: Instant) {
+        self.foreseen = None;
         self.transmission.advance();
         for path in self.path_ids() {
             self.settle_t3(path);

@@ -95,6 +95,7 @@ impl Association {
     }
 
     pub(crate) fn set_stream_value(&mut self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
+        self.foreseen = None;
         self.outbound.set_value(stream, value)
     }
 
@@ -146,6 +147,7 @@ impl Association {
     }
 
     pub(crate) fn tell_loss(&mut self, path: PathId, share: Option<f64>) {
+        self.foreseen = None;
         self.paths.tell_loss(path, share);
     }
 

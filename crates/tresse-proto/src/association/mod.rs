@@ -73,7 +73,7 @@ use abandon::AbandonLog;
 use addresses::Dynamic;
 use control::ControlQueue;
 use shutdown::ShutdownTimers;
-use turn::Bursts;
+use turn::{Bursts, Foreseen};
 
 /// What both sides of an association call themselves.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -146,6 +146,8 @@ pub(crate) struct Association {
     patience_until: Option<Instant>,
     /// Output found nothing to send since the last thing that happened.
     dry: bool,
+    /// Whose turn is next, where that is known already.
+    foreseen: Option<Foreseen>,
 }
 
 /// Where each side's requests are numbered from: its initial TSN (RFC 6525 §4.1, RFC 5061 §5.1 A2).
@@ -177,6 +179,8 @@ pub(crate) struct Workspace(Option<Box<Scratch>>);
 struct Scratch {
     report: AckReport,
     candidates: Vec<PathView>,
+    /// What the peer can take on each of them.
+    allowances: Vec<usize>,
     claims: Vec<Claim>,
     shares: Vec<usize>,
     /// What the application is to be told: the endpoint takes it over after every step.
@@ -276,6 +280,7 @@ impl Association {
             workspace,
             patience_until: None,
             dry: false,
+            foreseen: None,
             config,
         });
         association.outbound.set_forwards(capabilities.has(Extension::PartialReliability));
@@ -371,6 +376,7 @@ impl Association {
 
     /// Something happened: there may be something to send again.
     fn stir(&mut self) {
+        self.foreseen = None;
         if std::mem::replace(&mut self.dry, false) {
             self.bursts.refill();
         } else {

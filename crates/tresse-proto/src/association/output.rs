@@ -50,15 +50,22 @@ impl Association {
             return None;
         }
         loop {
-            let Some(turn) = self.choose_turn(now) else {
-                if after.is_some() || !self.ends_wait() {
+            let Some(turn) = self.next_turn(now) else {
+                if after.is_some() {
+                    self.foresee(now, None);
+                    return None;
+                }
+                if !self.ends_wait() {
                     break;
                 }
                 continue;
             };
             let path = turn.path;
             let limit = match after {
-                Some(before) if before.path != path => return None,
+                Some(before) if before.path != path => {
+                    self.foresee(now, Some(turn));
+                    return None;
+                }
                 Some(before) => before.len,
                 None => self.packet_limit(path),
             };
@@ -77,9 +84,7 @@ impl Association {
                 break;
             }
         }
-        if after.is_none() {
-            self.run_dry(now);
-        }
+        self.run_dry(now);
         None
     }
 

@@ -82,6 +82,14 @@ impl Turn {
     }
 }
 
+/// Whose turn it is after what was written last. That was found out when a packet more was wanted for the same
+/// destination, and the turn was another path's or nobody's: the driver takes what there is before it asks again.
+#[derive(Copy, Clone)]
+pub(super) struct Foreseen {
+    at: Instant,
+    turn: Option<Turn>,
+}
+
 /// What user data the next packet on a path may have.
 #[derive(Copy, Clone)]
 pub(super) struct Load {
@@ -102,6 +110,19 @@ impl Load {
 }
 
 impl Association {
+    /// As [`choose_turn`](Self::choose_turn), which is not asked again for what it has just answered.
+    pub(super) fn next_turn(&mut self, now: Instant) -> Option<Turn> {
+        match self.foreseen.take() {
+            Some(foreseen) if foreseen.at == now => foreseen.turn,
+            _ => self.choose_turn(now),
+        }
+    }
+
+    /// Keeps whose turn is next, until anything happens.
+    pub(super) fn foresee(&mut self, now: Instant, turn: Option<Turn>) {
+        self.foreseen = Some(Foreseen { at: now, turn });
+    }
+
     /// Which path the next packet leaves on: the one that a control chunk insists on, that of a SACK that
     /// is due, one with something to send again, or the path scheduler's choice for new data.
     pub(super) fn choose_turn(&mut self, now: Instant) -> Option<Turn> {
@@ -165,8 +186,9 @@ impl Association {
             return Some(Turn::with_allowance(path, allowance));
         }
         let mut candidates = std::mem::take(&mut self.workspace.get().candidates);
+        let mut allowances = std::mem::take(&mut self.workspace.get().allowances);
         let choice = loop {
-            let choice = self.ask_path_scheduler(now, &mut candidates);
+            let choice = self.ask_path_scheduler(now, &mut candidates, &mut allowances);
             // A full path is given data to wait there; then the question is where the next data goes.
             let full = candidates.iter().find(|path| Some(path.id) == choice && !path.open);
             match full {
@@ -178,15 +200,30 @@ impl Association {
         // While nothing is in flight, nothing would ever end a wait.
         let otherwise = || candidates.iter().find(|path| path.open).map(|path| path.id);
         let choice = choice.or_else(|| otherwise().filter(|_| self.transmission.flight() == 0));
-        self.workspace.get().candidates = candidates;
-        choice.map(Turn::of)
+        let turn = choice.map(|choice| {
+            let position = candidates.iter().position(|path| path.id == choice);
+            let allowance = position.and_then(|position| allowances.get(position));
+            allowance.map_or(Turn::of(choice), |&allowance| Turn::with_allowance(choice, allowance))
+        });
+        let workspace = self.workspace.get();
+        (workspace.candidates, workspace.allowances) = (candidates, allowances);
+        turn
     }
 
-    fn ask_path_scheduler(&mut self, now: Instant, candidates: &mut Vec<PathView>) -> Option<PathId> {
+    /// Fills in which paths could carry new data, and how much of it the peer can take there.
+    fn ask_path_scheduler(
+        &mut self,
+        now: Instant,
+        candidates: &mut Vec<PathView>,
+        allowances: &mut Vec<usize>,
+    ) -> Option<PathId> {
         candidates.clear();
+        allowances.clear();
         for path in self.path_ids().filter(|&path| self.paths.may_carry_new_data(path)) {
-            let open = self.may_send_new(path).is_ok();
-            candidates.push(self.paths.view(path, self.transmission.flight_on(path), open));
+            let allowance = self.may_send_new(path).ok();
+            candidates.push(self.paths.view(path, self.transmission.flight_on(path), allowance.is_some()));
+            // On a path that is not open nothing is sent that would ask.
+            allowances.push(allowance.unwrap_or_default());
         }
         if self.path_scheduler.assigns() {
             self.show_assigned(candidates);

@@ -1,12 +1,13 @@
 //! Path schedulers of an application's own: they decide, and one that misbehaves costs nothing but its place.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tresse_proto::schedule::{Offer, PathScheduler, PathSchedulerFactory};
-use tresse_proto::{AssociationConfig, Event, Instant, PathId, ScheduleError};
+use tresse_proto::{AssociationConfig, Event, Instant, PathId, ScheduleError, SendOptions, StreamId};
 
-use crate::common::Pair;
+use crate::common::{Pair, address, content};
 
 #[path = "../../../../examples/schedulers/cleanest.rs"]
 #[expect(unreachable_pub, reason = "it is written as an application would have it")]
@@ -83,6 +84,49 @@ fn an_own_scheduler_says_which_path_carries_the_data() {
         let bytes = sent(&mut pair);
         assert_eq!((bytes[usize::from(path)], bytes[usize::from(1 - path)]), (200 * 1_400, 0));
     }
+}
+
+/// Names the paths in turn, and counts how often it is asked.
+struct Counted {
+    last: PathId,
+    asked: Arc<AtomicU32>,
+}
+
+impl PathScheduler for Counted {
+    fn name(&self) -> &'static str {
+        "counted"
+    }
+
+    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        offer.open().map(|path| path.id).find(|&path| path != self.last)
+    }
+
+    fn on_sent(&mut self, path: PathId, _bytes: usize) {
+        self.last = path;
+    }
+}
+
+#[test]
+fn a_scheduler_that_goes_to_another_path_is_asked_once_for_each_packet() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&asked);
+    let factory = move |_: &str| {
+        let counted = Counted { last: PathId(1), asked: Arc::clone(&counter) };
+        Ok(Box::new(counted) as Box<dyn PathScheduler>)
+    };
+    let mut pair = pair(Arc::new(factory), "");
+    let now = pair.now;
+    for number in 0..4 {
+        let sent = pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number, 1_400));
+        sent.expect("room in the send buffer");
+    }
+    let mut packets = Vec::new();
+    let poll = || pair.client.endpoint.poll_transmit(now, 16, &mut packets).map(|transmit| transmit.remote);
+    let destinations: Vec<_> = std::iter::from_fn(poll).collect();
+    let [one, other] = [address(2, 0), address(2, 1)];
+    assert_eq!(destinations, [one, other, one, other]);
+    assert_eq!(asked.load(Ordering::Relaxed), 4);
 }
 
 #[test]
