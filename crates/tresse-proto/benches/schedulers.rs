@@ -2,7 +2,8 @@
 //!
 //! A decision is a message of a saturated stream: asked for, taken, and another one queued behind it;
 //! a packet ends after every second one. Lengths are mixed. Both numbers of streams take turns, so that the ratio survives
-//! a noisy machine; what counts is the fastest turn. Time is the CPU time of the thread.
+//! a noisy machine; what counts is the fastest turn. Time is the CPU time of the thread. The worked example `one_by_one` is
+//! brought along as an application would bring it, to show what that costs.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,6 +11,10 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tresse_proto::schedule::{Backlog, Built, Place, Queued, Taken};
 use tresse_proto::{Instant, PathId, PathState, PathView, Registry, StreamId};
+
+#[path = "../../../examples/schedulers/one_by_one.rs"]
+#[expect(unreachable_pub, reason = "it is written as an application would have it")]
+mod one_by_one;
 
 const FEW: u16 = 2;
 const MANY: u16 = 65_535;
@@ -22,7 +27,8 @@ const AIM: f64 = 1.3;
 fn main() -> Result<(), Box<dyn Error>> {
     println!("CPU time of a decision with {FEW} and {MANY} backlogged streams, fastest of {TURNS} turns.\n");
     println!("{:<20} {:>12} {:>12} {:>7}", "scheduler", "few", "many", "ratio");
-    let registry = Registry::default();
+    let mut registry = Registry::default();
+    registry.register("one_by_one", one_by_one::factory())?;
     for name in registry.names() {
         let (mut few, mut many) = (Bench::new(&registry, name, FEW)?, Bench::new(&registry, name, MANY)?);
         let (mut with_few, mut with_many) = (f64::INFINITY, f64::INFINITY);

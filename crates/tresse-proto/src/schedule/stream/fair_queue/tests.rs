@@ -92,6 +92,23 @@ fn a_stream_is_as_many_bytes_ahead_or_behind_with_its_new_weight() {
 }
 
 #[test]
+fn a_stream_that_is_heavier_when_it_returns_is_as_many_bytes_ahead_as_it_was() {
+    let mut queue = queue(&[1, 1_000]);
+    while queue.next(&Saturated) != Some(StreamId(0)) {
+        serve(&mut queue);
+    }
+    let stream = StreamId(0);
+    // All that it had: a message of a thousand others.
+    queue.on_taken(Taken { stream, bytes: 100_000, message_done: true, turn_over: true, stream_empty: true });
+    assert_eq!(serve(&mut queue), Some(1));
+    queue.set_weight(stream, 1_000);
+    queue.on_queued(Queued { stream, bytes: 100, was_idle: true, place: Place::Tail, at: Instant::ZERO });
+    let served = turn(&mut queue, 2, 3_000);
+    // Of equals, one has had what is due when 2,000 messages have been sent: the other sends these, and then both.
+    assert!(served[0].abs_diff(500) <= 2 && served[1].abs_diff(2_500) <= 2, "{served:?}");
+}
+
+#[test]
 fn a_stream_without_data_leaves_the_order_within_a_round() {
     let mut queue = queue(&[1; 5]);
     turn(&mut queue, 5, 50);
