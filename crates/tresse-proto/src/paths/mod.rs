@@ -19,6 +19,7 @@ mod rtt;
 mod timers;
 mod view;
 mod width;
+mod wobble;
 
 use std::cell::Cell;
 use std::net::IpAddr;

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::width::Width;
+use super::wobble::Wobble;
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -30,6 +31,8 @@ pub(super) struct Pipe {
     /// Shares hold always: what the path claims and does not use, another one does without.
     frugal: bool,
     round: Option<Round>,
+    /// What the path itself varies by.
+    wobble: Wobble,
     doubt: Option<Doubt>,
     /// No queue at all is wanted: somebody waits for what lies behind it.
     calm: bool,
@@ -97,6 +100,7 @@ impl Pipe {
             fresh: before.is_some(),
             frugal: before.is_none(),
             round: None,
+            wobble: Wobble::default(),
             doubt: None,
             calm: false,
             changed: false,
@@ -220,11 +224,13 @@ impl Pipe {
         if self.base.is_zero() || rtt < self.base {
             self.base = rtt;
         }
+        self.wobble.on_round(rtt, round.peak);
         if std::mem::take(&mut self.changed) {
             // This round tells of what was sent before.
             return;
         }
-        let queue = rate * (rtt - self.base).as_secs_f64() / payload as f64;
+        let longer = (rtt - self.base).saturating_sub(self.wobble.allowance());
+        let queue = rate * longer.as_secs_f64() / payload as f64;
         if queue > if self.calm { CALM_QUEUED } else { MOST_QUEUED } {
             if !self.wonder(round.peak, rate, rtt) {
                 self.shrink(round, queue, payload);
@@ -349,21 +355,24 @@ mod tests {
         pipe: Pipe,
         delay: usize,
         millis_a_packet: usize,
+        /// By how many milliseconds round trips are longer, one after the other, and again.
+        varies: &'static [usize],
         now: Instant,
         total: u64,
     }
 
     impl Link {
         fn new(delay: usize) -> Self {
-            Link { pipe: Pipe::new(PACKET, Some(0)), delay, millis_a_packet: 1, now: Instant::ZERO, total: 0 }
+            let pipe = Pipe::new(PACKET, Some(0));
+            Link { pipe, delay, millis_a_packet: 1, varies: &[0], now: Instant::ZERO, total: 0 }
         }
 
         /// Rounds in which the sender uses what `use_of` makes of the pipe, in packets.
         fn run(&mut self, rounds: usize, use_of: impl Fn(usize) -> usize) {
-            for _ in 0..rounds {
+            for round in 0..rounds {
                 let flight = use_of(self.pipe.size() / PACKET).max(1);
                 let pace = self.millis_a_packet;
-                let millis = (self.delay + pace).max(flight * pace);
+                let millis = (self.delay + pace).max(flight * pace) + self.varies[round % self.varies.len()];
                 let rtt = Duration::from_millis(millis as u64);
                 self.now += rtt;
                 self.total += (flight * PACKET) as u64;
@@ -390,6 +399,13 @@ mod tests {
             assert!((50..=53).contains(&link.packets()), "{}", link.packets());
         }
         assert_eq!(link.pipe.base(), Duration::from_millis(50));
+    }
+
+    #[test]
+    fn a_path_whose_round_trips_vary_is_filled_all_the_same() {
+        let mut link = Link { varies: &[4, 0, 6, 3, 7, 2, 5], ..Link::new(49) };
+        link.run(100, |size| size);
+        assert!((48..=70).contains(&link.packets()), "{}", link.packets());
     }
 
     #[test]

@@ -9,6 +9,16 @@ type Link = (&'static str, &'static str, &'static str);
 
 /// Throughput of the preset `cmt` over both paths as a part of that over the first alone.
 fn both_to_one(better: Link, other: Link, buffer: &str, messages: (&str, &str)) -> f64 {
+    varying_both_to_one((better, "0s"), (other, "0s"), buffer, messages)
+}
+
+/// The same over paths on which each packet takes up to so much longer by chance.
+fn varying_both_to_one(
+    (better, jitter): (Link, &str),
+    (other, more_jitter): (Link, &str),
+    buffer: &str,
+    messages: (&str, &str),
+) -> f64 {
     let mut settings = vec![
         ("preset", "cmt"),
         ("settle", "5s"),
@@ -20,6 +30,7 @@ fn both_to_one(better: Link, other: Link, buffer: &str, messages: (&str, &str)) 
     ];
     settings.extend([("path.0.rate", better.0), ("path.0.delay", better.1), ("path.0.loss", better.2)]);
     settings.extend([("path.1.rate", other.0), ("path.1.delay", other.1), ("path.1.loss", other.2)]);
+    settings.extend([("path.0.jitter", jitter), ("path.1.jitter", more_jitter)]);
     let carried = |more: &[(&str, &str)]| {
         let scenario = two_paths(&[&settings[..], more].concat());
         run(&scenario, RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).throughput_mbps
@@ -60,4 +71,11 @@ fn what_a_short_path_loses_does_not_go_again_over_a_long_one() {
 fn a_buffer_that_the_better_path_nearly_needs_is_not_given_to_the_other() {
     let ratio = both_to_one(("13Mbit/s", "24ms", "0"), ("5Mbit/s", "125ms", "0"), "125KiB", ("200B", "1"));
     assert_not_slower(ratio);
+}
+
+#[test]
+fn a_fast_path_whose_delay_varies_is_not_taken_to_be_full() {
+    let better = (("30Mbit/s", "1.6ms", "0"), "1.6ms");
+    let other = (("1.4Mbit/s", "2.4ms", "0"), "2.4ms");
+    assert_not_slower(varying_both_to_one(better, other, "113KiB", ("1000B", "4")));
 }

@@ -1,0 +1,90 @@
+//! By how much the round trips of a path vary without our doing.
+//!
+//! Paths of the real world do: radio links that send again or take turns, busy hosts. A round trip that is longer than
+//! the shortest one ever seen is a queue only as far as that does not explain it. What goes up and comes down again from
+//! one round to the next, although no less was in flight, is such a variation; what stays is a queue.
+
+use std::time::Duration;
+
+/// What is known of it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Wobble {
+    /// The shortest round trip of the last round, and the most in flight then.
+    last: Option<(Duration, usize)>,
+    /// By how much it was longer or shorter than that of the round before, unless the flight explains it.
+    step: Option<Step>,
+    /// The smaller one of two steps that undo each other, in the mean of all rounds.
+    mean: Duration,
+}
+
+#[derive(Copy, Clone, PartialEq, Debug)]
+struct Step {
+    up: bool,
+    by: Duration,
+}
+
+impl Wobble {
+    /// A round is over whose shortest round trip was `rtt`, with `peak` bytes in flight at most.
+    pub(super) fn on_round(&mut self, rtt: Duration, peak: usize) {
+        let Some((before, flight)) = self.last.replace((rtt, peak)) else { return };
+        let explained = if rtt > before { peak > flight } else { rtt < before && peak < flight };
+        let step = Step { up: rtt > before, by: rtt.abs_diff(before) };
+        let former = self.step.replace(step).filter(|_| !explained);
+        if explained {
+            self.step = None;
+        }
+        if let Some(former) = former {
+            let undone = if former.up == step.up { Duration::ZERO } else { former.by.min(step.by) };
+            self.mean = (self.mean * (MEMORY - 1) + undone) / MEMORY;
+        }
+    }
+
+    /// How much longer than the shortest one a round trip may be without a queue.
+    pub(super) fn allowance(&self) -> Duration {
+        self.mean * MEANS
+    }
+}
+
+/// The mean is that of about so many rounds.
+const MEMORY: u32 = 8;
+/// Three times the mean difference of two rounds, of which two steps that undo each other are one half in the mean
+/// where rounds vary independently of each other.
+const MEANS: u32 = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is allowed after rounds with these round trips, in milliseconds, and packets in flight.
+    fn allowance(rounds: impl IntoIterator<Item = (u64, usize)>) -> u64 {
+        let mut wobble = Wobble::default();
+        for (millis, peak) in rounds {
+            wobble.on_round(Duration::from_millis(millis), peak);
+        }
+        wobble.allowance().as_millis() as u64
+    }
+
+    #[test]
+    fn a_steady_path_is_allowed_nothing() {
+        assert_eq!(allowance([(50, 10); 50]), 0);
+    }
+
+    #[test]
+    fn a_path_that_varies_is_allowed_about_what_it_varies_by() {
+        let varying = [0, 4, 1, 3, 0, 2, 4, 0, 3, 1];
+        let allowed = allowance(varying.iter().cycle().take(100).map(|more| (50 + more, 10)));
+        assert!((4..=12).contains(&allowed), "{allowed}");
+    }
+
+    #[test]
+    fn a_queue_that_grows_or_stays_is_no_variation() {
+        assert_eq!(allowance((0..40).map(|round| (50 + 2 * round, 10))), 0, "somebody else fills it");
+        assert_eq!(allowance([(50, 10); 20].into_iter().chain([(90, 10); 20])), 0);
+    }
+
+    #[test]
+    fn what_the_flight_explains_is_no_variation() {
+        let ours = [(50, 10), (60, 20)];
+        assert_eq!(allowance(ours.into_iter().cycle().take(100)), 0);
+    }
+}
