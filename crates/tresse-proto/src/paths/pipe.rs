@@ -229,7 +229,8 @@ impl Pipe {
             // This round tells of what was sent before.
             return;
         }
-        let longer = (rtt - self.base).saturating_sub(self.wobble.allowance());
+        let allowance = self.wobble.allowance().min(self.base / MOST_VARIED);
+        let longer = (rtt - self.base).saturating_sub(allowance);
         let queue = rate * longer.as_secs_f64() / payload as f64;
         if queue > if self.calm { CALM_QUEUED } else { MOST_QUEUED } {
             if !self.wonder(round.peak, rate, rtt) {
@@ -339,6 +340,9 @@ const LEAST_QUEUED: f64 = 0.75;
 /// The same two when no queue is wanted: the whole packets in flight that fill a path keep less than one waiting.
 const CALM_QUEUED: f64 = 1.1;
 const CALM_IDLE: f64 = 0.25;
+/// A path is not taken to vary by more than this part of its round trip: where each packet takes long, packets of ours make
+/// it vary by more.
+const MOST_VARIED: u32 = 4;
 /// Packets whose lengths differ by less than this part of the shorter one count as alike.
 const ALIKE: usize = 8;
 /// No buffer is larger.
