@@ -229,8 +229,7 @@ impl Pipe {
             // This round tells of what was sent before.
             return;
         }
-        let allowance = self.wobble.allowance().min(self.base / MOST_VARIED);
-        let longer = (rtt - self.base).saturating_sub(allowance);
+        let longer = (rtt - self.base).saturating_sub(self.allowance());
         let queue = rate * longer.as_secs_f64() / payload as f64;
         if queue > if self.calm { CALM_QUEUED } else { MOST_QUEUED } {
             if !self.wonder(round.peak, rate, rtt) {
@@ -240,6 +239,12 @@ impl Pipe {
             self.doubt = None;
             self.settle(round, queue, payload);
         }
+    }
+
+    /// How much longer than the base a round trip may be without a queue. Where shares hold always, to keep queues short, a
+    /// queue of as much as the path varies by would be one too long.
+    fn allowance(&self) -> Duration {
+        if self.frugal { Duration::ZERO } else { self.wobble.allowance().min(self.base / MOST_VARIED) }
     }
 
     /// Takes away what waited in a queue of `queue` packets, but for one, or whole packets of it if none is wanted.
@@ -410,6 +415,17 @@ mod tests {
         let mut link = Link { varies: &[4, 0, 6, 3, 7, 2, 5], ..Link::new(49) };
         link.run(100, |size| size);
         assert!((48..=70).contains(&link.packets()), "{}", link.packets());
+    }
+
+    #[test]
+    fn where_shares_always_hold_a_longer_round_trip_is_a_queue() {
+        let steady = |varies| {
+            let mut link = Link { varies, pipe: Pipe::new(PACKET, None), ..Link::new(49) };
+            link.run(100, |size| size);
+            link.packets()
+        };
+        let (varying, steady) = (steady(&[4, 0, 6, 3, 7, 2, 5]), steady(&[0]));
+        assert!(varying < steady, "{varying} of {steady}");
     }
 
     #[test]
