@@ -15,6 +15,7 @@ mod mtu;
 mod path;
 mod pipe;
 mod probing;
+mod response;
 mod rtt;
 mod timers;
 mod view;

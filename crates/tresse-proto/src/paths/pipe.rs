@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::response::Response;
 use super::width::Width;
 use super::wobble::Wobble;
 use crate::path_id::PathId;
@@ -33,6 +34,7 @@ pub(super) struct Pipe {
     round: Option<Round>,
     /// What the path itself varies by.
     wobble: Wobble,
+    response: Response,
     doubt: Option<Doubt>,
     /// No queue at all is wanted: somebody waits for what lies behind it.
     calm: bool,
@@ -101,6 +103,7 @@ impl Pipe {
             frugal: before.is_none(),
             round: None,
             wobble: Wobble::default(),
+            response: Response::default(),
             doubt: None,
             calm: false,
             changed: false,
@@ -225,12 +228,13 @@ impl Pipe {
             self.base = rtt;
         }
         self.wobble.on_round(rtt, round.peak);
+        self.response.on_round(round.peak, rate);
         if std::mem::take(&mut self.changed) {
             // This round tells of what was sent before.
             return;
         }
         let longer = (rtt - self.base).saturating_sub(self.allowance());
-        let queue = rate * longer.as_secs_f64() / payload as f64;
+        let queue = if self.carries_more() { 0.0 } else { rate * longer.as_secs_f64() / payload as f64 };
         if queue > if self.calm { CALM_QUEUED } else { MOST_QUEUED } {
             if !self.wonder(round.peak, rate, rtt) {
                 self.shrink(round, queue, payload);
@@ -245,6 +249,11 @@ impl Pipe {
     /// queue of as much as the path varies by would be one too long.
     fn allowance(&self) -> Duration {
         if self.frugal { Duration::ZERO } else { self.wobble.allowance().min(self.base / MOST_VARIED) }
+    }
+
+    /// Whether the path varies so much that its round trips tell of no queue, while more in flight still brings more.
+    fn carries_more(&self) -> bool {
+        self.allowance() > self.base / VARIES && self.response.is_seen()
     }
 
     /// Takes away what waited in a queue of `queue` packets, but for one, or whole packets of it if none is wanted.
@@ -348,6 +357,8 @@ const CALM_IDLE: f64 = 0.25;
 /// A path is not taken to vary by more than this part of its round trip: where each packet takes long, packets of ours make
 /// it vary by more.
 const MOST_VARIED: u32 = 4;
+/// One that varies by more than this part is asked what more in flight brings. On a steady path round trips know better.
+const VARIES: u32 = 16;
 /// Packets whose lengths differ by less than this part of the shorter one count as alike.
 const ALIKE: usize = 8;
 /// No buffer is larger.
