@@ -6,7 +6,7 @@ use tresse_wire::{List, Tsn};
 use super::Association;
 use crate::config::{ChunkRescheduling, MovedChunkCut};
 use crate::path_id::PathId;
-use crate::schedule::in_time::{self, Repeat};
+use crate::schedule::in_time::{self, Outlook, Repeat};
 use crate::schedule::{HeadOfLine, PathView, opportunistic, reschedule};
 use crate::stats::Limit;
 use crate::tally::Mechanism;
@@ -35,14 +35,25 @@ impl Association {
         if self.transmission.held_early() == 0 {
             return;
         }
+        let headroom = self.transmission.headroom();
+        if self.outlook().is_borne_by(headroom) {
+            return;
+        }
         let Some(head) = self.transmission.head_of_line(now, true) else { return };
         let usable = self.repeaters(head.bytes);
-        let repeat = in_time::choose(&head, &usable, self.transmission.headroom());
+        let repeat = in_time::choose(&head, &usable, headroom);
         self.workspace.get().candidates = usable;
         if let Some(Repeat { to, overdue }) = repeat {
             let why = if overdue { Mechanism::RescheduledOverdue } else { Mechanism::RescheduledInTime };
             self.move_chunk(now, head.index, to, why);
         }
+    }
+
+    fn outlook(&self) -> Outlook {
+        self.paths.usable_ids().fold(Outlook::NONE, |outlook, path| {
+            let (srtt, loss) = (self.paths.get(path).srtt(), self.paths.loss(path));
+            outlook.with(srtt, loss, self.transmission.flight_on(path))
+        })
     }
 
     fn reschedule_head(&mut self, now: Instant) {

@@ -39,6 +39,41 @@ pub(crate) fn choose(head: &HeadOfLine, usable: &[PathView], headroom: usize) ->
         .map(|(_, to)| Repeat { to, overdue })
 }
 
+/// How the usable paths look together, by the worst of each. That is enough to tell that nothing is to be repeated where
+/// the buffers hold more than all paths send before a repetition would be answered: mostly they do, and it is asked at
+/// every chance to send.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Outlook {
+    shortest: Duration,
+    longest: Duration,
+    loss: f64,
+    flight: usize,
+}
+
+impl Outlook {
+    /// Of no path yet.
+    pub(crate) const NONE: Outlook =
+        Outlook { shortest: Duration::MAX, longest: Duration::ZERO, loss: 0.0, flight: 0 };
+
+    /// With one path more, on which `flight` bytes are in flight.
+    pub(crate) fn with(self, srtt: Option<Duration>, loss: f64, flight: usize) -> Self {
+        Outlook {
+            shortest: self.shortest.min(srtt.unwrap_or(Duration::MAX)),
+            longest: self.longest.max(srtt.unwrap_or_default()),
+            loss: self.loss.max(loss),
+            flight: self.flight + flight,
+        }
+    }
+
+    /// Whether [`choose`] finds nothing to repeat with so much `headroom`.
+    pub(crate) fn is_borne_by(&self, headroom: usize) -> bool {
+        // A little longer, and more, than for each by itself, however that is rounded.
+        let answered = self.longest.as_secs_f64() * (1.0 + 2.0 * self.loss.clamp(0.0, 1.0)) + 1e-9;
+        let sent = 1.001 * self.flight as f64 * answered / self.shortest.as_secs_f64();
+        sent < headroom as f64
+    }
+}
+
 /// Whether `head`, which is overdue, may go again on `path`.
 fn has_turn(head: &HeadOfLine, path: &PathView, usable: &[PathView]) -> bool {
     turn(head, path, usable).is_some_and(|age| head.age >= age)
@@ -128,6 +163,31 @@ mod tests {
         let turn = |millis| next_turn(&head(0, millis), &paths).map(|age| age.as_millis());
         assert_eq!((turn(0), turn(25), turn(205)), (Some(25), Some(205), None));
         assert_eq!(choose(&head(0, 25), &[busy(0, 20), busy(1, 200)], 0), to(0, true), "it has room");
+    }
+
+    #[test]
+    fn what_the_paths_together_never_fill_lets_none_of_them_repeat_anything() {
+        let (mut borne, mut repeated) = (0, 0);
+        let times = [None, Some(0), Some(1), Some(20), Some(150)];
+        let all = times.iter().flat_map(|&one| times.iter().map(move |&other| (one, other)));
+        for ((one, other), loss) in all.flat_map(|pair| [(pair, 0.0), (pair, 0.013), (pair, 1.0)]) {
+            let path = |id: u8, millis: Option<u64>, flight| {
+                let srtt = millis.map(Duration::from_millis);
+                PathView { srtt, flight, loss: loss / f64::from(id + 1), ..view(id) }
+            };
+            let paths = [path(0, one, 9_973), path(1, other, 10_007)];
+            let together = |paths: &[PathView]| {
+                paths.iter().fold(Outlook::NONE, |all, path| all.with(path.srtt, path.loss, path.flight))
+            };
+            let asked = (0..200_000).step_by(997).flat_map(|room| [(0, room), (30, room), (1_000, room)]);
+            for (age, headroom) in asked {
+                let choice = choose(&head(1, age), &paths, headroom);
+                let bears = together(&paths).is_borne_by(headroom);
+                assert!(choice.is_none() || !bears, "{paths:?} {headroom}");
+                (borne, repeated) = (borne + u32::from(bears), repeated + u32::from(choice.is_some()));
+            }
+        }
+        assert!(borne > 0 && repeated > 0, "{borne} {repeated}");
     }
 
     #[test]
