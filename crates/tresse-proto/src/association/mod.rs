@@ -179,8 +179,8 @@ pub(crate) struct Workspace(Option<Box<Scratch>>);
 struct Scratch {
     report: AckReport,
     candidates: Vec<PathView>,
-    /// What the peer can take on each of them.
-    allowances: Vec<usize>,
+    /// What the peer can take on each of them that is open.
+    allowances: Vec<Option<usize>>,
     claims: Vec<Claim>,
     shares: Vec<usize>,
     /// What the application is to be told: the endpoint takes it over after every step.

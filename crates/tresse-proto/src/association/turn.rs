@@ -202,28 +202,31 @@ impl Association {
         let choice = choice.or_else(|| otherwise().filter(|_| self.transmission.flight() == 0));
         let turn = choice.map(|choice| {
             let position = candidates.iter().position(|path| path.id == choice);
-            let allowance = position.and_then(|position| allowances.get(position));
-            allowance.map_or(Turn::of(choice), |&allowance| Turn::with_allowance(choice, allowance))
+            let allowance = position.and_then(|position| allowances.get(position).copied().flatten());
+            allowance.map_or(Turn::of(choice), |allowance| Turn::with_allowance(choice, allowance))
         });
         let workspace = self.workspace.get();
         (workspace.candidates, workspace.allowances) = (candidates, allowances);
         turn
     }
 
-    /// Fills in which paths could carry new data, and how much of it the peer can take there.
+    /// Fills in which paths could carry new data, and how much of it the peer can take on those that are open.
     fn ask_path_scheduler(
         &mut self,
         now: Instant,
         candidates: &mut Vec<PathView>,
-        allowances: &mut Vec<usize>,
+        allowances: &mut Vec<Option<usize>>,
     ) -> Option<PathId> {
         candidates.clear();
         allowances.clear();
-        for path in self.path_ids().filter(|&path| self.paths.may_carry_new_data(path)) {
-            let allowance = self.may_send_new(path).ok();
+        let usable = || self.path_ids().filter(|&path| self.paths.may_carry_new_data(path));
+        allowances.extend(usable().map(|path| self.may_send_new(path).ok()));
+        let any_open = allowances.iter().any(Option::is_some);
+        if !any_open && !self.path_scheduler.watches() && !self.path_scheduler.assigns() {
+            return None;
+        }
+        for (path, allowance) in usable().zip(&*allowances) {
             candidates.push(self.paths.view(path, self.transmission.flight_on(path), allowance.is_some()));
-            // On a path that is not open nothing is sent that would ask.
-            allowances.push(allowance.unwrap_or_default());
         }
         if self.path_scheduler.assigns() {
             self.show_assigned(candidates);

@@ -1,5 +1,6 @@
 //! Path schedulers of an application's own: they decide, and one that misbehaves costs nothing but its place.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -90,11 +91,16 @@ fn an_own_scheduler_says_which_path_carries_the_data() {
 struct Counted {
     last: PathId,
     asked: Arc<AtomicU32>,
+    watches: bool,
 }
 
 impl PathScheduler for Counted {
     fn name(&self) -> &'static str {
         "counted"
+    }
+
+    fn watches(&self) -> bool {
+        self.watches
     }
 
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
@@ -107,26 +113,38 @@ impl PathScheduler for Counted {
     }
 }
 
-#[test]
-fn a_scheduler_that_goes_to_another_path_is_asked_once_for_each_packet() {
+/// Where the packets went that carry so many messages of a packet each, as far as windows let them leave at once, and how
+/// often the scheduler was asked for them.
+fn ask_for(messages: u32, watches: bool) -> (Vec<IpAddr>, usize) {
     let asked = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&asked);
     let factory = move |_: &str| {
-        let counted = Counted { last: PathId(1), asked: Arc::clone(&counter) };
+        let counted = Counted { last: PathId(1), asked: Arc::clone(&counter), watches };
         Ok(Box::new(counted) as Box<dyn PathScheduler>)
     };
     let mut pair = pair(Arc::new(factory), "");
     let now = pair.now;
-    for number in 0..4 {
+    for number in 0..messages {
         let sent = pair.client().send(now, SendOptions::on(StreamId(0)), content(0, number, 1_400));
         sent.expect("room in the send buffer");
     }
     let mut packets = Vec::new();
     let poll = || pair.client.endpoint.poll_transmit(now, 16, &mut packets).map(|transmit| transmit.remote);
-    let destinations: Vec<_> = std::iter::from_fn(poll).collect();
+    (std::iter::from_fn(poll).collect(), asked.load(Ordering::Relaxed) as usize)
+}
+
+#[test]
+fn a_scheduler_that_goes_to_another_path_is_asked_once_for_each_packet() {
     let [one, other] = [address(2, 0), address(2, 1)];
-    assert_eq!(destinations, [one, other, one, other]);
-    assert_eq!(asked.load(Ordering::Relaxed), 4);
+    assert_eq!(ask_for(4, true), (vec![one, other, one, other], 4));
+}
+
+#[test]
+fn only_a_scheduler_that_watches_is_asked_when_no_path_is_open() {
+    let (sent, asked) = ask_for(40, true);
+    assert!(sent.len() < 40, "the windows keep the rest");
+    assert_eq!(asked, sent.len() + 1);
+    assert_eq!(ask_for(40, false), (sent.clone(), sent.len()));
 }
 
 #[test]

@@ -11,9 +11,11 @@ use crate::time::Instant;
 struct Guarded {
     /// `None` once it has failed.
     scheduler: Option<Box<dyn PathScheduler>>,
-    /// Whether it leaves data to full paths, and whether it wants copies; asked once.
+    /// Whether it leaves data to full paths, whether it wants copies, and whether it is asked when no path is open; each
+    /// asked once.
     assigns: bool,
     copies: bool,
+    watches: bool,
     failed: Option<String>,
     name: NameInUse,
 }
@@ -21,8 +23,9 @@ struct Guarded {
 /// What the factory makes of `config`; a panic counts as a refusal.
 pub(crate) fn make(factory: &PathSchedulerFactory, config: &str, name: NameInUse) -> Made<dyn PathScheduler> {
     let scheduler = attempt(|| factory(config)).and_then(|made| made)?;
-    let (assigns, copies) = attempt(|| (scheduler.assigns(), scheduler.copies()))?;
-    Ok(Box::new(Guarded { scheduler: Some(scheduler), assigns, copies, failed: None, name }))
+    let (assigns, copies, watches) =
+        attempt(|| (scheduler.assigns(), scheduler.copies(), scheduler.watches()))?;
+    Ok(Box::new(Guarded { scheduler: Some(scheduler), assigns, copies, watches, failed: None, name }))
 }
 
 impl Guarded {
@@ -63,6 +66,10 @@ impl PathScheduler for Guarded {
 
     fn copies(&self) -> bool {
         self.copies
+    }
+
+    fn watches(&self) -> bool {
+        self.watches
     }
 
     fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId> {

@@ -22,6 +22,10 @@ impl PathScheduler for Ecf {
         "ecf"
     }
 
+    fn watches(&self) -> bool {
+        false
+    }
+
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
         let fast = Offer::fastest(offer.paths.iter())?;
         let slow = Offer::fastest(offer.open())?;

@@ -15,6 +15,10 @@ impl PathScheduler for InOrder {
         "in_order"
     }
 
+    fn watches(&self) -> bool {
+        false
+    }
+
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
         offer.open().min_by_key(|path| (!path.primary, path.id)).map(|path| path.id)
     }

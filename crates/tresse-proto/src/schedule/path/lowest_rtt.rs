@@ -15,6 +15,10 @@ impl PathScheduler for LowestRtt {
         "lowest_rtt"
     }
 
+    fn watches(&self) -> bool {
+        false
+    }
+
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
         Offer::fastest(offer.open()).map(|path| path.id)
     }

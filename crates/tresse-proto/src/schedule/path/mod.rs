@@ -124,6 +124,12 @@ pub trait PathScheduler: Send {
         false
     }
 
+    /// Whether it is to be asked, for its information, also when no path is open: one that learns nothing then and
+    /// [assigns](Self::assigns) no data saves the time.
+    fn watches(&self) -> bool {
+        true
+    }
+
     /// The open path for the next packet of new data, or `None` to wait for a better one. To wait while
     /// nothing is in flight is not possible: an open path is used then all the same.
     ///
@@ -131,7 +137,7 @@ pub trait PathScheduler: Send {
     /// TSNs and waits for that path's window, and later data may leave on other paths meanwhile.
     ///
     /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer. Also asked, for its
-    /// information, when no path is open.
+    /// information, when no path is open, if it [watches](Self::watches).
     fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId>;
 
     /// A packet with `bytes` of new data was sent on `path`, whoever chose it, or assigned to it.

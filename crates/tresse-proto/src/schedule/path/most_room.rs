@@ -17,6 +17,10 @@ impl PathScheduler for MostRoom {
         "most_room"
     }
 
+    fn watches(&self) -> bool {
+        false
+    }
+
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
         offer.open().min_by_key(|path| (Reverse(path.room), !path.primary, path.id)).map(|path| path.id)
     }

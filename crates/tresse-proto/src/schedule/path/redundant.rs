@@ -21,6 +21,10 @@ impl PathScheduler for Redundant {
         true
     }
 
+    fn watches(&self) -> bool {
+        false
+    }
+
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
         Offer::fastest(offer.open()).map(|path| path.id)
     }

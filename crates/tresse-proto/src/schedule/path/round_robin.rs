@@ -18,6 +18,10 @@ impl PathScheduler for RoundRobin {
         "round_robin"
     }
 
+    fn watches(&self) -> bool {
+        false
+    }
+
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
         let had_its_turn = |path: &PathView| self.last.is_some_and(|last| path.id <= last);
         offer.open().min_by_key(|path| (had_its_turn(path), path.id)).map(|path| path.id)
