@@ -68,7 +68,7 @@ impl Association {
 
     /// What the peer can take of a packet of new data that is to wait for `path`, where `most` bytes may wait.
     fn may_assign(&self, path: PathId, most: usize) -> Option<usize> {
-        let (payload, paths) = (self.full_chunk(), self.paths.joined().count());
+        let (payload, paths) = (self.full_chunk(), self.paths.joined_count());
         match self.transmission.verdict_ahead(path, most, payload, paths) {
             Verdict::Go(allowance) if self.outbound.has_data_for(path) => Some(allowance),
             _ => None,

@@ -19,12 +19,14 @@ impl Association {
         if self.outbound.is_mapped() {
             return false;
         }
+        // Mostly no path costs the others anything.
+        let dear = |path| self.transmission.price(path) > self.dearest(path);
+        if !self.path_ids().any(dear) {
+            return false;
+        }
         let best = shortest_hold(claims);
         for (position, claim) in claims.iter_mut().enumerate() {
-            let path = PathId(position as u8);
-            claim.rests = claim.need > 0
-                && best != Some(position)
-                && self.transmission.price(path) > self.dearest(path);
+            claim.rests = claim.need > 0 && best != Some(position) && dear(PathId(position as u8));
             if claim.rests {
                 claim.need = 0;
             }
@@ -102,8 +104,8 @@ impl Association {
             }
             let rtt = claim.rtt.as_secs_f64();
             shortest = shortest.min(rtt);
-            let kept = matches!(self.limit_of(path), Limit::ReceiveBuffer | Limit::SendBuffer);
-            if kept && flight + packet <= claim.need {
+            let kept = || matches!(self.limit_of(path), Limit::ReceiveBuffer | Limit::SendBuffer);
+            if flight + packet <= claim.need && kept() {
                 rate += claim.need as f64 / rtt;
             }
         }

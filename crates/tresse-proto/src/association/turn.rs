@@ -280,7 +280,7 @@ impl Association {
             return Err(Limit::Path);
         }
         let cwnd = self.paths.window(path).cwnd;
-        let (payload, paths) = (self.full_chunk(), self.paths.joined().count());
+        let (payload, paths) = (self.full_chunk(), self.paths.joined_count());
         let urgent = self.outbound.has_urgent_for(path);
         let allowance = match self.transmission.verdict(path, cwnd, payload, paths, urgent) {
             Verdict::Go(allowance) => allowance,
@@ -316,6 +316,27 @@ impl Association {
         if !self.state.sends_data() {
             return Limit::Application;
         }
+        if self.outbound.is_empty() && self.transmission.is_empty() {
+            let limit = self.limit_without_data(path);
+            debug_assert_eq!(limit, self.limit_with_data(path), "the same answer, sooner");
+            return limit;
+        }
+        self.limit_with_data(path)
+    }
+
+    /// The same where nothing waits to be sent and nothing is under way: how who only receives is asked after each packet.
+    fn limit_without_data(&self, path: PathId) -> Limit {
+        if !self.paths.may_carry_new_data(path) {
+            return Limit::Path;
+        }
+        match self.transmission.rests_for(path) {
+            Some(limit) => limit,
+            None if !self.bursts.allows(path) => Limit::CongestionWindow,
+            None => self.why_no_data(),
+        }
+    }
+
+    fn limit_with_data(&self, path: PathId) -> Limit {
         let copies_first = self.transmission.copies_everything() && self.may_copy(path);
         if self.may_resend(path) || self.may_send_assigned(path) || copies_first {
             return Limit::Nothing;

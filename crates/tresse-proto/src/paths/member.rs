@@ -33,6 +33,13 @@ impl Paths {
         self.paths.iter().filter(|path| path.member == Member::Joined)
     }
 
+    /// How many these are.
+    #[inline]
+    pub(crate) fn joined_count(&self) -> usize {
+        debug_assert_eq!(usize::from(self.joined), self.joined().count(), "counted when any of them changes");
+        usize::from(self.joined)
+    }
+
     /// The paths that join as soon as the peer agrees.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter().filter(|path| path.member == Member::Pending)

@@ -59,7 +59,7 @@ impl Paths {
         (!rests).then_some(due)
     }
 
-    /// What a packet of the path holds has changed, or whether the path is confirmed.
+    /// What a packet of the path holds has changed, whether the path is confirmed, or how far it belongs to the association.
     pub(super) fn refresh_payload(&mut self, id: PathId) {
         self.windows[id.index()].payload = self.get(id).payload();
         // A path that carries no data yet, and has not been searched, is not to make everybody's chunks small.
@@ -67,5 +67,6 @@ impl Paths {
         let payloads = |paths: &mut dyn Iterator<Item = &Path>| paths.map(Path::payload).min();
         let smallest = payloads(&mut self.living().filter(confirmed));
         self.smallest_payload = smallest.or_else(|| payloads(&mut self.living())).unwrap_or(0);
+        self.joined = self.joined().count() as u8;
     }
 }

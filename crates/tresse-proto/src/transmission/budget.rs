@@ -169,7 +169,12 @@ impl Transmission {
 
     /// Whether a path carries no new data, because others would wait for it.
     pub(crate) fn rests(&self, path: PathId) -> bool {
-        self.load(path).is_some_and(|load| self.keeps_at_rest(load).is_some())
+        self.rests_for(path).is_some()
+    }
+
+    /// Which buffer a path that rests leaves to the others.
+    pub(crate) fn rests_for(&self, path: PathId) -> Option<Limit> {
+        self.load(path).and_then(|load| self.keeps_at_rest(load))
     }
 
     /// Which buffer a path that rests leaves to the others.
