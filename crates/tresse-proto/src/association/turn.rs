@@ -1,7 +1,7 @@
 //! Whose turn it is to send: the path of the next packet, and what user data may leave on it. Asking changes nothing
 //! that is sent; `output` writes what was decided here.
 
-use std::num::NonZeroUsize;
+use std::num::NonZeroU32;
 
 use super::Association;
 use crate::event::{Event, SchedulerFault};
@@ -61,11 +61,11 @@ impl Bursts {
 pub(super) struct Turn {
     pub(super) path: PathId,
     /// What the peer can take of new data there, where that was worked out to choose the path; else [`UNASKED`].
-    allowance: NonZeroUsize,
+    allowance: NonZeroU32,
 }
 
-/// No peer can take so much.
-const UNASKED: NonZeroUsize = NonZeroUsize::MAX;
+/// No packet holds so much.
+const UNASKED: NonZeroU32 = NonZeroU32::MAX;
 
 impl Turn {
     pub(super) fn of(path: PathId) -> Self {
@@ -74,11 +74,12 @@ impl Turn {
 
     /// New data may leave on `path`, at most `allowance` bytes.
     fn with_allowance(path: PathId, allowance: usize) -> Self {
-        Turn { path, allowance: NonZeroUsize::new(allowance).unwrap_or(UNASKED) }
+        let allowance = u32::try_from(allowance).unwrap_or(u32::MAX - 1);
+        Turn { path, allowance: NonZeroU32::new(allowance).unwrap_or(UNASKED) }
     }
 
     fn allowance(self) -> Option<usize> {
-        (self.allowance != UNASKED).then_some(self.allowance.get())
+        (self.allowance != UNASKED).then_some(self.allowance.get() as usize)
     }
 }
 

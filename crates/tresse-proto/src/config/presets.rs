@@ -37,6 +37,7 @@ pub const PRESETS: &[Preset] = &[
         name: "rfc9260",
         doc: "One path at a time, nothing beyond RFC 9260.",
         settings: &[
+            ("congestion_control", "rfc9260"),
             ("concurrent", "false"),
             ("split_fast_retransmit", "false"),
             ("cwnd_update", "off"),
@@ -69,6 +70,7 @@ pub const PRESETS: &[Preset] = &[
         name: "pfldnet2010",
         doc: "Transmission Scheduling Optimizations for CMT (Dreibholz, Seggelmann, Tüxen, Rathgeb; PFLDNeT 2010).",
         settings: &[
+            ("congestion_control", "rfc9260"),
             ("rto_initial", "3s"),
             ("nr_sack", "delivered"),
             ("buffer_split", "both"),
@@ -99,6 +101,7 @@ pub const PRESETS: &[Preset] = &[
         name: "globecom2005",
         doc: "Receive Buffer Blocking in Concurrent Multipath Transfer (Iyengar, Amer, Stewart; GLOBECOM 2005).",
         settings: &[
+            ("congestion_control", "rfc9260"),
             ("rto_initial", "3s"),
             ("nr_sack", "off"),
             ("buffer_split", "none"),
@@ -130,6 +133,7 @@ pub const PRESETS: &[Preset] = &[
         name: "globecom2010",
         doc: "On the Use of CMT over Asymmetric Paths (Dreibholz, Becke, Rathgeb, Tüxen; GLOBECOM 2010).",
         settings: &[
+            ("congestion_control", "rfc9260"),
             ("rto_initial", "3s"),
             ("nr_sack", "delivered"),
             ("buffer_split", "both"),

@@ -12,13 +12,14 @@ use super::CongestionControl;
 use super::steps::Earned;
 use super::window::{LARGEST, PathAck, Window};
 use crate::path_id::PathId;
+use crate::rare::Rare;
 use crate::time::Instant;
 
 /// The controller "cubic".
 #[derive(Default)]
 pub(super) struct Cubic {
-    /// By path.
-    curves: Vec<Curve>,
+    /// By path, as far as a path has left slow start.
+    curves: Rare<Vec<Curve>>,
 }
 
 /// What CUBIC remembers of one path.
@@ -37,6 +38,8 @@ struct Curve {
 struct Stage {
     /// t_epoch, moved on by the time in which the window was not fully used.
     start: Instant,
+    /// When the window was last fully used.
+    used: Instant,
     /// The last SACK that acknowledged data.
     last_ack: Instant,
     /// K: seconds from the start to the plateau.
@@ -48,48 +51,54 @@ struct Stage {
 }
 
 impl CongestionControl for Cubic {
-    fn on_path_added(&mut self, windows: &mut [Window], path: PathId) {
-        self.curves.resize(windows.len(), Curve::default());
-        self.curves[path.index()] = Curve::default();
+    fn on_path_added(&mut self, _windows: &mut [Window], path: PathId) {
+        if path.index() < self.curves.len() {
+            self.curves[path.index()] = Curve::default();
+        }
     }
 
     fn on_sack(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
         for ack in acks {
-            let place = ack.path.index();
-            let (Some(window), Some(curve)) = (windows.get_mut(place), self.curves.get_mut(place)) else {
-                continue;
-            };
+            let Some(window) = windows.get_mut(ack.path.index()) else { continue };
             if window.cwnd <= window.ssthresh {
                 if let Earned::SlowStart(bytes) = window.earned(ack) {
                     window.grow(bytes);
                 }
             } else if window.growth_allowed(ack) {
-                curve.on_ack(now, window, ack);
+                self.curve(ack.path).on_ack(now, window, ack);
             }
             if window.recovery_begins(ack) {
-                window.cut_to(curve.on_loss(window));
+                window.cut_to(self.curve(ack.path).on_loss(window));
             }
         }
     }
 
     fn on_timeout(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
-        let place = path.index();
-        let (Some(window), Some(curve)) = (windows.get_mut(place), self.curves.get_mut(place)) else {
-            return;
-        };
+        let Some(window) = windows.get_mut(path.index()) else { return };
+        let curve = self.curve(path);
         window.time_out(curve.on_loss(window));
         // The next stage begins on the plateau (§4.8).
         curve.plateau = 0.0;
     }
 
     fn on_idle(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
-        if let Some(curve) = self.curves.get_mut(path.index()) {
+        if path.index() < self.curves.len() {
             // Idle time is no time (§4.2): a new stage begins when data flows again.
-            curve.stage = None;
+            self.curves[path.index()].stage = None;
         }
         if let Some(window) = windows.get_mut(path.index()) {
             window.decay();
         }
+    }
+}
+
+impl Cubic {
+    fn curve(&mut self, path: PathId) -> &mut Curve {
+        let place = path.index();
+        if self.curves.len() <= place {
+            self.curves.resize(place + 1, Curve::default());
+        }
+        &mut self.curves[place]
     }
 }
 
@@ -102,8 +111,13 @@ impl Curve {
             Some(stage) => stage,
             None => self.begin(now, cwnd),
         };
-        if ack.flight_before < window.cwnd {
-            // The sender did not use the window: that time does not count (§4.2).
+        let rtt = window.srtt.unwrap_or_default();
+        let fully_used = ack.flight_before >= window.cwnd;
+        if fully_used {
+            stage.used = now;
+        }
+        if now.since(stage.used) > rtt {
+            // The sender did not use the window for a round trip: that time does not count (§4.2).
             stage.start += now.since(stage.last_ack);
         } else {
             let acked = ack.acked as f64 / packet;
@@ -114,13 +128,16 @@ impl Curve {
             let target = if self.at(elapsed, stage.to_plateau) < stage.reno {
                 stage.reno.max(cwnd)
             } else {
-                let rtt = window.srtt.map_or(0.0, |srtt| srtt.as_secs_f64());
-                let ahead = self.at(elapsed + rtt, stage.to_plateau).clamp(cwnd, MOST_GROWTH * cwnd);
+                let ahead =
+                    self.at(elapsed + rtt.as_secs_f64(), stage.to_plateau).clamp(cwnd, MOST_GROWTH * cwnd);
                 cwnd + (ahead - cwnd) / cwnd * acked
             };
-            let bytes = (target - cwnd) * packet + stage.fraction;
-            stage.fraction = bytes.fract();
-            window.grow(bytes as usize);
+            // What is not used now is earned all the same: the window follows once it is full again (RFC 9260 §7.2.2).
+            if fully_used {
+                let bytes = (target - cwnd) * packet + stage.fraction;
+                stage.fraction = bytes.fract();
+                window.grow(bytes as usize);
+            }
         }
         stage.last_ack = now;
         self.stage = Some(stage);
@@ -134,7 +151,7 @@ impl Curve {
             self.prior = cwnd;
         }
         let to_plateau = ((self.plateau - cwnd) / C).cbrt();
-        Stage { start: now, last_ack: now, to_plateau, reno: cwnd, fraction: 0.0 }
+        Stage { start: now, used: now, last_ack: now, to_plateau, reno: cwnd, fraction: 0.0 }
     }
 
     /// W_cubic, `seconds` after the start of the stage.
@@ -150,7 +167,7 @@ impl Curve {
         self.plateau = if cwnd < self.plateau { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.prior = cwnd;
         self.stage = None;
-        ((window.cwnd as f64 * BETA) as usize).max(MIN_PACKETS * window.payload)
+        ((window.cwnd as f64 * BETA) as usize).max(window.floor())
     }
 }
 
@@ -162,8 +179,6 @@ const BETA: f64 = 0.7;
 const FRIENDLY_ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// The target is at most this times the window (§4.2).
 const MOST_GROWTH: f64 = 1.5;
-/// A cut leaves at least so many packets (§4.6).
-const MIN_PACKETS: usize = 2;
 
 #[cfg(test)]
 mod tests;

@@ -34,7 +34,10 @@ fn paths_with(count: u8, config: &AssociationConfig) -> Paths {
 }
 
 fn paths(count: u8) -> Paths {
-    paths_with(count, &AssociationConfig::default())
+    paths_with(
+        count,
+        &AssociationConfig { congestion_control: "rfc9260".to_owned(), ..AssociationConfig::default() },
+    )
 }
 
 fn one_at_a_time(count: u8) -> Paths {

@@ -15,9 +15,14 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Windows of twenty packets, and no limit to bursts.
+/// Windows of twenty packets, of which a cut leaves half, and no limit to bursts.
 fn wide() -> AssociationConfig {
-    AssociationConfig { initial_window: Size(20 * M), max_burst: 0, ..AssociationConfig::default() }
+    AssociationConfig {
+        initial_window: Size(20 * M),
+        max_burst: 0,
+        congestion_control: "rfc9260".to_owned(),
+        ..AssociationConfig::default()
+    }
 }
 
 fn paths(pair: &mut Pair) -> Vec<PathStats> {

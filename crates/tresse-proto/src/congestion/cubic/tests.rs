@@ -19,7 +19,7 @@ struct One {
 
 impl One {
     fn new(window: Window) -> Self {
-        One { cubic: Cubic { curves: vec![Curve::default()] }, windows: [window] }
+        One { cubic: Cubic { curves: Rare::of(vec![Curve::default()]) }, windows: [window] }
     }
 
     fn ack(&mut self, now: Instant, acked: usize) {
@@ -161,10 +161,29 @@ fn a_timeout_leaves_one_packet_and_forgets_the_plateau() {
 }
 
 #[test]
-fn a_cut_leaves_two_packets() {
-    let mut one = One::new(window(2, 100));
+fn a_cut_leaves_what_rfc_9260_leaves() {
+    let mut one = One::new(window(5, 100));
     one.lose(at(0));
-    assert_eq!(one.windows[0].cwnd, 2 * M);
+    assert_eq!(one.windows[0].cwnd, 4 * M);
+}
+
+/// Every other SACK finds the window full: time goes on, and what it was good for is made up for.
+#[test]
+fn a_window_counts_as_used_for_a_round_trip() {
+    let mut busy = One::new(window(1000, 100));
+    let mut bursts = One::new(window(1000, 100));
+    for step in 0..=20 {
+        busy.ack(at(step * 50), 500 * M);
+        let full = full_ack(0, &bursts.windows[0]);
+        let flight_before = if step % 2 == 0 { full.flight_before } else { full.flight_before - M };
+        bursts.cubic.on_sack(
+            at(step * 50),
+            &mut bursts.windows,
+            &[PathAck { acked: 500 * M, flight_before, ..full }],
+        );
+        assert!(step % 2 == 0 || bursts.windows[0].cwnd < busy.windows[0].cwnd);
+    }
+    near(bursts.packets(), busy.packets(), 0.01 * busy.packets());
 }
 
 #[test]
