@@ -67,7 +67,9 @@ fn without_the_search_a_narrow_link_carries_no_full_packet() {
 
 #[test]
 fn the_search_costs_next_to_nothing_where_all_is_well() {
-    let (with, without) = (transfer("", ""), transfer("", "mtu_discovery = false"));
+    // With CUBIC a path rests for two seconds after slow start in one of the two, which has nothing to do with the search.
+    let transfer = |switches: &str| transfer("", &format!("congestion_control = \"rfc9260\"\n{switches}"));
+    let (with, without) = (transfer(""), transfer("mtu_discovery = false"));
     let ratio = megabytes(&with) / megabytes(&without);
-    assert!(ratio >= 0.995, "{ratio}");
+    assert!((0.995..1.005).contains(&ratio), "{ratio}");
 }

@@ -257,6 +257,7 @@ fn reports_that_cannot_list_every_gap_slow_neither_of_two_unlike_paths() {
     let settings = [
         ("path.0.delay", "1ms"),
         ("path.1.delay", "100ms"),
+        // Nothing is dropped there: whatever went again was taken for lost.
         ("path.1.queue", "4000 packets"),
         ("transport.send_buffer", "16MiB"),
         ("transport.receive_buffer", "16MiB"),
