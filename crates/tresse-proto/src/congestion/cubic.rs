@@ -52,6 +52,7 @@ struct Stage {
 
 impl CongestionControl for Cubic {
     fn on_path_added(&mut self, _windows: &mut [Window], path: PathId) {
+        // To ask for what is not there yet, as something to change, would make it.
         if path.index() < self.curves.len() {
             self.curves[path.index()] = Curve::default();
         }

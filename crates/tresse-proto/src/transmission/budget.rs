@@ -177,7 +177,7 @@ impl Transmission {
         self.load(path).and_then(|load| self.keeps_at_rest(load))
     }
 
-    /// Which buffer a path that rests leaves to the others.
+    /// The same for a path whose load is at hand.
     fn keeps_at_rest(&self, load: &PathLoad) -> Option<Limit> {
         load.share.filter(|&(share, _)| self.rules.paths_rest && share == 0).map(|(_, limit)| limit)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tresse_proto::{AssociationConfig, Instant};
 use tresse_sim::{Emulation, Scenario};
 
-use crate::fairness::COUPLED;
+use crate::fairness::{COUPLED, UNCOUPLED};
 use crate::outside::Flow;
 
 /// The third path is the rival's, and has the links of the first. RED, so that who gets which drop does not depend on who
@@ -74,7 +74,7 @@ fn beside_one_association_of_rfc_9260_coupled_paths_take_half_of_a_bottleneck_an
         assert!(ours + rival > 8.0, "{controller} leaves the link idle: {ours} and {rival}");
         ours / (ours + rival)
     };
-    let [uncoupled, cubic] = ["rfc9260", "cubic"].map(share);
+    let [uncoupled, cubic] = UNCOUPLED.map(share);
     assert!((0.58..0.75).contains(&uncoupled), "two of three flows: {uncoupled}");
     assert!((0.58..0.75).contains(&cubic), "two of three flows: {cubic}");
     for controller in COUPLED {

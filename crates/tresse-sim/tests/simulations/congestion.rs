@@ -1,10 +1,8 @@
 //! What each congestion controller promises, as far as disjoint paths show it.
 
 use crate::common::{checked, two_paths};
+use crate::fairness::{COUPLED, UNCOUPLED};
 use tresse_sim::Outcome;
-
-const UNCOUPLED: [&str; 2] = ["rfc9260", "cubic"];
-const COUPLED: [&str; 5] = ["cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"];
 
 /// User data that a path of 10 Mbit/s carries: 1,452 of 1,500 bytes.
 const PATH_MBPS: f64 = 9.68;

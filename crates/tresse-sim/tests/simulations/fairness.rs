@@ -5,6 +5,7 @@ use tresse_sim::{Outcome, Scenario};
 
 use crate::common::checked;
 
+pub(crate) const UNCOUPLED: [&str; 2] = ["rfc9260", "cubic"];
 pub(crate) const COUPLED: [&str; 5] = ["cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"];
 
 fn outcome(text: &str, controller: &str, seed: &str) -> Outcome {
@@ -45,7 +46,7 @@ fn share_beside_tcp(controller: &str) -> f64 {
 
 #[test]
 fn two_paths_over_one_bottleneck_take_one_flows_share_when_coupled_and_two_when_not() {
-    let [uncoupled, cubic] = ["rfc9260", "cubic"].map(share_beside_tcp);
+    let [uncoupled, cubic] = UNCOUPLED.map(share_beside_tcp);
     assert!((0.58..0.72).contains(&uncoupled), "two of three flows: {uncoupled}");
     assert!((0.58..0.72).contains(&cubic), "two of three flows: {cubic}");
     for controller in COUPLED {
