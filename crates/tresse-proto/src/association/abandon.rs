@@ -35,7 +35,14 @@ impl AbandonLog {
 impl Association {
     /// Gives up what must not be sent (again) from now on. Called before anything is sent, and after whatever
     /// finds losses.
+    #[inline]
     pub(super) fn give_up(&mut self, now: Instant) {
+        if self.outbound.has_revocable() || self.transmission.has_revocable() {
+            self.give_up_condemned(now);
+        }
+    }
+
+    fn give_up_condemned(&mut self, now: Instant) {
         if self.state == State::Closed {
             return;
         }
@@ -84,8 +91,8 @@ impl Association {
             return;
         }
         self.give_up(now);
-        let missing = self.outbound.shortage(options.stream, len);
         let Some(priority) = options.reliability.evicts_from() else { return };
+        let missing = self.outbound.shortage(options.stream, len);
         let waiting = self.outbound.evictable(priority, missing);
         if missing == 0 || waiting + self.transmission.evictable(priority, missing) < missing {
             return;

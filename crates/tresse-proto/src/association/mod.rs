@@ -179,8 +179,8 @@ pub(crate) struct Workspace(Option<Box<Scratch>>);
 struct Scratch {
     report: AckReport,
     candidates: Vec<PathView>,
-    /// What the peer can take on each of them that is open.
-    allowances: Vec<Option<usize>>,
+    /// Which of them are open, and what the peer can take there.
+    open: Vec<(PathId, usize)>,
     claims: Vec<Claim>,
     shares: Vec<usize>,
     /// What the application is to be told: the endpoint takes it over after every step.
@@ -492,16 +492,13 @@ impl Association {
 
     /// Notes for each path, and for the association, what keeps it from sending more.
     fn note_limits(&mut self, now: Instant) {
-        let mut total: Option<Limit> = None;
-        for position in 0..self.paths.len() {
-            let path = PathId(position as u8);
+        let mut total = Limit::Path;
+        for path in self.path_ids() {
             let limit = self.limit_of(path);
             self.paths.note_limit(path, now, limit);
-            if limit != Limit::Path {
-                total = Some(total.map_or(limit, |other| stronger(limit, other)));
-            }
+            total = stronger(limit, total);
         }
-        self.counters.limits.note(now, total.unwrap_or(Limit::Path));
+        self.counters.limits.note(now, total);
     }
 }
 
@@ -521,8 +518,11 @@ impl Counters {
 }
 
 /// Which of two paths' limits is that of the association: a full window is the network's business, so
-/// a path that is kept back although its window has room counts for more.
+/// a path that is kept back although its window has room counts for more. One that is down counts for nothing.
 fn stronger(one: Limit, other: Limit) -> Limit {
+    if one == other {
+        return one;
+    }
     const ORDER: [Limit; 7] = [
         Limit::ReceiveBuffer,
         Limit::SendBuffer,

@@ -108,7 +108,9 @@ impl Association {
             return Some(Sending { path, len, mtu_probe: true, markable: false });
         }
         let load = if written.without_data { None } else { self.load_of(now, turn) };
-        self.write_sack(now, path, load.is_some(), &mut writer);
+        if self.wants_sack(now, path, load.is_some()) {
+            self.write_sack(now, path, &mut writer);
+        }
         self.write_forward(now, path, !written.without_data, &mut writer);
         let data = load.map_or(Carried::Nothing, |load| self.write_data(now, path, load, &mut writer));
         if writer.is_empty() {
@@ -142,6 +144,8 @@ impl Association {
     }
 
     /// Nothing more can be sent until something happens.
+    // Never: its many questions would take registers from the writing of packets.
+    #[inline(never)]
     fn run_dry(&mut self, now: Instant) {
         self.note_silence();
         if !std::mem::replace(&mut self.dry, true) {
@@ -161,15 +165,15 @@ impl Association {
         self.tell_low_water();
     }
 
-    fn write_sack(&mut self, now: Instant, path: PathId, data_follows: bool, writer: &mut PacketWriter<'_>) {
-        if !self.state.takes_data() && !self.state.sends_data() {
-            return;
-        }
-        // A report that is not due yet rides along with data (RFC 9260 §6.1).
-        let wanted = self.receiver.is_due(now) || (data_follows && self.receiver.is_pending());
-        if !wanted || !self.paths.accepts_data(path) {
-            return;
-        }
+    /// Whether a report leaves with the next packet: one that is not due yet rides along with data (RFC 9260 §6.1).
+    fn wants_sack(&self, now: Instant, path: PathId, data_follows: bool) -> bool {
+        (self.receiver.is_due(now) || (data_follows && self.receiver.is_pending()))
+            && (self.state.takes_data() || self.state.sends_data())
+            && self.paths.accepts_data(path)
+    }
+
+    #[inline(never)]
+    fn write_sack(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) {
         self.write_echoes(writer);
         let window = u32::try_from(self.inbound.window()).unwrap_or(u32::MAX);
         if self.receiver.write_report(window, self.capabilities.has(Extension::NrSack), writer).is_ok() {

@@ -36,9 +36,13 @@ impl Association {
             return;
         }
         let headroom = self.transmission.headroom();
-        if self.outlook().is_borne_by(headroom) {
-            return;
+        if !self.outlook().is_borne_by(headroom) {
+            self.repeat_head(now, headroom);
         }
+    }
+
+    #[inline(never)]
+    fn repeat_head(&mut self, now: Instant, headroom: usize) {
         let Some(head) = self.transmission.head_of_line(now, true) else { return };
         let usable = self.repeaters(head.bytes);
         let repeat = in_time::choose(&head, &usable, headroom);

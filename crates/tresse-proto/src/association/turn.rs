@@ -8,7 +8,7 @@ use crate::event::{Event, SchedulerFault};
 use crate::few::Few;
 use crate::names::PolicyKind;
 use crate::path_id::PathId;
-use crate::schedule::{Offer, PathView, fallback_path_scheduler};
+use crate::schedule::{Asked, Offer, PathView, fallback_path_scheduler};
 use crate::stats::Limit;
 use crate::time::Instant;
 use crate::transmission::Verdict;
@@ -141,6 +141,9 @@ impl Association {
         if !self.state.sends_data() {
             return None;
         }
+        if self.has_nothing_to_send() {
+            return self.forward_wants().map(Turn::of);
+        }
         self.reschedule(now);
         if self.transmission.has_lost() {
             let path = self.path_ids().find(|&path| self.may_resend(path)).or_else(|| self.move_losses_on());
@@ -152,7 +155,13 @@ impl Association {
         self.choose_for_data(now).or_else(|| self.forward_wants().map(Turn::of))
     }
 
+    /// Whether nothing waits to be sent and nothing is under way: how it is with who only receives, after each packet.
+    fn has_nothing_to_send(&self) -> bool {
+        self.outbound.is_empty() && self.transmission.is_empty()
+    }
+
     /// Where a report goes that is due; where no path is confirmed it waits too (RFC 9260 §5.4).
+    #[inline(never)]
     fn path_for_report(&self, now: Instant) -> Option<PathId> {
         let sources = self.receiver.sources();
         let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path, now);
@@ -186,50 +195,56 @@ impl Association {
             let allowance = self.may_send_new(path).ok()?;
             return Some(Turn::with_allowance(path, allowance));
         }
-        let mut candidates = std::mem::take(&mut self.workspace.get().candidates);
-        let mut allowances = std::mem::take(&mut self.workspace.get().allowances);
+        let scratch = self.workspace.get();
+        let (mut candidates, mut open) =
+            (std::mem::take(&mut scratch.candidates), std::mem::take(&mut scratch.open));
         let choice = loop {
-            let choice = self.ask_path_scheduler(now, &mut candidates, &mut allowances);
+            let choice = self.ask_path_scheduler(now, &mut candidates, &mut open);
+            let Some(named) = choice.filter(|choice| open.iter().all(|(path, _)| path != choice)) else {
+                break choice;
+            };
             // A full path is given data to wait there; then the question is where the next data goes.
-            let full = candidates.iter().find(|path| Some(path.id) == choice && !path.open);
-            match full {
-                Some(path) if self.assign(now, path) => {}
-                Some(_) => break None,
-                None => break choice,
+            let full = candidates.iter().find(|path| path.id == named);
+            if !full.is_some_and(|full| self.assign(now, full)) {
+                break None;
             }
         };
         // While nothing is in flight, nothing would ever end a wait.
-        let otherwise = || candidates.iter().find(|path| path.open).map(|path| path.id);
-        let choice = choice.or_else(|| otherwise().filter(|_| self.transmission.flight() == 0));
+        let alone = self.transmission.flight() == 0;
+        let choice = choice.or_else(|| open.first().filter(|_| alone).map(|&(path, _)| path));
+        let allowance =
+            |choice| open.iter().find(|(path, _)| *path == choice).map(|&(_, allowance)| allowance);
         let turn = choice.map(|choice| {
-            let position = candidates.iter().position(|path| path.id == choice);
-            let allowance = position.and_then(|position| allowances.get(position).copied().flatten());
-            allowance.map_or(Turn::of(choice), |allowance| Turn::with_allowance(choice, allowance))
+            allowance(choice).map_or(Turn::of(choice), |most| Turn::with_allowance(choice, most))
         });
-        let workspace = self.workspace.get();
-        (workspace.candidates, workspace.allowances) = (candidates, allowances);
+        let scratch = self.workspace.get();
+        (scratch.candidates, scratch.open) = (candidates, open);
         turn
     }
 
-    /// Fills in which paths could carry new data, and how much of it the peer can take on those that are open.
+    /// Fills in which paths are open to new data, and how much of it the peer can take there. What else schedulers want to
+    /// know of those that carry new data is filled in if this one is asked.
     fn ask_path_scheduler(
         &mut self,
         now: Instant,
         candidates: &mut Vec<PathView>,
-        allowances: &mut Vec<Option<usize>>,
+        open: &mut Vec<(PathId, usize)>,
     ) -> Option<PathId> {
+        open.clear();
+        open.extend(self.path_ids().filter_map(|path| Some((path, self.may_send_new(path).ok()?))));
+        let assigns = self.path_scheduler.assigns();
+        match (&open[..], self.path_scheduler.asked()) {
+            _ if assigns => {}
+            ([], Asked::WhenAnyIsOpen | Asked::WhenSeveralAreOpen) => return None,
+            (&[(only, _)], Asked::WhenSeveralAreOpen) => return Some(only),
+            _ => {}
+        }
         candidates.clear();
-        allowances.clear();
-        let usable = || self.path_ids().filter(|&path| self.paths.may_carry_new_data(path));
-        allowances.extend(usable().map(|path| self.may_send_new(path).ok()));
-        let any_open = allowances.iter().any(Option::is_some);
-        if !any_open && !self.path_scheduler.watches() && !self.path_scheduler.assigns() {
-            return None;
+        for path in self.path_ids().filter(|&path| self.paths.may_carry_new_data(path)) {
+            let is_open = open.iter().any(|&(open, _)| open == path);
+            candidates.push(self.paths.view(path, self.transmission.flight_on(path), is_open));
         }
-        for (path, allowance) in usable().zip(&*allowances) {
-            candidates.push(self.paths.view(path, self.transmission.flight_on(path), allowance.is_some()));
-        }
-        if self.path_scheduler.assigns() {
+        if assigns {
             self.show_assigned(candidates);
         }
         let offer = Offer {
@@ -317,7 +332,7 @@ impl Association {
         if !self.state.sends_data() {
             return Limit::Application;
         }
-        if self.outbound.is_empty() && self.transmission.is_empty() {
+        if self.has_nothing_to_send() {
             let limit = self.limit_without_data(path);
             debug_assert_eq!(limit, self.limit_with_data(path), "the same answer, sooner");
             return limit;
@@ -353,8 +368,12 @@ impl Association {
         if !self.state.sends_data() {
             return None;
         }
+        if let Some(allowance) = turn.allowance() {
+            // New data was chosen because nothing may go before it.
+            return Some(Load { resends: false, assigned: false, copies: false, allowance: Some(allowance) });
+        }
         let (resends, assigned) = (self.may_resend(turn.path), self.may_send_assigned(turn.path));
-        let allowance = turn.allowance().or_else(|| self.may_send_new(turn.path).ok());
+        let allowance = self.may_send_new(turn.path).ok();
         let copies = self.may_copy(turn.path) && self.is_copied_now(now, turn.path);
         Some(Load { resends, assigned, copies, allowance }).filter(|load| load.any())
     }

@@ -66,6 +66,12 @@ impl Outbound {
         pledge.revocable.then_some(pledge)
     }
 
+    /// Whether a message waits, or has waited, that need not arrive.
+    #[inline]
+    pub(crate) fn has_revocable(&self) -> bool {
+        self.revocable.is_some()
+    }
+
     /// When the lifetime of a waiting message ends next.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         let revocable = self.revocable.as_deref()?;

@@ -55,6 +55,8 @@ impl Tolerance {
 pub(super) struct PathHealth {
     confirmed: bool,
     standing: Standing,
+    /// What both make of it: asked many times for each packet.
+    state: PathState,
     /// Timeouts in a row.
     errors: u32,
     /// The state that the application was last told.
@@ -72,7 +74,7 @@ enum Standing {
 impl PathHealth {
     pub(super) fn new(confirmed: bool) -> Self {
         let reported = if confirmed { PathState::Active } else { PathState::Unconfirmed };
-        PathHealth { confirmed, standing: Standing::Good, errors: 0, reported }
+        PathHealth { confirmed, standing: Standing::Good, state: reported, errors: 0, reported }
     }
 
     /// Of a path that joins later: its first state is news too.
@@ -88,12 +90,14 @@ impl PathHealth {
         } else if self.confirmed && tolerance.potentially_failed.is_some_and(|most| self.errors > most) {
             self.standing = Standing::Doubtful;
         }
+        self.judge();
     }
 
     /// Something sent here has been answered.
     pub(super) fn on_alive(&mut self) {
         self.errors = 0;
         self.standing = Standing::Good;
+        self.judge();
     }
 
     /// The path was shown to lead to the peer.
@@ -103,12 +107,16 @@ impl PathHealth {
     }
 
     pub(super) fn state(&self) -> PathState {
-        match (self.standing, self.confirmed) {
+        self.state
+    }
+
+    fn judge(&mut self) {
+        self.state = match (self.standing, self.confirmed) {
             (Standing::Bad, _) => PathState::Inactive,
             (_, false) => PathState::Unconfirmed,
             (Standing::Doubtful, true) => PathState::PotentiallyFailed,
             (Standing::Good, true) => PathState::Active,
-        }
+        };
     }
 
     pub(super) fn confirmed(&self) -> bool {

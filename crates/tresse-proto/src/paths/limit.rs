@@ -19,16 +19,21 @@ impl LimitClock {
     }
 
     /// From `now` on, `limit` holds.
+    #[inline]
     pub(crate) fn note(&mut self, now: Instant, limit: Limit) {
         if limit != self.current {
-            let held = now - self.since;
-            // Most first limits hold for no time at all, and an association at rest keeps the second.
-            if !held.is_zero() {
-                self.times.add(self.current, held);
-            }
-            self.current = limit;
-            self.since = self.since.max(now);
+            self.turn_to(now, limit);
         }
+    }
+
+    fn turn_to(&mut self, now: Instant, limit: Limit) {
+        let held = now - self.since;
+        // Most first limits hold for no time at all, and an association at rest keeps the second.
+        if !held.is_zero() {
+            self.times.add(self.current, held);
+        }
+        self.current = limit;
+        self.since = self.since.max(now);
     }
 
     /// The time spent under each limit until `now`.

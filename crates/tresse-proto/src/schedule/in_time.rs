@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::path::PathView;
 use super::reschedule::HeadOfLine;
 use crate::path_id::PathId;
+use crate::time::nanos;
 
 /// What is to become of the chunk that everything waits for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -44,21 +45,22 @@ pub(crate) fn choose(head: &HeadOfLine, usable: &[PathView], headroom: usize) ->
 /// every chance to send.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Outlook {
-    shortest: Duration,
-    longest: Duration,
+    /// Round trips, in nanoseconds.
+    shortest: u64,
+    longest: u64,
     loss: f64,
     flight: usize,
 }
 
 impl Outlook {
     /// Of no path yet.
-    pub(crate) const NONE: Outlook =
-        Outlook { shortest: Duration::MAX, longest: Duration::ZERO, loss: 0.0, flight: 0 };
+    pub(crate) const NONE: Outlook = Outlook { shortest: u64::MAX, longest: 0, loss: 0.0, flight: 0 };
 
     /// With one path more, on which `flight` bytes are in flight.
     pub(crate) fn with(self, srtt: Option<Duration>, loss: f64, flight: usize) -> Self {
+        let srtt = srtt.map(nanos);
         Outlook {
-            shortest: self.shortest.min(srtt.unwrap_or(Duration::MAX)),
+            shortest: self.shortest.min(srtt.unwrap_or(u64::MAX)),
             longest: self.longest.max(srtt.unwrap_or_default()),
             loss: self.loss.max(loss),
             flight: self.flight + flight,
@@ -68,9 +70,8 @@ impl Outlook {
     /// Whether [`choose`] finds nothing to repeat with so much `headroom`.
     pub(crate) fn is_borne_by(&self, headroom: usize) -> bool {
         // A little longer, and more, than for each by itself, however that is rounded.
-        let answered = self.longest.as_secs_f64() * (1.0 + 2.0 * self.loss.clamp(0.0, 1.0)) + 1e-9;
-        let sent = 1.001 * self.flight as f64 * answered / self.shortest.as_secs_f64();
-        sent < headroom as f64
+        let answered = self.longest as f64 * (1.0 + 2.0 * self.loss.clamp(0.0, 1.0)) + 1.0;
+        1.001 * self.flight as f64 * answered < headroom as f64 * self.shortest as f64
     }
 }
 

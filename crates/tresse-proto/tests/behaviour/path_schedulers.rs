@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tresse_proto::schedule::{Offer, PathScheduler, PathSchedulerFactory};
+use tresse_proto::schedule::{Asked, Offer, PathScheduler, PathSchedulerFactory};
 use tresse_proto::{AssociationConfig, Event, Instant, PathId, ScheduleError, SendOptions, StreamId};
 
 use crate::common::{Pair, address, content};
@@ -90,8 +90,8 @@ fn an_own_scheduler_says_which_path_carries_the_data() {
 /// Names the paths in turn, and counts how often it is asked.
 struct Counted {
     last: PathId,
-    asked: Arc<AtomicU32>,
-    watches: bool,
+    count: Arc<AtomicU32>,
+    asked: Asked,
 }
 
 impl PathScheduler for Counted {
@@ -99,13 +99,13 @@ impl PathScheduler for Counted {
         "counted"
     }
 
-    fn watches(&self) -> bool {
-        self.watches
+    fn asked(&self) -> Asked {
+        self.asked
     }
 
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        offer.open().map(|path| path.id).find(|&path| path != self.last)
+        self.count.fetch_add(1, Ordering::Relaxed);
+        offer.open().map(|path| path.id).min_by_key(|&path| path == self.last)
     }
 
     fn on_sent(&mut self, path: PathId, _bytes: usize) {
@@ -115,11 +115,11 @@ impl PathScheduler for Counted {
 
 /// Where the packets went that carry so many messages of a packet each, as far as windows let them leave at once, and how
 /// often the scheduler was asked for them.
-fn ask_for(messages: u32, watches: bool) -> (Vec<IpAddr>, usize) {
-    let asked = Arc::new(AtomicU32::new(0));
-    let counter = Arc::clone(&asked);
+fn ask_for(messages: u32, asked: Asked) -> (Vec<IpAddr>, usize) {
+    let count = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&count);
     let factory = move |_: &str| {
-        let counted = Counted { last: PathId(1), asked: Arc::clone(&counter), watches };
+        let counted = Counted { last: PathId(1), count: Arc::clone(&counter), asked };
         Ok(Box::new(counted) as Box<dyn PathScheduler>)
     };
     let mut pair = pair(Arc::new(factory), "");
@@ -130,21 +130,23 @@ fn ask_for(messages: u32, watches: bool) -> (Vec<IpAddr>, usize) {
     }
     let mut packets = Vec::new();
     let poll = || pair.client.endpoint.poll_transmit(now, 16, &mut packets).map(|transmit| transmit.remote);
-    (std::iter::from_fn(poll).collect(), asked.load(Ordering::Relaxed) as usize)
+    (std::iter::from_fn(poll).collect(), count.load(Ordering::Relaxed) as usize)
 }
 
 #[test]
 fn a_scheduler_that_goes_to_another_path_is_asked_once_for_each_packet() {
     let [one, other] = [address(2, 0), address(2, 1)];
-    assert_eq!(ask_for(4, true), (vec![one, other, one, other], 4));
+    assert_eq!(ask_for(4, Asked::Always), (vec![one, other, one, other], 4));
 }
 
 #[test]
-fn only_a_scheduler_that_watches_is_asked_when_no_path_is_open() {
-    let (sent, asked) = ask_for(40, true);
+fn a_scheduler_is_not_asked_when_it_says_that_it_need_not_be() {
+    let (sent, count) = ask_for(40, Asked::Always);
     assert!(sent.len() < 40, "the windows keep the rest");
-    assert_eq!(asked, sent.len() + 1);
-    assert_eq!(ask_for(40, false), (sent.clone(), sent.len()));
+    assert_eq!(count, sent.len() + 1, "and once in vain");
+    assert_eq!(ask_for(40, Asked::WhenAnyIsOpen), (sent.clone(), sent.len()));
+    // The windows are alike and the paths take turns: the last packet has no choice.
+    assert_eq!(ask_for(40, Asked::WhenSeveralAreOpen), (sent.clone(), sent.len() - 1));
 }
 
 #[test]

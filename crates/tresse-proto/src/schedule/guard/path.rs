@@ -4,18 +4,17 @@ use crate::foreign::{Made, attempt};
 use crate::names::NameInUse;
 use crate::path_id::PathId;
 use crate::schedule::PathSchedulerFactory;
-use crate::schedule::path::{Offer, PathScheduler};
+use crate::schedule::path::{Asked, Offer, PathScheduler};
 use crate::time::Instant;
 
 /// A scheduler whose first fault is its last act. Afterwards it names no path.
 struct Guarded {
     /// `None` once it has failed.
     scheduler: Option<Box<dyn PathScheduler>>,
-    /// Whether it leaves data to full paths, whether it wants copies, and whether it is asked when no path is open; each
-    /// asked once.
+    /// Whether it leaves data to full paths, whether it wants copies, and when it is asked; each asked once.
     assigns: bool,
     copies: bool,
-    watches: bool,
+    asked: Asked,
     failed: Option<String>,
     name: NameInUse,
 }
@@ -23,9 +22,8 @@ struct Guarded {
 /// What the factory makes of `config`; a panic counts as a refusal.
 pub(crate) fn make(factory: &PathSchedulerFactory, config: &str, name: NameInUse) -> Made<dyn PathScheduler> {
     let scheduler = attempt(|| factory(config)).and_then(|made| made)?;
-    let (assigns, copies, watches) =
-        attempt(|| (scheduler.assigns(), scheduler.copies(), scheduler.watches()))?;
-    Ok(Box::new(Guarded { scheduler: Some(scheduler), assigns, copies, watches, failed: None, name }))
+    let (assigns, copies, asked) = attempt(|| (scheduler.assigns(), scheduler.copies(), scheduler.asked()))?;
+    Ok(Box::new(Guarded { scheduler: Some(scheduler), assigns, copies, asked, failed: None, name }))
 }
 
 impl Guarded {
@@ -68,8 +66,8 @@ impl PathScheduler for Guarded {
         self.copies
     }
 
-    fn watches(&self) -> bool {
-        self.watches
+    fn asked(&self) -> Asked {
+        self.asked
     }
 
     fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId> {

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Offer, PathScheduler, PathView};
+use super::{Asked, Offer, PathScheduler, PathView};
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -22,8 +22,8 @@ impl PathScheduler for Ecf {
         "ecf"
     }
 
-    fn watches(&self) -> bool {
-        false
+    fn asked(&self) -> Asked {
+        Asked::WhenAnyIsOpen
     }
 
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {

@@ -3,7 +3,7 @@
 //! Optimises nothing; it is the order of the simulation model behind the first papers on CMT. It
 //! loses when the send buffer is small: then the first path takes all the data there is.
 
-use super::{Offer, PathScheduler};
+use super::{Asked, Offer, PathScheduler};
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -15,8 +15,8 @@ impl PathScheduler for InOrder {
         "in_order"
     }
 
-    fn watches(&self) -> bool {
-        false
+    fn asked(&self) -> Asked {
+        Asked::WhenSeveralAreOpen
     }
 
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {

@@ -3,7 +3,7 @@
 //! Optimises delay while the fast path has room, for ordinary multipath traffic. It loses when the
 //! receive buffer is small and delays differ much: the slow path then still takes what overflows.
 
-use super::{Offer, PathScheduler};
+use super::{Asked, Offer, PathScheduler};
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -15,8 +15,8 @@ impl PathScheduler for LowestRtt {
         "lowest_rtt"
     }
 
-    fn watches(&self) -> bool {
-        false
+    fn asked(&self) -> Asked {
+        Asked::WhenSeveralAreOpen
     }
 
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {

@@ -109,6 +109,17 @@ impl<'a> Offer<'a> {
     }
 }
 
+/// When a path scheduler is asked.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// Also when no path is open, for its information.
+    Always,
+    /// When a path is open, even if it is the only one: the answer may be to wait for a better one.
+    WhenAnyIsOpen,
+    /// When several are open: it always takes the only one.
+    WhenSeveralAreOpen,
+}
+
 /// Orders the paths that could send at an instant.
 pub trait PathScheduler: Send {
     /// The name it is chosen by.
@@ -124,10 +135,10 @@ pub trait PathScheduler: Send {
         false
     }
 
-    /// Whether it is to be asked, for its information, also when no path is open: one that learns nothing then and
-    /// [assigns](Self::assigns) no data saves the time.
-    fn watches(&self) -> bool {
-        true
+    /// When it has to be asked, unless it [assigns](Self::assigns) data: then it always is. Saves the time of questions that
+    /// it learns nothing from.
+    fn asked(&self) -> Asked {
+        Asked::Always
     }
 
     /// The open path for the next packet of new data, or `None` to wait for a better one. To wait while
@@ -136,8 +147,7 @@ pub trait PathScheduler: Send {
     /// One that [assigns](Self::assigns) data may also name a path that is not open but assignable. The data gets its
     /// TSNs and waits for that path's window, and later data may leave on other paths meanwhile.
     ///
-    /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer. Also asked, for its
-    /// information, when no path is open, if it [watches](Self::watches).
+    /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer. [`Asked`] says when it is asked at all.
     fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId>;
 
     /// A packet with `bytes` of new data was sent on `path`, whoever chose it, or assigned to it.

@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Offer, PathScheduler};
+use super::{Asked, Offer, PathScheduler};
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -17,8 +17,8 @@ impl PathScheduler for MostRoom {
         "most_room"
     }
 
-    fn watches(&self) -> bool {
-        false
+    fn asked(&self) -> Asked {
+        Asked::WhenSeveralAreOpen
     }
 
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {

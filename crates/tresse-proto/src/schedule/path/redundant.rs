@@ -5,7 +5,7 @@
 //! as soon as the luckiest path has brought it, and a path's death is not noticed. It loses wherever throughput counts:
 //! all paths together carry what the best one does, and each carries the whole load.
 
-use super::{Offer, PathScheduler};
+use super::{Asked, Offer, PathScheduler};
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -21,8 +21,8 @@ impl PathScheduler for Redundant {
         true
     }
 
-    fn watches(&self) -> bool {
-        false
+    fn asked(&self) -> Asked {
+        Asked::WhenSeveralAreOpen
     }
 
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {

@@ -3,7 +3,7 @@
 //! Optimises simplicity: with data to send all the time, windows decide each path's share anyway. It
 //! loses on delay when there is little data and paths differ.
 
-use super::{Offer, PathScheduler, PathView};
+use super::{Asked, Offer, PathScheduler, PathView};
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -18,8 +18,8 @@ impl PathScheduler for RoundRobin {
         "round_robin"
     }
 
-    fn watches(&self) -> bool {
-        false
+    fn asked(&self) -> Asked {
+        Asked::WhenSeveralAreOpen
     }
 
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {

@@ -74,6 +74,7 @@ impl StreamScheduler for FirstCome {
         }
         match self.runs.front_mut() {
             Some(run) if run.stream == taken.stream && run.messages > 1 => run.messages -= 1,
+            Some(run) if run.stream == taken.stream => drop(self.runs.pop_front()),
             _ => self.forget(taken.stream, 0),
         }
     }
