@@ -182,6 +182,28 @@ pub(crate) fn difference(
     }
 }
 
+/// Puts into `out` what is in both; both are ascending and disjoint.
+pub(crate) fn intersection(
+    one: impl Iterator<Item = Range<u64>>,
+    other: impl Iterator<Item = Range<u64>>,
+    out: &mut Vec<Range<u64>>,
+) {
+    out.clear();
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    while let (Some(a), Some(b)) = (one.peek(), other.peek()) {
+        let shared = a.start.max(b.start)..a.end.min(b.end);
+        let first = a.end < b.end;
+        if !shared.is_empty() {
+            out.push(shared);
+        }
+        if first {
+            one.next()
+        } else {
+            other.next()
+        };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -249,6 +271,24 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_one_set_has_is_shared_with_another_or_missing_there(
+            one in prop::collection::vec(0u64..60, 0..40),
+            other in prop::collection::vec(0u64..60, 0..40),
+        ) {
+            let set = |indices: &[u64]| {
+                let mut set = RangeSet::default();
+                indices.iter().for_each(|&index| set.insert_range(index..index + 1));
+                set
+            };
+            let (one, other, mut out) = (set(&one), set(&other), Vec::new());
+            let listed = |keep: &dyn Fn(&u64) -> bool| one.iter().flatten().filter(keep).collect::<Vec<_>>();
+            difference(one.iter(), other.iter(), &mut out);
+            prop_assert_eq!(out.drain(..).flatten().collect::<Vec<_>>(), listed(&|&index| !other.contains(index)));
+            intersection(one.iter(), other.iter(), &mut out);
+            prop_assert_eq!(out.drain(..).flatten().collect::<Vec<_>>(), listed(&|&index| other.contains(index)));
+        }
+
         /// Against a plain set of indices, after each of many steps.
         #[test]
         fn behaves_like_a_set_of_indices(

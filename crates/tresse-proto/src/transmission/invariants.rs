@@ -52,7 +52,10 @@ impl Transmission {
             |index: &u64| self.ring.get(*index).is_some_and(|sent| sent.standing == Standing::Abandoned);
         let noted = self.acked.iter().flatten().filter(|index| !abandoned(index)).collect();
         agree("acknowledged", &noted, &acked)?;
-        agree("released", &self.released.iter().flatten().collect(), &released)
+        let promised = self.acked.iter().flatten().filter(|&index| !self.renegable.contains(index)).collect();
+        agree("released", &promised, &released)?;
+        let believed = self.renegable.iter().flatten().all(|index| self.acked.contains(index));
+        agree("what may be taken back is acknowledged", &believed, &true)
     }
 
     /// The copies that one path has under way, in bytes.

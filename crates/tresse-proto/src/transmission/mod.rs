@@ -61,8 +61,8 @@ pub(crate) struct Transmission {
     ring: Ring,
     /// Gap-acknowledged indices, as far as they are believed.
     acked: RangeSet,
-    /// Non-renegably acknowledged indices above the cumulative one.
-    released: RangeSet,
+    /// Those of them that the peer may still take back: none where every block is a promise (NR-SACK).
+    renegable: RangeSet,
     loads: Vec<PathLoad>,
     flight: usize,
     /// The window that the peer announced last.
@@ -175,7 +175,7 @@ impl Transmission {
             initial_tsn,
             ring: Ring::new(),
             acked: RangeSet::default(),
-            released: RangeSet::default(),
+            renegable: RangeSet::default(),
             loads: Vec::new(),
             flight: 0,
             announced: peer_window,

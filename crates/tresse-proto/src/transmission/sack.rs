@@ -6,12 +6,12 @@ use std::ops::Range;
 use tresse_wire::{GapBlock, List, Tsn};
 
 use super::answers::Answer;
-use super::{PathLoad, Rules, Standing, Transmission};
+use super::{PathLoad, Rules, Sent, Standing, Transmission};
 use crate::config::CwndUpdate;
 use crate::congestion::PathAck;
 use crate::path_id::PathId;
 use crate::paths::PathProgress;
-use crate::range_set::difference;
+use crate::range_set::{difference, intersection};
 use crate::time::Instant;
 
 /// What a SACK or an NR-SACK says, in one shape.
@@ -27,6 +27,13 @@ pub(crate) struct SackView<'a> {
     pub(crate) duplicates: List<'a, Tsn>,
     /// Packets that this SACK stands for (CMT-DAC); 1 without.
     pub(crate) dac_count: u8,
+}
+
+impl SackView<'_> {
+    /// Whether some blocks may be taken back, and some may not.
+    fn is_mixed(&self) -> bool {
+        !self.renegable.is_empty() && !self.non_renegable.is_empty()
+    }
 }
 
 /// Why a SACK was not processed.
@@ -88,7 +95,10 @@ pub(super) struct Note {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) notes: Vec<Note>,
+    /// What the blocks of both kinds name.
     blocks: Vec<Range<u64>>,
+    /// What those name that the peer may not take back, where there are some of either kind.
+    promises: Vec<Range<u64>>,
     news: Vec<Range<u64>>,
     gone: Vec<Range<u64>>,
 }
@@ -108,7 +118,7 @@ impl Transmission {
     ) -> Result<(), SackFault> {
         let cumulative = self.unwrap_cumulative(sack.cumulative_tsn)?;
         let mut scratch = std::mem::take(&mut report.scratch);
-        let outcome = self.collect_blocks(cumulative, &sack, &mut scratch.blocks);
+        let outcome = self.collect_blocks(cumulative, &sack, &mut scratch);
         if outcome.is_ok() {
             report.clear();
             scratch.begin(&self.loads);
@@ -118,8 +128,7 @@ impl Transmission {
             self.widest = self.widest.max(self.announced);
             report.advanced = cumulative > self.ring.cumulative();
             self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
-            self.acknowledge_blocks(&mut scratch, via, report);
-            self.release_blocks(cumulative, &sack, &mut scratch, report);
+            self.acknowledge_blocks(&sack, &mut scratch, via, report);
             self.end_answers(&mut scratch.notes);
             self.strike(&mut scratch.notes, sack.dac_count, recovering && report.advanced);
             report.reopened = self.recall_probe();
@@ -164,29 +173,46 @@ impl Transmission {
         if unsent { Err(SackFault::Impossible) } else { Ok(cumulative) }
     }
 
-    /// All blocks, of both kinds, as ascending disjoint ranges of indices.
+    /// The blocks of both kinds, and those that promise to keep what they name.
     fn collect_blocks(
         &self,
         cumulative: u64,
         sack: &SackView<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), SackFault> {
+        self.collect(cumulative, &[sack.renegable, sack.non_renegable], &mut scratch.blocks)?;
+        if sack.is_mixed() {
+            self.collect(cumulative, &[sack.non_renegable], &mut scratch.promises)?;
+        }
+        Ok(())
+    }
+
+    /// All blocks of some lists as ascending disjoint ranges of indices.
+    fn collect(
+        &self,
+        cumulative: u64,
+        lists: &[List<'_, GapBlock>],
         blocks: &mut Vec<Range<u64>>,
     ) -> Result<(), SackFault> {
         blocks.clear();
-        for block in sack.renegable.iter().chain(sack.non_renegable.iter()) {
+        let (mut in_order, mut end) = (true, 0);
+        for block in lists.iter().flat_map(List::iter) {
             let range = self.block_range(cumulative, block)?;
+            in_order &= range.start > end;
+            end = range.end;
             blocks.push(range);
         }
-        if !blocks.is_sorted_by_key(|block| block.start) {
+        if !in_order {
             blocks.sort_unstable_by_key(|block| block.start);
+            // A broken peer may let blocks overlap; as ranges of a set that does no harm.
+            blocks.dedup_by(|later, earlier| {
+                let joins = later.start <= earlier.end;
+                if joins {
+                    earlier.end = earlier.end.max(later.end);
+                }
+                joins
+            });
         }
-        // A broken peer may let blocks overlap; as ranges of a set that does no harm.
-        blocks.dedup_by(|later, earlier| {
-            let joins = later.start <= earlier.end;
-            if joins {
-                earlier.end = earlier.end.max(later.end);
-            }
-            joins
-        });
         Ok(())
     }
 
@@ -206,7 +232,7 @@ impl Transmission {
         }
         self.ring.drop_up_to(cumulative);
         self.acked.remove_below(cumulative + 1);
-        self.released.remove_below(cumulative + 1);
+        self.renegable.remove_below(cumulative + 1);
     }
 
     /// The chunk is acknowledged for good: nobody has to keep it any more.
@@ -226,8 +252,14 @@ impl Transmission {
         }
     }
 
-    fn acknowledge_blocks(&mut self, scratch: &mut Scratch, via: PathId, report: &mut AckReport) {
-        let Scratch { notes, blocks, news, gone } = scratch;
+    fn acknowledge_blocks(
+        &mut self,
+        sack: &SackView<'_>,
+        scratch: &mut Scratch,
+        via: PathId,
+        report: &mut AckReport,
+    ) {
+        let Scratch { notes, blocks, promises, news, gone } = scratch;
         if blocks.is_empty() && self.acked.is_empty() {
             return;
         }
@@ -235,58 +267,51 @@ impl Transmission {
         // older than that one, or was cut to fit its packet. Nor is what the peer promised to keep ever reneged:
         // reports may leave that out, and much of it.
         let believed = via == self.acked_via || self.flight == 0;
-        let reach = blocks.last().map_or(u64::MAX, |last| last.end);
         gone.clear();
-        if believed {
-            difference(self.acked.iter(), blocks.iter().cloned(), news);
-            difference(news.iter().cloned(), self.released.iter(), gone);
+        if believed && !self.renegable.is_empty() {
+            difference(self.renegable.iter(), blocks.iter().cloned(), gone);
         }
         difference(blocks.iter().cloned(), self.acked.iter(), news);
+        let promised = sack.renegable.is_empty();
         for range in news.iter() {
             self.acked_via = via;
             for index in range.clone() {
                 self.acknowledge(index, notes, false);
+                if promised {
+                    self.release(index, report);
+                }
             }
             self.acked.insert_range(range.clone());
+            if !promised {
+                self.renegable.insert_range(range.clone());
+            }
         }
-        for range in gone.iter() {
-            for index in range.start..range.end.min(reach) {
-                self.renege(index, report);
+        let reach = blocks.last().map_or(u64::MAX, |last| last.end);
+        for index in gone.iter().flat_map(|range| range.start..range.end.min(reach)) {
+            self.renege(index, report);
+        }
+        if !sack.non_renegable.is_empty() && !self.renegable.is_empty() {
+            let promises = if promised { blocks } else { promises };
+            intersection(self.renegable.iter(), promises.iter().cloned(), news);
+            for index in news.iter().cloned().flatten() {
+                self.release(index, report);
+                self.renegable.remove(index);
             }
         }
     }
 
-    /// Frees what NR-SACK blocks promise to keep (draft-tuexen-tsvwg-sctp-multipath §4).
-    fn release_blocks(
-        &mut self,
-        cumulative: u64,
-        sack: &SackView<'_>,
-        scratch: &mut Scratch,
-        report: &mut AckReport,
-    ) {
-        if sack.non_renegable.is_empty() {
-            return;
+    /// Frees what an NR-SACK block promises to keep (draft-tuexen-tsvwg-sctp-multipath §4).
+    fn release(&mut self, index: u64, report: &mut AckReport) {
+        let Some(sent) = self.ring.get_mut(index).filter(|sent| !sent.released) else { return };
+        sent.released = true;
+        report.released += sent.bytes();
+        let (path, bytes, waiting) = (sent.path, sent.bytes(), sent.waiting_bytes());
+        if let Some(content) = self.ring.content_mut(index) {
+            content.payload = bytes::Bytes::new();
         }
-        let Scratch { blocks, news, .. } = scratch;
-        blocks.clear();
-        blocks.extend(sack.non_renegable.iter().filter_map(|block| self.block_range(cumulative, block).ok()));
-        difference(blocks.iter().cloned(), self.released.iter(), news);
-        for range in news.iter() {
-            for index in range.clone() {
-                if let Some(sent) = self.ring.get_mut(index).filter(|sent| !sent.released) {
-                    sent.released = true;
-                    report.released += sent.bytes();
-                    let (path, bytes, waiting) = (sent.path, sent.bytes(), sent.waiting_bytes());
-                    if let Some(content) = self.ring.content_mut(index) {
-                        content.payload = bytes::Bytes::new();
-                    }
-                    if let Some(load) = self.loads.get_mut(path.index()) {
-                        load.queued -= bytes;
-                        load.promised += waiting;
-                    }
-                }
-            }
-            self.released.insert_range(range.clone());
+        if let Some(load) = self.loads.get_mut(path.index()) {
+            load.queued -= bytes;
+            load.promised += waiting;
         }
     }
 
@@ -342,14 +367,11 @@ impl Transmission {
     }
 
     fn renege(&mut self, index: u64, report: &mut AckReport) {
-        let Some(sent) = self.ring.get_mut(index) else { return };
-        if sent.released || sent.standing != Standing::Acked {
-            // What was given up meanwhile is missed by nobody.
-            if !sent.released && sent.standing == Standing::Abandoned {
-                self.acked.remove(index);
-            }
-            return;
-        }
+        self.acked.remove(index);
+        self.renegable.remove(index);
+        // What was given up meanwhile is missed by nobody.
+        let acked = |sent: &&mut Sent| sent.standing == Standing::Acked;
+        let Some(sent) = self.ring.get_mut(index).filter(acked) else { return };
         sent.standing = Standing::InFlight;
         // It was sent once or more; either way its place in the order of first sending is gone.
         sent.sends = sent.sends.max(2);
@@ -360,7 +382,6 @@ impl Transmission {
             load.flight += bytes;
             self.flight += bytes;
         }
-        self.acked.remove(index);
         if !report.reneged.contains(&path) {
             report.reneged.push(path);
         }
