@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use tresse_wire::{
-    Abort, Chunk, ChunkError, Chunks, DATA_HEADER_LEN, Data, Fault, Heartbeat, IData, List, Tsn,
+    Abort, COMMON_HEADER_LEN, Chunk, ChunkError, Chunks, DATA_HEADER_LEN, Data, Fault, Heartbeat, IData,
+    List, Tsn,
 };
 
 use super::addresses::Source;
@@ -50,7 +51,9 @@ impl Association {
         let marked = (from.marked && self.capabilities.has(Extension::Ecn)).then(|| packet.clone());
         let mut summary = PacketSummary::default();
         let gaps_before = self.receiver.has_gaps();
+        let mut lone = false;
         if let Some((last, at)) = self.read_chunks(cx, from, packet, &mut summary) {
+            lone = at.start == COMMON_HEADER_LEN + DATA_HEADER_LEN;
             self.on_last_data(&last, at, packet, &mut summary);
         }
         if summary.any() {
@@ -80,7 +83,18 @@ impl Association {
         self.advance_reconfig(cx.now);
         self.spread_path_changes(cx.now);
         self.tell_readable();
-        self.stir();
+        if !(lone && self.dry && self.only_listens(cx.now)) {
+            self.stir();
+        }
+    }
+
+    /// Whether nothing could be sent but a report, and none is due. Then output that found nothing to send finds nothing
+    /// now, whatever DATA arrived: that changes nothing else that output goes by.
+    fn only_listens(&self, now: Instant) -> bool {
+        self.transmission.is_empty()
+            && self.outbound.is_empty()
+            && self.control.next_path().is_none()
+            && !self.receiver.is_due(now)
     }
 
     /// Takes the chunks of a packet, but for DATA at its end: answers with that, without its user data, and where in the
