@@ -16,22 +16,27 @@ impl Association {
     /// A path that costs the others more than it brings claims nothing; answers whether there is one. The one that
     /// holds buffer for the shortest time never rests, and none that streams are bound to: nobody could carry them.
     pub(super) fn rest_dear_paths(&self, claims: &mut [Claim]) -> bool {
-        if self.outbound.is_mapped() {
-            return false;
-        }
         // Mostly no path costs the others anything.
-        let dear = |path| self.transmission.price(path) > self.dearest(path);
-        if !self.path_ids().any(dear) {
+        if self.outbound.is_mapped() || !self.has_dear_path() {
             return false;
         }
         let best = shortest_hold(claims);
         for (position, claim) in claims.iter_mut().enumerate() {
-            claim.rests = claim.need > 0 && best != Some(position) && dear(PathId(position as u8));
+            claim.rests = claim.need > 0 && best != Some(position) && self.is_dear(PathId(position as u8));
             if claim.rests {
                 claim.need = 0;
             }
         }
         claims.iter().any(|claim| claim.rests)
+    }
+
+    /// Whether any path makes others miss more than it may.
+    pub(super) fn has_dear_path(&self) -> bool {
+        self.path_ids().any(|path| self.is_dear(path))
+    }
+
+    fn is_dear(&self, path: PathId) -> bool {
+        self.transmission.price(path) > self.dearest(path)
     }
 
     /// How many bytes `path` may make others miss for each of its own. Where others lose it can carry copies when it rests, and

@@ -6,7 +6,7 @@ use super::Association;
 use crate::config::BufferShares;
 use crate::path_id::PathId;
 use crate::schedule::placement::Prospect;
-use crate::schedule::shares::{Claim, allot, split};
+use crate::schedule::shares::{Claim, allot, most_needed, split};
 use crate::stats::Limit;
 use crate::tally::Mechanism;
 use crate::time::Instant;
@@ -18,11 +18,14 @@ impl Association {
         if self.paths.len() < 2 || !(follows || self.outbound.is_adaptive()) {
             return;
         }
-        let mut claims = std::mem::take(&mut self.workspace.get().claims);
-        claims.clear();
         if follows && self.config.paths_rest {
             self.transmission.weigh(now);
         }
+        if follows && !self.outbound.is_adaptive() && self.has_enough_for_all() {
+            return self.transmission.share_equally();
+        }
+        let mut claims = std::mem::take(&mut self.workspace.get().claims);
+        claims.clear();
         claims.extend(self.path_ids().map(|path| self.claim_of(path)));
         if follows && let Some((buffer, limit)) = self.transmission.shared_buffer() {
             let when_short = self.config.buffer_shares == BufferShares::WhenShort;
@@ -63,6 +66,19 @@ impl Association {
             }
         }
         self.workspace.get().claims = claims;
+    }
+
+    /// Whether shares are equal already by what the paths claim at most. That takes less than the claims themselves.
+    fn has_enough_for_all(&self) -> bool {
+        let Some((buffer, _)) = self.transmission.shared_buffer() else { return false };
+        let (paths, whole) = (self.paths.len(), self.transmission.whole_buffer());
+        let need = |path| {
+            let claim = self.paths.claim(path, self.transmission.flight_on(path));
+            most_needed(&claim, self.transmission.wait_for(path), buffer / paths)
+        };
+        self.config.buffer_shares == BufferShares::WhenShort
+            && self.path_ids().try_fold(whole, |left, path| left.checked_sub(need(path)?)).is_some()
+            && !(self.config.paths_rest && self.has_dear_path())
     }
 
     fn share_out(

@@ -279,7 +279,7 @@ impl Association {
         self.tell(Event::SchedulerFailed { kind, name, fault });
     }
 
-    pub(super) fn path_ids(&self) -> impl Iterator<Item = PathId> + use<> {
+    pub(super) fn path_ids(&self) -> impl ExactSizeIterator<Item = PathId> + use<> {
         (0..self.paths.len()).map(|position| PathId(position as u8))
     }
 

@@ -125,19 +125,19 @@ impl Curve {
             let alpha = if stage.reno < self.prior { FRIENDLY_ALPHA } else { 1.0 };
             stage.reno = (stage.reno + alpha * acked / cwnd).min(LARGEST as f64);
 
-            let elapsed = now.since(stage.start).as_secs_f64();
-            let target = if self.at(elapsed, stage.to_plateau) < stage.reno {
-                stage.reno.max(cwnd)
-            } else {
-                let ahead =
-                    self.at(elapsed + rtt.as_secs_f64(), stage.to_plateau).clamp(cwnd, MOST_GROWTH * cwnd);
-                cwnd + (ahead - cwnd) / cwnd * acked
-            };
             // What is not used now is earned all the same: the window follows once it is full again (RFC 9260 §7.2.2).
             if fully_used {
+                let elapsed = now.since(stage.start).as_secs_f64();
+                let target = if self.at(elapsed, stage.to_plateau) < stage.reno {
+                    stage.reno.max(cwnd)
+                } else {
+                    let ahead = self.at(elapsed + rtt.as_secs_f64(), stage.to_plateau);
+                    cwnd + (ahead.clamp(cwnd, MOST_GROWTH * cwnd) - cwnd) / cwnd * acked
+                };
                 let bytes = (target - cwnd) * packet + stage.fraction;
-                stage.fraction = bytes.fract();
-                window.grow(bytes as usize);
+                let whole = bytes as usize;
+                stage.fraction = bytes - whole as f64;
+                window.grow(whole);
             }
         }
         stage.last_ack = now;

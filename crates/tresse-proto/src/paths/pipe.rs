@@ -173,7 +173,7 @@ impl Pipe {
             self.turn_to(what.via, rtt);
         }
         self.width.on_acked(now, &what, self.base, self.size);
-        let mut round = self.round.unwrap_or(Round::new(now, what.total));
+        let round = self.round.get_or_insert_with(|| Round::new(now, what.total));
         round.see(&what, self.via);
         let over = round.shortest.or(round.elsewhere.map(|(rtt, _)| rtt)).filter(|rtt| !rtt.is_zero());
         let elapsed = now - round.since;
@@ -181,10 +181,9 @@ impl Pipe {
             && elapsed >= rtt
         {
             let rate = (what.total - round.before) as f64 / elapsed.as_secs_f64();
-            self.on_round(&round, rate, rtt, what.payload.max(1));
-            round = Round::new(now, what.total);
+            let over = std::mem::replace(round, Round::new(now, what.total));
+            self.on_round(&over, rate, rtt, what.payload.max(1));
         }
-        self.round = Some(round);
     }
 
     /// Acknowledgements come over `via` from now on, where one took `rtt`. What a queue adds to that shows where the way

@@ -40,6 +40,16 @@ impl Claim {
     }
 }
 
+/// What filling a path takes at most, if others wait `seconds` longer for each of its bytes; `None` when it needs more than
+/// the part of a buffer that is `equal` to others'. Where a buffer holds that of all paths it is split equally: mostly so, and
+/// that is asked for every SACK.
+pub(crate) fn most_needed(claim: &Claim, seconds: f64, equal: usize) -> Option<usize> {
+    // A little longer, and more, however the cost itself is rounded.
+    let waiting = 1.001 * claim.need as f64 * (seconds + 1e-9) / claim.rtt.as_secs_f64();
+    let most = if claim.need == 0 || claim.rtt.is_zero() { 0 } else { waiting as usize + 1 };
+    (claim.need <= equal).then(|| claim.need.saturating_add(most))
+}
+
 /// Writes the share of each claim into `shares`, in step with `claims`: bytes of `buffer`.
 pub(crate) fn allot(claims: &[Claim], buffer: usize, shares: &mut Vec<usize>) {
     shares.clear();
@@ -195,6 +205,27 @@ mod tests {
         assert_eq!(shortest_hold(&claims[1..2]), None);
         let unknown = Claim { rtt: Duration::ZERO, ..claims[2] };
         assert_eq!(shortest_hold(&[unknown, claims[2]]), Some(1));
+    }
+
+    #[test]
+    fn what_a_path_needs_at_most_is_never_less_than_what_it_costs() {
+        for (rtt, need, seconds) in
+            [(0, 5, 9.0), (20, 0, 0.1), (20, 9_973, 0.0), (7, 99_991, 0.123_456_789_5)]
+        {
+            let claim = Claim {
+                rtt: Duration::from_millis(rtt),
+                need,
+                burden: Duration::from_secs_f64(seconds),
+                held: usize::MAX,
+                rests: false,
+            };
+            let most = most_needed(&claim, seconds, need).expect("it needs no more than that");
+            assert!(
+                (claim.cost()..=claim.cost() + claim.cost() / 500 + 1).contains(&most),
+                "{claim:?} {most}"
+            );
+            assert_eq!(most_needed(&claim, seconds, need.wrapping_sub(1)).is_some(), need == 0);
+        }
     }
 
     #[test]

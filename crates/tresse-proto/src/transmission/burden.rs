@@ -50,24 +50,23 @@ impl Burdens {
     }
 
     /// Charges the time since the last call, in which nothing has changed.
-    fn charge(&mut self, now: Instant, sent: impl Iterator<Item = u64>) {
-        let elapsed = now.since(self.since).as_secs_f64();
-        self.since = now;
-        for (position, total) in sent.enumerate() {
-            if self.paths.len() <= position {
-                self.paths.push(Burden { last: now, ..Burden::default() });
-            }
-            let burden = &mut self.paths[position];
+    fn charge(&mut self, now: Instant, sent: impl ExactSizeIterator<Item = u64>) {
+        let elapsed = now.since(std::mem::replace(&mut self.since, now));
+        while self.paths.len() < sent.len() {
+            self.paths.push(Burden { last: now, ..Burden::default() });
+        }
+        if let Some(burden) = self.culprit.and_then(|path| self.paths.get_mut(path.index())) {
+            let (seconds, held) = (elapsed.as_secs_f64(), self.held as f64);
+            burden.waited += seconds * held;
+            burden.missed += seconds * self.missing;
+            burden.most = burden.most.max(held);
+        }
+        for (burden, total) in self.paths.iter_mut().zip(sent) {
             if total > burden.counted {
                 burden.last = now;
+                burden.carried += (total - burden.counted) as f64;
             }
-            burden.carried += total.saturating_sub(burden.counted) as f64;
             burden.counted = total;
-            if self.culprit.is_some_and(|path| path.index() == position) {
-                burden.waited += elapsed * self.held as f64;
-                burden.missed += elapsed * self.missing;
-                burden.most = burden.most.max(self.held as f64);
-            }
             if burden.carried > MEMORY {
                 burden.halve();
             }
@@ -127,8 +126,7 @@ impl Transmission {
 
     /// How many bytes others could not carry for each byte of `path`.
     pub(crate) fn price(&self, path: PathId) -> f64 {
-        let burden = self.burdens.as_ref().and_then(|burdens| burdens.paths.get(path.index()));
-        burden.filter(|burden| burden.carried > 0.0).map_or(0.0, |burden| burden.missed / burden.carried)
+        self.known_burden(path).map_or(0.0, |burden| burden.missed / burden.carried)
     }
 
     /// Whether others can afford that a packet of `len` bytes is tried on `path`, which rests: trials may cost them a small
@@ -165,19 +163,30 @@ impl Transmission {
     /// The time by which a byte of `path` holds buffer longer than its own round trip, by what others wait; and how
     /// many bytes wait at most.
     pub(crate) fn burden(&self, path: PathId) -> (Duration, usize) {
-        let burden = self.burdens.as_ref().and_then(|burdens| burdens.paths.get(path.index()));
-        let Some(burden) = burden.filter(|burden| burden.carried > 0.0) else { return (Duration::ZERO, 0) };
-        let longer = (burden.waited / burden.carried).min(LONGEST);
-        (Duration::from_secs_f64(longer), burden.most as usize)
+        let most = self.known_burden(path).map_or(0.0, |burden| burden.most);
+        (Duration::from_secs_f64(self.wait_for(path)), most as usize)
     }
 
-    /// Bytes that arrived early and are kept, by either side.
+    /// That time in seconds.
+    pub(crate) fn wait_for(&self, path: PathId) -> f64 {
+        self.known_burden(path).map_or(0.0, |burden| (burden.waited / burden.carried).min(LONGEST))
+    }
+
+    fn known_burden(&self, path: PathId) -> Option<&Burden> {
+        let burden = self.burdens.as_ref().and_then(|burdens| burdens.paths.get(path.index()));
+        burden.filter(|burden| burden.carried > 0.0)
+    }
+
+    /// Bytes that arrived early and are kept, by either side: of what the sender keeps, all that is neither in flight nor
+    /// assigned, and what is promised.
     pub(crate) fn held_early(&self) -> usize {
-        if self.copies.is_none() && self.assigned.is_none() {
-            // Each byte that is kept is under way, lost, or came early.
-            return self.loads.iter().map(|load| load.queued - load.flight + load.promised).sum();
-        }
-        (0..self.loads.len()).map(|position| self.early_on(PathId(position as u8))).sum()
+        let kept: usize = self.loads.iter().map(|load| load.queued + load.promised).sum();
+        let early = kept - self.flight - self.assigned();
+        debug_assert_eq!(
+            early,
+            (0..).map(PathId).zip(&self.loads).map(|(path, _)| self.early_on(path)).sum()
+        );
+        early
     }
 }
 

@@ -1,11 +1,10 @@
 //! Finding losses: missing reports, apart for each path (SFR), and timeouts.
 
 use super::departed::Departed;
-use super::ring::Mark;
+use super::ring::{Mark, Sent};
 use super::sack::Note;
 use super::{Standing, Transmission};
 use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
 pub(super) const MISSING_REPORTS: u8 = 3;
@@ -32,13 +31,12 @@ impl Transmission {
     /// TSN moves (RFC 9260 §7.2.4). A chunk that was sent again is struck with MFR only. Where copies mend losses, a later
     /// copy on its path strikes a chunk too.
     pub(super) fn strike(&mut self, notes: &mut [Note], dac_count: u8, all: bool) {
-        let highest_new = notes.iter().map(|note| note.highest_new).max().unwrap_or(0);
         for position in 0..self.loads.len() {
             let bound = if self.rules.split_fast_retransmit {
                 notes.get(position).map_or(0, |note| note.highest_new)
             } else {
-                let reported = self.acked.iter().next_back().map_or(0, |last| last.end);
-                if all { highest_new.max(reported) } else { highest_new }
+                let reported = self.acked.iter().next_back().filter(|_| all).map_or(0, |last| last.end);
+                notes.iter().map(|note| note.highest_new).fold(reported, u64::max)
             };
             self.strike_path(position, bound, notes, dac_count);
             if self.rules.multiple_fast_retransmit {
@@ -73,14 +71,14 @@ impl Transmission {
         // Copies have lower TSNs than what left before them.
         let latest = notes.get(position).filter(|_| self.mends_by_copies()).and_then(|note| note.latest_new);
         let mut next = self.loads[position].fresh.head();
+        let overtaken = |sent: &Sent| latest.is_some_and(|latest| sent.sent_at < latest);
         while let Some(index) = next {
+            if index >= bound && !self.ring.get(index).is_some_and(overtaken) {
+                break;
+            }
             next = self.loads[position].fresh.after(&self.ring, index);
             let strikes = self.rules.strikes(index, notes, dac_count);
-            let overtaken = |at: Instant| latest.is_some_and(|latest| at < latest);
-            let Some(sent) = self.ring.get_mut(index).filter(|sent| index < bound || overtaken(sent.sent_at))
-            else {
-                break;
-            };
+            let Some(sent) = self.ring.get_mut(index) else { break };
             sent.misses = sent.misses.saturating_add(strikes);
             if sent.misses >= MISSING_REPORTS {
                 self.lose(index, PathId(position as u8), Evidence::Missing);

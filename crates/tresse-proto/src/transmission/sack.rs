@@ -392,14 +392,14 @@ impl Transmission {
             if note.acked + note.uncredited == 0 && !note.lost {
                 continue;
             }
-            let path = PathId(position as u8);
-            let flight_after = self.flight_on(path);
-            if let (Some(load), Some(sent_at)) = (self.loads.get_mut(position), note.latest_new) {
+            let Some(load) = self.loads.get_mut(position) else { continue };
+            if let Some(sent_at) = note.latest_new {
                 load.departed.answer(sent_at);
             }
-            if let Some(load) = self.loads.get_mut(position).filter(|_| note.proven) {
+            if note.proven {
                 load.departed.answer_again();
             }
+            let (path, flight_after) = (PathId(position as u8), load.flight);
             report.acks.push(PathAck {
                 path,
                 acked: note.acked,
@@ -437,10 +437,11 @@ impl Transmission {
             return cumulative;
         }
         let Some(load) = self.load(path) else { return cumulative };
-        let pending =
-            [load.fresh.head(), load.again.head(), load.lost.first().copied(), self.earliest_copy(path)];
-        let lowest = pending.into_iter().flatten().min().unwrap_or(self.ring.highest() + 1);
-        cumulative.max(lowest - 1)
+        let copy = if self.copies.is_some() { self.earliest_copy(path) } else { None };
+        let pending = [load.fresh.head(), load.again.head(), load.lost.first().copied(), copy];
+        let before = |index: Option<u64>| index.map_or(u64::MAX, |index| index - 1);
+        let settled = pending.into_iter().map(before).fold(self.ring.highest(), u64::min);
+        cumulative.max(settled)
     }
 }
 
