@@ -91,10 +91,7 @@ impl Association {
     /// Whether nothing could be sent but a report, and none is due. Then output that found nothing to send finds nothing
     /// now, whatever DATA arrived: that changes nothing else that output goes by.
     fn only_listens(&self, now: Instant) -> bool {
-        self.transmission.is_empty()
-            && self.outbound.is_empty()
-            && self.control.next_path().is_none()
-            && !self.receiver.is_due(now)
+        self.has_nothing_to_send() && self.control.next_path().is_none() && !self.receiver.is_due(now)
     }
 
     /// Takes the chunks of a packet, but for DATA at its end: answers with that, without its user data, and where in the

@@ -51,19 +51,20 @@ impl Association {
         }
         loop {
             let Some(turn) = self.next_turn(now) else {
-                if after.is_some() {
-                    self.foresee(now, None);
-                    return None;
+                if self.may_end_wait() {
+                    if after.is_some() {
+                        return None;
+                    }
+                    if self.ends_wait() {
+                        continue;
+                    }
                 }
-                if !self.ends_wait() {
-                    break;
-                }
-                continue;
+                break;
             };
             let path = turn.path;
             let limit = match after {
                 Some(before) if before.path != path => {
-                    self.foresee(now, Some(turn));
+                    self.foresee(now, turn);
                     return None;
                 }
                 Some(before) => before.len,

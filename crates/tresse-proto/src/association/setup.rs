@@ -270,6 +270,8 @@ impl Setup {
     }
 
     /// Appends INIT or COOKIE ECHO when one is due.
+    // Never: it would take registers from the writing of all other packets.
+    #[inline(never)]
     pub(crate) fn write_packet(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         if !std::mem::replace(&mut self.due, false) {
             return None;

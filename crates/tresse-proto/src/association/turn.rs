@@ -84,11 +84,11 @@ impl Turn {
 }
 
 /// Whose turn it is after what was written last. That was found out when a packet more was wanted for the same
-/// destination, and the turn was another path's or nobody's: the driver takes what there is before it asks again.
+/// destination, and the turn was another path's: the driver takes what there is before it asks again.
 #[derive(Copy, Clone)]
 pub(super) struct Foreseen {
     at: Instant,
-    turn: Option<Turn>,
+    turn: Turn,
 }
 
 /// What user data the next packet on a path may have.
@@ -114,13 +114,13 @@ impl Association {
     /// As [`choose_turn`](Self::choose_turn), which is not asked again for what it has just answered.
     pub(super) fn next_turn(&mut self, now: Instant) -> Option<Turn> {
         match self.foreseen.take() {
-            Some(foreseen) if foreseen.at == now => foreseen.turn,
+            Some(foreseen) if foreseen.at == now => Some(foreseen.turn),
             _ => self.choose_turn(now),
         }
     }
 
     /// Keeps whose turn is next, until anything happens.
-    pub(super) fn foresee(&mut self, now: Instant, turn: Option<Turn>) {
+    pub(super) fn foresee(&mut self, now: Instant, turn: Turn) {
         self.foreseen = Some(Foreseen { at: now, turn });
     }
 
@@ -156,7 +156,7 @@ impl Association {
     }
 
     /// Whether nothing waits to be sent and nothing is under way: how it is with who only receives, after each packet.
-    fn has_nothing_to_send(&self) -> bool {
+    pub(super) fn has_nothing_to_send(&self) -> bool {
         self.outbound.is_empty() && self.transmission.is_empty()
     }
 
@@ -255,12 +255,15 @@ impl Association {
         self.path_scheduler.pick(now, &offer)
     }
 
+    /// Whether data waits that nothing in flight will ever set free.
+    pub(super) fn may_end_wait(&self) -> bool {
+        self.transmission.flight() == 0 && self.state.sends_data() && !self.outbound.is_empty()
+    }
+
     /// Whether data waits that nothing in flight will ever set free, and whoever kept it is overruled now: with this, what
     /// may leave does leave, whatever the stream map and the schedulers say.
     pub(super) fn ends_wait(&mut self) -> bool {
-        self.transmission.flight() == 0
-            && self.state.sends_data()
-            && !self.outbound.is_empty()
+        self.may_end_wait()
             && (self.transmission.wake_paths()
                 || self.outbound.insist(|path| self.paths.may_carry_new_data(path)))
     }

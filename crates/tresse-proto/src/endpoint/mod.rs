@@ -349,20 +349,25 @@ impl Endpoint {
             return Some(answer.to);
         }
         while let Some(&slot) = self.ready.front() {
+            let mut dry = false;
             let transmit = match self.slots.get_mut(slot) {
                 Some(Occupant::Open(association)) => {
                     self.workspace.lend_to(association.workspace());
-                    association.write_packets(now, max_packets, buffer)
+                    let transmit = association.write_packets(now, max_packets, buffer);
+                    dry = !association.is_stirred();
+                    transmit
                 }
                 Some(Occupant::Setup(setup)) => setup.write_packet(now, buffer),
                 Some(Occupant::Failed(_)) | None => None,
             };
+            if dry || transmit.is_none() {
+                self.ready.pop_front();
+                self.slots.set_queued(slot, false);
+                self.settle(slot);
+            }
             if transmit.is_some() {
                 return transmit;
             }
-            self.ready.pop_front();
-            self.slots.set_queued(slot, false);
-            self.settle(slot);
         }
         None
     }
