@@ -132,7 +132,8 @@ impl<'w> Emulation<'w> {
         while let Some((at, happening)) = self.network.events.pop_until(now) {
             match happening {
                 Happening::Arrival { link, slot } => {
-                    if let Some((node, packet)) = self.network.arrive(at, link, slot) {
+                    let node = self.network.end(link);
+                    if let Some(packet) = self.network.arrive(at, link, slot) {
                         self.take(at, node, packet);
                     }
                 }

@@ -154,14 +154,22 @@ impl<'w> Network<'w> {
         self.ask_for_departure(link);
     }
 
-    /// Takes the packet out of `slot` at the end of `link`; tells at which node it is now.
-    pub(crate) fn arrive(&mut self, now: Instant, link: LinkId, slot: u32) -> Option<(NodeId, Packet)> {
-        let packet = self.under_way.take(slot)?;
-        self.links[link.index()].arrived(packet.ip_len());
-        if self.watch.is_on() {
-            self.watch.on_arrived(now, link, &packet);
+    /// Takes the packet out of `slot` at the end of `link`.
+    pub(crate) fn arrive(&mut self, now: Instant, link: LinkId, slot: u32) -> Option<Packet> {
+        // Handed on as it is: each time that a packet is moved it waits for its own stores.
+        let packet = self.under_way.take(slot);
+        if let Some(packet) = &packet {
+            self.links[link.index()].arrived(packet.ip_len());
+            if self.watch.is_on() {
+                self.watch.on_arrived(now, link, packet);
+            }
         }
-        Some((self.ends[link.index()], packet))
+        packet
+    }
+
+    /// The node that `link` leads to.
+    pub(crate) fn end(&self, link: LinkId) -> NodeId {
+        self.ends[link.index()]
     }
 
     /// A link.
@@ -273,10 +281,12 @@ impl Slots {
     }
 
     fn take(&mut self, slot: u32) -> Option<Packet> {
-        let packet = self.packets.get_mut(slot as usize)?.take()?;
-        self.free.push(slot);
-        self.used -= 1;
-        Some(packet)
+        let packet = self.packets.get_mut(slot as usize)?.take();
+        if packet.is_some() {
+            self.free.push(slot);
+            self.used -= 1;
+        }
+        packet
     }
 }
 
@@ -317,7 +327,8 @@ mod tests {
         while let Some((now, Happening::Arrival { link, slot })) =
             network.events.pop_until(Instant::FAR_FUTURE)
         {
-            let (node, packet) = network.arrive(now, link, slot).expect("it is under way");
+            let packet = network.arrive(now, link, slot).expect("it is under way");
+            let node = network.end(link);
             at.push((now.as_nanos(), node));
             if node != peer {
                 network.send(now, node, packet);

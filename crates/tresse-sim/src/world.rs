@@ -74,7 +74,8 @@ impl World<'_> {
         let now = self.now;
         match happening {
             Happening::Arrival { link, slot } => {
-                let Some((node, packet)) = self.network.arrive(now, link, slot) else { return Ok(()) };
+                let Some(packet) = self.network.arrive(now, link, slot) else { return Ok(()) };
+                let node = self.network.end(link);
                 match self.resident(node) {
                     Some(Resident::Host(host)) => {
                         let host = &mut self.hosts[usize::from(host)];

@@ -51,6 +51,7 @@ impl Association {
         let marked = (from.marked && self.capabilities.has(Extension::Ecn)).then(|| packet.clone());
         let mut summary = PacketSummary::default();
         let gaps_before = self.receiver.has_gaps();
+        // One chunk of DATA and nothing else: it changes no path, and nothing to send but reports.
         let mut lone = false;
         if let Some((last, at)) = self.read_chunks(cx, from, packet, &mut summary) {
             lone = at.start == COMMON_HEADER_LEN + DATA_HEADER_LEN;
@@ -81,7 +82,9 @@ impl Association {
             self.answer_elsewhere(via);
         }
         self.advance_reconfig(cx.now);
-        self.spread_path_changes(cx.now);
+        if !lone {
+            self.spread_path_changes(cx.now);
+        }
         self.tell_readable();
         if !(lone && self.dry && self.only_listens(cx.now)) {
             self.stir();

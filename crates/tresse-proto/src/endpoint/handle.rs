@@ -52,8 +52,9 @@ impl<'a> AssociationHandle<'a> {
 
     /// The next message that arrived.
     pub fn recv(&mut self, _now: Instant) -> Option<Message> {
-        let message = self.open_mut().and_then(Association::recv);
-        if self.open_mut().is_some_and(|association| association.is_stirred()) {
+        let association = self.open_mut()?;
+        let message = association.recv();
+        if association.is_stirred() {
             self.poll_soon();
         }
         message

@@ -30,7 +30,7 @@ use rand_core::{Rng, SeedableRng};
 use tresse_wire::Mid;
 use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
-use crate::association::{PeerNews, Settings, Setup, SetupParts, Workspace, is_usable};
+use crate::association::{PeerNews, Settings, Setup, SetupParts, State, Workspace, is_usable};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::cx::Cx;
 use crate::datagram::{Datagram, Transmit};
@@ -503,9 +503,8 @@ impl Endpoint {
 
     /// Takes over what happened to an association: events, deadline, and whether it wants to send.
     fn settle(&mut self, slot: Slot) {
-        let id = self.slots.id(slot);
-        let (deadline, wants_to_send) = match self.slots.get_mut(slot) {
-            Some(Occupant::Open(association)) => {
+        let (deadline, wants_to_send, is_over) = match self.slots.named_mut(slot) {
+            Some((id, Occupant::Open(association))) => {
                 while let Some(event) = association.pop_event() {
                     self.events.push_back((id, event));
                 }
@@ -518,10 +517,10 @@ impl Endpoint {
                     }
                 }
                 association.grow_groups(&self.registry);
-                (association.deadline(), association.is_stirred())
+                (association.deadline(), association.is_stirred(), association.state() == State::Closed)
             }
-            Some(Occupant::Setup(setup)) => (setup.deadline(), setup.is_due()),
-            Some(Occupant::Failed(_)) | None => (None, false),
+            Some((_, Occupant::Setup(setup))) => (setup.deadline(), setup.is_due(), false),
+            Some((_, Occupant::Failed(_))) | None => (None, false, true),
         };
         if wants_to_send && self.slots.set_queued(slot, true) {
             self.ready.push_back(slot);
@@ -533,7 +532,7 @@ impl Endpoint {
         }
         // Until the last packets of an association have left, what still comes for it is dropped: an answer
         // to a stranger would overtake them.
-        if !wants_to_send && self.is_over(slot) {
+        if !wants_to_send && is_over {
             self.forget_addresses(slot);
         }
     }

@@ -76,6 +76,12 @@ impl Slots {
         self.entries.get_mut(slot as usize)?.occupant.as_mut()
     }
 
+    /// With its identifier.
+    pub(super) fn named_mut(&mut self, slot: Slot) -> Option<(AssociationId, &mut Occupant)> {
+        let entry = self.entries.get_mut(slot as usize)?;
+        Some((AssociationId { slot, generation: entry.generation }, entry.occupant.as_mut()?))
+    }
+
     pub(super) fn get(&self, slot: Slot) -> Option<&Occupant> {
         self.entries.get(slot as usize)?.occupant.as_ref()
     }

@@ -347,16 +347,15 @@ impl Link {
 
     /// What waits, counted up to `now`.
     fn occupancy(&mut self, now: Instant) -> &mut queue::Occupancy {
-        match &mut self.queue {
+        let occupancy = match &mut self.queue {
             Queue::Fifo { fifo, .. } => {
                 fifo.advance(now);
                 &mut fifo.occupancy
             }
-            Queue::CoDel(codel) => {
-                codel.occupancy.integrate(now);
-                &mut codel.occupancy
-            }
-        }
+            Queue::CoDel(codel) => &mut codel.occupancy,
+        };
+        occupancy.integrate(now);
+        occupancy
     }
 }
 

@@ -108,8 +108,8 @@ impl Occupancy {
 
     /// Counts the present length as that of the time until `to`.
     pub(super) fn integrate(&mut self, to: Instant) {
-        let passed = to.since(self.integrated_to).as_nanos();
-        self.packet_nanos += passed * self.packets as u128;
+        let passed = to.as_nanos().saturating_sub(self.integrated_to.as_nanos());
+        self.packet_nanos += u128::from(passed) * self.packets as u128;
         self.integrated_to = self.integrated_to.max(to);
     }
 }
@@ -145,7 +145,6 @@ impl Fifo {
             self.idle_since = head.starts;
             self.waiting.pop_front();
         }
-        self.occupancy.integrate(now);
     }
 
     /// Queues an admitted packet at `now` whose transmission starts at `starts`, after all others.
