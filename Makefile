@@ -134,7 +134,7 @@ COMMIT ?= HEAD
 RUNS ?= 3
 
 .PHONY: bench-against
-bench-against: ## goodput of the core beside that of an older commit (COMMIT=..., RUNS=5)
+bench-against: ## speed of the core and of the simulator beside that of an older commit (COMMIT=..., RUNS=5)
 	$(PYTHON) tools/bench_against.py $(COMMIT) --runs $(RUNS)
 
 .PHONY: transfer-1g
