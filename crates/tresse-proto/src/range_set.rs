@@ -152,29 +152,25 @@ const KEPT_WHEN_EMPTY: usize = 64;
 /// Puts into `out` what is in `from` and not in `without`; both are ascending and disjoint.
 pub(crate) fn difference(
     from: impl Iterator<Item = Range<u64>>,
-    without: impl Iterator<Item = Range<u64>>,
+    mut without: impl Iterator<Item = Range<u64>>,
     out: &mut Vec<Range<u64>>,
 ) {
     out.clear();
-    let mut without = without.peekable();
+    let mut next = without.next();
     for range in from {
         let mut start = range.start;
-        while let Some(hole) = without.peek() {
-            if hole.end <= start {
-                without.next();
-                continue;
-            }
+        while let Some(hole) = &next {
             if hole.start >= range.end {
                 break;
             }
             if hole.start > start {
                 out.push(start..hole.start);
             }
-            start = hole.end;
+            start = start.max(hole.end);
             if hole.end > range.end {
                 break;
             }
-            without.next();
+            next = without.next();
         }
         if start < range.end {
             out.push(start..range.end);

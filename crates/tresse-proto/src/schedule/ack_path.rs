@@ -36,7 +36,7 @@ pub(crate) fn choose(
         SackPath::Primary => primary,
         SackPath::RoundRobin => least(sources, |source| (source.last_sack, source.path)).unwrap_or(last),
         SackPath::LowestRtt | SackPath::Fastest => {
-            least(sources, |source| (source.srtt.is_none(), source.srtt, source.path)).unwrap_or(last)
+            least(sources, |source| (source.srtt.unwrap_or(Duration::MAX), source.path)).unwrap_or(last)
         }
     }
 }

@@ -29,11 +29,13 @@ pub(crate) fn choose(head: &HeadOfLine, usable: &[PathView], headroom: usize) ->
     let carrier = carrier(head, usable);
     let overdue = carrier.is_none_or(|path| head.age >= patience(path));
     let left = carrier.and_then(|path| path.srtt).unwrap_or_default().saturating_sub(head.age);
+    let turn = turns(head, usable);
+    let has_turn = |path| turn(path).is_some_and(|age| head.age >= age);
     usable
         .iter()
         .filter(|path| path.room > 0 && !path.recovering)
         .filter_map(|path| path.srtt.map(|srtt| (expected(path, srtt), path)))
-        .filter(|&(expected, path)| if overdue { has_turn(head, path, usable) } else { expected < left })
+        .filter(|&(expected, path)| if overdue { has_turn(path) } else { expected < left })
         .filter(|&(expected, _)| headroom < sent_within(expected, usable))
         .map(|(expected, path)| (expected, path.id))
         .min()
@@ -75,21 +77,17 @@ impl Outlook {
     }
 }
 
-/// Whether `head`, which is overdue, may go again on `path`.
-fn has_turn(head: &HeadOfLine, path: &PathView, usable: &[PathView]) -> bool {
-    turn(head, path, usable).is_some_and(|age| head.age >= age)
-}
-
 /// The age at which `head` may go again on one more path than now; `None` when it may on all.
 pub(crate) fn next_turn(head: &HeadOfLine, usable: &[PathView]) -> Option<Duration> {
-    usable.iter().filter_map(|path| turn(head, path, usable)).filter(|&age| age > head.age).min()
+    usable.iter().filter_map(turns(head, usable)).filter(|&age| age > head.age).min()
 }
 
-/// The age at which `head` may go again on `path`, not being in time; `None` as long as nothing is known of that.
-fn turn(head: &HeadOfLine, path: &PathView, usable: &[PathView]) -> Option<Duration> {
+/// The ages at which `head` may go again on each path, not being in time; `None` as long as nothing is known of that.
+fn turns(head: &HeadOfLine, usable: &[PathView]) -> impl Fn(&PathView) -> Option<Duration> {
     let times = |path: &PathView| path.srtt.map(|srtt| expected(path, srtt));
-    let longer = times(path)? - usable.iter().filter_map(times).min()?;
-    carrier(head, usable).map_or(Duration::ZERO, patience).checked_add(longer)
+    let soonest = usable.iter().filter_map(times).min();
+    let patience = carrier(head, usable).map_or(Duration::ZERO, patience);
+    move |path| patience.checked_add(times(path)? - soonest?)
 }
 
 /// The path that has `head` under way, if it is in use.
@@ -104,7 +102,7 @@ fn patience(path: &PathView) -> Duration {
 
 /// When the acknowledgement may be expected of a chunk sent now: a loss costs two round trips more.
 fn expected(path: &PathView, srtt: Duration) -> Duration {
-    srtt + (srtt * 2).mul_f64(path.loss.clamp(0.0, 1.0))
+    if path.loss == 0.0 { srtt } else { srtt + (srtt * 2).mul_f64(path.loss.clamp(0.0, 1.0)) }
 }
 
 /// Bytes that all paths send in `time`, if each keeps as many in flight.

@@ -188,8 +188,10 @@ impl Ring {
     /// Drops the chunks up to `index`, as far as there are any: they are cumulatively acknowledged.
     pub(crate) fn drop_up_to(&mut self, index: u64) {
         let count = (index + 1).saturating_sub(self.first).min(self.chunks.len() as u64);
-        self.chunks.drain(..count as usize);
-        self.contents.drain(..count as usize);
+        for _ in 0..count {
+            self.chunks.pop_front();
+            self.contents.pop_front();
+        }
         self.first += count;
     }
 

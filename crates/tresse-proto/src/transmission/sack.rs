@@ -196,11 +196,13 @@ impl Transmission {
     ) -> Result<(), SackFault> {
         blocks.clear();
         let (mut in_order, mut end) = (true, 0);
-        for block in lists.iter().flat_map(List::iter) {
-            let range = self.block_range(cumulative, block)?;
-            in_order &= range.start > end;
-            end = range.end;
-            blocks.push(range);
+        for list in lists {
+            for block in list.iter() {
+                let range = self.block_range(cumulative, block)?;
+                in_order &= range.start > end;
+                end = range.end;
+                blocks.push(range);
+            }
         }
         if !in_order {
             blocks.sort_unstable_by_key(|block| block.start);
