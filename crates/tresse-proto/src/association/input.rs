@@ -86,7 +86,9 @@ impl Association {
             self.spread_path_changes(cx.now);
         }
         self.tell_readable();
-        if !(lone && self.dry && self.only_listens(cx.now)) {
+        if lone && self.dry && self.only_listens(cx.now) {
+            debug_assert!(self.choose_turn(cx.now).is_none(), "output would find nothing");
+        } else {
             self.stir();
         }
     }
