@@ -58,7 +58,7 @@ pub use path_id::{AssociationId, PathId};
 pub use reconfiguration::{Direction, Reconfiguration, ReconfigurationOutcome, Streams};
 pub use registry::Registry;
 pub use reliability::{Abandoned, Abandonments, Reliability};
-pub use schedule::{Asked, Offer, PathScheduler, PathView, StreamScheduler};
+pub use schedule::{Asked, Offer, OpenPath, PathScheduler, PathView, StreamScheduler};
 pub use stats::{AssociationStats, Discards, Limit, LimitTimes, PathState, PathStats, SendQueueInfo};
 pub use time::Instant;
 pub use tresse_wire::{Ppid, Ssn, StreamId, Tsn};

@@ -55,7 +55,7 @@ use crate::rare::Rare;
 use crate::receiver::Receiver;
 use crate::registry::Registry;
 use crate::schedule::shares::Claim;
-use crate::schedule::{PathScheduler, PathView};
+use crate::schedule::{OpenPath, PathScheduler, PathView};
 use crate::stats::{Discards, Limit, PathState};
 use crate::tally::Tally;
 use crate::time::{Instant, earliest};
@@ -180,7 +180,7 @@ struct Scratch {
     report: AckReport,
     candidates: Vec<PathView>,
     /// Which of them are open, and what the peer can take there.
-    open: Vec<(PathId, usize)>,
+    open: Vec<OpenPath>,
     claims: Vec<Claim>,
     shares: Vec<usize>,
     /// What the application is to be told: the endpoint takes it over after every step.

@@ -8,7 +8,7 @@ use crate::event::{Event, SchedulerFault};
 use crate::few::Few;
 use crate::names::PolicyKind;
 use crate::path_id::PathId;
-use crate::schedule::{Asked, Offer, PathView, fallback_path_scheduler};
+use crate::schedule::{Asked, Offer, OpenPath, PathView, fallback_path_scheduler};
 use crate::stats::Limit;
 use crate::time::Instant;
 use crate::transmission::Verdict;
@@ -200,7 +200,7 @@ impl Association {
             (std::mem::take(&mut scratch.candidates), std::mem::take(&mut scratch.open));
         let choice = loop {
             let choice = self.ask_path_scheduler(now, &mut candidates, &mut open);
-            let Some(named) = choice.filter(|choice| open.iter().all(|(path, _)| path != choice)) else {
+            let Some(named) = choice.filter(|&choice| open.iter().all(|path| path.id != choice)) else {
                 break choice;
             };
             // A full path is given data to wait there; then the question is where the next data goes.
@@ -211,11 +211,10 @@ impl Association {
         };
         // While nothing is in flight, nothing would ever end a wait.
         let alone = self.transmission.flight() == 0;
-        let choice = choice.or_else(|| open.first().filter(|_| alone).map(|&(path, _)| path));
-        let allowance =
-            |choice| open.iter().find(|(path, _)| *path == choice).map(|&(_, allowance)| allowance);
+        let choice = choice.or_else(|| open.first().filter(|_| alone).map(|path| path.id));
         let turn = choice.map(|choice| {
-            allowance(choice).map_or(Turn::of(choice), |most| Turn::with_allowance(choice, most))
+            let found = open.iter().find(|path| path.id == choice);
+            found.map_or(Turn::of(choice), |path| Turn::with_allowance(choice, path.allowance))
         });
         let scratch = self.workspace.get();
         (scratch.candidates, scratch.open) = (candidates, open);
@@ -228,20 +227,27 @@ impl Association {
         &mut self,
         now: Instant,
         candidates: &mut Vec<PathView>,
-        open: &mut Vec<(PathId, usize)>,
+        open: &mut Vec<OpenPath>,
     ) -> Option<PathId> {
         open.clear();
-        open.extend(self.path_ids().filter_map(|path| Some((path, self.may_send_new(path).ok()?))));
+        open.extend(self.path_ids().filter_map(|id| {
+            let allowance = self.may_send_new(id).ok()?;
+            Some(OpenPath { id, allowance })
+        }));
         let assigns = self.path_scheduler.assigns();
         match (&open[..], self.path_scheduler.asked()) {
             _ if assigns => {}
             ([], Asked::WhenAnyIsOpen | Asked::WhenSeveralAreOpen) => return None,
-            (&[(only, _)], Asked::WhenSeveralAreOpen) => return Some(only),
-            _ => {}
+            ([only], Asked::WhenSeveralAreOpen) => return Some(only.id),
+            _ => {
+                if let Some(choice) = self.path_scheduler.pick_unseen(open) {
+                    return Some(choice);
+                }
+            }
         }
         candidates.clear();
         for path in self.path_ids().filter(|&path| self.paths.may_carry_new_data(path)) {
-            let is_open = open.iter().any(|&(open, _)| open == path);
+            let is_open = open.iter().any(|open| open.id == path);
             candidates.push(self.paths.view(path, self.transmission.flight_on(path), is_open));
         }
         if assigns {

@@ -109,6 +109,15 @@ impl<'a> Offer<'a> {
     }
 }
 
+/// A path on which a packet of new data may leave now.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct OpenPath {
+    /// The path.
+    pub id: PathId,
+    /// Bytes of user data that the peer can take.
+    pub allowance: usize,
+}
+
 /// When a path scheduler is asked.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Asked {
@@ -149,6 +158,12 @@ pub trait PathScheduler: Send {
     ///
     /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer. [`Asked`] says when it is asked at all.
     fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId>;
+
+    /// As [`pick`](Self::pick), from one that goes by nothing but which paths are `open`, by ascending id: then nobody has to
+    /// look up how they are. `None` from all others.
+    fn pick_unseen(&mut self, _open: &[OpenPath]) -> Option<PathId> {
+        None
+    }
 
     /// A packet with `bytes` of new data was sent on `path`, whoever chose it, or assigned to it.
     fn on_sent(&mut self, path: PathId, bytes: usize);

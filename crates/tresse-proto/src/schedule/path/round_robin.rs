@@ -3,7 +3,7 @@
 //! Optimises simplicity: with data to send all the time, windows decide each path's share anyway. It
 //! loses on delay when there is little data and paths differ.
 
-use super::{Asked, Offer, PathScheduler, PathView};
+use super::{Asked, Offer, OpenPath, PathScheduler};
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -11,6 +11,13 @@ use crate::time::Instant;
 #[derive(Default)]
 pub(super) struct RoundRobin {
     last: Option<PathId>,
+}
+
+impl RoundRobin {
+    /// The first of the open paths after the last that had its turn.
+    fn next(&self, open: impl Iterator<Item = PathId>) -> Option<PathId> {
+        open.min_by_key(|&path| (self.last.is_some_and(|last| path <= last), path))
+    }
 }
 
 impl PathScheduler for RoundRobin {
@@ -23,8 +30,11 @@ impl PathScheduler for RoundRobin {
     }
 
     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        let had_its_turn = |path: &PathView| self.last.is_some_and(|last| path.id <= last);
-        offer.open().min_by_key(|path| (had_its_turn(path), path.id)).map(|path| path.id)
+        self.next(offer.open().map(|path| path.id))
+    }
+
+    fn pick_unseen(&mut self, open: &[OpenPath]) -> Option<PathId> {
+        self.next(open.iter().map(|path| path.id))
     }
 
     fn on_sent(&mut self, path: PathId, _bytes: usize) {
@@ -34,11 +44,14 @@ impl PathScheduler for RoundRobin {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PathView;
     use super::super::tests::{offer, view};
     use super::*;
 
     fn turn(scheduler: &mut RoundRobin, paths: &[PathView]) -> Option<u8> {
         let path = scheduler.pick(Instant::ZERO, &offer(paths))?;
+        let open: Vec<_> = paths.iter().map(|path| OpenPath { id: path.id, allowance: 1452 }).collect();
+        assert_eq!(scheduler.pick_unseen(&open), Some(path));
         scheduler.on_sent(path, 1452);
         Some(path.0)
     }
