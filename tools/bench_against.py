@@ -1,7 +1,7 @@
 """Speed of the core and of the simulator beside that of an older commit, as ratios: above 1 it has become faster.
 
-Builds the benchmarks `goodput` and `packets` here and in a work tree of the commit, below `target/against`, and lets the
-two sides take turns, so that the ratios survive a noisy machine. What counts is the fastest run of each row.
+Builds the benchmarks `goodput` and `packets` here and in a work tree of the commit, below `target/against`, and lets
+the two sides take turns, so that the ratios survive a noisy machine. What counts is the fastest run of each row.
 
 The C library is told to keep freed memory. Else it gives the benchmark's packet buffers back to the system in every
 round, or does not, as chance places them on the heap: where one message fills the buffers that is more than a third of
