@@ -37,9 +37,14 @@ impl Association {
     /// finds losses.
     #[inline]
     pub(super) fn give_up(&mut self, now: Instant) {
-        if self.outbound.has_revocable() || self.transmission.has_revocable() {
+        if self.has_revocable() {
             self.give_up_condemned(now);
         }
+    }
+
+    /// Whether there are, or have been, messages that need not arrive.
+    fn has_revocable(&self) -> bool {
+        self.outbound.has_revocable() || self.transmission.has_revocable()
     }
 
     fn give_up_condemned(&mut self, now: Instant) {
@@ -86,11 +91,10 @@ impl Association {
     /// them together would not do (RFC 7496 §3.2). What waits goes before what was sent, which may have
     /// arrived already and takes a FORWARD TSN.
     pub(super) fn make_room(&mut self, now: Instant, options: &SendOptions, len: usize) {
-        let missing = self.outbound.shortage(options.stream, len);
-        if missing == 0 {
+        if !self.has_revocable() || self.outbound.shortage(options.stream, len) == 0 {
             return;
         }
-        self.give_up(now);
+        self.give_up_condemned(now);
         let Some(priority) = options.reliability.evicts_from() else { return };
         let missing = self.outbound.shortage(options.stream, len);
         let waiting = self.outbound.evictable(priority, missing);

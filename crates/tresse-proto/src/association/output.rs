@@ -173,6 +173,7 @@ impl Association {
             && self.paths.accepts_data(path)
     }
 
+    // Never: likewise.
     #[inline(never)]
     fn write_sack(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) {
         self.write_echoes(writer);

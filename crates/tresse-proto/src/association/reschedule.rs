@@ -41,6 +41,7 @@ impl Association {
         }
     }
 
+    // Never: it is rare, and takes registers.
     #[inline(never)]
     fn repeat_head(&mut self, now: Instant, headroom: usize) {
         let Some(head) = self.transmission.head_of_line(now, true) else { return };
