@@ -4,7 +4,7 @@ use crate::foreign::{Made, attempt};
 use crate::names::NameInUse;
 use crate::path_id::PathId;
 use crate::schedule::PathSchedulerFactory;
-use crate::schedule::path::{Asked, Offer, PathScheduler};
+use crate::schedule::path::{Asked, Offer, OpenPath, PathScheduler};
 use crate::time::Instant;
 
 /// A scheduler whose first fault is its last act. Afterwards it names no path.
@@ -76,7 +76,16 @@ impl PathScheduler for Guarded {
         if path.is_some_and(|path| path.open || (self.assigns && path.assignable)) {
             return Some(choice);
         }
-        self.fail(format!("it named path {}, which can take no data now", choice.0));
+        self.fail(refused(choice));
+        None
+    }
+
+    fn pick_unseen(&mut self, open: &[OpenPath]) -> Option<PathId> {
+        let choice = self.run(|scheduler| scheduler.pick_unseen(open)).flatten()?;
+        if open.iter().any(|path| path.id == choice) {
+            return Some(choice);
+        }
+        self.fail(refused(choice));
         None
     }
 
@@ -87,6 +96,10 @@ impl PathScheduler for Guarded {
     fn failure(&self) -> Option<String> {
         self.failed.clone()
     }
+}
+
+fn refused(choice: PathId) -> String {
+    format!("it named path {}, which can take no data now", choice.0)
 }
 
 impl Drop for Guarded {
@@ -123,6 +136,10 @@ mod tests {
             self.hook("pick");
             Some(PathId(1))
         }
+        fn pick_unseen(&mut self, _open: &[OpenPath]) -> Option<PathId> {
+            self.hook("pick_unseen");
+            (self.0 == "unseen").then_some(PathId(1))
+        }
         fn on_sent(&mut self, _path: PathId, _bytes: usize) {
             self.hook("on_sent");
         }
@@ -152,6 +169,20 @@ mod tests {
         let mut scheduler = stubborn("on_sent").unwrap();
         scheduler.on_sent(PathId(0), 1);
         assert_eq!(scheduler.failure().as_deref(), Some("it panicked: no on_sent"));
+    }
+
+    #[test]
+    fn a_choice_that_needs_no_views_is_guarded_as_well() {
+        let open = [0, 1].map(|id| OpenPath { id: PathId(id), allowance: 1452 });
+        let mut scheduler = stubborn("").unwrap();
+        assert_eq!((scheduler.pick_unseen(&open), scheduler.failure()), (None, None), "it wants views");
+        let mut scheduler = stubborn("unseen").unwrap();
+        assert_eq!((scheduler.pick_unseen(&open), scheduler.failure()), (Some(PathId(1)), None));
+        assert_eq!(scheduler.pick_unseen(&open[..1]), None);
+        assert_eq!(scheduler.failure().as_deref(), Some("it named path 1, which can take no data now"));
+        let mut scheduler = stubborn("pick_unseen").unwrap();
+        assert_eq!(scheduler.pick_unseen(&open), None);
+        assert_eq!(scheduler.failure().as_deref(), Some("it panicked: no pick_unseen"));
     }
 
     #[test]
