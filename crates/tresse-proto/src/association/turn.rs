@@ -72,10 +72,15 @@ impl Turn {
         Turn { path, allowance: UNASKED }
     }
 
-    /// New data may leave on `path`, at most `allowance` bytes.
-    fn with_allowance(path: PathId, allowance: usize) -> Self {
-        let allowance = u32::try_from(allowance).unwrap_or(u32::MAX - 1);
-        Turn { path, allowance: NonZeroU32::new(allowance).unwrap_or(UNASKED) }
+    /// New data may leave on this path.
+    fn on(path: OpenPath) -> Self {
+        let allowance = u32::try_from(path.allowance).unwrap_or(u32::MAX - 1);
+        Turn { path: path.id, allowance: NonZeroU32::new(allowance).unwrap_or(UNASKED) }
+    }
+
+    /// `choice` sends, which is one of the `open` paths if it has new data.
+    fn among(open: &[OpenPath], choice: PathId) -> Self {
+        open.iter().find(|path| path.id == choice).map_or(Turn::of(choice), |&path| Turn::on(path))
     }
 
     fn allowance(self) -> Option<usize> {
@@ -192,74 +197,72 @@ impl Association {
 
     fn pick_path(&mut self, now: Instant) -> Option<Turn> {
         if self.paths.len() == 1 {
-            let path = PathId(0);
-            let allowance = self.may_send_new(path).ok()?;
-            return Some(Turn::with_allowance(path, allowance));
+            return self.open_paths().next().map(Turn::on);
         }
-        let scratch = self.workspace.get();
-        let (mut candidates, mut open) =
-            (std::mem::take(&mut scratch.candidates), std::mem::take(&mut scratch.open));
+        let mut open = std::mem::take(&mut self.workspace.get().open);
+        open.clear();
+        open.extend(self.open_paths());
+        let turn = match (&open[..], self.path_scheduler.asked()) {
+            _ if self.path_scheduler.assigns() => self.ask_path_scheduler(now, &mut open),
+            ([], Asked::WhenAnyIsOpen | Asked::WhenSeveralAreOpen) => None,
+            ([only], Asked::WhenSeveralAreOpen) => Some(Turn::on(*only)),
+            _ => match self.path_scheduler.pick_unseen(&open) {
+                Some(choice) => Some(Turn::among(&open, choice)),
+                None => self.ask_path_scheduler(now, &mut open),
+            },
+        };
+        self.workspace.get().open = open;
+        turn
+    }
+
+    /// The paths open to new data, and how much of it the peer can take there.
+    fn open_paths(&self) -> impl Iterator<Item = OpenPath> {
+        // Mostly a window is full, which is told at once.
+        let paths = self.path_ids().filter(|&id| !self.transmission.fills(id, self.paths.window(id).cwnd));
+        paths.filter_map(|id| Some(OpenPath { id, allowance: self.may_send_new(id).ok()? }))
+    }
+
+    /// The choice of a path scheduler that is shown all paths, of which these are `open`. It may leave data to others.
+    // Never: most schedulers go by less.
+    #[inline(never)]
+    fn ask_path_scheduler(&mut self, now: Instant, open: &mut Vec<OpenPath>) -> Option<Turn> {
+        let mut views = std::mem::take(&mut self.workspace.get().candidates);
         let choice = loop {
-            let choice = self.ask_path_scheduler(now, &mut candidates, &mut open);
+            self.show_paths(open, &mut views);
+            let offer = Offer {
+                paths: &views,
+                unsent: self.outbound.unsent(),
+                peer_window: self.transmission.peer_window(),
+            };
+            let choice = self.path_scheduler.pick(now, &offer);
             let Some(named) = choice.filter(|&choice| open.iter().all(|path| path.id != choice)) else {
                 break choice;
             };
             // A full path is given data to wait there; then the question is where the next data goes.
-            let full = candidates.iter().find(|path| path.id == named);
+            let full = views.iter().find(|path| path.id == named);
             if !full.is_some_and(|full| self.assign(now, full)) {
                 break None;
             }
+            open.clear();
+            open.extend(self.open_paths());
         };
+        self.workspace.get().candidates = views;
         // While nothing is in flight, nothing would ever end a wait.
         let alone = self.transmission.flight() == 0;
-        let choice = choice.or_else(|| open.first().filter(|_| alone).map(|path| path.id));
-        let turn = choice.map(|choice| {
-            let found = open.iter().find(|path| path.id == choice);
-            found.map_or(Turn::of(choice), |path| Turn::with_allowance(choice, path.allowance))
-        });
-        let scratch = self.workspace.get();
-        (scratch.candidates, scratch.open) = (candidates, open);
-        turn
+        let choice = choice.or_else(|| open.first().filter(|_| alone).map(|path| path.id))?;
+        Some(Turn::among(open, choice))
     }
 
-    /// Fills in which paths are open to new data, and how much of it the peer can take there. What else schedulers want to
-    /// know of those that carry new data is filled in if this one is asked.
-    fn ask_path_scheduler(
-        &mut self,
-        now: Instant,
-        candidates: &mut Vec<PathView>,
-        open: &mut Vec<OpenPath>,
-    ) -> Option<PathId> {
-        open.clear();
-        open.extend(self.path_ids().filter_map(|id| {
-            let allowance = self.may_send_new(id).ok()?;
-            Some(OpenPath { id, allowance })
-        }));
-        let assigns = self.path_scheduler.assigns();
-        match (&open[..], self.path_scheduler.asked()) {
-            _ if assigns => {}
-            ([], Asked::WhenAnyIsOpen | Asked::WhenSeveralAreOpen) => return None,
-            ([only], Asked::WhenSeveralAreOpen) => return Some(only.id),
-            _ => {
-                if let Some(choice) = self.path_scheduler.pick_unseen(open) {
-                    return Some(choice);
-                }
-            }
-        }
-        candidates.clear();
+    /// Fills in how the paths are that carry new data.
+    fn show_paths(&self, open: &[OpenPath], views: &mut Vec<PathView>) {
+        views.clear();
         for path in self.path_ids().filter(|&path| self.paths.may_carry_new_data(path)) {
             let is_open = open.iter().any(|open| open.id == path);
-            candidates.push(self.paths.view(path, self.transmission.flight_on(path), is_open));
+            views.push(self.paths.view(path, self.transmission.flight_on(path), is_open));
         }
-        if assigns {
-            self.show_assigned(candidates);
+        if self.path_scheduler.assigns() {
+            self.show_assigned(views);
         }
-        let offer = Offer {
-            paths: candidates,
-            unsent: self.outbound.unsent(),
-            peer_window: self.transmission.peer_window(),
-        };
-        self.path_scheduler.pick(now, &offer)
     }
 
     /// Whether data waits that nothing in flight will ever set free.
@@ -375,7 +378,7 @@ impl Association {
 
     /// What user data the next packet may have; `None` for none at all.
     pub(super) fn load_of(&self, now: Instant, turn: Turn) -> Option<Load> {
-        if !self.state.sends_data() {
+        if !self.state.sends_data() || self.has_nothing_to_send() {
             return None;
         }
         if let Some(allowance) = turn.allowance() {

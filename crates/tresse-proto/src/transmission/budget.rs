@@ -29,8 +29,7 @@ impl Transmission {
         urgent: bool,
     ) -> Verdict {
         let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
-        // Copies whose path has not answered do not keep data from following when everything is acknowledged.
-        if load.flight >= cwnd && self.flight > 0 {
+        if self.fills(path, cwnd) {
             // Copies that fill the window took no room from new data where a buffer is full.
             let copied = self.copied_on(path);
             if copied == 0 {
@@ -48,6 +47,14 @@ impl Transmission {
             return Verdict::Wait(Limit::CongestionWindow);
         }
         self.buffers(path, payload, paths, urgent)
+    }
+
+    /// Whether what is under way fills a congestion window of `cwnd` bytes on `path`: then no new data may leave there,
+    /// whatever the rest of the [`verdict`](Self::verdict). Copies whose path has not answered do not keep data from
+    /// following when everything is acknowledged.
+    #[inline]
+    pub(crate) fn fills(&self, path: PathId, cwnd: usize) -> bool {
+        self.flight > 0 && self.flight_on(path) >= cwnd
     }
 
     /// The verdict on a packet of new data that is to wait for the window of `path`, where no more than `most` bytes
