@@ -133,9 +133,8 @@ impl<'w> Emulation<'w> {
             match happening {
                 Happening::Arrival { link, slot } => {
                     let node = self.network.end(link);
-                    if let Some(packet) = self.network.arrive(at, link, slot) {
-                        self.take(at, node, packet);
-                    }
+                    let packet = self.network.arrive(at, link, slot).take();
+                    self.take(at, node, packet);
                 }
                 Happening::Departure { link } => self.network.depart(at, link),
                 Happening::TcpWake { host } => {

@@ -61,31 +61,25 @@ impl Host {
         }
     }
 
-    /// Takes a packet that arrived.
-    pub(crate) fn on_packet(
-        &mut self,
-        now: Instant,
-        packet: Packet,
-        network: &mut Network<'_>,
-        ledger: &mut Ledger,
-    ) -> Result<(), RunError> {
+    /// Takes a packet that arrived; then it is the host's [`turn`](Self::turn).
+    pub(crate) fn on_packet(&mut self, now: Instant, packet: &mut Packet) {
         if packet.protocol != Protocol::Sctp {
-            return Ok(());
+            return;
         }
+        let damaged = packet.damaged;
         let datagram = Datagram {
             local: packet.destination,
             remote: packet.source,
             encapsulation_port: None,
             ecn: packet.ecn,
-            payload: packet.payload,
+            payload: std::mem::take(&mut packet.payload),
         };
-        if packet.damaged {
+        if damaged {
             // A network card passes on what it could not verify, and the host looks for itself.
             self.endpoint.handle_unverified_datagram(now, datagram);
         } else {
             self.endpoint.handle_datagram(now, datagram);
         }
-        self.turn(now, network, ledger)
     }
 
     /// Acts if something is due; most wake-ups that were once asked for have become stale when their time comes.
@@ -183,7 +177,13 @@ impl Host {
         }
     }
 
-    fn turn(&mut self, now: Instant, network: &mut Network<'_>, ledger: &mut Ledger) -> Result<(), RunError> {
+    /// After something happened: serves the application, and sends what there is to send.
+    pub(crate) fn turn(
+        &mut self,
+        now: Instant,
+        network: &mut Network<'_>,
+        ledger: &mut Ledger,
+    ) -> Result<(), RunError> {
         let mut sent = 0;
         self.serve_application(now, ledger)?;
         loop {
@@ -211,7 +211,7 @@ impl Host {
                 self.on_path_left(now, id, path);
             }
             let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
-            self.application.on_event(&mut turn, id, event)?;
+            self.application.on_event(&mut turn, id, &event)?;
             told = true;
         }
         let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
@@ -232,20 +232,22 @@ impl Host {
             self.arena.extend_from_slice(&self.scratch);
             let mut batch = self.arena.split().freeze();
             let segment = transmit.segment_size.unwrap_or(batch.len()).max(1);
-            while !batch.is_empty() {
-                let payload = batch.split_to(segment.min(batch.len()));
-                let packet = Packet {
-                    source: transmit.local,
-                    destination: transmit.remote,
-                    ecn: transmit.ecn,
-                    may_fragment: transmit.may_fragment,
-                    protocol: Protocol::Sctp,
-                    payload,
-                    damaged: false,
-                };
-                network.send(now, self.node, packet);
+            let packet = |payload| Packet {
+                source: transmit.local,
+                destination: transmit.remote,
+                ecn: transmit.ecn,
+                may_fragment: transmit.may_fragment,
+                protocol: Protocol::Sctp,
+                payload,
+                damaged: false,
+            };
+            while batch.len() > segment {
+                let payload = batch.split_to(segment);
+                network.send(now, self.node, packet(payload));
                 packets += 1;
             }
+            network.send(now, self.node, packet(batch));
+            packets += 1;
         }
         // It would never stop, even if its packets are empty.
         PACKETS_PER_INSTANT + 1

@@ -62,6 +62,11 @@ impl Packet {
         Parcel { bytes: self.ip_len(), may_fragment: self.may_fragment, markable }
     }
 
+    /// The packet, of which what is left is not to be sent.
+    pub(crate) fn take(&mut self) -> Packet {
+        Packet { payload: std::mem::take(&mut self.payload), ..*self }
+    }
+
     /// Length of the IP packet.
     fn ip_len(&self) -> u32 {
         (IPV4_HEADER_LEN + self.payload.len()) as u32
@@ -154,15 +159,13 @@ impl<'w> Network<'w> {
         self.ask_for_departure(link);
     }
 
-    /// Takes the packet out of `slot` at the end of `link`.
-    pub(crate) fn arrive(&mut self, now: Instant, link: LinkId, slot: u32) -> Option<Packet> {
-        // Handed on as it is: each time that a packet is moved it waits for its own stores.
-        let packet = self.under_way.take(slot);
-        if let Some(packet) = &packet {
-            self.links[link.index()].arrived(packet.ip_len());
-            if self.watch.is_on() {
-                self.watch.on_arrived(now, link, packet);
-            }
+    /// The packet in `slot` comes out at the end of `link`, and is to be taken from where it is: nothing is kept of it.
+    pub(crate) fn arrive(&mut self, now: Instant, link: LinkId, slot: u32) -> &mut Packet {
+        // Handed on where it is: each time that a packet is moved it waits for its own stores.
+        let packet = self.under_way.free(slot);
+        self.links[link.index()].arrived(packet.ip_len());
+        if self.watch.is_on() {
+            self.watch.on_arrived(now, link, packet);
         }
         packet
     }
@@ -246,7 +249,7 @@ impl<'w> Network<'w> {
 
     fn stop_waiting(&mut self, link: LinkId) -> Option<Packet> {
         let slot = self.waiting[link.index()].pop_front()?;
-        self.under_way.take(slot)
+        Some(self.under_way.free(slot).take())
     }
 
     /// One departure of a link is under way as long as packets wait for its verdict.
@@ -260,7 +263,7 @@ impl<'w> Network<'w> {
 /// Packets by slot number; slots are used again.
 #[derive(Debug, Default)]
 struct Slots {
-    packets: Vec<Option<Packet>>,
+    packets: Vec<Packet>,
     free: Vec<u32>,
     used: usize,
 }
@@ -270,23 +273,21 @@ impl Slots {
         self.used += 1;
         match self.free.pop() {
             Some(slot) => {
-                self.packets[slot as usize] = Some(packet);
+                self.packets[slot as usize] = packet;
                 slot
             }
             None => {
-                self.packets.push(Some(packet));
+                self.packets.push(packet);
                 (self.packets.len() - 1) as u32
             }
         }
     }
 
-    fn take(&mut self, slot: u32) -> Option<Packet> {
-        let packet = self.packets.get_mut(slot as usize)?.take();
-        if packet.is_some() {
-            self.free.push(slot);
-            self.used -= 1;
-        }
-        packet
+    /// Makes `slot` free; its packet is there until the next one is put.
+    fn free(&mut self, slot: u32) -> &mut Packet {
+        self.free.push(slot);
+        self.used -= 1;
+        &mut self.packets[slot as usize]
     }
 }
 
@@ -327,7 +328,7 @@ mod tests {
         while let Some((now, Happening::Arrival { link, slot })) =
             network.events.pop_until(Instant::FAR_FUTURE)
         {
-            let packet = network.arrive(now, link, slot).expect("it is under way");
+            let packet = network.arrive(now, link, slot).take();
             let node = network.end(link);
             at.push((now.as_nanos(), node));
             if node != peer {

@@ -7,7 +7,6 @@ use crate::host::Host;
 use crate::invariant;
 use crate::network::{Happening, Network};
 use crate::record::Recorder;
-use crate::route::NodeId;
 use crate::setup::SENDER;
 use crate::tcp::TcpHost;
 use crate::traffic::Ledger;
@@ -74,17 +73,22 @@ impl World<'_> {
         let now = self.now;
         match happening {
             Happening::Arrival { link, slot } => {
-                let Some(packet) = self.network.arrive(now, link, slot) else { return Ok(()) };
                 let node = self.network.end(link);
-                match self.resident(node) {
+                let packet = self.network.arrive(now, link, slot);
+                match self.residents.get(node.index()).copied().flatten() {
                     Some(Resident::Host(host)) => {
                         let host = &mut self.hosts[usize::from(host)];
-                        host.on_packet(now, packet, &mut self.network, &mut self.ledger)?;
+                        host.on_packet(now, packet);
+                        host.turn(now, &mut self.network, &mut self.ledger)?;
                     }
                     Some(Resident::TcpHost(host)) => {
+                        let packet = packet.take();
                         self.tcp_hosts[usize::from(host)].on_packet(now, &packet, &mut self.network);
                     }
-                    None => self.network.send(now, node, packet),
+                    None => {
+                        let packet = packet.take();
+                        self.network.send(now, node, packet);
+                    }
                 }
             }
             Happening::Departure { link } => self.network.depart(now, link),
@@ -113,10 +117,6 @@ impl World<'_> {
             Happening::Sample => "a sample".to_owned(),
         };
         RunError::Standstill { at: self.now, events: self.at_once, last }
-    }
-
-    fn resident(&self, node: NodeId) -> Option<Resident> {
-        self.residents.get(node.index()).copied().flatten()
     }
 }
 

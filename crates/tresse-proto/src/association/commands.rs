@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tresse_wire::StreamId;
 
-use super::{Association, State};
+use super::{Association, Readable, State};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
 use crate::error::{NoSuchPath, ScheduleError, SendError};
 use crate::event::{Event, Message, Part, SendOptions};
@@ -35,7 +35,7 @@ impl Association {
         let message = self.inbound.recv();
         match &message {
             Some(message) => self.on_taken(message),
-            None => self.readable_told = false,
+            None => self.readable = Readable::Untold,
         }
         message
     }

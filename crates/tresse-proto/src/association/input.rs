@@ -11,7 +11,7 @@ use tresse_wire::{
 use super::addresses::Source;
 use super::authentication::Passage;
 use super::control::{Control, Reason};
-use super::{Association, Extension, State};
+use super::{Association, Extension, Readable, State};
 use crate::cx::Cx;
 use crate::datagram::{Datagram, Ecn};
 use crate::event::{CloseReason, Event};
@@ -446,9 +446,8 @@ impl Association {
     }
 
     pub(super) fn tell_readable(&mut self) {
-        if !self.readable_told && self.inbound.has_ready() {
-            self.readable_told = true;
-            self.tell(Event::Readable);
+        if self.readable == Readable::Untold && self.inbound.has_ready() {
+            self.readable = Readable::Due;
         }
     }
 }

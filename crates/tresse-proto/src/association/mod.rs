@@ -136,7 +136,7 @@ pub(crate) struct Association {
     control: ControlQueue,
     shutdown: Rare<ShutdownTimers>,
     bursts: Bursts,
-    readable_told: bool,
+    readable: Readable,
     counters: Counters,
     /// Messages that were given up; made with the first.
     abandoned: Option<Box<AbandonLog>>,
@@ -155,6 +155,16 @@ pub(crate) struct Association {
 struct Serials {
     own: u32,
     peer: u32,
+}
+
+/// Whether the application knows that messages wait.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Readable {
+    /// No: none did when it looked last.
+    Untold,
+    /// It is to be told, after all other events.
+    Due,
+    Told,
 }
 
 /// What no room counts for itself.
@@ -273,7 +283,7 @@ impl Association {
             marks: None,
             control: ControlQueue::default(),
             shutdown: Rare::default(),
-            readable_told: false,
+            readable: Readable::Untold,
             counters: Counters::new(now),
             abandoned: None,
             deliverable: Rare::default(),
@@ -337,9 +347,24 @@ impl Association {
         self.workspace.0.as_mut()?.events.pop_front()
     }
 
+    /// Whether [`Event::Readable`] is to be told, after all other events.
+    #[inline]
+    pub(crate) fn pop_readable(&mut self) -> bool {
+        let due = self.readable == Readable::Due;
+        if due {
+            self.readable = Readable::Told;
+        }
+        due
+    }
+
     /// Tells the application something.
     fn tell(&mut self, event: Event) {
-        self.workspace.get().events.push_back(event);
+        let events = &mut self.workspace.get().events;
+        if self.readable == Readable::Due {
+            self.readable = Readable::Told;
+            events.push_back(Event::Readable);
+        }
+        events.push_back(event);
     }
 
     /// When `handle_timeout` is wanted next.

@@ -390,7 +390,7 @@ impl Endpoint {
             // The names were checked when the settings were taken; a scheduler was removed since then.
             Err(_) => {
                 self.slots.replace(slot, Occupant::Failed(self.template.clone()));
-                self.events.push_back((self.slots.id(slot), Event::Closed(CloseReason::Aborted)));
+                self.news.push(self.slots.id(slot), Event::Closed(CloseReason::Aborted));
             }
         }
     }

@@ -14,6 +14,7 @@ mod handle;
 mod icmp;
 #[cfg(feature = "invariants")]
 mod invariants;
+mod news;
 mod peers;
 mod slots;
 mod spent;
@@ -48,6 +49,7 @@ pub use handle::AssociationHandle;
 use cookie::CookieKeys;
 use deadlines::Deadlines;
 use demux::{Demux, Slot};
+use news::News;
 use slots::{Occupant, Slots};
 use spent::SpentTags;
 
@@ -85,7 +87,7 @@ pub struct Endpoint {
     deadlines: Deadlines,
     /// Associations whose deadlines have come; kept so that none is allocated for a call.
     due: Vec<Slot>,
-    events: VecDeque<(AssociationId, Event)>,
+    news: News,
     /// Packets that belong to no association.
     answers: VecDeque<Answer>,
     discards: Discards,
@@ -162,7 +164,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             deadlines: Deadlines::default(),
             due: Vec::new(),
-            events: VecDeque::new(),
+            news: News::default(),
             answers: VecDeque::new(),
             discards: Discards::default(),
             workspace: Workspace::default(),
@@ -375,9 +377,10 @@ impl Endpoint {
     /// The next event, in the order in which they happened; none of an association that was released.
     pub fn poll_event(&mut self) -> Option<(AssociationId, Event)> {
         loop {
-            let (id, event) = self.events.pop_front()?;
-            if self.slots.find(id).is_some() {
-                return Some((id, event));
+            // Handed on as it is: most of an event's places are empty, and would be moved all the same.
+            let news = self.news.pop();
+            if news.as_ref().is_none_or(|(id, _)| self.slots.find(*id).is_some()) {
+                return news;
             }
         }
     }
@@ -473,7 +476,7 @@ impl Endpoint {
     fn fail_setup(&mut self, slot: Slot, reason: CloseReason) {
         self.forget_addresses(slot);
         self.slots.replace(slot, Occupant::Failed(self.template.clone()));
-        self.events.push_back((self.slots.id(slot), Event::Closed(reason)));
+        self.news.push(self.slots.id(slot), Event::Closed(reason));
     }
 
     /// The application gives up a set-up.
@@ -506,7 +509,10 @@ impl Endpoint {
         let (deadline, wants_to_send, is_over) = match self.slots.named_mut(slot) {
             Some((id, Occupant::Open(association))) => {
                 while let Some(event) = association.pop_event() {
-                    self.events.push_back((id, event));
+                    self.news.push(id, event);
+                }
+                if association.pop_readable() {
+                    self.news.push_readable(id);
                 }
                 self.workspace.take_back(association.workspace());
                 let port = association.identity().remote_port;

@@ -195,10 +195,10 @@ impl Application for Bulk {
         Ok(())
     }
 
-    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: Event) -> Result<(), RunError> {
+    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: &Event) -> Result<(), RunError> {
         match (event, self.state) {
             (Event::Established { outbound_streams, .. }, State::Connecting(_)) => {
-                let wanted = self.spec.streams;
+                let (wanted, outbound_streams) = (self.spec.streams, *outbound_streams);
                 if outbound_streams < wanted {
                     return Err(RunError::TooFewStreams { wanted, negotiated: outbound_streams });
                 }
@@ -209,7 +209,7 @@ impl Application for Bulk {
             (Event::PathChanged { .. }, State::Open { .. }) => self.tell_loss_rates(turn, id),
             (Event::Writable, State::Open { .. }) => self.state = State::Open { id, full: false },
             (Event::Closed(reason), _) => {
-                self.ended = Some(super::describe(&reason));
+                self.ended = Some(super::describe(reason));
                 self.state = State::Stopped(id);
             }
             _ => {}

@@ -42,7 +42,7 @@ pub trait Application {
     ///
     /// # Errors
     /// When the run makes no sense after that.
-    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: Event) -> Result<(), RunError>;
+    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: &Event) -> Result<(), RunError>;
 
     /// Hands over what it has to send; tells whether it handed over anything. Called after events, and again
     /// after packets have left, until there is nothing more to hand over or to send.

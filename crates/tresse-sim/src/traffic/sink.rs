@@ -1,7 +1,7 @@
 //! The receiver: takes every message at once.
 
 use bytes::Bytes;
-use tresse_proto::{AssociationId, Event, Instant, Joiner};
+use tresse_proto::{AssociationId, Event, Instant, Joiner, Part};
 
 use super::{AddressPlan, Application, Turn};
 use crate::error::RunError;
@@ -26,8 +26,11 @@ impl Sink {
 
     fn read_all(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), Breach> {
         let Some(mut association) = turn.endpoint.association(id) else { return Ok(()) };
-        while let Some(part) = association.recv(turn.now) {
-            let Some(message) = self.joiner.join(part) else { continue };
+        while let Some(mut message) = association.recv(turn.now) {
+            if message.part != Part::Whole {
+                let Some(whole) = self.joiner.join(message) else { continue };
+                message = whole;
+            }
             turn.ledger.delivered(turn.now, &message)?;
             if let Some(expected) = &self.expected
                 && !message.payload.pieces().iter().flatten().eq(expected.iter().take(message.payload.len()))
@@ -48,14 +51,14 @@ impl Application for Sink {
         self.association.map_or(Ok(()), |id| self.addresses.on_due(turn, id))
     }
 
-    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: Event) -> Result<(), RunError> {
+    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: &Event) -> Result<(), RunError> {
         match event {
             Event::Established { .. } => self.association = Some(id),
             Event::Readable => {
                 let at = turn.now;
                 self.read_all(turn, id).map_err(|breach| RunError::Broken { at, breach })?;
             }
-            Event::Closed(reason) => self.ended = Some(super::describe(&reason)),
+            Event::Closed(reason) => self.ended = Some(super::describe(reason)),
             _ => {}
         }
         Ok(())

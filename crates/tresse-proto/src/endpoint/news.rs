@@ -1,0 +1,63 @@
+//! What applications are to be told, in the order in which it happened.
+
+use std::collections::VecDeque;
+
+use crate::event::Event;
+use crate::path_id::AssociationId;
+
+/// The queue. The news that comes most often, that there is something to read, takes no place in it while it is the last.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    queue: VecDeque<(AssociationId, Event)>,
+    /// After everything in the queue: messages of this association wait.
+    readable: Option<AssociationId>,
+}
+
+impl News {
+    pub(super) fn push(&mut self, id: AssociationId, event: Event) {
+        if let Some(earlier) = self.readable.take() {
+            self.queue.push_back((earlier, Event::Readable));
+        }
+        self.queue.push_back((id, event));
+    }
+
+    /// Adds [`Event::Readable`].
+    pub(super) fn push_readable(&mut self, id: AssociationId) {
+        if let Some(earlier) = self.readable.replace(id) {
+            self.queue.push_back((earlier, Event::Readable));
+        }
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<(AssociationId, Event)> {
+        match self.queue.pop_front() {
+            None => self.readable.take().map(|id| (id, Event::Readable)),
+            first => first,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_leave_in_order_wherever_something_to_read_stands_among_them() {
+        let [one, other] = [1, 2].map(|slot| AssociationId { slot, generation: 0 });
+        let mut news = News::default();
+        news.push_readable(one);
+        news.push(one, Event::Writable);
+        news.push(other, Event::PeerShutdown);
+        news.push_readable(one);
+        news.push_readable(other);
+        let expected = [
+            (one, Event::Readable),
+            (one, Event::Writable),
+            (other, Event::PeerShutdown),
+            (one, Event::Readable),
+            (other, Event::Readable),
+        ];
+        assert_eq!(std::iter::from_fn(|| news.pop()).collect::<Vec<_>>(), expected);
+        assert_eq!(news.pop(), None);
+    }
+}
