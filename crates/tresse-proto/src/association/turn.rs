@@ -310,7 +310,7 @@ impl Association {
         }
         let cwnd = self.paths.window(path).cwnd;
         let (payload, paths) = (self.full_chunk(), self.paths.joined_count());
-        let urgent = self.outbound.has_urgent_for(path);
+        let urgent = || self.outbound.has_urgent_for(path);
         let allowance = match self.transmission.verdict(path, cwnd, payload, paths, urgent) {
             Verdict::Go(allowance) => allowance,
             Verdict::Wait(limit) => return Err(limit),

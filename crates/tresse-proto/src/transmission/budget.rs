@@ -26,7 +26,7 @@ impl Transmission {
         cwnd: usize,
         payload: usize,
         paths: usize,
-        urgent: bool,
+        urgent: impl Fn() -> bool,
     ) -> Verdict {
         let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
         if self.fills(path, cwnd) {
@@ -36,7 +36,7 @@ impl Transmission {
                 return Verdict::Wait(Limit::CongestionWindow);
             }
             let without_copies = load.flight - copied;
-            return match self.buffers(path, payload, paths, urgent) {
+            return match self.buffers(path, load, payload, paths, urgent) {
                 full @ Verdict::Wait(_) if without_copies < cwnd => full,
                 _ => Verdict::Wait(Limit::CongestionWindow),
             };
@@ -46,7 +46,7 @@ impl Transmission {
             // Lost chunks go first (RFC 9260 §6.1 C), and then what has a lower TSN.
             return Verdict::Wait(Limit::CongestionWindow);
         }
-        self.buffers(path, payload, paths, urgent)
+        self.buffers(path, load, payload, paths, urgent)
     }
 
     /// Whether what is under way fills a congestion window of `cwnd` bytes on `path`: then no new data may leave there,
@@ -60,10 +60,11 @@ impl Transmission {
     /// The verdict on a packet of new data that is to wait for the window of `path`, where no more than `most` bytes
     /// may do that. The rest is as for [`verdict`](Self::verdict).
     pub(crate) fn verdict_ahead(&self, path: PathId, most: usize, payload: usize, paths: usize) -> Verdict {
+        let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
         if self.assigned_on(path) + payload > most {
             return Verdict::Wait(Limit::CongestionWindow);
         }
-        self.buffers(path, payload, paths, false)
+        self.buffers(path, load, payload, paths, || false)
     }
 
     /// Bytes that the peer can take beyond what is under way and what is assigned.
@@ -74,8 +75,14 @@ impl Transmission {
 
     /// What the buffers of both sides say.
     #[inline]
-    fn buffers(&self, path: PathId, payload: usize, paths: usize, urgent: bool) -> Verdict {
-        let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
+    fn buffers(
+        &self,
+        path: PathId,
+        load: &PathLoad,
+        payload: usize,
+        paths: usize,
+        urgent: impl Fn() -> bool,
+    ) -> Verdict {
         if let Some(limit) = self.keeps_at_rest(load) {
             return Verdict::Wait(limit);
         }
@@ -91,10 +98,10 @@ impl Transmission {
             return Verdict::Wait(Limit::ReceiveBuffer);
         }
         let blocked = match self.rules.buffer_shares {
-            BufferShares::Equal => self.split(path, payload, paths.max(1)),
-            BufferShares::WhenShort if load.share.is_none() => self.split(path, payload, paths.max(1)),
+            BufferShares::Equal => self.split(path, load, payload, paths),
+            BufferShares::WhenShort if load.share.is_none() => self.split(path, load, payload, paths),
             BufferShares::Paths | BufferShares::WhenShort => {
-                self.share_used_up(path, load).filter(|_| !urgent)
+                self.share_used_up(path, load).filter(|_| !urgent())
             }
         };
         match blocked {
@@ -104,15 +111,14 @@ impl Transmission {
     }
 
     /// Buffer splitting (GLOBECOM 2010 paper, §IV): no path may own more than its equal share of a buffer.
-    fn split(&self, path: PathId, payload: usize, paths: usize) -> Option<Limit> {
-        let load = self.load(path)?;
+    fn split(&self, path: PathId, load: &PathLoad, payload: usize, paths: usize) -> Option<Limit> {
         let bytes = match self.rules.split_counts {
             SplitCounts::Queued => load.queued,
             SplitCounts::Outstanding => self.owned_by(path, load),
         };
-        // A division costs more than all the rest.
-        let share = |buffer: usize| if paths == 1 { buffer } else { buffer / paths };
-        let overbooking = if self.rules.split_overbooking { payload } else { 0 };
+        // Asked for every packet, and a division would cost more than all the rest.
+        let exceeds = |bytes: usize, buffer: usize| bytes.saturating_mul(paths.max(1)) > buffer;
+        let booked = if self.rules.split_overbooking { bytes } else { bytes + payload };
         let sender = matches!(self.rules.buffer_split, BufferSplit::Sender | BufferSplit::Both);
         let receiver = matches!(self.rules.buffer_split, BufferSplit::Receiver | BufferSplit::Both);
         // A path with nothing under way may always send one packet: a share smaller than a packet
@@ -120,10 +126,10 @@ impl Transmission {
         if bytes == 0 {
             return None;
         }
-        if receiver && bytes + payload > share(self.peer_window() + self.flight) + overbooking {
+        if receiver && exceeds(booked, self.peer_window() + self.flight) {
             return Some(Limit::ReceiveBuffer);
         }
-        if sender && bytes + payload > share(self.rules.send_buffer) {
+        if sender && exceeds(bytes + payload, self.rules.send_buffer) {
             return Some(Limit::SendBuffer);
         }
         None

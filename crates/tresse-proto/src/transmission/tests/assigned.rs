@@ -30,7 +30,7 @@ impl Bench {
     }
 
     fn verdict_on_new(&self, path: u8) -> Verdict {
-        self.sent.verdict(PathId(path), 20 * LEN, LEN, 2, false)
+        self.sent.verdict(PathId(path), 20 * LEN, LEN, 2, || false)
     }
 }
 

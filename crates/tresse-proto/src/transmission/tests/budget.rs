@@ -21,7 +21,7 @@ fn split(buffer_split: BufferSplit, counts: SplitCounts, send_buffer: usize) -> 
 impl Bench {
     /// The verdict on a path whose congestion window is no limit.
     fn verdict(&self, path: u8) -> Verdict {
-        self.sent.verdict(PathId(path), usize::MAX, FULL, self.sent.loads.len(), false)
+        self.sent.verdict(PathId(path), usize::MAX, FULL, self.sent.loads.len(), || false)
     }
 
     /// Lets the peer announce `window` without acknowledging anything.
@@ -36,11 +36,19 @@ fn the_congestion_window_is_a_gate_not_a_measure() {
     let config = split(BufferSplit::None, SplitCounts::Outstanding, 1 << 20);
     let mut bench = Bench::new(2, &config);
     bench.send_over(&[0, 0, 0]);
-    let verdict = |bench: &Bench, cwnd| bench.sent.verdict(PathId(0), cwnd, FULL, 2, false);
+    let verdict = |bench: &Bench, cwnd| bench.sent.verdict(PathId(0), cwnd, FULL, 2, || false);
     assert_eq!(verdict(&bench, 3001), Verdict::Go(997_000), "RFC 9260 §6.1 B");
     assert_eq!(verdict(&bench, 3000), Verdict::Wait(Limit::CongestionWindow));
-    assert_eq!(bench.sent.verdict(PathId(1), 1, FULL, 2, false), Verdict::Go(997_000), "each path by itself");
-    assert_eq!(bench.sent.verdict(PathId(2), 1, FULL, 2, false), Verdict::Wait(Limit::Path), "there is none");
+    assert_eq!(
+        bench.sent.verdict(PathId(1), 1, FULL, 2, || false),
+        Verdict::Go(997_000),
+        "each path by itself"
+    );
+    assert_eq!(
+        bench.sent.verdict(PathId(2), 1, FULL, 2, || false),
+        Verdict::Wait(Limit::Path),
+        "there is none"
+    );
     bench.time_out(0, 0);
     assert_eq!(verdict(&bench, 3001), Verdict::Wait(Limit::CongestionWindow), "what was lost goes first");
 }

@@ -24,7 +24,7 @@ impl Bench {
     }
 
     fn verdict_of(&self, cwnd: usize) -> Verdict {
-        self.sent.verdict(PATH, cwnd, LEN, 2, false)
+        self.sent.verdict(PATH, cwnd, LEN, 2, || false)
     }
 }
 

@@ -102,7 +102,7 @@ fn what_was_acknowledged_before_its_turn_is_not_copied() {
 fn new_data_waits_for_copies_and_copies_for_the_window() {
     let mut bench = Bench::copying();
     bench.send_over(&[0, 0]);
-    let (path, verdict) = (PathId(1), |bench: &Bench| bench.sent.verdict(PathId(1), 9000, LEN, 2, false));
+    let (path, verdict) = (PathId(1), |bench: &Bench| bench.sent.verdict(PathId(1), 9000, LEN, 2, || false));
     assert!(bench.sent.copy_candidate(path).is_some());
     assert_eq!(verdict(&bench), Verdict::Wait(Limit::CongestionWindow));
     assert!(bench.sent.may_copy(path, 1));
@@ -116,7 +116,7 @@ fn new_data_waits_for_copies_and_copies_for_the_window() {
 fn copies_without_an_answer_do_not_hold_up_what_follows_once_everything_is_acknowledged() {
     let mut bench = Bench::copying();
     bench.send_twice(2);
-    let verdict = |bench: &Bench| bench.sent.verdict(PathId(1), 2 * LEN, LEN, 2, false);
+    let verdict = |bench: &Bench| bench.sent.verdict(PathId(1), 2 * LEN, LEN, 2, || false);
     assert_eq!(verdict(&bench), Verdict::Wait(Limit::CongestionWindow));
     bench.wait(FAST);
     bench.sack_twice(0, 2, &[], &[]);

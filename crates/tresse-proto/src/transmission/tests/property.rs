@@ -366,7 +366,7 @@ proptest! {
             }
             for path in 0..PATHS {
                 // A verdict is never more than the peer can take, except for one probe.
-                if let Verdict::Go(allowance) = bench.sent.verdict(PathId(path), 20_000, 1452, usize::from(PATHS), false) {
+                if let Verdict::Go(allowance) = bench.sent.verdict(PathId(path), 20_000, 1452, usize::from(PATHS), || false) {
                     prop_assert!(allowance <= bench.sent.peer_window().max(1452));
                 }
             }
