@@ -36,7 +36,8 @@ impl Association {
     }
 
     fn is_dear(&self, path: PathId) -> bool {
-        self.transmission.price(path) > self.dearest(path)
+        let price = self.transmission.price(path);
+        price > 0.0 && price > self.dearest(path)
     }
 
     /// How many bytes `path` may make others miss for each of its own. Where others lose it can carry copies when it rests, and
