@@ -31,6 +31,11 @@ impl RangeSet {
         self.ranges.len()
     }
 
+    /// The lowest index of the range after the `passed` lowest ones.
+    pub(crate) fn start_after(&self, passed: usize) -> Option<u64> {
+        self.ranges.get(passed).map(|&(start, _)| start)
+    }
+
     /// The ranges, lowest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> + '_ {
         self.ranges.iter().map(|&(start, end)| start..end)
@@ -47,10 +52,46 @@ impl RangeSet {
         }
     }
 
-    /// The range that `index` is in.
-    pub(crate) fn range_of(&self, index: u64) -> Option<Range<u64>> {
-        let at = self.first_ending_after(index);
-        self.ranges.get(at).filter(|&&(start, _)| start <= index).map(|&(start, end)| start..end)
+    /// The ranges that some indices are in. It takes least where each is in the range before the last one's.
+    pub(crate) fn ranges_of(&self, indices: impl Iterator<Item = u64>) -> impl Iterator<Item = Range<u64>> {
+        let mut at = self.ranges.len();
+        indices.filter_map(move |index| {
+            let holds = |&&(start, end): &&(u64, u64)| start <= index && index < end;
+            at = at.wrapping_sub(1);
+            let range = self.ranges.get(at).filter(holds).or_else(|| {
+                at = self.first_ending_after(index);
+                self.ranges.get(at).filter(holds)
+            });
+            range.map(|&(start, end)| start..end)
+        })
+    }
+
+    /// Puts into `out` what is in `ranges`, which are ascending and disjoint, and not in the set. It takes least where
+    /// most of them are ranges of the set.
+    pub(crate) fn missing_of(&self, ranges: &[Range<u64>], out: &mut Vec<Range<u64>>) {
+        out.clear();
+        let mut at = 0;
+        for range in ranges {
+            if self.ranges.get(at) == Some(&(range.start, range.end)) {
+                at += 1;
+                continue;
+            }
+            at = self.first_ending_after(range.start);
+            let mut start = range.start;
+            while let Some(&(first, end)) = self.ranges.get(at).filter(|&&(first, _)| first < range.end) {
+                if start < first {
+                    out.push(start..first);
+                }
+                start = end;
+                if range.end < end {
+                    break;
+                }
+                at += 1;
+            }
+            if start < range.end {
+                out.push(start..range.end);
+            }
+        }
     }
 
     /// Whether adding `index` would make one range more: it is not in the set and touches no range.
@@ -61,12 +102,6 @@ impl RangeSet {
 
     /// Adds `index`; says whether it is new.
     pub(crate) fn insert(&mut self, index: u64) -> bool {
-        if let Some((_, end)) = self.ranges.back_mut()
-            && *end == index
-        {
-            *end = index + 1;
-            return true;
-        }
         let new = !self.contains(index);
         if new {
             self.insert_range(index..index + 1);
@@ -79,6 +114,16 @@ impl RangeSet {
         if range.is_empty() {
             return;
         }
+        match self.ranges.back_mut() {
+            Some((_, end)) if *end > range.start => self.insert_between(range),
+            Some((_, end)) if *end == range.start => *end = range.end,
+            _ => self.ranges.push_back((range.start, range.end)),
+        }
+    }
+
+    // Never: mostly indices come in order.
+    #[inline(never)]
+    fn insert_between(&mut self, range: Range<u64>) {
         // All ranges that `range` overlaps or touches become one with it.
         let from = self.first_ending_after(range.start.saturating_sub(1));
         let to = from + self.ranges.iter().skip(from).take_while(|&&(start, _)| start <= range.end).count();
@@ -281,8 +326,22 @@ mod tests {
             let listed = |keep: &dyn Fn(&u64) -> bool| one.iter().flatten().filter(keep).collect::<Vec<_>>();
             difference(one.iter(), other.iter(), &mut out);
             prop_assert_eq!(out.drain(..).flatten().collect::<Vec<_>>(), listed(&|&index| !other.contains(index)));
+            other.missing_of(&one.iter().collect::<Vec<_>>(), &mut out);
+            prop_assert_eq!(out.drain(..).flatten().collect::<Vec<_>>(), listed(&|&index| !other.contains(index)));
             intersection(one.iter(), other.iter(), &mut out);
             prop_assert_eq!(out.drain(..).flatten().collect::<Vec<_>>(), listed(&|&index| other.contains(index)));
+        }
+
+        #[test]
+        fn the_ranges_of_indices_are_found_in_whatever_order_they_are_asked_for(
+            held in prop::collection::vec(0u64..60, 0..40),
+            asked in prop::collection::vec(0u64..60, 0..10),
+        ) {
+            let mut set = RangeSet::default();
+            held.iter().for_each(|&index| set.insert_range(index..index + 1));
+            let range = |index: &u64| set.iter().find(|range| range.contains(index));
+            let expected: Vec<_> = asked.iter().filter_map(range).collect();
+            prop_assert_eq!(set.ranges_of(asked.iter().copied()).collect::<Vec<_>>(), expected);
         }
 
         /// Against a plain set of indices, after each of many steps.

@@ -44,7 +44,7 @@ impl Latest {
     /// Puts into `out` the ranges of `received` that the newest runs ended in, ascending and at most `most`.
     pub(super) fn find(&self, received: &RangeSet, most: usize, out: &mut Vec<Range<u64>>) {
         out.clear();
-        out.extend(self.runs.iter().rev().take(most).filter_map(|&index| received.range_of(index)));
+        out.extend(received.ranges_of(self.runs.iter().rev().take(most).copied()));
         out.sort_unstable_by_key(|range| range.start);
         out.dedup();
     }

@@ -149,14 +149,14 @@ impl Blocks {
 
     /// Lists ranges beyond `cumulative`, each with whether it is promised to be kept.
     fn list(&mut self, cumulative: u64, ranges: impl Iterator<Item = (Range<u64>, bool)>) {
-        for (range, kept) in ranges {
-            let offset = |index: u64| u16::try_from(index - cumulative);
+        let offset = |index: u64| u16::try_from(index - cumulative);
+        ranges.for_each(|(range, kept)| {
             // The map holds nothing that is too far away for 16 bits.
             if let (Ok(start), Ok(end)) = (offset(range.start), offset(range.end - 1)) {
                 let list = if kept { &mut self.non_renegable } else { &mut self.renegable };
                 list.push(GapBlock { start, end });
             }
-        }
+        });
     }
 }
 

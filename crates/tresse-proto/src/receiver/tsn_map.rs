@@ -208,7 +208,7 @@ impl TsnMap {
         let most = if self.received.len() > limit { limit / 2 } else { 0 };
         self.latest.find(&self.received, most, latest);
         let lowest = limit - latest.len();
-        let next = self.received.iter().nth(lowest).map_or(u64::MAX, |range| range.start);
+        let next = self.received.start_after(lowest).unwrap_or(u64::MAX);
         let beyond = latest.iter().filter(move |range| range.start >= next).cloned();
         self.received.iter().take(lowest).chain(beyond)
     }

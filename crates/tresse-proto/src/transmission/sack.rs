@@ -195,14 +195,20 @@ impl Transmission {
         blocks: &mut Vec<Range<u64>>,
     ) -> Result<(), SackFault> {
         blocks.clear();
-        let (mut in_order, mut end) = (true, 0);
+        let (mut sound, mut in_order, mut end, mut highest) = (true, true, 0, 0);
         for list in lists {
             for block in list.iter() {
-                let range = self.block_range(cumulative, block)?;
+                let range = cumulative + u64::from(block.start)..cumulative + u64::from(block.end) + 1;
+                sound &= block.start > 0 && !range.is_empty();
                 in_order &= range.start > end;
                 end = range.end;
+                highest = end.max(highest);
                 blocks.push(range);
             }
+        }
+        let unsent = |block: &Range<u64>| self.is_unsent(block.clone());
+        if !sound || highest > self.ring.highest() + 1 || self.assigned() > 0 && blocks.iter().any(unsent) {
+            return Err(SackFault::Impossible);
         }
         if !in_order {
             blocks.sort_unstable_by_key(|block| block.start);
@@ -216,15 +222,6 @@ impl Transmission {
             });
         }
         Ok(())
-    }
-
-    fn block_range(&self, cumulative: u64, block: GapBlock) -> Result<Range<u64>, SackFault> {
-        let range = cumulative + u64::from(block.start)..cumulative + u64::from(block.end) + 1;
-        let unsent = range.end > self.ring.highest() + 1 || self.is_unsent(range.clone());
-        if block.start == 0 || range.is_empty() || unsent {
-            return Err(SackFault::Impossible);
-        }
-        Ok(range)
     }
 
     fn acknowledge_up_to(&mut self, cumulative: u64, notes: &mut [Note], report: &mut AckReport) {
@@ -273,7 +270,7 @@ impl Transmission {
         if believed && !self.renegable.is_empty() {
             difference(self.renegable.iter(), blocks.iter().cloned(), gone);
         }
-        difference(blocks.iter().cloned(), self.acked.iter(), news);
+        self.acked.missing_of(blocks, news);
         let promised = sack.renegable.is_empty();
         for range in news.iter() {
             self.acked_via = via;
