@@ -185,15 +185,14 @@ impl Host {
         ledger: &mut Ledger,
     ) -> Result<(), RunError> {
         let mut sent = 0;
-        self.serve_application(now, ledger)?;
-        loop {
+        while self.serve_application(now, ledger)? || sent == 0 {
             let packets = self.transmit(now, network);
+            if packets == 0 {
+                break;
+            }
             sent += packets;
             if sent > PACKETS_PER_INSTANT {
                 return Err(RunError::Runaway { at: now, host: self.number, packets: sent });
-            }
-            if packets == 0 || !self.serve_application(now, ledger)? {
-                break;
             }
         }
         self.arm(now, network);
