@@ -244,10 +244,9 @@ impl Association {
         for seed in seeds.iter() {
             paths.add(now, seed.local, seed.remote, seed.encapsulation_port, seed.confirmed);
         }
-        let a_rwnd = peer.a_rwnd as usize;
-        paths.limit_ssthresh(a_rwnd);
+        paths.limit_ssthresh(peer.a_rwnd as usize);
         paths.on_established(now, rng);
-        let mut transmission = Transmission::new(initial_tsn, a_rwnd, &config);
+        let mut transmission = Transmission::new(initial_tsn, peer.a_rwnd, &config);
         transmission.cover_paths(paths.len());
         let path_scheduler =
             registry.build_path_scheduler(&config.path_scheduler, &config.path_scheduler_config)?;

@@ -1,6 +1,8 @@
 //! Sending again before anything counts as lost: a policy names the path, `transmission` moves the chunk, `paths` charges
 //! the window of its old path.
 
+use std::time::Duration;
+
 use tresse_wire::{List, Tsn};
 
 use super::Association;
@@ -31,22 +33,32 @@ impl Association {
     }
 
     fn repeat_in_time(&mut self, now: Instant) {
-        // Asked at every chance to send: mostly nothing arrived early, and there is nothing to do.
+        // Asked at every chance to send: mostly nothing arrived early, or what is missing is on its way, and there is
+        // nothing to do.
         if self.transmission.held_early() == 0 {
+            return;
+        }
+        let Some(head) = self.transmission.head_of_line(now, true) else { return };
+        if self.is_left_alone(&head) {
+            debug_assert_eq!(in_time::choose(&head, &self.all_usable().collect::<Vec<_>>(), 0), None);
             return;
         }
         let headroom = self.transmission.headroom();
         if !self.outlook().is_borne_by(headroom) {
-            self.repeat_head(now, headroom);
+            self.repeat_head(now, &head, headroom);
         }
+    }
+
+    fn is_left_alone(&self, head: &HeadOfLine) -> bool {
+        let round_trips = || self.paths.usable_ids().filter_map(|path| self.paths.get(path).srtt());
+        self.paths.round_trip(head.path).is_some_and(|own| in_time::is_left_alone(head, own, round_trips()))
     }
 
     // Never: it is rare, and takes registers.
     #[inline(never)]
-    fn repeat_head(&mut self, now: Instant, headroom: usize) {
-        let Some(head) = self.transmission.head_of_line(now, true) else { return };
+    fn repeat_head(&mut self, now: Instant, head: &HeadOfLine, headroom: usize) {
         let usable = self.repeaters(head.bytes);
-        let repeat = in_time::choose(&head, &usable, headroom);
+        let repeat = in_time::choose(head, &usable, headroom);
         self.workspace.get().candidates = usable;
         if let Some(Repeat { to, overdue }) = repeat {
             let why = if overdue { Mechanism::RescheduledOverdue } else { Mechanism::RescheduledInTime };
@@ -115,9 +127,21 @@ impl Association {
             return;
         }
         let Some(head) = self.transmission.head_of_line(now, true) else { return };
+        self.patience_until = self.next_turn_of(&head).map(|age| now + (age - head.age));
+    }
+
+    /// The age at which `head` may go again on one more path than now.
+    fn next_turn_of(&mut self, head: &HeadOfLine) -> Option<Duration> {
+        let overdue =
+            self.paths.round_trip(head.path).map(|(srtt, rttvar)| in_time::overdue_after(srtt, rttvar));
+        if overdue.is_some_and(|overdue| head.age < overdue) {
+            debug_assert_eq!(overdue, in_time::next_turn(head, &self.all_usable().collect::<Vec<_>>()));
+            return overdue;
+        }
         let usable = self.usable_views();
-        self.patience_until = in_time::next_turn(&head, &usable).map(|age| now + (age - head.age));
+        let turn = in_time::next_turn(head, &usable);
         self.workspace.get().candidates = usable;
+        turn
     }
 
     /// Lets the chunk `index` wait to leave on `to`, and charges the path that it leaves; one that is overdue was

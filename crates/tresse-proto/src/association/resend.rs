@@ -23,9 +23,14 @@ impl Association {
     pub(super) fn usable_views(&mut self) -> Vec<PathView> {
         let mut usable = std::mem::take(&mut self.workspace.get().candidates);
         usable.clear();
-        let view = |path| self.paths.view(path, self.transmission.flight_on(path), false);
-        usable.extend(self.paths.usable_ids().map(view));
+        usable.extend(self.all_usable());
         usable
+    }
+
+    /// The same one by one.
+    pub(super) fn all_usable(&self) -> impl Iterator<Item = PathView> {
+        let view = |path| self.paths.view(path, self.transmission.flight_on(path), false);
+        self.paths.usable_ids().map(view)
     }
 
     /// Chunks of `path` were reported missing. With `recovers` their path has just entered fast recovery: one

@@ -62,6 +62,12 @@ impl Paths {
         self.get(id).counters.bytes_acked > 0
     }
 
+    /// The smoothed round-trip time of a path and its variation, once that is measured and as long as the path is in use.
+    pub(crate) fn round_trip(&self, id: PathId) -> Option<(Duration, Duration)> {
+        let path = self.get(id);
+        path.srtt().filter(|_| self.usable(id)).map(|srtt| (srtt, path.rtt.rttvar()))
+    }
+
     /// The shortest round-trip time measured on a path; zero before the first.
     pub(crate) fn shortest_rtt(&self, id: PathId) -> Duration {
         self.get(id).rtt.range().0

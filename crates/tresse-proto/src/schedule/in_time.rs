@@ -77,6 +77,26 @@ impl Outlook {
     }
 }
 
+/// Whether [`choose`] finds nothing to repeat because a path in use has `head` under way, is not late with it by its
+/// round-trip time `srtt` with the variation `rttvar`, and will have brought it before any of the paths with round-trip
+/// times `all` could.
+pub(crate) fn is_left_alone(
+    head: &HeadOfLine,
+    (srtt, rttvar): (Duration, Duration),
+    mut all: impl Iterator<Item = Duration>,
+) -> bool {
+    head.age < overdue_after(srtt, rttvar) && {
+        let left = srtt.saturating_sub(head.age);
+        all.all(|srtt| srtt >= left)
+    }
+}
+
+/// How long after its sending a chunk is overdue on a path with these round-trip times. As long as it is not, that is its
+/// [next turn](next_turn).
+pub(crate) fn overdue_after(srtt: Duration, rttvar: Duration) -> Duration {
+    srtt + rttvar.max(srtt / 4)
+}
+
 /// The age at which `head` may go again on one more path than now; `None` when it may on all.
 pub(crate) fn next_turn(head: &HeadOfLine, usable: &[PathView]) -> Option<Duration> {
     usable.iter().filter_map(turns(head, usable)).filter(|&age| age > head.age).min()
@@ -97,7 +117,7 @@ fn carrier<'a>(head: &HeadOfLine, usable: &'a [PathView]) -> Option<&'a PathView
 
 /// How long after its sending an acknowledgement over `path` is overdue.
 fn patience(path: &PathView) -> Duration {
-    path.srtt.map_or(Duration::MAX, |srtt| srtt + path.rttvar.max(srtt / 4))
+    path.srtt.map_or(Duration::MAX, |srtt| overdue_after(srtt, path.rttvar))
 }
 
 /// When the acknowledgement may be expected of a chunk sent now: a loss costs two round trips more.
@@ -187,6 +207,28 @@ mod tests {
             }
         }
         assert!(borne > 0 && repeated > 0, "{borne} {repeated}");
+    }
+
+    #[test]
+    fn a_chunk_that_is_left_alone_is_repeated_nowhere_and_has_its_turn_when_it_is_overdue() {
+        let mut left_alone = 0;
+        let times = [None, Some(4), Some(20), Some(21), Some(150)];
+        for (other, rttvar) in times.into_iter().flat_map(|other| [(other, 0), (other, 7)]) {
+            let rttvar = Duration::from_millis(rttvar);
+            let own = PathView { rttvar, ..busy(0, 20) };
+            let paths = [own, PathView { srtt: other.map(Duration::from_millis), ..busy(1, 20) }];
+            for age in 0..30 {
+                let head = head(0, age);
+                let round_trip = (Duration::from_millis(20), rttvar);
+                let overdue = overdue_after(round_trip.0, rttvar);
+                if is_left_alone(&head, round_trip, paths.iter().filter_map(|path| path.srtt)) {
+                    assert_eq!(choose(&head, &paths, 0), None, "{paths:?} {age}");
+                    left_alone += 1;
+                }
+                assert!(head.age >= overdue || next_turn(&head, &paths) == Some(overdue), "{paths:?} {age}");
+            }
+        }
+        assert!(left_alone > 0);
     }
 
     #[test]

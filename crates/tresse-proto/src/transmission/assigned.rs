@@ -77,6 +77,7 @@ impl Transmission {
         let Some(load) = self.loads.get_mut(path.index()) else { return };
         let bytes = fragment.payload.len();
         load.queued += bytes;
+        self.queued += bytes;
         let so_far = self.ring.highest();
         let mut sent = Sent::new(&fragment, path, now);
         (sent.standing, sent.sends) = (Standing::Assigned, 0);
@@ -141,7 +142,7 @@ impl Transmission {
         load.flight += bytes;
         load.chunks_sent += 1;
         load.bytes_sent += bytes as u64;
-        if bytes > self.announced && self.flight == 0 {
+        if bytes > self.announced() && self.flight == 0 {
             self.probe = Mark::of(index);
         }
         self.flight += bytes;

@@ -8,8 +8,7 @@ use crate::path_id::PathId;
 impl Transmission {
     /// How many bytes may still be sent before one of the buffers is full.
     pub(crate) fn headroom(&self) -> usize {
-        let kept: usize = self.loads.iter().map(|load| load.queued).sum();
-        self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
+        self.peer_window().min(self.rules.send_buffer.saturating_sub(self.queued))
     }
 
     /// Whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): the buffers are full, so that
@@ -43,7 +42,7 @@ impl Transmission {
         }
         let sender = || exceeds(kept, self.rules.send_buffer);
         let receiver = || {
-            let held: usize = self.loads.iter().map(|load| load.queued + load.promised).sum();
+            let held = self.queued + self.promised;
             exceeds(kept + promised, self.peer_window() + held.saturating_sub(self.assigned()))
         };
         match self.rules.chunk_rescheduling {

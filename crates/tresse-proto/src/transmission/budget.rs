@@ -142,7 +142,7 @@ impl Transmission {
 
     /// What the paths may share out between them: the smaller of the split buffers; `None` when none is split.
     pub(crate) fn shared_buffer(&self) -> Option<(usize, Limit)> {
-        let (send, receive) = (self.rules.send_buffer, self.announced.max(self.flight));
+        let (send, receive) = (self.rules.send_buffer, self.announced().max(self.flight));
         match self.rules.buffer_split {
             BufferSplit::None => None,
             BufferSplit::Sender => Some((send, Limit::SendBuffer)),
@@ -154,7 +154,7 @@ impl Transmission {
 
     /// What both buffers can hold together of one byte after another: the smaller of the two.
     pub(crate) fn whole_buffer(&self) -> usize {
-        self.rules.send_buffer.min(self.widest)
+        self.rules.send_buffer.min(self.widest as usize)
     }
 
     /// Each path may own so much from now on, by position, of the buffer named by `limit`.

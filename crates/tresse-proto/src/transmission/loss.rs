@@ -121,7 +121,7 @@ impl Transmission {
     /// When the window has opened far enough, what probed it goes again at once: the peer has probably dropped it,
     /// and a T3 that has backed off would let the open window lie idle. Answers the path.
     pub(super) fn recall_probe(&mut self) -> Option<PathId> {
-        let (ring, announced) = (&self.ring, self.announced);
+        let (ring, announced) = (&self.ring, self.announced());
         let first = self.probe.end_if(|first| {
             announced > 0 && ring.get(first).is_none_or(|probe| probe.bytes() <= announced)
         })?;

@@ -64,11 +64,14 @@ pub(crate) struct Transmission {
     /// Those of them that the peer may still take back: none where every block is a promise (NR-SACK).
     renegable: RangeSet,
     loads: Vec<PathLoad>,
+    /// What they amount to together: bytes in flight, each chunk once, and `queued` and `promised` as each path has them.
     flight: usize,
+    queued: usize,
+    promised: usize,
     /// The window that the peer announced last.
-    announced: usize,
+    announced: u32,
     /// The widest that it ever announced: its whole buffer.
-    widest: usize,
+    widest: u32,
     /// The first chunk that was sent although it did not fit that window (RFC 9260 §6.1 A), until the
     /// window opens: the peer has probably dropped it.
     probe: Mark,
@@ -151,7 +154,7 @@ impl Untouched for Repairs {
 }
 
 impl Transmission {
-    pub(crate) fn new(initial_tsn: Tsn, peer_window: usize, config: &AssociationConfig) -> Self {
+    pub(crate) fn new(initial_tsn: Tsn, peer_window: u32, config: &AssociationConfig) -> Self {
         Transmission {
             rules: Rules {
                 split_fast_retransmit: config.split_fast_retransmit,
@@ -178,6 +181,8 @@ impl Transmission {
             renegable: RangeSet::default(),
             loads: Vec::new(),
             flight: 0,
+            queued: 0,
+            promised: 0,
             announced: peer_window,
             widest: peer_window,
             probe: Mark::default(),
@@ -249,14 +254,21 @@ impl Transmission {
 
     /// What the peer can still take, by its last announcement (RFC 9260 §6.2.1).
     pub(crate) fn peer_window(&self) -> usize {
-        self.announced.saturating_sub(self.flight)
+        self.announced().saturating_sub(self.flight)
+    }
+
+    /// The window that the peer announced last, in bytes.
+    #[inline]
+    fn announced(&self) -> usize {
+        self.announced as usize
     }
 
     /// Whether what is in flight only asks if the peer's window is still closed, or too small for it
     /// (RFC 9260 §6.1 A).
     pub(crate) fn is_probing_window(&self) -> bool {
         let probe = self.probe.index().and_then(|first| self.ring.get(first));
-        self.flight > 0 && (self.announced == 0 || probe.is_some_and(|probe| probe.bytes() > self.announced))
+        self.flight > 0
+            && (self.announced == 0 || probe.is_some_and(|probe| probe.bytes() > self.announced()))
     }
 
     /// The cumulative TSN acknowledged by the peer.
@@ -303,7 +315,7 @@ impl Transmission {
         let len = fragment.payload.len();
         let Some(load) = self.loads.get_mut(path.index()) else { return };
         let index = load.fresh.push(&mut self.ring, Sent::new(&fragment, path, now), fragment);
-        if len > self.announced && self.flight == 0 {
+        if len > self.announced as usize && self.flight == 0 {
             self.probe = Mark::of(index);
         }
         load.flight += len;
@@ -312,6 +324,7 @@ impl Transmission {
         load.bytes_sent += len as u64;
         load.timed.begin(index);
         self.flight += len;
+        self.queued += len;
         self.note_highest_sent(path, index);
         if let Some(pledge) = pledge {
             self.note_revocable(index, pledge);

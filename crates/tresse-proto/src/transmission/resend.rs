@@ -21,7 +21,11 @@ impl Transmission {
 
     /// Whether lost chunks wait for any path.
     pub(crate) fn has_lost(&self) -> bool {
-        self.loads.iter().any(|load| !load.lost.is_empty())
+        let any = || self.loads.iter().any(|load| !load.lost.is_empty());
+        // What is lost is kept and not in flight, as if it had arrived early.
+        let kept = self.held_early() > 0;
+        debug_assert!(kept || !any());
+        kept && any()
     }
 
     /// Remembers that the lost chunk `index` leaves again on its path; answers the chunk to write.

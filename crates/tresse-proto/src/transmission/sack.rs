@@ -124,8 +124,8 @@ impl Transmission {
             scratch.begin(&self.loads);
             self.begin_answers(now, via);
             self.answer_duplicates(sack.duplicates, &mut scratch.notes);
-            self.announced = sack.a_rwnd as usize;
-            self.widest = self.widest.max(self.announced);
+            self.announced = sack.a_rwnd;
+            self.widest = self.widest.max(sack.a_rwnd);
             report.advanced = cumulative > self.ring.cumulative();
             self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
             self.acknowledge_blocks(&sack, &mut scratch, via, report);
@@ -241,8 +241,10 @@ impl Transmission {
         if let Some(load) = self.loads.get_mut(sent.path.index()) {
             if sent.released {
                 load.promised -= sent.waiting_bytes();
+                self.promised -= sent.waiting_bytes();
             } else {
                 load.queued -= sent.bytes();
+                self.queued -= sent.bytes();
                 report.released += sent.bytes();
             }
         }
@@ -311,6 +313,8 @@ impl Transmission {
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.queued -= bytes;
             load.promised += waiting;
+            self.queued -= bytes;
+            self.promised += waiting;
         }
     }
 
