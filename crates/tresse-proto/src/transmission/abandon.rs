@@ -194,11 +194,11 @@ impl Transmission {
         load.timed.end_if(|timed| timed == index);
         if released {
             load.promised -= waiting;
-            self.promised -= waiting;
+            self.held -= waiting;
             return 0;
         }
         load.queued -= bytes;
-        self.queued -= bytes;
+        self.held -= bytes;
         bytes
     }
 

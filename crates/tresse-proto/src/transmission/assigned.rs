@@ -77,7 +77,7 @@ impl Transmission {
         let Some(load) = self.loads.get_mut(path.index()) else { return };
         let bytes = fragment.payload.len();
         load.queued += bytes;
-        self.queued += bytes;
+        self.held += bytes;
         let so_far = self.ring.highest();
         let mut sent = Sent::new(&fragment, path, now);
         (sent.standing, sent.sends) = (Standing::Assigned, 0);

@@ -8,7 +8,8 @@ use crate::path_id::PathId;
 impl Transmission {
     /// How many bytes may still be sent before one of the buffers is full.
     pub(crate) fn headroom(&self) -> usize {
-        self.peer_window().min(self.rules.send_buffer.saturating_sub(self.queued))
+        let kept: usize = self.loads.iter().map(|load| load.queued).sum();
+        self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
     }
 
     /// Whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): the buffers are full, so that
@@ -41,10 +42,8 @@ impl Transmission {
             return false;
         }
         let sender = || exceeds(kept, self.rules.send_buffer);
-        let receiver = || {
-            let held = self.queued + self.promised;
-            exceeds(kept + promised, self.peer_window() + held.saturating_sub(self.assigned()))
-        };
+        let receiver =
+            || exceeds(kept + promised, self.peer_window() + self.held.saturating_sub(self.assigned()));
         match self.rules.chunk_rescheduling {
             ChunkRescheduling::Off | ChunkRescheduling::InTime => false,
             ChunkRescheduling::Sender => sender(),

@@ -180,7 +180,7 @@ impl Transmission {
     /// Bytes that arrived early and are kept, by either side: of what the sender keeps, all that is neither in flight nor
     /// assigned, and what is promised.
     pub(crate) fn held_early(&self) -> usize {
-        let early = self.queued + self.promised - self.flight - self.assigned();
+        let early = self.held - self.flight - self.assigned();
         debug_assert_eq!(
             early,
             (0..).map(PathId).zip(&self.loads).map(|(path, _)| self.early_on(path)).sum()

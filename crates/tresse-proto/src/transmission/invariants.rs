@@ -45,10 +45,8 @@ impl Transmission {
         }
         let flight: usize = accounts.iter().map(|account| account.flight).sum();
         agree("bytes in flight", &self.flight, &flight)?;
-        let queued: usize = accounts.iter().map(|account| account.queued).sum();
-        agree("bytes queued", &self.queued, &queued)?;
-        let promised: usize = accounts.iter().map(|account| account.promised).sum();
-        agree("bytes promised", &self.promised, &promised)?;
+        let held: usize = accounts.iter().map(|account| account.queued + account.promised).sum();
+        agree("bytes held", &self.held, &held)?;
         let assigned: usize = accounts.iter().map(|account| account.assigned_bytes).sum();
         agree("bytes assigned", &self.assigned(), &assigned)?;
         // What was given up stays among what was acknowledged, if it was.

@@ -64,10 +64,10 @@ pub(crate) struct Transmission {
     /// Those of them that the peer may still take back: none where every block is a promise (NR-SACK).
     renegable: RangeSet,
     loads: Vec<PathLoad>,
-    /// What they amount to together: bytes in flight, each chunk once, and `queued` and `promised` as each path has them.
+    /// Bytes in flight, each chunk once.
     flight: usize,
-    queued: usize,
-    promised: usize,
+    /// What is queued and what is promised, of all paths.
+    held: usize,
     /// The window that the peer announced last.
     announced: u32,
     /// The widest that it ever announced: its whole buffer.
@@ -181,8 +181,7 @@ impl Transmission {
             renegable: RangeSet::default(),
             loads: Vec::new(),
             flight: 0,
-            queued: 0,
-            promised: 0,
+            held: 0,
             announced: peer_window,
             widest: peer_window,
             probe: Mark::default(),
@@ -324,7 +323,7 @@ impl Transmission {
         load.bytes_sent += len as u64;
         load.timed.begin(index);
         self.flight += len;
-        self.queued += len;
+        self.held += len;
         self.note_highest_sent(path, index);
         if let Some(pledge) = pledge {
             self.note_revocable(index, pledge);

@@ -241,10 +241,10 @@ impl Transmission {
         if let Some(load) = self.loads.get_mut(sent.path.index()) {
             if sent.released {
                 load.promised -= sent.waiting_bytes();
-                self.promised -= sent.waiting_bytes();
+                self.held -= sent.waiting_bytes();
             } else {
                 load.queued -= sent.bytes();
-                self.queued -= sent.bytes();
+                self.held -= sent.bytes();
                 report.released += sent.bytes();
             }
         }
@@ -313,8 +313,7 @@ impl Transmission {
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.queued -= bytes;
             load.promised += waiting;
-            self.queued -= bytes;
-            self.promised += waiting;
+            self.held = self.held - bytes + waiting;
         }
     }
 
