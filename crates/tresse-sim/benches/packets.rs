@@ -2,22 +2,37 @@
 //! `scenarios/two-paths-100mbit.toml`, several times over.
 //!
 //! Prints the median with the fastest and the slowest run. CPU time comes from Linux's /proc/self/schedstat;
-//! elsewhere it is wall-clock time, and the output says so.
+//! elsewhere it is wall-clock time, and the output says so. How fast a machine is, and how busy, differs more than anything
+//! that is changed here: between the runs the crate `sctp-proto` exchanges messages in memory, as in the benchmark `goodput`
+//! of the core, and the ratio of the two is what can be compared.
 
 #![allow(clippy::disallowed_types, reason = "a benchmark measures real time")]
 
+#[path = "../../tresse-proto/benches/goodput/pair.rs"]
+mod pair;
+#[path = "../../tresse-proto/benches/goodput/reference.rs"]
+mod reference;
+
+use std::error::Error;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use pair::{Progress, exchange};
+use reference::SctpProto;
 use tresse_sim::{RunOptions, Scenario, run};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/two-paths-100mbit.toml");
 const RUNS: u64 = 5;
+/// What the reference exchanges: a message for each packet, with the buffers with which it is fastest, for so long at least.
+const REFERENCE_MESSAGE: usize = 1436;
+const REFERENCE_BUFFER: usize = 32 * 1024;
+const REFERENCE_TIME: Duration = Duration::from_millis(300);
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut scenario = Scenario::load(SCENARIO)?;
     let clock = Clock::start();
     println!("{}, {} runs, time is {}", scenario.resolved().name, RUNS, clock.kind());
-    let mut rates = Vec::new();
+    let (mut rates, mut references) = (Vec::new(), Vec::new());
     for seed in 1..=RUNS {
         scenario.set("seed", &seed.to_string())?;
         let before = clock.now();
@@ -32,15 +47,37 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             outcome.throughput_mbps,
             facts.data_chunks as f64 / seconds,
         );
+        references.push(reference_rate(&clock)?);
     }
     rates.sort_by(f64::total_cmp);
+    references.sort_by(f64::total_cmp);
+    let (median, reference) = (rates[rates.len() / 2], references[references.len() / 2]);
+    println!("data packets/s: median {median:.0}, min {:.0}, max {:.0}", rates[0], rates[rates.len() - 1]);
     println!(
-        "data packets/s: median {:.0}, min {:.0}, max {:.0}",
-        rates[rates.len() / 2],
-        rates[0],
-        rates[rates.len() - 1]
+        "sctp-proto in memory: {reference:.0} messages of {REFERENCE_MESSAGE} B/s ({:.2} Gbit/s); ratio {:.2}",
+        reference * REFERENCE_MESSAGE as f64 * 8.0 / 1e9,
+        median / reference,
     );
     Ok(())
+}
+
+/// Messages that two endpoints of the reference exchange in a second, without a network between them.
+fn reference_rate(clock: &Clock) -> Result<f64, Box<dyn Error>> {
+    let mut stack = SctpProto::connected(REFERENCE_BUFFER)?;
+    let message = Bytes::from(vec![0x5a; REFERENCE_MESSAGE]);
+    let mut run_for = |budget: Duration| {
+        let (start, mut progress) = (clock.now(), Progress::default());
+        loop {
+            // To look at the clock costs as much as some packets.
+            (0..100).try_for_each(|_| exchange(&mut stack, &message, &mut progress))?;
+            let spent = clock.now() - start;
+            if spent >= budget {
+                return Ok(progress.received as f64 / REFERENCE_MESSAGE as f64 / spent.as_secs_f64());
+            }
+        }
+    };
+    // The windows open first.
+    run_for(REFERENCE_TIME / 3).and_then(|_: f64| run_for(REFERENCE_TIME))
 }
 
 /// CPU time of this process where the system tells it to the nanosecond, else wall-clock time.
