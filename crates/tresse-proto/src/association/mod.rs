@@ -187,7 +187,8 @@ pub(crate) struct Workspace(Option<Box<Scratch>>);
 
 #[derive(Default)]
 struct Scratch {
-    report: AckReport,
+    /// Nowhere else while a report is processed.
+    report: Option<Box<AckReport>>,
     candidates: Vec<PathView>,
     /// Which of them are open, and what the peer can take there.
     open: Vec<OpenPath>,

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use tresse_wire::{ChunkKind, Init, Param, Params, Tsn};
+use tresse_wire::{ChunkKind, Init, KindSet, Param, Params, Tsn};
 
 use super::capabilities::Capabilities;
 use super::peer::LOWER_LAYER_DTLS;
@@ -26,17 +26,23 @@ pub(crate) struct Settings {
     unauthenticated: Vec<u8>,
     /// There are some when authentication is offered.
     auth: Option<Arc<Terms>>,
+    /// Chunks to look at closely before they are processed: AUTH, and what this side takes only when authenticated.
+    screened: KindSet,
     paths: Arc<PathRules>,
 }
 
 impl Settings {
     pub(crate) fn new(config: AssociationConfig) -> Arc<Self> {
         let offered = Capabilities::offered(&config);
+        let auth = Terms::new(&config).map(Arc::new);
+        let mut screened = auth.as_deref().map(Terms::required).unwrap_or_default();
+        screened.insert(ChunkKind::AUTH);
         Arc::new(Settings {
             offered,
             extensions: offered.kinds(),
             unauthenticated: offered.unauthenticated().kinds(),
-            auth: Terms::new(&config).map(Arc::new),
+            auth,
+            screened,
             paths: Arc::new(PathRules::new(&config)),
             config,
         })
@@ -57,6 +63,12 @@ impl Settings {
     /// What the paths of an association go by.
     pub(super) fn path_rules(&self) -> &Arc<PathRules> {
         &self.paths
+    }
+
+    /// Whether a chunk of this kind may need authentication, or is what others need.
+    #[inline]
+    pub(super) fn screens(&self, kind: ChunkKind) -> bool {
+        self.screened.contains(kind)
     }
 
     /// This side's offer of authentication with this random number; `None` when it makes none.

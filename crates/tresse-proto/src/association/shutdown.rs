@@ -155,13 +155,13 @@ impl Association {
             }
             State::Closed => return,
         }
-        let mut report = std::mem::take(&mut self.workspace.get().report);
+        let mut report = self.workspace.get().report.take().unwrap_or_default();
         let forward = self.transmission.forward_path();
         if self.transmission.on_shutdown(now, shutdown.cumulative_tsn, via, &mut report).is_ok() {
             self.apply_report(now, &report);
             self.after_report(now, forward);
         }
-        self.workspace.get().report = report;
+        self.workspace.get().report = Some(report);
         self.advance_shutdown(now);
     }
 

@@ -95,11 +95,11 @@ impl CongestionControl for Cubic {
 
 impl Cubic {
     fn curve(&mut self, path: PathId) -> &mut Curve {
-        let place = path.index();
-        if self.curves.len() <= place {
-            self.curves.resize(place + 1, Curve::default());
+        let (place, curves) = (path.index(), &mut *self.curves);
+        if curves.len() <= place {
+            curves.resize(place + 1, Curve::default());
         }
-        &mut self.curves[place]
+        &mut curves[place]
     }
 }
 

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::pipe::Acked;
-use crate::time::Instant;
+use crate::time::{Instant, nanos};
 
 /// The width of one path. Bytes are user data.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,8 +16,8 @@ pub(super) struct Width {
     bytes: usize,
     /// When the path was last answered.
     answered: Instant,
-    /// Of packets that had to wait: their bytes, and the time by which they arrived after those ahead of them.
-    queued: (usize, Duration),
+    /// Of packets that had to wait: their bytes, and the nanoseconds by which they arrived after those ahead of them.
+    queued: (usize, u64),
     burst: Option<Burst>,
 }
 
@@ -27,14 +27,14 @@ struct Burst {
     sent_at: Instant,
     /// But for the last packet.
     ahead: usize,
-    /// The longest round trip of what left at that instant; zero before the first answer.
-    longest: Duration,
+    /// The longest round trip of what left at that instant, in nanoseconds; zero before the first answer.
+    longest: u64,
 }
 
 impl Width {
     /// Of a path that nothing is known of.
     pub(super) fn new() -> Self {
-        Width { bytes: usize::MAX, answered: Instant::ZERO, queued: (0, Duration::ZERO), burst: None }
+        Width { bytes: usize::MAX, answered: Instant::ZERO, queued: (0, 0), burst: None }
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -46,15 +46,17 @@ impl Width {
         let ahead = flight.saturating_sub(payload);
         match &mut self.burst {
             Some(burst) if burst.sent_at == now => burst.ahead = ahead,
-            None if ahead > 0 => self.burst = Some(Burst { sent_at: now, ahead, longest: Duration::ZERO }),
+            None if ahead > 0 => self.burst = Some(Burst { sent_at: now, ahead, longest: 0 }),
             _ => {}
         }
     }
 
     /// Bytes were acknowledged on a path that takes `base` without a queue, and claims `claimed` bytes.
     pub(super) fn on_acked(&mut self, now: Instant, what: &Acked, base: Duration, claimed: usize) {
-        let since = now.since(std::mem::replace(&mut self.answered, now));
+        let answered = std::mem::replace(&mut self.answered, now);
         let Some(rtt) = what.rtt.filter(|_| !base.is_zero()) else { return };
+        let (rtt, base) = (nanos(rtt), nanos(base));
+        let since = nanos(now.since(answered));
         let waited = rtt.saturating_sub(base);
         // What waited for no longer than since the last answer may have arrived with that, and waited for a delayed SACK.
         if waited > base / NO_WAIT && since < waited / 4 * 3 {
@@ -68,23 +70,22 @@ impl Width {
     }
 
     /// As wide as the rate at which a queue drains makes it.
-    fn judge(&mut self, base: Duration, claimed: usize) {
+    fn judge(&mut self, base: u64, claimed: usize) {
         let (bytes, time) = std::mem::take(&mut self.queued);
-        let held =
-            if time.is_zero() { claimed } else { (bytes as f64 * base.div_duration_f64(time)) as usize };
+        let held = if time == 0 { claimed } else { (bytes as f64 * (base as f64 / time as f64)) as usize };
         let before = self.bytes.min(claimed);
         self.bytes = before - before / MEMORY + held.min(claimed) / MEMORY;
     }
 
     /// What was in flight when a burst left that took no longer than without a queue, the path does hold.
-    fn time_burst(&mut self, now: Instant, rtt: Duration, base: Duration) {
+    fn time_burst(&mut self, now: Instant, rtt: u64, base: u64) {
         let Some(burst) = &mut self.burst else { return };
-        let age = now.since(burst.sent_at);
+        let age = nanos(now.since(burst.sent_at));
         if rtt == age {
             burst.longest = rtt;
         } else if rtt < age {
             // It left later: all that will be known of the burst is known.
-            if !burst.longest.is_zero() && burst.longest <= base + base / NO_WAIT {
+            if burst.longest > 0 && burst.longest <= base + base / NO_WAIT {
                 self.bytes = self.bytes.max(burst.ahead);
             }
             self.burst = None;
@@ -93,7 +94,7 @@ impl Width {
 }
 
 /// A round trip that is longer than without a queue by less than this part tells of none.
-const NO_WAIT: u32 = 8;
+const NO_WAIT: u64 = 8;
 /// So many full packets that had to wait are one measurement,
 const SAMPLE: usize = 4;
 /// and it counts for this part.

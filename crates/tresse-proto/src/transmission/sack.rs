@@ -60,8 +60,8 @@ pub(crate) struct AckReport {
     pub(crate) reneged: Vec<PathId>,
     /// The window has opened: what probed it on this path flies no longer and goes again at once.
     pub(crate) reopened: Option<PathId>,
-    /// Of the pass that fills the rest.
-    scratch: Scratch,
+    /// Of the pass that fills the rest, which has it meanwhile.
+    scratch: Option<Box<Scratch>>,
 }
 
 /// Per-path notes of one pass.
@@ -117,7 +117,7 @@ impl Transmission {
         report: &mut AckReport,
     ) -> Result<(), SackFault> {
         let cumulative = self.unwrap_cumulative(sack.cumulative_tsn)?;
-        let mut scratch = std::mem::take(&mut report.scratch);
+        let mut scratch = report.scratch.take().unwrap_or_default();
         let outcome = self.collect_blocks(cumulative, &sack, &mut scratch);
         if outcome.is_ok() {
             report.clear();
@@ -134,7 +134,7 @@ impl Transmission {
             report.reopened = self.recall_probe();
             self.fill_report(now, &scratch.notes, via, report);
         }
-        report.scratch = scratch;
+        report.scratch = Some(scratch);
         outcome
     }
 
@@ -465,16 +465,16 @@ impl PathLoad {
 
 impl AckReport {
     /// Nothing is reported yet; the notes of the pass that will report.
-    pub(super) fn begin(&mut self, loads: &[PathLoad]) -> Scratch {
-        let mut scratch = std::mem::take(&mut self.scratch);
+    pub(super) fn begin(&mut self, loads: &[PathLoad]) -> Box<Scratch> {
+        let mut scratch = self.scratch.take().unwrap_or_default();
         self.clear();
         scratch.begin(loads);
         scratch
     }
 
     /// Keeps the vectors of the pass for the next one.
-    pub(super) fn end(&mut self, scratch: Scratch) {
-        self.scratch = scratch;
+    pub(super) fn end(&mut self, scratch: Box<Scratch>) {
+        self.scratch = Some(scratch);
     }
 
     fn clear(&mut self) {

@@ -125,10 +125,9 @@ impl Auth {
         self.guard.overhead()
     }
 
-    /// Whether a chunk of this kind has to be screened: it needs authentication, or is what others need.
-    #[inline]
-    pub(crate) fn concerns(&self, kind: ChunkKind) -> bool {
-        kind == ChunkKind::AUTH || self.own.required().contains(kind)
+    /// Whether this side takes chunks of this kind only when authenticated.
+    pub(crate) fn requires(&self, kind: ChunkKind) -> bool {
+        self.own.required().contains(kind)
     }
 
     /// Whether a chunk may be processed; `covered` starts with it and ends with its packet.

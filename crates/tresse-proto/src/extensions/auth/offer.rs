@@ -47,6 +47,11 @@ impl Terms {
         let chunks = required.iter().map(|kind| kind.0).collect();
         Some(Terms { required, chunks, hashes: hashes.map(Hash::id) })
     }
+
+    /// What this side takes only when authenticated.
+    pub(crate) fn required(&self) -> KindSet {
+        self.required
+    }
 }
 
 /// What this side says.
@@ -63,9 +68,8 @@ impl OwnOffer {
     }
 
     /// What this side takes only when authenticated.
-    #[inline]
     pub(super) fn required(&self) -> KindSet {
-        self.terms.required
+        self.terms.required()
     }
 
     /// The parameters of INIT or INIT ACK.
