@@ -108,10 +108,11 @@ impl Curve {
     fn on_ack(&mut self, now: Instant, window: &mut Window, ack: &PathAck) {
         let packet = window.payload as f64;
         let cwnd = window.cwnd as f64 / packet;
-        let mut stage = match self.stage {
-            Some(stage) => stage,
-            None => self.begin(now, cwnd),
-        };
+        if self.stage.is_none() {
+            self.stage = Some(self.begin(now, cwnd));
+        }
+        // Changed where it is: it is too large to be taken out and put back for each SACK.
+        let Curve { plateau, prior, stage: Some(stage) } = self else { return };
         let rtt = window.srtt.unwrap_or_default();
         let fully_used = ack.flight_before >= window.cwnd;
         if fully_used {
@@ -122,16 +123,16 @@ impl Curve {
             stage.start += now.since(stage.last_ack);
         } else {
             let acked = ack.acked as f64 / packet;
-            let alpha = if stage.reno < self.prior { FRIENDLY_ALPHA } else { 1.0 };
+            let alpha = if stage.reno < *prior { FRIENDLY_ALPHA } else { 1.0 };
             stage.reno = (stage.reno + alpha * acked / cwnd).min(LARGEST as f64);
 
             // What is not used now is earned all the same: the window follows once it is full again (RFC 9260 §7.2.2).
             if fully_used {
                 let elapsed = now.since(stage.start).as_secs_f64();
-                let target = if self.at(elapsed, stage.to_plateau) < stage.reno {
+                let target = if stage.at(elapsed, *plateau) < stage.reno {
                     stage.reno.max(cwnd)
                 } else {
-                    let ahead = self.at(elapsed + rtt.as_secs_f64(), stage.to_plateau);
+                    let ahead = stage.at(elapsed + rtt.as_secs_f64(), *plateau);
                     cwnd + (ahead.clamp(cwnd, MOST_GROWTH * cwnd) - cwnd) / cwnd * acked
                 };
                 let bytes = (target - cwnd) * packet + stage.fraction;
@@ -141,7 +142,6 @@ impl Curve {
             }
         }
         stage.last_ack = now;
-        self.stage = Some(stage);
     }
 
     /// A stage begins at a window of `cwnd` packets.
@@ -155,12 +155,6 @@ impl Curve {
         Stage { start: now, used: now, last_ack: now, to_plateau, reno: cwnd, fraction: 0.0 }
     }
 
-    /// W_cubic, `seconds` after the start of the stage.
-    fn at(&self, seconds: f64, to_plateau: f64) -> f64 {
-        let from_plateau = seconds - to_plateau;
-        C * from_plateau * from_plateau * from_plateau + self.plateau
-    }
-
     /// The new threshold, in bytes; where the plateau will be (§4.6, §4.7).
     fn on_loss(&mut self, window: &Window) -> usize {
         let cwnd = window.cwnd as f64 / window.payload as f64;
@@ -169,6 +163,14 @@ impl Curve {
         self.prior = cwnd;
         self.stage = None;
         ((window.cwnd as f64 * BETA) as usize).max(window.floor())
+    }
+}
+
+impl Stage {
+    /// W_cubic, `seconds` after the start of the stage.
+    fn at(&self, seconds: f64, plateau: f64) -> f64 {
+        let from_plateau = seconds - self.to_plateau;
+        C * from_plateau * from_plateau * from_plateau + plateau
     }
 }
 
