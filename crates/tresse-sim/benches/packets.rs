@@ -17,7 +17,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use pair::{Progress, exchange};
+use pair::exchange_for;
 use reference::SctpProto;
 use tresse_sim::{RunOptions, Scenario, run};
 
@@ -65,19 +65,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn reference_rate(clock: &Clock) -> Result<f64, Box<dyn Error>> {
     let mut stack = SctpProto::connected(REFERENCE_BUFFER)?;
     let message = Bytes::from(vec![0x5a; REFERENCE_MESSAGE]);
-    let mut run_for = |budget: Duration| {
-        let (start, mut progress) = (clock.now(), Progress::default());
-        loop {
-            // To look at the clock costs as much as some packets.
-            (0..100).try_for_each(|_| exchange(&mut stack, &message, &mut progress))?;
-            let spent = clock.now() - start;
-            if spent >= budget {
-                return Ok(progress.received as f64 / REFERENCE_MESSAGE as f64 / spent.as_secs_f64());
-            }
-        }
-    };
     // The windows open first.
-    run_for(REFERENCE_TIME / 3).and_then(|_: f64| run_for(REFERENCE_TIME))
+    exchange_for(&mut stack, &message, REFERENCE_TIME / 3, || clock.now())?;
+    let (bytes, spent) = exchange_for(&mut stack, &message, REFERENCE_TIME, || clock.now())?;
+    Ok(bytes as f64 / REFERENCE_MESSAGE as f64 / spent.as_secs_f64())
 }
 
 /// CPU time of this process where the system tells it to the nanosecond, else wall-clock time.

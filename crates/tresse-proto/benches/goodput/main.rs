@@ -15,7 +15,7 @@ use bytes::Bytes;
 use rustix::time::{ClockId, clock_gettime};
 
 use ours::Tresse;
-use pair::{Progress, Stack, exchange};
+use pair::{Stack, exchange_for};
 use reference::SctpProto;
 
 /// Message sizes: a small record, one that fills a UDP-encapsulated packet, one of many fragments.
@@ -66,26 +66,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Goodput in bits per second of CPU time.
 fn turn(stack: &mut impl Stack, message: &Bytes) -> Result<f64, Box<dyn Error>> {
-    run_for(stack, message, WARM_UP)?;
-    let (bytes, spent) = run_for(stack, message, MEASURE)?;
+    exchange_for(stack, message, WARM_UP, cpu_time)?;
+    let (bytes, spent) = exchange_for(stack, message, MEASURE, cpu_time)?;
     Ok(bytes as f64 * 8.0 / spent.as_secs_f64())
-}
-
-/// Exchanges messages for at least `budget` of CPU time; bytes received, and the time it took.
-fn run_for(
-    stack: &mut impl Stack,
-    message: &Bytes,
-    budget: Duration,
-) -> Result<(u64, Duration), Box<dyn Error>> {
-    let start = cpu_time();
-    let mut progress = Progress::default();
-    loop {
-        exchange(stack, message, &mut progress)?;
-        let spent = cpu_time() - start;
-        if spent >= budget {
-            return Ok((progress.received, spent));
-        }
-    }
 }
 
 /// CPU time that this thread has used.

@@ -13,6 +13,8 @@ pub(crate) const MTU: usize = 1500;
 const BATCH: usize = 32;
 /// What the clock of the stacks advances with each batch, as on a path of some ten Gbit/s.
 const ROUND: Duration = Duration::from_micros(40);
+/// Rounds between two looks at the clock, which may cost as much as some packets.
+const ROUNDS_PER_LOOK: usize = 16;
 /// Rounds in a row, without a message arriving, after which the exchange has stalled.
 const PATIENCE: usize = 10_000;
 
@@ -41,20 +43,16 @@ pub(crate) trait Stack {
 
 /// What an exchange has moved so far, and what is on the wire.
 #[derive(Default)]
-pub(crate) struct Progress {
+struct Progress {
     /// Bytes of messages that the receiving application took.
-    pub(crate) received: u64,
+    received: u64,
     data: VecDeque<Bytes>,
     reports: VecDeque<Bytes>,
     barren: usize,
 }
 
 /// One round: fill the send buffer, carry a batch each way, read.
-pub(crate) fn exchange(
-    stack: &mut impl Stack,
-    message: &Bytes,
-    progress: &mut Progress,
-) -> Result<(), Box<dyn Error>> {
+fn exchange(stack: &mut impl Stack, message: &Bytes, progress: &mut Progress) -> Result<(), Box<dyn Error>> {
     stack.advance(ROUND);
     while stack.send(message)? {}
     stack.poll(Side::Sender, &mut progress.data);
@@ -71,6 +69,25 @@ pub(crate) fn exchange(
         stack.advance(stack.next_timer().ok_or("the exchange has stalled: no packet and no timer")?);
     }
     Ok(())
+}
+
+/// Exchanges messages for at least `budget` of the time that `clock` tells; bytes received, and the time it took.
+pub(crate) fn exchange_for(
+    stack: &mut impl Stack,
+    message: &Bytes,
+    budget: Duration,
+    clock: impl Fn() -> Duration,
+) -> Result<(u64, Duration), Box<dyn Error>> {
+    let (start, mut progress) = (clock(), Progress::default());
+    loop {
+        for _ in 0..ROUNDS_PER_LOOK {
+            exchange(stack, message, &mut progress)?;
+        }
+        let spent = clock() - start;
+        if spent >= budget {
+            return Ok((progress.received, spent));
+        }
+    }
 }
 
 /// Hands a batch to `to`; how many packets.

@@ -187,7 +187,7 @@ pub(crate) struct Workspace(Option<Box<Scratch>>);
 
 #[derive(Default)]
 struct Scratch {
-    /// Nowhere else while a report is processed.
+    /// None while a report is processed, which has it meanwhile.
     report: Option<Box<AckReport>>,
     candidates: Vec<PathView>,
     /// Which of them are open, and what the peer can take there.
