@@ -35,7 +35,7 @@ def test_reproduce_writes_the_report_and_says_so(tmp_path: Path, made_up: Instal
     assert "report.html" in result.stdout
     assert "P1  better" in result.stdout
     sweep = select(["pfldnet2010-5"])[0].sweep
-    all_runs = len(sweep.points) * sweep.profile(QUICK).runs + len(sweep.recorded)
+    all_runs = len(sweep.tasks(QUICK)) + len(sweep.recorded)
     assert f"{all_runs} runs" in result.stderr, "those of figure 4 are among those of figure 5"
 
 

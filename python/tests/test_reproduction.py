@@ -22,7 +22,7 @@ from tresse.tables import Tables
 FIGURES = select(["pfldnet2010-4", "pfldnet2010-5"])
 FIGURE_5 = FIGURES[1]
 SHORT = Profile("quick", runs=2, overrides={"measure": "1s"})
-RUNS = len(FIGURE_5.sweep.points) * SHORT.runs
+RUNS = len(FIGURE_5.sweep.tasks(SHORT))
 """Those of figure 5 without the recorded ones."""
 
 

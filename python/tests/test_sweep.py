@@ -2,8 +2,7 @@
 
 import pytest
 
-from tresse import standings
-from tresse.figures.pfldnet2010.delays import SIGMAS_KIB, SWEEP
+from tresse.figures.pfldnet2010.delays import FIXED, ROUND_ROBIN, RUNS_OF_TURNS, SIGMAS_KIB, STREAM_MAPS, SWEEP
 from tresse.profiles import PAPER, QUICK
 from tresse.sweep import Task, code_version
 
@@ -50,6 +49,14 @@ def test_all_points_of_a_seed_come_before_the_next_seed() -> None:
 
 def test_the_sweep_holds_the_points_that_the_paper_names() -> None:
     assert {64, 224, 288} <= set(SIGMAS_KIB)
-    of_the_paper = [point for point in SWEEP.points if point.labels["mapping"] != standings.CMT]
+    of_the_paper = [point for point in SWEEP.points if point.labels["mapping"] in STREAM_MAPS]
     assert len(of_the_paper) == 6 * len(SIGMAS_KIB)
-    assert len({task.key("") for _, task in SWEEP.tasks(QUICK)}) == len(SWEEP.points) * QUICK.runs
+    assert len({task.key("") for _, task in SWEEP.tasks(PAPER)}) == len(SWEEP.points) * PAPER.runs
+
+
+def test_a_point_may_ask_for_more_runs_than_the_profile() -> None:
+    seeds = dict.fromkeys((ROUND_ROBIN, FIXED), 0)
+    for point, task in SWEEP.tasks(QUICK):
+        seeds[str(point.labels["mapping"])] = task.seed
+    assert seeds.pop(ROUND_ROBIN) == RUNS_OF_TURNS
+    assert set(seeds.values()) == {QUICK.runs}

@@ -50,6 +50,8 @@ class Point:
 
     labels: Mapping[str, Label]
     overrides: Mapping[str, str]
+    least_runs: int = 1
+    """Runs that it gets although the profile asks for fewer, where a mean over few says nothing."""
 
     def text(self) -> str:
         """Print as "delay_b_ms=50, sigma_kib=64"."""
@@ -98,10 +100,12 @@ class Sweep:
         """
         text = scenarios.read(self.scenario)
         own = self.profile(profile)
+        most = max((own.runs, *(point.least_runs for point in self.points)))
         return [
             (point, Task(text, _merged(own.overrides, point.overrides), seed, self.scenario))
-            for seed in range(1, own.runs + 1)
+            for seed in range(1, most + 1)
             for point in self.points
+            if seed <= max(own.runs, point.least_runs)
         ]
 
 

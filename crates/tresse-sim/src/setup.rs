@@ -14,7 +14,7 @@ use crate::network::Network;
 use crate::record::Recorder;
 use crate::route::{LinkId, NodeId};
 use crate::scenario::{Resolved, Sporadic};
-use crate::seed::{Seed, unit_interval};
+use crate::seed::{Generator, Seed, unit_interval};
 use crate::topology::Layout;
 use crate::traffic::{AddressPlan, Application, Bulk, BulkSpec, Ledger, Sink, pattern};
 use crate::world::{Resident, World};
@@ -136,7 +136,7 @@ fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
             config: resolved.sender.clone(),
         },
         streams: traffic.streams,
-        saturated: traffic.saturated(),
+        saturated: shuffled(traffic.saturated(), &mut seed.generator("order of the streams")),
         sporadic: traffic.sporadic.iter().map(talker).collect(),
         message: pattern(traffic.message_size),
         ordered: traffic.ordered,
@@ -152,6 +152,15 @@ fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
         addresses: plan(resolved, &addresses(layout.sender)),
         stop: traffic.stop.map(|stop| Instant::ZERO + stop),
     })
+}
+
+/// The streams in an order in which each is as likely as any other to come first, second, ... (Fisher and Yates).
+fn shuffled(mut streams: Vec<u16>, chance: &mut Generator) -> Vec<u16> {
+    for last in (1..streams.len()).rev() {
+        let place = unit_interval(chance) * (last + 1) as f64;
+        streams.swap(last, place as usize);
+    }
+    streams
 }
 
 /// Those of a host's addresses that are there from the beginning.

@@ -46,7 +46,7 @@ pub struct BulkSpec {
     pub connect: Connect,
     /// Streams in use, from 0 on; at least 1.
     pub streams: u16,
-    /// Streams that always have another message.
+    /// Streams that always have another message, in the order of their turns.
     pub saturated: Vec<u16>,
     /// Streams that have one now and then, with what decides when.
     pub sporadic: Vec<(Sporadic, Generator)>,
@@ -74,6 +74,8 @@ pub struct Bulk {
     spec: BulkSpec,
     talkers: Vec<Talker>,
     state: State,
+    /// Several streams are saturated, and none has begun.
+    beginning: bool,
     /// The place among the saturated streams of the one whose turn it is.
     turn_of: usize,
     /// Messages still to be handed over, where there is an end.
@@ -99,7 +101,8 @@ impl Bulk {
         let ordered = spec.ordered;
         let sporadic = std::mem::take(&mut spec.sporadic).into_iter();
         let talkers = sporadic.map(|(one, chance)| Talker::new(one, ordered, chance)).collect();
-        Bulk { left: spec.messages, spec, talkers, state: State::Waiting, turn_of: 0, ended: None }
+        let (left, beginning) = (spec.messages, spec.saturated.len() > 1);
+        Bulk { left, spec, talkers, state: State::Waiting, beginning, turn_of: 0, ended: None }
     }
 
     /// Tells the transport the loss rates of the paths that there are now.
@@ -114,7 +117,9 @@ impl Bulk {
         }
     }
 
-    /// Hands over messages until the transport refuses one, or no stream wants one.
+    /// Hands over messages until the transport refuses one, or no stream wants one. Where several streams begin, the first
+    /// message of all comes by itself: it is sent before others can be ahead of it, so which stream is first is up to
+    /// the application and not to a scheduler that serves streams by number.
     fn fill(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<Filled, RunError> {
         let Some(mut association) = turn.endpoint.association(id) else { return Ok(Filled::default()) };
         let share = match self.spec.refill {
@@ -144,6 +149,10 @@ impl Bulk {
                 passed_over = 0;
             }
             self.turn_of = (self.turn_of + 1) % self.spec.saturated.len();
+            if self.beginning && filled.any {
+                self.beginning = false;
+                break;
+            }
         }
         if self.left == Some(0) {
             association.shutdown(turn.now);

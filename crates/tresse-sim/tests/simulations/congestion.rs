@@ -11,10 +11,11 @@ fn all() -> impl Iterator<Item = &'static str> {
     UNCOUPLED.into_iter().chain(COUPLED)
 }
 
-/// Two paths of 10 Mbit/s and 20 ms with buffers that are no limit, but for the overrides.
+/// Two paths of 10 Mbit/s and 20 ms with buffers that are no limit, but for the overrides; with DAC, as by default.
 fn run(controller: &str, overrides: &[(&str, &str)]) -> Outcome {
     let base = [
         ("transport.congestion_control", controller),
+        ("transport.delayed_ack", "true"),
         ("transport.send_buffer", "2MiB"),
         ("transport.receive_buffer", "2MiB"),
         ("settle", "8s"),

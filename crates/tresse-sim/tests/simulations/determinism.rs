@@ -47,3 +47,26 @@ fn a_resolved_scenario_runs_the_same() {
     let resolved = Scenario::from_toml(&scenario.to_toml(), "resolved").expect("what we print we read");
     assert_eq!(plain(&resolved), plain(&scenario));
 }
+
+#[test]
+fn which_stream_begins_is_drawn_and_nothing_else_tells_streams_apart() {
+    let delays = |seed: u32| -> [f64; 2] {
+        let settings = [
+            ("seed", &*seed.to_string()),
+            ("start_jitter", "0s"),
+            ("transport.send_buffer", "48KiB"),
+            ("transport.receive_buffer", "48KiB"),
+        ];
+        let streams = plain(&two_paths(&settings)).streams;
+        [0, 1].map(|stream: usize| streams[stream].delay_ms.expect("it got messages").mean)
+    };
+    let [one, other] = delays(1);
+    // 33 messages fit. As two leave for each SACK, the one that waits is always of the same stream.
+    assert!((one - other).abs() > 0.05 * one, "{one} and {other}");
+    let exchanged = (2..12).filter(|seed| {
+        let found = delays(*seed);
+        assert!(found == [one, other] || found == [other, one], "{found:?}");
+        found == [other, one]
+    });
+    assert!((1..10).contains(&exchanged.count()));
+}
