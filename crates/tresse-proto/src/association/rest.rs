@@ -92,8 +92,8 @@ impl Association {
         silent >= pause && (silent >= LONGEST_REST || !judged && affordable())
     }
 
-    /// Notes what the other paths could carry while they wait for one path's late chunk behind a full buffer. To be
-    /// called when nothing more can be sent.
+    /// Notes what the other paths could carry while they wait for one path's late chunk behind a full buffer: what fills them
+    /// but for what they do carry, which is under way. To be called when nothing more can be sent.
     pub(super) fn note_missed(&mut self) {
         if !self.config.paths_rest || self.config.buffer_shares == BufferShares::Equal {
             return;
@@ -112,7 +112,7 @@ impl Association {
             shortest = shortest.min(rtt);
             let kept = || matches!(self.limit_of(path), Limit::ReceiveBuffer | Limit::SendBuffer);
             if flight + packet <= claim.need && kept() {
-                rate += claim.need as f64 / rtt;
+                rate += (claim.need - flight) as f64 / rtt;
             }
         }
         // The room of what waits would have carried as much in each round trip.

@@ -57,6 +57,22 @@ fn shares_that_follow_the_paths_fill_them_with_smaller_buffers() {
     assert!(shared.paths.iter().all(|path| path.queue_mean_packets < 4.0), "no queue stands: {shared:#?}");
 }
 
+/// A path that is full but for a packet does not miss its whole rate while it waits for a long one (docs/adaptive.md).
+/// When it counted so, the long path rested, and 10.4 Mbit/s were carried.
+#[test]
+fn a_long_path_does_not_rest_for_what_the_short_one_carries_all_the_same() {
+    let settings = [
+        ("preset", "cmt"),
+        ("transport.send_buffer", "80KiB"),
+        ("transport.receive_buffer", "80KiB"),
+        ("path.1.delay", "50ms"),
+        ("settle", "10s"),
+        ("measure", "15s"),
+    ];
+    let outcome = checked(&two_paths(&settings));
+    assert_at_least(11.2, outcome.throughput_mbps, &outcome);
+}
+
 const ADAPTIVE: [(&str, &str); 6] = [
     ("transport.stream_map", "adaptive"),
     ("transport.buffer_shares", "paths"),
