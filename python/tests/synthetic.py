@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import matplotlib.figure
+import numpy as np
+
 from tresse.figures.pfldnet2010 import delays
 from tresse.figures.pfldnet2010.delays import FIXED, SWEEP, Curve
 from tresse.standings import CMT
@@ -85,6 +88,12 @@ def series(sigma_kib: int) -> dict[str, Any]:
 def curve_of(point: Point) -> Curve:
     """The curve that a point of the sweep belongs to."""
     return Curve(int(point.labels["delay_b_ms"]), str(point.labels["mapping"]))
+
+
+def all_is_shown(figure: matplotlib.figure.Figure) -> bool:
+    """Whether no line of data leaves its axes at the top."""
+    lines = [(line, ax) for ax in figure.axes for line in ax.get_lines() if line.get_transform() == ax.transData]
+    return all(np.nanmax(np.asarray(line.get_ydata(), dtype=float)) <= ax.get_ylim()[1] for line, ax in lines)
 
 
 def tables(model: Model, runs: int = RUNS) -> Tables:

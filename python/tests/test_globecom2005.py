@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
+import synthetic
 
 from tresse import standings
 from tresse.claims import Verdict, judge
@@ -122,3 +123,8 @@ def test_one_path_may_be_the_best() -> None:
     points = figure3.FIGURE.standings(_tables(figure3.FIGURE.sweep, outcome))
     assert {point.best for point in points} == {figure3.ONE_PATH}
     assert [point.share for point in points] == pytest.approx([0.9] * len(points))
+
+
+def test_a_larger_factor_in_the_second_panel_is_not_cut_off() -> None:
+    drawings = {drawing.name: drawing for drawing in figure5.FIGURE.drawings}
+    assert synthetic.all_is_shown(drawings["degradation"].draw(_tables(figure5.FIGURE.sweep, _as_published)))

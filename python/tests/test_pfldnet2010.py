@@ -101,6 +101,11 @@ def test_the_table_of_single_runs() -> None:
     assert table["largest_percent"][0] == pytest.approx(6)
 
 
+def test_a_long_delay_of_the_second_stream_is_not_cut_off() -> None:
+    [drawing] = figure5.FIGURE.drawings
+    assert synthetic.all_is_shown(drawing.draw(synthetic.tables(GOOD)))
+
+
 def test_a_throughput_that_sinks_with_the_buffer_misses_p7() -> None:
     tables = synthetic.tables(GOOD)
     runs = tables.runs.copy()

@@ -90,10 +90,11 @@ def _draw(all_rates: Tables) -> matplotlib.figure.Figure:
                 ax.plot(BUFFERS_KIB, ratios, color=colour, marker="o", label=f"{delay} ms")
             ax.axhline(1, color="0.6", linewidth=0.8)
             ax.set_title(f"path 2 loses {loss} %")
-            ax.set(xlabel="receive buffer [KiB]", xscale="log", ylim=(0, None))
+            ax.set(xlabel="receive buffer [KiB]", xscale="log")
             ax.set_xticks(BUFFERS_KIB, [str(buffer) for buffer in BUFFERS_KIB])
             ax.minorticks_off()
-        axes[0][0].set_ylabel("throughput without bound / with it")
+        # All share one scale, so it is known only when all are drawn.
+        axes[0][0].set(ylabel="throughput without bound / with it", ylim=(0, None))
         axes[0][-1].legend(loc="upper right", ncols=2)
     return figure
 

@@ -187,7 +187,8 @@ def _draw(tables: Tables) -> matplotlib.figure.Figure:
             ax.set_title(f"stream {stream}")
             ax.set_xlabel("send and receive buffer σ [KiB]")
             ax.set_xticks(range(32, SIGMAS_KIB[-1] + 1, 32))
-            ax.set_ylim(bottom=0)
+        # Both share one scale, so it is known only when both are drawn.
+        axes[0].set_ylim(bottom=0)
         axes[0].set_ylabel("mean message delay [ms]")
         axes[0].legend(loc="upper left")
     return figure
