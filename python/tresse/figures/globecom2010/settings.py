@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from tresse.claims import Judgement
+from tresse.figures import unsaid
 from tresse.figures.figure import Listing
 from tresse.figures.globecom2010.mechanisms import (
     HASTY,
@@ -101,16 +102,10 @@ def listing(questions: tuple[Question, ...], judges: Mapping[str, Judge]) -> Lis
     """The table for the report: the verdict of the figure, then that under the other setting."""
 
     def table(tables: Tables) -> pd.DataFrame:
-        rows = []
+        rows: list[dict[str, str]] = []
         for question in questions:
-            judge = judges[question.claim]
-            views = {"as in the figure": tables, question.setting.name: question.setting.view(tables)}
-            for name, view in views.items():
-                found = judge(view)
-                rows.append(
-                    {"claim": question.claim, "setting": name, "verdict": found.verdict, "finding": found.finding}
-                )
+            views = {unsaid.AS_IN_FIGURE: tables, question.setting.name: question.setting.view(tables)}
+            rows += unsaid.verdicts(question.claim, judges[question.claim], views)
         return pd.DataFrame(rows)
 
-    caption = "What the same judges say under settings that the paper leaves unsaid"
-    return Listing("settings", caption, table)
+    return Listing("settings", unsaid.CAPTION, table)

@@ -11,6 +11,7 @@ import pandas as pd
 from tresse import standings
 from tresse.bound import BoundPath, throughput_bound
 from tresse.claims import NotMeasured
+from tresse.figures import unsaid
 from tresse.metrics import Mean, mean
 from tresse.plots.theme import BLUE, GREEN, ORANGE
 from tresse.standings import Standing
@@ -100,14 +101,15 @@ def _with_dac(curve: Curve, sigma_kib: int) -> Point:
     return Point(labels, {**plain.overrides, "transport.delayed_ack": "true"})
 
 
-def under_dac(tables: Tables) -> Tables:
-    """The runs with DAC in the place of those that the figure shows."""
+def settings(tables: Tables) -> dict[str, Tables]:
+    """The runs that the figures show, and those with DAC in their place."""
     plain = {f"{mapping} {WITH_DAC}": mapping for mapping in STREAM_MAPS}
 
     def renamed(rows: pd.DataFrame) -> pd.DataFrame:
         return rows[rows["mapping"].isin(plain)].replace({"mapping": plain})
 
-    return replace(tables, runs=renamed(tables.runs), streams=renamed(tables.streams))
+    with_dac = replace(tables, runs=renamed(tables.runs), streams=renamed(tables.streams))
+    return {unsaid.AS_IN_FIGURE: tables, WITH_DAC: with_dac}
 
 
 RECORDED_KIB = 160

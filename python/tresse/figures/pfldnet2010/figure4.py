@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 
 from tresse import standings
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
+from tresse.figures import unsaid
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.pfldnet2010 import delays
 from tresse.figures.pfldnet2010.delays import CURVES, FIXED, ROUND_ROBIN, Curve
@@ -131,13 +132,9 @@ def sufficient_sigmas(tables: Tables) -> pd.DataFrame:
 
 
 def settings(tables: Tables) -> pd.DataFrame:
-    """What the judges of this figure say of its claims under a setting that the paper leaves unsaid."""
-    rows = []
-    for setting, view in (("as in the figure", tables), (delays.WITH_DAC, delays.under_dac(tables))):
-        for claim in FIGURE.claims:
-            found = claim.judge(view)
-            rows.append({"claim": claim.id, "setting": setting, "verdict": found.verdict, "finding": found.finding})
-    return pd.DataFrame(rows)
+    """What the judges of this figure say without DAC and with it."""
+    views = delays.settings(tables)
+    return pd.DataFrame([row for claim in FIGURE.claims for row in unsaid.verdicts(claim.id, claim.judge, views)])
 
 
 def _throughputs(tables: Tables) -> pd.DataFrame:
@@ -234,7 +231,7 @@ FIGURE = Figure(
     ),
     listings=(
         Listing("default", standings.CAPTION, standings.listing(delays.against_best)),
-        Listing("settings", "The same judges with DAC and without, of which the paper says nothing", settings),
+        Listing("settings", unsaid.CAPTION, settings),
         Listing("sufficient", "Smallest σ in KiB that gives 95 % of 19.36 Mbit/s", sufficient_sigmas),
         Listing("summary", "Throughput in Mbit/s, mean and 95 % half-width", _throughputs),
     ),

@@ -45,7 +45,7 @@ class _Pair:
     def throughput_gap(self) -> float:
         """Difference of the throughputs as a share of their mean."""
         first, second = (throughput.value for throughput in self.throughput_mbps)
-        return abs(second - first) / ((first + second) / 2)
+        return abs(_gap(first, second))
 
     def delays(self) -> Iterator[Measure]:
         for stream, value in enumerate(self.delay_ms):
@@ -196,9 +196,8 @@ def _draw(tables: Tables) -> matplotlib.figure.Figure:
 
 def single_runs(tables: Tables) -> pd.DataFrame:
     """How far the streams of one run are apart under round-robin: one row for each setting and delay."""
-    views = {"as in the figure": tables, delays.WITH_DAC: delays.under_dac(tables)}
     rows = []
-    for setting, view in views.items():
+    for setting, view in delays.settings(tables).items():
         pairs = _pairs(view, ROUND_ROBIN, DELAYS_B_MS)
         for delay in DELAYS_B_MS:
             gaps = _single_gaps(pairs, delay)
