@@ -36,7 +36,7 @@ fn plain() -> String {
     for preset in PRESETS {
         let _ = writeln!(text, "  {}", preset.name);
         let _ = writeln!(text, "      {}", preset.doc);
-        for (name, value) in preset.settings {
+        for (name, value) in preset.settings() {
             let _ = writeln!(text, "      {name} = {value}");
         }
     }
@@ -47,7 +47,7 @@ fn document() -> serde_json::Value {
     let switch = |info: SwitchInfo| json!({ "name": info.name, "default": info.default, "doc": info.doc, "accepts": info.accepted });
     let preset = |preset: &tresse::config::Preset| {
         let settings: serde_json::Map<_, _> =
-            preset.settings.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
+            preset.settings().map(|(name, value)| (name.to_owned(), value.into())).collect();
         json!({ "name": preset.name, "doc": preset.doc, "settings": settings })
     };
     let [(_, association), (_, endpoint)] = tables();

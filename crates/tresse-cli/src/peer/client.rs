@@ -40,7 +40,8 @@ async fn gather(
     stop: watch::Sender<bool>,
     args: &ClientArgs,
 ) -> Result<(), Failure> {
-    let mut summary = Summary::new(Facts { role: "client", mode: args.mode, raw: args.raw });
+    let mut summary =
+        Summary::new(Facts { role: "client", mode: args.mode, raw: args.raw, output: args.output });
     let mut outcome = Ok(());
     let mut ending = std::pin::pin!(stopped(args.work.duration));
     let mut interrupted = false;
@@ -61,8 +62,10 @@ async fn gather(
                 }
                 summary.add(session);
             }
-            Err(failure) if outcome.is_ok() => outcome = Err(failure),
-            Err(_) => {}
+            Err(failure) => {
+                summary.add_failed();
+                outcome = outcome.and(Err(failure));
+            }
         }
     }
     summary.print(&args.output)?;

@@ -69,8 +69,11 @@ fn trouble(session: &Session) -> Option<Failure> {
         CloseReason::Graceful if !session.complete => {
             Some(Failure::running("the peer shut the association down before everything was done"))
         }
-        CloseReason::Graceful => None,
-        CloseReason::Aborted if session.complete => None,
+        CloseReason::Aborted if !session.complete => Some(Failure::from(Ended(CloseReason::Aborted))),
+        CloseReason::Graceful | CloseReason::Aborted => {
+            let missing = session.tally.not_echoed;
+            (missing > 0).then(|| Failure::running(format!("messages that were not echoed: {missing}")))
+        }
         reason => Some(Failure::from(Ended(reason.clone()))),
     }
 }

@@ -35,7 +35,8 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
 async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
     let (stop, stopping) = watch::channel(false);
     let mut sessions: JoinSet<Session> = JoinSet::new();
-    let mut summary = Summary::new(Facts { role: "server", mode: args.mode, raw: args.raw });
+    let mut summary =
+        Summary::new(Facts { role: "server", mode: args.mode, raw: args.raw, output: args.output });
     let mut awaited = args.associations;
     let mut ending = std::pin::pin!(stopped(args.work.duration));
     let (mut outcome, mut interrupted) = (Ok(()), false);

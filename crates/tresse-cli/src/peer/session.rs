@@ -35,6 +35,8 @@ pub(super) struct Tally {
     pub(super) bytes_sent: u64,
     pub(super) messages_received: u64,
     pub(super) bytes_received: u64,
+    /// Messages that were to be echoed and were not: by this side, or with `--await-echo` by the peer.
+    pub(super) not_echoed: u64,
     /// Messages that were not as they should be, and what was wrong with the first of them.
     pub(super) wrong: u64,
     pub(super) first_wrong: Option<String>,
@@ -102,8 +104,12 @@ pub(super) async fn run(association: &Association, task: &Task, mut stop: watch:
         };
         let _ = timeout(patience, ending).await;
     }
-    let tally = counts.with(std::mem::take);
+    let mut tally = counts.with(std::mem::take);
     let snapshot = Snapshot::take(association);
+    if task.mode == Mode::Generate && task.work.await_echo {
+        let expected = tally.messages_sent.saturating_sub(snapshot.abandoned());
+        tally.not_echoed = expected.saturating_sub(tally.messages_received);
+    }
     let reason = association.close_reason().unwrap_or_else(|| {
         association.abort("interrupted");
         CloseReason::Aborted
@@ -156,7 +162,11 @@ async fn receive(association: &Association, task: &Task, counts: &Counts) {
                 unordered: message.unordered,
                 ..SendOptions::on(message.stream)
             };
-            put(association, options, message.payload.into_bytes(), counts).await;
+            // Owed until it is taken: this future may be dropped while it waits for room.
+            counts.with(|tally| tally.not_echoed += 1);
+            if put(association, options, message.payload.into_bytes(), counts).await == Put::Taken {
+                counts.with(|tally| tally.not_echoed -= 1);
+            }
         }
     }
 }

@@ -18,7 +18,10 @@ pub(super) struct Summary {
     mode: &'static str,
     lower_layer: &'static str,
     total: Totals,
+    /// The first ones to end: a server that runs for months keeps no more than these.
     associations: Vec<AssociationReport>,
+    #[serde(skip)]
+    kept: usize,
 }
 
 /// What is known before anything happened.
@@ -26,16 +29,21 @@ pub(super) struct Facts {
     pub(super) role: &'static str,
     pub(super) mode: Mode,
     pub(super) raw: bool,
+    /// What will be printed, and so is worth keeping.
+    pub(super) output: OutputArgs,
 }
 
 #[derive(Serialize, Default)]
 struct Totals {
     associations: u64,
+    /// Set-ups of this side that failed.
+    associations_not_set_up: u64,
     messages_sent: u64,
     bytes_sent: u64,
     messages_abandoned: u64,
     messages_received: u64,
     bytes_received: u64,
+    messages_not_echoed: u64,
     wrong_messages: u64,
 }
 
@@ -55,6 +63,8 @@ struct AssociationReport {
     messages_received: u64,
     bytes_received: u64,
     received_mbps: f64,
+    /// Messages that were to be echoed, by this side or with `--await-echo` by the peer, and were not.
+    messages_not_echoed: u64,
     wrong_messages: u64,
     happenings: Vec<Happening>,
     #[serde(flatten)]
@@ -69,16 +79,70 @@ impl Summary {
             Mode::Generate => "generate",
         };
         let lower_layer = if facts.raw { "ip" } else { "udp" };
-        Summary { role: facts.role, mode, lower_layer, total: Totals::default(), associations: Vec::new() }
+        let kept = match facts.output {
+            OutputArgs { json: true, .. } => LISTED,
+            OutputArgs { quiet: true, .. } => 0,
+            _ => SHOWN,
+        };
+        Summary {
+            role: facts.role,
+            mode,
+            lower_layer,
+            total: Totals::default(),
+            associations: Vec::new(),
+            kept,
+        }
+    }
+
+    /// Counts an association that was never set up.
+    pub(super) fn add_failed(&mut self) {
+        self.total.associations_not_set_up += 1;
     }
 
     /// Takes in an association that has ended.
     pub(super) fn add(&mut self, session: Session) {
         let (tally, abandoned) = (&session.tally, session.snapshot.abandoned());
+        self.total.associations += 1;
+        self.total.messages_sent += tally.messages_sent;
+        self.total.bytes_sent += tally.bytes_sent;
+        self.total.messages_abandoned += abandoned;
+        self.total.messages_received += tally.messages_received;
+        self.total.bytes_received += tally.bytes_received;
+        self.total.messages_not_echoed += tally.not_echoed;
+        self.total.wrong_messages += tally.wrong;
+        if self.associations.len() < self.kept {
+            self.associations.push(AssociationReport::new(session));
+        }
+    }
+
+    /// Prints it: one JSON document in one line, or lines for people.
+    pub(super) fn print(&self, output: &OutputArgs) -> Result<(), Failure> {
+        if output.json {
+            let text = serde_json::to_string(self).map_err(Failure::running)?;
+            return output::print(&(text + "\n"));
+        }
+        if output.quiet {
+            return Ok(());
+        }
+        let mut lines: Vec<String> = self.associations.iter().flat_map(AssociationReport::lines).collect();
+        let more = self.total.associations.saturating_sub(self.associations.len() as u64);
+        if more > 0 {
+            lines.push(format!("… and {more} associations more (the first {LISTED} with --json)"));
+        }
+        if self.total.associations != 1 || self.total.associations_not_set_up > 0 {
+            lines.push(self.total.line());
+        }
+        output::print(&(lines.join("\n") + "\n"))
+    }
+}
+
+impl AssociationReport {
+    fn new(session: Session) -> Self {
+        let (tally, abandoned) = (&session.tally, session.snapshot.abandoned());
         let seconds = session.elapsed.as_secs_f64();
         let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 };
         let side = if tally.bytes_sent > 0 { Side::Sender } else { Side::Receiver };
-        let report = AssociationReport {
+        AssociationReport {
             end: tresse::Ended(session.reason).to_string(),
             complete: session.complete,
             outbound_streams: session.streams.0,
@@ -91,49 +155,17 @@ impl Summary {
             messages_received: tally.messages_received,
             bytes_received: tally.bytes_received,
             received_mbps: mbps(tally.bytes_received),
+            messages_not_echoed: tally.not_echoed,
             wrong_messages: tally.wrong,
             happenings: session.happenings,
             paths: PathsReport::new(&session.snapshot, side, session.elapsed),
-        };
-        self.total.associations += 1;
-        self.total.messages_sent += tally.messages_sent;
-        self.total.bytes_sent += tally.bytes_sent;
-        self.total.messages_abandoned += abandoned;
-        self.total.messages_received += tally.messages_received;
-        self.total.bytes_received += tally.bytes_received;
-        self.total.wrong_messages += tally.wrong;
-        self.associations.push(report);
+        }
     }
 
-    /// Prints it: one JSON document in one line, or lines for people.
-    pub(super) fn print(&self, output: &OutputArgs) -> Result<(), Failure> {
-        if output.json {
-            let text = serde_json::to_string(self).map_err(Failure::running)?;
-            return output::print(&(text + "\n"));
-        }
-        if output.quiet {
-            return Ok(());
-        }
-        let mut lines: Vec<String> =
-            self.associations.iter().take(SHOWN).flat_map(AssociationReport::lines).collect();
-        if self.associations.len() > SHOWN {
-            lines.push(format!(
-                "… and {} associations more (all with --json)",
-                self.associations.len() - SHOWN
-            ));
-        }
-        if self.associations.len() != 1 {
-            lines.push(self.total.line());
-        }
-        output::print(&(lines.join("\n") + "\n"))
-    }
-}
-
-impl AssociationReport {
     fn lines(&self) -> Vec<String> {
         let (out, back) = (self.sent_mbps * 1e6, self.received_mbps * 1e6);
         let mut lines = vec![format!(
-            "{} in {:.2} s: sent {} messages, {}, {}{}; received {} messages, {}, {}",
+            "{} in {:.2} s: sent {} messages, {}, {}{}; received {} messages, {}, {}{}",
             self.end,
             self.seconds,
             self.messages_sent,
@@ -142,7 +174,8 @@ impl AssociationReport {
             given_up(self.messages_abandoned),
             self.messages_received,
             size(self.bytes_received),
-            rate(back)
+            rate(back),
+            not_echoed(self.messages_not_echoed)
         )];
         lines.extend(self.paths.lines());
         lines.extend(self.happenings.iter().take(SHOWN).map(Happening::line));
@@ -153,15 +186,25 @@ impl AssociationReport {
 impl Totals {
     fn line(&self) -> String {
         format!(
-            "{} associations: sent {} messages, {}{}; received {} messages, {}",
+            "{} associations{}: sent {} messages, {}{}; received {} messages, {}{}",
             self.associations,
+            not_set_up(self.associations_not_set_up),
             self.messages_sent,
             size(self.bytes_sent),
             given_up(self.messages_abandoned),
             self.messages_received,
-            size(self.bytes_received)
+            size(self.bytes_received),
+            not_echoed(self.messages_not_echoed)
         )
     }
+}
+
+fn not_set_up(associations: u64) -> String {
+    if associations > 0 { format!(", and {associations} not set up") } else { String::new() }
+}
+
+fn not_echoed(messages: u64) -> String {
+    if messages > 0 { format!("; {messages} not echoed") } else { String::new() }
 }
 
 fn given_up(messages: u64) -> String {
@@ -170,3 +213,57 @@ fn given_up(messages: u64) -> String {
 
 /// Associations, and happenings of each, that people are shown one by one.
 const SHOWN: usize = 8;
+/// Associations that programs are shown one by one.
+const LISTED: usize = 1000;
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::time::Duration;
+
+    use tresse::{AssociationConfig, CloseReason, Endpoint, EndpointConfig, Peer};
+
+    use super::super::session::Tally;
+    use super::*;
+    use crate::report::paths::Snapshot;
+
+    fn facts(json: bool, quiet: bool) -> Facts {
+        Facts { role: "server", mode: Mode::Echo, raw: false, output: OutputArgs { json, quiet } }
+    }
+
+    /// What any association was like.
+    async fn snapshot() -> Snapshot {
+        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        let bind = |config| Endpoint::bind(&here, 0, config, AssociationConfig::default()).expect("free");
+        let server = bind(EndpointConfig { port: 5001, listen: true, ..EndpointConfig::default() });
+        let client = bind(EndpointConfig::default());
+        let peer = Peer::new(here, 5001).with_udp_port(server.udp_port());
+        Snapshot::take(&client.connect(peer).await.expect("the server answers"))
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_of_ended_associations_is_bounded_by_what_is_printed() {
+        let snapshot = snapshot().await;
+        for (facts, kept) in
+            [(facts(true, false), LISTED), (facts(false, false), SHOWN), (facts(false, true), 0)]
+        {
+            let mut summary = Summary::new(facts);
+            for _ in 0..LISTED + 100 {
+                summary.add(Session {
+                    tally: Tally { messages_received: 3, not_echoed: 1, ..Tally::default() },
+                    reason: CloseReason::Graceful,
+                    streams: (1, 1),
+                    elapsed: Duration::from_secs(1),
+                    snapshot: snapshot.clone(),
+                    complete: true,
+                    happenings: Vec::new(),
+                });
+            }
+            assert_eq!(summary.associations.len(), kept);
+            let total = &summary.total;
+            assert_eq!(total.associations, LISTED as u64 + 100);
+            assert_eq!(total.messages_received, 3 * total.associations);
+            assert_eq!(total.messages_not_echoed, total.associations);
+        }
+    }
+}

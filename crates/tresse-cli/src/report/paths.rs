@@ -42,6 +42,7 @@ struct LimitedBy {
 }
 
 /// What went where, taken from the association while it is there.
+#[derive(Clone)]
 pub(crate) struct Snapshot {
     association: AssociationStats,
     paths: Vec<PathStats>,
