@@ -75,7 +75,7 @@ struct tresse_removed {
     uint8_t stream_empty;
 };
 
-/* The path that asks, or that is offered. Sizes are bytes of user data. */
+/* The path that asks, or that is offered. Sizes are bytes of DATA chunks, headers included. */
 struct tresse_path {
     uint64_t cwnd;
     uint64_t ssthresh;
@@ -176,16 +176,16 @@ struct tresse_path_scheduler {
 
     /* From here on hooks may be left out (NULL). */
 
-    /* A packet with so many bytes of new data was sent on this path, whoever chose it, or was left to it. */
+    /* A packet with so many bytes of DATA chunks with new data was sent on this path, whoever chose it, or was left to it. */
     void (*on_sent)(void *self, uint8_t path, uint64_t bytes);
     const char *(*failure)(const void *self);
 };
 
-/* The congestion window of a path, in bytes of user data. */
+/* The congestion window of a path, in bytes of DATA chunks, headers included. */
 struct tresse_window {
     uint64_t cwnd;
     uint64_t ssthresh;  /* slow-start threshold */
-    uint64_t packet;    /* what a full packet carries */
+    uint64_t packet;    /* the DATA chunk of a full packet */
     uint64_t srtt_ns;   /* smoothed round-trip time; 0: not measured */
     uint8_t id;         /* its path, which is its place among all */
     uint8_t usable;     /* the path is confirmed and active; what couples paths had better leave out the others */
@@ -200,7 +200,7 @@ struct tresse_situation {
     uint8_t path;    /* the one that the answer is for */
 };
 
-/* What a SACK said about that path, in bytes of user data. */
+/* What a SACK said about that path, in bytes of DATA chunks, headers included. */
 struct tresse_ack {
     uint64_t bytes;         /* newly acknowledged */
     uint64_t flight_before; /* in flight before the SACK */

@@ -3,7 +3,8 @@
 Any class with these methods will do; it need not inherit. docs/schedulers.md, docs/path-schedulers.md and
 docs/congestion.md explain when each hook is called; `examples/schedulers/one_by_one.py` is a complete scheduler of
 streams, `cleanest.py` beside it one of paths, `examples/controllers/scalable.py` a controller. Times are seconds of
-virtual time, sizes bytes of user data.
+virtual time. Windows and what is in flight are bytes of DATA chunks, headers included; messages and queues are bytes of
+user data.
 """
 
 from collections.abc import Callable

@@ -138,7 +138,9 @@ impl Fragment {
     fn data(&self, tsn: Tsn) -> Data<'_> {
         let Fragment { stream, ppid, .. } = *self;
         let flags = self.flags.unpacked();
-        Data { tsn, stream, ssn: self.ssn(), ppid, flags, payload: &self.payload }
+        // An unordered message has no SSN (RFC 9260 §3.3.1); 0 is what everybody sends for none.
+        let ssn = if flags.unordered { Ssn(0) } else { self.ssn() };
+        Data { tsn, stream, ssn, ppid, flags, payload: &self.payload }
     }
 
     fn i_data(&self, tsn: Tsn) -> IData<'_> {

@@ -52,6 +52,13 @@ impl RangeSet {
         }
     }
 
+    /// Whether every index of `range`, which is not empty, is in the set.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(crate) fn holds(&self, range: &Range<u64>) -> bool {
+        let at = self.first_ending_after(range.start);
+        self.ranges.get(at).is_some_and(|&(start, end)| start <= range.start && range.end <= end)
+    }
+
     /// The ranges that some indices are in. It takes least where each is in the range before the last one's.
     pub(crate) fn ranges_of(&self, indices: impl Iterator<Item = u64>) -> impl Iterator<Item = Range<u64>> {
         let mut at = self.ranges.len();
@@ -373,6 +380,8 @@ mod tests {
                 let apart = set.iter().zip(set.iter().skip(1)).all(|(a, b)| a.end < b.start);
                 prop_assert!(apart && set.iter().all(|range| !range.is_empty()));
                 prop_assert!((0..100).all(|probe| set.contains(probe) == model.contains(&probe)));
+                let all = |range: &Range<u64>| range.clone().all(|index| model.contains(&index));
+                prop_assert!((0..90).all(|start| set.holds(&(start..start + 3)) == all(&(start..start + 3))));
             }
         }
     }

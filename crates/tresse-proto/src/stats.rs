@@ -123,7 +123,8 @@ impl PathState {
     }
 }
 
-/// One path: what it is and what went over it. Bytes are user data unless named otherwise.
+/// One path: what it is and what went over it. Windows and what is in flight or queued are bytes of DATA chunks, headers
+/// included (RFC 9260 §1.3); counters are of user data unless named otherwise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathStats {
     /// Its position.
@@ -188,7 +189,8 @@ pub struct PathStats {
     pub limited_by: LimitTimes,
 }
 
-/// One association. Bytes are user data.
+/// One association. Windows, what is in flight and what the receive buffer holds are bytes of DATA chunks, headers
+/// included (RFC 9260 §1.3); the rest is user data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AssociationStats {
     /// Its state, in the words of RFC 9260 §4.
@@ -203,7 +205,7 @@ pub struct AssociationStats {
     pub unsent: usize,
     /// Bytes in flight on all paths.
     pub flight: usize,
-    /// Bytes in the receive buffer: out of order, incomplete or not yet taken.
+    /// Bytes of DATA chunks in the receive buffer: out of order, incomplete or not yet taken.
     pub receive_buffer_used: usize,
     /// Messages accepted from the application.
     pub messages_sent: u64,
@@ -299,7 +301,7 @@ discards! {
     given_up,
     /// SACKs older than one already processed.
     stale_sack,
-    /// SACKs that acknowledge what was never sent.
+    /// SACKs with gap blocks that end before they start or name what was never sent, and were taken without them.
     impossible_sack,
     /// Reports of dropped packets that this side did not send, or by others than the peer, or for other reasons than
     /// damage; and chunks named in one that are not in flight.

@@ -1,4 +1,5 @@
-//! What Python controllers are given: the core's views under the same names. Times are seconds, sizes bytes of user data.
+//! What Python controllers are given: the core's views under the same names. Times are seconds, sizes bytes of
+//! DATA chunks, headers included.
 
 use pyo3::prelude::*;
 use tresse_proto::congestion::{self, PathWindow};

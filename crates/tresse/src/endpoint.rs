@@ -51,7 +51,8 @@ pub struct Endpoint {
 impl Endpoint {
     /// Binds one UDP socket on each address of `local` and starts the driver task.
     ///
-    /// `udp_port` 0 takes a port that is free on all addresses. `template` holds the settings of the
+    /// `udp_port` 0 takes a port that is free on all addresses. An endpoint that does not listen and names no SCTP port
+    /// has the number of its UDP port: no other on these addresses has it. `template` holds the settings of the
     /// associations that peers set up, and of [`Endpoint::connect`].
     ///
     /// # Errors
@@ -86,8 +87,13 @@ impl Endpoint {
         if config.encapsulation_port == 0 {
             config.encapsulation_port = DEFAULT_UDP_PORT;
         }
-        let core = core(config, template, schedulers)?;
         let (bound, udp_port) = bind_udp(local, udp_port)?;
+        if config.port == 0 && !config.listen {
+            // To a peer, an address and an SCTP port are one endpoint, whichever UDP port it comes from. A number drawn by
+            // each of many endpoints on one address soon comes twice; UDP ports are taken once.
+            config.port = udp_port;
+        }
+        let core = core(config, template, schedulers)?;
         Ok(Endpoint::start(core, Sockets::new(bound), Some(udp_port)))
     }
 
@@ -323,7 +329,7 @@ impl Endpoint {
 
     /// Waits for the next association that a peer sets up; `None` once the runtime is shutting down.
     ///
-    /// Up to 128 wait for this call; further ones are aborted.
+    /// Associations that wait for this call are set up, and count towards the setting `max_associations`.
     pub async fn accept(&self) -> Option<Association> {
         let accepted = until(&self.shared.incoming, || {
             let mut state = self.shared.lock();

@@ -72,7 +72,8 @@ impl Shared {
 
     fn on_event(&self, state: &mut State, now: Instant, id: AssociationId, event: Event) {
         if !state.slots.contains_key(&id) {
-            let welcome = state.open && state.backlog.len() < ACCEPT_BACKLOG;
+            // How many may wait is bounded with all the others, by `max_associations`.
+            let welcome = state.open;
             let owner = if welcome { Owner::Backlog } else { Owner::Nobody };
             state.slots.insert(id, Slot::new(owner));
             if welcome {
@@ -383,8 +384,6 @@ pub(crate) async fn until<T>(notify: &Notify, mut ready: impl FnMut() -> Option<
     }
 }
 
-/// Associations that may wait for `accept`; more are aborted.
-const ACCEPT_BACKLOG: usize = 128;
 /// Events kept for a slow listener; older ones are dropped.
 const EVENT_BACKLOG: usize = 64;
 /// Bounds the arithmetic of far deadlines.

@@ -23,6 +23,9 @@ const PORT: u16 = 5001;
 /// Long enough for any machine: it only ends tests that hang.
 const FOREVER: Duration = Duration::from_secs(300);
 
+/// More than a system call, or a turn of the driver, takes at once.
+const SET_UPS: usize = 300;
+
 fn host(addresses: &[&str]) -> Vec<IpAddr> {
     addresses.iter().map(|address| address.parse().expect("an address")).collect()
 }
@@ -442,6 +445,41 @@ async fn a_message_that_was_given_up_is_told_of_and_passed_over() {
     assert_eq!(next.payload.into_bytes(), "next");
     assert_eq!(ours.abandoned_on(StreamId(0)).retransmissions.sent, 1);
     assert_eq!(ours.stats().abandoned, ours.abandoned_on(StreamId(0)));
+}
+
+/// To a peer, the address and the SCTP port are the endpoint.
+#[tokio::test]
+async fn endpoints_that_name_no_port_of_their_own_are_told_apart() {
+    let callers: Vec<Endpoint> = (0..SET_UPS).map(|_| caller(&host(&["127.0.0.1"]))).collect();
+    let mut ports: Vec<u16> = callers.iter().map(Endpoint::port).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    assert_eq!(ports.len(), SET_UPS);
+}
+
+/// All of them are set up before the first is taken.
+#[tokio::test]
+async fn any_number_of_set_ups_waits_to_be_accepted() {
+    let server = listener(&host(&["127.0.0.2"]));
+    let callers: Vec<Endpoint> = (0..SET_UPS).map(|_| caller(&host(&["127.0.0.1"]))).collect();
+    let mut ours = Vec::new();
+    for caller in &callers {
+        let peer = Peer::new(server.local_addresses(), PORT).with_udp_port(server.udp_port());
+        let association = timeout(FOREVER, caller.connect(peer)).await.expect("set-up ends");
+        ours.push(association.expect("the listener answers"));
+    }
+    for association in &ours {
+        association.send(SendOptions::default(), "well").await.expect("open");
+    }
+    let mut theirs = Vec::new();
+    for _ in 0..SET_UPS {
+        let association =
+            timeout(FOREVER, server.accept()).await.expect("one waits").expect("the runtime lives");
+        let message = timeout(FOREVER, association.recv()).await.expect("it comes");
+        assert_eq!(message.expect("open").expect("a message").payload.into_bytes(), "well");
+        theirs.push(association);
+    }
+    assert!(ours.iter().all(|association| association.close_reason().is_none()));
 }
 
 #[tokio::test]

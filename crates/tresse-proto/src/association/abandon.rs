@@ -47,9 +47,10 @@ impl Association {
         self.outbound.has_revocable() || self.transmission.has_revocable()
     }
 
-    fn give_up_condemned(&mut self, now: Instant) {
+    /// Whether there was anything of that kind.
+    fn give_up_condemned(&mut self, now: Instant) -> bool {
         if self.state == State::Closed {
-            return;
+            return false;
         }
         let mut any = false;
         while let Some(withdrawn) = self.outbound.withdraw_expired(now) {
@@ -63,6 +64,7 @@ impl Association {
         if any {
             self.after_abandoning(now);
         }
+        any
     }
 
     /// An acknowledgement was processed; before it, a FORWARD TSN waited for one on `forward`.
@@ -89,17 +91,17 @@ impl Association {
 
     /// Makes room for a message of `len` bytes at the cost of those with a lower priority, unless even all of
     /// them together would not do (RFC 7496 §3.2). What waits goes before what was sent, which may have
-    /// arrived already and takes a FORWARD TSN.
-    pub(super) fn make_room(&mut self, now: Instant, options: &SendOptions, len: usize) {
+    /// arrived already and takes a FORWARD TSN. Whether anything was given up.
+    pub(super) fn make_room(&mut self, now: Instant, options: &SendOptions, len: usize) -> bool {
         if !self.has_revocable() || self.outbound.shortage(options.stream, len) == 0 {
-            return;
+            return false;
         }
-        self.give_up_condemned(now);
-        let Some(priority) = options.reliability.evicts_from() else { return };
+        let expired = self.give_up_condemned(now);
+        let Some(priority) = options.reliability.evicts_from() else { return expired };
         let missing = self.outbound.shortage(options.stream, len);
         let waiting = self.outbound.evictable(priority, missing);
         if missing == 0 || waiting + self.transmission.evictable(priority, missing) < missing {
-            return;
+            return expired;
         }
         while self.outbound.shortage(options.stream, len) > 0 {
             if let Some(withdrawn) = self.outbound.evict(priority) {
@@ -111,6 +113,7 @@ impl Association {
             }
         }
         self.after_abandoning(now);
+        true
     }
 
     /// Where a FORWARD TSN goes that finds no data to ride with.
@@ -178,7 +181,12 @@ impl Association {
         };
         summary.forwarded = true;
         let (mut unknown, streams) = (0, self.inbound.stream_count());
-        let skipped = skipped.inspect(|skipped| unknown += u64::from(skipped.stream.0 >= streams));
+        let mut own = self.reconfig.as_deref_mut().map(|reconfig| &mut reconfig.own);
+        let skipped = skipped.inspect(|skipped| match &mut own {
+            _ if skipped.stream.0 >= streams => unknown += 1,
+            Some(own) => own.note_skipped(up_to, *skipped),
+            None => {}
+        });
         self.deliverable.clear();
         let outcome = self.inbound.skip(up_to, skipped, &mut self.deliverable);
         self.counters.discards.no_such_stream += unknown;

@@ -13,8 +13,8 @@ use super::settings::Settings;
 pub(super) struct Answer {
     pub(super) peer: Peer,
     pub(super) cookie: Vec<u8>,
-    /// Parameters that are to be reported in an ERROR behind the COOKIE ECHO (RFC 9260 §3.2.1), one after
-    /// another with their padding.
+    /// Parameters that are to be reported in an ERROR behind the COOKIE ECHO (RFC 9260 §3.2.1), padded in between:
+    /// no length counts the padding of the last one.
     pub(super) unrecognised: Vec<u8>,
     /// Where it came to.
     pub(super) local: IpAddr,
@@ -44,12 +44,12 @@ impl Answer {
         }
         let mut unrecognised = Vec::new();
         for whole in aside.reported() {
-            let padded = whole.len().next_multiple_of(4);
-            if unrecognised.len() + padded > MOST_REPORTED {
+            let start = unrecognised.len().next_multiple_of(4);
+            if start + whole.len() > MOST_REPORTED {
                 break;
             }
+            unrecognised.resize(start, 0);
             unrecognised.extend_from_slice(whole);
-            unrecognised.resize(unrecognised.len().next_multiple_of(4), 0);
         }
         let (local, source) = between;
         Ok(Answer { peer, cookie, unrecognised, local, source })

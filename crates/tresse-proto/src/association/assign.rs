@@ -25,9 +25,9 @@ impl Association {
     }
 
     pub(super) fn may_send_assigned(&self, path: PathId) -> bool {
-        self.transmission.may_send_assigned(path, self.paths.window(path).cwnd)
+        self.transmission.may_send_assigned(path, self.paths.window(path).gate())
             && self.paths.accepts_data(path)
-            && self.bursts.allows(path)
+            && self.burst_allows(path)
     }
 
     /// Completes the views for a scheduler that assigns data.
@@ -45,15 +45,19 @@ impl Association {
         let Some(mut allowance) = self.may_assign(view.id, usize::MAX).filter(|_| view.assignable) else {
             return false;
         };
-        let (header, full) = (self.capabilities.carrier().header_len(), self.full_chunk());
+        let (header, full) = (self.capabilities.carrier().header_len(), self.full_payload());
         let mut left = header + full;
         let mut bytes = 0;
-        while let Some(Cut { fragment, pledge }) =
-            self.outbound.take(view.id, &view, left.saturating_sub(header), full, allowance)
-        {
+        while let Some(Cut { fragment, pledge }) = self.outbound.take(
+            view.id,
+            &view,
+            left.saturating_sub(header),
+            full,
+            allowance.saturating_sub(header),
+        ) {
             let len = fragment.payload.len();
-            allowance -= len;
-            bytes += len;
+            allowance = allowance.saturating_sub(header + len);
+            bytes += header + len;
             left = left.saturating_sub((header + len).next_multiple_of(4));
             self.transmission.assign(now, fragment, pledge, view.id);
             allowance = allowance.min(self.transmission.room_at_peer());
@@ -68,8 +72,8 @@ impl Association {
 
     /// What the peer can take of a packet of new data that is to wait for `path`, where `most` bytes may wait.
     fn may_assign(&self, path: PathId, most: usize) -> Option<usize> {
-        let (payload, paths) = (self.full_chunk(), self.paths.joined_count());
-        match self.transmission.verdict_ahead(path, most, payload, paths) {
+        let (chunk, paths) = (self.full_chunk(), self.paths.joined_count());
+        match self.transmission.verdict_ahead(path, most, chunk, paths) {
             Verdict::Go(allowance) if self.outbound.has_data_for(path) => Some(allowance),
             _ => None,
         }
@@ -88,7 +92,7 @@ impl Association {
             return false;
         }
         while let Some((index, len)) = self.transmission.next_assigned(path)
-            && writer.room() >= carrier.header_len() + len
+            && writer.room() >= len
             && (!any || len <= self.transmission.peer_window())
             && let Some(data) = self.transmission.send_assigned(now, index)
         {

@@ -23,10 +23,13 @@ impl Association {
         if self.state != State::Established {
             return Err(SendError::NotOpen { state: self.state.name() });
         }
-        self.make_room(now, &options, data.len());
-        self.outbound.push(now, options, data)?;
-        self.stir();
-        Ok(())
+        let gave_up = self.make_room(now, &options, data.len());
+        let queued = self.outbound.push(now, options, data);
+        // What was given up may have been all that was in flight, whether or not it left enough room.
+        if gave_up || queued.is_ok() {
+            self.stir();
+        }
+        queued
     }
 
     /// The next message. The window that this opens may have to be announced.

@@ -52,7 +52,8 @@ pub(super) enum Control {
     ShutdownAck,
     ShutdownComplete,
     Error(Reason),
-    Abort(Reason),
+    /// With the cause, if one says it.
+    Abort(Option<Reason>),
 }
 
 /// An error cause, owned.
@@ -262,7 +263,10 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
         Control::Error(reason) => {
             writer.push(&Chunk::Error(ErrorChunk { causes: Causes::Values(&[reason.cause()]) }))
         }
-        Control::Abort(reason) => writer
-            .push(&Chunk::Abort(Abort { tag_reflected: false, causes: Causes::Values(&[reason.cause()]) })),
+        Control::Abort(reason) => {
+            let cause = reason.as_ref().map(Reason::cause);
+            let causes = Causes::Values(cause.as_slice());
+            writer.push(&Chunk::Abort(Abort { tag_reflected: false, causes }))
+        }
     }
 }

@@ -56,8 +56,8 @@ impl Association {
     pub(super) fn may_copy(&self, path: PathId) -> bool {
         self.transmission.is_copying()
             && self.paths.may_carry_new_data(path)
-            && self.transmission.may_copy(path, self.paths.window(path).cwnd)
-            && self.bursts.allows(path)
+            && self.transmission.may_copy(path, self.paths.window(path).gate())
+            && self.burst_allows(path)
     }
 
     /// Whether it is to be copied there now: always where everything is. Else while a buffer keeps new data from the
@@ -101,7 +101,7 @@ impl Association {
     /// The same among what is worth a copy and not too late for one. What goes again is not copied: it could not be told
     /// what its acknowledgement is for.
     fn seek_blocked_copy(&mut self, now: Instant, path: PathId) {
-        let room = self.paths.get(path).payload().saturating_sub(self.auth_overhead());
+        let room = self.paths.get(path).pmdcs().saturating_sub(self.auth_overhead());
         while let Some(candidate) = self.transmission.copy_candidate(path)
             && !(candidate.fresh
                 && candidate.bytes <= room
@@ -156,7 +156,7 @@ impl Association {
         let everything = self.transmission.copies_everything();
         let mut any = false;
         while let Some(len) = self.transmission.next_copy(path)
-            && writer.room() >= carrier.header_len() + len
+            && writer.room() >= len
             && (everything || self.is_copied_now(now, path))
             && let Some(data) = self.transmission.send_copy(now, path)
         {

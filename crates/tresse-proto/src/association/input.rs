@@ -361,7 +361,7 @@ impl Association {
         {
             // RFC 9260 §6.2: DATA without user data ends the association.
             self.control.clear();
-            self.control.push(via, Control::Abort(Reason::NoUserData(tsn)));
+            self.control.push(via, Control::Abort(Some(Reason::NoUserData(tsn))));
             self.close(CloseReason::PeerFault("DATA without user data"));
             return;
         }
@@ -377,12 +377,10 @@ impl Association {
         self.tell_trips();
         match self.transmission.on_sack(now, sack, via, recovering, &mut report) {
             Ok(()) => {
+                self.counters.discards.impossible_sack += u64::from(report.unsound);
                 self.apply_report(now, &report);
                 self.after_report(now, forward);
                 self.share_buffers(now);
-                if report.advanced {
-                    self.on_shutdown_progress(now);
-                }
                 // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
                 if self.transmission.is_probing_window() {
                     self.counters.tally.note(Mechanism::WindowProbed);
@@ -397,7 +395,9 @@ impl Association {
                     self.apply_report(now, &report);
                 }
             }
-            Err(SackFault::Impossible) => self.counters.discards.impossible_sack += 1,
+            Err(SackFault::Unsent) if self.has_renumbered() => self.counters.discards.stale_sack += 1,
+            Err(SackFault::Unsent) if self.state.sends_data() => self.fault(BEYOND_SENT),
+            Err(SackFault::Unsent) => self.counters.discards.impossible_sack += 1,
         }
         self.workspace.get().report = Some(report);
         self.advance_reconfig(now);
@@ -441,7 +441,7 @@ impl Association {
     pub(super) fn fault(&mut self, what: &'static str) {
         self.control.clear();
         let path = self.paths.best_for_control();
-        self.control.push(path, Control::Abort(Reason::ProtocolViolation(what)));
+        self.control.push(path, Control::Abort(Some(Reason::ProtocolViolation(what))));
         self.close(CloseReason::PeerFault(what));
     }
 
@@ -469,6 +469,10 @@ fn kept(payload: &[u8], packet: &Bytes, crowded: bool) -> Bytes {
 fn is_wasteful(payload: &[u8], packet: &Bytes, crowded: bool) -> bool {
     crowded && payload.len() < packet.len() / 2
 }
+
+/// What is wrong with a cumulative TSN Ack that covers what was never sent. A SACK with such a gap block is taken without
+/// it, as by others.
+pub(super) const BEYOND_SENT: &str = "everything was acknowledged up to a TSN that was never sent";
 
 /// Whether the type of a chunk, unrecognised here, says not to read on in its packet (RFC 9260 §3.2).
 fn forbids_the_rest(chunk: &Chunk<'_>) -> bool {

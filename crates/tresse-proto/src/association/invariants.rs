@@ -33,7 +33,7 @@ impl Association {
         self.transmission.check_invariants().map_err(|what| format!("transmission: {what}"))?;
         self.inbound.check_invariants().map_err(|what| format!("inbound: {what}"))?;
         let ids = || self.path_ids();
-        let held: usize = ids().map(|path| self.transmission.queued_on(path)).sum();
+        let held = self.transmission.user_data();
         let info = self.outbound.info();
         if info.used != held + info.unsent {
             return Err(format!("{info:?} in the send buffer, and {held} bytes sent but not released"));

@@ -239,6 +239,7 @@ impl Association {
         let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload, auth } = from;
         let capabilities = config.offered().agreed(peer.capabilities);
         let carrier = capabilities.carrier();
+        let delayed_ack = config.delayed_ack_with(capabilities);
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
         let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
         let mut paths = Paths::new(&config, registry, Arc::clone(config.path_rules()), carrier, now)?;
@@ -247,7 +248,7 @@ impl Association {
         }
         paths.limit_ssthresh(peer.a_rwnd as usize);
         paths.on_established(now, rng);
-        let mut transmission = Transmission::new(initial_tsn, peer.a_rwnd, &config);
+        let mut transmission = Transmission::new(initial_tsn, peer.a_rwnd, carrier, &config, delayed_ack);
         transmission.cover_paths(paths.len());
         let path_scheduler =
             registry.build_path_scheduler(&config.path_scheduler, &config.path_scheduler_config)?;
@@ -258,14 +259,14 @@ impl Association {
             outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len()),
             path_scheduler,
             policies_replaced: 0,
-            receiver: Receiver::new(peer.initial_tsn, &config),
+            receiver: Receiver::new(peer.initial_tsn, &config, delayed_ack),
             inbound: Inbound::new(
                 &config,
                 inbound_streams,
                 carrier,
                 capabilities.has(Extension::PartialReliability),
             ),
-            bursts: Bursts::new(config.max_burst, paths.len()),
+            bursts: Bursts::new(paths.len()),
             state: State::Established,
             capabilities,
             serials: Serials { own: initial_tsn.0, peer: peer.initial_tsn.0 },
@@ -402,11 +403,7 @@ impl Association {
     /// Something happened: there may be something to send again.
     fn stir(&mut self) {
         self.foreseen = None;
-        if std::mem::replace(&mut self.dry, false) {
-            self.bursts.refill();
-        } else {
-            self.bursts.extend();
-        }
+        self.dry = false;
     }
 
     /// Whether output may have something to send.

@@ -45,6 +45,7 @@ impl Association {
         after: Option<Sending>,
         buffer: &mut Vec<u8>,
     ) -> Option<Sending> {
+        self.bursts.begin(now);
         if after.is_some() && (self.control.next_path().is_some() || self.transmission.forward_is_due()) {
             // A control chunk may need more than the length of the packets before it.
             return None;
@@ -136,10 +137,7 @@ impl Association {
         let waiting = waiting.or_else(|| self.transmission.next_assigned(path)).map(|(_, len)| len);
         let copied = || self.transmission.next_copy(path).filter(|_| self.transmission.copies_everything());
         match waiting.or_else(copied) {
-            Some(len) => {
-                let header = self.capabilities.carrier().header_len();
-                size.max(COMMON_HEADER_LEN + self.auth_overhead() + header + len.next_multiple_of(4))
-            }
+            Some(len) => size.max(COMMON_HEADER_LEN + self.auth_overhead() + len.next_multiple_of(4)),
             None => size,
         }
     }
@@ -201,7 +199,7 @@ impl Association {
         let copied = load.copies && !assigned && self.write_copies(now, path, writer);
         // What goes again is in flight again.
         let allowance =
-            if load.resends || load.copies { self.may_send_new(path).ok() } else { load.allowance };
+            if load.resends || load.copies { self.may_join_packet(path).ok() } else { load.allowance };
         let allowance = allowance.filter(|_| !assigned);
         let new = allowance.is_some_and(|allowance| self.write_new_data(now, path, allowance, writer));
         match (again || copied, assigned || new) {
@@ -213,6 +211,7 @@ impl Association {
 
     /// Appends user data to a packet that the set-up has begun; answers whether there was any.
     pub(super) fn write_early(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
+        self.bursts.begin(now);
         let load = self.load_of(now, Turn::of(path));
         load.is_some_and(|load| self.write_data(now, path, load, writer) != Carried::Nothing)
     }
@@ -224,15 +223,21 @@ impl Association {
 
     fn write_resends(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let carrier = self.capabilities.carrier();
-        let mut any = false;
+        let (mut any, mut lowest) = (false, false);
         while let Some((index, len)) = self.transmission.next_resend(path)
-            && writer.room() >= carrier.header_len() + len
-            && let Some(data) = self.transmission.resend(now, index)
+            && writer.room() >= len
         {
+            lowest |= !any && self.transmission.is_lowest_on(path, index);
+            let Some(data) = self.transmission.resend(now, index) else { break };
             any |= data.write(carrier, writer).is_ok();
         }
         if any {
             self.transmission.on_resent(path);
+            // RFC 9260 §6.1: a T3 that runs starts over when the earliest outstanding chunk of the path goes again, and
+            // only then. Under CMT that is the lowest TSN of the path, whatever other paths have in flight.
+            if lowest && self.paths.get(path).t3_runs() {
+                self.paths.restart_t3(path, now);
+            }
         }
         any
     }
@@ -245,30 +250,31 @@ impl Association {
         writer: &mut PacketWriter<'_>,
     ) -> bool {
         let carrier = self.capabilities.carrier();
-        let full = self.full_chunk();
+        let (header, full) = (carrier.header_len(), self.full_payload());
         let (paths, flight) = (&self.paths, self.transmission.flight_on(path));
         let view = LazyCell::new(|| paths.view(path, flight, true));
         let mut bytes = 0;
         let short_of_room = loop {
-            let room = writer.room().saturating_sub(carrier.header_len()).min(full);
+            let room = writer.room().saturating_sub(header).min(full);
             if room == 0 {
                 break true;
             }
-            let Some(Cut { mut fragment, pledge }) = self.outbound.take(path, &view, room, full, allowance)
+            let allowed = allowance.saturating_sub(header);
+            let Some(Cut { mut fragment, pledge }) = self.outbound.take(path, &view, room, full, allowed)
             else {
-                break allowance > room;
+                break allowed > room;
             };
+            let chunk = header + fragment.payload.len();
             // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2).
             if self.state == State::ShutdownPending && self.outbound.is_empty()
-                || self.transmission.hurries(fragment.payload.len(), full, || {
-                    let flight = self.transmission.flight_on(path) + fragment.payload.len();
-                    flight >= self.paths.window(path).cwnd
+                || self.transmission.hurries(chunk, header + full, || {
+                    self.transmission.flight_on(path) + chunk >= self.paths.window(path).gate()
                 })
             {
                 fragment.flags.hurry();
             }
-            allowance -= fragment.payload.len();
-            bytes += fragment.payload.len();
+            allowance = allowance.saturating_sub(chunk);
+            bytes += chunk;
             let written = self.transmission.number(&fragment).write(carrier, writer);
             self.transmission.record(now, fragment, pledge, path);
             // Behind a chunk that went into a window too small for it nothing else may go.
@@ -290,7 +296,7 @@ impl Association {
     fn account(&mut self, now: Instant, path: PathId, len: usize, written: Written, data: bool) {
         self.paths.on_packet_sent(path, len, data);
         if data {
-            self.bursts.spend(path);
+            self.bursts.count(path);
             self.paths.on_data_sent(path, now);
             self.paths.note_flight(path, now, self.transmission.flight_on(path));
         }

@@ -100,7 +100,7 @@ impl Association {
     fn repeaters(&mut self, bytes: usize) -> Vec<PathView> {
         let overhead = self.auth_overhead();
         let mut usable = self.usable_views();
-        for view in usable.iter_mut().filter(|view| self.paths.get(view.id).payload() < bytes + overhead) {
+        for view in usable.iter_mut().filter(|view| self.paths.get(view.id).pmdcs() < bytes + overhead) {
             view.room = 0;
         }
         usable

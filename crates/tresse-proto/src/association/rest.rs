@@ -56,7 +56,7 @@ impl Association {
         claims: &[Claim],
         shares: &mut [usize],
     ) {
-        let packet = self.paths.smallest_payload();
+        let packet = self.paths.smallest_chunk();
         let best = shortest_hold(claims);
         for ((path, share), claim) in (0..).map(PathId).zip(shares).zip(claims) {
             if *share >= packet {
@@ -88,7 +88,7 @@ impl Association {
             judged = silent < pause && best.is_some_and(|best| self.paths.loss(path) > self.paths.loss(best));
             silent = self.transmission.silence(path, now);
         }
-        let affordable = || self.transmission.can_afford(path, self.paths.smallest_payload());
+        let affordable = || self.transmission.can_afford(path, self.paths.smallest_chunk());
         silent >= pause && (silent >= LONGEST_REST || !judged && affordable())
     }
 
@@ -99,7 +99,7 @@ impl Association {
             return;
         }
         let Some((culprit, held)) = self.transmission.waits_for() else { return };
-        let packet = self.paths.smallest_payload();
+        let packet = self.paths.smallest_chunk();
         // Bytes a second; seconds.
         let (mut rate, mut shortest) = (0.0, f64::INFINITY);
         for path in self.path_ids().filter(|&path| path != culprit) {

@@ -76,7 +76,11 @@ impl Association {
         self.identity.peer_tag = peer.tag;
         self.auth = auth;
         if self.receiver.cumulative() == 0 && !self.receiver.has_gaps() {
-            self.receiver = Receiver::new(peer.initial_tsn, &self.config);
+            self.receiver = Receiver::new(
+                peer.initial_tsn,
+                &self.config,
+                self.config.delayed_ack_with(self.capabilities),
+            );
             self.serials.peer = peer.initial_tsn.0;
         }
         self.acknowledge_cookie(via);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tresse_wire::{ChunkKind, Init, KindSet, Param, Params, Tsn};
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, Extension};
 use super::peer::LOWER_LAYER_DTLS;
 use crate::config::AssociationConfig;
 use crate::extensions::auth::{OwnOffer, RANDOM_LEN, Terms};
@@ -58,6 +58,13 @@ impl Settings {
     /// The extensions offered.
     pub(crate) fn offered(&self) -> Capabilities {
         self.offered
+    }
+
+    /// Whether DAC is used with a peer that has agreed on these extensions. Nothing in INIT says that a peer knows it; one
+    /// that declines NR-SACK knows no extension for CMT. Where NR-SACK is not offered the setting alone decides.
+    pub(super) fn delayed_ack_with(&self, agreed: Capabilities) -> bool {
+        let declines = self.offered.has(Extension::NrSack) && !agreed.has(Extension::NrSack);
+        self.config.delayed_ack && !declines
     }
 
     /// What the paths of an association go by.

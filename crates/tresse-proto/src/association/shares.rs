@@ -41,7 +41,7 @@ impl Association {
             }
         }
         if self.outbound.is_adaptive() {
-            let (buffer, packet) = (self.transmission.whole_buffer(), self.paths.smallest_payload());
+            let (buffer, packet) = (self.transmission.whole_buffer(), self.paths.smallest_chunk());
             let prospects = (0..).map(PathId).zip(&claims).map(|(path, claim)| {
                 let foothold = claim.need.min(FOOTHOLD_PACKETS * packet);
                 let flight = self.transmission.flight_on(path);

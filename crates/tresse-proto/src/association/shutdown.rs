@@ -5,6 +5,7 @@ use std::time::Duration;
 use tresse_wire::Shutdown;
 
 use super::control::{Control, Reason};
+use super::input::BEYOND_SENT;
 use super::{Association, State};
 use crate::event::{CloseReason, Event};
 use crate::path_id::PathId;
@@ -16,12 +17,14 @@ use crate::time::{Instant, earlier};
 pub(super) struct ShutdownTimers {
     /// SHUTDOWN or SHUTDOWN ACK is sent again.
     t2: Option<Instant>,
-    /// The shutdown takes too long (T5-shutdown-guard): so long without any data having been acknowledged.
+    /// The shutdown takes too long (T5-shutdown-guard).
     t5: Option<Instant>,
     backoff: u32,
 }
 
-/// T5 is this many times RTO.Max (RFC 9260 §9.2).
+/// T5 is this many times RTO.Max (RFC 9260 §9.2). Who sends SHUTDOWN starts it, and nothing puts it off: it bounds the
+/// whole of what follows, also where the SHUTDOWNs of both sides cross. Before that, and at the receiver of a SHUTDOWN, data
+/// may take as long as the peer lets it flow.
 const GUARD_RTOS: u32 = 5;
 
 /// Characters of a reason that the peer is told: in UTF-8 they fit the smallest packet there is.
@@ -42,7 +45,6 @@ impl Association {
     pub(crate) fn shut_down(&mut self, now: Instant) {
         if self.state == State::Established {
             self.state = State::ShutdownPending;
-            self.shutdown.t5 = Some(now + self.config.rto_max * GUARD_RTOS);
             self.advance_shutdown(now);
             self.stir();
         }
@@ -60,21 +62,15 @@ impl Association {
         }
     }
 
-    /// The cumulative acknowledgement moved: what is queued may take as long as it needs while it flows. RFC 9260
-    /// §9.2 starts T5 with SHUTDOWN only; here it also guards against a peer that takes nothing before that.
-    pub(super) fn on_shutdown_progress(&mut self, now: Instant) {
-        if matches!(self.state, State::ShutdownPending | State::ShutdownReceived) {
-            self.shutdown.t5 = Some(now + self.config.rto_max * GUARD_RTOS);
-        }
-    }
-
     fn enter(&mut self, state: State, chunk: Control, now: Instant) {
         self.state = state;
         self.shutdown.backoff = 0;
         self.paths.stop_heartbeats();
         let path = self.paths.best_for_control();
         self.control.push(path, chunk);
-        self.shutdown.t5 = Some(now + self.config.rto_max * GUARD_RTOS);
+        if state == State::ShutdownSent {
+            self.shutdown.t5 = Some(now + self.config.rto_max * GUARD_RTOS);
+        }
     }
 
     /// SHUTDOWN or SHUTDOWN ACK is leaving: T2 starts.
@@ -94,7 +90,7 @@ impl Association {
             // Whether the peer has at least answered what was said last.
             let answered = self.shutdown.backoff == 0;
             let reason = if answered { CloseReason::ShutdownTimeout } else { CloseReason::PathsLost };
-            self.abort("the shutdown took too long", reason);
+            self.give_up_peer(reason);
             return;
         }
         if self.shutdown.t2.is_none_or(|at| at > now) {
@@ -103,8 +99,7 @@ impl Association {
         self.shutdown.t2 = None;
         self.shutdown.backoff += 1;
         if self.shutdown.backoff > self.config.association_max_retrans {
-            self.control.clear();
-            self.close(CloseReason::PathsLost);
+            self.give_up_peer(CloseReason::PathsLost);
             return;
         }
         let chunk = if self.state == State::ShutdownSent { Control::Shutdown } else { Control::ShutdownAck };
@@ -137,11 +132,14 @@ impl Association {
 
     /// SHUTDOWN arrived: its cumulative TSN acknowledges.
     pub(super) fn on_shutdown(&mut self, now: Instant, shutdown: &Shutdown, via: PathId) {
+        let beyond_sent = || self.transmission.is_beyond_sent(shutdown.cumulative_tsn);
+        if self.state.sends_data() && beyond_sent() && !self.has_renumbered() {
+            return self.fault(BEYOND_SENT);
+        }
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;
                 self.tell(Event::PeerShutdown);
-                self.shutdown.t5.get_or_insert(now + self.config.rto_max * GUARD_RTOS);
             }
             State::ShutdownReceived => {}
             State::ShutdownSent => {
@@ -184,12 +182,22 @@ impl Association {
         }
     }
 
-    /// Ends the association at once and tells the peer why (RFC 9260 §9.1).
+    /// Ends the association at once for the application and tells the peer why (RFC 9260 §9.1).
     pub(crate) fn abort(&mut self, why: &str, reason: CloseReason) {
+        self.abort_for(Some(Reason::User(shortened(why))), reason);
+    }
+
+    /// Ends the association because the peer did not answer, or not in time: should it still be there, an ABORT spares it
+    /// the wait for this side. No cause of RFC 9260 §3.3.10 means silence.
+    pub(super) fn give_up_peer(&mut self, reason: CloseReason) {
+        self.abort_for(None, reason);
+    }
+
+    fn abort_for(&mut self, cause: Option<Reason>, reason: CloseReason) {
         if self.state != State::Closed {
             self.control.clear();
             let path = self.paths.best_for_control();
-            self.control.push(path, Control::Abort(Reason::User(shortened(why))));
+            self.control.push(path, Control::Abort(cause));
             self.close(reason);
             self.stir();
         }

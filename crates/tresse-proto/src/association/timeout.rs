@@ -92,8 +92,7 @@ impl Association {
         if failure.association_lost {
             // That a path turned inactive is told before the end that it brings.
             self.spread_path_changes(now);
-            self.control.clear();
-            self.close(CloseReason::PathsLost);
+            self.give_up_peer(CloseReason::PathsLost);
         }
     }
 }

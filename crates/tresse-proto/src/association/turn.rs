@@ -13,44 +13,44 @@ use crate::stats::Limit;
 use crate::time::Instant;
 use crate::transmission::Verdict;
 
-/// Full packets that each path may still send in one go (Max.Burst, RFC 9260 §6.1).
+/// Packets with user data that each path sent at one instant, which Max.Burst bounds (RFC 9260 §6.1 D).
+///
+/// The count starts anew with time alone, not with an event: otherwise an application that refills the send buffer at
+/// the instant of a SACK would lift the limit, and several SACKs that arrive at once would release a burst each.
 #[derive(Debug)]
 pub(super) struct Bursts {
-    limit: u32,
-    left: Few<u32>,
+    instant: Instant,
+    sent: Few<u32>,
 }
 
 impl Bursts {
-    pub(super) fn new(limit: u32, paths: usize) -> Self {
-        Bursts { limit, left: std::iter::repeat_n(limit, paths).collect() }
+    pub(super) fn new(paths: usize) -> Self {
+        Bursts { instant: Instant::ZERO, sent: std::iter::repeat_n(0, paths).collect() }
     }
 
     /// There are paths up to `count` now.
     pub(super) fn cover(&mut self, count: usize) {
-        while self.left.len() < count {
-            self.left.push(self.limit);
+        while self.sent.len() < count {
+            self.sent.push(0);
         }
     }
 
-    /// A new opportunity after everything that could be sent was.
-    pub(super) fn refill(&mut self) {
-        self.left.fill(self.limit);
-    }
-
-    /// One more opportunity before the last was used up: a driver may hand in several packets at a time.
-    pub(super) fn extend(&mut self) {
-        for left in &mut *self.left {
-            *left = left.saturating_add(self.limit);
+    /// Packets leave at `now` from here on.
+    pub(super) fn begin(&mut self, now: Instant) {
+        if self.instant != now {
+            self.instant = now;
+            self.sent.fill(0);
         }
     }
 
-    pub(super) fn allows(&self, path: PathId) -> bool {
-        self.limit == 0 || self.left.get(path.index()).is_some_and(|&left| left > 0)
+    /// Whether `path` has sent fewer than `limit` packets at this instant; 0 sets no limit.
+    fn allows(&self, path: PathId, limit: u32) -> bool {
+        limit == 0 || self.sent.get(path.index()).is_some_and(|&sent| sent < limit)
     }
 
-    pub(super) fn spend(&mut self, path: PathId) {
-        if let Some(left) = self.left.get_mut(path.index()) {
-            *left = left.saturating_sub(1);
+    pub(super) fn count(&mut self, path: PathId) {
+        if let Some(sent) = self.sent.get_mut(path.index()) {
+            *sent = sent.saturating_add(1);
         }
     }
 }
@@ -218,7 +218,7 @@ impl Association {
     /// The paths open to new data, and how much of it the peer can take there.
     fn open_paths(&self) -> impl Iterator<Item = OpenPath> {
         // Mostly a window is full, which is told at once.
-        let paths = self.path_ids().filter(|&id| !self.transmission.fills(id, self.paths.window(id).cwnd));
+        let paths = self.path_ids().filter(|&id| !self.transmission.fills(id, self.paths.window(id).gate()));
         paths.filter_map(|id| Some(OpenPath { id, allowance: self.may_send_new(id).ok()? }))
     }
 
@@ -296,8 +296,18 @@ impl Association {
         (0..self.paths.len()).map(|position| PathId(position as u8))
     }
 
+    /// Whether Max.Burst lets one more packet of new data leave on `path` at this instant. What has left at it may be answered
+    /// or given up at it, too; with nothing in flight nobody would ask again.
+    pub(super) fn burst_allows(&self, path: PathId) -> bool {
+        self.bursts.allows(path, self.config.max_burst) || self.transmission.flight() == 0
+    }
+
     pub(super) fn may_resend(&self, path: PathId) -> bool {
-        self.transmission.may_resend(path, self.paths.window(path).cwnd) && self.paths.accepts_data(path)
+        let window = self.paths.window(path);
+        // After T3 not even the packet that may leave whatever the window says joins another in flight (RFC 9260 §7.2.3).
+        let joins =
+            window.one_packet && self.transmission.flight_on(path) > 0 && self.transmission.flight() > 0;
+        !joins && self.transmission.may_resend(path, window.gate()) && self.paths.accepts_data(path)
     }
 
     /// What the peer can take of new data on `path` in one packet.
@@ -305,17 +315,25 @@ impl Association {
     /// # Errors
     /// What keeps the path from sending any.
     pub(super) fn may_send_new(&self, path: PathId) -> Result<usize, Limit> {
+        self.new_data_within(path, self.paths.window(path).gate())
+    }
+
+    /// The same beside what the packet has already.
+    pub(super) fn may_join_packet(&self, path: PathId) -> Result<usize, Limit> {
+        self.new_data_within(path, self.paths.window(path).cwnd)
+    }
+
+    fn new_data_within(&self, path: PathId, gate: usize) -> Result<usize, Limit> {
         if !self.paths.may_carry_new_data(path) {
             return Err(Limit::Path);
         }
-        let cwnd = self.paths.window(path).cwnd;
-        let (payload, paths) = (self.full_chunk(), self.paths.joined_count());
+        let (chunk, paths) = (self.full_chunk(), self.paths.joined_count());
         let urgent = || self.outbound.has_urgent_for(path);
-        let allowance = match self.transmission.verdict(path, cwnd, payload, paths, urgent) {
+        let allowance = match self.transmission.verdict(path, gate, chunk, paths, urgent) {
             Verdict::Go(allowance) => allowance,
             Verdict::Wait(limit) => return Err(limit),
         };
-        if !self.bursts.allows(path) {
+        if !self.burst_allows(path) {
             return Err(Limit::CongestionWindow);
         }
         if !self.outbound.has_data_for(path) {
@@ -325,8 +343,13 @@ impl Association {
     }
 
     /// Most user data that a DATA chunk carries in a packet of its own on every path.
-    pub(super) fn full_chunk(&self) -> usize {
+    pub(super) fn full_payload(&self) -> usize {
         self.paths.smallest_payload().saturating_sub(self.auth_overhead())
+    }
+
+    /// The size of that chunk, its header included.
+    pub(super) fn full_chunk(&self) -> usize {
+        self.capabilities.carrier().header_len() + self.full_payload()
     }
 
     /// Why a path that could send has nothing to: the send buffer is full of what waits for
@@ -360,7 +383,7 @@ impl Association {
         }
         match self.transmission.rests_for(path) {
             Some(limit) => limit,
-            None if !self.bursts.allows(path) => Limit::CongestionWindow,
+            None if !self.burst_allows(path) => Limit::CongestionWindow,
             None => self.why_no_data(),
         }
     }

@@ -15,7 +15,7 @@ pub use authentication::{AuthHash, ChunkList};
 pub use classes::{StreamClass, StreamClasses};
 pub use multipath::{
     BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, MovedChunkCut, NrSack,
-    PathPairs, RetransmitPath, SackPath, SplitCounts, StreamMap,
+    PathPairs, PeerWindowTest, RetransmitPath, SackPath, SplitCounts, StreamMap,
 };
 pub use presets::{PRESETS, Preset};
 pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, guess, nearest};
@@ -47,17 +47,19 @@ switches! {
         sack_delay: Duration = millis(200),
         /// Packets with DATA after which a SACK is due; 1 acknowledges each (RFC 9260 §6.2 says 2).
         sack_frequency: u32 = 2,
-        /// Full packets that a path may send in one go (Max.Burst, RFC 9260 §6.1); 0 for no limit.
-        max_burst: u32 = 4,
+        /// Most packets with user data that a path may send at one instant (Max.Burst, RFC 9260 §6.1 D, which says 4); 0 for no limit. A driver that hands in several SACKs at one instant gets one such burst for all of them.
+        max_burst: u32 = 0,
         /// Initial congestion window; 0 takes the one of RFC 9260 §7.2.1.
         initial_window: Size = Size(0),
+        /// Full packets that a loss leaves of ssthresh at least (4, RFC 9260 §7.2.3; 2 in RFC 2960).
+        min_ssthresh: u16 = 4,
         /// Streams to ask for in the sending direction.
         outbound_streams: u16 = 10,
         /// Streams to accept in the receiving direction.
         inbound_streams: u16 = 65_535,
         /// Send buffer: user data accepted and not yet acknowledged for good.
         send_buffer: Size = Size(1024 * 1024),
-        /// Receive buffer: user data received and not yet taken by the application.
+        /// Receive buffer: DATA chunks, headers included, received and not yet taken by the application.
         receive_buffer: Size = Size(1024 * 1024),
         /// Largest IP packet on any path, IP and UDP headers included.
         mtu: Size = Size(1500),
@@ -87,17 +89,17 @@ switches! {
         split_fast_retransmit: bool = true,
         /// Condition for window growth under CMT (CUC).
         cwnd_update: CwndUpdate = CwndUpdate::V2,
-        /// Delay SACKs although data arrives out of order, and say how many packets a SACK stands for (DAC).
+        /// While data comes over several paths, delay SACKs although it arrives out of order, and say how many packets a SACK stands for (DAC). A peer that declines NR-SACK is taken not to know that.
         delayed_ack: bool = true,
         /// Leave fast recovery also when the path's pseudo-cumulative acknowledgement passes its exit point.
         pseudo_cumulative_recovery: bool = true,
-        /// Acknowledged timer retransmissions do not make chunks of the new path count as missing.
+        /// Acknowledged chunks that were moved from another path do not make chunks of the new path count as missing.
         smart_fast_retransmit: bool = true,
         /// What is reported as non-renegable (NR-SACK).
         nr_sack: NrSack = NrSack::Everything,
         /// Most blocks of a report that promises everything: if there are more, the lowest and those that grew last; 0 for what fits a packet.
         nr_sack_blocks: u16 = 64,
-        /// Which buffers are split between the paths.
+        /// Which buffers are split between the paths. A path may send a full DATA chunk more (the MTU of the paper's equations 1 and 2, without the headers of IP and SCTP) if its part of the buffer still holds that, and always when nothing of it is counted.
         buffer_split: BufferSplit = BufferSplit::Both,
         /// How a split buffer is shared out between the paths.
         buffer_shares: BufferShares = BufferShares::WhenShort,
@@ -105,6 +107,8 @@ switches! {
         paths_rest: bool = true,
         /// Which bytes of a path buffer splitting counts.
         split_counts: SplitCounts = SplitCounts::Outstanding,
+        /// When a sender compares what is in flight with the peer's window.
+        peer_window_test: PeerWindowTest = PeerWindowTest::Packet,
         /// Let each path exceed its share of the receive buffer by one packet.
         split_overbooking: bool = false,
         /// Send the chunk that everything waits for again, before it counts as lost, when early arrivals of a path fill this buffer.

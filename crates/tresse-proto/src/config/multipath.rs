@@ -67,6 +67,18 @@ choices! {
 }
 
 choices! {
+    /// When a sender compares what is in flight with the peer's window (RFC 9260 §6.1 A).
+    pub enum PeerWindowTest {
+        /// Before each packet: it leaves if the window has room for a full one.
+        Packet = "packet",
+        /// When a SACK arrives: less than 3,000 bytes of room keep new data back until the next one, but for one packet
+        /// on each path with nothing in flight; more let it leave without another look (the simulation model of the
+        /// papers of 2010).
+        Sack = "sack",
+    }
+}
+
+choices! {
     /// Which buffers chunk rescheduling watches (GLOBECOM 2010 paper, §IV-C).
     pub enum ChunkRescheduling {
         /// No chunk is sent again before it counts as lost.
@@ -127,7 +139,8 @@ choices! {
 
 choices! {
     /// Where a lost chunk goes again (RFC 9260 §6.4.1; the policies of Iyengar et al. for CMT). A path that
-    /// cannot be used is never chosen while another can.
+    /// cannot be used is never chosen while another can. Among equals the path with the most room is taken, then the
+    /// alternate one; the paper draws one at random.
     pub enum RetransmitPath {
         /// The path it was lost on (RTX-SAME).
         Same = "same",

@@ -49,7 +49,7 @@ impl CongestionControl for Balia {
 fn increase(group: &Group, window: &Window) -> usize {
     let (share, top) = (group.rate_share(window), group.top_share(window));
     let packets = (share + top) * (4.0 * share + top) / 10.0;
-    whole_bytes(packets * window.payload as f64).clamp(1, window.payload)
+    whole_bytes(packets * window.pmdcs as f64).clamp(1, window.pmdcs)
 }
 
 /// Half of the window goes, and more of it the further the path is behind the best.

@@ -25,7 +25,7 @@ pub(super) fn controller() -> Pooled {
 fn after_loss(group: &Group, window: &Window) -> usize {
     // A window that the sum leaves out loses at least half of itself.
     let total = group.cwnd.max(window.cwnd as f64);
-    ((window.cwnd as f64 - total / 2.0) as usize).max(window.payload)
+    ((window.cwnd as f64 - total / 2.0) as usize).max(window.pmdcs)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(super) fn controller() -> Pooled {
 /// The window less what half of the whole rate comes to on this path, but at least half of itself.
 fn after_loss(group: &Group, window: &Window) -> usize {
     let given_up = (0.5 / group.rate_share(window)).clamp(0.5, 1.0);
-    ((window.cwnd as f64 * (1.0 - given_up)) as usize).max(window.payload)
+    ((window.cwnd as f64 * (1.0 - given_up)) as usize).max(window.pmdcs)
 }
 
 #[cfg(test)]

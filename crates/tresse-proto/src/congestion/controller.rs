@@ -13,7 +13,7 @@ use crate::time::Instant;
 /// Makes a controller of its opaque configuration, or says in its own words what is wrong with that.
 pub type ControllerFactory = Arc<dyn Fn(&str) -> Made<dyn Controller> + Send + Sync>;
 
-/// The window of one path. Sizes are bytes of user data, headers not counted.
+/// The window of one path. Sizes are bytes of DATA chunks, their headers included (RFC 9260 §1.3).
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct PathWindow {
     /// The path.
@@ -22,7 +22,7 @@ pub struct PathWindow {
     pub cwnd: usize,
     /// Slow-start threshold; at first no smaller than what the peer can take.
     pub ssthresh: usize,
-    /// What a full packet carries (the PMDCS of RFC 9260, less its header).
+    /// A full packet's DATA chunk (the PMDCS of RFC 9260).
     pub packet: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
@@ -56,7 +56,7 @@ impl PathWindow {
     }
 }
 
-/// What a window is to be: the answer of a controller, in bytes of user data.
+/// What a window is to be: the answer of a controller, in bytes of DATA chunks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// Congestion window: a full packet of the path at least, unless it was smaller before, and [`Sizes::LARGEST`] at most.
@@ -88,7 +88,7 @@ impl Situation<'_> {
     }
 }
 
-/// What a SACK said about one path, in bytes of user data.
+/// What a SACK said about one path, in bytes of DATA chunks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Ack {
     /// Newly acknowledged.

@@ -106,7 +106,7 @@ impl Cubic {
 impl Curve {
     /// Data was acknowledged in congestion avoidance (§4.2 to §4.5).
     fn on_ack(&mut self, now: Instant, window: &mut Window, ack: &PathAck) {
-        let packet = window.payload as f64;
+        let packet = window.pmdcs as f64;
         let cwnd = window.cwnd as f64 / packet;
         if self.stage.is_none() {
             self.stage = Some(self.begin(now, cwnd));
@@ -157,7 +157,7 @@ impl Curve {
 
     /// The new threshold, in bytes; where the plateau will be (§4.6, §4.7).
     fn on_loss(&mut self, window: &Window) -> usize {
-        let cwnd = window.cwnd as f64 / window.payload as f64;
+        let cwnd = window.cwnd as f64 / window.pmdcs as f64;
         // Below the last plateau: someone else came, and gets room sooner (fast convergence).
         self.plateau = if cwnd < self.plateau { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.prior = cwnd;

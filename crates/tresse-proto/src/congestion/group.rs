@@ -99,7 +99,7 @@ pub(super) mod tests {
     use crate::congestion::PathAck;
     use crate::path_id::PathId;
 
-    /// User data of a packet in the tests of coupled algorithms: a round number.
+    /// The chunk of a packet in the tests of coupled algorithms: a round number.
     pub(in crate::congestion) const M: usize = 1000;
 
     /// A usable window in congestion avoidance of so many packets, with so many ms of round trip.

@@ -200,7 +200,7 @@ impl Window {
             path,
             cwnd: self.cwnd,
             ssthresh: self.ssthresh,
-            packet: self.payload,
+            packet: self.pmdcs,
             srtt: self.srtt,
             usable: self.usable,
             recovering: self.recovery.is_some(),

@@ -19,23 +19,23 @@ impl SharedInitial {
         self.alone.resize(now, 0);
         self.alone[path.index()] = windows[path.index()].cwnd;
         for (place, (window, &alone)) in windows.iter_mut().zip(&self.alone).enumerate() {
-            if place == path.index() || window.cwnd == part(alone, window.payload, before) {
-                window.cwnd = part(alone, window.payload, now);
+            if place == path.index() || window.cwnd == part(alone, window.pmdcs, before) {
+                window.cwnd = part(alone, window.pmdcs, now);
             }
         }
     }
 }
 
-fn part(alone: usize, payload: usize, paths: usize) -> usize {
-    let divided = alone.max(4 * payload).div_ceil(paths.max(1));
-    divided.min(alone).max(payload)
+fn part(alone: usize, pmdcs: usize, paths: usize) -> usize {
+    let divided = alone.max(4 * pmdcs).div_ceil(paths.max(1));
+    divided.min(alone).max(pmdcs)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const M: usize = 1452;
+    const M: usize = 1468;
 
     fn shared(count: usize, initial: usize) -> Vec<usize> {
         let mut windows = Vec::new();
@@ -51,7 +51,7 @@ mod tests {
     fn paths_share_four_packets() {
         assert_eq!(shared(1, 0), [3 * M], "a single path starts as in RFC 9260");
         assert_eq!(shared(2, 0), [2 * M; 2]);
-        assert_eq!(shared(3, 0), [1936; 3]);
+        assert_eq!(shared(3, 0), [1958; 3]);
         assert_eq!(shared(6, 0), [M; 6]);
     }
 

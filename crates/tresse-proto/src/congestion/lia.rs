@@ -45,11 +45,11 @@ impl CongestionControl for Lia {
 /// smaller of alpha * M / total and M / cwnd; over a whole window the latter is one packet, as
 /// without coupling.
 fn increase(group: &Group, window: &Window) -> usize {
-    let packet = window.payload as f64;
+    let packet = window.pmdcs as f64;
     // alpha / total, by §3 (2): the largest cwnd / rtt² over the square of all cwnd / rtt.
     let linked = group.top_pull / (group.rate * group.rate) * window.cwnd as f64 * packet;
     // A path that no sum counts may find no rates at all, and grows as though it were alone.
-    whole_bytes(linked.min(packet)).clamp(1, window.payload)
+    whole_bytes(linked.min(packet)).clamp(1, window.pmdcs)
 }
 
 #[cfg(test)]

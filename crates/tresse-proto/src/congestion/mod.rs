@@ -1,6 +1,6 @@
 //! How much may be sent: congestion controllers over all windows of an association.
 //!
-//! A controller sees windows and what a SACK said about each path, in bytes of user data, and
+//! A controller sees windows and what a SACK said about each path, in bytes of DATA chunks, and
 //! answers by changing the windows. One controller serves all paths, so that coupled algorithms
 //! (LIA, OLIA, BALIA, CMT/RP) are files like any other. Refuses to know chunks, timers and packets.
 //!

@@ -144,8 +144,8 @@ fn quality(group: &Group, window: &Window, history: &History) -> f64 {
 /// M ((w / rtt²) / (Σ w/rtt)² + α / w); over a whole window that is M (share² + α).
 fn change(window: &mut Window, share: f64, alpha: f64) {
     let packets = share * share + alpha;
-    let bytes = (packets * window.payload as f64).ceil() as isize;
-    window.cwnd = window.cwnd.saturating_add_signed(bytes).clamp(window.payload, LARGEST);
+    let bytes = (packets * window.pmdcs as f64).ceil() as isize;
+    window.cwnd = window.cwnd.saturating_add_signed(bytes).clamp(window.pmdcs, LARGEST);
     // What is given up must not come back by slow start.
     window.ssthresh = window.ssthresh.min(window.cwnd - 1);
 }

@@ -37,7 +37,7 @@ impl CongestionControl for Pooled {
             match window.earned(ack) {
                 Earned::Nothing => {}
                 Earned::SlowStart(bytes) => window.grow(whole_bytes(bytes as f64 * share)),
-                Earned::FullWindow => window.grow(whole_bytes(window.payload as f64 * share)),
+                Earned::FullWindow => window.grow(whole_bytes(window.pmdcs as f64 * share)),
             }
             if window.recovery_begins(ack) {
                 window.cut_to((self.after_loss)(&group, window));

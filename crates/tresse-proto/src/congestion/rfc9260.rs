@@ -19,7 +19,7 @@ impl CongestionControl for Rfc9260 {
             match window.earned(ack) {
                 Earned::Nothing => {}
                 Earned::SlowStart(bytes) => window.grow(bytes),
-                Earned::FullWindow => window.grow(window.payload),
+                Earned::FullWindow => window.grow(window.pmdcs),
             }
             if window.recovery_begins(ack) {
                 window.cut_to(window.halved());
@@ -37,7 +37,7 @@ impl CongestionControl for Rfc9260 {
 mod tests {
     use super::*;
 
-    const M: usize = 1452;
+    const M: usize = 1468;
 
     fn window(cwnd: usize, ssthresh: usize) -> Window {
         Window { cwnd, ssthresh, ..Window::new(M, false, 0) }
@@ -65,14 +65,14 @@ mod tests {
 
     #[test]
     fn slow_start_adds_at_most_one_packet_a_sack() {
-        assert_eq!(after_sack(window(4356, 65_536), ack(2 * M, 4356)).cwnd, 4356 + M);
-        assert_eq!(after_sack(window(4356, 65_536), ack(100, 4356)).cwnd, 4356 + 100);
-        assert_eq!(after_sack(window(4356, 4356), ack(M, 4356)).cwnd, 4356 + M, "cwnd = ssthresh");
+        assert_eq!(after_sack(window(4404, 65_536), ack(2 * M, 4404)).cwnd, 4404 + M);
+        assert_eq!(after_sack(window(4404, 65_536), ack(100, 4404)).cwnd, 4404 + 100);
+        assert_eq!(after_sack(window(4404, 4404), ack(M, 4404)).cwnd, 4404 + M, "cwnd = ssthresh");
     }
 
     #[test]
     fn a_window_that_is_not_fully_used_does_not_grow() {
-        assert_eq!(after_sack(window(4356, 65_536), ack(M, 4355)).cwnd, 4356);
+        assert_eq!(after_sack(window(4404, 65_536), ack(M, 4403)).cwnd, 4404);
     }
 
     #[test]
@@ -122,6 +122,14 @@ mod tests {
     fn a_cut_leaves_four_packets() {
         let lost = PathAck { lost: true, may_grow: false, ..ack(M, 5 * M) };
         assert_eq!(after_sack(window(5 * M, 65_536), lost).cwnd, 4 * M);
+    }
+
+    #[test]
+    fn a_cut_leaves_two_packets_where_rfc_2960_is_followed() {
+        let lost = PathAck { lost: true, may_grow: false, ..ack(M, 5 * M) };
+        let window = |packets| Window { min_ssthresh: 2, ..window(packets * M, 65_536) };
+        assert_eq!(after_sack(window(5), lost).cwnd, 5 * M / 2);
+        assert_eq!(after_sack(window(3), lost).cwnd, 2 * M);
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Window {
     fn count(&mut self, ack: &PathAck) -> Earned {
         let fully_used = ack.flight_before >= self.cwnd;
         if self.cwnd <= self.ssthresh {
-            let bytes = ack.acked.min(SLOW_START_PACKETS * self.payload);
+            let bytes = ack.acked.min(SLOW_START_PACKETS * self.pmdcs);
             return if fully_used { Earned::SlowStart(bytes) } else { Earned::Nothing };
         }
         self.partial_bytes_acked = self.partial_bytes_acked.saturating_add(ack.acked);
@@ -58,7 +58,7 @@ impl Window {
     /// T3 expired: one packet is left, and slow start up to `ssthresh` (§7.2.3).
     pub(super) fn time_out(&mut self, ssthresh: usize) {
         self.ssthresh = ssthresh;
-        self.cwnd = self.payload;
+        self.cwnd = self.pmdcs;
         self.partial_bytes_acked = 0;
         self.recovery = None;
     }
@@ -67,7 +67,7 @@ impl Window {
     /// (CMT-PF: Natarajan et al.); 0 leaves the window as it is.
     pub(crate) fn reopen(&mut self, packets: usize) {
         if packets > 0 {
-            self.cwnd = packets.saturating_mul(self.payload).min(LARGEST);
+            self.cwnd = packets.saturating_mul(self.pmdcs).min(LARGEST);
             self.partial_bytes_acked = 0;
             self.recovery = None;
         }

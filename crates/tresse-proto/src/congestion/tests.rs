@@ -92,12 +92,12 @@ fn controllers() -> impl Iterator<Item = (&'static str, Box<dyn CongestionContro
 struct Run {
     controller: Box<dyn CongestionControl>,
     windows: Vec<Window>,
-    payload: usize,
+    pmdcs: usize,
 }
 
 impl Run {
-    fn new(controller: Box<dyn CongestionControl>, payload: usize, initial: usize) -> Self {
-        let mut run = Run { controller, windows: Vec::new(), payload };
+    fn new(controller: Box<dyn CongestionControl>, pmdcs: usize, initial: usize) -> Self {
+        let mut run = Run { controller, windows: Vec::new(), pmdcs };
         for _ in 1..PATHS {
             run.add_path(initial);
         }
@@ -105,7 +105,7 @@ impl Run {
     }
 
     fn add_path(&mut self, initial: usize) {
-        self.windows.push(Window { usable: true, ..Window::new(self.payload, false, initial) });
+        self.windows.push(Window { usable: true, ..Window::new(self.pmdcs, false, initial) });
         let id = PathId(self.windows.len() as u8 - 1);
         self.controller.on_path_added(&mut self.windows, id);
     }
@@ -127,7 +127,7 @@ impl Run {
             }
             Step::PeerWindow(bytes) => {
                 for window in windows {
-                    window.ssthresh = window.ssthresh.min((*bytes).max(window.payload));
+                    window.ssthresh = window.ssthresh.min((*bytes).max(window.pmdcs));
                 }
             }
             Step::PathAdded if windows.len() < usize::from(PATHS) => self.add_path(0),
@@ -141,18 +141,18 @@ proptest! {
 
     #[test]
     fn windows_stay_within_one_packet_and_a_gibibyte(
-        payload in prop_oneof![Just(528usize), Just(1452), Just(65_487)],
+        pmdcs in prop_oneof![Just(528usize), Just(1452), Just(65_487)],
         initial in prop_oneof![Just(0usize), Just(100_000), Just(usize::MAX)],
         steps in prop::collection::vec((pause(), step()), 1..200),
     ) {
         for (name, controller) in controllers() {
-            let mut run = Run::new(controller, payload, initial);
+            let mut run = Run::new(controller, pmdcs, initial);
             let mut now = Instant::ZERO;
             for (pause, step) in &steps {
                 now += *pause;
                 run.step(now, step);
                 for window in &run.windows {
-                    let allowed = payload..=LARGEST;
+                    let allowed = pmdcs..=LARGEST;
                     prop_assert!(allowed.contains(&window.cwnd), "{name}: {step:?}: {window:?}");
                     prop_assert!(window.ssthresh <= LARGEST, "{name}: {step:?}: {window:?}");
                 }

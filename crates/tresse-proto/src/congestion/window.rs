@@ -1,12 +1,9 @@
 //! The congestion window of one path, and what a SACK says about that path.
 //!
-//! All sizes are bytes of user data: chunk headers count neither in windows nor in flight. RFC 9260
-//! §7.2 speaks of the PMDCS, a full DATA chunk with its header; its place is taken by `payload`, the
-//! user data of such a chunk, so that windows hold the same number of full packets as in the RFC.
+//! All sizes are bytes of DATA chunks, their headers included, as RFC 9260 counts outstanding data (§1.3) and windows (§7.2).
 
 use std::time::Duration;
 
-use crate::fragment::Carrier;
 use crate::path_id::PathId;
 
 /// The congestion state of one path.
@@ -18,8 +15,10 @@ pub(crate) struct Window {
     pub(crate) ssthresh: usize,
     /// Bytes acknowledged towards the next growth in congestion avoidance (RFC 9260 §7.2.2).
     pub(crate) partial_bytes_acked: usize,
-    /// User data of one full DATA chunk on this path.
-    pub(crate) payload: usize,
+    /// Path Maximum DATA Chunk Size (RFC 9260 §1.3): one full DATA chunk, its header included.
+    pub(crate) pmdcs: usize,
+    /// T3 expired, and nothing sent on the path was acknowledged since: one packet at most is in flight (RFC 9260 §7.2.3).
+    pub(crate) one_packet: bool,
     /// In fast recovery until this index is passed.
     pub(crate) recovery: Option<u64>,
     /// That recovery began with a congestion mark: nothing was lost.
@@ -30,50 +29,55 @@ pub(crate) struct Window {
     pub(crate) srtt: Option<Duration>,
     /// Whether the path is confirmed and active; coupled algorithms leave out the others.
     pub(crate) usable: bool,
+    /// Full packets that a loss leaves at least.
+    pub(crate) min_ssthresh: u16,
 }
 
 impl Window {
-    /// An initial window (RFC 9260 §7.2.1) for chunks of this kind: `initial` bytes, or the RFC's choice when that is 0.
+    /// An initial window (RFC 9260 §7.2.1): `initial` bytes, or the RFC's choice when that is 0.
     ///
     /// ssthresh starts higher than any buffer can be, which the RFC allows.
-    pub(crate) fn carrying(carrier: Carrier, payload: usize, ipv6: bool, initial: usize) -> Self {
+    pub(crate) fn new(pmdcs: usize, ipv6: bool, initial: usize) -> Self {
         let cwnd = match initial {
-            0 => rfc_initial_window(carrier, payload, ipv6),
-            _ => initial.min(LARGEST).max(payload),
+            0 => rfc_initial_window(pmdcs, ipv6),
+            _ => initial.min(LARGEST).max(pmdcs),
         };
         Window {
             cwnd,
             ssthresh: LARGEST,
             partial_bytes_acked: 0,
-            payload,
+            pmdcs,
+            one_packet: false,
             recovery: None,
             marked: false,
             decayed: false,
             srtt: None,
             usable: false,
+            min_ssthresh: 4,
         }
     }
 
-    /// An initial window for DATA chunks.
-    #[cfg(test)]
-    pub(crate) fn new(payload: usize, ipv6: bool, initial: usize) -> Self {
-        Self::carrying(Carrier::Data, payload, ipv6, initial)
-    }
-
     /// Bytes that may be sent with `flight` bytes in flight. While this is not 0, one packet may
-    /// exceed the window by less than a full payload (RFC 9260 §6.1 B).
+    /// exceed the window by less than a full chunk (RFC 9260 §6.1 B).
     pub(crate) fn room(&self, flight: usize) -> usize {
-        self.cwnd.saturating_sub(flight)
+        if flight < self.gate() { self.cwnd.saturating_sub(flight) } else { 0 }
     }
 
-    /// The window after half of it is taken away, but at least four full packets (RFC 9260 §7.2.3).
+    /// Bytes in flight from which on nothing more may be sent: the window, or after T3 anything that is in flight at all. A
+    /// window of one packet would not do, as packets may be smaller.
+    #[inline]
+    pub(crate) fn gate(&self) -> usize {
+        if self.one_packet { 1 } else { self.cwnd }
+    }
+
+    /// The window after half of it is taken away, but not below the [floor](Self::floor) (RFC 9260 §7.2.3).
     pub(crate) fn halved(&self) -> usize {
         (self.cwnd / 2).max(self.floor())
     }
 
-    /// What a loss leaves at least: four full packets (RFC 9260 §7.2.3).
+    /// The least that a loss leaves: four full packets (RFC 9260 §7.2.3), unless a setting says otherwise.
     pub(super) fn floor(&self) -> usize {
-        MIN_SSTHRESH_PACKETS * self.payload
+        usize::from(self.min_ssthresh) * self.pmdcs
     }
 }
 
@@ -99,17 +103,15 @@ pub(crate) struct PathAck {
     pub(crate) recovered_to: u64,
 }
 
-fn rfc_initial_window(carrier: Carrier, payload: usize, ipv6: bool) -> usize {
-    let three_packets = if ipv6 { INITIAL_IPV6 } else { INITIAL_IPV4 } - 3 * carrier.header_len();
-    (4 * payload).min((2 * payload).max(three_packets))
+fn rfc_initial_window(pmdcs: usize, ipv6: bool) -> usize {
+    let three_packets = if ipv6 { INITIAL_IPV6 } else { INITIAL_IPV4 };
+    (4 * pmdcs).min((2 * pmdcs).max(three_packets))
 }
 
-/// Three full chunks of user data of an Ethernet packet, headers included (RFC 9260 §7.2.1).
+/// Three full chunks of an Ethernet packet (RFC 9260 §7.2.1).
 const INITIAL_IPV4: usize = 4404;
 /// The same for IPv6.
 const INITIAL_IPV6: usize = 4344;
-/// No threshold falls below this many full packets.
-const MIN_SSTHRESH_PACKETS: usize = 4;
 /// No window grows beyond this: no buffer, and so no flight, is larger.
 pub(super) const LARGEST: usize = 1 << 30;
 
@@ -119,28 +121,33 @@ mod tests {
 
     #[test]
     fn the_initial_window_holds_three_ethernet_packets() {
-        assert_eq!(Window::new(1452, false, 0).cwnd, 3 * 1452);
-        assert_eq!(Window::new(1432, true, 0).cwnd, 3 * 1432);
-        assert_eq!(Window::carrying(Carrier::IData, 1448, false, 0).cwnd, 3 * 1448);
+        assert_eq!(Window::new(1468, false, 0).cwnd, 3 * 1468);
+        assert_eq!(Window::new(1448, true, 0).cwnd, 3 * 1448);
     }
 
     #[test]
     fn the_initial_window_holds_four_small_packets_and_two_large_ones() {
-        assert_eq!(Window::new(528, false, 0).cwnd, 4 * 528);
-        assert_eq!(Window::new(8952, false, 0).cwnd, 2 * 8952);
+        assert_eq!(Window::new(544, false, 0).cwnd, 4 * 544);
+        assert_eq!(Window::new(8968, false, 0).cwnd, 2 * 8968);
     }
 
     #[test]
     fn a_configured_initial_window_holds_at_least_one_packet() {
-        assert_eq!(Window::new(1452, false, 10_000).cwnd, 10_000);
-        assert_eq!(Window::new(1452, false, 100).cwnd, 1452);
-        assert_eq!(Window::new(1452, false, usize::MAX).cwnd, LARGEST);
+        assert_eq!(Window::new(1468, false, 10_000).cwnd, 10_000);
+        assert_eq!(Window::new(1468, false, 100).cwnd, 1468);
+        assert_eq!(Window::new(1468, false, usize::MAX).cwnd, LARGEST);
     }
 
     #[test]
     fn room_is_what_flight_leaves() {
-        let window = Window { cwnd: 10_000, ..Window::new(1452, false, 0) };
-        assert_eq!(window.room(4_000), 6_000);
+        let window = Window { cwnd: 10_000, ..Window::new(1468, false, 0) };
+        assert_eq!((window.room(4_000), window.gate()), (6_000, 10_000));
         assert_eq!(window.room(10_500), 0);
+    }
+
+    #[test]
+    fn after_a_timeout_nothing_joins_what_is_in_flight() {
+        let window = Window { cwnd: 1468, one_packet: true, ..Window::new(1468, false, 0) };
+        assert_eq!([window.room(0), window.room(17)], [1468, 0]);
     }
 }

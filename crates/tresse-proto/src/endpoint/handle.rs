@@ -38,9 +38,11 @@ impl<'a> AssociationHandle<'a> {
     /// When the message cannot be queued; nothing of it was.
     pub fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         let Some(association) = self.open_mut() else { return self.send_early(now, options, data) };
-        association.send(now, options, data)?;
-        self.poll_soon();
-        Ok(())
+        let queued = association.send(now, options, data);
+        if association.is_stirred() {
+            self.poll_soon();
+        }
+        queued
     }
 
     fn send_early(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {

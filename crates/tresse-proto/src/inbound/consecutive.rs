@@ -122,6 +122,9 @@ impl Consecutive {
         fragment: Fragment,
         ordered: &Ordered,
     ) -> Result<Step, &'static str> {
+        if !fragment.flags.unordered() && !ordered.may_come(fragment.stream, fragment.mid.0, index) {
+            return ordered.excuse().map(|()| Step::Dropped);
+        }
         if fragment.flags.ending()
             && let Some(mut growing) =
                 self.growing.take_if(|growing| growing.is_followed_by(index, &fragment))
@@ -195,6 +198,24 @@ impl Consecutive {
         {
             self.runs.open = None;
             dropped.add(run);
+        }
+        dropped
+    }
+
+    /// See [`Reader::drop_skipped`](super::reader::Reader::drop_skipped).
+    pub(super) fn drop_skipped(&mut self, ordered: &Ordered) -> Dropped {
+        self.spread();
+        let is_over = |(&start, run): (&u64, &Run)| {
+            let Fragment { stream, mid, flags, .. } = run.head;
+            (!flags.unordered() && !ordered.may_come(stream, mid.0, start)).then_some(start)
+        };
+        let over: Vec<u64> = self.runs.by_start.iter().filter_map(is_over).collect();
+        let mut dropped = Dropped::default();
+        for start in over {
+            if let Some(run) = self.runs.by_start.remove(&start) {
+                self.runs.close(start);
+                dropped.add(run);
+            }
         }
         dropped
     }

@@ -3,7 +3,6 @@
 use tresse_wire::Mid;
 
 use super::Inbound;
-use crate::event::Message;
 
 impl Inbound {
     /// The first messages of all streams that there are have this number instead of 0; none has come yet.
@@ -16,9 +15,12 @@ impl Inbound {
     /// # Errors
     /// Both counts.
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
-        let messages = self.ready.iter().chain(self.ordered.messages()).map(size);
-        let held = messages.chain(self.reader.held());
-        let held = held.fold((0, 0), |sum, (bytes, chunks)| (sum.0 + bytes, sum.1 + chunks));
+        let mut held = self.reader.held();
+        for message in self.ready.iter().chain(self.ordered.messages()) {
+            held.0 += message.payload.len();
+            held.1 += message.payload.pieces().len();
+        }
+        held.0 += held.1 * self.header_len();
         let counted = self.window.held();
         if counted == held {
             Ok(())
@@ -26,9 +28,4 @@ impl Inbound {
             Err(format!("{counted:?} bytes and chunks are counted, {held:?} are held"))
         }
     }
-}
-
-/// Bytes and chunks of a message.
-fn size(message: &Message) -> (usize, usize) {
-    (message.payload.len(), message.payload.pieces().len())
 }

@@ -110,10 +110,10 @@ impl Inbound {
         if data.flags.beginning() && data.flags.ending() {
             return self.accept_whole(index, data, at, deliverable);
         }
-        let len = length(&data, at.as_ref());
+        let (header, len) = (self.header_len(), length(&data, at.as_ref()));
         if let Some(run) = self.reader.grown_by(index, &data, len) {
             self.starved = None;
-            self.window.hold(len);
+            self.window.hold(header + len);
             run.append(data.payload, at, len);
             return Ok(Acceptance::Held);
         }
@@ -121,7 +121,7 @@ impl Inbound {
         self.accept_fragment(index, data, deliverable)
     }
 
-    /// Whether there is room for a new chunk of `len` bytes with `index`, when `highest` is the highest
+    /// Whether there is room for a new chunk with `len` bytes of user data and `index`, when `highest` is the highest
     /// index that has arrived.
     ///
     /// Beyond `highest` the buffer is the limit. A chunk below fills a gap, and what waits behind it cannot
@@ -130,9 +130,10 @@ impl Inbound {
     /// chunk.
     #[inline]
     pub(crate) fn fits(&mut self, index: u64, highest: u64, len: usize) -> bool {
-        let fills_gap = index < highest;
+        let (fills_gap, len) = (index < highest, self.header_len() + len);
         let fits = self.window.fits(len, fills_gap);
-        if !fits {
+        // What lies beyond waits for room anyway; what fills a gap is what others wait for.
+        if !fits && !self.starved.is_some_and(|starved| starved.fills_gap) {
             self.starved = Some(Starved { len, fills_gap });
         }
         fits
@@ -166,6 +167,7 @@ impl Inbound {
     /// to another one, and the peer may give nothing up.
     #[inline]
     pub(crate) fn check_progress(&mut self, cumulative: u64) -> Result<(), Refusal> {
+        self.ordered.note_cumulative(cumulative);
         if self.reader.is_stuck(cumulative) {
             let dropped = self.reader.check_progress(cumulative).map_err(Refusal::Protocol)?;
             self.give_up(dropped);
@@ -212,7 +214,7 @@ impl Inbound {
         // Looked at where it is: moving it out and in again would cost more than all the rest.
         let message = self.ready.pop_front();
         if let Some(message) = &message {
-            self.window.release(message.payload.len(), message.payload.pieces().len());
+            self.release(message.payload.len(), message.payload.pieces().len());
             if self.ready.is_empty() && self.ready.capacity() > KEPT_WHEN_EMPTY {
                 self.ready = VecDeque::new();
             }
@@ -224,7 +226,8 @@ impl Inbound {
     /// association that it came with. What was handed out in parts ends there.
     pub(crate) fn keep_ready(&mut self, old: Inbound) {
         for message in old.ready {
-            message.payload.pieces().iter().for_each(|piece| self.window.hold(piece.len()));
+            let header = self.header_len();
+            message.payload.pieces().iter().for_each(|piece| self.window.hold(header + piece.len()));
             hand_out(&mut self.ready, message);
         }
         self.ready.extend(old.reader.into_open_ends());
@@ -240,7 +243,7 @@ impl Inbound {
         self.window.announced()
     }
 
-    /// User data in the receive buffer, in bytes: out of order, incomplete, or ready and not yet taken.
+    /// Bytes of chunks in the receive buffer: out of order, incomplete, or ready and not yet taken.
     pub(crate) fn used(&self) -> usize {
         self.window.used()
     }
@@ -265,7 +268,7 @@ impl Inbound {
             self.given_up += 1;
             return Ok(Acceptance::Dropped);
         }
-        self.window.hold(length(&data, at.as_ref()));
+        self.window.hold(self.header_len() + length(&data, at.as_ref()));
         if data.flags.unordered() || self.ordered.pass(data.stream, data.mid.0, index) {
             deliverable.push(index..index + 1);
             let message = self.ready.push_back_mut(whole(data));
@@ -289,7 +292,7 @@ impl Inbound {
         let step = self.reader.add(index, data, &self.ordered).map_err(Refusal::Protocol)?;
         self.starved = None;
         if !matches!(step, Step::Dropped) {
-            self.window.hold(len);
+            self.window.hold(self.header_len() + len);
         }
         match step {
             Step::Complete(joined) => self.deliver(joined, deliverable),
@@ -327,9 +330,21 @@ impl Inbound {
             Ok(Acceptance::Dropped) => self.give_up(Dropped { bytes, chunks, ends: Vec::new() }),
             Ok(_) => {}
             // The message is gone with the fault.
-            Err(_) => self.window.release(bytes, chunks),
+            Err(_) => self.release(bytes, chunks),
         }
         placed.map_err(Refusal::Protocol)
+    }
+
+    /// Bytes of a chunk before its user data.
+    #[inline]
+    fn header_len(&self) -> usize {
+        self.ordered.carrier().header_len()
+    }
+
+    /// `chunks` chunks with `len` bytes of user data together are held no more.
+    #[inline]
+    fn release(&mut self, len: usize, chunks: usize) {
+        self.window.release(len + chunks * self.header_len(), chunks);
     }
 
     /// Chunks that will never be delivered are gone.
@@ -337,7 +352,7 @@ impl Inbound {
         if dropped.chunks == 0 && dropped.ends.is_empty() {
             return;
         }
-        self.window.release(dropped.bytes, dropped.chunks);
+        self.release(dropped.bytes, dropped.chunks);
         self.given_up += dropped.chunks as u64;
         self.ready.extend(dropped.ends);
     }

@@ -24,6 +24,9 @@ pub(super) struct Ordered {
     waiting: Rare<BTreeMap<(StreamId, u64), Waiting>>,
     /// Streams of which nothing is known have delivered nothing above this index.
     base: u64,
+    /// Up to this index nothing was missing when the last packet had been read, or it was given up: its low bits,
+    /// since no chunk is farther from it than a report can say.
+    cumulative: u32,
     /// What their numbers are: SSNs or MIDs.
     carrier: Carrier,
     /// Whether the peer may give messages up (RFC 3758): then one that was skipped may still come.
@@ -56,7 +59,20 @@ fn ahead(carrier: Carrier, next: u64, number: u32) -> u64 {
 impl Ordered {
     /// Nothing has arrived.
     pub(super) fn new(carrier: Carrier, lenient: bool) -> Self {
-        Ordered { streams: StreamTable::default(), waiting: Rare::default(), base: 0, carrier, lenient }
+        Ordered {
+            streams: StreamTable::default(),
+            waiting: Rare::default(),
+            base: 0,
+            cumulative: 0,
+            carrier,
+            lenient,
+        }
+    }
+
+    /// The chunk that all of it comes in.
+    #[inline]
+    pub(super) fn carrier(&self) -> Carrier {
+        self.carrier
     }
 
     /// The MID expected next on a stream.
@@ -73,6 +89,41 @@ impl Ordered {
     pub(super) fn is_past(&self, id: StreamId, number: u32) -> bool {
         let next = self.streams.get(id).map_or(0, |stream| stream.next);
         ahead(self.carrier, next, number) >= self.carrier.numbers() / 2
+    }
+
+    /// Nothing is missing up to `cumulative`.
+    #[inline]
+    pub(super) fn note_cumulative(&mut self, cumulative: u64) {
+        self.cumulative = cumulative as u32;
+    }
+
+    /// Whether a message with this number can still be delivered, given the index of a chunk of it.
+    ///
+    /// Numbers wrap, so an old one looks like one far ahead. But of DATA each message in between has a TSN between the
+    /// last delivered message and this one, and it waits here unless one of its TSNs is missing.
+    pub(super) fn may_come(&self, id: StreamId, number: u32, index: u64) -> bool {
+        let (next, delivered_to, waiting) = match self.streams.get(id) {
+            Some(stream) => (stream.next, stream.delivered_to.max(self.base), stream.waiting),
+            None => (0, self.base, 0),
+        };
+        let furthest = match self.carrier {
+            Carrier::Data => {
+                let missing = (index as u32).wrapping_sub(self.cumulative) as i32;
+                index.saturating_sub(delivered_to).min(u64::from(waiting) + missing.max(0) as u64)
+            }
+            Carrier::IData => self.carrier.numbers() / 2,
+        };
+        let ahead = ahead(self.carrier, next, number);
+        ahead == 0 || ahead < furthest
+    }
+
+    /// What a chunk of a message means that [may not come](Self::may_come): that it is thrown away, where the peer may
+    /// have given the message up.
+    ///
+    /// # Errors
+    /// It breaks the protocol: thrown away, its message would be acknowledged and lost.
+    pub(super) fn excuse(&self) -> Result<(), &'static str> {
+        if self.lenient { Ok(()) } else { Err(OUT_OF_SEQUENCE) }
     }
 
     /// Lets a message of one chunk, with `index`, pass if it is its turn and no other waits behind it; answers
@@ -202,17 +253,12 @@ impl Ordered {
     /// Keeps a message that is `ahead` messages early.
     fn hold(&mut self, indices: Indices, message: Message, ahead: u64) -> Result<Acceptance, &'static str> {
         let id = message.stream;
-        let stream = self.streams.entry(id);
-        // Numbers wrap, so an old one looks like one far ahead. But of DATA each message in between has at
-        // least one TSN between the last delivered message and this one.
-        let furthest = match self.carrier {
-            Carrier::Data => indices.first().saturating_sub(stream.delivered_to.max(self.base)),
-            Carrier::IData => self.carrier.numbers() / 2,
-        };
-        if ahead >= furthest {
-            return if self.lenient { Ok(Acceptance::Dropped) } else { Err(OUT_OF_SEQUENCE) };
+        let next = self.streams.entry(id).next;
+        if !self.may_come(id, (next + ahead) as u32, indices.first()) {
+            return self.excuse().map(|()| Acceptance::Dropped);
         }
-        let key = (id, stream.next + ahead);
+        let stream = self.streams.entry(id);
+        let key = (id, next + ahead);
         if self.waiting.contains_key(&key) {
             return Err("two messages with the same number");
         }

@@ -11,6 +11,7 @@ use crate::event::{Message, Part, Payload};
 /// A chunk that found no room.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Starved {
+    /// Its size.
     pub(super) len: usize,
     pub(super) fills_gap: bool,
 }

@@ -110,12 +110,13 @@ pub(super) enum Reader {
 }
 
 impl Reader {
-    /// Bytes and chunks of what is held of incomplete messages, piece by piece.
+    /// Bytes and chunks of what is held of incomplete messages.
     #[cfg(any(test, feature = "invariants"))]
-    pub(super) fn held(&self) -> Vec<(usize, usize)> {
+    pub(super) fn held(&self) -> (usize, usize) {
+        let add = |sum: (usize, usize), (bytes, chunks)| (sum.0 + bytes, sum.1 + chunks);
         match self {
-            Reader::Consecutive(reader) => reader.held().collect(),
-            Reader::Interleaved(reader) => reader.held().collect(),
+            Reader::Consecutive(reader) => reader.held().fold((0, 0), add),
+            Reader::Interleaved(reader) => reader.held().fold((0, 0), add),
         }
     }
 
@@ -189,6 +190,16 @@ impl Reader {
             Reader::Consecutive(reader) if !unordered => reader.skip(stream, Ssn(number as u16)),
             Reader::Consecutive(_) => Dropped::default(),
             Reader::Interleaved(reader) => reader.skip(stream, unordered, number),
+        }
+    }
+
+    /// Drops what is here of messages whose turn is over, since they were skipped; of what is handed out in parts that is
+    /// done before.
+    pub(super) fn drop_skipped(&mut self, ordered: &Ordered) -> Dropped {
+        match self {
+            Reader::Consecutive(reader) => reader.drop_skipped(ordered),
+            // They are found by their numbers.
+            Reader::Interleaved(_) => Dropped::default(),
         }
     }
 

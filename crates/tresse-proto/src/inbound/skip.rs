@@ -47,6 +47,8 @@ impl Inbound {
                 });
             }
         }
+        let dropped = self.reader.drop_skipped(&self.ordered);
+        self.give_up(dropped);
         Ok(())
     }
 }

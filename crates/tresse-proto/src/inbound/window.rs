@@ -1,6 +1,7 @@
 //! The receive buffer: what is held, what fits, what is announced.
 //!
-//! Counts user data. Refuses to know what the data is for.
+//! Counts DATA chunks with their headers, as the peer counts what it has outstanding (RFC 9260 §1.3): the window that is
+//! announced is one of such bytes. Refuses to know what the data is for.
 
 /// Bytes and chunks held, against the size of the buffer.
 #[derive(Debug)]
@@ -21,12 +22,12 @@ impl Window {
         Window { buffer, tiny: mtu.min(buffer / 4), used: 0, chunks: 0, packets: 0 }
     }
 
-    /// User data held, in bytes.
+    /// Bytes held.
     pub(super) fn used(&self) -> usize {
         self.used
     }
 
-    /// User data in bytes, and chunks, that are held.
+    /// Bytes and chunks that are held.
     #[cfg(any(test, feature = "invariants"))]
     pub(super) fn held(&self) -> (usize, usize) {
         (self.used, self.chunks)
@@ -85,8 +86,8 @@ impl Window {
     }
 }
 
-/// What `bytes` of user data in `chunks` chunks take of the buffer. It is the user data, unless the chunks
-/// are so small on average that what surrounds each outweighs it.
+/// What `chunks` chunks of `bytes` bytes together take of the buffer. It is their size, unless they are so small on average
+/// that what surrounds each here outweighs it.
 fn occupancy(bytes: usize, chunks: usize) -> usize {
     bytes.max(chunks * LEAST_CHARGE)
 }

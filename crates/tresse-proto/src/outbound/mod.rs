@@ -274,8 +274,10 @@ impl Outbound {
         self.groups[group].on_taken(Taken { stream, bytes: len, message_done, turn_over, stream_empty });
         if self.adaptive.is_some() {
             let urgent = self.class_of(stream) == StreamClass::Latency;
+            // What is in flight, and what waits at the peer, are chunks.
+            let chunk = self.carrier.header_len() + len;
             if let Some(adaptive) = &mut self.adaptive {
-                adaptive.on_taken(stream, path, len, urgent);
+                adaptive.on_taken(stream, path, chunk, urgent);
             }
         }
         self.gauge(stream);

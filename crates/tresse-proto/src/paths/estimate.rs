@@ -58,7 +58,7 @@ impl Estimate {
         self.count(0, bytes);
     }
 
-    /// bit/s of user data; 0 when not yet known.
+    /// bit/s of DATA chunks; 0 when not yet known.
     pub(super) fn rate(&self) -> u64 {
         self.rate
     }

@@ -83,6 +83,8 @@ pub(crate) struct PathRules {
     heartbeat_interval: Duration,
     mtu: MtuRule,
     initial_window: usize,
+    /// Full packets that a loss leaves of ssthresh at least.
+    min_ssthresh: u16,
     max_paths: usize,
     concurrent: bool,
     /// Buffers are shared out by what fills each path.
@@ -117,11 +119,13 @@ pub(crate) struct PathProgress {
     pub(crate) earliest_acked: bool,
     /// Whether a chunk was acknowledged that was sent on this path and on no other.
     pub(crate) proven: bool,
-    /// User data of the longest of these that was sent only once.
+    /// Size of the longest of these that was sent only once.
     pub(crate) longest_proven: usize,
     /// Bytes newly acknowledged beside those that may earn a larger window: of chunks that were moved here before they
     /// counted as lost.
     pub(crate) uncredited: usize,
+    /// User data of all that was newly acknowledged.
+    pub(crate) user_data: usize,
     /// Bytes in flight after this SACK.
     pub(crate) flight_after: usize,
     /// Whether the path has still to answer for something: what is in flight, what left it early, or a FORWARD TSN.
@@ -195,9 +199,9 @@ impl Paths {
         let sizes = (self.rules.mtu, self.carrier, &self.rules.rto);
         let path = Path::new(id, between, encapsulation_port, confirmed, sizes, now);
         let ipv6 = between.1.is_ipv6();
-        let window = Window::carrying(self.carrier, path.payload(), ipv6, self.rules.initial_window);
-        let ssthresh = window.ssthresh.min(self.most_ssthresh.max(window.payload));
-        (path, Window { usable: confirmed, ssthresh, ..window })
+        let window = Window::new(path.pmdcs(), ipv6, self.rules.initial_window);
+        let ssthresh = window.ssthresh.min(self.most_ssthresh.max(window.pmdcs));
+        (path, Window { usable: confirmed, ssthresh, min_ssthresh: self.rules.min_ssthresh, ..window })
     }
 
     /// How many places there are, those of removed paths included.
@@ -237,7 +241,7 @@ impl Paths {
     pub(crate) fn limit_ssthresh(&mut self, peer_window: usize) {
         self.most_ssthresh = peer_window;
         for window in &mut self.windows {
-            window.ssthresh = window.ssthresh.min(peer_window.max(window.payload));
+            window.ssthresh = window.ssthresh.min(peer_window.max(window.pmdcs));
         }
     }
 
@@ -305,15 +309,19 @@ impl Paths {
             let acked = ack.acked + step.uncredited;
             let lost = ack.flight_before.saturating_sub(ack.flight_after + acked);
             path.estimate.on_sack(now, acked, lost, path.rtt.srtt());
-            path.counters.bytes_acked += acked as u64;
+            path.counters.bytes_acked += step.user_data as u64;
             if measures_pipes {
-                let payload = self.windows[ack.path.index()].payload;
-                let (flight, total) = (ack.flight_before, path.counters.bytes_acked);
-                let what = Acked { bytes: acked, flight, total, rtt: step.shortest, via: step.via, payload };
+                let pmdcs = self.windows[ack.path.index()].pmdcs;
+                let flight = ack.flight_before;
                 let before = self.rules.pipe_start(flight);
-                path.pipe.get_or_insert_with(|| Box::new(Pipe::new(payload, before))).on_acked(now, what);
+                let pipe = path.pipe.get_or_insert_with(|| Box::new(Pipe::new(pmdcs, before)));
+                pipe.acked += acked as u64;
+                let total = pipe.acked;
+                let what = Acked { bytes: acked, flight, total, rtt: step.shortest, via: step.via, pmdcs };
+                pipe.on_acked(now, what);
             }
             if acked > 0 {
+                self.windows[ack.path.index()].one_packet = false;
                 path.probe_answered = false;
                 let longest = path.ip_packet_len(step.longest_proven);
                 path.mtu.on_acked(longest, step.flight_after == 0);
@@ -341,7 +349,7 @@ impl Paths {
     /// A chunk of `bytes` left the path before it counted as lost: its window is that much smaller, but holds a packet.
     pub(crate) fn shrink(&mut self, id: PathId, bytes: usize) {
         let window = &mut self.windows[id.index()];
-        window.cwnd = window.cwnd.saturating_sub(bytes).max(window.payload.min(window.cwnd));
+        window.cwnd = window.cwnd.saturating_sub(bytes).max(window.pmdcs.min(window.cwnd));
     }
 
     /// The same, but the window pays as for a loss, and never grows by it. `flight` is what is left in flight, up to `exit_point`.
@@ -415,9 +423,9 @@ impl Paths {
         }
         path.penalised = now;
         if window.cwnd > window.ssthresh {
-            window.ssthresh = (window.ssthresh / 2).max(2 * window.payload);
+            window.ssthresh = (window.ssthresh / 2).max(2 * window.pmdcs);
         }
-        window.cwnd = (window.cwnd / 2).max(window.payload.min(window.cwnd));
+        window.cwnd = (window.cwnd / 2).max(window.pmdcs.min(window.cwnd));
     }
 
     /// The peer answered without taking what probes its closed window on the path: no failure, and neither is
@@ -490,6 +498,8 @@ impl PathRules {
                 MtuRule::Given(config.mtu.0)
             },
             initial_window: config.initial_window.0,
+            // A window of no packet would never send one again.
+            min_ssthresh: config.min_ssthresh.max(1),
             max_paths: usize::from(config.max_paths),
             concurrent: config.concurrent,
             measures_pipes: config.concurrent

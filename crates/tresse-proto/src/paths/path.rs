@@ -181,9 +181,9 @@ impl Path {
         self.mtu.size().saturating_sub(self.headers_len())
     }
 
-    /// Length of the IP packet around a single chunk with so many bytes of user data.
-    pub(super) fn ip_packet_len(&self, payload: usize) -> usize {
-        self.headers_len() + COMMON_HEADER_LEN + self.carrier.header_len() + payload
+    /// Length of the IP packet around a single chunk of so many bytes.
+    pub(super) fn ip_packet_len(&self, chunk: usize) -> usize {
+        self.headers_len() + COMMON_HEADER_LEN + chunk
     }
 
     /// Bytes of the headers that IP and UDP put in front of a packet.
@@ -195,6 +195,11 @@ impl Path {
     /// no full chunk needs padding.
     pub(crate) fn payload(&self) -> usize {
         self.packet_size().saturating_sub(COMMON_HEADER_LEN + self.carrier.header_len()) & !3
+    }
+
+    /// A full DATA chunk, header included (PMDCS, RFC 9260 §1.3).
+    pub(crate) fn pmdcs(&self) -> usize {
+        self.carrier.header_len() + self.payload()
     }
 
     /// `wanted` says that its round-trip time is of use though it carries no data, and how often while it brings some.

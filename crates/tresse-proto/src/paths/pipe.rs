@@ -43,6 +43,8 @@ pub(super) struct Pipe {
     /// User data of the packets whose round trips count.
     length: usize,
     width: Width,
+    /// Bytes acknowledged so far.
+    pub(super) acked: u64,
 }
 
 /// What an acknowledgement comes with.
@@ -52,14 +54,14 @@ pub(super) struct Acked {
     pub(super) bytes: usize,
     /// Bytes that were in flight.
     pub(super) flight: usize,
-    /// Bytes ever acknowledged on the path.
+    /// Bytes acknowledged on the path since its capacity is estimated.
     pub(super) total: u64,
     /// The shortest round trip of what was newly acknowledged and sent once.
     pub(super) rtt: Option<Duration>,
     /// The path it came over.
     pub(super) via: PathId,
-    /// User data of a full packet.
-    pub(super) payload: usize,
+    /// A full DATA chunk.
+    pub(super) pmdcs: usize,
 }
 
 /// What was seen since a round began. It lasts a round trip.
@@ -91,13 +93,13 @@ impl Pipe {
     /// Of a path that had `before` bytes under way before anything was known of it, where shares hold only while a
     /// buffer is short: slow start went on without them. `None` where they hold always, to keep queues short: a leap
     /// would be a queue.
-    pub(super) fn new(payload: usize, before: Option<usize>) -> Self {
+    pub(super) fn new(pmdcs: usize, before: Option<usize>) -> Self {
         Pipe {
             base: Duration::ZERO,
             via: PathId::default(),
             formerly: None,
             stretched: 0,
-            size: Pipe::first_size(payload, before),
+            size: Pipe::first_size(pmdcs, before),
             step: 1,
             fresh: before.is_some(),
             frugal: before.is_none(),
@@ -109,12 +111,13 @@ impl Pipe {
             changed: false,
             length: 0,
             width: Width::new(),
+            acked: 0,
         }
     }
 
     /// What a path is taken to hold before anything is known of it; `before` as for [`new`](Self::new).
-    pub(super) fn first_size(payload: usize, before: Option<usize>) -> usize {
-        (FIRST_PACKETS * payload).max(before.unwrap_or(0)).min(LARGEST)
+    pub(super) fn first_size(pmdcs: usize, before: Option<usize>) -> usize {
+        (FIRST_PACKETS * pmdcs).max(before.unwrap_or(0)).min(LARGEST)
     }
 
     /// Whether the path is to be filled without a queue. That takes a steady path; elsewhere it costs throughput.
@@ -138,9 +141,9 @@ impl Pipe {
         self.width.bytes().min(self.size)
     }
 
-    /// A packet with data was sent, one of at most `payload`, and `flight` bytes are in flight now.
-    pub(super) fn on_sent(&mut self, now: Instant, flight: usize, payload: usize) {
-        self.width.on_sent(now, flight, payload);
+    /// A packet with data was sent, one of at most `pmdcs`, and `flight` bytes are in flight now.
+    pub(super) fn on_sent(&mut self, now: Instant, flight: usize, pmdcs: usize) {
+        self.width.on_sent(now, flight, pmdcs);
     }
 
     /// Data is sent although nothing was in flight: idleness tells nothing of the rate.
@@ -182,7 +185,7 @@ impl Pipe {
         {
             let rate = (what.total - round.before) as f64 / elapsed.as_secs_f64();
             let over = std::mem::replace(round, Round::new(now, what.total));
-            self.on_round(&over, rate, rtt, what.payload.max(1));
+            self.on_round(&over, rate, rtt, what.pmdcs.max(1));
         }
     }
 
@@ -201,7 +204,7 @@ impl Pipe {
     /// Short packets are faster: seen beside their round trips, full ones would seem to queue. Only those that are about
     /// as long as the longest count.
     fn weigh_length(&mut self, what: &mut Acked) {
-        let len = what.bytes.min(what.payload);
+        let len = what.bytes.min(what.pmdcs);
         if what.rtt.is_none() {
             return;
         }
@@ -216,7 +219,7 @@ impl Pipe {
     }
 
     /// A round is over in which `rate` bytes a second were acknowledged, after `rtt` at least.
-    fn on_round(&mut self, round: &Round, rate: f64, rtt: Duration, payload: usize) {
+    fn on_round(&mut self, round: &Round, rate: f64, rtt: Duration, pmdcs: usize) {
         if let (None, Some((_, via))) = (round.shortest, round.elsewhere) {
             // Acknowledgements have changed their way for good.
             let before = self.base;
@@ -233,14 +236,14 @@ impl Pipe {
             return;
         }
         let longer = (rtt - self.base).saturating_sub(self.allowance());
-        let queue = if self.carries_more() { 0.0 } else { rate * longer.as_secs_f64() / payload as f64 };
+        let queue = if self.carries_more() { 0.0 } else { rate * longer.as_secs_f64() / pmdcs as f64 };
         if queue > if self.calm { CALM_QUEUED } else { MOST_QUEUED } {
             if !self.wonder(round.peak, rate, rtt) {
-                self.shrink(round, queue, payload);
+                self.shrink(round, queue, pmdcs);
             }
         } else {
             self.doubt = None;
-            self.settle(round, queue, payload);
+            self.settle(round, queue, pmdcs);
         }
     }
 
@@ -256,11 +259,11 @@ impl Pipe {
     }
 
     /// Takes away what waited in a queue of `queue` packets, but for one, or whole packets of it if none is wanted.
-    fn shrink(&mut self, round: &Round, queue: f64, payload: usize) {
+    fn shrink(&mut self, round: &Round, queue: f64, pmdcs: usize) {
         self.fresh = false;
         let packets = if self.calm { queue.floor() } else { queue - 1.0 };
-        let excess = (packets * payload as f64) as usize;
-        let least = (round.peak / 4 * 3).max(SMALLEST_PACKETS * payload);
+        let excess = (packets * pmdcs as f64) as usize;
+        let least = (round.peak / 4 * 3).max(SMALLEST_PACKETS * pmdcs);
         self.size = self.size.min(round.peak.saturating_sub(excess).max(least));
         self.step = 1;
         self.changed = true;
@@ -292,8 +295,8 @@ impl Pipe {
         true
     }
 
-    fn settle(&mut self, round: &Round, queue: f64, payload: usize) {
-        let used = round.peak + payload;
+    fn settle(&mut self, round: &Round, queue: f64, pmdcs: usize) {
+        let used = round.peak + pmdcs;
         let least = if self.calm { CALM_IDLE } else { LEAST_QUEUED };
         if self.fresh && round.kept && used < self.size {
             // It grew to twice as much, and a buffer does not let it show that it can use that.
@@ -308,8 +311,8 @@ impl Pipe {
             // Whether it is used shows at once, and more than a window in slow start is never sent.
             self.size = (2 * self.size).min(LARGEST);
         } else if grows {
-            self.size = (self.size + self.step * payload).min(LARGEST);
-            self.step = (self.step * 2).min(self.size / payload).max(1);
+            self.size = (self.size + self.step * pmdcs).min(LARGEST);
+            self.step = (self.step * 2).min(self.size / pmdcs).max(1);
             self.changed = true;
         } else {
             self.step = 1;
@@ -399,7 +402,7 @@ mod tests {
                 let (total, via) = (self.total, PathId(0));
                 self.pipe.on_acked(
                     self.now,
-                    Acked { bytes: flight, flight, total, rtt: Some(rtt), via, payload: PACKET },
+                    Acked { bytes: flight, flight, total, rtt: Some(rtt), via, pmdcs: PACKET },
                 );
             }
         }
@@ -521,7 +524,7 @@ mod tests {
             total: 1000,
             rtt: Some(Duration::from_millis(7)),
             via: PathId(1),
-            payload: PACKET,
+            pmdcs: PACKET,
         };
         pipe.on_busy();
         pipe.on_acked(Instant::ZERO + Duration::from_millis(300), what);
@@ -592,7 +595,7 @@ mod tests {
             let rtt = Some(Duration::from_micros(micros));
             let via = PathId(0);
             let flight = 10 * PACKET;
-            pipe.on_acked(now, Acked { bytes, flight, total, rtt, via, payload: PACKET });
+            pipe.on_acked(now, Acked { bytes, flight, total, rtt, via, pmdcs: PACKET });
         };
         ack(&mut pipe, 100, 20_100);
         ack(&mut pipe, 100, 20_100);
@@ -626,7 +629,7 @@ mod tests {
                 let rtt = Some(Duration::from_millis(millis));
                 pipe.on_acked(
                     now,
-                    Acked { bytes: PACKET, flight: 100_000, total, rtt, via: PathId(via), payload: PACKET },
+                    Acked { bytes: PACKET, flight: 100_000, total, rtt, via: PathId(via), pmdcs: PACKET },
                 );
             }
         };
@@ -645,10 +648,7 @@ mod tests {
             let now = Instant::ZERO + Duration::from_millis(100 * round);
             let rtt = Some(Duration::from_millis(millis));
             let (flight, total) = (10 * PACKET, 10_000 * round);
-            pipe.on_acked(
-                now,
-                Acked { bytes: PACKET, flight, total, rtt, via: PathId(via), payload: PACKET },
-            );
+            pipe.on_acked(now, Acked { bytes: PACKET, flight, total, rtt, via: PathId(via), pmdcs: PACKET });
         }
         assert_eq!((pipe.base(), pipe.via), (Duration::from_millis(50), PathId(0)));
     }
@@ -657,7 +657,7 @@ mod tests {
     fn a_longer_way_back_is_filled_once_the_shorter_one_has_failed() {
         let acked = |millis: u64, total: u64, via: u8| {
             let rtt = Some(Duration::from_millis(millis));
-            Acked { bytes: PACKET, flight: 10 * PACKET, total, rtt, via: PathId(via), payload: PACKET }
+            Acked { bytes: PACKET, flight: 10 * PACKET, total, rtt, via: PathId(via), pmdcs: PACKET }
         };
         let mut pipe = Pipe::new(PACKET, None);
         for round in 1..=4 {

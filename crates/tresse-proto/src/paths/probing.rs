@@ -61,7 +61,7 @@ impl Paths {
 
     /// What a packet of the path holds has changed, whether the path is confirmed, or how far it belongs to the association.
     pub(super) fn refresh_payload(&mut self, id: PathId) {
-        self.windows[id.index()].payload = self.get(id).payload();
+        self.windows[id.index()].pmdcs = self.get(id).pmdcs();
         // A path that carries no data yet, and has not been searched, is not to make everybody's chunks small.
         let confirmed = |path: &&Path| path.health.confirmed();
         let payloads = |paths: &mut dyn Iterator<Item = &Path>| paths.map(Path::payload).min();

@@ -6,7 +6,8 @@ use rand_core::SeedableRng;
 use super::*;
 use crate::stats::Limit;
 
-const M: usize = 1452;
+/// A full DATA chunk.
+const M: usize = 1468;
 
 fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
@@ -59,6 +60,7 @@ fn progress(path: PathId, earliest_acked: bool, flight_after: usize) -> PathProg
         proven: true,
         longest_proven: 0,
         uncredited: 0,
+        user_data: 0,
         flight_after,
         awaits: flight_after > 0,
     }
@@ -121,13 +123,13 @@ mod set {
     #[test]
     fn a_port_that_moves_changes_what_a_packet_holds() {
         let mut paths = paths(2);
-        assert_eq!(paths.window(A).payload, M);
+        assert_eq!(paths.window(A).pmdcs, M);
         paths.on_packet_received(A, at(0), 100, Some(9899));
         assert_eq!(paths.get(A).encapsulation_port(), Some(9899));
-        assert_eq!((paths.window(A).payload, paths.window(B).payload), (M - 8, M));
-        assert_eq!(paths.smallest_payload(), M - 8);
+        assert_eq!((paths.window(A).pmdcs, paths.window(B).pmdcs), (M - 8, M));
+        assert_eq!((paths.smallest_chunk(), paths.smallest_payload()), (M - 8, M - 24));
         paths.on_packet_received(A, at(0), 100, None);
-        assert_eq!(paths.smallest_payload(), M);
+        assert_eq!((paths.smallest_chunk(), paths.smallest_payload()), (M, M - 16));
     }
 
     #[test]
@@ -547,16 +549,29 @@ mod windows {
         assert!(!paths.window(A).decayed);
     }
 
+    /// RFC 9260 §7.2.3.
+    #[test]
+    fn a_timeout_lets_one_packet_be_in_flight_until_the_path_has_answered() {
+        let mut paths = silent(2);
+        paths.on_t3(A, at(0));
+        let room = |paths: &Paths, flight| paths.window(A).room(flight);
+        assert_eq!([room(&paths, 0), room(&paths, 17)], [M, 0]);
+        paths.on_sack(at(10), &[ack(B, M, M, 0)], &[progress(B, true, 0)]);
+        assert_eq!(room(&paths, 17), 0, "another path has answered");
+        paths.on_sack(at(20), &[ack(A, 17, 17, 0)], &[progress(A, true, 0)]);
+        assert_eq!(room(&paths, 17), M - 17);
+    }
+
     #[test]
     fn what_neither_arrived_nor_is_in_flight_was_lost() {
         let mut paths = silent(1);
         paths.on_sack(
             at(0),
             &[PathAck { lost: true, ..ack(A, 3 * M, 10 * M, 6 * M) }],
-            &[progress(A, true, 6 * M)],
+            &[PathProgress { user_data: 3 * 1452, ..progress(A, true, 6 * M) }],
         );
         assert_eq!(paths.view(A, 0, true).loss, 0.25);
-        assert_eq!(paths.stats(A, at(0)).bytes_acked, 3 * M as u64);
+        assert_eq!(paths.stats(A, at(0)).bytes_acked, 3 * 1452);
     }
 }
 

@@ -135,10 +135,11 @@ impl Paths {
         }
     }
 
-    /// T3 expired: the window falls to one packet, the RTO backs off (RFC 9260 §6.3.3 E1 and E2), and
+    /// T3 expired: the window falls to one packet, and no more is in flight until the path has answered
+    /// (RFC 9260 §7.2.3), the RTO backs off (§6.3.3 E1 and E2), and
     /// the error counters grow (§8.1, §8.2), unless it expired for a window probe that was answered.
     pub(crate) fn on_t3(&mut self, id: PathId, now: Instant) -> Failure {
-        let payload = self.windows[id.index()].payload;
+        let pmdcs = self.windows[id.index()].pmdcs;
         let path = self.path_mut(id);
         path.t3 = None;
         path.counters.timeouts = path.counters.timeouts.saturating_add(1);
@@ -148,11 +149,12 @@ impl Paths {
         }
         let smaller = path.mtu.on_timeout();
         // At least one packet was lost; how many of the others only came too late is not known.
-        path.estimate.on_lost(payload);
+        path.estimate.on_lost(pmdcs);
         if smaller {
             self.refresh_payload(id);
         }
         self.controller.on_timeout(now, &mut self.windows, id);
+        self.windows[id.index()].one_packet = true;
         for pipe in self.paths.iter_mut().filter_map(|path| path.pipe.as_mut()) {
             pipe.on_timeout_of(id);
         }
@@ -168,11 +170,12 @@ impl Paths {
     /// Data was lost together with a packet of the set-up: T3 stops, and the window falls to one packet as by a timeout.
     /// T1 counts such errors, and backs off.
     pub(crate) fn on_lost_in_setup(&mut self, id: PathId, now: Instant) {
-        let payload = self.windows[id.index()].payload;
+        let pmdcs = self.windows[id.index()].pmdcs;
         let path = self.path_mut(id);
         path.t3 = None;
-        path.estimate.on_lost(payload);
+        path.estimate.on_lost(pmdcs);
         self.controller.on_timeout(now, &mut self.windows, id);
+        self.windows[id.index()].one_packet = true;
     }
 
     /// The information for a heartbeat that leaves now, due or not.

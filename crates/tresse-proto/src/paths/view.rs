@@ -28,6 +28,11 @@ impl Paths {
         self.smallest_payload
     }
 
+    /// The same with the header of the chunk.
+    pub(crate) fn smallest_chunk(&self) -> usize {
+        self.carrier.header_len() + self.smallest_payload
+    }
+
     /// A path as schedulers see it, with `flight` bytes in flight; `open` says whether new data may leave on it.
     // Always: a view is large, and one that is handed over in memory is written twice.
     #[inline(always)]
@@ -81,7 +86,7 @@ impl Paths {
         }
         let (rtt, need) = match &self.get(id).pipe {
             Some(pipe) => (pipe.base(), pipe.size()),
-            None => (Duration::ZERO, Pipe::first_size(self.get(id).payload(), self.rules.pipe_start(flight))),
+            None => (Duration::ZERO, Pipe::first_size(self.get(id).pmdcs(), self.rules.pipe_start(flight))),
         };
         // Small packets have been there already.
         let rtt = if rtt.is_zero() { self.shortest_rtt(id) } else { rtt };
@@ -126,9 +131,9 @@ impl Paths {
     /// A packet with data was sent, and `flight` bytes are in flight on the path now.
     pub(crate) fn note_flight(&mut self, id: PathId, now: Instant, flight: usize) {
         let path = self.path_mut_quietly(id);
-        let payload = path.payload();
+        let pmdcs = path.pmdcs();
         if let Some(pipe) = &mut path.pipe {
-            pipe.on_sent(now, flight, payload);
+            pipe.on_sent(now, flight, pmdcs);
         }
     }
 

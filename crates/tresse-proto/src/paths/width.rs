@@ -41,9 +41,9 @@ impl Width {
         self.bytes
     }
 
-    /// A packet of at most `payload` bytes was sent, and `flight` are in flight now. One burst at a time is timed.
-    pub(super) fn on_sent(&mut self, now: Instant, flight: usize, payload: usize) {
-        let ahead = flight.saturating_sub(payload);
+    /// A packet of at most `pmdcs` bytes was sent, and `flight` are in flight now. One burst at a time is timed.
+    pub(super) fn on_sent(&mut self, now: Instant, flight: usize, pmdcs: usize) {
+        let ahead = flight.saturating_sub(pmdcs);
         match &mut self.burst {
             Some(burst) if burst.sent_at == now => burst.ahead = ahead,
             None if ahead > 0 => self.burst = Some(Burst { sent_at: now, ahead, longest: 0 }),
@@ -62,7 +62,7 @@ impl Width {
         if waited > base / NO_WAIT && since < waited / 4 * 3 {
             self.queued.0 += what.bytes;
             self.queued.1 += since;
-            if self.queued.0 >= SAMPLE * what.payload {
+            if self.queued.0 >= SAMPLE * what.pmdcs {
                 self.judge(base, claimed);
             }
         }
@@ -115,7 +115,7 @@ mod tests {
 
     fn acked(packets: usize, flight: usize, rtt: Option<Duration>) -> Acked {
         let (bytes, flight) = (packets * PACKET, flight * PACKET);
-        Acked { bytes, flight, total: 0, rtt, via: PathId(0), payload: PACKET }
+        Acked { bytes, flight, total: 0, rtt, via: PathId(0), pmdcs: PACKET }
     }
 
     /// A path that carries a packet in `pace` milliseconds.

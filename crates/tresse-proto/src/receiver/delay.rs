@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::config::AssociationConfig;
 use crate::path_id::PathId;
+use crate::rare::{Rare, Untouched};
 use crate::time::{Instant, nanos};
 
 /// What the DATA chunks of one packet turned out to be.
@@ -77,14 +78,59 @@ impl PathSet {
     }
 }
 
+/// Whether new data comes over more than one path, as with CMT.
+#[derive(Debug)]
+struct Concurrency {
+    /// Path of the latest new data, and when it came.
+    path: PathId,
+    at: Instant,
+    /// Until when data of another path counts as recent.
+    until: Instant,
+}
+
+impl Untouched for Concurrency {
+    const UNTOUCHED: &Self = &Concurrency { path: PathId(0), at: Instant::FAR_FUTURE, until: Instant::ZERO };
+}
+
+impl Default for Concurrency {
+    fn default() -> Self {
+        let Concurrency { path, at, until } = *Concurrency::UNTOUCHED;
+        Concurrency { path, at, until }
+    }
+}
+
+impl Concurrency {
+    fn on_data(&mut self, now: Instant, path: PathId) {
+        if self.path != path {
+            if self.at < Instant::FAR_FUTURE {
+                self.until = self.at + CONCURRENT_FOR;
+            }
+            self.path = path;
+        }
+        self.at = now;
+    }
+
+    fn is_in_use(&self, now: Instant) -> bool {
+        now < self.until
+    }
+}
+
+/// How long data of one path makes gaps in that of another nothing unusual: RTO.Min (RFC 9260 §16). What a path has not
+/// brought by then its sender takes for lost.
+const CONCURRENT_FOR: Duration = Duration::from_secs(1);
+
 /// Decides when the next report is due.
 #[derive(Debug)]
 pub(super) struct Delay {
     frequency: u32,
     /// In nanoseconds.
     longest: u64,
-    /// Gaps do not hurry a report (DAC).
-    ignores_gaps: bool,
+    /// Both sides know DAC.
+    delayed_ack: bool,
+    concurrency: Rare<Concurrency>,
+    /// A gap waits for its report as though nothing were missing (DAC): only while data overtakes data because it takes
+    /// another path. Otherwise a gap is reported at once (RFC 9260 §6.7).
+    delays_gaps: bool,
     /// Packets with DATA since the last report.
     packets: u32,
     due: bool,
@@ -100,11 +146,13 @@ pub(super) struct Delay {
 }
 
 impl Delay {
-    pub(super) fn new(config: &AssociationConfig) -> Self {
+    pub(super) fn new(config: &AssociationConfig, delayed_ack: bool) -> Self {
         Delay {
             frequency: config.sack_frequency,
             longest: nanos(config.sack_delay),
-            ignores_gaps: config.delayed_ack,
+            delayed_ack,
+            concurrency: Rare::default(),
+            delays_gaps: false,
             packets: 0,
             due: false,
             timer: Instant::FAR_FUTURE,
@@ -126,6 +174,12 @@ impl Delay {
             self.sources.paths.insert(path);
         }
         self.packets = self.packets.saturating_add(1);
+        if self.delayed_ack {
+            if what.new > 0 {
+                self.concurrency.on_data(now, path);
+            }
+            self.delays_gaps = self.concurrency.is_in_use(now);
+        }
 
         let only_duplicates = what.new == 0 && what.duplicates > 0;
         self.due |= first_ever
@@ -133,7 +187,7 @@ impl Delay {
             || only_duplicates
             || what.immediate
             || what.refused
-            || (what.out_of_order && !self.ignores_gaps);
+            || (what.out_of_order && !self.delays_gaps);
         self.timer = self.timer.min(now + Duration::from_nanos(self.longest));
     }
 
@@ -184,9 +238,10 @@ impl Delay {
         self.due || self.packets > 0
     }
 
-    /// Packets with DATA since the last report.
-    pub(super) fn packets(&self) -> u32 {
-        self.packets
+    /// How many packets the next report stands for, where it says so (DAC); elsewhere its flags are 0 (RFC 9260
+    /// §3.3.4).
+    pub(super) fn counted_packets(&self) -> Option<u32> {
+        self.delays_gaps.then_some(self.packets)
     }
 
     pub(super) fn sources(&self) -> Sources {

@@ -36,11 +36,12 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Nothing has arrived yet; the peer's first DATA will carry `peer_initial_tsn`.
-    pub(crate) fn new(peer_initial_tsn: Tsn, config: &AssociationConfig) -> Self {
+    /// Nothing has arrived yet; the peer's first DATA will carry `peer_initial_tsn`. `delayed_ack` says whether both
+    /// sides know DAC.
+    pub(crate) fn new(peer_initial_tsn: Tsn, config: &AssociationConfig, delayed_ack: bool) -> Self {
         Receiver {
             map: TsnMap::new(peer_initial_tsn, config.nr_sack == NrSack::Delivered),
-            delay: Delay::new(config),
+            delay: Delay::new(config, delayed_ack),
             report: Report::new(config),
         }
     }
@@ -175,7 +176,7 @@ impl Receiver {
         nr: bool,
         writer: &mut PacketWriter<'_>,
     ) -> Result<(), NoRoom> {
-        self.report.write(&self.map, window, self.delay.packets(), nr, writer)?;
+        self.report.write(&self.map, window, self.delay.counted_packets(), nr, writer)?;
         self.delay.on_reported();
         Ok(())
     }

@@ -15,10 +15,8 @@ use crate::config::{AssociationConfig, NrSack};
 #[derive(Debug)]
 pub(super) struct Report {
     policy: NrSack,
-    /// Most blocks where all are non-renegable.
-    most_blocks: usize,
-    /// Whether reports say how many packets they stand for (DAC).
-    counts_packets: bool,
+    /// Most blocks where all are non-renegable; 0 for what fits the packet.
+    most_blocks: u16,
     /// A window smaller than this is no use to the peer.
     mtu: u32,
     announced: u32,
@@ -47,11 +45,7 @@ impl Report {
     pub(super) fn new(config: &AssociationConfig) -> Self {
         Report {
             policy: config.nr_sack,
-            most_blocks: match config.nr_sack_blocks {
-                0 => usize::MAX,
-                most => usize::from(most),
-            },
-            counts_packets: config.delayed_ack,
+            most_blocks: config.nr_sack_blocks,
             mtu: config.mtu.0 as u32,
             // INIT or INIT ACK announced the whole buffer.
             announced: config.receive_buffer.0 as u32,
@@ -86,24 +80,26 @@ impl Report {
         window < self.mtu as usize
     }
 
-    /// Appends a report that stands for `packets` packets; see [`super::Receiver::write_report`].
+    /// Appends a report that says for how many packets it stands if that is given; see
+    /// [`super::Receiver::write_report`].
     pub(super) fn write(
         &mut self,
         map: &TsnMap,
         window: u32,
-        packets: u32,
+        packets: Option<u32>,
         nr: bool,
         writer: &mut PacketWriter<'_>,
     ) -> Result<(), NoRoom> {
         let room = writer.room();
         let entries = if nr { NrSackChunk::entries_in(room) } else { Sack::entries_in(room) };
         let Lists { duplicates, blocks } = &mut **self.lists.get_or_insert_default();
-        blocks.collect(map, nr.then_some(self.policy), entries, self.most_blocks);
+        let most = if self.most_blocks == 0 { usize::MAX } else { usize::from(self.most_blocks) };
+        blocks.collect(map, nr.then_some(self.policy), entries, most);
         let Blocks { renegable, non_renegable, .. } = blocks;
         let taken = renegable.len() + non_renegable.len();
         let listed = duplicates.len().min(entries.saturating_sub(taken));
 
-        let flags = if self.counts_packets { Sack::dac_flags(packets) } else { 0 };
+        let flags = packets.map_or(0, Sack::dac_flags);
         let (cumulative_tsn, a_rwnd) = (map.cumulative_tsn(), window);
         let (renegable, non_renegable) = (List::Values(renegable), List::Values(non_renegable));
         let reported = List::Values(&duplicates[..listed]);

@@ -35,7 +35,12 @@ fn config(settings: &[(&str, &str)]) -> AssociationConfig {
 
 /// A receiver whose peer starts at TSN 1, so that TSN and index agree.
 fn receiver(settings: &[(&str, &str)]) -> Receiver {
-    Receiver::new(Tsn(1), &config(settings))
+    receiver_from(Tsn(1), settings)
+}
+
+fn receiver_from(initial: Tsn, settings: &[(&str, &str)]) -> Receiver {
+    let config = config(settings);
+    Receiver::new(initial, &config, config.delayed_ack)
 }
 
 /// Classifies and records each TSN that is new, as an association with endless buffer would.
@@ -87,7 +92,7 @@ fn report(receiver: &mut Receiver, nr: bool) -> Seen {
 
 #[test]
 fn before_the_first_data_the_cumulative_tsn_is_the_one_before_the_initial() {
-    let mut receiver = Receiver::new(Tsn(0), &config(&[]));
+    let mut receiver = receiver_from(Tsn(0), &[]);
     assert_eq!((receiver.cumulative(), receiver.cumulative_tsn(), receiver.highest()), (0, Tsn(u32::MAX), 0));
     let seen = report(&mut receiver, false);
     assert_eq!((seen.cumulative, seen.window, seen.renegable), (Tsn(u32::MAX), 1000, vec![]));
@@ -133,7 +138,7 @@ fn what_cannot_be_reported_is_outside() {
 #[test]
 fn tsns_wrap_around() {
     let start = u32::MAX - 2;
-    let mut receiver = Receiver::new(Tsn(start), &config(&[]));
+    let mut receiver = receiver_from(Tsn(start), &[]);
     arrive(&mut receiver, [start, start + 1, 0, 1, 3]);
     assert_eq!((receiver.cumulative_tsn(), receiver.cumulative()), (Tsn(start + 1), 2));
     assert_eq!(receiver.classify(Tsn(u32::MAX)), Arrival::New(3));
@@ -165,7 +170,7 @@ fn a_flood_of_gaps_is_bounded_and_the_lowest_missing_tsn_still_welcome() {
 #[test]
 fn what_was_skipped_counts_as_arrived() {
     let start = u32::MAX - 2;
-    let mut receiver = Receiver::new(Tsn(start), &config(&[]));
+    let mut receiver = receiver_from(Tsn(start), &[]);
     arrive(&mut receiver, [start + 2, 1, 2, 4]);
     assert_eq!(receiver.skip_to(Tsn(0)), Some(4), "over the wrap, and over what had arrived in between");
     assert_eq!((receiver.cumulative(), receiver.cumulative_tsn()), (6, Tsn(2)), "and on over what waited");
@@ -175,7 +180,8 @@ fn what_was_skipped_counts_as_arrived() {
         Arrival::Duplicate,
         "late is the same as twice (RFC 3758 §3.6)"
     );
-    for stale in [Tsn(2), Tsn(start), Tsn(2 + (1 << 31))] {
+    // As far ahead as can be is what is left of before a renumbering.
+    for stale in [Tsn(2), Tsn(start), Tsn(2 + (1 << 31)), Tsn((1 << 31) - 10), Tsn(3 + (1 << 30))] {
         assert_eq!(receiver.skip_to(stale), None);
     }
     assert_eq!(receiver.skip_to(Tsn(1_000_000_000)), Some(1_000_000_004), "however far");
@@ -191,7 +197,7 @@ proptest! {
         policy in 0usize..3,
     ) {
         let policy = ["off", "delivered", "everything"][policy];
-        let mut receiver = Receiver::new(Tsn(initial), &config(&[("nr_sack", policy)]));
+        let mut receiver = receiver_from(Tsn(initial), &[("nr_sack", policy)]);
         let nr = policy != "off";
         let mut here = BTreeSet::new();
         let mut promised = BTreeSet::new();
@@ -426,14 +432,34 @@ fn everything_is_non_renegable_or_nothing_is_by_policy() {
 fn only_the_delayed_ack_counts_packets() {
     for (packets, flags) in [(0, 0x00), (1, 0x40), (2, 0x80), (3, 0xC0), (4, 0xC0), (300, 0xC0)] {
         for (switch, flags) in [("true", flags), ("false", 0)] {
-            let mut receiver = receiver(&[("delayed_ack", switch)]);
+            let mut receiver = concurrent(&[("delayed_ack", switch)]);
             for _ in 0..packets {
-                receiver.on_packet(Instant::ZERO, PathId(0), PacketSummary { new: 1, ..Default::default() });
+                receiver.on_packet(Instant::ZERO, PathId(0), NEW);
             }
             assert_eq!(report(&mut receiver, true).flags, flags, "{packets} packets, delayed_ack = {switch}");
             assert_eq!(report(&mut receiver, true).flags, 0, "the count starts over");
         }
     }
+}
+
+/// RFC 9260 §6.7, §3.3.4: where data cannot overtake data a gap is a loss, and the flags are 0.
+#[test]
+fn the_delayed_ack_is_for_data_of_several_paths() {
+    let gap = PacketSummary { out_of_order: true, ..NEW };
+    let mut receiver = settled(&[("delayed_ack", "true")]);
+    let mut hurries = |millis: u64, path: u8, what: PacketSummary| {
+        receiver.on_packet(at(millis), PathId(path), what);
+        let (hurries, counts) = (receiver.is_due(at(millis)), report(&mut receiver, true).flags != 0);
+        assert_ne!(hurries, counts);
+        hurries
+    };
+    assert!(hurries(0, 0, gap), "one path");
+    assert!(hurries(10, 1, PacketSummary { new: 0, refused: true, ..gap }), "nothing new");
+    assert!(!hurries(20, 1, gap), "two paths");
+    assert!(!hurries(999, 1, gap));
+    assert!(hurries(1001, 1, gap), "the other one has brought nothing for a second");
+    assert!(!hurries(1500, 0, gap));
+    assert!(hurries(2600, 2, gap), "one after the other");
 }
 
 // ---- when a report is due ----
@@ -451,6 +477,14 @@ const NEW: PacketSummary = PacketSummary {
 fn settled(settings: &[(&str, &str)]) -> Receiver {
     let mut receiver = receiver(settings);
     receiver.on_packet(Instant::ZERO, PathId(0), NEW);
+    report(&mut receiver, false);
+    receiver
+}
+
+/// The same, to which data comes over two paths.
+fn concurrent(settings: &[(&str, &str)]) -> Receiver {
+    let mut receiver = settled(settings);
+    receiver.on_packet(Instant::ZERO, PathId(1), NEW);
     report(&mut receiver, false);
     receiver
 }
@@ -516,7 +550,7 @@ fn what_hurries_a_report() {
         (refused, true, true),
     ] {
         for (switch, expected) in [("false", plain), ("true", delayed)] {
-            let mut receiver = settled(&[("delayed_ack", switch)]);
+            let mut receiver = concurrent(&[("delayed_ack", switch)]);
             receiver.on_packet(Instant::ZERO, PathId(0), what);
             assert_eq!(receiver.is_due(Instant::ZERO), expected, "{what:?}, delayed_ack = {switch}");
         }

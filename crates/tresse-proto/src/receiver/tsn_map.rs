@@ -129,13 +129,13 @@ impl TsnMap {
     }
 
     /// Takes everything up to `tsn` as arrived; its index. `None` when that is nothing new. However far ahead it
-    /// is, it costs no more than the ranges that it passes.
+    /// is, up to [`LEAP`], it costs no more than the ranges that it passes.
     pub(super) fn skip_to(&mut self, tsn: Tsn) -> Option<u64> {
-        let cumulative = self.cumulative_tsn();
-        if !cumulative.is_before(tsn) {
+        let ahead = tsn.distance_from(self.cumulative_tsn());
+        if ahead == 0 || ahead > LEAP {
             return None;
         }
-        let index = self.cumulative + u64::from(tsn.distance_from(cumulative));
+        let index = self.cumulative + u64::from(ahead);
         self.received.remove_below(index + 1);
         self.cumulative = self.received.take_first_at(index + 1).map_or(index, |end| end - 1);
         self.highest = self.highest.max(index);
@@ -221,6 +221,10 @@ impl TsnMap {
 
 /// Furthest distance from the cumulative TSN that a gap block can express (RFC 9260 §3.3.4).
 const REACH: u64 = 65_535;
+/// Furthest that the peer may give up what is missing. Numbered anew, TSNs go on half of all TSNs further (RFC 6525
+/// §5.2.4), so that what is late from before seems to be as far ahead as can be: what lies in the further half of those
+/// ahead is that.
+const LEAP: u32 = 1 << 30;
 /// What every report has room for, whatever the settings, in a packet of its own.
 const FEW_RANGES: usize = 8;
 /// Most ranges beyond a gap. A packet of 1,500 bytes reports some 360; more than this only a peer sends that

@@ -77,9 +77,9 @@ impl Message {
         })
     }
 
-    /// Bytes of it that are on the ring and in the send buffer.
+    /// User data of it that is on the ring and in the send buffer.
     fn held(&self, ring: &Ring) -> usize {
-        self.chunks(ring).filter(|sent| !sent.released).map(Sent::bytes).sum()
+        self.chunks(ring).filter(|sent| !sent.released).map(Sent::user_data).sum()
     }
 }
 
@@ -168,8 +168,8 @@ impl Transmission {
         let standing = std::mem::replace(&mut sent.standing, Standing::Abandoned);
         let (path, sends, bytes, waiting) = (sent.path, sent.sends, sent.bytes(), sent.waiting_bytes());
         let released = sent.released;
-        // From here on it has no bytes that any sum could count.
-        sent.len = 0;
+        let user_data = sent.user_data();
+        sent.empty();
         if let Some(content) = self.ring.content_mut(index) {
             content.payload = bytes::Bytes::new();
         }
@@ -199,7 +199,7 @@ impl Transmission {
         }
         load.queued -= bytes;
         self.held -= bytes;
-        bytes
+        user_data
     }
 
     /// Uses up a TSN for the end of a message that is never sent. Else the next message would seem to begin
@@ -208,8 +208,9 @@ impl Transmission {
     fn close_off(&mut self, message: Message) {
         let mut end = message.last;
         end.flags = DataFlags { beginning: false, ending: true, ..end.flags.unpacked() }.into();
-        let mut sent = Sent::new(&end, message.path, Instant::ZERO);
+        let mut sent = Sent::new(&end, self.carrier, message.path, Instant::ZERO);
         sent.standing = Standing::Abandoned;
+        sent.empty();
         self.ring.push(sent, end);
     }
 

@@ -188,6 +188,7 @@ impl Transmission {
         let bytes = lane.close(index);
         load.flight -= bytes;
         note.acked += bytes;
+        note.user_data += bytes.saturating_sub(self.carrier.header_len());
         note.highest_new = note.highest_new.max(index);
         note.lowest_new = note.lowest_new.min(index);
         note.answered_at = note.answered_at.max(Some(sent_at));
@@ -217,7 +218,7 @@ impl Transmission {
     /// A copy has brought the chunk `index`: the sending that the ring knows is one of those that are not answered now.
     pub(super) fn replace_by_copy(&mut self, index: u64) {
         let Some(sent) = self.ring.get_mut(index) else { return };
-        let (path, bytes, sent_at, misses) = (sent.path, sent.len, sent.sent_at, sent.misses);
+        let (path, bytes, sent_at, misses) = (sent.path, sent.bytes(), sent.sent_at, sent.misses);
         let once = sent.sends == 1;
         let flying = std::mem::replace(&mut sent.standing, Standing::Acked) == Standing::InFlight;
         let Some(load) = self.loads.get_mut(path.index()) else { return };
@@ -228,11 +229,11 @@ impl Transmission {
         }
         let order = if once { &mut load.fresh } else { &mut load.again };
         order.unlink(&mut self.ring, index);
-        self.flight -= bytes as usize;
-        let copy = Copy { index, sent_at, bytes, misses, open: true, settled: once };
+        self.flight -= bytes;
+        let copy = Copy { index, sent_at, bytes: bytes as u32, misses, open: true, settled: once };
         let lane = self.copies.as_deref_mut().and_then(|copies| copies.lanes.get_mut(path.index()));
         if !lane.is_some_and(|lane| lane.enter(copy)) {
-            load.flight -= bytes as usize;
+            load.flight -= bytes;
         }
     }
 }

@@ -12,6 +12,7 @@ use super::ring::{Mark, Sent};
 use super::{PathLoad, Standing, Transmission};
 use crate::fragment::{Fragment, Numbered};
 use crate::path_id::PathId;
+use crate::range_set::{RangeSet, difference};
 use crate::reliability::Pledge;
 use crate::time::Instant;
 
@@ -75,11 +76,11 @@ impl Transmission {
         path: PathId,
     ) {
         let Some(load) = self.loads.get_mut(path.index()) else { return };
-        let bytes = fragment.payload.len();
+        let mut sent = Sent::new(&fragment, self.carrier, path, now);
+        let bytes = sent.bytes();
         load.queued += bytes;
         self.held += bytes;
         let so_far = self.ring.highest();
-        let mut sent = Sent::new(&fragment, path, now);
         (sent.standing, sent.sends) = (Standing::Assigned, 0);
         let index = self.ring.push(sent, fragment);
         let assigned = self.assigned.get_or_insert_default();
@@ -104,7 +105,7 @@ impl Transmission {
         self.assigned.as_deref().map_or(0, |assigned| assigned.bytes)
     }
 
-    /// The first chunk that waits for the window of `path`, with its length.
+    /// The first chunk that waits for the window of `path`, with its size.
     pub(crate) fn next_assigned(&self, path: PathId) -> Option<(u64, usize)> {
         let index = *self.queue(path)?.chunks.first()?;
         self.ring.get(index).map(|sent| (index, sent.bytes()))
@@ -126,7 +127,7 @@ impl Transmission {
     pub(crate) fn send_assigned(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
         let tsn = self.tsn(index);
         let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::Assigned)?;
-        let (path, bytes) = (sent.path, sent.bytes());
+        let (path, bytes, user_data) = (sent.path, sent.bytes(), sent.user_data());
         let load = self.loads.get_mut(path.index())?;
         // It came from another path, and what has a higher TSN is under way already: it has no place in the order of
         // first sending, and is treated like what goes again.
@@ -141,7 +142,7 @@ impl Transmission {
         }
         load.flight += bytes;
         load.chunks_sent += 1;
-        load.bytes_sent += bytes as u64;
+        load.bytes_sent += user_data as u64;
         if bytes > self.announced() && self.flight == 0 {
             self.probe = Mark::of(index);
         }
@@ -182,6 +183,23 @@ impl Transmission {
             !range.is_empty() && assigned.queues.iter().any(unsent)
         };
         self.assigned.as_deref().is_some_and(any)
+    }
+
+    /// Takes what was assigned and never sent out of ascending ranges; whether there was any.
+    pub(super) fn leave_out_unsent(&self, ranges: &mut Vec<Range<u64>>) -> bool {
+        let Some(assigned) = self.assigned.as_deref() else { return false };
+        let mut unsent = RangeSet::default();
+        for queue in &assigned.queues {
+            let named = ranges.iter().flat_map(|range| queue.chunks.range(range.clone()));
+            for &index in named {
+                unsent.insert(index);
+            }
+        }
+        if !unsent.is_empty() {
+            let named = std::mem::take(ranges);
+            difference(named.into_iter(), unsent.iter(), ranges);
+        }
+        !unsent.is_empty()
     }
 
     /// The chunk waits no longer: it leaves, or is given up.

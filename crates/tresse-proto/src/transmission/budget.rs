@@ -1,22 +1,22 @@
 //! How much new data a path may send now: its window, the peer's window, the split buffers.
 
 use super::{PathLoad, Transmission};
-use crate::config::{BufferShares, BufferSplit, SplitCounts};
+use crate::config::{BufferShares, BufferSplit, PeerWindowTest, SplitCounts};
 use crate::path_id::PathId;
 use crate::stats::Limit;
 
 /// Whether a packet of new data may leave on a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// It may, with at most this many bytes of user data: what the peer can take.
+    /// It may, with chunks of at most this many bytes together: what the peer can take.
     Go(usize),
     /// It may not, because of this.
     Wait(Limit),
 }
 
 impl Transmission {
-    /// The verdict on one packet of new data on `path`, whose congestion window is `cwnd` and whose
-    /// largest chunk has `payload` bytes of user data; `paths` is the number of all paths.
+    /// The verdict on one packet of new data on `path`, whose congestion window lets `cwnd` bytes be in flight and whose
+    /// largest chunk has `chunk` bytes; `paths` is the number of all paths.
     ///
     /// The window is a gate, not a measure: a packet may exceed it by less than one full chunk
     /// (RFC 9260 §6.1 B). Shares that follow the paths only keep queues short: what is `urgent` may exceed them.
@@ -24,7 +24,7 @@ impl Transmission {
         &self,
         path: PathId,
         cwnd: usize,
-        payload: usize,
+        chunk: usize,
         paths: usize,
         urgent: impl Fn() -> bool,
     ) -> Verdict {
@@ -36,7 +36,7 @@ impl Transmission {
                 return Verdict::Wait(Limit::CongestionWindow);
             }
             let without_copies = load.flight - copied;
-            return match self.buffers(path, load, payload, paths, urgent) {
+            return match self.buffers(path, load, chunk, paths, urgent) {
                 full @ Verdict::Wait(_) if without_copies < cwnd => full,
                 _ => Verdict::Wait(Limit::CongestionWindow),
             };
@@ -46,7 +46,7 @@ impl Transmission {
             // Lost chunks go first (RFC 9260 §6.1 C), and then what has a lower TSN.
             return Verdict::Wait(Limit::CongestionWindow);
         }
-        self.buffers(path, load, payload, paths, urgent)
+        self.buffers(path, load, chunk, paths, urgent)
     }
 
     /// Whether what is under way fills a congestion window of `cwnd` bytes on `path`: then no new data may leave there,
@@ -59,12 +59,17 @@ impl Transmission {
 
     /// The verdict on a packet of new data that is to wait for the window of `path`, where no more than `most` bytes
     /// may do that. The rest is as for [`verdict`](Self::verdict).
-    pub(crate) fn verdict_ahead(&self, path: PathId, most: usize, payload: usize, paths: usize) -> Verdict {
+    pub(crate) fn verdict_ahead(&self, path: PathId, most: usize, chunk: usize, paths: usize) -> Verdict {
         let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
-        if self.assigned_on(path) + payload > most {
+        if self.assigned_on(path) + chunk > most {
             return Verdict::Wait(Limit::CongestionWindow);
         }
-        self.buffers(path, load, payload, paths, || false)
+        // Whenever the window is tested: what leaves later has higher TSNs, and what of that the peer has taken in the place
+        // of what waits would keep it out for ever.
+        if self.flight + self.assigned() > 0 && self.room_at_peer() < chunk {
+            return Verdict::Wait(Limit::ReceiveBuffer);
+        }
+        self.buffers(path, load, chunk, paths, || false)
     }
 
     /// Bytes that the peer can take beyond what is under way and what is assigned.
@@ -79,7 +84,7 @@ impl Transmission {
         &self,
         path: PathId,
         load: &PathLoad,
-        payload: usize,
+        chunk: usize,
         paths: usize,
         urgent: impl Fn() -> bool,
     ) -> Verdict {
@@ -90,16 +95,23 @@ impl Transmission {
         if self.flight + self.assigned() == 0 {
             // RFC 9260 §6.1 A: whatever the peer announced, one chunk may be under way. What may follow it in the same
             // packet is for whoever writes it to ask.
-            return Verdict::Go(window.max(payload));
+            return Verdict::Go(window.max(chunk));
         }
-        // Less than a full chunk is not worth a packet while an acknowledgement is still to come (the
-        // sender's half of silly window avoidance, RFC 1122 §4.2.3.4).
-        if window < payload {
+        // For what waits its place is kept.
+        let test = if self.assigned() > 0 { PeerWindowTest::Packet } else { self.rules.peer_window_test };
+        let (full, window) = match test {
+            // Less than a full chunk is not worth a packet while an acknowledgement is still to come (the
+            // sender's half of silly window avoidance, RFC 1122 §4.2.3.4).
+            PeerWindowTest::Packet => (window < chunk, window),
+            PeerWindowTest::Sack if self.window_full => (load.flight > 0, chunk),
+            PeerWindowTest::Sack => (false, window.max(chunk)),
+        };
+        if full {
             return Verdict::Wait(Limit::ReceiveBuffer);
         }
         let blocked = match self.rules.buffer_shares {
-            BufferShares::Equal => self.split(path, load, payload, paths),
-            BufferShares::WhenShort if load.share.is_none() => self.split(path, load, payload, paths),
+            BufferShares::Equal => self.split(path, load, chunk, paths),
+            BufferShares::WhenShort if load.share.is_none() => self.split(path, load, chunk, paths),
             BufferShares::Paths | BufferShares::WhenShort => {
                 self.share_used_up(path, load).filter(|_| !urgent())
             }
@@ -111,14 +123,14 @@ impl Transmission {
     }
 
     /// Buffer splitting (GLOBECOM 2010 paper, §IV): no path may own more than its equal share of a buffer.
-    fn split(&self, path: PathId, load: &PathLoad, payload: usize, paths: usize) -> Option<Limit> {
+    fn split(&self, path: PathId, load: &PathLoad, chunk: usize, paths: usize) -> Option<Limit> {
         let bytes = match self.rules.split_counts {
             SplitCounts::Queued => load.queued,
             SplitCounts::Outstanding => self.owned_by(path, load),
         };
         // Asked for every packet, and a division would cost more than all the rest.
         let exceeds = |bytes: usize, buffer: usize| bytes.saturating_mul(paths.max(1)) > buffer;
-        let booked = if self.rules.split_overbooking { bytes } else { bytes + payload };
+        let booked = if self.rules.split_overbooking { bytes } else { bytes + chunk };
         let sender = matches!(self.rules.buffer_split, BufferSplit::Sender | BufferSplit::Both);
         let receiver = matches!(self.rules.buffer_split, BufferSplit::Receiver | BufferSplit::Both);
         // A path with nothing under way may always send one packet: a share smaller than a packet
@@ -129,7 +141,7 @@ impl Transmission {
         if receiver && exceeds(booked, self.peer_window() + self.flight) {
             return Some(Limit::ReceiveBuffer);
         }
-        if sender && exceeds(bytes + payload, self.rules.send_buffer) {
+        if sender && exceeds(bytes + chunk, self.rules.send_buffer) {
             return Some(Limit::SendBuffer);
         }
         None

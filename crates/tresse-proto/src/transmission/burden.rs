@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-use super::{Standing, Transmission};
+use super::{PathLoad, Standing, Transmission};
+use crate::fragment::Carrier;
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -104,8 +105,9 @@ impl Transmission {
         let first = self.ring.get(self.ring.cumulative() + 1);
         let late = |standing| matches!(standing, Standing::InFlight | Standing::Lost);
         let culprit = first.filter(|sent| held > 0 && late(sent.standing)).map(|sent| sent.origin);
+        let carrier = self.carrier;
         let burdens = self.burdens.get_or_insert_with(|| Box::new(Burdens::new(now)));
-        burdens.charge(now, self.loads.iter().map(|load| load.bytes_sent));
+        burdens.charge(now, self.loads.iter().map(|load| load.sent(carrier)));
         burdens.held = held;
         burdens.culprit = culprit;
         burdens.missing = 0.0;
@@ -157,7 +159,7 @@ impl Transmission {
     fn others(&self, path: PathId) -> (u64, Option<&Burden>) {
         let others = (0..).zip(&self.loads).filter(|&(position, _)| position != path.index());
         let burden = self.burdens.as_ref().and_then(|burdens| burdens.paths.get(path.index()));
-        (others.map(|(_, load)| load.bytes_sent).sum(), burden)
+        (others.map(|(_, load)| load.sent(self.carrier)).sum(), burden)
     }
 
     /// The time by which a byte of `path` holds buffer longer than its own round trip, by what others wait; and how
@@ -186,6 +188,13 @@ impl Transmission {
             (0..).map(PathId).zip(&self.loads).map(|(path, _)| self.early_on(path)).sum()
         );
         early
+    }
+}
+
+impl PathLoad {
+    /// New data sent, in chunks of the kind `carrier`.
+    fn sent(&self, carrier: Carrier) -> u64 {
+        self.bytes_sent + self.chunks_sent * carrier.header_len() as u64
     }
 }
 

@@ -237,7 +237,7 @@ impl Transmission {
         }
     }
 
-    /// The chunk that is to be copied on `path` next, as [`copy_candidate`](Self::copy_candidate) left it: its length.
+    /// The chunk that is to be copied on `path` next, as [`copy_candidate`](Self::copy_candidate) left it: its size.
     #[inline]
     pub(crate) fn next_copy(&self, path: PathId) -> Option<usize> {
         let lane = self.copies.as_deref()?.lanes.get(path.index())?;
@@ -338,7 +338,7 @@ impl Transmission {
         let Some(copies) = self.copies.as_deref_mut() else { return };
         for ((lane, load), note) in copies.lanes.iter_mut().zip(&self.loads).zip(notes) {
             let moved = lane.earliest.is_some() && earliest(lane, load) != lane.earliest;
-            note.head_moved |= moved;
+            note.copy_moved |= moved;
             note.pseudo_moved = moved || note.pseudo_moved && lane.under_way.is_empty();
         }
     }

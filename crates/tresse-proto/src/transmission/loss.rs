@@ -146,7 +146,6 @@ impl Transmission {
         }
         sent.standing = Standing::Lost;
         sent.misses = 0;
-        sent.timed_out = by == Evidence::Timeout;
         let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
         sent.moved |= path != target;
         sent.path = target;

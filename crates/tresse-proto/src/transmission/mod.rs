@@ -1,6 +1,9 @@
 //! What was sent and is not yet acknowledged for good: which TSN went where and when, what of it is
 //! in flight, lost or acknowledged, and what may follow.
 //!
+//! Bytes are sizes of DATA chunks, headers included (outstanding data, RFC 9260 §1.3), where nothing else is said; the send
+//! buffer alone counts user data.
+//!
 //! Knows nothing of streams' queues, of windows or of timers: it is told what to remember, and
 //! answers a SACK or a timeout with a report.
 
@@ -31,9 +34,9 @@ use std::sync::Arc;
 use tresse_wire::Tsn;
 
 use crate::config::{
-    AssociationConfig, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, SplitCounts,
+    AssociationConfig, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, PeerWindowTest, SplitCounts,
 };
-use crate::fragment::{Fragment, Numbered};
+use crate::fragment::{Carrier, Fragment, Numbered};
 use crate::path_id::PathId;
 use crate::range_set::RangeSet;
 use crate::rare::{Rare, Untouched};
@@ -57,6 +60,8 @@ use ring::{Mark, Ring, SendOrder, Sent, Standing};
 #[derive(Debug)]
 pub(crate) struct Transmission {
     rules: Rules,
+    /// The chunk that user data travels in.
+    carrier: Carrier,
     initial_tsn: Tsn,
     ring: Ring,
     /// Gap-acknowledged indices, as far as they are believed.
@@ -70,6 +75,8 @@ pub(crate) struct Transmission {
     held: usize,
     /// The window that the peer announced last.
     announced: u32,
+    /// The last SACK left so little of it that no new data may leave until the next one (`PeerWindowTest::Sack`).
+    window_full: bool,
     /// The widest that it ever announced: its whole buffer.
     widest: u32,
     /// The first chunk that was sent although it did not fit that window (RFC 9260 §6.1 A), until the
@@ -101,6 +108,7 @@ struct Rules {
     buffer_shares: BufferShares,
     split_counts: SplitCounts,
     split_overbooking: bool,
+    peer_window_test: PeerWindowTest,
     chunk_rescheduling: ChunkRescheduling,
     /// In percent.
     rescheduling_threshold: u16,
@@ -135,6 +143,7 @@ struct PathLoad {
     /// The chunk whose round trip is being timed.
     timed: Mark,
     chunks_sent: u64,
+    /// User data of these.
     bytes_sent: u64,
     repairs: Rare<Repairs>,
 }
@@ -154,12 +163,19 @@ impl Untouched for Repairs {
 }
 
 impl Transmission {
-    pub(crate) fn new(initial_tsn: Tsn, peer_window: u32, config: &AssociationConfig) -> Self {
+    pub(crate) fn new(
+        initial_tsn: Tsn,
+        peer_window: u32,
+        carrier: Carrier,
+        config: &AssociationConfig,
+        delayed_ack: bool,
+    ) -> Self {
         Transmission {
+            carrier,
             rules: Rules {
                 split_fast_retransmit: config.split_fast_retransmit,
                 cwnd_update: config.cwnd_update,
-                delayed_ack: config.delayed_ack,
+                delayed_ack,
                 pseudo_cumulative_recovery: config.pseudo_cumulative_recovery,
                 smart_fast_retransmit: config.smart_fast_retransmit,
                 multiple_fast_retransmit: config.multiple_fast_retransmit,
@@ -168,6 +184,7 @@ impl Transmission {
                 buffer_shares: config.buffer_shares,
                 split_counts: config.split_counts,
                 split_overbooking: config.split_overbooking,
+                peer_window_test: config.peer_window_test,
                 chunk_rescheduling: config.chunk_rescheduling,
                 rescheduling_threshold: config.rescheduling_threshold,
                 moved_chunk_t3: config.moved_chunk_t3,
@@ -183,6 +200,7 @@ impl Transmission {
             flight: 0,
             held: 0,
             announced: peer_window,
+            window_full: false,
             widest: peer_window,
             probe: Mark::default(),
             acked_via: PathId::default(),
@@ -230,10 +248,10 @@ impl Transmission {
         self.load(path).map_or(0, |load| load.flight)
     }
 
-    /// Bytes last sent on `path`, or assigned to it, and not released.
-    #[cfg(feature = "invariants")]
-    pub(crate) fn queued_on(&self, path: PathId) -> usize {
-        self.load(path).map_or(0, |load| load.queued)
+    /// User data that was sent or assigned, and not released.
+    #[cfg(any(test, feature = "invariants"))]
+    pub(crate) fn user_data(&self) -> usize {
+        self.ring.iter().filter(|(_, sent)| !sent.released).map(|(_, sent)| sent.user_data()).sum()
     }
 
     /// Fills in what this room knows of a path.
@@ -311,19 +329,20 @@ impl Transmission {
         pledge: Option<Arc<Pledge>>,
         path: PathId,
     ) {
-        let len = fragment.payload.len();
+        let sent = Sent::new(&fragment, self.carrier, path, now);
+        let (bytes, user_data) = (sent.bytes(), sent.user_data());
         let Some(load) = self.loads.get_mut(path.index()) else { return };
-        let index = load.fresh.push(&mut self.ring, Sent::new(&fragment, path, now), fragment);
-        if len > self.announced as usize && self.flight == 0 {
+        let index = load.fresh.push(&mut self.ring, sent, fragment);
+        if bytes > self.announced as usize && self.flight == 0 {
             self.probe = Mark::of(index);
         }
-        load.flight += len;
-        load.queued += len;
+        load.flight += bytes;
+        load.queued += bytes;
         load.chunks_sent += 1;
-        load.bytes_sent += len as u64;
+        load.bytes_sent += user_data as u64;
         load.timed.begin(index);
-        self.flight += len;
-        self.held += len;
+        self.flight += bytes;
+        self.held += bytes;
         self.note_highest_sent(path, index);
         if let Some(pledge) = pledge {
             self.note_revocable(index, pledge);

@@ -6,10 +6,20 @@ use crate::path_id::PathId;
 use crate::time::Instant;
 
 impl Transmission {
-    /// The first lost chunk that waits for `path`, with its length.
+    /// The first lost chunk that waits for `path`, with its size.
     pub(crate) fn next_resend(&self, path: PathId) -> Option<(u64, usize)> {
         let index = *self.load(path)?.lost.first()?;
         self.ring.get(index).map(|sent| (index, sent.bytes()))
+    }
+
+    /// Whether no outstanding TSN of `path` is below `index`: none in flight there, and none that is lost and will leave
+    /// there.
+    pub(crate) fn is_lowest_on(&self, path: PathId, index: u64) -> bool {
+        let Some(load) = self.load(path) else { return false };
+        let earliest = [load.lost.first().copied(), load.fresh.head()];
+        // What went again did so in any order.
+        let again = std::iter::successors(load.again.head(), |&index| load.again.after(&self.ring, index));
+        index != u64::MAX && earliest.into_iter().flatten().chain(again).all(|other| other >= index)
     }
 
     /// Whether lost chunks wait for `path` and its window, or a free packet, lets them leave.

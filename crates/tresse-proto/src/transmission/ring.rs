@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::fragment::Fragment;
+use crate::fragment::{Carrier, Fragment};
 use crate::path_id::PathId;
 use crate::time::Instant;
 
@@ -35,6 +35,8 @@ pub(crate) struct Sent {
     pub(crate) sent_at: Instant,
     /// Length of its user data, also after the payload was dropped.
     pub(crate) len: u32,
+    /// Length of its header.
+    pub(crate) header: u8,
     /// Missing reports since it was last sent.
     pub(crate) misses: u8,
     /// Times sent; saturates.
@@ -46,8 +48,6 @@ pub(crate) struct Sent {
     pub(crate) standing: Standing,
     /// Non-renegably acknowledged: it no longer counts in any buffer.
     pub(crate) released: bool,
-    /// Its last loss was found by a timeout.
-    pub(crate) timed_out: bool,
     /// It was sent, or is to be, on another path than the first.
     pub(crate) moved: bool,
     /// It was sent again before it counted as lost.
@@ -59,11 +59,12 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// `content` leaves at `now` on `path`, for the first time.
+    /// `content` leaves in a `carrier` at `now` on `path`, for the first time.
     #[inline]
-    pub(crate) fn new(content: &Fragment, path: PathId, now: Instant) -> Self {
+    pub(crate) fn new(content: &Fragment, carrier: Carrier, path: PathId, now: Instant) -> Self {
         Sent {
             len: content.payload.len() as u32,
+            header: carrier.header_len() as u8,
             sent_at: now,
             misses: 0,
             sends: 1,
@@ -71,7 +72,6 @@ impl Sent {
             origin: path,
             standing: Standing::InFlight,
             released: false,
-            timed_out: false,
             moved: false,
             early: false,
             unordered: content.flags.unordered(),
@@ -80,8 +80,23 @@ impl Sent {
         }
     }
 
+    /// Its size as RFC 9260 counts outstanding data (§1.3): that of the chunk, header included. Padding is left out, as
+    /// in the Chunk Length, which is what §3.2 calls the size of a chunk: so a receiver that joins fragments can still
+    /// tell what each of them took, and both sides count alike.
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
+        self.len as usize + usize::from(self.header)
+    }
+
+    /// Bytes of user data, as the send buffer counts them.
+    #[inline]
+    pub(crate) fn user_data(&self) -> usize {
         self.len as usize
+    }
+
+    /// It is given up: from here on it has no bytes that any sum could count.
+    pub(crate) fn empty(&mut self) {
+        (self.len, self.header) = (0, 0);
     }
 
     /// Bytes that wait at the peer for what was sent before them, once it has promised to keep them: unordered

@@ -36,13 +36,17 @@ impl SackView<'_> {
     }
 }
 
+/// Room in the peer's window, in bytes, below which a SACK closes it under `PeerWindowTest::Sack`: two packets of
+/// 1,500 bytes, the silly window limit of the papers' model.
+const LEAST_PEER_WINDOW: usize = 3000;
+
 /// Why a SACK was not processed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SackFault {
     /// Its cumulative TSN is older than one already seen.
     Stale,
-    /// It acknowledges what was never sent, or its blocks contradict each other.
-    Impossible,
+    /// Its cumulative TSN was never sent.
+    Unsent,
 }
 
 /// What a SACK changed. Kept by the caller and filled anew for each SACK.
@@ -50,7 +54,9 @@ pub(crate) enum SackFault {
 pub(crate) struct AckReport {
     /// The cumulative acknowledgement moved.
     pub(crate) advanced: bool,
-    /// Bytes that no buffer has to keep any more.
+    /// Gap blocks that cannot be true were left out.
+    pub(crate) unsound: bool,
+    /// User data that no buffer has to keep any more.
     pub(crate) released: usize,
     /// One entry for each path with something newly acknowledged or lost.
     pub(crate) acks: Vec<PathAck>,
@@ -71,9 +77,13 @@ pub(super) struct Note {
     pub(super) acked: usize,
     /// Of chunks that were moved before they counted as lost.
     pub(super) uncredited: usize,
+    /// User data of both.
+    pub(super) user_data: usize,
     pub(super) flight_before: usize,
-    /// The earliest chunk in flight of the path was acknowledged.
-    pub(super) head_moved: bool,
+    /// The earliest copy of the path was answered.
+    pub(super) copy_moved: bool,
+    /// Lowest index newly acknowledged on the path.
+    pub(super) lowest_acked: u64,
     /// The path's pseudo-cumulative acknowledgement moved (CUC).
     pub(super) pseudo_moved: bool,
     /// Highest index newly acknowledged on the path that counts for missing reports (SFR).
@@ -107,7 +117,7 @@ impl Transmission {
     /// Processes a SACK that arrived over `via`; `recovering` says whether a path is in fast recovery.
     ///
     /// # Errors
-    /// A SACK that is stale or impossible changes nothing.
+    /// A SACK that is stale, or acknowledges everything up to what was never sent, changes nothing.
     pub(crate) fn on_sack(
         &mut self,
         now: Instant,
@@ -117,25 +127,22 @@ impl Transmission {
         report: &mut AckReport,
     ) -> Result<(), SackFault> {
         let cumulative = self.unwrap_cumulative(sack.cumulative_tsn)?;
-        let mut scratch = report.scratch.take().unwrap_or_default();
-        let outcome = self.collect_blocks(cumulative, &sack, &mut scratch);
-        if outcome.is_ok() {
-            report.clear();
-            scratch.begin(&self.loads);
-            self.begin_answers(now, via);
-            self.answer_duplicates(sack.duplicates, &mut scratch.notes);
-            self.announced = sack.a_rwnd;
-            self.widest = self.widest.max(sack.a_rwnd);
-            report.advanced = cumulative > self.ring.cumulative();
-            self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
-            self.acknowledge_blocks(&sack, &mut scratch, via, report);
-            self.end_answers(&mut scratch.notes);
-            self.strike(&mut scratch.notes, sack.dac_count, recovering && report.advanced);
-            report.reopened = self.recall_probe();
-            self.fill_report(now, &scratch.notes, via, report);
-        }
-        report.scratch = Some(scratch);
-        outcome
+        let mut scratch = report.begin(&self.loads);
+        report.unsound = !self.collect_blocks(cumulative, &sack, &mut scratch);
+        self.begin_answers(now, via);
+        self.answer_duplicates(sack.duplicates, &mut scratch.notes);
+        self.announced = sack.a_rwnd;
+        self.widest = self.widest.max(sack.a_rwnd);
+        report.advanced = cumulative > self.ring.cumulative();
+        self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
+        self.acknowledge_blocks(&sack, &mut scratch, via, report);
+        self.end_answers(&mut scratch.notes);
+        self.strike(&mut scratch.notes, sack.dac_count, recovering && report.advanced);
+        report.reopened = self.recall_probe();
+        self.window_full = self.peer_window() < LEAST_PEER_WINDOW;
+        self.fill_report(now, &scratch.notes, via, report);
+        report.end(scratch);
+        Ok(())
     }
 
     /// The cumulative TSN of SHUTDOWN acknowledges like a SACK without blocks, which takes nothing
@@ -161,6 +168,11 @@ impl Transmission {
         Ok(())
     }
 
+    /// Whether a cumulative TSN Ack covers what was never sent.
+    pub(crate) fn is_beyond_sent(&self, cumulative_tsn: Tsn) -> bool {
+        self.unwrap_cumulative(cumulative_tsn) == Err(SackFault::Unsent)
+    }
+
     fn unwrap_cumulative(&self, tsn: Tsn) -> Result<u64, SackFault> {
         let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
         let cumulative =
@@ -170,45 +182,35 @@ impl Transmission {
         }
         let unsent =
             cumulative > self.ring.highest() || self.is_unsent(self.ring.cumulative() + 1..cumulative + 1);
-        if unsent { Err(SackFault::Impossible) } else { Ok(cumulative) }
+        if unsent { Err(SackFault::Unsent) } else { Ok(cumulative) }
     }
 
-    /// The blocks of both kinds, and those that promise to keep what they name.
-    fn collect_blocks(
-        &self,
-        cumulative: u64,
-        sack: &SackView<'_>,
-        scratch: &mut Scratch,
-    ) -> Result<(), SackFault> {
-        self.collect(cumulative, &[sack.renegable, sack.non_renegable], &mut scratch.blocks)?;
+    /// The blocks of both kinds, and those that promise to keep what they name. Answers whether all can be true.
+    fn collect_blocks(&self, cumulative: u64, sack: &SackView<'_>, scratch: &mut Scratch) -> bool {
         if sack.is_mixed() {
-            self.collect(cumulative, &[sack.non_renegable], &mut scratch.promises)?;
+            self.collect(cumulative, &[sack.non_renegable], &mut scratch.promises);
         }
-        Ok(())
+        self.collect(cumulative, &[sack.renegable, sack.non_renegable], &mut scratch.blocks)
     }
 
-    /// All blocks of some lists as ascending disjoint ranges of indices.
-    fn collect(
-        &self,
-        cumulative: u64,
-        lists: &[List<'_, GapBlock>],
-        blocks: &mut Vec<Range<u64>>,
-    ) -> Result<(), SackFault> {
+    /// All blocks of some lists as ascending disjoint ranges of indices. A block that ends before it starts is left out,
+    /// and of the others what was never sent. Answers whether that leaves everything.
+    fn collect(&self, cumulative: u64, lists: &[List<'_, GapBlock>], blocks: &mut Vec<Range<u64>>) -> bool {
         blocks.clear();
-        let (mut sound, mut in_order, mut end, mut highest) = (true, true, 0, 0);
+        let (mut sound, mut in_order, mut end) = (true, true, 0);
+        let beyond = self.ring.highest() + 1;
         for list in lists {
             for block in list.iter() {
-                let range = cumulative + u64::from(block.start)..cumulative + u64::from(block.end) + 1;
-                sound &= block.start > 0 && !range.is_empty();
+                let named = cumulative + u64::from(block.start)..cumulative + u64::from(block.end) + 1;
+                sound &= block.start > 0 && named.start < named.end && named.end <= beyond;
+                let range = named.start.max(cumulative + 1)..named.end.min(beyond);
+                if range.is_empty() {
+                    continue;
+                }
                 in_order &= range.start > end;
                 end = range.end;
-                highest = end.max(highest);
                 blocks.push(range);
             }
-        }
-        let unsent = |block: &Range<u64>| self.is_unsent(block.clone());
-        if !sound || highest > self.ring.highest() + 1 || self.assigned() > 0 && blocks.iter().any(unsent) {
-            return Err(SackFault::Impossible);
         }
         if !in_order {
             blocks.sort_unstable_by_key(|block| block.start);
@@ -221,7 +223,10 @@ impl Transmission {
                 joins
             });
         }
-        Ok(())
+        if self.assigned() > 0 {
+            sound &= !self.leave_out_unsent(blocks);
+        }
+        sound
     }
 
     fn acknowledge_up_to(&mut self, cumulative: u64, notes: &mut [Note], report: &mut AckReport) {
@@ -245,7 +250,7 @@ impl Transmission {
             } else {
                 load.queued -= sent.bytes();
                 self.held -= sent.bytes();
-                report.released += sent.bytes();
+                report.released += sent.user_data();
             }
         }
         if self.revocable.is_some() {
@@ -305,7 +310,7 @@ impl Transmission {
     fn release(&mut self, index: u64, report: &mut AckReport) {
         let Some(sent) = self.ring.get_mut(index).filter(|sent| !sent.released) else { return };
         sent.released = true;
-        report.released += sent.bytes();
+        report.released += sent.user_data();
         let (path, bytes, waiting) = (sent.path, sent.bytes(), sent.waiting_bytes());
         if let Some(content) = self.ring.content_mut(index) {
             content.payload = bytes::Bytes::new();
@@ -333,20 +338,16 @@ impl Transmission {
             Standing::Acked | Standing::Abandoned | Standing::Assigned => return,
         };
         sent.standing = Standing::Acked;
-        let (path, bytes, sends, sent_at, moved, early) =
-            (sent.path, sent.bytes(), sent.sends, sent.sent_at, sent.moved, sent.early);
-        let repaired = sent.timed_out || early;
+        let (path, bytes, user_data) = (sent.path, sent.bytes(), sent.user_data());
+        let (sends, sent_at, moved, early) = (sent.sends, sent.sent_at, sent.moved, sent.early);
         let (Some(load), Some(note)) = (self.loads.get_mut(path.index()), notes.get_mut(path.index())) else {
             return;
         };
         note.pseudo_moved |=
             by_cumulative || flying && load.pseudo_cumulative_moves(index, sends, self.rules.cwnd_update);
+        note.lowest_acked = note.lowest_acked.min(index);
         if flying {
-            let (order, other) =
-                if sends == 1 { (&mut load.fresh, &load.again) } else { (&mut load.again, &load.fresh) };
-            // The path's earliest chunk is the first of one list unless the first of the other was sent before it.
-            let before = |head: u64| self.ring.get(head).is_some_and(|first| first.sent_at < sent_at);
-            note.head_moved |= order.head() == Some(index) && !other.head().is_some_and(before);
+            let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
             order.unlink(&mut self.ring, index);
             load.flight -= bytes;
             self.flight -= bytes;
@@ -354,6 +355,7 @@ impl Transmission {
             load.lost.remove(&index);
         }
         *if early { &mut note.uncredited } else { &mut note.acked } += bytes;
+        note.user_data += user_data;
         note.proven |= sure && !moved;
         if sure && sends == 1 {
             note.longest_proven = note.longest_proven.max(bytes);
@@ -362,7 +364,7 @@ impl Transmission {
         if load.timed.end_if(|timed| timed == index).is_some() {
             note.rtt_from = (sure && sends == 1).then_some(sent_at);
         }
-        if !(self.rules.smart_fast_retransmit && repaired) {
+        if !(self.rules.smart_fast_retransmit && moved) {
             note.highest_new = note.highest_new.max(index);
             note.lowest_new = note.lowest_new.min(index);
         }
@@ -422,10 +424,12 @@ impl Transmission {
                     .map(|sent_at| now.since(sent_at)),
                 shortest: note.latest_new.map(|sent_at| now.since(sent_at)),
                 via,
-                earliest_acked: note.head_moved,
+                // Nothing is left of the path below what was acknowledged: its earliest TSN was among that.
+                earliest_acked: note.copy_moved || self.is_lowest_on(path, note.lowest_acked),
                 proven: note.proven,
                 longest_proven: note.longest_proven,
                 uncredited: note.uncredited,
+                user_data: note.user_data,
                 flight_after,
                 awaits: self.awaits(path),
             });
@@ -478,7 +482,7 @@ impl AckReport {
     }
 
     fn clear(&mut self) {
-        self.advanced = false;
+        (self.advanced, self.unsound) = (false, false);
         self.released = 0;
         self.acks.clear();
         self.progress.clear();
@@ -492,6 +496,7 @@ impl Scratch {
         self.notes.clear();
         self.notes.extend(loads.iter().map(|load| Note {
             flight_before: load.flight,
+            lowest_acked: u64::MAX,
             lowest_new: u64::MAX,
             ..Note::default()
         }));

@@ -26,8 +26,12 @@ use tresse_wire::{DataFlags, Fsn, GapBlock, List, Mid, Ppid, StreamId};
 use super::invariants::walk;
 use super::*;
 
-/// What most chunks of these tests carry.
+/// Size of most chunks of these tests, header included.
 const LEN: usize = 1000;
+/// Of which that is the header.
+const HEADER: usize = 16;
+/// And that the user data.
+const DATA: usize = LEN - HEADER;
 
 /// A sender without an association around it. Every step checks that the books balance.
 struct Bench {
@@ -48,7 +52,7 @@ impl Bench {
     }
 
     fn starting_at(initial: Tsn, paths: usize, config: &AssociationConfig) -> Self {
-        let mut sent = Transmission::new(initial, 1_000_000, config);
+        let mut sent = Transmission::new(initial, 1_000_000, Carrier::Data, config, config.delayed_ack);
         sent.cover_paths(paths);
         let (report, config) = (AckReport::default(), config.clone());
         Bench { sent, now: Instant::ZERO, report, config, recovering: false }
@@ -63,7 +67,7 @@ impl Bench {
         self.send_message(path, len, false)
     }
 
-    /// Sends a whole message of `len` bytes; answers its TSN.
+    /// Sends a whole message in a chunk of `len` bytes; answers its TSN.
     fn send_message(&mut self, path: u8, len: usize, unordered: bool) -> u32 {
         let fragment = Fragment {
             stream: StreamId(0),
@@ -71,7 +75,7 @@ impl Bench {
             fsn: Fsn(0),
             ppid: Ppid(0),
             flags: DataFlags { unordered, ..DataFlags::WHOLE }.into(),
-            payload: Bytes::from(vec![0; len]),
+            payload: Bytes::from(vec![0; len - HEADER]),
         };
         let tsn = self.sent.number(&fragment).tsn;
         self.sent.record(self.now, fragment, None, PathId(path));

@@ -14,10 +14,11 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The peer can hold twelve chunks.
+/// The peer can hold twelve chunks. Bursts of four leave a part of them to each path, so that both go on being measured.
 fn config(blocked_copies: BlockedCopies) -> AssociationConfig {
     AssociationConfig {
         blocked_copies,
+        max_burst: 4,
         mtu_discovery: false,
         receive_buffer: Size(12 * M),
         ..AssociationConfig::default()

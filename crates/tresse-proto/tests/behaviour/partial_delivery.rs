@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tresse_proto::config::Size;
 use tresse_proto::{AssociationConfig, Joiner, Part, SendOptions, StreamId};
+use tresse_wire::DATA_HEADER_LEN;
 
 use crate::common::{Dice, Pair, content};
 
@@ -58,7 +59,9 @@ fn a_message_longer_than_the_receive_buffer_arrives_in_parts() {
 
 #[test]
 fn messages_that_the_receive_buffer_holds_arrive_whole() {
-    let mut pair = Pair::unlike(2, &AssociationConfig::default(), &receiver(50_000, 0), 1).settled();
+    // 50,000 bytes of user data are in 35 full chunks, or a few more.
+    let buffer = 50_000 + 50 * DATA_HEADER_LEN;
+    let mut pair = Pair::unlike(2, &AssociationConfig::default(), &receiver(buffer, 0), 1).settled();
     let parts = parts(&mut pair, &[50_000, 100, 49_999, 20_000, 50_000]);
     assert!(parts.iter().all(|(part, _)| *part == Part::Whole), "{parts:?}");
 }

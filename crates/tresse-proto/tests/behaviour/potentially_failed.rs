@@ -81,7 +81,7 @@ fn probes_follow_each_other_by_the_retransmission_timeout() {
 
 #[test]
 fn a_path_that_answers_begins_with_a_small_window() {
-    for (packets, window) in [("1", 1452), ("2", 2904)] {
+    for (packets, window) in [("1", 1468), ("2", 2936)] {
         let mut pair = Pair::established(
             2,
             &config(&[("potentially_failed_window", packets), ("mtu_discovery", "false")]),

@@ -7,7 +7,7 @@ use tresse_proto::{
     AssociationConfig, Event, Reconfiguration, ReconfigurationError, ReconfigurationOutcome, SendOptions,
     StreamId,
 };
-use tresse_wire::{Chunk, ChunkKind, Param};
+use tresse_wire::{Chunk, ChunkKind, List, Param, Sack, Tsn};
 
 use crate::common::{Dice, Pair, content};
 
@@ -61,6 +61,30 @@ fn next_tsns(pair: &Pair) -> Option<(u32, u32)> {
             _ => None,
         })
     })
+}
+
+/// An old SACK names a TSN that half the circle later seems to be far ahead.
+#[test]
+fn a_sack_for_numbers_of_before_is_stale() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    (0..6).for_each(|number| pair.send(0, number, 2000));
+    pair.run_for(ms(500));
+    let first = tsns(&pair, true, 0)[0];
+    reset(&mut pair);
+    pair.run_for(ms(500));
+    assert!(pair.client.events.contains(&PERFORMED));
+    let sack = Sack {
+        flags: 0,
+        cumulative_tsn: Tsn(first.wrapping_add(2)),
+        a_rwnd: 100_000,
+        gaps: List::Values(&[]),
+        duplicates: List::Values(&[]),
+    };
+    let packet = pair.packet(false, &[Chunk::Sack(sack)]);
+    pair.inject(false, 0, packet);
+    assert!(pair.client().is_established());
+    let now = pair.now;
+    assert_eq!(pair.client().stats(now).map(|stats| stats.discards.stale_sack), Some(1));
 }
 
 #[test]

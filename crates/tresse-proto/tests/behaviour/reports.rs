@@ -6,7 +6,7 @@ use tresse_proto::config::{NrSack, SackPath};
 use tresse_proto::{AssociationConfig, Instant, Ppid, Ssn, StreamId, Tsn};
 use tresse_wire::{Chunk, ChunkKind, Data, DataFlags};
 
-use crate::common::{Pair, content};
+use crate::common::{Flight, Pair, content};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -16,12 +16,16 @@ fn plain() -> AssociationConfig {
     AssociationConfig::preset("rfc9260").expect("a preset")
 }
 
+fn is_report(flight: &Flight) -> bool {
+    [ChunkKind::SACK, ChunkKind::NR_SACK].iter().any(|&kind| flight.carries(kind))
+}
+
 /// No heartbeats between, whose answers would be heard.
 fn measured_once() -> AssociationConfig {
     AssociationConfig { sack_path_probes: Duration::ZERO, ..AssociationConfig::default() }
 }
 
-/// Injects DATA into the server by hand: after `settled`, the client has sent none of its own.
+/// Injects DATA into the server by hand: after `settled`, the client has sent none of its own, and hears of no report.
 struct Source {
     pair: Pair,
     first: Tsn,
@@ -30,7 +34,8 @@ struct Source {
 
 impl Source {
     fn new(paths: u8, config: &AssociationConfig) -> Self {
-        let pair = Pair::established(paths, config);
+        let mut pair = Pair::established(paths, config);
+        pair.network = Box::new(|flight| (flight.to_server || !is_report(flight)).then_some(ms(10)));
         let first = pair.wire[0].chunks().into_iter().find_map(|chunk| match chunk {
             Chunk::Init(init) => Some(init.initial_tsn),
             _ => None,
@@ -73,11 +78,10 @@ impl Source {
 
     /// Reports of the server since `from` packets: time since the start in ms, path, and the text.
     fn sacks_since(&self, from: usize) -> Vec<(u64, u8, String)> {
-        let kinds = [ChunkKind::SACK, ChunkKind::NR_SACK];
         self.pair
             .sent_since(from)
             .iter()
-            .filter(|flight| !flight.to_server && kinds.iter().any(|&kind| flight.carries(kind)))
+            .filter(|flight| !flight.to_server && is_report(flight))
             .map(|flight| {
                 let at = (flight.sent - self.started).as_millis() as u64;
                 (at, flight.path(), flight.dissect())
@@ -129,9 +133,11 @@ fn gaps_hurry_a_report_unless_delayed_acks_are_on() {
     assert_eq!(source.reports(&[&[1]]), (1, 1), "the gap is filled");
     assert_eq!(source.reports(&[&[4]]), (0, 1));
 
-    let mut source = Source::new(1, &AssociationConfig::default());
-    assert_eq!(source.reports(&[&[2]]), (0, 1));
-    assert_eq!(source.reports(&[&[3], &[5]]), (1, 1));
+    let mut source = Source::new(2, &AssociationConfig::default());
+    source.data(1, &[1]);
+    source.pair.run_for(ms(250));
+    assert_eq!(source.reports(&[&[3]]), (0, 1));
+    assert_eq!(source.reports(&[&[4], &[6]]), (1, 1));
 }
 
 #[test]
@@ -152,9 +158,9 @@ fn duplicates_and_the_i_bit_hurry_a_report() {
 
 #[test]
 fn a_report_says_how_many_packets_it_stands_for_under_dac() {
-    let mut source = Source::new(1, &AssociationConfig::default());
+    let mut source = Source::new(2, &AssociationConfig::default());
     let before = source.pair.wire.len();
-    source.data(0, &[1, 2, 3]);
+    source.data(1, &[1, 2, 3]);
     source.data(0, &[5]);
     source.data(0, &[7]);
     source.pair.run_for(ms(300));

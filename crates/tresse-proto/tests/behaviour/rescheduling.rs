@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tresse_proto::config::{BufferSplit, ChunkRescheduling, MovedChunkCut, NrSack, Size};
 use tresse_proto::{AssociationConfig, Event, PathId, PathState, SendOptions, StreamId};
+use tresse_wire::DATA_HEADER_LEN;
 
 use crate::common::{Pair, content};
 
@@ -74,7 +75,7 @@ fn the_old_path_pays_by_its_window() {
     };
     let (before, moved) = cwnd(MovedChunkCut::None);
     assert_eq!(before, 20 * M);
-    assert_eq!(cwnd(MovedChunkCut::Bytes), (before - moved * M, moved));
+    assert_eq!(cwnd(MovedChunkCut::Bytes), (before - moved * (M + DATA_HEADER_LEN), moved));
     assert_eq!(cwnd(MovedChunkCut::Loss), (before / 2, moved), "cut once, however many are moved");
 }
 

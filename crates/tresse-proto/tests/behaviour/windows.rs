@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tresse_proto::config::Size;
 use tresse_proto::{AssociationConfig, Event, Limit, Part, SendError, SendOptions, StreamId};
-use tresse_wire::Chunk;
+use tresse_wire::{Chunk, DATA_HEADER_LEN};
 
 use crate::common::{Flight, Pair, content};
 
@@ -106,7 +106,11 @@ fn a_probe_takes_no_short_messages_along_for_which_the_window_has_no_room() {
         sent.sort_unstable();
         sent.dedup();
         // What the buffer holds, and the chunk that probes it.
-        assert_eq!(sent.len(), receive_buffer / 100 + 1, "a buffer of {receive_buffer} bytes");
+        assert_eq!(
+            sent.len(),
+            receive_buffer / (100 + DATA_HEADER_LEN) + 1,
+            "a buffer of {receive_buffer} bytes"
+        );
         pair.server.reads = true;
         pair.run_until(Duration::from_secs(100), |pair| pair.server.received.len() == 40);
     }
@@ -187,11 +191,11 @@ fn windows_are_updated_when_a_quarter_of_the_buffer_has_become_free() {
 }
 
 #[test]
-fn a_tiny_receive_buffer_takes_messages_as_long_as_itself() {
+fn a_tiny_receive_buffer_takes_messages_whose_chunks_it_holds() {
     for buffer in [1500, 3000, 5000] {
         let mut pair = Pair::unlike(2, &AssociationConfig::default(), &small(buffer), 1).settled();
         for number in 0..20 {
-            pair.send(0, number, buffer);
+            pair.send(0, number, buffer - 8 * DATA_HEADER_LEN);
         }
         pair.run_until(Duration::from_secs(120), |pair| pair.server.received.len() == 20);
         assert_eq!(pair.server.numbers_on(0), (0..20).collect::<Vec<_>>());
@@ -211,8 +215,9 @@ fn the_send_buffer_holds_what_is_not_yet_acknowledged() {
     assert_eq!(full, Err(SendError::Full { free: 0 }));
     let queue = pair.client().send_queue();
     assert_eq!((queue.limit, queue.used), (10_000, 10_000));
-    let flight = pair.client().stats(now).expect("open").flight;
-    assert_eq!((queue.unsent, pair.client().unsent_on(StreamId(3))), (10_000 - flight, 10_000 - flight));
+    let chunks = pair.client().stats(now).expect("open").flight / (1000 + DATA_HEADER_LEN);
+    let unsent = 10_000 - chunks * 1000;
+    assert_eq!((queue.unsent, pair.client().unsent_on(StreamId(3))), (unsent, unsent));
     assert_eq!(pair.client().unsent_on(StreamId(4)), 0);
     pair.run_until(Duration::from_secs(5), |pair| !pair.client.events.is_empty());
     assert_eq!(pair.client.events, [Event::Writable]);

@@ -7,7 +7,7 @@ use crate::play;
 fn play_marked(dialogue: &str) {
     let set_up = "
         with ecn = true
-        with initial_window = 14520B
+        with initial_window = 14680B
         with max_burst = 0
         < INIT params=80000004
         > tag=init INIT-ACK ecn

@@ -20,6 +20,27 @@ fn unknown_chunks_are_treated_by_their_highest_bits() {
     );
 }
 
+/// §3.2: no length counts the padding of the last parameter or cause, and what is reported keeps its own.
+#[test]
+fn what_is_reported_is_as_long_as_it_was() {
+    for (params, error) in [
+        ("c00c000501000000", "ERROR causes=8 len=13"),
+        ("c00c000501000000c00d000601020000", "ERROR causes=8 len=22"),
+    ] {
+        play(&format!(
+            "
+            call connect
+            > INIT
+            < INIT-ACK params={params}
+            > COOKIE-ECHO cookie=P | {error}
+            < COOKIE-ACK
+            < BYTES fe00000501
+            > ERROR causes=6 len=13
+            "
+        ));
+    }
+}
+
 /// §6.10: control chunks belong before DATA; where a peer has it otherwise both are taken.
 #[test]
 fn control_chunks_behind_data_are_taken_all_the_same() {

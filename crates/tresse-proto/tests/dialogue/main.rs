@@ -21,7 +21,7 @@
 //! | `endpoint NAME = VALUE` | a setting of E's endpoint |
 //! | `paths 2` | how many pairs of addresses there are (1) |
 //! | `established`, `accepted` | the set-up, begun by E or by P |
-//! | `call connect`, `call send stream=0 len=10`, `call shutdown`, `call abort`, `call release` | what E's application does |
+//! | `call connect`, `call send stream=0 len=10 times=1`, `call shutdown`, `call abort`, `call release` | what E's application does |
 //! | `read stream=0 len=10`, `read nothing` | what E's application finds |
 //! | `< @2 tag=0 CHUNK \| CHUNK` | a packet of P, here over the second path and with another tag than E's |
 //! | `< ce CHUNK`, `> ect0 CHUNK` | the codepoint of the packet, where congestion may be marked, or is (ECN) |
@@ -31,7 +31,7 @@
 //! | `event NAME` | E's application has been told, since the last such line |
 //! | `state NAME`, `discards NAME = 1` | what can be seen of E |
 //!
-//! **Numbers.** TSNs count from 1, the first of their direction, wherever they really begin. Tags are `E` and `P`, after
+//! **Numbers.** TSNs count from 1, the first of their direction, wherever they really begin; `DATA tsn=1-9` is nine chunks. Tags are `E` and `P`, after
 //! whom they belong to, `init` for the one in P's last INIT, or numbers. Cookies count from 1 in the order in which E
 //! gave them; P echoes the last one, or `cookie=1`, and takes the names of that set-up for its own unless it is `late`.
 

@@ -196,8 +196,26 @@ fn packet(text: &str) -> Result<Packet, String> {
         }
         rest = after.trim_start();
     }
-    let chunks = rest.split('|').map(Words::parse).collect::<Result<_, _>>()?;
+    let chunks = rest.split('|').map(chunks).collect::<Result<Vec<_>, _>>()?.concat();
     Ok(Packet { path, tag, ecn, chunks })
+}
+
+/// A chunk, or with `tsn=1-9` as many that are else alike.
+fn chunks(text: &str) -> Result<Vec<Words>, String> {
+    let words = Words::parse(text)?;
+    let Some((first, last)) = words.field("tsn").and_then(|tsn| tsn.split_once('-')) else {
+        return Ok(vec![words]);
+    };
+    let numbered = |tsn: u64| {
+        let mut words = words.clone();
+        words
+            .fields
+            .iter_mut()
+            .filter(|(key, _)| key == "tsn")
+            .for_each(|(_, value)| *value = tsn.to_string());
+        words
+    };
+    Ok((number(first)?..=number(last)?).map(numbered).collect())
 }
 
 fn codepoint(word: &str) -> Option<Ecn> {

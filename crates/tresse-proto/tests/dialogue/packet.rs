@@ -3,7 +3,7 @@
 use tresse_wire::{
     Abort, Causes, ChecksumRule, Chunk, ChunkError, CommonHeader, CookieEcho, Cwr, Data, DataFlags, Ecne,
     ErrorChunk, ForwardTsn, GapBlock, Heartbeat, Init, List, NrSack, PacketWriter, Param, Params, Ppid,
-    Reconfig, Sack, Seal, Shutdown, Ssn, StreamId, Tsn,
+    Reconfig, Sack, Seal, Shutdown, SkippedStream, Ssn, StreamId, Tsn,
 };
 
 use crate::notation::Words;
@@ -67,12 +67,14 @@ pub(crate) fn describe(chunk: &Result<Chunk<'_>, ChunkError>, lexicon: &Lexicon<
         Chunk::Sack(sack) => {
             words.put("cum", ordinal(numbers.receiver, sack.cumulative_tsn));
             words.put("rwnd", sack.a_rwnd);
+            words.put("flags", format!("{:#04x}", sack.flags));
             put_gaps("gaps", &sack.gaps, ordinal(numbers.receiver, sack.cumulative_tsn), &mut words);
             put_list("dups", sack.duplicates.iter().map(|tsn| ordinal(numbers.receiver, tsn)), &mut words);
         }
         Chunk::NrSack(sack) => {
             let cumulative = ordinal(numbers.receiver, sack.cumulative_tsn);
             words.put("cum", cumulative);
+            words.put("flags", format!("{:#04x}", sack.flags));
             put_gaps("gaps", &sack.renegable, cumulative, &mut words);
             put_gaps("nr-gaps", &sack.non_renegable, cumulative, &mut words);
         }
@@ -85,9 +87,13 @@ pub(crate) fn describe(chunk: &Result<Chunk<'_>, ChunkError>, lexicon: &Lexicon<
             if abort.tag_reflected {
                 words.put("T", "");
             }
+            words.put("len", chunk.wire_len());
             put_causes(&abort.causes, &mut words);
         }
-        Chunk::Error(error) => put_causes(&error.causes, &mut words),
+        Chunk::Error(error) => {
+            words.put("len", chunk.wire_len());
+            put_causes(&error.causes, &mut words);
+        }
         Chunk::Shutdown(shutdown) => words.put("cum", ordinal(numbers.receiver, shutdown.cumulative_tsn)),
         Chunk::ShutdownComplete { tag_reflected: true } => words.put("T", ""),
         Chunk::CookieEcho(echo) => {
@@ -243,10 +249,7 @@ fn chunk_bytes(words: &Words, context: &Context<'_>) -> Result<Vec<u8>, String> 
             written(&Chunk::Ecne(Ecne { lowest_tsn: tsn(receiver, number("tsn", 1)?), marked_packets: None }))
         }
         "CWR" => written(&Chunk::Cwr(Cwr { lowest_tsn: tsn(sender, number("tsn", 1)?) })),
-        "FORWARD-TSN" => written(&Chunk::ForwardTsn(ForwardTsn {
-            cumulative_tsn: tsn(sender, number("cum", 1)?),
-            streams: List::Values(&[]),
-        })),
+        "FORWARD-TSN" => forward_bytes(words, sender, &written),
         "RE-CONFIG" => written(&Chunk::Reconfig(Reconfig { params: Params::Values(&[]) })),
         "BYTES" => words.fields.iter().try_fold(Vec::new(), |mut bytes, (digits, _)| {
             bytes.extend(hex(digits)?);
@@ -254,6 +257,23 @@ fn chunk_bytes(words: &Words, context: &Context<'_>) -> Result<Vec<u8>, String> 
         }),
         name => Err(format!("P cannot send a `{name}`")),
     }
+}
+
+fn forward_bytes(
+    words: &Words,
+    sender: Tsn,
+    written: &dyn Fn(&Chunk<'_>) -> Result<Vec<u8>, String>,
+) -> Result<Vec<u8>, String> {
+    let mut skipped = Vec::new();
+    for skip in words.field("skip").into_iter().flat_map(|list| list.split(',')) {
+        let (stream, ssn) = skip.split_once(':').ok_or("skip=STREAM:SSN")?;
+        let part = |text: &str| crate::notation::number(text).map(|number| number as u16);
+        skipped.push(SkippedStream { stream: StreamId(part(stream)?), ssn: Ssn(part(ssn)?) });
+    }
+    written(&Chunk::ForwardTsn(ForwardTsn {
+        cumulative_tsn: tsn(sender, words.number("cum", 1)?),
+        streams: List::Values(&skipped),
+    }))
 }
 
 fn init_bytes(

@@ -99,7 +99,82 @@ fn a_peer_that_is_heard_is_given_time() {
         > HEARTBEAT-ACK
         > SHUTDOWN after 1 s
         > SHUTDOWN after 2 s
-        nothing within 5 s
+        > ABORT after 4 s
+        event Closed(PathsLost)
+        ",
+    );
+}
+
+/// §9.2: T5 is of who sends SHUTDOWN, and begins with that. Before, what is queued takes as long as it needs. At its end an
+/// ABORT leaves.
+#[test]
+fn the_guard_begins_with_shutdown_and_ends_with_an_abort() {
+    play(
+        "
+        with rto_max = 4s
+        accepted
+        call send
+        > DATA tsn=1
+        call shutdown
+        pass 25 s
+        state SHUTDOWN-PENDING
+        < SACK cum=1
+        > SHUTDOWN
+        > SHUTDOWN after 4 s
+        < HEARTBEAT
+        > HEARTBEAT-ACK
+        > SHUTDOWN after 4 s
+        < HEARTBEAT
+        > HEARTBEAT-ACK
+        > SHUTDOWN after 4 s
+        < HEARTBEAT
+        > HEARTBEAT-ACK
+        > SHUTDOWN after 4 s
+        < HEARTBEAT
+        > HEARTBEAT-ACK
+        > ABORT after 4 s
+        event Closed(ShutdownTimeout)
+        nothing within 100 s
+        ",
+    );
+}
+
+/// §9.2: who is told to shut down has no guard: it sends what it has, as long as that takes.
+#[test]
+fn who_is_told_to_shut_down_has_no_guard() {
+    play(
+        "
+        with rto_max = 4s
+        accepted
+        call send
+        > DATA tsn=1
+        < SHUTDOWN cum=0
+        pass 25 s
+        state SHUTDOWN-RECEIVED
+        < SHUTDOWN cum=1
+        > SHUTDOWN-ACK
+        < SHUTDOWN-COMPLETE
+        event Closed(Graceful)
+        ",
+    );
+}
+
+/// §9.2: the guard bounds the whole sequence, also where both sides began one.
+#[test]
+fn the_guard_goes_on_where_shutdowns_cross() {
+    play(
+        "
+        with rto_max = 1s
+        accepted
+        call shutdown
+        > SHUTDOWN
+        > SHUTDOWN after 1 s
+        < SHUTDOWN cum=0
+        > SHUTDOWN-ACK
+        > SHUTDOWN-ACK after 1 s
+        > SHUTDOWN-ACK after 1 s
+        > SHUTDOWN-ACK after 1 s
+        > ABORT after 1 s
         state CLOSED
         ",
     );
@@ -178,8 +253,9 @@ fn no_heartbeats_are_sent_after_a_shutdown() {
         > SHUTDOWN after 2 s
         > SHUTDOWN after 4 s
         > SHUTDOWN after 8 s
-        nothing within 20 s
+        > ABORT after 16 s
         state CLOSED
+        nothing within 100 s
         ",
     );
 }

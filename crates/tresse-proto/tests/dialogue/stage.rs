@@ -163,12 +163,14 @@ impl Stage {
             "send" => {
                 let stream = StreamId(words.number("stream", 0)? as u16);
                 let options = SendOptions { unordered: words.has("unordered"), ..SendOptions::on(stream) };
-                let message = vec![b'.'; words.number("len", 10)? as usize];
-                let sent = self.association()?.send(now, options, message.into());
-                match (sent, words.has("refused")) {
-                    (Ok(()), false) | (Err(_), true) => {}
-                    (Ok(()), true) => return Err("it was not refused".to_owned()),
-                    (Err(error), false) => return Err(error.to_string()),
+                for _ in 0..words.number("times", 1)? {
+                    let message = vec![b'.'; words.number("len", 10)? as usize];
+                    let sent = self.association()?.send(now, options, message.into());
+                    match (sent, words.has("refused")) {
+                        (Ok(()), false) | (Err(_), true) => {}
+                        (Ok(()), true) => return Err("it was not refused".to_owned()),
+                        (Err(error), false) => return Err(error.to_string()),
+                    }
                 }
             }
             "shutdown" => self.association()?.shutdown(now),

@@ -71,7 +71,7 @@ impl Socket {
     pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
-        scratch: &mut [Vec<u8>],
+        scratch: &mut [u8],
         inbox: &mut Vec<Datagram>,
     ) -> Poll<()> {
         let mut errors = 0;
@@ -81,13 +81,13 @@ impl Socket {
             }
             let mut meta = [RecvMeta::default(); RECEIVE_BATCH];
             let mut slices: Vec<IoSliceMut<'_>> =
-                scratch.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+                scratch.chunks_exact_mut(RECEIVE_BUFFER).map(IoSliceMut::new).collect();
             let received = self
                 .io
                 .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta));
             match received {
                 Ok(count) => {
-                    for (meta, buffer) in meta.iter().zip(scratch.iter()).take(count) {
+                    for (meta, buffer) in meta.iter().zip(scratch.chunks_exact(RECEIVE_BUFFER)).take(count) {
                         self.split(meta, buffer, inbox);
                     }
                     return Poll::Ready(());

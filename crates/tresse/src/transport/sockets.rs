@@ -13,7 +13,9 @@ use crate::error::BindError;
 /// The sockets of one endpoint.
 pub(crate) struct Sockets {
     sockets: Vec<Socket>,
-    scratch: Vec<Vec<u8>>,
+    /// Room for a batch, in one piece: the system gives memory to a large one where packets reach it, and to most endpoints
+    /// of a process with thousands they come one by one.
+    scratch: Vec<u8>,
     /// The socket that is asked first next time: none may starve the others.
     first: usize,
     /// Packets that no socket here can carry.
@@ -22,7 +24,7 @@ pub(crate) struct Sockets {
 
 impl Sockets {
     pub(crate) fn new(sockets: Vec<Socket>) -> Self {
-        let scratch = vec![vec![0; RECEIVE_BUFFER]; RECEIVE_BATCH];
+        let scratch = vec![0; RECEIVE_BATCH * RECEIVE_BUFFER];
         Sockets { sockets, scratch, first: 0, strays: 0 }
     }
 

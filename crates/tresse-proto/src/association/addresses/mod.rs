@@ -90,7 +90,7 @@ impl Association {
             Err(StrayAck::Old) => self.counters.discards.stray_asconf += 1,
             Err(StrayAck::Illegal) => {
                 self.control.clear();
-                self.control.push(via, Control::Abort(Reason::IllegalAsconfAck));
+                self.control.push(via, Control::Abort(Some(Reason::IllegalAsconfAck)));
                 self.close(CloseReason::PeerFault("an answer to an ASCONF that was never sent"));
             }
         }

@@ -7,6 +7,7 @@ use crate::event::Event;
 use crate::extensions::reconfig::{
     Deferred, MOST_ANSWERED, Origin, Request, Response, Silence, Standing, result,
 };
+use crate::inbound::Refusal;
 use crate::reconfiguration::{Reconfiguration, Streams};
 use crate::time::Instant;
 
@@ -214,7 +215,21 @@ impl Association {
         self.transmission.renumber(ours);
         self.outbound.reset(&Streams::All);
         self.forget_all_received(epoch);
+        self.skip_anew(epoch);
         self.reconfig().own.on_renumbered(now);
         self.tell(Event::AssociationReset);
+    }
+
+    /// Of what the peer has given up, the messages that it had numbered anew, with index `epoch` first: until its answer
+    /// came their numbers seemed to be older ones.
+    fn skip_anew(&mut self, epoch: u64) {
+        let skipped = self.reconfig().own.take_skipped(epoch).collect::<Vec<_>>();
+        self.deliverable.clear();
+        if let Err(Refusal::Protocol(fault)) =
+            self.inbound.skip(self.receiver.cumulative(), skipped.into_iter(), &mut self.deliverable)
+        {
+            self.fault(fault);
+        }
+        self.mark_deliverable();
     }
 }

@@ -106,7 +106,7 @@ impl Association {
         // Whether the peer has begun anew is not known, so there is no going on without an answer. Heartbeats
         // that it does answer must not hide that.
         if timeout.timeouts > self.config.association_max_retrans {
-            self.abort("a request to change streams stayed unanswered", CloseReason::PathsLost);
+            self.give_up_peer(CloseReason::PathsLost);
         }
         if self.state != State::Closed {
             self.send_request(now, path);
@@ -133,6 +133,11 @@ impl Association {
     fn reconfig(&mut self) -> &mut Reconfig {
         let serials = self.serials;
         self.reconfig.get_or_insert_with(|| Box::new(Reconfig::new(serials.own, serials.peer)))
+    }
+
+    /// Whether TSNs ever began anew: what speaks of those before can name any number (RFC 6525 §5.2.4).
+    pub(super) fn has_renumbered(&self) -> bool {
+        self.reconfig.as_deref().is_some_and(|reconfig| reconfig.own.has_renumbered())
     }
 
     /// Begins an undertaking; messages for streams that it numbers anew wait from now on.

@@ -127,7 +127,7 @@ fn a_fault_at_a_loss_a_timeout_or_in_silence_is_answered_as_rfc_9260_would() {
 
 #[test]
 fn a_window_that_was_smaller_than_a_packet_may_stay_so() {
-    let mut windows = [Window { payload: 3 * M, cwnd: 2 * M, ..window(20, 100) }];
+    let mut windows = [Window { pmdcs: 3 * M, cwnd: 2 * M, ..window(20, 100) }];
     let mut controller = guarded(&[Answer::Unchanged]);
     let ack = full_ack(0, &windows[0]);
     controller.on_sack(Instant::ZERO, &mut windows, &[ack]);

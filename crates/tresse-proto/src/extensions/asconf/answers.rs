@@ -94,7 +94,7 @@ impl Responses {
     /// Whether one more request can be answered, whatever the answer is. Without it nothing more may be done: what
     /// is not spoken of after a failure has failed.
     pub(crate) fn has_room(&self) -> bool {
-        self.body.len() + LONGEST_RESPONSE <= self.most
+        self.body.len().next_multiple_of(4) + LONGEST_RESPONSE <= self.most
     }
 
     /// Adds the response to the request with this correlation id.
@@ -116,8 +116,9 @@ impl Responses {
     }
 
     fn write(&mut self, param: &Param<'_>) {
+        // Padding goes in between: the length of the chunk does not count that of the last one (RFC 9260 §3.2).
+        self.body.resize(self.body.len().next_multiple_of(4), 0);
         // It names one request of the peer at the most, which came in a chunk.
         param.write(&mut self.body).ok();
-        self.body.resize(self.body.len().next_multiple_of(4), 0);
     }
 }

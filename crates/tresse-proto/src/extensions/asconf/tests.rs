@@ -211,6 +211,18 @@ fn success_is_spoken_of_only_behind_a_failure() {
     assert_eq!(read(responses), [(2, false), (3, true), (4, false)]);
 }
 
+/// RFC 9260 §3.2: padding goes in between, and none behind the last.
+#[test]
+fn responses_are_padded_in_between() {
+    let mut responses = Responses::new(500);
+    let odd = Response::Failed(Cause::UnrecognisedParameters(&[0xc0, 0x37, 0, 5, 1]));
+    responses.push(1, odd);
+    responses.push(2, odd);
+    let body = responses.into_body();
+    assert_eq!(body.len(), 20 + 17);
+    assert_eq!(Params::Wire(&body).iter().flatten().count(), 2);
+}
+
 #[test]
 fn responses_stay_within_their_room() {
     let mut responses = Responses::new(200);

@@ -1,10 +1,12 @@
 //! Own requests: at most one undertaking at a time, of one request or of two that travel together.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tresse_wire::{List, Param, Tsn};
+use tresse_wire::{List, Param, StreamId, Tsn};
 
 use super::{Silence, encode, result};
+use crate::inbound::Skipped;
 use crate::path_id::PathId;
 use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome};
 use crate::time::Instant;
@@ -23,6 +25,9 @@ pub(crate) struct Requests {
     granted: u16,
     /// When everything was last numbered anew.
     renumbered: Option<Instant>,
+    /// What the peer gave up since it was asked to number everything anew: for each stream, and kind of message, the last,
+    /// with the index up to which nothing more will come.
+    skipped: BTreeMap<(StreamId, bool), (u64, Skipped)>,
 }
 
 /// Who wanted an undertaking.
@@ -90,7 +95,7 @@ pub(crate) struct Timeout {
 
 impl Requests {
     pub(super) fn new(next: u32) -> Self {
-        Requests { next, current: None, granted: 0, renumbered: None }
+        Requests { next, current: None, granted: 0, renumbered: None, skipped: BTreeMap::new() }
     }
 
     /// Whether there is an undertaking.
@@ -103,6 +108,25 @@ impl Requests {
         self.renumbered.map_or(Duration::ZERO, |last| RENUMBERING_PAUSE.saturating_sub(now.since(last)))
     }
 
+    /// The peer gave up a message, and nothing up to the index `up_to` will come any more. Where it was asked to number
+    /// everything anew, only its answer tells whether it had done so by then.
+    pub(crate) fn note_skipped(&mut self, up_to: u64, skipped: Skipped) {
+        if self.awaits_renumbering() {
+            self.skipped.insert((skipped.stream, skipped.unordered), (up_to, skipped));
+        }
+    }
+
+    /// What the peer has given up of what it numbered anew, with index `epoch` first; the rest is forgotten.
+    pub(crate) fn take_skipped(&mut self, epoch: u64) -> impl Iterator<Item = Skipped> {
+        let all = std::mem::take(&mut self.skipped).into_values();
+        all.filter(move |(up_to, _)| *up_to >= epoch).map(|(_, skipped)| skipped)
+    }
+
+    /// Whether everything was ever numbered anew.
+    pub(crate) fn has_renumbered(&self) -> bool {
+        self.renumbered.is_some()
+    }
+
     /// Everything was numbered anew.
     pub(crate) fn on_renumbered(&mut self, now: Instant) {
         self.renumbered = Some(now);
@@ -112,6 +136,7 @@ impl Requests {
     pub(crate) fn begin(&mut self, wanted: impl IntoIterator<Item = Reconfiguration>, origin: Origin) {
         let item = |wanted| Item { wanted, sequence: 0, answered: false };
         let items = wanted.into_iter().map(item).collect();
+        self.skipped.clear();
         self.current = Some(Undertaking { items, origin, stage: Stage::Waiting(Silence::default()) });
     }
 

@@ -87,9 +87,9 @@ fn contradictions_are_faults() {
         for (index, data) in before.iter().enumerate() {
             bench.accept(index as u64 + 1, data.clone()).expect("no fault yet");
         }
-        let used = bench.inbound.used();
+        let used = bench.held();
         assert_eq!(bench.accept(9, last.clone()), Err(Refusal::Protocol(fault)), "{chunks:?}");
-        assert_eq!(bench.inbound.used(), used, "what is refused is not held");
+        assert_eq!(bench.held(), used, "what is refused is not held");
     }
 }
 
@@ -174,7 +174,7 @@ fn a_skip_drops_what_it_names_and_nothing_else() {
         bench.inbound.skip(2, [skipped].into_iter(), &mut bench.deliverable).expect("no fault");
     };
     skip(&mut bench, false, 0);
-    assert_eq!(bench.inbound.used(), 5 + 2 + 2 + 4 + 4);
+    assert_eq!(bench.held(), 5 + 2 + 2 + 4 + 4);
     assert_eq!(bench.accept(6, piece(0, 1, "E", "!")), GONE, "its rest was under way");
     assert_eq!(bench.accept(8, piece(1, 1, "E", "on")), READY);
     assert_eq!(bench.texts(), ["goon", "wait"]);
@@ -182,7 +182,7 @@ fn a_skip_drops_what_it_names_and_nothing_else() {
     bench.accept(10, piece(1, 1, "EU", "r")).expect("accepted");
     bench.accept(11, on(1, piece(0, 1, "E", "her"))).expect("accepted");
     assert_eq!(bench.texts(), ["later", "other"]);
-    assert_eq!((bench.inbound.used(), bench.inbound.given_up()), (0, 3));
+    assert_eq!((bench.held(), bench.inbound.given_up()), (0, 3));
 }
 
 #[test]
@@ -244,7 +244,7 @@ proptest! {
         for (index, data) in chunks {
             prop_assert!(bench.accept(index, data).is_ok());
         }
-        prop_assert_eq!(bench.inbound.used(), bytes);
+        prop_assert_eq!(bench.held(), bytes);
         let mut got = vec![Vec::new(); 8];
         while let Some(message) = bench.inbound.recv() {
             let place = usize::from(message.stream.0) + if message.unordered { 4 } else { 0 };
@@ -257,7 +257,7 @@ proptest! {
         let mut indices: Vec<u64> = bench.deliverable().into_iter().flat_map(|(first, last)| first..=last).collect();
         indices.sort_unstable();
         prop_assert_eq!(indices, (1..=count).collect::<Vec<_>>());
-        prop_assert_eq!((bench.inbound.used(), bench.inbound.window()), (0, 1 << 20));
+        prop_assert_eq!((bench.held(), bench.inbound.window()), (0, 1 << 20));
     }
 
     /// Arbitrary chunks never panic, and memory stays within the bound.
@@ -286,17 +286,17 @@ proptest! {
             if step % 7 == 0 {
                 bench.inbound.recv();
             }
-            prop_assert!(bench.inbound.used() <= 6400);
+            prop_assert!(bench.held() <= 6400);
             prop_assert_eq!(bench.inbound.check_invariants(), Ok(()));
         }
         bench.texts();
-        let held = bench.inbound.used();
+        let held = bench.held();
         for (stream, unordered) in [(0, false), (0, true), (1, false), (1, true), (2, false), (2, true)] {
             let skipped = Skipped { stream: StreamId(stream), unordered, number: 10 };
             bench.inbound.skip(0, [skipped].into_iter(), &mut bench.deliverable).expect("no fault");
         }
         bench.texts();
-        prop_assert_eq!(bench.inbound.used(), 0, "of {} bytes", held);
+        prop_assert_eq!(bench.held(), 0, "of {} bytes", held);
     }
 }
 
@@ -319,5 +319,5 @@ fn numbers_wrap_for_ordered_and_unordered_messages_apart() {
     assert_eq!(bench.accept(10, piece(0, 1, "EU", "z")), READY);
     assert_eq!(bench.accept(11, piece(2, 0, "BE", "e")), READY);
     assert_eq!(bench.texts(), ["yz", "e"]);
-    assert_eq!((bench.inbound.used(), bench.inbound.check_invariants()), (0, Ok(())));
+    assert_eq!((bench.held(), bench.inbound.check_invariants()), (0, Ok(())));
 }

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The chunk of a kilobyte, its header included.
+const CHUNK: usize = 1016;
+
 /// A kilobyte of fragment `index`.
 fn kilobyte(index: u64) -> String {
     char::from(b'a' + (index % 26) as u8).to_string().repeat(1000)
@@ -28,7 +31,7 @@ impl Bench {
 
 #[test]
 fn a_message_longer_than_the_buffer_goes_out_in_parts() {
-    let mut bench = Bench::new(10_000, 1);
+    let mut bench = Bench::new(10 * CHUNK, 1);
     for index in 1..=10 {
         assert!(bench.bring(index, 0, if index == 1 { "B" } else { "" }));
         assert!(!bench.inbound.has_ready(), "the next chunk may be its end");
@@ -71,7 +74,7 @@ fn parts_that_were_not_taken_become_a_message_again() {
 
 #[test]
 fn what_a_gap_holds_up_stays_whole_as_long_as_the_gap_can_be_filled() {
-    let mut bench = Bench::new(10_000, 1);
+    let mut bench = Bench::new(10 * CHUNK, 1);
     bench.bring(1, 0, "B");
     for index in 3..=11 {
         bench.bring(index, index as u16 - 3, if index == 3 { "E" } else { "BE" });
@@ -97,6 +100,24 @@ fn the_chunk_that_all_others_wait_for_is_taken_whatever_its_length() {
     assert_eq!((bench.take(), bench.take()), (Some((Part::Whole, 9000)), Some((Part::Whole, 1000))));
 }
 
+/// A packet brings the one chunk that is missing, for which there is no room, and behind it another.
+#[test]
+fn what_comes_behind_the_chunk_that_all_others_wait_for_does_not_hide_it() {
+    // Six chunks are more than twice as much.
+    let mut bench = Bench::new(3 * CHUNK - 1, 2);
+    for (index, shape) in [(1, "B"), (2, ""), (4, ""), (5, ""), (6, "")] {
+        bench.accept(index, chunk(0, shape, &kilobyte(index))).expect("accepted");
+    }
+    bench.accept(3, chunk(0, "", &kilobyte(3))).expect("accepted");
+    bench.accept(8, on(1, chunk(0, "BE", "x"))).expect("accepted");
+    assert_eq!(bench.texts(), ["x"]);
+    assert!(!bench.inbound.fits(7, 8, 1000) && !bench.inbound.waits_for_it(7, 6));
+    assert!(!bench.inbound.fits(9, 8, 1));
+    bench.inbound.relieve(true, &mut bench.deliverable);
+    assert_eq!(bench.take(), Some((Part::First, 6000)));
+    assert!(bench.inbound.fits(7, 8, 1000));
+}
+
 #[test]
 fn a_chunk_longer_than_twice_the_buffer_does_not_keep_out_the_one_before_it() {
     let mut bench = Bench::new(1000, 1);
@@ -111,7 +132,7 @@ fn a_chunk_longer_than_twice_the_buffer_does_not_keep_out_the_one_before_it() {
 
 #[test]
 fn messages_that_wait_to_be_taken_keep_others_whole() {
-    let mut bench = Bench::new(10_000, 1);
+    let mut bench = Bench::new(10 * CHUNK, 1);
     bench.bring(1, 0, "BE");
     for index in 2..=10 {
         bench.bring(index, 1, if index == 2 { "B" } else { "" });
@@ -125,7 +146,7 @@ fn messages_that_wait_to_be_taken_keep_others_whole() {
 
 #[test]
 fn a_reader_that_takes_too_little_gets_parts_without_another_packet() {
-    let mut bench = Bench::new(10_000, 2);
+    let mut bench = Bench::new(10 * CHUNK, 2);
     bench.accept(1, chunk(0, "BEU", "!")).expect("accepted");
     for index in 2..=10 {
         bench.bring(index, 0, if index == 2 { "B" } else { "" });
@@ -227,7 +248,7 @@ proptest! {
         carrier in prop::sample::select(vec![Carrier::Data, Carrier::IData]),
         reads in any::<u64>(),
     ) {
-        let mut bench = Bench::with(10_000, 3, carrier, point, false);
+        let mut bench = Bench::with(10 * (CHUNK + 4), 3, carrier, point, false);
         let (mut sent, mut got) = (vec![String::new(); 3], vec![String::new(); 3]);
         let mut next = [0u16; 3];
         let mut index = 1;

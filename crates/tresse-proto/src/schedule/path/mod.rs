@@ -31,7 +31,7 @@ use redundant::Redundant;
 use round_robin::RoundRobin;
 use stms::Stms;
 
-/// One path at one instant, as schedulers see it. Bytes are user data.
+/// One path at one instant, as schedulers see it. Bytes are of DATA chunks, headers included (RFC 9260 §1.3).
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathView {
     /// The path.
@@ -85,9 +85,9 @@ pub struct PathView {
 pub struct Offer<'a> {
     /// Every path that may carry new data, by ascending id, open or not.
     pub paths: &'a [PathView],
-    /// Bytes that wait to be sent, on all streams.
+    /// User data that waits to be sent, on all streams.
     pub unsent: usize,
-    /// Bytes that the peer can still take beside what is in flight.
+    /// Bytes of DATA chunks that the peer can still take beside what is in flight.
     pub peer_window: usize,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Offer<'a> {
 pub struct OpenPath {
     /// The path.
     pub id: PathId,
-    /// Bytes of user data that the peer can take.
+    /// Bytes of DATA chunks that the peer can take.
     pub allowance: usize,
 }
 
@@ -165,7 +165,7 @@ pub trait PathScheduler: Send {
         None
     }
 
-    /// A packet with `bytes` of new data was sent on `path`, whoever chose it, or assigned to it.
+    /// A packet with `bytes` of DATA chunks with new data was sent on `path`, whoever chose it, or assigned to it.
     fn on_sent(&mut self, path: PathId, bytes: usize);
 
     /// Why it cannot go on, if it cannot; `in_order` then takes its place.

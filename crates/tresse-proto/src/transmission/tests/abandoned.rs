@@ -29,14 +29,14 @@ fn fragment(stream: u16, number: u64, shape: &str) -> Fragment {
         fsn: Fsn(0),
         ppid: Ppid(0),
         flags: flags.into(),
-        payload: Bytes::from(vec![0; LEN]),
+        payload: Bytes::from(vec![0; DATA]),
     }
 }
 
-/// The pledge of the message `number` of LEN bytes.
+/// The pledge of the message `number` of DATA bytes.
 fn pledge(now: Instant, number: u64, reliability: Reliability) -> Arc<Pledge> {
     let options = SendOptions { reliability, ..SendOptions::default() };
-    Pledge::new(now, number, &options, LEN, true).expect("a policy")
+    Pledge::new(now, number, &options, DATA, true).expect("a policy")
 }
 
 impl Bench {
@@ -118,7 +118,7 @@ fn what_is_given_up_counts_as_acknowledged_but_moves_no_window() {
     assert_eq!(bench.forward(), Some((1, vec![(0, false, 1)])));
     bench.sack(0, 4, &[]);
     assert!(bench.ack(0).is_none(), "nothing that a window could grow by");
-    assert_eq!(bench.report.released, 3 * LEN);
+    assert_eq!(bench.report.released, 3 * DATA);
     assert!(bench.sent.is_empty() && bench.sent.forward_path().is_none());
 }
 
@@ -217,7 +217,7 @@ fn the_end_of_a_message_cut_short_takes_a_tsn() {
         let freed = bench.sent.abandon(&pledge(bench.now, 1, ONCE), true);
         bench.check();
         bench.sent.advance();
-        assert_eq!(freed, if acknowledged { 0 } else { 2 * LEN });
+        assert_eq!(freed, if acknowledged { 0 } else { 2 * DATA });
         assert_eq!(bench.send(0, LEN), 4);
         assert_eq!(bench.forward(), Some((3, vec![(3, false, 1)])), "even if all that was sent has arrived");
     }
@@ -252,8 +252,8 @@ fn evictions_go_by_priority_then_by_age_and_spare_what_has_arrived() {
         bench.offer(0, 0, number, "BE", Reliability::Priority(priority));
     }
     bench.nr_sack(0, 0, &[(2, 2)], &[(5, 5)]);
-    assert_eq!(bench.sent.evictable(3, usize::MAX), 2 * LEN);
-    assert_eq!(bench.sent.evictable(3, 1), LEN, "counts no further than it has to");
+    assert_eq!(bench.sent.evictable(3, usize::MAX), 2 * DATA);
+    assert_eq!(bench.sent.evictable(3, 1), DATA, "counts no further than it has to");
     let mut order = Vec::new();
     while let Some(pledge) = bench.sent.next_eviction(3) {
         bench.sent.abandon(&pledge, false);

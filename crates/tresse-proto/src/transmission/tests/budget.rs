@@ -1,7 +1,7 @@
 //! Verdicts on new data: the path's window, the peer's, and the split buffers with worked numbers.
 
 use super::*;
-use crate::config::{BufferShares, Size, SwitchValue};
+use crate::config::{BufferShares, PeerWindowTest, Size, SwitchValue};
 use crate::stats::Limit;
 
 /// User data of a full chunk.
@@ -51,6 +51,29 @@ fn the_congestion_window_is_a_gate_not_a_measure() {
     );
     bench.time_out(0, 0);
     assert_eq!(verdict(&bench, 3001), Verdict::Wait(Limit::CongestionWindow), "what was lost goes first");
+}
+
+#[test]
+fn a_window_tested_at_sacks_holds_until_the_next_one() {
+    let config = AssociationConfig {
+        peer_window_test: PeerWindowTest::Sack,
+        ..split(BufferSplit::None, SplitCounts::Outstanding, 1 << 20)
+    };
+    let mut bench = Bench::new(2, &config);
+    bench.announce(3000);
+    bench.send_over(&[0, 0, 0, 0]);
+    assert_eq!(
+        bench.verdict(0),
+        Verdict::Go(FULL),
+        "3,000 bytes were room enough, and nothing was heard since"
+    );
+    bench.announce(6999);
+    assert_eq!(bench.verdict(0), Verdict::Wait(Limit::ReceiveBuffer), "2,999 bytes are not");
+    assert_eq!(bench.verdict(1), Verdict::Go(FULL), "one packet on a path with nothing in flight");
+    bench.send_over(&[1]);
+    assert_eq!(bench.verdict(1), Verdict::Wait(Limit::ReceiveBuffer));
+    bench.announce(8000);
+    assert_eq!(bench.verdict(0), Verdict::Go(3000));
 }
 
 #[test]

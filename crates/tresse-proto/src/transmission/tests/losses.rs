@@ -19,7 +19,7 @@ fn the_third_missing_report_loses_a_chunk() {
         assert_eq!((stats.fast_retransmits, stats.chunks_resent), (1, 0));
         assert_eq!(bench.resend(0), Some(1));
         stats = stats_of(&bench);
-        assert_eq!((stats.chunks_sent, stats.chunks_resent, stats.bytes_sent), (5, 1, 5000));
+        assert_eq!((stats.chunks_sent, stats.chunks_resent, stats.bytes_sent), (5, 1, 5 * DATA as u64));
         assert_eq!((stats.flight, stats.queued), (2000, 5000));
     }
 }
@@ -188,8 +188,9 @@ fn a_chunk_that_was_sent_again_is_not_struck() {
     assert_eq!(bench.lost(0), [1]);
 }
 
+/// GLOBECOM 2010 paper, §IV-D: chunks that were moved from another path say nothing of the new one.
 #[test]
-fn acknowledged_timer_retransmissions_strike_only_without_smart_fast_retransmit() {
+fn acknowledged_chunks_that_moved_strike_only_without_smart_fast_retransmit() {
     for (smart, expected) in [(true, 0), (false, 1)] {
         let config = AssociationConfig { smart_fast_retransmit: smart, ..cmt() };
         let mut bench = Bench::new(2, &config);
@@ -199,6 +200,35 @@ fn acknowledged_timer_retransmissions_strike_only_without_smart_fast_retransmit(
         // 3 and 4, acknowledged on path 1 now, were sent after 2 only by their TSNs.
         bench.sack(1, 0, &[(3, 4)]);
         assert_eq!(bench.misses(2), expected, "smart_fast_retransmit {smart}");
+    }
+}
+
+#[test]
+fn smart_fast_retransmit_exempts_whatever_moved_for_whichever_reason() {
+    for (smart, expected) in [(true, 0), (false, 1)] {
+        let config = AssociationConfig { smart_fast_retransmit: smart, ..cmt() };
+        let mut bench = Bench::new(2, &config);
+        bench.send_over(&[1, 0, 0, 0, 0]);
+        bench.sack_for(0, 0, &[(3, 5)], 3);
+        bench.sent.redirect(PathId(0), PathId(1), true);
+        assert_eq!(bench.resend_all(1), [2]);
+        bench.sack(1, 0, &[(2, 5)]);
+        assert_eq!(bench.misses(1), expected, "smart_fast_retransmit {smart}");
+    }
+}
+
+/// The same section exempts nothing else: what timed out and went again on its own path was sent there.
+#[test]
+fn smart_fast_retransmit_exempts_nothing_that_stayed_on_its_path() {
+    for smart in [true, false] {
+        let config =
+            AssociationConfig { smart_fast_retransmit: smart, split_fast_retransmit: false, ..cmt() };
+        let mut bench = Bench::new(2, &config);
+        bench.send_over(&[1, 0, 0]);
+        bench.time_out(0, 0);
+        assert_eq!(bench.resend_all(0), [2, 3]);
+        bench.sack(0, 0, &[(2, 3)]);
+        assert_eq!(bench.misses(1), 1, "smart_fast_retransmit {smart}");
     }
 }
 

@@ -53,7 +53,7 @@ fn only_what_is_in_flight_can_be_reported() {
 #[test]
 fn a_report_must_show_what_only_a_receiver_can_know() {
     let mut bench = Bench::new(1, &cmt());
-    let (long, short) = (bench.send(0, LEN), bench.send(0, 3));
+    let (long, short) = (bench.send(0, LEN), bench.send(0, HEADER + 3));
     let believed = |tsn: u32, shown: &[u8]| bench.sent.reported(Tsn(tsn), shown).is_some();
     assert!(believed(long, &[0; 32]) && !believed(long, &[0; 31]));
     assert!(believed(short, &[0; 3]) && !believed(short, &[0; 2]));

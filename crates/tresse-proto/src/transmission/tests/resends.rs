@@ -94,7 +94,7 @@ fn what_waits_for_a_dead_path_moves_to_another() {
     bench.check();
     assert_eq!(bench.lost(1), [1, 3, 4]);
     bench.sack(0, 4, &[]);
-    assert_eq!(bench.report.released, 4000);
+    assert_eq!(bench.report.released, 4 * DATA);
 }
 
 #[test]

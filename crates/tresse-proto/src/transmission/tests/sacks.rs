@@ -9,7 +9,7 @@ fn the_cumulative_tsn_takes_out_everything_up_to_it() {
     assert_eq!((bench.flight(0), bench.flight(1), bench.sent.flight()), (3000, 2000, 5000));
     bench.sack(0, 3, &[]);
     assert!(bench.report.advanced);
-    assert_eq!(bench.report.released, 3000);
+    assert_eq!(bench.report.released, 3 * DATA);
     assert_eq!((bench.flight(0), bench.flight(1)), (1000, 1000));
     assert_eq!((bench.queued(0), bench.queued(1)), (1000, 1000));
     let ack = bench.ack(0).expect("path 0 was acknowledged");
@@ -27,7 +27,7 @@ fn gap_blocks_end_flight_but_do_not_release() {
     let mut bench = Bench::new(1, &plain());
     bench.send_over(&[0; 6]);
     bench.sack(0, 1, &[(2, 3), (5, 5)]);
-    assert_eq!((bench.report.released, bench.report.advanced), (1000, true));
+    assert_eq!((bench.report.released, bench.report.advanced), (DATA, true));
     assert_eq!(bench.flight(0), 2000, "2 and 5");
     assert_eq!(bench.queued(0), 5000, "all but 1");
     assert_eq!(bench.ack(0).map(|ack| ack.acked), Some(4000));
@@ -37,7 +37,7 @@ fn gap_blocks_end_flight_but_do_not_release() {
     assert_eq!((bench.report.released, bench.flight(0)), (0, 2000));
     // What a gap block acknowledged is released by the cumulative TSN, and not acknowledged twice.
     bench.sack(0, 6, &[]);
-    assert_eq!(bench.report.released, 5000);
+    assert_eq!(bench.report.released, 5 * DATA);
     assert_eq!(bench.ack(0).map(|ack| ack.acked), Some(2000));
 }
 
@@ -46,13 +46,13 @@ fn non_renegable_blocks_release_at_once_and_only_once() {
     let mut bench = Bench::new(2, &cmt());
     bench.send_over(&[0, 1, 0, 1]);
     bench.nr_sack(0, 0, &[(2, 2)], &[(3, 4)]);
-    assert_eq!(bench.report.released, 2000);
+    assert_eq!(bench.report.released, 2 * DATA);
     assert_eq!((bench.queued(0), bench.queued(1)), (1000, 1000), "1, and 2 which may be taken back");
     assert_eq!((bench.flight(0), bench.flight(1)), (1000, 0));
     bench.nr_sack(0, 0, &[], &[(2, 4)]);
-    assert_eq!(bench.report.released, 1000, "2 is promised now");
+    assert_eq!(bench.report.released, DATA, "2 is promised now");
     bench.nr_sack(0, 4, &[], &[]);
-    assert_eq!(bench.report.released, 1000, "1 alone");
+    assert_eq!(bench.report.released, DATA, "1 alone");
     assert_eq!((bench.queued(0), bench.queued(1)), (0, 0));
 }
 
@@ -62,7 +62,7 @@ fn a_chunk_in_both_kinds_of_blocks_counts_once() {
     bench.send_over(&[0; 5]);
     bench.nr_sack(0, 0, &[(2, 4)], &[(3, 5)]);
     assert_eq!(bench.ack(0).map(|ack| ack.acked), Some(4000));
-    assert_eq!((bench.report.released, bench.flight(0), bench.queued(0)), (3000, 1000, 2000));
+    assert_eq!((bench.report.released, bench.flight(0), bench.queued(0)), (3 * DATA, 1000, 2000));
 }
 
 #[test]
@@ -91,21 +91,30 @@ fn a_stale_sack_changes_nothing() {
 fn what_was_never_sent_cannot_be_acknowledged() {
     let mut bench = Bench::new(1, &plain());
     bench.send_over(&[0; 4]);
-    let faults: [(u32, &[Block], &[Block]); 7] = [
-        (5, &[], &[]),
-        (2, &[(2, 3)], &[]),
-        (2, &[], &[(2, 3)]),
-        (2, &[(2, 2), (9, 9)], &[]),
-        (2, &[(0, 1)], &[]),
-        (0, &[(4, 3)], &[]),
-        (0, &[(65_535, 65_535)], &[]),
+    assert_eq!(bench.hear_window(0, 5, &[(1, 1)], &[], 1, 7), Err(SackFault::Unsent));
+    assert_eq!((bench.flight(0), bench.sent.cumulative_tsn()), (4000, Tsn(0)));
+    assert_eq!(bench.sent.peer_window(), 1_000_000 - 4000);
+    // Of the blocks that counts which can be true, and so does the rest.
+    let unsound: [(&[Block], &[Block], usize); 7] = [
+        (&[(2, 3)], &[], 1000),
+        (&[], &[(2, 3)], 1000),
+        (&[(2, 2), (9, 9)], &[], 1000),
+        (&[(0, 1)], &[], 1000),
+        (&[(4, 3)], &[], 2000),
+        (&[(65_535, 65_535)], &[], 2000),
+        (&[(9, 0), (2, 1), (2, 65_535)], &[(0, 0)], 1000),
     ];
-    for (cumulative, renegable, non_renegable) in faults {
-        let outcome = bench.hear_window(0, cumulative, renegable, non_renegable, 1, 7);
-        assert_eq!(outcome, Err(SackFault::Impossible), "{cumulative} {renegable:?} {non_renegable:?}");
-        assert_eq!((bench.flight(0), bench.sent.cumulative_tsn()), (4000, Tsn(0)));
-        assert_eq!(bench.sent.peer_window(), 1_000_000 - 4000);
+    for (renegable, non_renegable, flight) in unsound {
+        let mut bench = Bench::new(1, &plain());
+        bench.send_over(&[0; 4]);
+        bench.hear_window(0, 2, renegable, non_renegable, 1, 7).expect("a cumulative TSN that was sent");
+        assert!(bench.report.unsound, "{renegable:?} {non_renegable:?}");
+        assert_eq!((bench.flight(0), bench.sent.cumulative_tsn()), (flight, Tsn(2)));
     }
+    let mut bench = Bench::new(1, &plain());
+    bench.send_over(&[0; 4]);
+    bench.sack(0, 2, &[(2, 2)]);
+    assert!(!bench.report.unsound);
 }
 
 #[test]
@@ -117,7 +126,7 @@ fn tsns_wrap_around() {
     // Blocks count from the cumulative TSN, across zero.
     bench.sack(0, u32::MAX - 2, &[(2, 3)]);
     assert_eq!((bench.flight(0), bench.flight(1)), (1000, 2000));
-    assert_eq!(bench.hear(0, 3, &[], &[], 1), Err(SackFault::Impossible));
+    assert_eq!(bench.hear(0, 3, &[], &[], 1), Err(SackFault::Unsent));
     assert_eq!(bench.hear(0, u32::MAX - 3, &[], &[], 1), Err(SackFault::Stale));
     bench.sack(0, 0, &[]);
     assert_eq!(bench.sent.cumulative_tsn(), Tsn(0));
@@ -149,7 +158,7 @@ fn a_sack_without_blocks_takes_everything_back() {
     bench.sack(0, 1, &[]);
     assert_eq!(bench.flight(0), 3000);
     bench.sack(0, 4, &[]);
-    assert_eq!((bench.report.released, bench.flight(0)), (3000, 0));
+    assert_eq!((bench.report.released, bench.flight(0)), (3 * DATA, 0));
 }
 
 #[test]
@@ -182,12 +191,12 @@ fn a_report_that_leaves_promised_chunks_out_takes_only_others_back() {
     let mut bench = Bench::new(1, &cmt());
     bench.send_over(&[0; 9]);
     bench.nr_sack(0, 0, &[(3, 3)], &[(2, 2), (4, 6)]);
-    assert_eq!((bench.flight(0), bench.report.released), (4000, 4000));
+    assert_eq!((bench.flight(0), bench.report.released), (4000, 4 * DATA));
     // 3, which was not promised, is dropped; 2 and 5 are not, though nothing speaks of them.
     bench.nr_sack(0, 0, &[], &[(4, 4), (6, 8)]);
     assert_eq!(bench.report.reneged, [PathId(0)]);
     assert_eq!(bench.flight(0), 3000, "1, 9, and 3 again");
-    assert_eq!((bench.report.released, bench.queued(0)), (2000, 3000));
+    assert_eq!((bench.report.released, bench.queued(0)), (2 * DATA, 3000));
 }
 
 #[test]
@@ -209,11 +218,11 @@ fn shutdown_acknowledges_without_taking_back() {
     let mut report = AckReport::default();
     bench.sent.on_shutdown(bench.now, Tsn(2), PathId(0), &mut report).expect("sound");
     bench.check();
-    assert_eq!((report.advanced, report.released, bench.flight(0)), (true, 1000, 1000));
+    assert_eq!((report.advanced, report.released, bench.flight(0)), (true, DATA, 1000));
     let stale = bench.sent.on_shutdown(bench.now, Tsn(1), PathId(0), &mut report);
     assert_eq!(stale, Err(SackFault::Stale));
     let impossible = bench.sent.on_shutdown(bench.now, Tsn(5), PathId(0), &mut report);
-    assert_eq!(impossible, Err(SackFault::Impossible));
+    assert_eq!(impossible, Err(SackFault::Unsent));
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn what_expires_before_it_is_sent_never_is_and_makes_room_at_once() {
     for peer_speaks in [true, false] {
         let client = config(&[("send_buffer", "34000B")]);
         let server = config(&[
-            ("receive_buffer", "8000B"),
+            ("receive_buffer", "8128B"),
             ("partial_reliability", if peer_speaks { "true" } else { "false" }),
         ]);
         let mut pair = Pair::unlike(1, &client, &server, 1).settled();
@@ -203,7 +203,7 @@ fn a_shutdown_goes_on_when_the_last_message_expires_unsent() {
 
 #[test]
 fn a_more_important_message_takes_the_place_of_the_least_important_that_wait() {
-    let (client, server) = (config(&[("send_buffer", "10000B")]), config(&[("receive_buffer", "12000B")]));
+    let (client, server) = (config(&[("send_buffer", "10000B")]), config(&[("receive_buffer", "12192B")]));
     let mut pair = Pair::unlike(1, &client, &server, 1).settled();
     pair.server.reads = false;
     for number in 0..9 {
