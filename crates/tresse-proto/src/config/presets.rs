@@ -9,155 +9,135 @@ pub struct Preset {
     pub name: &'static str,
     /// What it is for.
     pub doc: &'static str,
-    /// Switch names and values in their text form.
-    pub settings: &'static [(&'static str, &'static str)],
+    /// Switch names and values in their text form: what it shares with others first, each switch once.
+    layers: &'static [&'static [(&'static str, &'static str)]],
 }
+
+impl Preset {
+    /// Switch names and values in their text form.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.layers.iter().copied().flatten().copied()
+    }
+}
+
+/// Nothing that RFC 9260 does not have, as far as the protocol of a paper does not need it.
+const PLAIN: &[(&str, &str)] = &[
+    ("congestion_control", "rfc9260"),
+    ("max_burst", "4"),
+    ("buffer_shares", "equal"),
+    ("paths_rest", "false"),
+    ("chunk_rescheduling", "off"),
+    ("immediate_sack_when_full", "false"),
+    ("blocked_copies", "off"),
+    ("potentially_failed", "false"),
+    ("authentication", "false"),
+    ("mtu_discovery", "false"),
+    ("drop_reports", "false"),
+    ("multiple_fast_retransmit", "false"),
+    ("dynamic_addresses", "false"),
+    ("ecn", "false"),
+    ("data_with_cookie", "false"),
+];
+
+/// The papers of 2010, whose authors and simulation model are the same: one set of settings for both.
+///
+/// Their texts name NR-SACK, both buffers split by queued bytes, smart fast retransmission and what a rescheduled chunk
+/// costs its old path. What they leave unsaid is as in the model that its authors published with INET.
+const MODEL_OF_2010: &[(&str, &str)] = &[
+    // RFC 4960, which both papers cite, has 3 s.
+    ("rto_initial", "3s"),
+    ("nr_sack", "delivered"),
+    ("buffer_split", "both"),
+    ("split_counts", "queued"),
+    ("split_overbooking", "false"),
+    ("moved_chunk_cut", "bytes"),
+    // From here on: the model.
+    ("moved_chunk_t3", "false"),
+    ("rtt_over_any_path", "false"),
+    ("delayed_ack", "true"),
+    ("path_scheduler", "in_order"),
+    // Its "standard": the source of the first DATA since the last SACK. The paper on asymmetric paths says of SCTP in
+    // general that a SACK takes the path of the last packet received.
+    ("sack_path", "first_data"),
+    ("peer_window_test", "sack"),
+    ("stream_scheduler", "round_robin"),
+];
 
 /// All presets.
 pub const PRESETS: &[Preset] = &[
-    Preset { name: "cmt", doc: "All paths at once, with our recommended settings.", settings: &[] },
+    Preset { name: "cmt", doc: "All paths at once, with our recommended settings.", layers: &[] },
     // For streams in order over unlike paths with little buffer: docs/adaptive.md.
     Preset {
         name: "adaptive",
         doc: "As cmt, with streams, buffers and SACKs placed by what is measured of the paths.",
-        settings: &[
+        layers: &[&[
             ("stream_map", "adaptive"),
             ("buffer_shares", "paths"),
             ("path_scheduler", "stms"),
             ("stream_scheduler", "round_robin"),
             ("sack_frequency", "1"),
-            // What goes again in time on the other path costs it its window where a path becomes longer or dies.
+            // A chunk that is rescheduled costs its path window, where a path becomes longer or dies.
             ("paths_rest", "false"),
             ("chunk_rescheduling", "off"),
             ("immediate_sack_when_full", "false"),
             ("blocked_copies", "off"),
-        ],
+        ]],
     },
     Preset {
         name: "rfc9260",
         doc: "One path at a time, nothing beyond RFC 9260.",
-        settings: &[
-            ("congestion_control", "rfc9260"),
-            ("concurrent", "false"),
-            ("split_fast_retransmit", "false"),
-            ("cwnd_update", "off"),
-            ("delayed_ack", "false"),
-            ("pseudo_cumulative_recovery", "false"),
-            ("smart_fast_retransmit", "false"),
-            ("nr_sack", "off"),
-            ("sack_path", "last_data"),
-            ("buffer_shares", "equal"),
-            ("paths_rest", "false"),
-            ("chunk_rescheduling", "off"),
-            ("immediate_sack_when_full", "false"),
-            ("blocked_copies", "off"),
-            ("buffer_split", "none"),
-            ("potentially_failed", "false"),
-            ("partial_reliability", "false"),
-            ("stream_reconfiguration", "false"),
-            ("authentication", "false"),
-            ("mtu_discovery", "false"),
-            ("drop_reports", "false"),
-            ("multiple_fast_retransmit", "false"),
-            ("dynamic_addresses", "false"),
-            ("ecn", "false"),
-            ("data_with_cookie", "false"),
+        layers: &[
+            PLAIN,
+            &[
+                ("concurrent", "false"),
+                ("split_fast_retransmit", "false"),
+                ("cwnd_update", "off"),
+                ("delayed_ack", "false"),
+                ("pseudo_cumulative_recovery", "false"),
+                ("smart_fast_retransmit", "false"),
+                ("nr_sack", "off"),
+                ("sack_path", "last_data"),
+                ("buffer_split", "none"),
+                ("partial_reliability", "false"),
+                ("stream_reconfiguration", "false"),
+            ],
         ],
     },
-    // The settings that the paper names, and for those it leaves unsaid the ones of its simulation model; but
-    // paths take turns, where that model serves the primary one first, and gaps are reported at once, where that
-    // model delays such reports (DAC): with DAC, what comes out hangs on the other unsaid settings (docs/lab.md).
     Preset {
         name: "pfldnet2010",
         doc: "Transmission Scheduling Optimizations for CMT (Dreibholz, Seggelmann, Tüxen, Rathgeb; PFLDNeT 2010).",
-        settings: &[
-            ("congestion_control", "rfc9260"),
-            ("rto_initial", "3s"),
-            ("nr_sack", "delivered"),
-            ("buffer_split", "both"),
-            ("split_counts", "queued"),
-            ("split_overbooking", "false"),
-            ("delayed_ack", "false"),
-            ("sack_path", "first_data"),
-            ("buffer_shares", "equal"),
-            ("paths_rest", "false"),
-            ("chunk_rescheduling", "off"),
-            ("immediate_sack_when_full", "false"),
-            ("blocked_copies", "off"),
-            ("rtt_over_any_path", "false"),
-            ("stream_scheduler", "round_robin"),
-            ("potentially_failed", "false"),
-            ("mtu_discovery", "false"),
-            ("authentication", "false"),
-            ("drop_reports", "false"),
-            ("multiple_fast_retransmit", "false"),
-            ("dynamic_addresses", "false"),
-            ("ecn", "false"),
-            ("data_with_cookie", "false"),
-        ],
+        layers: &[PLAIN, MODEL_OF_2010],
     },
-    // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure; what
-    // they leave unsaid is as in their simulator: RTO.Initial of RFC 2960, one RTT sample from any SACK, SACKs to the
-    // source of the last packet, no extension, and a send buffer that never limits.
+    // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure, and
+    // cite RFC 2960: an initial window of two packets, two packets that a loss leaves, and RTO.Initial of 3 s. New data
+    // goes "as bandwidth becomes available on corresponding paths", and where several have it "arbitrarily": here to
+    // the path with the most room. The rest is as in their simulator: one RTT sample from any SACK, SACKs to the source
+    // of the last packet, no extension, and a send buffer that never limits.
     Preset {
         name: "globecom2005",
         doc: "Receive Buffer Blocking in Concurrent Multipath Transfer (Iyengar, Amer, Stewart; GLOBECOM 2005).",
-        settings: &[
-            ("congestion_control", "rfc9260"),
-            ("rto_initial", "3s"),
-            ("nr_sack", "off"),
-            ("buffer_split", "none"),
-            ("smart_fast_retransmit", "false"),
-            ("pseudo_cumulative_recovery", "false"),
-            ("sack_path", "last_data"),
-            ("buffer_shares", "equal"),
-            ("paths_rest", "false"),
-            ("chunk_rescheduling", "off"),
-            ("immediate_sack_when_full", "false"),
-            ("blocked_copies", "off"),
-            ("potentially_failed", "false"),
-            ("send_buffer", "16MiB"),
-            ("fast_retransmit_path", "same"),
-            ("timeout_retransmit_path", "same"),
-            ("authentication", "false"),
-            ("mtu_discovery", "false"),
-            ("drop_reports", "false"),
-            ("multiple_fast_retransmit", "false"),
-            ("dynamic_addresses", "false"),
-            ("ecn", "false"),
-            ("data_with_cookie", "false"),
+        layers: &[
+            PLAIN,
+            &[
+                ("rto_initial", "3s"),
+                ("initial_window", "2936B"),
+                ("min_ssthresh", "2"),
+                ("path_scheduler", "most_room"),
+                ("nr_sack", "off"),
+                ("buffer_split", "none"),
+                ("smart_fast_retransmit", "false"),
+                ("pseudo_cumulative_recovery", "false"),
+                ("sack_path", "last_data"),
+                ("send_buffer", "16MiB"),
+                ("fast_retransmit_path", "same"),
+                ("timeout_retransmit_path", "same"),
+            ],
         ],
     },
-    // What the paper names: NR-SACK and both buffers split by queued bytes (its figures switch them off and on), smart
-    // fast retransmission, SACKs to the path of the last packet. For the rest as `pfldnet2010`, whose authors are the
-    // same: paths take turns, where their model serves the primary one first.
     Preset {
         name: "globecom2010",
         doc: "On the Use of CMT over Asymmetric Paths (Dreibholz, Becke, Rathgeb, Tüxen; GLOBECOM 2010).",
-        settings: &[
-            ("congestion_control", "rfc9260"),
-            ("rto_initial", "3s"),
-            ("nr_sack", "delivered"),
-            ("buffer_split", "both"),
-            ("split_counts", "queued"),
-            ("split_overbooking", "false"),
-            ("moved_chunk_t3", "false"),
-            ("sack_path", "last_data"),
-            ("buffer_shares", "equal"),
-            ("paths_rest", "false"),
-            ("chunk_rescheduling", "off"),
-            ("immediate_sack_when_full", "false"),
-            ("blocked_copies", "off"),
-            ("rtt_over_any_path", "false"),
-            ("potentially_failed", "false"),
-            ("authentication", "false"),
-            ("mtu_discovery", "false"),
-            ("drop_reports", "false"),
-            ("multiple_fast_retransmit", "false"),
-            ("dynamic_addresses", "false"),
-            ("ecn", "false"),
-            ("data_with_cookie", "false"),
-        ],
+        layers: &[PLAIN, MODEL_OF_2010],
     },
 ];
 
@@ -167,7 +147,7 @@ pub(super) fn build(name: &str) -> Result<AssociationConfig, ConfigError> {
         return Err(ConfigError::UnknownPreset { name: name.to_owned(), known: names.join(", ") });
     };
     let mut config = AssociationConfig::default();
-    for (switch, value) in preset.settings {
+    for (switch, value) in preset.settings() {
         config.set(switch, value)?;
     }
     Ok(config)

@@ -15,6 +15,22 @@ fn every_switch_reads_what_it_prints() {
     }
 }
 
+#[test]
+fn the_papers_of_one_model_have_one_set_of_settings() {
+    assert_eq!(AssociationConfig::preset("pfldnet2010"), AssociationConfig::preset("globecom2010"));
+}
+
+#[test]
+fn a_preset_sets_each_switch_once() {
+    for preset in PRESETS {
+        let mut names: Vec<_> = preset.settings().map(|(name, _)| name).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all, "{}", preset.name);
+    }
+}
+
 /// RFC 9260 §16, and RFC 7829 §6 for the threshold of potential failure.
 #[test]
 fn protocol_parameters_are_those_of_the_rfcs() {
