@@ -32,6 +32,10 @@ help: ## list the targets
 reproduce: $(VENV)/.binding ## re-create the papers' figures: out/report.html (PROFILE=paper: as long as the papers ran)
 	$(BIN)/tresse-lab reproduce $(FIGURES) --profile $(PROFILE) --out $(OUT)
 
+.PHONY: reproduce-check
+reproduce-check: $(VENV)/.binding ## the same, and fail unless every row has the verdict that python/expected.toml has for it
+	$(BIN)/tresse-lab reproduce --profile quick --out $(OUT) --require-claims python/expected.toml
+
 .PHONY: build
 build: $(VENV)/.binding ## target/release/tresse and .venv/bin/tresse-lab
 	$(CARGO) build --locked --release --package tresse-cli
@@ -39,7 +43,7 @@ build: $(VENV)/.binding ## target/release/tresse and .venv/bin/tresse-lab
 # ---- check -------------------------------------------------------------------------------------
 
 .PHONY: test
-test: fmt-check check-house lint py-lint rust-test py-test ## everything that CI runs
+test: fmt-check check-house lint py-lint rust-test swarm-fresh py-test ## everything that CI runs
 
 .PHONY: fmt
 fmt: $(VENV)/.binding ## format Rust and Python
@@ -81,18 +85,24 @@ py: py-lint py-test ## the Python half of `make test`
 
 # ---- search for faults --------------------------------------------------------------------------
 
-# How many random simulations, or for how long, from which seed on; or one of them, by its SEED or the file with its SCRIPT.
+# How many random simulations, or for how long, from which seed on (none: where nobody has been); or one of them, by its
+# SEED or the file with its SCRIPT.
 SEEDS ?=
 MINUTES ?= 1
-FIRST ?= 0
+FIRST ?=
 JOBS ?= $(shell nproc)
 SEED ?=
 SCRIPT ?=
 
 .PHONY: swarm
-swarm: ## random simulations with rules after every event (SEEDS=100000; SEED=7 or SCRIPT=file shows one, packet by packet)
+swarm: ## random simulations with rules after every event (SEEDS=100000, FIRST=7; SEED=7 or SCRIPT=file shows one, packet by packet)
 	$(CARGO) run --locked --quiet --profile swarm --package tresse-swarm -- \
-		$(if $(SEED),--seed $(SEED),$(if $(SCRIPT),--script $(SCRIPT),--first $(FIRST) --jobs $(JOBS) $(if $(SEEDS),--count $(SEEDS),--seconds $$(($(MINUTES) * 60))) $(if $(CENSUS),--census)))
+		$(if $(SEED),--seed $(SEED),$(if $(SCRIPT),--script $(SCRIPT),$(if $(FIRST),--first $(FIRST)) --jobs $(JOBS) $(if $(SEEDS),--count $(SEEDS),--seconds $$(($(MINUTES) * 60))) $(if $(CENSUS),--census)))
+
+# As the tests are built: what another profile would win in a minute, building it would cost.
+.PHONY: swarm-fresh
+swarm-fresh: ## a minute of random simulations, each time of others (FIRST=7: those from 7 on)
+	$(CARGO) run --locked --quiet --package tresse-swarm -- --seconds 60 --jobs $(JOBS) $(if $(FIRST),--first $(FIRST))
 
 # Seconds for each target, and which; libFuzzer counts the branches that an input takes and the values that it compares,
 # by code that any compiler can put in.
@@ -146,13 +156,13 @@ docs: ## docs/switches.md from the configuration tables
 	UPDATE_DOCS=1 $(CARGO) test --locked --quiet --package tresse-proto --test switches_page
 
 .PHONY: interop
-interop: ## talk to the stacks of others and write docs/interop.md from what came of it
+interop: ## talk to the stacks of others and write docs/interop.md from what came of it, with day and versions
 	UPDATE_DOCS=1 $(CARGO) test --locked --package tresse --test interop
 
 .PHONY: interop-kernel
-interop-kernel: ## talk to the SCTP of Linux alone, in a machine that QEMU emulates
+interop-kernel: ## talk to the SCTP of Linux alone, in a machine that QEMU emulates, and write its column
 	tools/fetch_kernel.sh
-	INTEROP=Linux $(CARGO) test --locked --package tresse --test interop
+	UPDATE_DOCS=1 INTEROP=Linux $(CARGO) test --locked --package tresse --test interop
 
 # ---- set-up ------------------------------------------------------------------------------------
 

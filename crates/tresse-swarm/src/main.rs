@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_types, reason = "the time that a person waits; simulations have their own")]
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::panic;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -14,10 +15,15 @@ use std::time::{Duration, Instant};
 use tresse_swarm::{Breach, Census, Script, Shrunk, Summary, census, draw, judge, shrink, trace};
 
 const USAGE: &str = "\
-usage: swarm [--first N] [--count N] [--seconds N] [--jobs N]   play seeds from N on (0; until the time is up)
+usage: swarm [--first N] [--count N] [--seconds N] [--jobs N]   play seeds from N on (drawn; until the time is up)
              [--census]                                         and say how often each mechanism was at work
        swarm --seed N [--print]                                 play one and say what happened
        swarm --script FILE                                      play a script that was kept";
+
+/// Seeds below this are played on purpose only: what is drawn begins beyond, and a fixed range stays apart.
+const FIXED: u64 = 1_000_000_000;
+/// As many seeds as this are drawn from: few enough digits to be typed.
+const DRAWN: u64 = 1_000_000_000_000;
 
 /// Scripts that may be played to make a failing one shorter.
 const SHRINKING: usize = 3000;
@@ -47,7 +53,7 @@ impl Arguments {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let mut arguments = Arguments {
-            first: 0,
+            first: anywhere(),
             count: u64::MAX,
             time: Duration::from_secs(60),
             jobs,
@@ -80,6 +86,12 @@ impl Arguments {
     }
 }
 
+/// A seed from which probably nobody has played.
+fn anywhere() -> u64 {
+    // The keys of the hash are drawn by the system.
+    FIXED + RandomState::new().hash_one(0_u8) % DRAWN
+}
+
 fn number(name: &str, text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("{name}: \"{text}\" is not a whole number"))
 }
@@ -110,6 +122,7 @@ fn replay(script: &Script, print: bool) -> ExitCode {
 fn hunt(arguments: &Arguments) -> ExitCode {
     // What panics is reported as a broken rule.
     panic::set_hook(Box::new(|_| {}));
+    println!("seeds from {} on (FIRST={0} plays them again)", arguments.first);
     let start = Instant::now();
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);

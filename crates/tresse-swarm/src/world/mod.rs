@@ -286,18 +286,20 @@ impl<'s> World<'s> {
 
     fn transmit(&mut self, host: Host) -> Result<bool, Broken> {
         let mut any = false;
+        let mut before = self.stations[host.index()].windows(self.now);
         for _ in 0..MOST_POLLS {
             self.buffer.clear();
             let (now, station) = (self.now, &mut self.stations[host.index()]);
-            let before = station.windows(now);
             let batch = 1 + (self.happened % 4) as usize;
             let Some(transmit) = station.endpoint.poll_transmit(now, batch, &mut self.buffer) else {
                 return Ok(any);
             };
             any = true;
-            if let (Some(before), Some(after)) = (before, station.windows(now)) {
-                rules::check_sending(&before, &after)?;
+            let after = station.windows(now);
+            if let (Some(before), Some(after)) = (&before, &after) {
+                rules::check_sending(before, after)?;
             }
+            before = after;
             let mut bytes = Bytes::copy_from_slice(&self.buffer);
             let segment = transmit.segment_size.unwrap_or(bytes.len()).max(1);
             while !bytes.is_empty() {
@@ -350,9 +352,10 @@ impl<'s> World<'s> {
 
     /// The longest that a packet and its answer can take on any path, full queues and late packets included.
     fn round_trip(&self) -> Duration {
+        let longest = self.stations.iter().map(Station::longest_packet).max().unwrap_or_default();
         let of_path = |path: &PathPlan| {
             let late = path.late.map_or(Duration::ZERO, |(_, by)| by);
-            2 * (path.delay + late + transmission(path.rate) * (path.queue + 1))
+            2 * (path.delay + late + transmission(path.rate, longest) * (path.queue + 1))
         };
         let changed = self.script.acts.iter().filter_map(|act| match &act.deed {
             Deed::Path { path, change, .. } => {
@@ -459,9 +462,9 @@ fn delivery(what: String) -> Broken {
     ("messages come out once, whole and in order", what)
 }
 
-/// What a full packet takes at `rate`.
-fn transmission(rate: u64) -> Duration {
-    Duration::from_nanos(12_000_000_000_000 / rate.max(1))
+/// What a packet of `bytes` takes at `rate`.
+fn transmission(rate: u64, bytes: usize) -> Duration {
+    Duration::from_nanos(bytes as u64 * 8_000_000_000 / rate.max(1))
 }
 
 /// A simulation with more events than this does not end.

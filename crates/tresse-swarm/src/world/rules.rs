@@ -2,7 +2,8 @@
 //!
 //! What rooms of the core must agree on is checked inside it (`Endpoint::check_invariants`).
 
-use tresse_proto::{AssociationId, AssociationStats, CloseReason, Instant, PathStats};
+use tresse_proto::{AssociationStats, CloseReason, Instant, PathStats};
+use tresse_wire::DATA_HEADER_LEN;
 
 use super::station::{Ending, Session, Station};
 
@@ -17,9 +18,7 @@ pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
         return Err(("time goes on", format!("a deadline of {due:?} is still due")));
     }
     station.waits = false;
-    let ids: Vec<AssociationId> = station.sessions.keys().copied().collect();
-    for id in ids {
-        let session = station.sessions[&id].clone();
+    for (&id, session) in &station.sessions {
         let Some(association) = station.endpoint.association(id) else { continue };
         // Until the set-up is over the peer's application may hold back what it has to say.
         if session.closed.is_none() && (!session.established || association.send_queue().used > 0) {
@@ -29,11 +28,11 @@ pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
         let paths = association.path_stats(now);
         let config = association.config();
         let limits = Limits { send_buffer: config.send_buffer.0, receive_buffer: config.receive_buffer.0 };
-        numbers(&session, &stats, &paths, &limits)?;
+        numbers(session, &stats, &paths, &limits)?;
         if session.closed.is_none() {
             station.waits |=
                 stats.send_buffer_used > 0 || stats.receive_buffer_used > 0 || session.unanswered > 0;
-            life(&session, &stats, due)?;
+            life(session, &stats, due)?;
         }
     }
     Ok(())
@@ -88,6 +87,25 @@ fn numbers(
     Ok(())
 }
 
+/// T3 of a path: how often it has expired, and what had been acknowledged there by then.
+#[derive(Copy, Clone, Default, Debug)]
+pub(super) struct Timeouts {
+    expired: u64,
+    acked: u64,
+    /// Nothing was acknowledged since.
+    pub(super) silent: bool,
+}
+
+impl Timeouts {
+    /// The path stands like this now.
+    pub(super) fn update(&mut self, path: &PathStats) {
+        // Fewer than were known are another path's, in the place of one that is gone.
+        let quiet = path.bytes_acked == self.acked && path.timeouts >= self.expired;
+        let silent = quiet && (self.silent || path.timeouts > self.expired);
+        *self = Timeouts { expired: path.timeouts, acked: path.bytes_acked, silent };
+    }
+}
+
 /// Whatever waits for something has a timer.
 fn life(session: &Session, stats: &AssociationStats, due: Option<Instant>) -> Result<(), Broken> {
     let waits = stats.send_buffer_used > 0 || session.ending != Ending::None || !session.established;
@@ -99,8 +117,10 @@ fn life(session: &Session, stats: &AssociationStats, due: Option<Instant>) -> Re
 /// What lets new data out, as it stands.
 pub(super) struct Windows {
     pub(super) paths: Vec<PathStats>,
-    /// What the peer can still take.
-    pub(super) peer: usize,
+    /// Which of them have been silent since T3 expired, by position.
+    pub(super) silent: Vec<bool>,
+    /// What the peer can still take, where that is looked at before each packet.
+    pub(super) peer: Option<usize>,
     /// The largest packet.
     pub(super) mtu: usize,
 }
@@ -109,13 +129,21 @@ pub(super) struct Windows {
 pub(super) fn check_sending(before: &Windows, after: &Windows) -> Result<(), Broken> {
     let (mut chunks, mut bytes) = (0, 0);
     let (mut flight_before, mut flight_after) = (0, 0);
-    for (old, path) in before.paths.iter().zip(&after.paths) {
-        let new = path.bytes_sent - old.bytes_sent;
+    for ((old, path), &silent) in before.paths.iter().zip(&after.paths).zip(&before.silent) {
+        // RFC 9260 §7.2.3.
+        let any = path.chunks_sent + path.chunks_resent > old.chunks_sent + old.chunks_resent;
+        let alone = path.flight - path.copied <= before.mtu;
+        rule("after T3 one packet is in flight", !(silent && any) || alone, || {
+            format!("path {}: {} bytes", path.id, path.flight - path.copied)
+        })?;
+        let sent = path.chunks_sent - old.chunks_sent;
+        // What is in flight counts chunks with their headers; where those are I-DATA's, this says a little less.
+        let new = path.bytes_sent - old.bytes_sent + sent * DATA_HEADER_LEN as u64;
         let flight = path.flight - path.copied;
         rule("new data keeps to the window", new == 0 || flight < old.cwnd + before.mtu, || {
             format!("path {}: {new} new bytes make {flight} in flight with a window of {}", path.id, old.cwnd)
         })?;
-        chunks += path.chunks_sent - old.chunks_sent;
+        chunks += sent;
         bytes += new;
         flight_before += old.flight - old.copied;
         flight_after += flight;
@@ -123,7 +151,8 @@ pub(super) fn check_sending(before: &Windows, after: &Windows) -> Result<(), Bro
     // RFC 9260 §6.1 A: a window that is too small for it may take one chunk, to find out whether it has opened.
     // §6.2.1 C: what was marked to go again meanwhile has made room.
     let marked = (flight_before as u64 + bytes).saturating_sub(flight_after as u64);
-    let window = before.peer as u64 + marked;
+    let Some(room) = before.peer else { return Ok(()) };
+    let window = room as u64 + marked;
     rule("new data keeps to the peer's window", chunks <= 1 || bytes <= window, || {
         format!("{chunks} new chunks of {bytes} bytes into a window of {window}")
     })

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use tresse_proto::config::PeerWindowTest;
 use tresse_proto::{
     AddressChange, AssociationConfig, AssociationHandle, AssociationId, CloseReason, Connect, Direction,
     Endpoint, EndpointConfig, Event, Instant, Joiner, PathId, ReconfigurationError, Reliability,
@@ -16,7 +17,7 @@ use tresse_sim::seed::Seed;
 use super::census::Census;
 use super::ledger::{LONGEST, Ledger, Receiver};
 use super::log::Log;
-use super::rules::Windows;
+use super::rules::{Timeouts, Windows};
 use super::turncoat;
 use crate::script::{Host, HostPlan, Move};
 
@@ -66,6 +67,8 @@ pub(super) struct Session {
     pub(super) delivered: u64,
     /// Answers that the peer owes to requests for other streams.
     pub(super) unanswered: u32,
+    /// What its paths had to show for their timeouts when it was last asked.
+    pub(super) timeouts: Vec<Timeouts>,
     /// Puts together what is handed out in parts.
     joiner: Joiner,
 }
@@ -331,6 +334,7 @@ impl Station {
             accepted: 0,
             delivered: 0,
             unanswered: 0,
+            timeouts: Vec::new(),
             joiner,
         };
         self.sessions.insert(id, session);
@@ -470,8 +474,15 @@ impl Station {
     pub(super) fn windows(&mut self, now: Instant) -> Option<Windows> {
         let mtu = self.settings.0.mtu.0;
         let association = self.association()?;
-        let peer = association.stats(now)?.peer_window;
-        Some(Windows { paths: association.path_stats(now), peer, mtu })
+        let looks = association.config().peer_window_test == PeerWindowTest::Packet;
+        let room = association.stats(now)?.peer_window;
+        let peer = looks.then_some(room);
+        let paths = association.path_stats(now);
+        let known = &mut self.sessions.get_mut(&self.current?)?.timeouts;
+        known.resize(paths.len(), Timeouts::default());
+        known.iter_mut().zip(&paths).for_each(|(known, path)| known.update(path));
+        let silent = known.iter().map(|known| known.silent).collect();
+        Some(Windows { paths, silent, peer, mtu })
     }
 
     /// Where it stands, for a person.
@@ -512,6 +523,11 @@ impl Station {
     pub(super) fn shortest_timer(&self) -> Duration {
         let config = &self.settings.0;
         config.rto_initial.min(config.rto_min).min(config.rto_max)
+    }
+
+    /// The largest packet that it sends.
+    pub(super) fn longest_packet(&self) -> usize {
+        self.settings.0.mtu.0
     }
 
     /// How long a shutdown may take.
