@@ -25,6 +25,15 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
     }
 }
 
+/// As `Cargo.lock` has it.
+pub(crate) fn version() -> String {
+    let package = include_str!("../../../../Cargo.lock").split("[[package]]").find_map(|package| {
+        let (_, rest) = package.split_once("name = \"dcsctp\"\nversion = \"")?;
+        rest.split_once('"')
+    });
+    package.expect("Cargo.lock names it").0.to_owned()
+}
+
 /// Starts a peer.
 pub(crate) fn start(settings: &Settings) -> Peer {
     let settings = settings.clone();

@@ -34,6 +34,11 @@ pub(crate) fn prepare() -> Result<(), String> {
     boot().map(drop)
 }
 
+/// Of the kernel in the machine.
+pub(crate) fn version() -> String {
+    boot().expect("prepared").kernel.clone()
+}
+
 /// The machine, which boots the first time.
 fn boot() -> Result<&'static Machine, String> {
     static MACHINE: OnceLock<Result<Machine, String>> = OnceLock::new();

@@ -1,9 +1,7 @@
-//! What came of each case with each stack, as a table for people; docs/interop.md keeps it.
+//! What came of each case with each stack, as a table for people; `page` keeps it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use crate::peer::Stack;
 
@@ -19,7 +17,8 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    fn word(&self) -> &'static str {
+    /// For a cell.
+    pub(crate) fn word(&self) -> &'static str {
         match self {
             Outcome::Passed => "passed",
             Outcome::Unsupported(_) => "unsupported by the peer",
@@ -62,7 +61,7 @@ impl Matrix {
         cells.collect()
     }
 
-    /// The table, with the reasons of what is not there behind it.
+    /// The table of this run.
     pub(crate) fn table(&self) -> String {
         let mut text = String::from("| case |");
         Stack::ALL.iter().for_each(|stack| text.push_str(&format!(" {} |", stack.name())));
@@ -79,61 +78,8 @@ impl Matrix {
         text
     }
 
-    /// Why stacks do not have what cases ask for, each reason once.
-    fn reasons(&self) -> String {
-        let mut reasons: BTreeMap<(Stack, &'static str), Vec<&'static str>> = BTreeMap::new();
-        for &case in &self.cases {
-            for &stack in &Stack::ALL {
-                if let Some(Outcome::Unsupported(reason)) = self.cells.get(&(case, stack)) {
-                    reasons.entry((stack, reason)).or_default().push(case);
-                }
-            }
-        }
-        let mut text = String::new();
-        for ((stack, reason), cases) in reasons {
-            let _ = writeln!(text, "- {}: {reason} ({}).", stack.name(), cases.join("; "));
-        }
-        text
-    }
-
-    /// Compares with docs/interop.md, or writes it when `UPDATE_DOCS` is set.
-    ///
-    /// Nothing is compared when a stack is missing on this machine: what is written then holds no news of it.
-    pub(crate) fn check_page(&self) {
-        let page = self.page();
-        let path = page_path();
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            fs::write(&path, page).expect("docs/interop.md can be written");
-        } else if !self.cells.values().any(|outcome| matches!(outcome, Outcome::Skipped(_))) {
-            let written = fs::read_to_string(&path).expect("docs/interop.md is there");
-            assert!(written == page, "docs/interop.md is stale: run `make interop`");
-        }
-    }
-
-    fn page(&self) -> String {
-        let mut page = String::from(INTRODUCTION);
-        for stack in Stack::ALL {
-            let _ = writeln!(page, "- **{}**: {}.", stack.name(), stack.about());
-        }
-        let _ = write!(page, "\n{}\n## What the peers do not have\n\n{}", self.table(), self.reasons());
-        page
+    /// What came of a case, if it was asked for.
+    pub(crate) fn outcome(&self, case: &'static str, stack: Stack) -> Option<&Outcome> {
+        self.cells.get(&(case, stack))
     }
 }
-
-fn page_path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/interop.md")
-}
-
-const INTRODUCTION: &str = "\
-# Interoperability
-
-tresse beside the stacks of others, on the wire: every cell is a dialogue over loopback sockets that checks the contents,
-the order and the number of messages on both sides. `make test` runs them all (`crates/tresse/tests/interop`) with the
-peers that the machine has; the kernel wants QEMU, busybox and what `tools/fetch_kernel.sh` brings, and boots once for all
-its cells.
-
-<!-- Written by `make interop` from what the test found; edit the cases there. -->
-
-The peers, all with SCTP in UDP:
-
-";

@@ -66,10 +66,18 @@ impl Stack {
                 "the kernel's own, as Debian packages it, in a virtual machine that QEMU emulates"
             }
             Stack::Usrsctp => "the stack of FreeBSD in user space, as Debian packages it (`libusrsctp-dev`)",
-            Stack::Pion => "the stack of the Go implementation of WebRTC, at the version in `go.mod`",
-            Stack::Dcsctp => {
-                "the stack of WebRTC in browsers, at the version in `Cargo.lock`, in one process with tresse"
-            }
+            Stack::Pion => "the stack of the Go implementation of WebRTC",
+            Stack::Dcsctp => "the stack of WebRTC in browsers, as a crate, in one process with tresse",
+        }
+    }
+
+    /// Which version the cells are played with.
+    pub(crate) fn version(self) -> String {
+        match self {
+            Stack::Linux => linux::version(),
+            Stack::Usrsctp => usrsctp::version(),
+            Stack::Pion => pion::version(),
+            Stack::Dcsctp => dcsctp::version(),
         }
     }
 

@@ -51,3 +51,9 @@ fn build() -> Result<PathBuf, String> {
     assert!(built.status.success(), "{}: {}", source.display(), String::from_utf8_lossy(&built.stderr));
     Ok(program)
 }
+
+/// As `go.mod` asks for it.
+pub(crate) fn version() -> String {
+    let line = include_str!("pion/go.mod").lines().find_map(|line| line.split_once("github.com/pion/sctp "));
+    line.expect("go.mod names it").1.to_owned()
+}

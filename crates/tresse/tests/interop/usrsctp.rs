@@ -1,6 +1,7 @@
 //! The peer on usrsctp: a C program, compiled by the test.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::peer::{Need, compile};
@@ -33,4 +34,13 @@ pub(crate) fn program() -> Result<&'static Path, String> {
         .get_or_init(|| compile("usrsctp_peer", "usrsctp.h", "libusrsctp-dev", "usrsctp.c", &["-lusrsctp"]))
         .as_deref()
         .map_err(Clone::clone)
+}
+
+/// Of the installed package.
+pub(crate) fn version() -> String {
+    let asked = Command::new("dpkg-query").args(["-W", "-f", "${Version}", "libusrsctp-dev"]).output();
+    match asked {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
+        _ => "of no package".to_owned(),
+    }
 }

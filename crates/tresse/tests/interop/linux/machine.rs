@@ -21,6 +21,8 @@ use crate::peer::Inside;
 /// A running machine. It ends with this process.
 pub(super) struct Machine {
     pub(super) wire: Wire,
+    /// Version of the kernel.
+    pub(super) kernel: String,
     ports: Vec<Port>,
     /// Ports that no peer has.
     free: Mutex<Vec<usize>>,
@@ -64,7 +66,13 @@ impl Machine {
             port.await_ready(until)?;
         }
         wire.connect(&folder.join("machine")).map_err(said)?;
-        Ok(Machine { wire, ports, free: Mutex::new((0..PORTS).collect()), _machine: machine })
+        Ok(Machine {
+            wire,
+            kernel: kernel.version(),
+            ports,
+            free: Mutex::new((0..PORTS).collect()),
+            _machine: machine,
+        })
     }
 
     /// A place for a peer.
@@ -180,9 +188,30 @@ impl Kernel {
         whole.next()
     }
 
+    /// As the image says it of itself, such as "6.1.0-41-cloud-amd64 (Debian 6.1.158-1)"; else its name.
+    fn version(&self) -> String {
+        let image = fs::read(&self.image).unwrap_or_default();
+        let text = version_in(&image).unwrap_or_default();
+        let release = text.split(' ').next().filter(|release| !release.is_empty());
+        let package = text.split_once(" Debian ").and_then(|(_, rest)| rest.split(' ').next());
+        match (release, package) {
+            (Some(release), Some(package)) => format!("{release} (Debian {package})"),
+            (Some(release), None) => release.to_owned(),
+            (None, _) => self.image.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        }
+    }
+
     fn module(&self, name: &str) -> PathBuf {
         self.modules.join(name).with_extension("ko")
     }
+}
+
+/// The version string of a bootable image: its offset, less 512, stands at 0x20e (x86 boot protocol 2.00).
+fn version_in(image: &[u8]) -> Option<&str> {
+    let offset = u16::from_le_bytes(image.get(0x20e..0x210)?.try_into().ok()?);
+    let rest = image.get(usize::from(offset) + 0x200..)?;
+    let end = rest.iter().take(256).position(|&byte| byte == 0)?;
+    std::str::from_utf8(&rest[..end]).ok()
 }
 
 /// Everything that the machine has, as the kernel wants it.
