@@ -1,6 +1,7 @@
 """Latency-critical streams and paths that change: what their judges say about stacks of known delays and rates."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -26,6 +27,40 @@ def urgent_tables(delay: Callable[[Setup], float], share: float) -> Tables:
             waits = {"delay_mean_ms": delay(setup), "delay_p99_ms": delay(setup)}
             streams += [{**first, "stream": stream, "throughput_mbps": rate / 3, **waits} for stream in range(3)]
     return Tables(pd.DataFrame(runs), pd.DataFrame(streams), NOTHING, NOTHING)
+
+
+def unsteady(tables: Tables, percent: float) -> Tables:
+    """The tables with everything so much more in the first run and less in the second."""
+
+    def changed(table: pd.DataFrame) -> pd.DataFrame:
+        factors = table["seed"].map({1: 1 + percent / 100, 2: 1 - percent / 100})
+        columns = [name for name in table.columns if name in ("throughput_mbps", "delay_mean_ms")]
+        return table.assign(**{name: table[name] * factors for name in columns})
+
+    streams = tables.streams if tables.streams.empty else changed(tables.streams)
+    return Tables(changed(tables.runs), streams, tables.paths, tables.samples)
+
+
+def times_least(ratio: float, setup: Setup) -> float:
+    return ratio * urgent.least_ms(setup)
+
+
+def test_a_delay_at_the_edge_of_its_limit_is_weaker_for_b4() -> None:
+    (claim,) = urgent.FIGURE.claims
+    for ratio, share in ((1.099, 1.0), (1.0, 0.951)):
+        tables = urgent_tables(partial(times_least, ratio), share)
+        assert judge(claim, "figure", tables).judgement.verdict == Verdict.REPRODUCED
+        assert judge(claim, "figure", unsteady(tables, 0.5)).judgement.verdict == Verdict.WEAKER
+
+
+@pytest.mark.parametrize("name", [setup.name for setup in urgent.SETUPS])
+def test_each_pair_of_paths_of_b4(name: str) -> None:
+    (claim,) = urgent.FIGURE.claims
+    late = urgent_tables(lambda setup: (1.2 if setup.name == name else 1.0) * urgent.least_ms(setup), 1.0)
+    assert judge(claim, "figure", late).judgement.verdict == Verdict.MISSED
+    slow = urgent_tables(urgent.least_ms, 1.0)
+    slow.runs.loc[slow.runs["setup"] == name, "throughput_mbps"] *= 0.9
+    assert judge(claim, "figure", slow).judgement.verdict == Verdict.MISSED
 
 
 def changing_tables(share: Callable[[Event, float], float]) -> Tables:
@@ -63,6 +98,15 @@ def test_b4(delay: Callable[[Setup], float], share: float, expected: Verdict) ->
 def test_b5(share: Callable[[Event, float], float], expected: Verdict) -> None:
     (claim,) = changing.FIGURE.claims
     assert judge(claim, "figure", changing_tables(share)).judgement.verdict == expected
+
+
+@pytest.mark.parametrize("name", [event.name for event in EVENTS])
+def test_each_change_of_b5(name: str) -> None:
+    (claim,) = changing.FIGURE.claims
+    slow = changing_tables(lambda event, offset: 0.94 if event.name == name else 1.0)
+    assert judge(claim, "figure", slow).judgement.verdict == Verdict.MISSED
+    unsure = changing_tables(lambda event, offset: 0.96 if event.name == name else 2.0)
+    assert judge(claim, "figure", unsteady(unsure, 1)).judgement.verdict == Verdict.WEAKER
 
 
 def test_the_fastest_path_is_the_one_that_a_packet_takes_first() -> None:

@@ -11,6 +11,7 @@ import matplotlib.figure
 import pandas as pd
 
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
+from tresse.evidence import Evidence, Runs, at_least, at_most, by_seed, everywhere, gain, near
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.pfldnet2010 import delays, figure7, variants
 from tresse.figures.pfldnet2010.variants import Setup, Variant
@@ -73,42 +74,49 @@ def _bound_judge(setups: Sequence[Setup]) -> Judge:
 
 def _better_judge(setups: Sequence[Setup]) -> Judge:
     def judge(tables: Tables) -> Judgement:
-        rates, waits = [], []
+        waits = variants.with_delays(tables)
+        rates, late = [], []
         for setup in setups:
             for sigma in setup.sigmas_kib:
-                rate = [variants.throughput(tables, setup, name, sigma).value for name in _NAMES]
-                wait = [variants.delay(tables, setup, name, sigma).value for name in _NAMES]
                 where = f"{setup.name}, {sigma} KiB"
-                rates.append((rate[0] / max(rate[1:]), where))
-                waits.append((wait[0] / min(wait[1:]), where))
-        slow = sum(ratio < 1 - TOLERANCE for ratio, _ in rates)
-        late = sum(ratio > 1 + TOLERANCE for ratio, _ in waits)
-        slowest, latest = min(rates), max(waits)
+                rate = [_runs(tables.runs, setup, name, sigma, "throughput_mbps") for name in _NAMES]
+                wait = [_runs(waits, setup, name, sigma, "delay_ms") for name in _NAMES]
+                rates.append((gain(rate[0], max(rate[1:], key=_mean)), where))
+                late.append((gain(wait[0], min(wait[1:], key=_mean)), where))
+        less = [at_least(share, -TOLERANCE) for share, _ in rates]
+        more = [at_most(share, TOLERANCE) for share, _ in late]
+        slowest, latest = min(rates, key=lambda x: x[0].value), max(late, key=lambda x: x[0].value)
         finding = (
-            f"less throughput at {slow} and more delay at {late} of {len(rates)} points; at worst "
-            f"{100 * slowest[0]:.0f} % of the better throughput ({slowest[1]}) and "
-            f"{100 * latest[0]:.0f} % of the better delay ({latest[1]})"
+            f"less throughput at {less.count(Evidence.ABSENT)} and more delay at {more.count(Evidence.ABSENT)} of "
+            f"{len(rates)} points; at worst {100 + 100 * slowest[0].value:.0f} % of the better throughput "
+            f"({slowest[1]}) and {100 + 100 * latest[0].value:.0f} % of the better delay ({latest[1]})"
         )
-        return Judgement(Verdict.MISSED if slow or late else Verdict.REPRODUCED, finding)
+        return Judgement(everywhere([*less, *more]), finding)
 
     return judge
 
 
+def _runs(table: pd.DataFrame, setup: Setup, variant: str, sigma_kib: int, column: str) -> Runs:
+    return by_seed(variants.rows_of(table, setup, variant, sigma_kib), column, f"{variant}, {sigma_kib} KiB")
+
+
+def _mean(values: Runs) -> float:
+    return float(values.mean())
+
+
 def _judge_b2(tables: Tables) -> Judgement:
-    measures, full = [], True
+    measures, found = [], []
     for setup in RATES:
-        found = variants.throughput(tables, setup, ADAPTIVE.name, setup.sigmas_kib[-1])
-        full &= found.value >= (1 - TOLERANCE) * setup.capacity_mbps
-        measures.append(Measure(f"{setup.name}, {setup.sigmas_kib[-1]} KiB", found, "Mbit/s"))
+        rate = variants.throughput(tables, setup, ADAPTIVE.name, setup.sigmas_kib[-1])
+        found.append(near(rate, setup.capacity_mbps))
+        measures.append(Measure(f"{setup.name}, {setup.sigmas_kib[-1]} KiB", rate, "Mbit/s"))
     wanted = ", ".join(f"{setup.capacity_mbps:.2f}" for setup in RATES)
-    verdict = Verdict.REPRODUCED if full else Verdict.MISSED
-    return Judgement(verdict, f"the paths carry {wanted} Mbit/s", tuple(measures))
+    return Judgement(everywhere(found), f"the paths carry {wanted} Mbit/s", tuple(measures))
 
 
 def _judge_b3(tables: Tables) -> Judgement:
     found = variants.throughput(tables, figure7.SETUP, ADAPTIVE.name, 64)
-    verdict = Verdict.REPRODUCED if found.value >= 20 * (1 - TOLERANCE) else Verdict.MISSED
-    return Judgement(verdict, f"{found.value:.2f} Mbit/s", (Measure("64 KiB", found, "Mbit/s"),))
+    return Judgement(everywhere([near(found, 20)]), f"{found.value:.2f} Mbit/s", (Measure("64 KiB", found, "Mbit/s"),))
 
 
 _CAPTION = (
@@ -153,19 +161,21 @@ _LISTINGS = (
 
 def _common(where: str, setups: Sequence[Setup]) -> tuple[Claim, Claim]:
     better = Claim(
-        f"B1 {where}",
+        "B1",
         "The adaptive map, told nothing of the paths, is never worse than the better of round-robin and fixed, neither "
         "in throughput nor in mean delay.",
         "not worse",
-        f"{100 * TOLERANCE:.0f} % at every σ",
+        f"{100 * TOLERANCE:.0f} % at every σ, by the interval of the paired difference to the better one",
         _better_judge(setups),
+        where,
     )
     close = Claim(
-        f"B6 {where}",
+        "B6",
         "The adaptive map, with buffer shares that follow the paths, comes close to the bound for any schedule.",
         f"{100 * BOUND_SHARE:.0f} % of the bound",
         "at every σ",
         _bound_judge(setups),
+        where,
     )
     return better, close
 
@@ -174,14 +184,14 @@ _B2 = Claim(
     "B2",
     "The adaptive map needs no help from an application that feeds the streams in turn.",
     "(ρA + ρB) x 0.968",
-    f"{100 * TOLERANCE:.0f} % at the largest σ",
+    f"{100 * TOLERANCE:.0f} % at the largest σ with the whole interval, for both bandwidths",
     _judge_b2,
 )
 _B3 = Claim(
     "B3",
     "In the setup of figure 7 the adaptive map reaches about 20 Mbit/s with σ = 64 KiB.",
     "~20 Mbit/s",
-    f"{100 * TOLERANCE:.0f} %",
+    f"{100 * TOLERANCE:.0f} % with the whole interval",
     _judge_b3,
 )
 

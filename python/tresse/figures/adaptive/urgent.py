@@ -3,10 +3,13 @@
 The same short messages are sent with and without a class, over every pair of paths of the PFLDNeT 2010 paper.
 """
 
+import math
+
 import matplotlib.figure
 import pandas as pd
 
-from tresse.claims import TOLERANCE, Claim, Judgement, Measure, Verdict
+from tresse.claims import TOLERANCE, Claim, Judgement, Measure
+from tresse.evidence import at_least, at_most, everywhere
 from tresse.figures.figure import Drawing, Figure, Listing
 from tresse.figures.pfldnet2010 import delays, variants
 from tresse.figures.pfldnet2010.variants import Setup, Variant
@@ -61,19 +64,21 @@ def delay(tables: Tables, setup: Setup, variant: Variant) -> Mean:
 
 
 def _judge(tables: Tables) -> Judgement:
-    measures, met, late = [], True, 0.0
+    measures, found, late = [], [], 0.0
     for setup in SETUPS:
         waits = delay(tables, setup, LATENCY)
         rate = variants.throughput(tables, setup, LATENCY.name, SIGMA_KIB)
-        ratio = waits.value / least_ms(setup)
-        met &= ratio <= ALLOWED and rate.value >= (1 - TOLERANCE) * setup.capacity_mbps
-        late = max(late, ratio)
+        found += [
+            at_most(waits, ALLOWED * least_ms(setup)),
+            at_least(rate, (1 - TOLERANCE) * setup.capacity_mbps),
+        ]
+        late = max(late, (waits.value if math.isnan(waits.high) else waits.high) / least_ms(setup))
         measures += [
             Measure(f"{setup.name}, of {least_ms(setup):.2f} ms", waits, "ms"),
             Measure(f"{setup.name}, of {setup.capacity_mbps:.2f}", rate, "Mbit/s"),
         ]
-    finding = f"at most {100 * late:.0f} % of one-way delay and transmission"
-    return Judgement(Verdict.REPRODUCED if met else Verdict.MISSED, finding, tuple(measures))
+    finding = f"at most {100 * late:.1f} % of one-way delay and transmission, at the upper end of the interval"
+    return Judgement(everywhere(found), finding, tuple(measures))
 
 
 def _of_stream(tables: Tables) -> pd.DataFrame:
@@ -144,7 +149,8 @@ FIGURE = Figure(
             "A latency-critical stream keeps its delay close to the fastest path's one-way delay and one packet's "
             "transmission while bulk streams fill all paths.",
             "within 10 %",
-            f"mean delay; full: {100 * (1 - TOLERANCE):.0f} % of what the paths carry",
+            f"mean delay with the whole interval, over every pair of paths; full: {100 * (1 - TOLERANCE):.0f} % of "
+            "what the paths carry, likewise",
             _judge,
         ),
     ),

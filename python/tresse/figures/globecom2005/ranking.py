@@ -1,10 +1,25 @@
 """How the five retransmission policies rank, and the claims R2 to R6: judges of runs at one rate."""
 
-import math
+from collections.abc import Sequence
+from functools import partial
+from itertools import combinations, pairwise
+from typing import cast
 
-from tresse.claims import Judgement, Measure, Verdict
+import numpy as np
+import pandas as pd
+
+from tresse.claims import Judgement, Measure, NotMeasured, worst
+from tresse.evidence import Evidence, Runs, alike, at_points, everywhere, gain, higher, shortfall
 from tresse.figures.globecom2005 import transfers
-from tresse.figures.globecom2005.transfers import ASAP, LOSS_BASED, POLICIES, SAME, SSTHRESH, policy_text
+from tresse.figures.globecom2005.transfers import (
+    ASAP,
+    LOSS_BASED,
+    LOSSES_PERCENT,
+    POLICIES,
+    SAME,
+    SSTHRESH,
+    policy_text,
+)
 from tresse.metrics import Mean, mean
 from tresse.tables import TIMEOUT_ROWS, Tables
 
@@ -13,7 +28,7 @@ BUFFERS_KIB = (16, 32, 64, 128, 256)
 LOW_LOSS, HIGH_LOSS = 2, 10
 """Loss of path 2 in percent, where only two are compared."""
 TOGETHER = 0.10
-"""The three policies based on loss count as equal within this share of their mean."""
+"""The three policies based on loss count as equal within this share."""
 
 
 def mean_of(tables: Tables, column: str, policy: str, loss: int, buffer_kib: int = BUFFER_KIB) -> Mean:
@@ -26,89 +41,160 @@ def row_of(tables: Tables, policy: str, n: int) -> Mean:
     return mean_of(tables, f"timeouts_in_row_{n}", policy, HIGH_LOSS)
 
 
-def _in_a_row(tables: Tables, policy: str) -> Mean:
+class _Column(dict[tuple[str, int, int], Runs]):
+    """A column of all runs, by policy, loss and buffer; judges ask for hundreds of points."""
+
+    def __init__(self, tables: Tables, name: str) -> None:
+        self._name = name
+        labels = ["policy", "loss_percent", "buffer_kib"]
+        for point, rows in tables.runs.groupby(labels, sort=False):
+            self[cast("tuple[str, int, int]", point)] = rows.set_index("seed")[name].sort_index()
+
+    def at(self, policy: str, loss: int, buffer_kib: int = BUFFER_KIB) -> Runs:
+        """One point, by seed; raises `NotMeasured` when it has no run or a transfer did not end."""
+        found = self.get((policy, loss, buffer_kib))
+        if found is None or found.isna().any():
+            raise NotMeasured(f"no {self._name} of {policy_text(policy)} at {loss} %, {buffer_kib} KiB")
+        return found
+
+    def more(self, above: str, under: str, loss: int, buffer_kib: int = BUFFER_KIB) -> Mean:
+        """By which share one policy has more than another, seed by seed."""
+        return gain(self.at(above, loss, buffer_kib), self.at(under, loss, buffer_kib))
+
+
+def _in_a_row(tables: Tables) -> dict[str, Runs]:
     """Expirations that followed another one of the same path, nothing sent there acknowledged in between."""
-    found = transfers.rows(tables, policy=policy, loss_percent=HIGH_LOSS, buffer_kib=BUFFER_KIB)
-    columns = [f"timeouts_in_row_{n}" for n in range(2, TIMEOUT_ROWS + 1)]
-    return mean(found[columns].sum(axis=1))
+    columns = [_Column(tables, f"timeouts_in_row_{n}") for n in range(2, TIMEOUT_ROWS + 1)]
+    return {policy: pd.DataFrame([rows.at(policy, HIGH_LOSS) for rows in columns]).sum() for policy in POLICIES}
 
 
-def _together(times: dict[str, Mean]) -> bool:
-    values = [times[policy].value for policy in LOSS_BASED]
-    return max(values) - min(values) <= TOGETHER * sum(values) / len(values)
+def _ranks(found: _Column, loss: int, buffer_kib: int = BUFFER_KIB) -> Evidence:
+    """Whether SAME has more than ASAP, and ASAP more than each of those based on loss."""
+    pairs = [(SAME, ASAP), *((ASAP, policy) for policy in LOSS_BASED)]
+    return min(higher(found.more(above, under, loss, buffer_kib)) for above, under in pairs)
 
 
-def judge_r2(tables: Tables) -> Judgement:
+def _together(times: _Column, loss: int) -> Evidence:
+    """Whether the three based on loss take the same time."""
+    return min(alike(times.more(one, other, loss), TOGETHER) for one, other in combinations(LOSS_BASED, 2))
+
+
+def _growth(times: _Column, losses: Sequence[int]) -> Mean:
+    """By how much SAME falls further behind those based on loss from the least loss to the largest.
+
+    By the line through each seed's gaps, as a share of the time that those based on loss take.
+    """
+    rest = [
+        pd.DataFrame({policy: times.at(policy, loss) for policy in LOSS_BASED}).mean(axis="columns") for loss in losses
+    ]
+    gaps = pd.DataFrame({loss: times.at(SAME, loss) - other for loss, other in zip(losses, rest, strict=True)}).dropna()
+    slopes = np.polyfit(np.array(losses, dtype=float), gaps.to_numpy().T, 1)[0]
+    scale = float(np.mean([float(other.mean()) for other in rest]))
+    return mean(slopes * (max(losses) - min(losses)) / scale)
+
+
+def _points_text(found: Sequence[Evidence]) -> str:
+    """How many points have the order, and how many the opposite."""
+    return f"{found.count(Evidence.SHOWN)} of {len(found)} points, against it at {found.count(Evidence.AGAINST)}"
+
+
+def judge_r2(tables: Tables, losses: Sequence[int] = LOSSES_PERCENT) -> Judgement:
     """SAME takes longest, then ASAP, then the three based on loss together; the gap grows with the loss."""
     high = {policy: mean_of(tables, "completed_s", policy, HIGH_LOSS) for policy in POLICIES}
-    low = {policy: mean_of(tables, "completed_s", policy, LOW_LOSS) for policy in POLICIES}
     best = min(high[policy].value for policy in LOSS_BASED)
-    gaps = [times[SAME].value - min(times[p].value for p in LOSS_BASED) for times in (low, high)]
-    ordered = high[SAME].value > high[ASAP].value > max(high[policy].value for policy in LOSS_BASED)
+    times = _Column(tables, "completed_s")
+    ranks = [_ranks(times, loss) for loss in losses]
+    together = [_together(times, loss) for loss in losses]
+    growth = _growth(times, losses)
     measures = tuple(Measure(f"{policy_text(p)}, {HIGH_LOSS} %", high[p], "s", 1) for p in POLICIES)
     finding = (
         f"at {HIGH_LOSS} % RTX-SAME takes {high[SAME].value / best:.2f} times, RTX-ASAP {high[ASAP].value / best:.2f} "
-        f"times as long as the best; RTX-SAME is behind by {gaps[0]:.1f} s at {LOW_LOSS} % and {gaps[1]:.1f} s at "
-        f"{HIGH_LOSS} %"
+        f"times as long as the best; the order holds at {_points_text(ranks)}; the rest is together at "
+        f"{together.count(Evidence.SHOWN)}; the gap of RTX-SAME grows by {100 * growth.value:.0f} ± "
+        f"{100 * growth.half_width:.0f} % of their time"
     )
-    good = ordered and _together(high) and gaps[1] > gaps[0]
-    return Judgement(Verdict.REPRODUCED if good else Verdict.MISSED, finding, measures)
+    verdict = worst([at_points(ranks), at_points(together), everywhere([higher(growth)])])
+    return Judgement(verdict, finding, measures)
 
 
-def _judge_worst_to_best(tables: Tables, column: str, unit: str, digits: int, asap_between: bool) -> Judgement:
+def _judge_order(tables: Tables, column: str, unit: str, points: Sequence[Evidence]) -> Judgement:
     found = {policy: mean_of(tables, column, policy, HIGH_LOSS) for policy in POLICIES}
-    measures = tuple(Measure(f"{policy_text(p)}, {HIGH_LOSS} %", found[p], unit, digits) for p in POLICIES)
-    most = max(found[policy].value for policy in LOSS_BASED)
-    good = found[SAME].value > max(found[policy].value for policy in POLICIES if policy != SAME)
-    if asap_between:
-        good = good and found[ASAP].value > most
+    measures = tuple(Measure(f"{policy_text(p)}, {HIGH_LOSS} %", found[p], unit, 1) for p in POLICIES)
     order = " > ".join(policy_text(p) for p in sorted(POLICIES, key=lambda p: -found[p].value))
-    return Judgement(Verdict.REPRODUCED if good else Verdict.MISSED, f"at {HIGH_LOSS} %: {order}", measures)
+    finding = f"the order holds at {_points_text(points)}; at {HIGH_LOSS} %: {order}"
+    return Judgement(at_points(points), finding, measures)
 
 
-def judge_r3(tables: Tables) -> Judgement:
+def judge_r3(tables: Tables, losses: Sequence[int] = LOSSES_PERCENT) -> Judgement:
     """SAME has the most timeouts, then ASAP."""
-    return _judge_worst_to_best(tables, "timeouts", "timeouts", 1, asap_between=True)
+    found = _Column(tables, "timeouts")
+    return _judge_order(tables, "timeouts", "timeouts", [_ranks(found, loss) for loss in losses])
 
 
-def judge_r4(tables: Tables) -> Judgement:
+def judge_r4(tables: Tables, losses: Sequence[int] = LOSSES_PERCENT) -> Judgement:
     """A TSN takes longest with SAME."""
-    return _judge_worst_to_best(tables, "tsn_ms", "ms", 1, asap_between=False)
+    others = [policy for policy in POLICIES if policy != SAME]
+    found = _Column(tables, "tsn_ms")
+    points = [min(higher(found.more(SAME, other, loss)) for other in others) for loss in losses]
+    return _judge_order(tables, "tsn_ms", "ms", points)
 
 
 def judge_r5(tables: Tables) -> Judgement:
     """The policies based on loss have about half of the timeouts in a row that SAME has."""
-    found = {policy: _in_a_row(tables, policy) for policy in POLICIES}
-    share = max(found[policy].value for policy in LOSS_BASED) / found[SAME].value if found[SAME].value else math.inf
-    measures = tuple(Measure(f"{policy_text(p)}", found[p], "a transfer", 2) for p in POLICIES)
-    finding = f"the policies based on loss have at most {share:.2f} of RTX-SAME's expirations in a row"
-    return Judgement(Verdict.REPRODUCED if share <= 0.55 else Verdict.MISSED, finding, measures)
-
-
-def judge_r6(tables: Tables) -> Judgement:
-    """The ranking is the same with every receive buffer."""
-    times = {b: {p: mean_of(tables, "completed_s", p, HIGH_LOSS, b) for p in POLICIES} for b in BUFFERS_KIB}
-    degrade = all(times[BUFFERS_KIB[0]][p].value > times[BUFFERS_KIB[-1]][p].value for p in POLICIES)
-    same = all(_ranks_as_published(by_policy) for by_policy in times.values())
-    measures = tuple(
-        Measure(f"{policy_text(p)}, {b} KiB", times[b][p], "s", 1) for b in (16, 256) for p in (SAME, ASAP, SSTHRESH)
+    found = _in_a_row(tables)
+    fewer = {policy: shortfall(found[policy], found[SAME]) for policy in LOSS_BASED}
+    least = min(fewer.values(), key=lambda share: share.value)
+    measures = tuple(Measure(f"{policy_text(p)}", mean(found[p]), "a transfer", 2) for p in POLICIES)
+    finding = (
+        f"the policies based on loss have at most {1 - least.value:.2f} ± {least.half_width:.2f} of RTX-SAME's "
+        "expirations in a row"
     )
-    finding = "; ".join(f"{buffer} KiB: {_ranking_text(by_policy)}" for buffer, by_policy in times.items())
-    return Judgement(Verdict.REPRODUCED if degrade and same else Verdict.MISSED, finding, measures)
+    return Judgement(everywhere(higher(share, 1 - ABOUT_HALF) for share in fewer.values()), finding, measures)
 
 
-def _ranks_as_published(times: dict[str, Mean]) -> bool:
-    """SAME is the slowest, and ASAP is faster than none of the rest by more than chance."""
-    slowest = max(times, key=lambda policy: times[policy].value)
-    return slowest == SAME and all(times[ASAP].high >= times[policy].low for policy in LOSS_BASED)
+ABOUT_HALF = 0.55
+"""Half, and a tenth of it."""
 
 
-def _ranking_text(times: dict[str, Mean]) -> str:
-    rest = max(LOSS_BASED, key=lambda policy: times[policy].value)
-    relation = ">" if times[ASAP].low > times[rest].high else "≈" if times[ASAP].high >= times[rest].low else "<"
-    slower = ">" if times[SAME].value > max(times[ASAP].value, times[rest].value) else "<"
-    return f"SAME {slower} ASAP {relation} the rest"
+def judge_r6(tables: Tables, losses: Sequence[int] = LOSSES_PERCENT) -> Judgement:
+    """The ranking is the same with every receive buffer, and all take longer the smaller it is."""
+    times = _Column(tables, "completed_s")
+    ranks = {b: [_ranks(times, loss, b) for loss in losses] for b in BUFFERS_KIB}
+    slower = [
+        [
+            higher(gain(_over(times, policy, losses, small), _over(times, policy, losses, large)))
+            for small, large in pairwise(BUFFERS_KIB)
+        ]
+        for policy in POLICIES
+    ]
+    measures = tuple(
+        Measure(f"{policy_text(p)}, {b} KiB, {HIGH_LOSS} %", mean_of(tables, "completed_s", p, HIGH_LOSS, b), "s", 1)
+        for b in (16, 256)
+        for p in (SAME, ASAP, SSTHRESH)
+    )
+    steps = [step for by_policy in slower for step in by_policy]
+    finding = (
+        "the order holds at "
+        + "; ".join(f"{buffer} KiB: {_points_text(points)}" for buffer, points in ranks.items())
+        + f"; a smaller buffer takes longer at {_points_text(steps)}"
+    )
+    verdict = worst([*map(at_points, ranks.values()), *map(at_points, slower)])
+    return Judgement(verdict, finding, measures)
 
 
-JUDGES = {"R2": judge_r2, "R3": judge_r3, "R4": judge_r4, "R5": judge_r5, "R6": judge_r6}
+def _over(times: _Column, policy: str, losses: Sequence[int], buffer_kib: int) -> Runs:
+    """Time of all losses together."""
+    by_loss = {loss: times.at(policy, loss, buffer_kib) for loss in losses}
+    return pd.DataFrame(by_loss).sum(axis="columns", skipna=False).dropna()
+
+
+JUDGES: dict[str, transfers.Judge] = {"R2": judge_r2, "R3": judge_r3, "R4": judge_r4, "R5": judge_r5, "R6": judge_r6}
 """By claim."""
+ELSEWHERE: dict[str, transfers.Judge] = {
+    **JUDGES,
+    "R2": partial(judge_r2, losses=(LOW_LOSS, HIGH_LOSS)),
+    "R3": partial(judge_r3, losses=(LOW_LOSS, HIGH_LOSS)),
+    "R4": partial(judge_r4, losses=(LOW_LOSS, HIGH_LOSS)),
+    "R6": partial(judge_r6, losses=(HIGH_LOSS,)),
+}
+"""The same at other rates, where there are fewer points."""

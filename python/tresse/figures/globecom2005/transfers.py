@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from tresse.claims import Judgement, NotMeasured
+from tresse.evidence import Runs, by_seed
 from tresse.metrics import Mean, mean
 from tresse.plots.theme import BLUE, GREEN, ORANGE, PURPLE, SKY
 from tresse.sweep import Label, Point, Profile
@@ -78,13 +79,17 @@ def at_usual_rate(judge: Judge) -> Judge:
     return lambda tables: judge(usual(tables))
 
 
-def verdicts_by_rate(judges: Mapping[str, Judge]) -> Callable[[Tables], pd.DataFrame]:
-    """A listing of what the same judges say at each rate."""
+def verdicts_by_rate(
+    judges: Mapping[str, Judge], elsewhere: Mapping[str, Judge] | None = None
+) -> Callable[[Tables], pd.DataFrame]:
+    """A listing of what the same judges say at each rate; `elsewhere` has those of rates with fewer points."""
+    at_others = elsewhere or judges
 
     def table(tables: Tables) -> pd.DataFrame:
         rows = []
-        for claim, judge in judges.items():
+        for claim in judges:
             for rate in sorted((RATE_MBPS, *OTHER_RATES_MBPS)):
+                judge = (judges if rate == RATE_MBPS else at_others)[claim]
                 judgement = judge(tables.where(rate_mbps=rate))
                 rows.append(
                     {"claim": claim, "rate_mbps": rate, "verdict": judgement.verdict, "finding": judgement.finding}
@@ -101,6 +106,11 @@ def rows(tables: Tables, **labels: Label) -> pd.DataFrame:
         text = ", ".join(f"{name} {value}" for name, value in labels.items())
         raise NotMeasured(f"no run with {text}")
     return found
+
+
+def runs_of(tables: Tables, column: str, **labels: Label) -> Runs:
+    """A column of the runs of one point, by seed; raises `NotMeasured` when a transfer did not end."""
+    return by_seed(rows(tables, **labels), column, ", ".join(f"{name} {value}" for name, value in labels.items()))
 
 
 def mean_of(tables: Tables, column: str, **labels: Label) -> Mean:

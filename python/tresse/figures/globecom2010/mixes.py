@@ -7,21 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tresse.claims import NotMeasured
+from tresse.evidence import Runs, by_seed
 from tresse.figures.globecom2010.mechanisms import CMT, Variant
 from tresse.figures.globecom2010.paths import ORDERED_BUFFERS, PANELS, PROFILES, SCENARIO, Buffers, Panel
-from tresse.figures.globecom2010.settings import Question
 from tresse.metrics import Mean, mean
 from tresse.sweep import Point, Sweep
 from tresse.tables import Tables
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """A setting that the paper leaves unsaid, at points of one panel."""
-
-    variant: Variant
-    """The curve of the figure with another setting."""
-    values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -32,9 +23,8 @@ class Mix:
     controller: str
     variants: Mapping[Panel, tuple[Variant, ...]]
     """The curves of each panel, ours left out."""
-    hidden: Mapping[Panel, tuple[Hidden, ...]] = field(default_factory=dict)
-    questions: tuple[Question, ...] = ()
-    """Claims to be judged under other settings as well."""
+    least_runs: Mapping[Panel, int] = field(default_factory=dict)
+    """Of each point of the figure's own curves."""
 
     def buffers(self, panel: Panel) -> Buffers:
         """Ordered transfers have larger ones."""
@@ -42,28 +32,18 @@ class Mix:
 
     def sweep(self) -> Sweep:
         """Every curve of every panel, ours beside them."""
-        points = [
+        points = tuple(
             self._point(panel, value, variant)
             for panel in PANELS
             for variant in (*self.variants[panel], CMT)
             for value in panel.values
-        ]
-        points += [
-            self._point(panel, value, hidden.variant)
-            for panel, settings in self.hidden.items()
-            for hidden in settings
-            for value in hidden.values
-        ]
-        points += [
-            self._point(question.panel, value, variant)
-            for question in self.questions
-            for value, variant in question.points()
-        ]
-        return Sweep(SCENARIO, tuple(points), profiles=PROFILES)
+        )
+        return Sweep(SCENARIO, points, profiles=PROFILES)
 
     def _point(self, panel: Panel, value: float, variant: Variant) -> Point:
         # Ours bring their own controller.
         controller = {} if variant is CMT else {"transport.congestion_control": self.controller}
+        own = variant in self.variants[panel]
         return Point(
             {"panel": panel.name, "value": float(value), "variant": variant.name},
             {
@@ -73,6 +53,7 @@ class Mix:
                 **panel.overrides(value),
                 **variant.overrides,
             },
+            self.least_runs.get(panel, 1) if own else 1,
         )
 
 
@@ -82,6 +63,17 @@ def at(tables: Tables, panel: str, value: float, variant: Variant) -> Mean:
     if rows.empty:
         raise NotMeasured(f"no run of {variant.name} with {panel} at {value:g}")
     return mean(rows["throughput_mbps"])
+
+
+def runs_at(tables: Tables, panel: str, value: float, variant: Variant) -> Runs:
+    """Throughput of each run at one point, by seed; raises `NotMeasured` when there is none."""
+    rows = tables.where(panel=panel, value=float(value), variant=variant.name).runs
+    return by_seed(rows, "throughput_mbps", f"{variant.name} with {panel} at {value:g}")
+
+
+def runs(tables: Tables, panel: Panel, value: float, variant: Variant) -> Runs:
+    """As `runs_at`, by panel."""
+    return runs_at(tables, panel.name, value, variant)
 
 
 def throughput(tables: Tables, panel: Panel, value: float, variant: Variant) -> Mean:

@@ -16,10 +16,12 @@ SOURCE = (
 SCENARIO = "globecom2010/two-paths.toml"
 
 PROFILES = {
-    "quick": Profile("quick", runs=2, overrides={"settle": "9s", "measure": "15s"}),
+    "quick": Profile("quick", runs=4, overrides={"settle": "9s", "measure": "15s"}),
     "paper": Profile("paper", runs=64, overrides={"measure": "60s"}),
 }
 """The paper settles for 19 s, measures 60 s and runs each point 64 times."""
+RUNS_OF_DIFFERENCES = 8
+"""Runs of a point whose claim is a difference without a size: fewer have intervals wider than what they are to show."""
 
 PACKET_BYTES, PAYLOAD_BYTES = 1500, 1452
 RATE_MBPS, DELAY_MS = 100.0, 1.0

@@ -9,7 +9,7 @@ FIGURE = talks.figure(
     Bottleneck(
         scenario="infocom2011/dumbbell.toml",
         users=10,
-        runs={"quick": 4, "paper": 10},
+        runs={"quick": 10, "paper": 10},
         latency_unit=("ms", 1.0),
         published_ms={},
         reduction=(0.20, 0.40),

@@ -4,14 +4,14 @@ Send and receive buffer have the same size sigma; streams are scheduled round-ro
 stream 0 is fixed to path A and stream 1 to path B. Both figures read the same runs.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 
 from tresse import standings
 from tresse.bound import BoundPath, throughput_bound
 from tresse.claims import NotMeasured
-from tresse.figures import unsaid
+from tresse.evidence import Evidence, at_least, below
 from tresse.metrics import Mean, mean
 from tresse.plots.theme import BLUE, GREEN, ORANGE
 from tresse.standings import Standing
@@ -91,27 +91,6 @@ def point(curve: Curve, sigma_kib: int) -> Point:
     )
 
 
-WITH_DAC = "with DAC"
-"""Of which the paper says nothing, and which locks SACKs to one path at some σ."""
-
-
-def _with_dac(curve: Curve, sigma_kib: int) -> Point:
-    plain = point(curve, sigma_kib)
-    labels = {**plain.labels, "mapping": f"{curve.mapping} {WITH_DAC}"}
-    return Point(labels, {**plain.overrides, "transport.delayed_ack": "true"})
-
-
-def settings(tables: Tables) -> dict[str, Tables]:
-    """The runs that the figures show, and those with DAC in their place."""
-    plain = {f"{mapping} {WITH_DAC}": mapping for mapping in STREAM_MAPS}
-
-    def renamed(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows[rows["mapping"].isin(plain)].replace({"mapping": plain})
-
-    with_dac = replace(tables, runs=renamed(tables.runs), streams=renamed(tables.streams))
-    return {unsaid.AS_IN_FIGURE: tables, WITH_DAC: with_dac}
-
-
 RECORDED_KIB = 160
 """Sigma of the recorded runs: between what 10/75 ms needs and what it starves with."""
 
@@ -132,7 +111,6 @@ SWEEP = Sweep(
     points=(
         *(point(curve, sigma) for curve in CURVES for sigma in SIGMAS_KIB),
         *(_ours(delay, sigma) for delay in DELAYS_B_MS for sigma in SIGMAS_KIB[::2]),
-        *(_with_dac(curve, sigma) for curve in CURVES for sigma in SIGMAS_KIB),
     ),
     recorded=tuple(_recorded(Curve(75, mapping)) for mapping in STREAM_MAPS),
 )
@@ -173,11 +151,24 @@ def against_best(tables: Tables) -> list[Standing]:
     return found
 
 
-def sufficient_kib(tables: Tables, curve: Curve) -> int | None:
-    """Smallest sigma from which on every measured sigma gives full throughput; None if the largest does not."""
+def is_full(tables: Tables, curve: Curve, sigma_kib: int) -> Evidence:
+    """Whether this sigma gives full throughput."""
+    return at_least(throughput(tables, curve, sigma_kib), FULL_MBPS)
+
+
+def is_short(tables: Tables, curve: Curve, sigma_kib: int) -> Evidence:
+    """Whether this sigma gives less than full throughput."""
+    return below(throughput(tables, curve, sigma_kib), FULL_MBPS)
+
+
+def sufficient_kib(tables: Tables, curve: Curve, least: Evidence = Evidence.PARTLY) -> int | None:
+    """Smallest sigma from which on every measured sigma gives full throughput; None if the largest does not.
+
+    By the means, or by the intervals when `least` is `Evidence.SHOWN`.
+    """
     found = None
     for sigma in reversed(SIGMAS_KIB):
-        if throughput(tables, curve, sigma).value < FULL_MBPS:
+        if is_full(tables, curve, sigma) < least:
             break
         found = sigma
     return found
