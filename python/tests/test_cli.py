@@ -12,6 +12,7 @@ from tresse import _native, report, runner
 from tresse.cli import main
 from tresse.figures import select
 from tresse.profiles import QUICK
+from tresse.reproduction import all_rows
 
 Install = Callable[[Model], None]
 
@@ -45,17 +46,49 @@ def test_claims_as_json(tmp_path: Path, made_up: Install) -> None:
     assert lab("reproduce", "pfldnet2010-5", "--quiet", "--out", out).output == ""
     result = lab("claims", "--json", "--out", out)
     assert result.exit_code == 0
-    assert [finding["id"] for finding in json.loads(result.stdout)] == ["P5", "P6", "P7"]
-    assert "P5  reproduced" in lab("claims", "--out", out).stdout
+    rows = json.loads(result.stdout)
+    assert len(rows) == 46
+    measured = [row for row in rows if row["verdict"] != "not measured"]
+    assert [row["id"] for row in measured] == ["P5", "P6", "P7"]
+    assert [part["figure"] for row in measured for part in row["parts"]] == ["pfldnet2010-5"] * 3
+    printed = lab("claims", "--out", out).stdout
+    assert "P5  reproduced" in printed
+    assert "G12  not measured" in printed
+    assert "  CMT/RP: not measured" in printed
+    assert printed.endswith("46 rows: 3 reproduced, 43 not measured\n")
 
 
-def test_a_missed_claim_fails_only_when_required(tmp_path: Path, made_up: Install) -> None:
+def required(tmp_path: Path, verdicts: dict[str, str]) -> str:
+    """A file that requires these verdicts, and that all other rows are missed."""
+    lines = [f'[{row.id}]\nverdict = "{verdicts.get(row.id, "missed")}"\nreason = "so it is"' for row in all_rows([])]
+    file = tmp_path / "required.toml"
+    file.write_text("\n".join(lines))
+    return str(file)
+
+
+def test_verdicts_that_differ_from_those_required_are_listed(tmp_path: Path, made_up: Install) -> None:
     made_up(Model(bend=1.0))
     out = str(tmp_path / "out")
     assert lab("reproduce", "pfldnet2010-5", "--quiet", "--out", out).exit_code == 0
-    result = lab("reproduce", "pfldnet2010-5", "--quiet", "--require-claims", "--out", out)
-    assert result.exit_code == 4
-    assert result.stderr == "tresse-lab: not every claim is reproduced\n"
+    file = required(tmp_path, {"P5": "reproduced", "P6": "missed", "P7": "reproduced"})
+    for arguments in (["reproduce", "pfldnet2010-5", "--quiet"], ["claims"]):
+        result = lab(*arguments, "--require-claims", file, "--out", out)
+        assert result.exit_code == 4
+        lines = result.stderr.splitlines()
+        assert "P6: reproduced, expected missed" in lines, "for the better as well"
+        assert "P7: missed, expected reproduced" in lines
+        assert "P1: not measured, expected missed" in lines
+        assert not any(line.startswith("P5") for line in lines)
+        assert lines[-1] == "tresse-lab: 45 of 46 verdicts are not as expected"
+
+
+def test_a_file_of_requirements_is_read_before_anything_runs(tmp_path: Path) -> None:
+    file = tmp_path / "required.toml"
+    file.write_text("[P1]\nverdict = 'fine'\n")
+    result = lab("reproduce", "--require-claims", str(file), "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"tresse-lab: {file}: no verdict for P2, P3")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_interrupt_keeps_results_and_exits_with_130(

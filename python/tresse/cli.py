@@ -1,7 +1,7 @@
 """The command `tresse-lab`: its grammar, its exit codes, one line for every error.
 
-Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 cluster not reachable, 4 a required claim
-was missed, 130 interrupted with what was measured kept.
+Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 cluster not reachable, 4 verdicts differ from
+those required, 130 interrupted with what was measured kept.
 """
 
 import json
@@ -15,17 +15,19 @@ import click
 import pandas as pd
 from rich.console import Console
 
-from tresse import _native, report, reproduction, standings, traces
-from tresse.claims import Verdict
+from tresse import _native, doctables, expected, report, reproduction, sensitivity, standings, traces
+from tresse.claims import Row
 from tresse.console import display, print_claims, print_table
+from tresse.expected import Expected, ExpectedError
 from tresse.figures import FIGURES, UnknownFigureError, select
 from tresse.plots.sequence import draw_sequence
 from tresse.profiles import PROFILES, QUICK
-from tresse.reproduction import Measured, OutputError
+from tresse.reproduction import Made, Measured, OutputError
 from tresse.runner import ClusterError, Workers
+from tresse.standings import Standing
 from tresse.sweep import Profile
 
-FAILED, WRONG_INPUT, UNREACHABLE, MISSED, INTERRUPTED = 1, 2, 3, 4, 130
+FAILED, WRONG_INPUT, UNREACHABLE, DIFFERS, INTERRUPTED = 1, 2, 3, 4, 130
 
 _OUT = click.option(
     "--out",
@@ -33,6 +35,12 @@ _OUT = click.option(
     default=Path("out"),
     show_default=True,
     help="Directory of the results.",
+)
+_REQUIRE = click.option(
+    "--require-claims",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Exit with 4 and list the differences unless the verdict of every row is that in FILE.",
 )
 
 
@@ -51,7 +59,8 @@ def list_figures() -> None:
         console.print(f"  {figure.source}", style="dim")
         console.print(f"  {len(figure.sweep.points)} points of scenarios/{figure.sweep.scenario}")
         for claim in figure.claims:
-            console.print(f"  {claim.id}  {claim.statement}")
+            part = f" ({claim.part})" if claim.part else ""
+            console.print(f"  {claim.id}{part}  {claim.statement}")
 
 
 @main.command()
@@ -60,7 +69,7 @@ def list_figures() -> None:
 @click.option("--jobs", type=click.IntRange(min=1), help="Runs at a time.  [default: all cores]")
 @click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster whose scheduler is at ADDRESS.")
 @_OUT
-@click.option("--require-claims", is_flag=True, help="Exit with 4 unless every claim is reproduced or better.")
+@_REQUIRE
 @click.option("--quiet", is_flag=True, help="Show errors only.")
 def reproduce(
     figures: tuple[str, ...],
@@ -68,57 +77,69 @@ def reproduce(
     jobs: int | None,
     dask: str | None,
     out: Path,
-    require_claims: bool,
+    require_claims: Path | None,
     quiet: bool,
 ) -> None:
     """Re-create FIGUREs (all when none is named) and write OUT/report.html.
 
     Runs that are already finished are not run again, so an interrupted reproduction goes on where it was.
     """
+    required = _required(require_claims)
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     try:
         interrupted = _measure(figures, PROFILES[profile], Workers(jobs or -1, dask), out, command, quiet)
         measured = _conclude(out, interrupted)
     except KeyboardInterrupt:
         _fail(INTERRUPTED, f"interrupted; finished runs are kept in {out}, the report is not written")
-    findings = [finding for figure in measured for finding in figure.findings]
     if not quiet:
-        print_claims(Console(highlight=False), findings)
+        print_claims(Console(highlight=False), reproduction.rows_of(measured))
         click.echo(f"report: {out / 'report.html'}")
     if interrupted:
         _fail(INTERRUPTED, f"interrupted; finished runs are kept in {out}, the same command goes on from there")
-    if require_claims and any(f.judgement.verdict not in (Verdict.REPRODUCED, Verdict.BETTER) for f in findings):
-        _fail(MISSED, "not every claim is reproduced")
+    _hold_to(required, reproduction.all_rows(measured))
 
 
 @main.command()
 @_OUT
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def claims(out: Path, as_json: bool) -> None:
-    """Print the verdicts on what was measured into OUT."""
+@_REQUIRE
+def claims(out: Path, as_json: bool, require_claims: Path | None) -> None:
+    """Print the verdict of every row on what was measured into OUT, with its parts."""
+    required = _required(require_claims)
     try:
         measured = reproduction.load(out)
     except (OutputError, OSError) as error:
         _fail(WRONG_INPUT, str(error))
-    findings = [finding for figure in measured for finding in figure.findings]
+    rows = reproduction.all_rows(measured)
     if as_json:
-        click.echo(json.dumps([finding.document() for finding in findings], indent=2, ensure_ascii=False))
+        click.echo(json.dumps([row.document() for row in rows], indent=2, ensure_ascii=False))
     else:
-        print_claims(Console(highlight=False), findings)
+        print_claims(Console(highlight=False), rows)
+    _hold_to(required, rows)
 
 
 @main.command()
 @_OUT
 @click.option("--points", is_flag=True, help="Print every point, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: every point of every figure.")
-def compare(out: Path, points: bool, as_json: bool) -> None:
+@click.option(
+    "--write-docs",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the tables of the pages in DIR, the docs of the repository, instead of printing.",
+)
+def compare(out: Path, points: bool, as_json: bool, write_docs: Path | None) -> None:
     """Print how the preset cmt stands beside the best variant of each figure that was measured into OUT."""
     try:
-        found = reproduction.standings(reproduction.load(out))
+        measured = reproduction.load(out)
+        found = reproduction.standings(measured)
     except (OutputError, OSError) as error:
         _fail(WRONG_INPUT, str(error))
     if not found:
         _fail(WRONG_INPUT, f"no figure in {out} has runs of {standings.CMT}; make some with: tresse-lab reproduce")
+    if write_docs is not None:
+        _write_docs(write_docs, found, {each.figure.name: each.made for each in measured})
+        return
     if as_json:
         rows = [{"figure": name, **point.row()} for name, figure in found.items() for point in figure]
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
@@ -129,6 +150,45 @@ def compare(out: Path, points: bool, as_json: bool) -> None:
     if points:
         for name, figure in found.items():
             print_table(console, name, pd.DataFrame([point.row() for point in figure]))
+
+
+def _write_docs(docs: Path, found: dict[str, list[Standing]], made: dict[str, Made]) -> None:
+    try:
+        for line in doctables.write(docs, found, made):
+            click.echo(line)
+    except doctables.DocTableError as error:
+        _fail(WRONG_INPUT, str(error))
+    except OSError as error:
+        _fail(FAILED, f"{error.filename or docs}: {error.strerror or error}")
+
+
+@main.command("sensitivity")
+@click.argument("paper", type=click.Choice(sorted(sensitivity.PAPERS)))
+@click.option("--only", multiple=True, metavar="NAME", help="This alternative alone; may be repeated.")
+@click.option("--profile", type=click.Choice(sorted(PROFILES)), default=QUICK.name, show_default=True)
+@click.option("--jobs", type=click.IntRange(min=1), help="Runs at a time.  [default: all cores]")
+@_OUT
+@click.option("--quiet", is_flag=True, help="Show the table only.")
+def show_sensitivity(paper: str, only: tuple[str, ...], profile: str, jobs: int | None, out: Path, quiet: bool) -> None:
+    """Judge PAPER with each setting changed in turn that its text leaves unsaid; writes OUT/sensitivity-PAPER.csv.
+
+    Every alternative takes as long as the paper's figures. Finished runs are kept, and never run again.
+    """
+    known = {alternative.name: alternative for alternative in sensitivity.PAPERS[paper]}
+    if strange := [name for name in only if name not in known]:
+        _fail(WRONG_INPUT, f'unknown alternative "{strange[0]}"; those of {paper} are {", ".join(known)}')
+    chosen = [known[name] for name in only] or list(known.values())
+    progress = display(Console(stderr=True, highlight=False), quiet)
+    try:
+        reproduction.open_directory(out)
+        found = sensitivity.measure(paper, chosen, PROFILES[profile], out, Workers(jobs or -1, None), progress)
+    except KeyboardInterrupt:
+        _fail(INTERRUPTED, f"interrupted; finished runs are kept in {out}, the same command goes on from there")
+    except (OutputError, _native.ScenarioError) as error:
+        _fail(WRONG_INPUT, str(error))
+    except (_native.RunError, OSError) as error:
+        _fail(FAILED, str(error))
+    print_table(Console(highlight=False, soft_wrap=True), f"Verdicts of {paper} by setting", found)
 
 
 @main.command()
@@ -186,6 +246,23 @@ def _measure(names: tuple[str, ...], profile: Profile, workers: Workers, out: Pa
     except (_native.RunError, OSError) as error:
         _fail(FAILED, str(error))
     return False
+
+
+def _required(file: Path | None) -> dict[str, Expected] | None:
+    """What the file requires; read before anything is run."""
+    if file is None:
+        return None
+    try:
+        return expected.load(file, [row.id for row in reproduction.all_rows([])])
+    except (ExpectedError, OSError) as error:
+        _fail(WRONG_INPUT, str(error))
+
+
+def _hold_to(required: dict[str, Expected] | None, rows: list[Row]) -> None:
+    if required is not None and (found := expected.differences(rows, required)):
+        for line in found:
+            click.echo(line, err=True)
+        _fail(DIFFERS, f"{len(found)} of {len(rows)} verdicts are not as expected")
 
 
 def _conclude(out: Path, interrupted: bool) -> list[Measured]:

@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from tresse.claims import Finding, Verdict
+from tresse.claims import Finding, Row, Verdict, verdict_counts
 from tresse.reproduction import Display, Progress
 from tresse.tables import cell, heading
 
 _STYLES = {
-    Verdict.REPRODUCED: "green",
     Verdict.BETTER: "bold cyan",
+    Verdict.REPRODUCED: "green",
+    Verdict.WEAKER: "yellow",
     Verdict.MISSED: "bold red",
     Verdict.NOT_MEASURED: "dim",
 }
@@ -38,15 +39,31 @@ def display(console: Console, quiet: bool) -> Display:
     return shown
 
 
-def print_claims(console: Console, findings: Sequence[Finding]) -> None:
-    """The verdicts, each with what the paper states and the numbers behind it."""
-    for finding in findings:
-        verdict = finding.judgement.verdict
-        title = f"{finding.claim.id}  [{_STYLES[verdict]}]{verdict.value}[/]  paper: {finding.claim.paper}"
+def print_claims(console: Console, rows: Sequence[Row]) -> None:
+    """One verdict a row, with what the paper states and the numbers behind it, part by part; the counts at the end."""
+    for row in rows:
+        several = len(row.parts) > 1
+        title = f"{row.id}  {_shown(row.verdict)}"
+        if not several:
+            title += f"  paper: {row.parts[0].claim.paper}"
         console.print(title, soft_wrap=True)
-        console.print(f"    {finding.judgement.finding}", soft_wrap=True)
-        for measure in finding.judgement.measures:
-            console.print(f"    {measure.text()}", style="dim", soft_wrap=True)
+        for part in row.parts:
+            if several:
+                heading = f"  {part.claim.part}: {_shown(part.judgement.verdict)}  paper: {part.claim.paper}"
+                console.print(heading, soft_wrap=True)
+            _print_finding(console, part)
+    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in verdict_counts(rows))
+    console.print(f"{len(rows)} rows: {counts}", soft_wrap=True)
+
+
+def _shown(verdict: Verdict) -> str:
+    return f"[{_STYLES[verdict]}]{verdict.value}[/]"
+
+
+def _print_finding(console: Console, finding: Finding) -> None:
+    console.print(f"    {finding.judgement.finding}", soft_wrap=True)
+    for measure in finding.judgement.measures:
+        console.print(f"    {measure.text()}", style="dim", soft_wrap=True)
 
 
 def print_table(console: Console, caption: str, table: pd.DataFrame) -> None:

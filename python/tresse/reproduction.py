@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tresse import machine
-from tresse.claims import Finding, NotMeasured, judge
+from tresse.claims import Finding, Judgement, NotMeasured, Row, Verdict, judge, rows
 from tresse.figures import FIGURES
 from tresse.figures.figure import Figure
 from tresse.plots import theme
@@ -125,6 +125,23 @@ def load(directory: Path) -> list[Measured]:
     if not measured:
         raise OutputError(f"no finished run in {directory}; continue with: tresse-lab reproduce --out {directory}")
     return measured
+
+
+def all_rows(measured: Sequence[Measured]) -> list[Row]:
+    """Every row there is; of figures that have no run, the claims are not measured."""
+    findings = {each.figure.name: each.findings for each in measured}
+    return rows(finding for figure in FIGURES for finding in findings.get(figure.name) or _unmeasured(figure))
+
+
+def rows_of(measured: Sequence[Measured]) -> list[Row]:
+    """The rows to which these figures have a part."""
+    ids = {finding.claim.id for each in measured for finding in each.findings}
+    return [row for row in all_rows(measured) if row.id in ids]
+
+
+def _unmeasured(figure: Figure) -> tuple[Finding, ...]:
+    judgement = Judgement(Verdict.NOT_MEASURED, f"make it with: tresse-lab reproduce {figure.name}")
+    return tuple(Finding(claim, figure.name, judgement) for claim in figure.claims)
 
 
 def standings(measured: Sequence[Measured]) -> dict[str, list[Standing]]:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tresse import reproduction, standings
-from tresse.claims import Finding, NotMeasured, Verdict
+from tresse.claims import NotMeasured, verdict_counts
 from tresse.figures.figure import Figure
 from tresse.plots import theme
 from tresse.reproduction import Measured
@@ -49,12 +49,12 @@ def render(measured: list[Measured]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    findings = [finding for figure in measured for finding in figure.findings]
+    rows = reproduction.all_rows(measured)
     return environment.get_template("template.html.j2").render(
         sections=[_section(figure) for figure in measured],
-        findings=findings,
+        rows=rows,
         comparison=_comparison(measured),
-        counts=verdict_counts(findings),
+        counts=verdict_counts(rows),
         incomplete=[figure for figure in measured if figure.made.finished_runs < figure.made.all_runs],
     )
 
@@ -62,12 +62,6 @@ def render(measured: list[Measured]) -> str:
 def write(measured: list[Measured], path: Path) -> None:
     """Write the page to `path` in one step."""
     write_atomically(path, render(measured).encode())
-
-
-def verdict_counts(findings: list[Finding]) -> list[tuple[Verdict, int]]:
-    """How often each verdict was given; verdicts not given are left out."""
-    verdicts = [finding.judgement.verdict for finding in findings]
-    return [(verdict, verdicts.count(verdict)) for verdict in Verdict if verdict in verdicts]
 
 
 def _section(measured: Measured) -> _Section:

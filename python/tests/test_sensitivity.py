@@ -1,0 +1,67 @@
+"""The table of verdicts under settings that a paper leaves unsaid."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+import tresse
+from tresse import sensitivity
+from tresse.claims import Claim, Judgement, Verdict
+from tresse.figures import select
+from tresse.figures.pfldnet2010 import figure4
+from tresse.profiles import QUICK
+from tresse.sensitivity import AS_PRESET, Alternative
+from tresse.tables import Tables
+
+
+def _claim(name: str, limit: float) -> Claim:
+    def judged(tables: Tables) -> Judgement:
+        verdict = Verdict.REPRODUCED if tables.runs["throughput_mbps"].min() >= limit else Verdict.MISSED
+        return Judgement(verdict, "as the only run says")
+
+    return Claim(name, "it is fast", "fast", "none", judged)
+
+
+def _tables(throughput: float) -> Tables:
+    empty = Tables.of([])
+    runs = pd.DataFrame([{"throughput_mbps": throughput}])
+    return replace(empty, runs=runs)
+
+
+def test_each_alternative_has_a_column_of_verdicts_of_its_own() -> None:
+    figure = replace(figure4.FIGURE, claims=(_claim("P1", 10.0), _claim("P2", 18.0)))
+    slower = Alternative("slower", {"framing": "100B"})
+    found = sensitivity.verdicts(
+        [figure], (AS_PRESET, slower), lambda _figure, alternative: _tables(19.0 if alternative is AS_PRESET else 12.0)
+    )
+    assert found.to_dict("list") == {
+        "row": ["P1", "P2"],
+        "preset": ["reproduced", "reproduced"],
+        "slower": ["reproduced", "missed"],
+    }
+
+
+def test_an_alternative_changes_every_point_but_what_the_point_varies_itself() -> None:
+    late = Alternative("late", {"path.1.delay": "1s", "transport.max_burst": "0"})
+    plain = {task.key("") for _, task in sensitivity.plan(figure4.FIGURE, AS_PRESET, QUICK)}
+    planned = sensitivity.plan(figure4.FIGURE, late, QUICK)
+    assert planned
+    for point, task in planned:
+        overrides = dict(task.overrides)
+        assert overrides["transport.max_burst"] == "0"
+        assert overrides["path.1.delay"] == f"{point.labels['delay_b_ms']}ms"
+        assert "preset" not in overrides
+        assert task.key("") not in plain
+
+
+@pytest.mark.parametrize("paper", sorted(sensitivity.PAPERS))
+def test_every_alternative_is_a_scenario_that_runs_and_differs_from_the_preset(paper: str) -> None:
+    figure = select([paper])[0]
+    brief = replace(QUICK, overrides={"settle": "0s", "measure": "1ms"})
+    quick = replace(figure, sweep=replace(figure.sweep, profiles={}))
+    (_, plain), *_ = sensitivity.plan(quick, AS_PRESET, brief)
+    for alternative in sensitivity.PAPERS[paper]:
+        _, task = sensitivity.plan(quick, alternative, brief)[0]
+        assert task != plain, alternative.name
+        tresse.run(task.scenario, dict(task.overrides), task.seed)

@@ -1,0 +1,143 @@
+"""Tables of the documentation with measured numbers, written between markers by `tresse-lab compare --write-docs`.
+
+What stands on two pages comes from one reproduction. The text around the tables is written by hand and repeats none of
+their numbers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tresse.figures import FIGURES
+from tresse.reproduction import Made
+from tresse.standings import AIM, Standing, summary
+
+Found = Mapping[str, list[Standing]]
+"""How the preset stands at the points of each figure that was measured."""
+
+END = "<!-- end of what tresse-lab writes -->"
+
+
+@dataclass(frozen=True, slots=True)
+class DocTable:
+    """One table: where it stands, which figures it is made of, and how."""
+
+    page: str
+    name: str
+    figures: tuple[str, ...]
+    lines: Callable[[Found], list[str]]
+
+    @property
+    def begin(self) -> str:
+        """The line in front of it."""
+        return f"<!-- {self.name}: written by tresse-lab compare --write-docs -->"
+
+
+class DocTableError(ValueError):
+    """A page without the markers of its tables."""
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [_row(header), _row(["---"] * len(header)), *map(_row, rows)]
+
+
+def share(point: Standing) -> str:
+    """The preset's throughput over the best variant's, as all tables show it."""
+    return f"{point.share:.3f}"
+
+
+FIGURE_HEADER = ("figure", "points", f"below {100 * AIM:.0f} %", "least `cmt` / best", "at", "best variant there")
+POINT_HEADER = ("paths, buffers", "bound", "better variant", "Mbit/s", "`cmt`", "`cmt` / better")
+BELOW_HEADER = ("figure", "point", "best variant", "`cmt` / best")
+
+
+def _figures(found: Found) -> list[str]:
+    rows = summary(dict(found)).itertuples(index=False, name=None)
+    shown = [[f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    return _table(FIGURE_HEADER, shown)
+
+
+def _below(found: Found) -> list[str]:
+    rows = [
+        (name, point.where, point.best, share(point))
+        for name, points in found.items()
+        for point in points
+        if point.share < AIM
+    ]
+    return _table(BELOW_HEADER, rows)
+
+
+def _unlike_delays(found: Found) -> list[str]:
+    [points] = found.values()
+    rows = [
+        (
+            point.where,
+            f"{point.bound_mbps:.1f}",
+            point.best,
+            f"{point.best_mbps:.1f}",
+            f"{point.cmt_mbps:.1f}",
+            share(point),
+        )
+        for point in points
+        if not point.where.startswith("10/10 ms")
+    ]
+    return _table(POINT_HEADER, rows)
+
+
+_COMPARED = tuple(figure.name for figure in FIGURES if figure.standings is not None)
+TABLES = (
+    DocTable("lab.md", "the preset beside the best variants", _COMPARED, _figures),
+    DocTable("lab.md", "points below the aim", _COMPARED, _below),
+    DocTable("small-buffers.md", "streams over unlike delays", ("pfldnet2010-4",), _unlike_delays),
+)
+
+
+def text(table: DocTable, found: Found, made: Mapping[str, Made]) -> list[str]:
+    """What stands between the markers of `table`: how it was measured, and the table."""
+    mine = {name: found[name] for name in table.figures}
+    profiles = dict.fromkeys(made[name].profile for name in table.figures)
+    days = sorted({made[name].when[:10] for name in table.figures})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return [f"Measured on {when}: {'; '.join(profiles)}.", "", *table.lines(mine)]
+
+
+def write(docs: Path, found: Found, made: Mapping[str, Made]) -> list[str]:
+    """Rewrite the tables in `docs` whose figures were all measured; answers a line about each.
+
+    Raises `DocTableError` for a page without the markers, before anything is written.
+    """
+    pages: dict[Path, str] = {}
+    told = []
+    for table in TABLES:
+        page = docs / table.page
+        missing = [name for name in table.figures if name not in found]
+        if missing:
+            told.append(f"{page}: {table.name}: left as it is: {', '.join(missing)} not measured")
+            continue
+        before = pages.get(page) or page.read_text(encoding="utf-8")
+        head, rest = _split(before, table.begin, page)
+        _, tail = _split(rest, END, page)
+        inside = "\n".join(text(table, found, made))
+        pages[page] = f"{head}{table.begin}\n\n{inside}\n\n{END}{tail}"
+        told.append(f"{page}: {table.name}: written")
+    for page, content in pages.items():
+        page.write_text(content, encoding="utf-8")
+    return told
+
+
+def read(page: str, table: DocTable) -> list[str]:
+    """The lines between the markers of `table` in a page's text, without empty ones."""
+    _, rest = _split(page, table.begin, Path(table.page))
+    inside, _ = _split(rest, END, Path(table.page))
+    return [line for line in inside.splitlines() if line]
+
+
+def _split(page: str, marker: str, path: Path) -> tuple[str, str]:
+    if page.count(marker) == 0:
+        raise DocTableError(f"{path}: has no line {marker}")
+    head, _, tail = page.partition(marker)
+    return head, tail

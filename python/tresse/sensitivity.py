@@ -1,0 +1,120 @@
+"""Sensitivity of verdicts: what the judges of a paper say when one setting differs that its text leaves unsaid.
+
+Every alternative runs all points of the paper's figures anew. Nothing here decides which setting is right: presets do,
+and the table shows what hangs on them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from tresse.claims import judge, rows
+from tresse.figures import select
+from tresse.figures.figure import Figure
+from tresse.reproduction import Display, Progress
+from tresse.runner import Workers, run_tasks
+from tresse.store import Store, write_atomically
+from tresse.sweep import Point, Profile, Task, code_version
+from tresse.tables import Tables
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One setting in place of the preset's."""
+
+    name: str
+    overrides: Mapping[str, str]
+
+    def of(self, point: Point) -> Point:
+        """The point with this setting; what the point itself varies stays."""
+        return replace(point, overrides={**self.overrides, **point.overrides})
+
+
+AS_PRESET = Alternative("preset", {})
+"""The settings of the preset and the scenario, unchanged."""
+
+MODEL_OF_2010 = (
+    Alternative("no DAC", {"transport.delayed_ack": "false"}),
+    Alternative("paths in turn", {"transport.path_scheduler": "round_robin"}),
+    Alternative("SACKs to last DATA", {"transport.sack_path": "last_data"}),
+    Alternative("SACKs in turn", {"transport.sack_path": "round_robin"}),
+    Alternative("window each packet", {"transport.peer_window_test": "packet"}),
+    Alternative("no Max.Burst", {"transport.max_burst": "0"}),
+    Alternative("no frames", {"framing": "0B"}),
+)
+"""What neither text of 2010 states: the alternatives to the model of their authors."""
+
+ASYMMETRIC = (
+    Alternative("moved chunk as a loss", {"transport.moved_chunk_cut": "loss"}),
+    Alternative("either buffer watched", {"transport.chunk_rescheduling": "both"}),
+    Alternative("RED of 1993", {"path.0.red.uniform_drops": "true", "path.1.red.uniform_drops": "true"}),
+    Alternative("links of 1.3 ms", {"path.0.delay": "1.3ms", "path.1.delay": "1.3ms"}),
+    Alternative("errors in user data", {"path.1.bit_errors_spare": "48B"}),
+)
+"""What the paper on asymmetric paths alone leaves unsaid."""
+
+PAPERS: Mapping[str, tuple[Alternative, ...]] = {
+    "pfldnet2010": MODEL_OF_2010,
+    "globecom2010": (*MODEL_OF_2010, *ASYMMETRIC),
+}
+"""Papers with alternatives, by the first part of their figures' names."""
+
+
+def measure(
+    paper: str,
+    alternatives: Sequence[Alternative],
+    profile: Profile,
+    directory: Path,
+    workers: Workers,
+    display: Display,
+) -> pd.DataFrame:
+    """Run what is missing under each alternative, and write and return the table of verdicts.
+
+    Runs are kept in `directory` as those of figures are, so that an interrupted call goes on where it was.
+    """
+    figures = [figure for figure in select([paper]) if figure.claims]
+    store = Store(directory / "runs", code_version())
+    plans = {
+        (figure.name, alternative.name): plan(figure, alternative, profile)
+        for alternative in (AS_PRESET, *alternatives)
+        for figure in figures
+    }
+    tasks = list(dict.fromkeys(task for points in plans.values() for _, task in points))
+    kept = sum(store.load(task) is not None for task in tasks)
+    with display(Progress(len(tasks), kept)) as on_finished:
+        run_tasks(tasks, store, workers, on_finished)
+
+    def measured(figure: Figure, alternative: Alternative) -> Tables:
+        points = plans[figure.name, alternative.name]
+        return Tables.of([(point, outcome) for point, task in points if (outcome := store.load(task)) is not None])
+
+    found = verdicts(figures, (AS_PRESET, *alternatives), measured)
+    write_atomically(directory / f"sensitivity-{paper}.csv", found.to_csv(index=False).encode())
+    return found
+
+
+def plan(figure: Figure, alternative: Alternative, profile: Profile) -> list[tuple[Point, Task]]:
+    """The points of a figure under an alternative, with their seeds; those of our own preset are left out."""
+    points = tuple(alternative.of(point) for point in figure.sweep.points if "preset" not in point.overrides)
+    return replace(figure.sweep, points=points).tasks(profile)
+
+
+def verdicts(
+    figures: Sequence[Figure],
+    alternatives: Sequence[Alternative],
+    measured: Callable[[Figure, Alternative], Tables],
+) -> pd.DataFrame:
+    """One row for each row of claims, one column for each alternative; `measured` gives the tables to judge."""
+    columns: dict[str, dict[str, str]] = {}
+    for alternative in alternatives:
+        findings = [
+            judge(claim, figure.name, tables)
+            for figure in figures
+            for tables in [measured(figure, alternative)]
+            for claim in figure.claims
+        ]
+        columns[alternative.name] = {row.id: row.verdict.value for row in rows(findings)}
+    ids = list(next(iter(columns.values()), {}))
+    return pd.DataFrame({"row": ids} | {name: [column[row] for row in ids] for name, column in columns.items()})
