@@ -123,7 +123,14 @@ impl Consecutive {
         ordered: &Ordered,
     ) -> Result<Step, &'static str> {
         if !fragment.flags.unordered() && !ordered.may_come(fragment.stream, fragment.mid.0, index) {
-            return ordered.excuse().map(|()| Step::Dropped);
+            return match ordered.excuse() {
+                Ok(()) => Ok(Step::Dropped),
+                Err(fault) => {
+                    self.spread();
+                    // Where it contradicts the fragments beside it, that says more.
+                    Err(self.joins(index, &fragment).err().unwrap_or(fault))
+                }
+            };
         }
         if fragment.flags.ending()
             && let Some(mut growing) =
@@ -333,8 +340,8 @@ fn alike(one: &Fragment, other: &Fragment) -> bool {
     one.stream == other.stream && unordered == other.flags.unordered() && (unordered || one.mid == other.mid)
 }
 
-const NO_BEGINNING: &str = "a fragment follows the end of a message without beginning another";
-const NO_ENDING: &str = "a message begins before the one before it has ended";
+const NO_BEGINNING: &str = "a fragment without the first of its message before it";
+const NO_ENDING: &str = "a fragment without the last of its message behind it";
 
 impl Runs {
     /// The run that started there is gone.

@@ -5,6 +5,7 @@
 //! size of the buffer.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
@@ -82,7 +83,7 @@ impl Interleaved {
         }
         let whole = chunk.flags.beginning() && chunk.flags.ending();
         if whole && !self.messages.is_empty() && self.messages.contains_key(&key(chunk)) {
-            return Err("two messages with the same MID");
+            return Err(SAME_MID);
         }
         Ok(true)
     }
@@ -101,7 +102,12 @@ impl Interleaved {
             return Ok(Step::Dropped);
         }
         let key = key(&fragment);
-        let begun = self.messages.entry(key).or_insert_with(|| Begun::new(index, &fragment));
+        let begun = match self.messages.entry(key) {
+            Entry::Occupied(begun) => begun.into_mut(),
+            // Its message would never be complete, and its room taken for good.
+            Entry::Vacant(_) if !key.1 && ordered.holds(key.0, key.2) => return Err(SAME_MID),
+            Entry::Vacant(place) => place.insert(Begun::new(index, &fragment)),
+        };
         begun.add(index, fragment)?;
         if begun.is_complete()
             && let Some(joined) = begun.hand_out()
@@ -308,6 +314,8 @@ fn up_to(mid: Mid) -> impl Iterator<Item = RangeInclusive<u32>> {
     let first = if wraps { from..=u32::MAX } else { from..=mid.0 };
     [Some(first), wraps.then_some(0..=mid.0)].into_iter().flatten()
 }
+
+const SAME_MID: &str = "two messages with the same MID";
 
 /// Streams and orders among which [`Interleaved::break_open`] looks for the longest message.
 const CANDIDATES: usize = 32;

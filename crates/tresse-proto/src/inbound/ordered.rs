@@ -91,6 +91,13 @@ impl Ordered {
         ahead(self.carrier, next, number) >= self.carrier.numbers() / 2
     }
 
+    /// Whether a complete message with this number waits for those before it.
+    pub(super) fn holds(&self, id: StreamId, number: u32) -> bool {
+        self.streams.get(id).filter(|stream| stream.waiting > 0).is_some_and(|stream| {
+            self.waiting.contains_key(&(id, stream.next + ahead(self.carrier, stream.next, number)))
+        })
+    }
+
     /// Nothing is missing up to `cumulative`.
     #[inline]
     pub(super) fn note_cumulative(&mut self, cumulative: u64) {

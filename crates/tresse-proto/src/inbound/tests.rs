@@ -304,8 +304,8 @@ fn the_first_fragment_names_the_payload() {
 /// What arrives after a first chunk, at which distance, and the fault it is.
 #[test]
 fn contradictory_fragments_are_a_fault() {
-    let begins = "a message begins before the one before it has ended";
-    let lacks = "a fragment follows the end of a message without beginning another";
+    let begins = "a fragment without the last of its message behind it";
+    let lacks = "a fragment without the first of its message before it";
     let differ = "fragments of one message differ in stream, SSN or U bit";
     let other_stream = || on(1, chunk(0, "E", "x"));
     let cases: [(u64, InboundData, u64, InboundData, &str); 10] = [

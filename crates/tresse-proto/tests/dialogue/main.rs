@@ -27,13 +27,14 @@
 //! | `< ce CHUNK`, `> ect0 CHUNK` | the codepoint of the packet, where congestion may be marked, or is (ECN) |
 //! | `> @2 tag=0 CHUNK \| CHUNK` | a packet of E; `within 1 s`, `after 1 s` or `after 500 ms to 1500 ms` say when |
 //! | `nothing within 1 s` | silence |
-//! | `pass 1 s` | time in which E may send whatever it likes |
+//! | `pass 1 s` | time in which E may send whatever it likes, this instant included |
 //! | `event NAME` | E's application has been told, since the last such line |
 //! | `state NAME`, `discards NAME = 1` | what can be seen of E |
 //!
 //! **Numbers.** TSNs count from 1, the first of their direction, wherever they really begin; `DATA tsn=1-9` is nine chunks. Tags are `E` and `P`, after
 //! whom they belong to, `init` for the one in P's last INIT, or numbers. Cookies count from 1 in the order in which E
-//! gave them; P echoes the last one, or `cookie=1`, and takes the names of that set-up for its own unless it is `late`.
+//! gave them; P echoes the last one, or `cookie=1`, and takes the names of that set-up for its own unless it is `late`. What an
+//! error cause has in it is `tsn` or `stream`, or `why`: the text of a Protocol Violation with `-` for each blank.
 
 mod notation;
 mod packet;
@@ -43,6 +44,7 @@ mod collisions;
 mod ecn;
 mod engine;
 mod errors;
+mod faults;
 mod loss;
 mod paths;
 mod sacks;

@@ -1,9 +1,9 @@
 //! Packets to words and back. Knows the formats as `tresse_wire` has them; TSNs are counted from 1.
 
 use tresse_wire::{
-    Abort, Causes, ChecksumRule, Chunk, ChunkError, CommonHeader, CookieEcho, Cwr, Data, DataFlags, Ecne,
-    ErrorChunk, ForwardTsn, GapBlock, Heartbeat, Init, List, NrSack, PacketWriter, Param, Params, Ppid,
-    Reconfig, Sack, Seal, Shutdown, SkippedStream, Ssn, StreamId, Tsn,
+    Abort, Cause, Causes, ChecksumRule, Chunk, ChunkError, CommonHeader, CookieEcho, Cwr, Data, DataFlags,
+    Ecne, ErrorChunk, ForwardTsn, Fsn, GapBlock, Heartbeat, IData, Init, List, Mid, NrSack, PacketWriter,
+    Param, Params, Ppid, PpidOrFsn, Reconfig, Sack, Seal, Shutdown, SkippedStream, Ssn, StreamId, Tsn,
 };
 
 use crate::notation::Words;
@@ -88,11 +88,11 @@ pub(crate) fn describe(chunk: &Result<Chunk<'_>, ChunkError>, lexicon: &Lexicon<
                 words.put("T", "");
             }
             words.put("len", chunk.wire_len());
-            put_causes(&abort.causes, &mut words);
+            put_causes(&abort.causes, numbers.receiver, &mut words);
         }
         Chunk::Error(error) => {
             words.put("len", chunk.wire_len());
-            put_causes(&error.causes, &mut words);
+            put_causes(&error.causes, numbers.receiver, &mut words);
         }
         Chunk::Shutdown(shutdown) => words.put("cum", ordinal(numbers.receiver, shutdown.cumulative_tsn)),
         Chunk::ShutdownComplete { tag_reflected: true } => words.put("T", ""),
@@ -152,8 +152,19 @@ fn put_gaps(key: &str, gaps: &List<'_, GapBlock>, cumulative: i32, words: &mut W
     put_list(key, gaps.iter().map(|gap| format!("{}-{}", at(gap.start), at(gap.end))), words);
 }
 
-fn put_causes(causes: &Causes<'_>, words: &mut Words) {
+fn put_causes(causes: &Causes<'_>, first: Tsn, words: &mut Words) {
     put_list("causes", causes.iter().flatten().map(|cause| cause.code().0), words);
+    for cause in causes.iter().flatten() {
+        match cause {
+            Cause::InvalidStream(stream) => words.put("stream", stream),
+            Cause::NoUserData(tsn) => words.put("tsn", ordinal(first, tsn)),
+            // Words of a line have no blanks.
+            Cause::ProtocolViolation(text) => {
+                words.put("why", String::from_utf8_lossy(text).replace(' ', "-"));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// What P needs to know to put a packet together.
@@ -195,24 +206,7 @@ fn chunk_bytes(words: &Words, context: &Context<'_>) -> Result<Vec<u8>, String> 
     };
     let reflected = words.has("T");
     match words.name.as_str() {
-        "DATA" => {
-            let letters = words.field("flags").unwrap_or("BE");
-            let flags = DataFlags {
-                beginning: letters.contains('B'),
-                ending: letters.contains('E'),
-                unordered: letters.contains('U'),
-                immediate: letters.contains('I'),
-            };
-            let payload = vec![b'.'; number("len", 10)? as usize];
-            written(&Chunk::Data(Data {
-                tsn: tsn(sender, number("tsn", 1)?),
-                stream: StreamId(number("stream", 0)? as u16),
-                ssn: Ssn(number("ssn", number("tsn", 1)? - 1)? as u16),
-                ppid: Ppid(0),
-                flags,
-                payload: &payload,
-            }))
-        }
+        "DATA" | "I-DATA" => data_bytes(words, sender, &written),
         "INIT" | "INIT-ACK" => init_bytes(words, context, &written),
         "SACK" | "NR-SACK" => sack_bytes(words, receiver, &written),
         "HEARTBEAT" => {
@@ -226,7 +220,7 @@ fn chunk_bytes(words: &Words, context: &Context<'_>) -> Result<Vec<u8>, String> 
         "ABORT" => written(&Chunk::Abort(Abort { tag_reflected: reflected, causes: Causes::Values(&[]) })),
         "ERROR" => {
             let causes: Vec<_> = match words.field("stale") {
-                Some(_) => vec![tresse_wire::Cause::StaleCookie { micros: number("stale", 0)? as u32 }],
+                Some(_) => vec![Cause::StaleCookie { micros: number("stale", 0)? as u32 }],
                 None => Vec::new(),
             };
             written(&Chunk::Error(ErrorChunk { causes: Causes::Values(&causes) }))
@@ -257,6 +251,33 @@ fn chunk_bytes(words: &Words, context: &Context<'_>) -> Result<Vec<u8>, String> 
         }),
         name => Err(format!("P cannot send a `{name}`")),
     }
+}
+
+fn data_bytes(
+    words: &Words,
+    first: Tsn,
+    written: &dyn Fn(&Chunk<'_>) -> Result<Vec<u8>, String>,
+) -> Result<Vec<u8>, String> {
+    let number = |key: &str, default: u64| words.number(key, default);
+    let letters = words.field("flags").unwrap_or("BE");
+    let flags = DataFlags {
+        beginning: letters.contains('B'),
+        ending: letters.contains('E'),
+        unordered: letters.contains('U'),
+        immediate: letters.contains('I'),
+    };
+    let stream = StreamId(number("stream", 0)? as u16);
+    let payload = vec![b'.'; number("len", 10)? as usize];
+    let count = number("tsn", 1)?;
+    let tsn = tsn(first, count);
+    written(&if words.name == "DATA" {
+        let ssn = Ssn(number("ssn", count - 1)? as u16);
+        Chunk::Data(Data { tsn, stream, ssn, ppid: Ppid(0), flags, payload: &payload })
+    } else {
+        let (mid, fsn) = (Mid(number("mid", 0)? as u32), Fsn(number("fsn", 0)? as u32));
+        let ppid_or_fsn = if flags.beginning { PpidOrFsn::Ppid(Ppid(0)) } else { PpidOrFsn::Fsn(fsn) };
+        Chunk::IData(IData { tsn, stream, mid, ppid_or_fsn, flags, payload: &payload })
+    })
 }
 
 fn forward_bytes(

@@ -113,7 +113,7 @@ impl Stage {
     }
 
     fn follow(&mut self, line: &Line) -> Result<(), String> {
-        if !matches!(line.step, Step::Expect(..)) {
+        if !matches!(line.step, Step::Expect(..) | Step::Pass(_)) {
             self.unexpected()?;
         }
         match &line.step {

@@ -71,13 +71,15 @@ fn mids_wrap_around_where_ssns_would_have_long_before() {
 
 #[test]
 fn contradictions_are_faults() {
-    let cases: [(&[InboundData], &str); 8] = [
+    let cases: [(&[InboundData], &str); 10] = [
         (&[piece(0, 0, "B", "x"), piece(0, 0, "B", "x")], "two fragments with the same FSN"),
         (&[piece(0, 2, "", "x"), piece(0, 2, "", "x")], "two fragments with the same FSN"),
         (&[piece(0, 2, "E", "x"), piece(0, 3, "", "x")], "a fragment beyond the end of its message"),
         (&[piece(0, 2, "E", "x"), piece(0, 1, "E", "x")], "a fragment beyond the end of its message"),
         (&[piece(0, 3, "", "x"), piece(0, 2, "E", "x")], "a fragment beyond the end of its message"),
         (&[piece(0, 0, "B", "x"), piece(0, 0, "BE", "x")], "two messages with the same MID"),
+        (&[piece(1, 0, "BE", "x"), piece(1, 0, "B", "x")], "two messages with the same MID"),
+        (&[piece(1, 0, "BE", "x"), piece(1, 3, "", "x")], "two messages with the same MID"),
         (&[piece(0, 0, "E", "x")], "FSN 0 in a fragment that begins no message"),
         (&[piece(0, 0, "BE", "x"), piece(0, 1, "", "x")], "MID of a message that was delivered"),
     ];
