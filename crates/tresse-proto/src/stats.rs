@@ -276,8 +276,8 @@ discards! {
     bad_cookie,
     /// State cookies past their lifetime.
     stale_cookie,
-    /// State cookies whose tags fit neither the association they meet nor its past (RFC 9260 §5.2.4 C), or whose
-    /// association has ended.
+    /// State cookies, and INIT ACKs of a peer that set up as well, whose tags fit neither the association they meet
+    /// nor its past (RFC 9260 §5.2.4 C), or whose association has ended.
     late_cookie,
     /// INITs and cookies refused because the endpoint is full or does not listen.
     refused,

@@ -77,7 +77,9 @@ impl Endpoint {
                 self.on_cookie_again(now, slot, datagram, packet, cookie)
             }
             // It came in time once: who heard that it is stale would begin anew, and send what has been delivered.
-            (None, _) if owner.is_none() && self.spent.contains(cookie.local_tag) => {
+            (None | Some((_, Action::Collide)), _)
+                if self.spent.contains(cookie.local_tag, cookie.peer.tag, cookie.remote_port) =>
+            {
                 self.discards.late_cookie += 1;
             }
             (_, Some(by)) => match self.screen_cookie(owner, packet, &mut cookie) {

@@ -31,7 +31,7 @@ use rand_core::{Rng, SeedableRng};
 use tresse_wire::Mid;
 use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
-use crate::association::{PeerNews, Settings, Setup, SetupParts, State, Workspace, is_usable};
+use crate::association::{Identity, PeerNews, Settings, Setup, SetupParts, State, Workspace, is_usable};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::cx::Cx;
 use crate::datagram::{Datagram, Transmit};
@@ -496,9 +496,9 @@ impl Endpoint {
                 self.demux.remove(slot, setup.local_tag(), setup.peer_addresses());
             }
             Some(Occupant::Open(association)) => {
-                let tag = association.identity().local_tag;
-                self.spent.note(tag);
-                self.demux.remove(slot, tag, association.peer_addresses());
+                let Identity { local_tag, peer_tag, remote_port, .. } = association.identity();
+                self.spent.note(local_tag, peer_tag, remote_port);
+                self.demux.remove(slot, local_tag, association.peer_addresses());
             }
             Some(Occupant::Failed(_)) | None => {}
         }

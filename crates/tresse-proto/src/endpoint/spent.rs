@@ -1,39 +1,64 @@
 //! Tags of associations that have ended: a cookie makes one association, however late a copy of it arrives.
 //!
 //! Without this a COOKIE ECHO that the network held back would raise the association from the dead, and DATA that was
-//! held back with it would be delivered again. A TCP keeps TIME-WAIT for that; here a tag is enough, because cookies are
-//! signed and name theirs. Knows tags, not cookies.
+//! held back with it would be delivered again. A TCP keeps TIME-WAIT for that; here tags are enough, because cookies are
+//! signed and name those of both sides. The peer's count as well: where both sides set up at once, this side's answer to
+//! the peer's INIT may have named a tag that the association did not take. Knows tags, not cookies.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// The tags that ended last.
+/// The associations that ended last.
 #[derive(Debug, Default)]
 pub(super) struct SpentTags {
-    /// The oldest first.
-    order: VecDeque<u32>,
-    tags: BTreeSet<u32>,
+    own: Latest<u32>,
+    /// With its port: peers draw their tags without knowing of each other.
+    peers: Latest<(u32, u16)>,
 }
 
-/// Tags that are kept. Cookies live for a minute: that is 270 ends a second, for 200 kB at most.
+impl SpentTags {
+    /// The association with these tags has ended, or goes on with others.
+    pub(super) fn note(&mut self, own: u32, peer: u32, peer_port: u16) {
+        self.own.note(own);
+        self.peers.note((peer, peer_port));
+    }
+
+    /// Whether an association with this tag, or one with this tag of its peer, has ended lately.
+    pub(super) fn contains(&self, own: u32, peer: u32, peer_port: u16) -> bool {
+        self.own.contains(own) || self.contains_peer(peer, peer_port)
+    }
+
+    /// Whether an association with this tag of its peer has ended lately.
+    pub(super) fn contains_peer(&self, peer: u32, peer_port: u16) -> bool {
+        self.peers.contains((peer, peer_port))
+    }
+}
+
+/// What was noted last.
+#[derive(Debug, Default)]
+struct Latest<K> {
+    /// The oldest first.
+    order: VecDeque<K>,
+    known: BTreeSet<K>,
+}
+
+/// Keys that are kept. Cookies live for a minute: that is 270 ends a second, for 600 kB at most.
 const KEPT: usize = 16_384;
 
-impl SpentTags {
-    /// The association with this tag has ended.
-    pub(super) fn note(&mut self, tag: u32) {
-        if !self.tags.insert(tag) {
+impl<K: Copy + Ord> Latest<K> {
+    fn note(&mut self, key: K) {
+        if !self.known.insert(key) {
             return;
         }
-        self.order.push_back(tag);
+        self.order.push_back(key);
         if self.order.len() > KEPT
             && let Some(oldest) = self.order.pop_front()
         {
-            self.tags.remove(&oldest);
+            self.known.remove(&oldest);
         }
     }
 
-    /// Whether an association with this tag has ended lately.
-    pub(super) fn contains(&self, tag: u32) -> bool {
-        self.tags.contains(&tag)
+    fn contains(&self, key: K) -> bool {
+        self.known.contains(&key)
     }
 }
 
@@ -43,12 +68,20 @@ mod tests {
 
     #[test]
     fn the_latest_tags_are_kept_and_each_once() {
-        let mut spent = SpentTags::default();
+        let mut latest = Latest::default();
         for tag in 0..KEPT as u32 + 10 {
-            spent.note(tag);
-            spent.note(tag);
+            latest.note(tag);
+            latest.note(tag);
         }
-        assert_eq!((spent.order.len(), spent.tags.len()), (KEPT, KEPT));
-        assert!(!spent.contains(9) && spent.contains(10) && spent.contains(KEPT as u32 + 9));
+        assert_eq!((latest.order.len(), latest.known.len()), (KEPT, KEPT));
+        assert!(!latest.contains(9) && latest.contains(10) && latest.contains(KEPT as u32 + 9));
+    }
+
+    #[test]
+    fn an_association_is_known_by_the_tag_of_either_side() {
+        let mut spent = SpentTags::default();
+        spent.note(1, 2, 3);
+        assert!(spent.contains(1, 9, 3) && spent.contains(9, 2, 3) && spent.contains_peer(2, 3));
+        assert!(!spent.contains(9, 2, 4) && !spent.contains(9, 9, 3) && !spent.contains_peer(1, 3));
     }
 }
