@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib.figure
 import numpy as np
 
+from tresse.figures.buffers import CHUNK_BYTES, MESSAGE_BYTES
 from tresse.figures.pfldnet2010 import delays
 from tresse.figures.pfldnet2010.delays import FIXED, SWEEP, Curve
 from tresse.standings import CMT
@@ -112,7 +113,8 @@ def run_of(model: Model) -> Callable[..., str]:
         maps = {"any": "round-robin", "fixed:0,1": "fixed"}
         mapping = CMT if overrides.get("preset") == "cmt" else maps[overrides["transport.stream_map"]]
         curve = Curve(int(overrides["path.1.delay"].removesuffix("ms")), mapping)
-        sigma_kib = int(overrides["transport.send_buffer"].removesuffix("KiB"))
+        size = int(overrides["transport.send_buffer"].removesuffix("B"))
+        sigma_kib = round(size * MESSAGE_BYTES / CHUNK_BYTES / 1024)
         outcome = model.outcome(curve, sigma_kib, seed)
         if "record.interval" in overrides:
             outcome |= {"measured_s": 1.0, "series": series(sigma_kib)}

@@ -7,6 +7,7 @@ names the ends of the axes, the points between are ours.
 from dataclasses import dataclass
 
 from tresse.bound import BoundPath, throughput_bound
+from tresse.figures.buffers import holding
 from tresse.sweep import Profile
 
 SOURCE = (
@@ -29,7 +30,7 @@ RATE_MBPS, DELAY_MS = 100.0, 1.0
 
 @dataclass(frozen=True)
 class Buffers:
-    """Sizes of the send and the receive buffer."""
+    """User data that the send and the receive buffer hold."""
 
     send_bytes: int
     receive_bytes: int
@@ -43,8 +44,8 @@ class Buffers:
     def overrides(self) -> dict[str, str]:
         """As the scenario has them."""
         return {
-            "transport.send_buffer": f"{self.send_bytes}B",
-            "transport.receive_buffer": f"{self.receive_bytes}B",
+            "transport.send_buffer": holding(self.send_bytes),
+            "transport.receive_buffer": holding(self.receive_bytes),
         }
 
 

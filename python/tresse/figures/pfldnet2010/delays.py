@@ -12,6 +12,7 @@ from tresse import standings
 from tresse.bound import BoundPath, throughput_bound
 from tresse.claims import NotMeasured
 from tresse.evidence import Evidence, at_least, below
+from tresse.figures.buffers import holding
 from tresse.metrics import Mean, mean
 from tresse.plots.theme import BLUE, GREEN, ORANGE
 from tresse.standings import Standing
@@ -85,8 +86,8 @@ def point(curve: Curve, sigma_kib: int) -> Point:
         overrides={
             "path.1.delay": f"{curve.delay_b_ms}ms",
             "transport.stream_map": STREAM_MAPS[curve.mapping],
-            "transport.send_buffer": f"{sigma_kib}KiB",
-            "transport.receive_buffer": f"{sigma_kib}KiB",
+            "transport.send_buffer": holding(sigma_kib * KIB),
+            "transport.receive_buffer": holding(sigma_kib * KIB),
         },
     )
 

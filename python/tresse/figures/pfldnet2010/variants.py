@@ -1,6 +1,6 @@
 """What figures 6 and 7 and the comparison with the adaptive map share: variants of one setup over the buffer size.
 
-A point is one setup, one variant (how streams reach paths) and one sigma, the size of both buffers.
+A point is one setup, one variant (how streams reach paths) and one sigma, the user data that either buffer holds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from tresse import standings
 from tresse.bound import BoundPath, throughput_bound
 from tresse.claims import NotMeasured
+from tresse.figures.buffers import holding
 from tresse.metrics import Mean, mean, summarise
 from tresse.plots.theme import FAINT, INK
 from tresse.standings import Standing
@@ -70,8 +71,8 @@ def points(setups: Sequence[Setup], variants: Sequence[Variant]) -> tuple[Point,
             overrides={
                 **setup.overrides,
                 **variant.overrides,
-                "transport.send_buffer": f"{sigma}KiB",
-                "transport.receive_buffer": f"{sigma}KiB",
+                "transport.send_buffer": holding(sigma * KIB),
+                "transport.receive_buffer": holding(sigma * KIB),
             },
         )
         for setup in setups
