@@ -58,11 +58,10 @@ class Rules:
     """Whether each message that the application gives is an opportunity to send, or all that it gives at a time."""
     unit: int = PACKET
     """Size of a full packet to congestion control and buffer splitting."""
-
-    @property
-    def initial_window(self) -> int:
-        """First congestion window."""
-        return min(INITIAL_WINDOW, 3 * self.unit)
+    booked: int = MESSAGE
+    """What a message counts in flight, in windows and in the receive buffer; in the send buffer it is user data."""
+    initial_window: int = INITIAL_WINDOW
+    """First congestion window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +236,7 @@ class Receiver:
         return self._rules.window_updates == "quarter" and 4 * grown >= self._buffer
 
     def _free(self) -> int:
-        return self._buffer - MESSAGE * (len(self._held[0]) + len(self._held[1]))
+        return self._buffer - self._rules.booked * (len(self._held[0]) + len(self._held[1]))
 
     def _delays_gaps(self, now: int) -> bool:
         return self._rules.delayed_ack and (self._rules.gaps_may_wait == "always" or now < self._concurrent_until)
@@ -254,7 +253,7 @@ class Receiver:
     def _report(self, now: int, unread: int) -> None:
         self._packets = 0
         self._timer += 1
-        free = self._free() - MESSAGE * unread
+        free = self._free() - self._rules.booked * unread
         a_rwnd = self._announced = free if free >= self._rules.least_announced else 1
         # RFC 9260 section 5.4: nothing leaves on a path before it is confirmed.
         path = self._path() if self._confirmed else 0
@@ -345,14 +344,14 @@ class Sender:
     def _take_out_of_flight(self, tsn: int) -> None:
         path = self._sent[tsn]
         if path < _ACKED:
-            self.paths[path].outstanding -= MESSAGE
+            self.paths[path].outstanding -= self._rules.booked
             self._sent[tsn] = _ACKED + path
 
     def _release(self, tsn: int) -> None:
         self._take_out_of_flight(tsn)
         path = self._sent[tsn] - _ACKED
         if path < len(self.paths):
-            self.paths[path].queued -= MESSAGE
+            self.paths[path].queued -= self._rules.booked
             self._held -= MESSAGE
             self._sent[tsn] = _RELEASED
 
@@ -443,8 +442,8 @@ class Sender:
         if path.burst_at != now:
             path.burst_at, path.burst = now, 0
         path.burst += 1
-        path.outstanding += MESSAGE
-        path.queued += MESSAGE
+        path.outstanding += self._rules.booked
+        path.queued += self._rules.booked
         self._unsent[stream] -= 1
         self._stream_turn = stream
         tsn = len(self._sent)

@@ -14,6 +14,7 @@ from inet_model import MESSAGE, PACKET, Model, Rules, Setup
 
 import tresse
 from tresse import _native, scenarios
+from tresse.figures.buffers import CHUNK_BYTES
 from tresse.figures.pfldnet2010 import delays
 from tresse.figures.pfldnet2010.delays import CURVES, FIXED, FULL_MBPS, ROUND_ROBIN, Curve
 
@@ -41,8 +42,10 @@ STACK = Rules(
     send_buffer="holds",
     # Packets are asked for when the application has had its turn.
     send_at="end_of_refill",
-    # User data of a full packet.
-    unit=MESSAGE,
+    # RFC 9260 section 1.3: the DATA chunk, with its header.
+    unit=CHUNK_BYTES,
+    booked=CHUNK_BYTES,
+    initial_window=3 * CHUNK_BYTES,
 )
 """The rules of the stack, and of the simulator where a setting of the stack makes them its own."""
 
@@ -72,7 +75,7 @@ class Alternative:
 ALTERNATIVES = {
     "paths in turn": Alternative(replace(STACK, path_order="turns"), ("path_scheduler", "round_robin")),
     "window at each packet": Alternative(
-        replace(STACK, peer_window="each_packet", least_window=MESSAGE), ("peer_window_test", "packet")
+        replace(STACK, peer_window="each_packet", least_window=CHUNK_BYTES), ("peer_window_test", "packet")
     ),
     "no limit of bursts": Alternative(replace(STACK, burst=0), ("max_burst", "0")),
     "no DAC": Alternative(replace(STACK, delayed_ack=False), ("delayed_ack", "false")),
@@ -81,15 +84,16 @@ ALTERNATIVES = {
 }
 
 READ_AFTER_SACK = {
+    (50, FIXED): {128, 160},
     (50, ROUND_ROBIN): {64, 160},
     (75, ROUND_ROBIN): {192, 256},
-    (75, FIXED): {96},
+    (75, FIXED): {96, 256},
 }
 """Where the simulator's own rules come to something else because its SACKs leave before the application has read.
 
 By delay of path B and mapping, in KiB. What a packet made readable opens the window one SACK later.
 """
-SEVERAL_RULES = {(50, FIXED): {128}, (75, FIXED): {160}}
+SEVERAL_RULES = {(75, FIXED): {160}}
 """Where they do because of several of the rules in `STACK`, none of which is enough by itself."""
 
 
@@ -104,9 +108,10 @@ def overrides(curve: Curve, sigma_kib: int, settings: dict[str, str], measure_s:
     }
 
 
-def setup(curve: Curve, sigma_kib: int) -> Setup:
+def setup(curve: Curve, sigma_kib: int, rules: Rules) -> Setup:
     return Setup(
-        sigma=sigma_kib * delays.KIB,
+        # Of user data; in the units of the stack as the figures have it.
+        sigma=sigma_kib * delays.KIB * rules.booked // MESSAGE,
         fixed=curve.mapping == FIXED,
         delays_ms=(delays.DELAY_A_MS, curve.delay_b_ms),
         framing=FRAMING,
@@ -127,7 +132,7 @@ def by_stack(curve: Curve, sigma_kib: int, settings: dict[str, str], measure_s: 
 
 
 def by_model(curve: Curve, sigma_kib: int, rules: Rules, measure_s: int = MEASURE_S) -> float:
-    return Model(setup(curve, sigma_kib), rules).throughput_mbps(SETTLE_S, measure_s)
+    return Model(setup(curve, sigma_kib, rules), rules).throughput_mbps(SETTLE_S, measure_s)
 
 
 def differ(stack: float, model: float) -> bool:
@@ -136,7 +141,7 @@ def differ(stack: float, model: float) -> bool:
 
 def first_difference(curve: Curve, sigma_kib: int, rules: Rules, settings: dict[str, str]) -> str:
     """The first packet that one of them sends and the other does not: where to look for the rule."""
-    model = Model(setup(curve, sigma_kib), rules)
+    model = Model(setup(curve, sigma_kib, rules), rules)
     model.throughput_mbps(0, SETTLE_S)
     of_model = [(at - model.sent[0][0], path, tsn + 1) for at, path, tsn in model.sent]
     events = map(json.loads, _native.trace(TEXT, overrides(curve, sigma_kib, settings), SEED).splitlines())

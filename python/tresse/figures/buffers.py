@@ -1,7 +1,7 @@
 """Buffers as the papers of 2010 size them, in bytes of the stack.
 
-Their texts count payload, and so does their model: a message of 1,452 bytes takes 1,452 bytes of a buffer. The stack counts
-the DATA chunk that carries it, with its header of 16 bytes, as RFC 9260 counts outstanding data.
+Their texts count payload, and so does their model: a message of 1,452 bytes takes 1,452 bytes of a buffer. The stack
+counts the DATA chunk that carries it, with its header of 16 bytes, as RFC 9260 counts outstanding data.
 """
 
 MESSAGE_BYTES = 1452
