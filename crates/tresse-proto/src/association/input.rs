@@ -250,7 +250,7 @@ impl Association {
         }
         let deliverable = &mut *self.deliverable;
         deliverable.clear();
-        match self.inbound.accept(index, content, at, deliverable) {
+        match self.inbound.accept(index, self.receiver.cumulative(), content, at, deliverable) {
             Ok(_) => {
                 summary.new += 1;
                 self.receiver.record(index);
@@ -289,7 +289,8 @@ impl Association {
     #[cold]
     fn hand_out_parts(&mut self) {
         self.deliverable.clear();
-        self.inbound.relieve(self.receiver.has_gaps(), &mut self.deliverable);
+        let (cumulative, gaps) = (self.receiver.cumulative(), self.receiver.has_gaps());
+        self.inbound.relieve(cumulative, gaps, &mut self.deliverable);
         self.mark_deliverable();
     }
 

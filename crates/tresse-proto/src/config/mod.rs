@@ -181,7 +181,7 @@ switches! {
         authentication_hash: AuthHash = AuthHash::Sha256,
         /// Offer I-DATA: fragments of messages of different streams take turns (RFC 8260).
         interleaving: bool = false,
-        /// A message of which this much is in the receive buffer is handed out in parts; 0 hands out whole messages as long as the buffer can hold them.
+        /// A message of which this much is in the receive buffer, and before which nothing is missing, is handed out in parts; 0 hands out whole messages as long as the buffer can hold them.
         partial_delivery_point: Size = Size(0),
         /// Find out by probing which packet size up to mtu each path carries (RFC 8899); off takes mtu for granted.
         mtu_discovery: bool = true,

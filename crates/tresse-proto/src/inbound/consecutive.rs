@@ -119,6 +119,7 @@ impl Consecutive {
     pub(super) fn add(
         &mut self,
         index: u64,
+        cumulative: u64,
         fragment: Fragment,
         ordered: &Ordered,
     ) -> Result<Step, &'static str> {
@@ -168,7 +169,7 @@ impl Consecutive {
             self.runs.close(start);
             return Ok(Step::Complete(joined));
         }
-        let opens = open.is_none() && run.bytes >= self.point && run.may_open(ordered);
+        let opens = open.is_none() && run.bytes >= self.point && run.may_open(start, cumulative, ordered);
         if opens {
             *open = Some(start);
         }
@@ -180,13 +181,13 @@ impl Consecutive {
 
     /// Hands out what is here of the earliest message; see
     /// [`Reader::break_open`](super::reader::Reader::break_open). Only what is missing before it can keep
-    /// it from that, and there is always room for what fills a gap.
-    pub(super) fn break_open(&mut self, ordered: &Ordered) -> Option<Joined> {
+    /// it from that, and there is always room for what fills the first gap.
+    pub(super) fn break_open(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
         self.spread();
         let Runs { by_start, open } = &mut *self.runs;
         let mut entry = by_start.first_entry()?;
         let start = *entry.key();
-        if open.is_some() || !entry.get().may_open(ordered) {
+        if open.is_some() || !entry.get().may_open(start, cumulative, ordered) {
             return None;
         }
         *open = Some(start);
@@ -415,10 +416,13 @@ impl Run {
         self.head.flags.beginning() && self.ending
     }
 
-    /// Whether it is from the beginning of a message whose turn it is.
-    fn may_open(&self, ordered: &Ordered) -> bool {
+    /// Whether it is from the beginning of a message whose turn it is, and everything before its `start` has arrived.
+    fn may_open(&self, start: u64, cumulative: u64, ordered: &Ordered) -> bool {
         let head = &self.head;
-        head.flags.beginning() && (head.flags.unordered() || ordered.is_next(head.stream, head.mid.0))
+        let is_first = start <= cumulative + 1;
+        is_first
+            && head.flags.beginning()
+            && (head.flags.unordered() || ordered.is_next(head.stream, head.mid.0))
     }
 
     /// What is here of a run that starts at `start` and has its beginning, for good.

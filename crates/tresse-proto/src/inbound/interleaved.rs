@@ -95,6 +95,7 @@ impl Interleaved {
     pub(super) fn add(
         &mut self,
         index: u64,
+        cumulative: u64,
         fragment: Fragment,
         ordered: &Ordered,
     ) -> Result<Step, &'static str> {
@@ -116,7 +117,7 @@ impl Interleaved {
             return Ok(Step::Complete(joined));
         }
         let opens = !begun.open && begun.row_bytes >= self.point && begun.row_bytes > 0;
-        if begun.open || (opens && self.may_open(key, ordered)) {
+        if begun.open || (opens && self.may_open(key, cumulative, ordered)) {
             return Ok(self.open(key).map_or(Step::Held, Step::Part));
         }
         Ok(Step::Held)
@@ -127,7 +128,7 @@ impl Interleaved {
     ///
     /// To bound the work it looks at [`CANDIDATES`] streams and orders at most, beginning where it stopped
     /// last.
-    pub(super) fn break_open(&mut self, ordered: &Ordered) -> Option<Joined> {
+    pub(super) fn break_open(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
         let mut best: Option<(usize, Key)> = None;
         let mut after = self.looked_to;
         for _ in 0..CANDIDATES {
@@ -140,7 +141,7 @@ impl Interleaved {
             };
             after = Some(key);
             let bytes = self.messages.get(&key).map_or(0, |begun| begun.row_bytes);
-            if bytes > best.map_or(0, |(most, _)| most) && self.may_open(key, ordered) {
+            if bytes > best.map_or(0, |(most, _)| most) && self.may_open(key, cumulative, ordered) {
                 best = Some((bytes, key));
             }
         }
@@ -188,12 +189,24 @@ impl Interleaved {
             None => self.messages.first_key_value(),
         };
         let &(stream, unordered, mid) = found?.0;
-        Some((stream, unordered, if unordered { mid } else { ordered.next_mid(stream) }))
+        if !unordered {
+            return Some((stream, false, ordered.next_mid(stream)));
+        }
+        // Those before the wrap come before those after it (serial number arithmetic).
+        let before = mid.checked_add(1 << 31).map(|far| (stream, true, far)..=(stream, true, u32::MAX));
+        let first = before.and_then(|keys| self.messages.range(keys).next());
+        Some(first.map_or((stream, true, mid), |(&key, _)| key))
     }
 
-    /// Whether the message is one that may be handed out in parts now.
-    fn may_open(&self, (stream, unordered, mid): Key, ordered: &Ordered) -> bool {
-        if unordered { !self.open_unordered.contains_key(&stream) } else { ordered.is_next(stream, mid) }
+    /// Whether the message is one that may be handed out in parts now: an unordered one when its stream has no other
+    /// that is, nor could have one before it.
+    fn may_open(&self, key @ (stream, unordered, mid): Key, cumulative: u64, ordered: &Ordered) -> bool {
+        if !unordered {
+            return ordered.is_next(stream, mid);
+        }
+        let begins = self.messages.get(&key).and_then(|begun| begun.row_indices.as_ref()).map(Indices::first);
+        let is_first = begins.is_some_and(|index| index <= cumulative + 1);
+        is_first && !self.open_unordered.contains_key(&stream)
     }
 
     /// Hands out what is here in a row of a message, and what comes of it from now on.

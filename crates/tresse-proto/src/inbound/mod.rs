@@ -89,9 +89,9 @@ impl Inbound {
         }
     }
 
-    /// Takes the chunk with `index`, new and with room for it ([`Self::fits`]). Of its payload only what is at `at` is
-    /// user data, if that is said. Appends to `deliverable` the indices of everything that it made deliverable: of this
-    /// message and of those that waited.
+    /// Takes the chunk with `index`, new and with room for it ([`Self::fits`]), when everything up to `cumulative` has
+    /// arrived before it. Of its payload only what is at `at` is user data, if that is said. Appends to `deliverable` the
+    /// indices of everything that it made deliverable: of this message and of those that waited.
     ///
     /// # Errors
     /// See [`Refusal`]; the chunk is dropped.
@@ -100,6 +100,7 @@ impl Inbound {
     pub(crate) fn accept(
         &mut self,
         index: u64,
+        cumulative: u64,
         mut data: InboundData,
         at: Option<Range<usize>>,
         deliverable: &mut Vec<Range<u64>>,
@@ -118,7 +119,7 @@ impl Inbound {
             return Ok(Acceptance::Held);
         }
         cut(&mut data.payload, at);
-        self.accept_fragment(index, data, deliverable)
+        self.accept_fragment(index, cumulative, data, deliverable)
     }
 
     /// Whether there is room for a new chunk with `len` bytes of user data and `index`, when `highest` is the highest
@@ -285,11 +286,12 @@ impl Inbound {
     fn accept_fragment(
         &mut self,
         index: u64,
+        cumulative: u64,
         data: InboundData,
         deliverable: &mut Vec<Range<u64>>,
     ) -> Result<Acceptance, Refusal> {
         let len = data.payload.len();
-        let step = self.reader.add(index, data, &self.ordered).map_err(Refusal::Protocol)?;
+        let step = self.reader.add(index, cumulative, data, &self.ordered).map_err(Refusal::Protocol)?;
         self.starved = None;
         if !matches!(step, Step::Dropped) {
             self.window.hold(self.header_len() + len);

@@ -1,7 +1,9 @@
 //! Partial delivery: parts of messages that are not complete (RFC 9260 §6.9, RFC 6458 §8.1.21).
 //!
 //! A message goes out in parts when more of it is here than the switch `partial_delivery_point` says, or
-//! when the buffer is full and nothing in it is complete: it would stay full for ever.
+//! when the buffer is full and nothing in it is complete: it would stay full for ever. Nothing before its beginning is
+//! missing by then. Of one beyond a gap the end may have to wait for room that only another one could make which begins
+//! before it, and two at a time cannot be told apart.
 
 use std::ops::Range;
 
@@ -24,22 +26,23 @@ impl Inbound {
     }
 
     /// Makes something ready if a chunk found no room, nothing is ready and so nothing would ever make
-    /// room: hands out what is here of a message that is not complete. `gaps` says whether an index below
-    /// the highest is missing: what fills a gap finds room, and may complete a message. Appends to
-    /// `deliverable` as [`Self::accept`] does. To be called at the end of a packet and after [`Self::recv`].
-    pub(crate) fn relieve(&mut self, gaps: bool, deliverable: &mut Vec<Range<u64>>) {
+    /// room: hands out what is here of a message that is not complete. Everything up to `cumulative` has arrived;
+    /// `gaps` says whether an index below the highest is missing: what fills a gap finds room, and may complete a
+    /// message. Appends to `deliverable` as [`Self::accept`] does. To be called at the end of a packet and after
+    /// [`Self::recv`].
+    pub(crate) fn relieve(&mut self, cumulative: u64, gaps: bool, deliverable: &mut Vec<Range<u64>>) {
         if let Some(starved) = self.starved
             && self.ready.is_empty()
             && (starved.fills_gap || !gaps)
         {
             self.starved = None;
-            self.make_room(starved, deliverable);
+            self.make_room(starved, cumulative, deliverable);
         }
     }
 
-    fn make_room(&mut self, starved: Starved, deliverable: &mut Vec<Range<u64>>) {
+    fn make_room(&mut self, starved: Starved, cumulative: u64, deliverable: &mut Vec<Range<u64>>) {
         if !self.window.fits(starved.len, starved.fills_gap)
-            && let Some(part) = self.reader.break_open(&self.ordered)
+            && let Some(part) = self.reader.break_open(cumulative, &self.ordered)
         {
             self.deliver_part(part, deliverable);
         }

@@ -158,28 +158,31 @@ impl Reader {
         }
     }
 
-    /// Takes a chunk that does not carry a whole message. `ordered` knows whose turn it is: only then an ordered message may go out in parts.
+    /// Takes a chunk that does not carry a whole message, when everything up to `cumulative` has arrived before it: only
+    /// a message that begins there or next may go out in parts. `ordered` knows whose turn it is: an ordered one may
+    /// only then.
     ///
     /// # Errors
     /// How it contradicts what arrived before.
     pub(super) fn add(
         &mut self,
         index: u64,
+        cumulative: u64,
         chunk: Fragment,
         ordered: &Ordered,
     ) -> Result<Step, &'static str> {
         match self {
-            Reader::Consecutive(reader) => reader.add(index, chunk, ordered),
-            Reader::Interleaved(reader) => reader.add(index, chunk, ordered),
+            Reader::Consecutive(reader) => reader.add(index, cumulative, chunk, ordered),
+            Reader::Interleaved(reader) => reader.add(index, cumulative, chunk, ordered),
         }
     }
 
     /// Hands out what is here of a message that is not complete, from its beginning; the rest of it will
-    /// follow in parts. `None` when there is none of which this can be done.
-    pub(super) fn break_open(&mut self, ordered: &Ordered) -> Option<Joined> {
+    /// follow in parts. `None` when there is none of which this can be done; `cumulative` as for [`add`](Self::add).
+    pub(super) fn break_open(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
         match self {
-            Reader::Consecutive(reader) => reader.break_open(ordered),
-            Reader::Interleaved(reader) => reader.break_open(ordered),
+            Reader::Consecutive(reader) => reader.break_open(cumulative, ordered),
+            Reader::Interleaved(reader) => reader.break_open(cumulative, ordered),
         }
     }
 

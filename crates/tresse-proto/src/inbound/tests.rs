@@ -4,6 +4,8 @@ mod interleaved;
 mod partial;
 mod skip;
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use proptest::prelude::*;
 use tresse_wire::{DataFlags, Fsn, Mid, Ppid, Ssn, StreamId};
@@ -16,6 +18,10 @@ use crate::event::Payload;
 struct Bench {
     inbound: Inbound,
     deliverable: Vec<Range<u64>>,
+    /// Everything up to this has arrived.
+    cumulative: u64,
+    /// What has arrived beyond.
+    early: BTreeSet<u64>,
 }
 
 impl Bench {
@@ -36,11 +42,21 @@ impl Bench {
             partial_delivery_point: Size(point),
             ..Default::default()
         };
-        Bench { inbound: Inbound::new(&config, streams, carrier, lenient), deliverable: Vec::new() }
+        let inbound = Inbound::new(&config, streams, carrier, lenient);
+        Bench { inbound, deliverable: Vec::new(), cumulative: 0, early: BTreeSet::new() }
     }
 
     fn accept(&mut self, index: u64, data: InboundData) -> Result<Acceptance, Refusal> {
-        self.inbound.accept(index, data, None, &mut self.deliverable)
+        let accepted = self.inbound.accept(index, self.cumulative, data, None, &mut self.deliverable)?;
+        self.early.insert(index);
+        while self.early.remove(&(self.cumulative + 1)) {
+            self.cumulative += 1;
+        }
+        Ok(accepted)
+    }
+
+    fn relieve(&mut self, gaps: bool) {
+        self.inbound.relieve(self.cumulative, gaps, &mut self.deliverable);
     }
 
     /// User data that is held.
@@ -108,7 +124,8 @@ fn only_the_user_data_is_kept_of_what_holds_it() {
             arrivals.sort_by_key(|&(index, _)| order * index);
             for (held, (index, shape)) in (1..).zip(arrivals) {
                 let data = chunk(0, shape, &format!("header{index}pad"));
-                let accepted = bench.inbound.accept(index as u64, data, Some(6..7), &mut bench.deliverable);
+                let accepted =
+                    bench.inbound.accept(index as u64, 0, data, Some(6..7), &mut bench.deliverable);
                 assert!(accepted.is_ok(), "{shapes:?}");
                 assert_eq!((bench.held(), bench.inbound.check_invariants()), (held, Ok(())));
             }

@@ -110,7 +110,7 @@ fn half_messages_that_fill_the_buffer_go_out_the_longest_first() {
     let mut longest = Vec::new();
     for _ in 0..3 {
         assert!(!bench.inbound.fits(index, index - 1, 10_000));
-        bench.inbound.relieve(false, &mut bench.deliverable);
+        bench.relieve(false);
         longest.extend(
             bench.inbound.recv().map(|message| (message.stream.0, message.part, message.payload.len())),
         );
@@ -135,7 +135,7 @@ fn every_stream_is_looked_at_in_its_turn_however_many_there_are() {
     bench.accept(200, on(250, piece(0, 0, "B", "ready"))).expect("accepted");
     let turns = (0..10).take_while(|_| {
         assert!(!bench.inbound.fits(300, 299, 64 * 200));
-        bench.inbound.relieve(false, &mut bench.deliverable);
+        bench.relieve(false);
         !bench.inbound.has_ready()
     });
     assert!(turns.count() < 10);
@@ -280,7 +280,7 @@ proptest! {
                     return Ok(());
                 }
             }
-            bench.inbound.relieve(false, &mut bench.deliverable);
+            bench.relieve(false);
             if lenient && skips >> (step % 64) & 1 == 1 {
                 let skipped = Skipped { stream: StreamId(stream), unordered: step % 2 == 0, number: mid };
                 bench.inbound.skip(index, [skipped].into_iter(), &mut bench.deliverable).expect("no fault");
