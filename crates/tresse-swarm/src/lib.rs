@@ -17,4 +17,4 @@ pub use breach::Breach;
 pub use draw::draw;
 pub use script::{Act, Deed, Host, HostPlan, PathPlan, Script, ScriptError};
 pub use shrink::{Shrunk, shrink};
-pub use world::{Census, Summary, census, judge, trace};
+pub use world::{Census, Summary, Trial, attempt, census, judge, trace};

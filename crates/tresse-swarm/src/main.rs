@@ -12,24 +12,33 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tresse_swarm::{Breach, Census, Script, Shrunk, Summary, census, draw, judge, shrink, trace};
+use tresse_swarm::{Breach, Census, Script, Shrunk, Summary, attempt, census, draw, judge, shrink, trace};
 
 const USAGE: &str = "\
 usage: swarm [--first N] [--count N] [--seconds N] [--jobs N]   play seeds from N on (drawn; until the time is up)
              [--census]                                         and say how often each mechanism was at work
+             [--shortening N]                                   and shorten a failing one by playing N events at most
        swarm --seed N [--print]                                 play one and say what happened
-       swarm --script FILE                                      play a script that was kept";
+       swarm --script FILE                                      play a script that was kept
+             [--shorten]                                        and shorten it, or that of the seed";
 
 /// Seeds below this are played on purpose only: what is drawn begins beyond, and a fixed range stays apart.
 const FIXED: u64 = 1_000_000_000;
 /// As many seeds as this are drawn from: few enough digits to be typed.
 const DRAWN: u64 = 1_000_000_000_000;
 
-/// Scripts that may be played to make a failing one shorter.
-const SHRINKING: usize = 3000;
+/// Events that may happen in scripts that are played to make a failing one shorter: some minutes, where it has many.
+const SHORTENING: u64 = 10_000_000;
 
 fn main() -> ExitCode {
     match Arguments::parse(std::env::args().skip(1)) {
+        Ok(Arguments { script: Some(script), shorten: true, shortening, .. }) => {
+            quiet();
+            match judge(&script) {
+                Ok(_) => replay(&script, false),
+                Err(breach) => shorten(script, breach, shortening),
+            }
+        }
         Ok(Arguments { script: Some(script), print, .. }) => replay(&script, print),
         Ok(arguments) => hunt(&arguments),
         Err(what) => {
@@ -47,6 +56,8 @@ struct Arguments {
     script: Option<Script>,
     print: bool,
     census: bool,
+    shorten: bool,
+    shortening: u64,
 }
 
 impl Arguments {
@@ -60,6 +71,8 @@ impl Arguments {
             script: None,
             print: false,
             census: false,
+            shorten: false,
+            shortening: SHORTENING,
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -79,6 +92,8 @@ impl Arguments {
                 }
                 "--print" => arguments.print = true,
                 "--census" => arguments.census = true,
+                "--shorten" => arguments.shorten = true,
+                "--shortening" => arguments.shortening = number(&word, &value()?)?,
                 _ => return Err(format!("unknown argument {word}")),
             }
         }
@@ -120,8 +135,7 @@ fn replay(script: &Script, print: bool) -> ExitCode {
 
 /// Plays many, until one fails or the time is up.
 fn hunt(arguments: &Arguments) -> ExitCode {
-    // What panics is reported as a broken rule.
-    panic::set_hook(Box::new(|_| {}));
+    quiet();
     println!("seeds from {} on (FIRST={0} plays them again)", arguments.first);
     let start = Instant::now();
     let next = AtomicU64::new(0);
@@ -166,12 +180,23 @@ fn hunt(arguments: &Arguments) -> ExitCode {
         None => ExitCode::SUCCESS,
         Some((seed, breach)) => {
             println!("\nseed {seed} breaks a rule {breach}");
-            let Shrunk { script, breach, tries } =
-                shrink(draw(seed), breach, SHRINKING, |script| judge(script).err());
-            println!("\nthe shortest of {tries} scripts that break it, {breach}\n\n{script}");
+            shorten(draw(seed), breach, arguments.shortening);
+            println!("\nthis was seed {seed}: make swarm SEED={seed} says more");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Finds a shorter script that breaks the same rule as `script` does, and prints it.
+fn shorten(script: Script, breach: Breach, events: u64) -> ExitCode {
+    let Shrunk { script, breach, tries, .. } = shrink(script, breach, events, attempt);
+    println!("\nthe shortest of {tries} scripts that break it, {breach}\n\n{script}");
+    ExitCode::FAILURE
+}
+
+/// What panics is reported as a broken rule.
+fn quiet() {
+    panic::set_hook(Box::new(|_| {}));
 }
 
 /// What all simulations came to together.

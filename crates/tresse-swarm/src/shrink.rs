@@ -1,10 +1,12 @@
 //! Makes a failing script shorter: takes out whatever it fails without.
 //!
 //! A shorter script counts when it breaks the same rule. What is tried, from coarse to fine: halves and then single
-//! ones of the acts, paths, settings, impairments, numbers of messages and their lengths.
+//! ones of the acts, paths, settings, impairments, numbers of messages and their lengths. How long that may take is a
+//! number of events, so that a script becomes the same one everywhere.
 
 use crate::breach::Breach;
 use crate::script::{Deed, Move, Script};
+use crate::world::Trial;
 
 /// The shortest script found.
 #[derive(Clone, Debug)]
@@ -15,27 +17,32 @@ pub struct Shrunk {
     pub breach: Breach,
     /// Scripts that were played to find it.
     pub tries: usize,
+    /// Events that it takes.
+    events: u64,
+    /// Events that may happen still in scripts that are tried.
+    left: u64,
 }
 
-/// Shortens `script`, which `judge` finds to break a rule as in `breach`, playing at most `limit` others.
-pub fn shrink(
-    script: Script,
-    breach: Breach,
-    limit: usize,
-    judge: impl Fn(&Script) -> Option<Breach>,
-) -> Shrunk {
-    let mut shrunk = Shrunk { script, breach, tries: 0 };
-    loop {
+/// Shortens `script`, which breaks a rule as in `breach`, playing others with at most `limit` events altogether. `attempt`
+/// plays one, until so many events have happened as it is told.
+pub fn shrink(script: Script, breach: Breach, limit: u64, attempt: impl Fn(&Script, u64) -> Trial) -> Shrunk {
+    let mut shrunk = Shrunk { script, breach, tries: 0, events: limit, left: limit };
+    shrunk.events = shrunk.play(&shrunk.script.clone(), &attempt).events;
+    while shrunk.left > 0 {
         let before = shrunk.script.clone();
-        shrunk.drop_runs(limit, &judge);
+        shrunk.drop_runs(&attempt);
         for step in STEPS {
-            shrunk.each(limit, &judge, *step);
+            shrunk.each(&attempt, *step);
         }
-        if shrunk.script == before || shrunk.tries >= limit {
-            return shrunk;
+        if shrunk.script == before {
+            break;
         }
     }
+    shrunk
 }
+
+/// Setting up a simulation takes as long as this many events.
+const SET_UP: u64 = 50;
 
 /// Makes the script smaller at a position; `false` when there is nothing at that position or beyond.
 type Step = fn(&mut Script, usize) -> bool;
@@ -44,31 +51,40 @@ const STEPS: &[Step] = &[drop_path, drop_switch, calm_path, fewer_messages, shor
 
 impl Shrunk {
     /// Keeps a candidate if it fails in the same way.
-    fn attempt(&mut self, candidate: Script, judge: impl Fn(&Script) -> Option<Breach>) -> bool {
+    fn attempt(&mut self, candidate: Script, attempt: impl Fn(&Script, u64) -> Trial) -> bool {
         if candidate == self.script {
             return false;
         }
         self.tries += 1;
-        match judge(&candidate) {
+        let Trial { events, breach } = self.play(&candidate, attempt);
+        match breach {
             Some(breach) if breach.rule == self.breach.rule => {
                 self.script = candidate;
                 self.breach = breach;
+                self.events = events;
                 true
             }
             _ => false,
         }
     }
 
+    /// Plays a script, unless it takes much longer than what it is to replace.
+    fn play(&mut self, script: &Script, attempt: impl Fn(&Script, u64) -> Trial) -> Trial {
+        let trial = attempt(script, self.left.min(2 * self.events + 1000));
+        self.left = self.left.saturating_sub(SET_UP + trial.events);
+        trial
+    }
+
     /// Drops runs of acts: half of them, a quarter, and so on down to single ones.
-    fn drop_runs(&mut self, limit: usize, judge: &impl Fn(&Script) -> Option<Breach>) {
+    fn drop_runs(&mut self, attempt: &impl Fn(&Script, u64) -> Trial) {
         let mut run = self.script.acts.len().div_ceil(2);
         while run > 0 {
             let mut start = 0;
-            while start < self.script.acts.len() && self.tries < limit {
+            while start < self.script.acts.len() && self.left > 0 {
                 let mut candidate = self.script.clone();
                 let end = (start + run).min(candidate.acts.len());
                 candidate.acts.drain(start..end);
-                if !self.attempt(candidate, judge) {
+                if !self.attempt(candidate, attempt) {
                     start += run;
                 }
             }
@@ -76,14 +92,14 @@ impl Shrunk {
         }
     }
 
-    fn each(&mut self, limit: usize, judge: &impl Fn(&Script) -> Option<Breach>, step: Step) {
+    fn each(&mut self, attempt: &impl Fn(&Script, u64) -> Trial, step: Step) {
         let mut position = 0;
-        while self.tries < limit {
+        while self.left > 0 {
             let mut candidate = self.script.clone();
             if !step(&mut candidate, position) {
                 return;
             }
-            if !self.attempt(candidate, judge) {
+            if !self.attempt(candidate, attempt) {
                 position += 1;
             }
         }
@@ -166,9 +182,12 @@ mod tests {
     fn only_what_matters_is_left() {
         let failing = (0..1000).map(draw).find(|script| judge(script).is_some()).expect("one of them fails");
         let breach = judge(&failing).expect("it fails");
-        let Shrunk { script, .. } = shrink(failing, breach, 10_000, judge);
+        let play = |script: &Script, _| Trial { events: 1, breach: judge(script) };
+        let Shrunk { script, .. } = shrink(failing.clone(), breach.clone(), 1_000_000, play);
         assert_eq!(script.acts.len(), 1, "{script}");
         assert_eq!((script.paths.len(), script.hosts[0].switches.len()), (1, 1), "{script}");
         assert!(script.hosts[1].switches.is_empty(), "{script}");
+        let Shrunk { script, tries, .. } = shrink(failing.clone(), breach, 1, play);
+        assert_eq!((script, tries), (failing, 0), "no event was left");
     }
 }

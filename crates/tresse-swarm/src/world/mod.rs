@@ -55,29 +55,54 @@ pub struct Summary {
 /// # Errors
 /// The first rule that did not hold.
 pub fn judge(script: &Script) -> Result<Summary, Breach> {
-    play(script, Log::silent(), None).0
+    play(script, Log::silent(), None, MOST_EVENTS).outcome
+}
+
+/// A script that was played for the rule that it breaks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trial {
+    /// Things that happened.
+    pub events: u64,
+    /// The first rule that did not hold.
+    pub breach: Option<Breach>,
+}
+
+/// Plays a script as [`judge`] does, but lets no more than `most` things happen: that there are more is a rule of its own.
+#[must_use]
+pub fn attempt(script: &Script, most: u64) -> Trial {
+    let played = play(script, Log::silent(), None, most.min(MOST_EVENTS));
+    Trial { events: played.events, breach: played.outcome.err() }
 }
 
 /// Plays a script and writes a line for everything that happens.
 pub fn trace(script: &Script) -> (Result<Summary, Breach>, Vec<String>) {
-    let (outcome, log, _) = play(script, Log::written(), None);
-    (outcome, log.lines())
+    let played = play(script, Log::written(), None, MOST_EVENTS);
+    (played.outcome, played.log.lines())
 }
 
 /// Plays a script and counts which mechanisms were at work, and how often.
 pub fn census(script: &Script) -> (Result<Summary, Breach>, Census) {
-    let (outcome, _, census) = play(script, Log::silent(), Some(Census::default()));
-    (outcome, census.unwrap_or_default())
+    let played = play(script, Log::silent(), Some(Census::default()), MOST_EVENTS);
+    (played.outcome, played.census.unwrap_or_default())
 }
 
-fn play(script: &Script, log: Log, census: Option<Census>) -> (Result<Summary, Breach>, Log, Option<Census>) {
+/// What came of a script.
+struct Played {
+    outcome: Result<Summary, Breach>,
+    events: u64,
+    log: Log,
+    census: Option<Census>,
+}
+
+fn play(script: &Script, log: Log, census: Option<Census>, most: u64) -> Played {
     let mut world = match World::new(script, log, census) {
         Ok(world) => world,
         Err(what) => {
             let breach = Breach { at: Instant::ZERO, rule: "scripts can be played", what };
-            return (Err(breach), Log::silent(), None);
+            return Played { outcome: Err(breach), events: 0, log: Log::silent(), census: None };
         }
     };
+    world.most = most;
     let outcome = match catch_unwind(AssertUnwindSafe(|| world.run())) {
         Ok(outcome) => outcome.map_err(|(rule, what)| Breach { at: world.now, rule, what }),
         Err(panic) => {
@@ -87,7 +112,8 @@ fn play(script: &Script, log: Log, census: Option<Census>) -> (Result<Summary, B
         }
     };
     world.count();
-    (outcome.map(|()| world.summary()), world.log, world.census)
+    let outcome = outcome.map(|()| world.summary());
+    Played { outcome, events: world.happened, log: world.log, census: world.census }
 }
 
 struct World<'s> {
@@ -95,6 +121,8 @@ struct World<'s> {
     now: Instant,
     events: EventQueue<Happening>,
     happened: u64,
+    /// So much may happen.
+    most: u64,
     wire: Wire,
     stations: [Station; 2],
     ledger: Ledger,
@@ -138,6 +166,7 @@ impl<'s> World<'s> {
         Ok(World {
             now: Instant::ZERO,
             happened: 0,
+            most: MOST_EVENTS,
             wire: Wire::new(script, script.end()),
             stations: [station(Host::Client)?, station(Host::Server)?],
             ledger: Ledger::default(),
@@ -197,8 +226,9 @@ impl<'s> World<'s> {
         {
             self.now = at;
             self.happened += 1;
-            if self.happened > MOST_EVENTS {
-                return Err(("simulations end", format!("{MOST_EVENTS} events and no end")));
+            if self.happened > self.most {
+                let rule = if self.most < MOST_EVENTS { "trials are short" } else { "simulations end" };
+                return Err((rule, format!("{} events and no end", self.most)));
             }
             match happening {
                 Happening::Arrival(packet) => self.arrive(packet)?,
