@@ -11,7 +11,7 @@ from tresse.claims import Claim, Judgement, Verdict
 from tresse.figures import select
 from tresse.figures.pfldnet2010 import figure4
 from tresse.profiles import QUICK
-from tresse.sensitivity import AS_PRESET, Alternative
+from tresse.sensitivity import AS_PRESET, Alternative, Thoroughness
 from tresse.tables import Tables
 
 
@@ -44,8 +44,8 @@ def test_each_alternative_has_a_column_of_verdicts_of_its_own() -> None:
 
 def test_an_alternative_changes_every_point_but_what_the_point_varies_itself() -> None:
     late = Alternative("late", {"path.1.delay": "1s", "transport.max_burst": "0"})
-    plain = {task.key("") for _, task in sensitivity.plan(figure4.FIGURE, AS_PRESET, QUICK)}
-    planned = sensitivity.plan(figure4.FIGURE, late, QUICK)
+    plain = {task.key("") for _, task in sensitivity.plan(figure4.FIGURE, AS_PRESET, Thoroughness(QUICK))}
+    planned = sensitivity.plan(figure4.FIGURE, late, Thoroughness(QUICK))
     assert planned
     for point, task in planned:
         overrides = dict(task.overrides)
@@ -55,13 +55,18 @@ def test_an_alternative_changes_every_point_but_what_the_point_varies_itself() -
         assert task.key("") not in plain
 
 
+def test_no_point_has_more_runs_than_asked_for() -> None:
+    planned = sensitivity.plan(figure4.FIGURE, AS_PRESET, Thoroughness(QUICK, most_runs=2))
+    assert {task.seed for _, task in planned} == {1, 2}
+
+
 @pytest.mark.parametrize("paper", sorted(sensitivity.PAPERS))
 def test_every_alternative_is_a_scenario_that_runs_and_differs_from_the_preset(paper: str) -> None:
     figure = select([paper])[0]
     brief = replace(QUICK, overrides={"settle": "0s", "measure": "1ms"})
     quick = replace(figure, sweep=replace(figure.sweep, profiles={}))
-    (_, plain), *_ = sensitivity.plan(quick, AS_PRESET, brief)
+    (_, plain), *_ = sensitivity.plan(quick, AS_PRESET, Thoroughness(brief))
     for alternative in sensitivity.PAPERS[paper]:
-        _, task = sensitivity.plan(quick, alternative, brief)[0]
+        _, task = sensitivity.plan(quick, alternative, Thoroughness(brief))[0]
         assert task != plain, alternative.name
         tresse.run(task.scenario, dict(task.overrides), task.seed)

@@ -24,6 +24,7 @@ from tresse.plots.sequence import draw_sequence
 from tresse.profiles import PROFILES, QUICK
 from tresse.reproduction import Made, Measured, OutputError
 from tresse.runner import ClusterError, Workers
+from tresse.sensitivity import Thoroughness
 from tresse.standings import Standing
 from tresse.sweep import Profile
 
@@ -166,13 +167,17 @@ def _write_docs(docs: Path, found: dict[str, list[Standing]], made: dict[str, Ma
 @click.argument("paper", type=click.Choice(sorted(sensitivity.PAPERS)))
 @click.option("--only", multiple=True, metavar="NAME", help="This alternative alone; may be repeated.")
 @click.option("--profile", type=click.Choice(sorted(PROFILES)), default=QUICK.name, show_default=True)
+@click.option("--runs", type=click.IntRange(min=1), help="Most runs a point.  [default: the profile's]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Runs at a time.  [default: all cores]")
 @_OUT
 @click.option("--quiet", is_flag=True, help="Show the table only.")
-def show_sensitivity(paper: str, only: tuple[str, ...], profile: str, jobs: int | None, out: Path, quiet: bool) -> None:
+def show_sensitivity(
+    paper: str, only: tuple[str, ...], profile: str, runs: int | None, jobs: int | None, out: Path, quiet: bool
+) -> None:
     """Judge PAPER with each setting changed in turn that its text leaves unsaid; writes OUT/sensitivity-PAPER.csv.
 
-    Every alternative takes as long as the paper's figures. Finished runs are kept, and never run again.
+    Every alternative takes as long as the paper's figures, with as many runs. Finished runs are kept, and never run
+    again. With few runs intervals are wide: more rows are weaker than in a reproduction, in every column alike.
     """
     known = {alternative.name: alternative for alternative in sensitivity.PAPERS[paper]}
     if strange := [name for name in only if name not in known]:
@@ -181,7 +186,8 @@ def show_sensitivity(paper: str, only: tuple[str, ...], profile: str, jobs: int 
     progress = display(Console(stderr=True, highlight=False), quiet)
     try:
         reproduction.open_directory(out)
-        found = sensitivity.measure(paper, chosen, PROFILES[profile], out, Workers(jobs or -1, None), progress)
+        thoroughness = Thoroughness(PROFILES[profile], runs)
+        found = sensitivity.measure(paper, chosen, thoroughness, out, Workers(jobs or -1, None), progress)
     except KeyboardInterrupt:
         _fail(INTERRUPTED, f"interrupted; finished runs are kept in {out}, the same command goes on from there")
     except (OutputError, _native.ScenarioError) as error:

@@ -62,10 +62,18 @@ PAPERS: Mapping[str, tuple[Alternative, ...]] = {
 """Papers with alternatives, by the first part of their figures' names."""
 
 
+@dataclass(frozen=True)
+class Thoroughness:
+    """How much is measured: as the profile says, with at most so many runs a point."""
+
+    profile: Profile
+    most_runs: int | None = None
+
+
 def measure(
     paper: str,
     alternatives: Sequence[Alternative],
-    profile: Profile,
+    thoroughness: Thoroughness,
     directory: Path,
     workers: Workers,
     display: Display,
@@ -77,7 +85,7 @@ def measure(
     figures = [figure for figure in select([paper]) if figure.claims]
     store = Store(directory / "runs", code_version())
     plans = {
-        (figure.name, alternative.name): plan(figure, alternative, profile)
+        (figure.name, alternative.name): plan(figure, alternative, thoroughness)
         for alternative in (AS_PRESET, *alternatives)
         for figure in figures
     }
@@ -95,10 +103,12 @@ def measure(
     return found
 
 
-def plan(figure: Figure, alternative: Alternative, profile: Profile) -> list[tuple[Point, Task]]:
+def plan(figure: Figure, alternative: Alternative, thoroughness: Thoroughness) -> list[tuple[Point, Task]]:
     """The points of a figure under an alternative, with their seeds; those of our own preset are left out."""
     points = tuple(alternative.of(point) for point in figure.sweep.points if "preset" not in point.overrides)
-    return replace(figure.sweep, points=points).tasks(profile)
+    tasks = replace(figure.sweep, points=points).tasks(thoroughness.profile)
+    most = thoroughness.most_runs
+    return [(point, task) for point, task in tasks if most is None or task.seed <= most]
 
 
 def verdicts(
