@@ -140,6 +140,12 @@ bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
 	$(CARGO) bench --locked --package tresse-proto --bench schedulers
 	$(CARGO) bench --locked --package tresse-sim --bench packets
 
+WRITE ?=
+
+.PHONY: fingerprints
+fingerprints: $(VENV)/.binding ## whether every packet of a fixed set of simulations is where it was (WRITE=1: from now on here)
+	$(BIN)/python tools/fingerprints.py $(if $(WRITE),--write)
+
 COMMIT ?= HEAD
 RUNS ?= 3
 
