@@ -35,9 +35,27 @@ LOSSY = {
     "transport.rto_min": "200ms",
 }
 NAMED = {
-    "path_scheduler": "round_robin lowest_rtt most_room in_order ecf blest otias daps stms redundant".split(),
-    "stream_scheduler": "first_come round_robin round_robin_packet priority fair_bandwidth weighted_fair".split(),
-    "congestion_control": "rfc9260 cubic cmt_rp_v1 cmt_rp_v2 lia olia balia".split(),
+    "path_scheduler": [
+        "round_robin",
+        "lowest_rtt",
+        "most_room",
+        "in_order",
+        "ecf",
+        "blest",
+        "otias",
+        "daps",
+        "stms",
+        "redundant",
+    ],
+    "stream_scheduler": [
+        "first_come",
+        "round_robin",
+        "round_robin_packet",
+        "priority",
+        "fair_bandwidth",
+        "weighted_fair",
+    ],
+    "congestion_control": ["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"],
     "stream_map": ["any", "adaptive", "fixed:0,1"],
 }
 """Settings whose values are names of policies."""
