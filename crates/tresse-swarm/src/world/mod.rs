@@ -404,6 +404,7 @@ impl<'s> World<'s> {
         Haste {
             answers: self.stations.iter().any(|station| station.shortest_timer() < round_trip),
             shutdown: self.stations.iter().any(|station| station.shutdown_guard() < round_trip),
+            overrun: self.stations.iter().any(Station::overruns),
         }
     }
 

@@ -165,6 +165,10 @@ pub(super) struct Haste {
     pub(super) answers: bool,
     /// The one that guards a whole shutdown (RFC 9260 §9.2).
     pub(super) shutdown: bool,
+    /// The same one, because a sender overruns the peer's window (`peer_window_test=sack`; §6.1 A forbids it). What has no
+    /// room there is dropped however well the network is, and T3 brings it back, each time after up to RTO.Max of a host
+    /// that may have a longer one than the other's T5 goes by.
+    pub(super) overrun: bool,
 }
 
 /// Whether an end has a reason; `mishaps` are the packets that the network lost or changed so far, `restarts` those
@@ -184,7 +188,9 @@ pub(super) fn check_end(
     let right = match reason {
         CloseReason::Graceful | CloseReason::AbortedByPeer { .. } => true,
         CloseReason::Aborted => session.ending != Ending::None,
-        CloseReason::ShutdownTimeout => haste.shutdown || !was_calm,
+        CloseReason::ShutdownTimeout => haste.shutdown || haste.overrun || !was_calm,
+        // T5, when nothing was heard since the last SHUTDOWN.
+        CloseReason::PathsLost if haste.overrun && session.ending == Ending::Shutdown => true,
         // With a host goes the key of its cookies: it discards those that come back, for as long as they come.
         CloseReason::SetupTimeout if restarts > 0 => true,
         CloseReason::SetupTimeout | CloseReason::PathsLost => haste.answers || (!was_calm && mishaps > 0),

@@ -472,9 +472,8 @@ impl Station {
 
     /// What the association that messages are sent on tells of its windows.
     pub(super) fn windows(&mut self, now: Instant) -> Option<Windows> {
-        let mtu = self.settings.0.mtu.0;
+        let (mtu, looks) = (self.settings.0.mtu.0, !self.overruns());
         let association = self.association()?;
-        let looks = association.config().peer_window_test == PeerWindowTest::Packet;
         let room = association.stats(now)?.peer_window;
         let peer = looks.then_some(room);
         let paths = association.path_stats(now);
@@ -483,6 +482,11 @@ impl Station {
         known.iter_mut().zip(&paths).for_each(|(known, path)| known.update(path));
         let silent = known.iter().map(|known| known.silent).collect();
         Some(Windows { paths, silent, peer, mtu })
+    }
+
+    /// Whether it may send more than the peer's window: it does not look at that before each packet.
+    pub(super) fn overruns(&self) -> bool {
+        self.settings.0.peer_window_test == PeerWindowTest::Sack
     }
 
     /// Where it stands, for a person.
