@@ -102,7 +102,7 @@ swarm: ## random simulations with rules after every event (SEEDS=100000, FIRST=7
 # As the tests are built: what another profile would win in a minute, building it would cost.
 .PHONY: swarm-fresh
 swarm-fresh: ## a minute of random simulations, each time of others (FIRST=7: those from 7 on)
-	$(CARGO) run --locked --quiet --package tresse-swarm -- --seconds 60 --shortening 400000 --jobs $(JOBS) $(if $(FIRST),--first $(FIRST))
+	$(CARGO) run --locked --quiet --package tresse-swarm -- --seconds 60 --shortening 800000 --jobs $(JOBS) $(if $(FIRST),--first $(FIRST))
 
 # Seconds for each target, and which; libFuzzer counts the branches that an input takes and the values that it compares,
 # by code that any compiler can put in.
