@@ -1,10 +1,9 @@
 //! A shared object in the address space of this process, with the hooks of its table.
 
 use std::error::Error as _;
-use std::ffi::OsStr;
 use std::path::Path;
 
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use libloading::Library;
 
 use crate::abi::{ControllerTable, Hooks, PathTable, StreamTable};
 use crate::error::{Fault, LoadError};
@@ -34,9 +33,8 @@ impl Loaded {
 fn load(path: &Path) -> Result<Loaded, Fault> {
     // A bare name would be looked for in the directories of system libraries.
     let file = path.canonicalize().map_err(|error| Fault::Unloadable(error.to_string()))?;
-    // All names are resolved now: what is missing is an error here, and not a crash later.
     // SAFETY: loading runs the object's initialisers. Whoever named the file trusts its code (`Plugin::load`).
-    let library = unsafe { Library::open(Some::<&OsStr>(file.as_os_str()), RTLD_NOW | RTLD_LOCAL) };
+    let library = unsafe { open(&file) };
     let library = library.map_err(|error| {
         // What the system says is the source of an error that only says which call failed.
         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
@@ -60,6 +58,25 @@ fn load(path: &Path) -> Result<Loaded, Fault> {
     Ok(Loaded { name, hooks, _library: library })
 }
 
+/// All names are resolved now: what is missing is an error here, and not a crash later.
+///
+/// # Safety
+/// The object's initialisers run.
+#[cfg(unix)]
+unsafe fn open(file: &Path) -> Result<Library, libloading::Error> {
+    use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+    // SAFETY: the caller's.
+    unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map(Into::into)
+}
+
+/// # Safety
+/// The object's initialisers run.
+#[cfg(not(unix))]
+unsafe fn open(file: &Path) -> Result<Library, libloading::Error> {
+    // SAFETY: the caller's.
+    unsafe { Library::new(file) }
+}
+
 /// A copy of the table that the object exports under this name, if it does.
 ///
 /// # Safety
@@ -67,7 +84,7 @@ fn load(path: &Path) -> Result<Loaded, Fault> {
 unsafe fn read<Table>(library: &Library, symbol: &[u8]) -> Result<Option<Table>, Fault> {
     // SAFETY: the symbol is only used as an address, and checked before anything is read.
     let Ok(symbol) = (unsafe { library.get::<*const Table>(symbol) }) else { return Ok(None) };
-    let address = symbol.into_raw().cast::<Table>().cast_const();
+    let address = *symbol;
     if address.is_null() || !address.is_aligned() {
         return Err(Fault::NoTable);
     }

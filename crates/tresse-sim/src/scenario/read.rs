@@ -229,7 +229,10 @@ pub(super) fn parse_message_size(text: &str) -> Option<usize> {
 
 fn parse_volume(text: &str) -> Option<usize> {
     let bytes = units::parse_size(text).ok()?;
-    usize::try_from(bytes).ok().filter(|bytes| (1..=LARGEST_VOLUME).contains(bytes))
+    if !(1..=LARGEST_VOLUME).contains(&bytes) {
+        return None;
+    }
+    usize::try_from(bytes).ok()
 }
 
 fn parse_refill(text: &str) -> Option<Refill> {
@@ -240,6 +243,6 @@ fn parse_refill(text: &str) -> Option<Refill> {
 const MOST_PATHS: usize = 64;
 const MOST_SAMPLES: u128 = 100_000;
 /// A terabyte: what no run gets through.
-const LARGEST_VOLUME: usize = 1 << 40;
+const LARGEST_VOLUME: u64 = 1 << 40;
 pub(super) const LONGEST_RUN: Duration = Duration::from_secs(1000 * 3600);
 const LARGEST_MESSAGE: u64 = 16 * 1024 * 1024;

@@ -7,7 +7,7 @@
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
+use socket2::{Domain, Protocol, Type};
 
 use super::reservation::Reservation;
 use super::socket::{Lower, Socket};
@@ -32,11 +32,14 @@ fn bind_one(local: IpAddr, port: u16) -> Result<Socket, BindError> {
 
 /// A raw socket, in the type that stands for sockets of datagrams.
 fn open(local: IpAddr) -> io::Result<UdpSocket> {
-    let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, Some(ipproto::SCTP))?;
-    rustix::net::bind(&socket, &SocketAddr::new(local, 0))?;
+    let local = SocketAddr::new(local, 0);
+    let socket = socket2::Socket::new(Domain::for_address(local), Type::RAW, Some(Protocol::from(SCTP)))?;
+    socket.bind(&local.into())?;
     Ok(socket.into())
 }
+
+/// Its number at IANA; not every system names it.
+const SCTP: i32 = 132;
 
 /// The SCTP port whose packets a raw socket is to hear.
 pub(crate) struct RawPort {

@@ -7,12 +7,16 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::unix::net::UnixDatagram;
+
+#[cfg(target_os = "linux")]
+type Name = std::os::unix::net::UnixDatagram;
+#[cfg(not(target_os = "linux"))]
+type Name = std::convert::Infallible;
 
 /// The right to one SCTP port on one address, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Reservation {
-    _name: Option<UnixDatagram>,
+    _name: Option<Name>,
 }
 
 impl Reservation {
@@ -30,14 +34,14 @@ fn name(address: IpAddr, port: u16) -> String {
 }
 
 #[cfg(target_os = "linux")]
-fn claim(name: &str) -> io::Result<Option<UnixDatagram>> {
+fn claim(name: &str) -> io::Result<Option<Name>> {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::SocketAddr;
-    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?).map(Some)
+    Name::bind_addr(&SocketAddr::from_abstract_name(name)?).map(Some)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn claim(_name: &str) -> io::Result<Option<UnixDatagram>> {
+fn claim(_name: &str) -> io::Result<Option<Name>> {
     Ok(None)
 }
 
