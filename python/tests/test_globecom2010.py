@@ -420,3 +420,9 @@ def test_every_point_is_a_scenario_of_its_own(figure: Figure) -> None:
     variants = {str(point.labels["variant"]): point for point in figure.sweep.points}
     resolved = {_native.resolve(text, dict(point.overrides)) for point in variants.values()}
     assert len(resolved) == len(variants), "two variants are the same settings"
+
+
+def test_captions_speak_of_diamonds_only_where_some_are_drawn() -> None:
+    for figure in FIGURES:
+        caption = figure.drawings[0].caption
+        assert ("Diamonds" in caption) == (figure not in (ordered.FIGURE_7, ordered.FIGURE_8)), caption

@@ -137,3 +137,8 @@ def test_every_setting_has_its_row_and_the_bars_are_drawn(figure: Figure) -> Non
     [settings] = [listing.make(tables) for listing in figure.listings]
     assert settings["setting"].tolist() == list(dict.fromkeys(str(p.labels["variant"]) for p in figure.sweep.points))
     assert [drawing.draw(tables) for drawing in figure.drawings]
+
+
+def test_a_caption_speaks_of_what_the_text_states_only_where_it_is_drawn() -> None:
+    captions = [figure.drawings[0].caption for figure in (figure9.FIGURE, figure10.FIGURE)]
+    assert ["dashed" in caption for caption in captions] == [False, True]

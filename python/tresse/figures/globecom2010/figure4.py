@@ -181,10 +181,9 @@ FIGURE = Figure(
     drawings=(
         Drawing(
             "throughput",
-            "Throughput of user data over the capacity of the queues; path 1 has 100 Mbit/s, path 2 10 Mbit/s. Black: "
-            "our preset cmt. Diamonds: what the paper's text states for "
-            "the largest φ, with and without the splitting that helps. Dotted grey: what no schedule exceeds with these"
-            " buffers.",
+            "Throughput of user data over the capacity of the queues; path 1 has 100 Mbit/s, path 2 10 Mbit/s. Dotted "
+            "black: our preset cmt. Diamonds: what the paper's text states for the largest φ, with and without the "
+            "splitting that helps. Dotted grey: what no schedule exceeds with these buffers.",
             _draw,
         ),
         Drawing(

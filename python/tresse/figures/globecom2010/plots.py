@@ -18,12 +18,12 @@ LOGARITHMIC = (RATE, DELAY)
 
 def drawings(mix: Mix, stated: dict[Panel, tuple[tuple[float, float], ...]]) -> tuple[Drawing, ...]:
     """The plots of a figure; `stated` has the values that the paper's text names, as (value, Mbit/s)."""
+    diamonds = "Diamonds: stated in the paper's text. " if stated else ""
     throughput = Drawing(
         "throughput",
         "Throughput of user data over the rate, the bit error rate and the delay of path 2; path 1 has 100 Mbit/s, 1 "
-        "ms and no errors. Same colour: same mechanisms; solid: both buffers split, dashed: neither. Black: our preset "
-        "cmt; grey: with rescheduling and shares by path. Diamonds: stated in the paper's text. Dotted grey: what no "
-        "schedule exceeds with these buffers.",
+        "ms and no errors. Same colour: same mechanisms; solid: both buffers split, dashed: neither. Dotted black: our "
+        f"preset cmt. {diamonds}Dotted grey: what no schedule exceeds with these buffers.",
         partial(_draw, mix=mix, stated=stated),
     )
     limits = [

@@ -263,6 +263,7 @@ def figure(
     """A figure of one bottleneck; `latency_claim` is an id, what the paper claims, and its figures."""
     claim, text, paper = latency_claim
     least, most = (f"{100 * share:.0f}" for share in bottleneck.reduction)
+    stated = "; dashed: what the paper's text states" if bottleneck.published_ms else ""
     times = f"; both latencies within {100 * AS_PUBLISHED:.0f} % of the paper's" if bottleneck.published_ms else ""
     return Figure(
         name=f"infocom2011-{number}",
@@ -273,7 +274,7 @@ def figure(
             Drawing(
                 "bars",
                 "Throughput of the association and of the long-lived TCP flow, and mean latency of the messages, under "
-                "both schedulers. Bars: 95 % intervals; dashed: what the paper's text states.",
+                f"both schedulers. Upright: 95 % intervals{stated}.",
                 lambda tables: _draw(tables, bottleneck),
             ),
         ),
