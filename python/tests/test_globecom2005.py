@@ -1,12 +1,13 @@
 """The judges of GLOBECOM 2005 on outcomes made up to reach each verdict."""
 
+import tomllib
 from collections.abc import Callable
 
 import pandas as pd
 import pytest
 import synthetic
 
-from tresse import standings
+from tresse import _native, scenarios, standings
 from tresse.claims import Verdict, judge
 from tresse.figures.globecom2005 import default, figure3, figure4, figure5
 from tresse.figures.globecom2005.transfers import LOSS_BASED, POLICIES, SAME
@@ -330,3 +331,12 @@ def test_one_path_may_be_the_best() -> None:
 def test_a_larger_factor_in_the_second_panel_is_not_cut_off() -> None:
     drawings = {drawing.name: drawing for drawing in figure5.FIGURE.drawings}
     assert synthetic.all_is_shown(drawings["degradation"].draw(_tables(figure5.FIGURE.sweep, _as_published)))
+
+
+def test_the_preset_is_told_no_loss_rates() -> None:
+    for figure in (figure3.FIGURE, figure4.FIGURE, figure5.FIGURE):
+        text = scenarios.read(figure.sweep.scenario)
+        presets = [point for point in figure.sweep.points if point.overrides.get("preset") == "cmt"]
+        assert presets
+        for point in presets:
+            assert tomllib.loads(_native.resolve(text, dict(point.overrides)))["loss_oracle"] is False
