@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from tresse import _native, scenarios, traces
 from tresse.cli import main
-from tresse.figures.globecom2005.figure2 import longest_stall
 from tresse.plots.sequence import draw_sequence
+from tresse.readings import longest_stall
 
 HEAD = '{"tresse_trace":1,"name":"made up","seed":7,"paths":2}'
 

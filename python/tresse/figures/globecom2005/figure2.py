@@ -1,10 +1,8 @@
 """Figure 2: how a lossy path blocks the receive buffer for both, and the claim R8."""
 
-from dataclasses import dataclass
 from functools import cache
 
 import matplotlib.figure
-import numpy as np
 
 from tresse import _native, scenarios, traces
 from tresse.claims import Claim, Judgement, Verdict
@@ -12,6 +10,7 @@ from tresse.figures.figure import Drawing, Figure
 from tresse.figures.globecom2005 import transfers
 from tresse.figures.globecom2005.transfers import SAME, TWO_PATHS
 from tresse.plots.sequence import draw_sequence
+from tresse.readings import longest_stall
 from tresse.sweep import Sweep
 from tresse.tables import Tables
 from tresse.traces import Trace
@@ -25,32 +24,10 @@ _POINT = transfers.point(
 PAYLOAD_BYTES = 1452
 
 
-@dataclass(frozen=True)
-class Stall:
-    """The longest time in which no path sent new data."""
-
-    start_s: float
-    end_s: float
-    window_bytes: int
-    """The peer's window, at its smallest meanwhile."""
-    timeouts: int
-    """Expirations on path 1 from the last new data until the next."""
-
-
 @cache
 def _trace() -> Trace:
     text = _native.trace(scenarios.read(TWO_PATHS), dict(_POINT.overrides), 1, name=TWO_PATHS)
     return traces.parse(text)
-
-
-def longest_stall(trace: Trace) -> Stall:
-    """The longest pause between two transmissions of new data."""
-    new = trace.sent[~trace.sent["again"].astype(bool)]["t"].to_numpy(dtype=float)
-    last = int(np.argmax(np.diff(new)))
-    start, end = float(new[last]), float(new[last + 1])
-    states = trace.states[(trace.states["t"] >= start) & (trace.states["t"] <= end)]
-    timeouts = states["timeouts_1"]
-    return Stall(start, end, int(states["peer_window"].min()), int(timeouts.max() - timeouts.min()))
 
 
 def _draw(_: Tables) -> matplotlib.figure.Figure:
