@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from tresse import _native, runner
+from tresse import _native, runner, scenarios
+from tresse.readings import STALL
 from tresse.runner import ClusterError, Workers, run_tasks
 from tresse.store import Store
-from tresse.sweep import Task, code_version
+from tresse.sweep import Point, Task, code_version
+from tresse.tables import Tables
 
 TASKS = [Task("text", (), seed) for seed in range(1, 21)]
 
@@ -105,3 +107,18 @@ def test_a_local_cluster_runs_the_same_tasks(stack: Stack, store: Store) -> None
 
 def test_the_code_is_checked_on_every_worker(stack: Stack) -> None:
     assert json.loads(runner.execute(TASKS[2], code_version())) == {"seed": 3}
+
+
+def test_what_a_sweep_reads_off_traces_is_in_the_table_of_its_runs(store: Store) -> None:
+    overrides = (("measure", "600s"), ("transport.receive_buffer", "16KiB"), ("traffic.volume", "256KiB"))
+    text = scenarios.read("globecom2005/two-paths.toml")
+    task, plain = (Task(text, overrides, 1, reading=reading) for reading in (STALL, ""))
+    run_tasks([task, plain], store, Workers(jobs=1), lambda: None)
+    outcome, without = store.load(task), store.load(plain)
+    assert outcome is not None
+    assert without is not None
+    [row] = Tables.of([(Point({}, {}), outcome)]).runs.to_dict("records")
+    assert 0 < row["stall_s"] < row["completed_s"]
+    assert row["stall_window_bytes"] < 16 * 1024
+    assert outcome.pop("reading") == {name: value for name, value in row.items() if str(name).startswith("stall_")}
+    assert outcome == without

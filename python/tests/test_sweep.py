@@ -16,6 +16,7 @@ TASK = Task("text", (("measure", "30s"),), 1)
         Task("text", (("measure", "31s"),), 1),
         Task("text", (), 1),
         Task("text", (("measure", "30s"),), 2),
+        Task("text", (("measure", "30s"),), 1, reading="stall"),
     ],
 )
 def test_a_key_changes_with_everything_an_outcome_depends_on(other: Task) -> None:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tresse import _native, scenarios, traces
 from tresse.cli import main
 from tresse.plots.sequence import draw_sequence
-from tresse.readings import longest_stall
+from tresse.readings import Stall, longest_stall
 
 HEAD = '{"tresse_trace":1,"name":"made up","seed":7,"paths":2}'
 
@@ -53,7 +53,11 @@ def test_what_is_no_trace_is_refused_with_its_line(text: str, complaint: str) ->
 def test_the_longest_pause_is_between_new_data() -> None:
     lines = [_sent(0, 1), _sent(1, 2), _state(1, 500, 1), _sent(3, 2, again=True), _state(4, 100, 3), _sent(5, 3)]
     stall = longest_stall(traces.parse("\n".join([HEAD, *lines])))
-    assert (stall.start_s, stall.end_s, stall.window_bytes, stall.timeouts) == (1, 5, 100, 2)
+    assert stall == Stall(1, 5, 100, (0, 2))
+
+
+def test_what_sends_too_little_has_no_pause() -> None:
+    assert longest_stall(traces.parse("\n".join([HEAD, _sent(0, 1), _sent(1, 1, again=True)]))) is None
 
 
 def test_a_real_trace_is_read_and_drawn(tmp_path: Path) -> None:

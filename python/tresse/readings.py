@@ -1,5 +1,6 @@
 """What is read off the trace of a run, for what no outcome tells."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,21 +10,37 @@ from tresse.traces import Trace
 
 @dataclass(frozen=True)
 class Stall:
-    """The longest time in which no path sent new data."""
+    """A time in which no path sent new data."""
 
     start_s: float
     end_s: float
     window_bytes: int
     """The peer's window, at its smallest meanwhile."""
-    timeouts: int
-    """Expirations on path 1 from the last new data until the next."""
+    timeouts: tuple[int, ...]
+    """Expirations of each path from the last new data until the next."""
 
 
-def longest_stall(trace: Trace) -> Stall:
-    """The longest pause between two transmissions of new data."""
+def longest_stall(trace: Trace) -> Stall | None:
+    """The longest pause between two transmissions of new data; none where there are not two."""
     new = trace.sent[~trace.sent["again"].astype(bool)]["t"].to_numpy(dtype=float)
+    if new.size < 2:
+        return None
     last = int(np.argmax(np.diff(new)))
     start, end = float(new[last]), float(new[last + 1])
     states = trace.states[(trace.states["t"] >= start) & (trace.states["t"] <= end)]
-    timeouts = states["timeouts_1"]
-    return Stall(start, end, int(states["peer_window"].min()), int(timeouts.max() - timeouts.min()))
+    by_path = (states[f"timeouts_{path}"] for path in range(trace.paths))
+    timeouts = tuple(int(path.max() - path.min()) for path in by_path)
+    return Stall(start, end, int(states["peer_window"].min()), timeouts)
+
+
+def _stall(trace: Trace) -> dict[str, float]:
+    stall = longest_stall(trace)
+    if stall is None:
+        return {}
+    timeouts = {f"stall_timeouts_{path}": count for path, count in enumerate(stall.timeouts)}
+    return {"stall_s": stall.end_s - stall.start_s, "stall_window_bytes": stall.window_bytes, **timeouts}
+
+
+STALL = "stall"
+READINGS: Mapping[str, Callable[[Trace], Mapping[str, float]]] = {STALL: _stall}
+"""By name: columns of the table of runs."""

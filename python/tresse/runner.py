@@ -14,7 +14,8 @@ from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
-from tresse import _native
+from tresse import _native, traces
+from tresse.readings import READINGS
 from tresse.store import Store
 from tresse.sweep import Task, code_version
 
@@ -38,7 +39,11 @@ def execute(task: Task, code: str) -> str:
     """Run one task and return its outcome as JSON text; refuse to when this is not the code named `code`."""
     if code_version() != code:
         raise ClusterError(f"a worker runs tresse {code_version()}, this is {code}; install the same build")
-    return _native.run(task.scenario, dict(task.overrides), task.seed, name=task.name)
+    outcome = _native.run(task.scenario, dict(task.overrides), task.seed, name=task.name)
+    if not task.reading:
+        return outcome
+    trace = traces.parse(_native.trace(task.scenario, dict(task.overrides), task.seed, name=task.name), task.name)
+    return json.dumps({**json.loads(outcome), "reading": READINGS[task.reading](trace)})
 
 
 def run_tasks(

@@ -37,11 +37,13 @@ class Task:
     seed: int
     name: str = "scenario"
     """What errors call the scenario."""
+    reading: str = ""
+    """What is read off the trace of the run besides, by its name in `readings`."""
 
     def key(self, code: str) -> str:
         """Digest of everything that the outcome depends on."""
-        identity = json.dumps([self.scenario, self.overrides, self.seed, code])
-        return hashlib.sha256(identity.encode()).hexdigest()[:32]
+        identity = [self.scenario, self.overrides, self.seed, code, *filter(None, [self.reading])]
+        return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class Sweep:
     """Points that are run once more, with overrides that record the state over time."""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     """By name, those that take the place of the lab's: a paper's own numbers of runs and times."""
+    reading: str = ""
+    """What is read off the trace of each run besides, by its name in `readings`: columns of the table of runs."""
 
     def recordings(self) -> list[tuple[Point, Task]]:
         """The recorded points, with the first seed; they are the same in every profile."""
@@ -102,7 +106,7 @@ class Sweep:
         own = self.profile(profile)
         most = max((own.runs, *(point.least_runs for point in self.points)))
         return [
-            (point, Task(text, _merged(own.overrides, point.overrides), seed, self.scenario))
+            (point, Task(text, _merged(own.overrides, point.overrides), seed, self.scenario, self.reading))
             for seed in range(1, most + 1)
             for point in self.points
             if seed <= max(own.runs, point.least_runs)

@@ -109,6 +109,7 @@ def _run_row(outcome: Mapping[str, Any]) -> dict[str, Any]:
         row |= {"tsn_ms": recovery["tsn_ms"], "timeouts": recovery["timeouts"]}
         row |= {f"timeouts_in_row_{n}": sum(rows[n - 1 : n]) for n in range(1, TIMEOUT_ROWS)}
         row[f"timeouts_in_row_{TIMEOUT_ROWS}"] = sum(rows[TIMEOUT_ROWS - 1 :])
+    row |= outcome.get("reading", {})
     return row
 
 
