@@ -9,7 +9,7 @@ import synthetic
 
 from tresse import _native, scenarios, standings
 from tresse.claims import Verdict, judge
-from tresse.figures.globecom2005 import default, figure3, figure4, figure5
+from tresse.figures.globecom2005 import default, figure2, figure3, figure4, figure5
 from tresse.figures.globecom2005.transfers import LOSS_BASED, POLICIES, SAME
 from tresse.standings import CMT
 from tresse.sweep import Point, Sweep
@@ -340,3 +340,47 @@ def test_the_preset_is_told_no_loss_rates() -> None:
         assert presets
         for point in presets:
             assert tomllib.loads(_native.resolve(text, dict(point.overrides)))["loss_oracle"] is False
+
+
+_AS_IN_THE_PAPER = {"stall_s": 13.5, "stall_window_bytes": 236, "stall_timeouts_0": 0, "stall_timeouts_1": 3}
+
+
+def _stalls(pause: dict[str, float], *others: dict[str, float]) -> Tables:
+    """Runs with these pauses where path 2 loses 10 %, and with none where it loses 1 %."""
+    none = {"stall_s": 0.1, "stall_window_bytes": 9000, "stall_timeouts_0": 0, "stall_timeouts_1": 0}
+    runs = [{"loss_percent": 10, "seed": seed, **one} for seed, one in enumerate((pause, *others), 1)]
+    return Tables(pd.DataFrame([*runs, {"loss_percent": 1, "seed": 1, **none}]), EMPTY, EMPTY, EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict", "of_one_run"),
+    [
+        ({}, Verdict.REPRODUCED, Verdict.REPRODUCED),
+        ({"stall_s": 0.9}, Verdict.MISSED, Verdict.WEAKER),
+        # The window has room for a chunk: something else keeps both paths from sending.
+        ({"stall_window_bytes": 1452}, Verdict.MISSED, Verdict.WEAKER),
+        ({"stall_timeouts_1": 1}, Verdict.WEAKER, Verdict.WEAKER),
+        ({"stall_timeouts_1": 0}, Verdict.MISSED, Verdict.WEAKER),
+        # It is path 1 that everybody waits for.
+        ({"stall_timeouts_1": 0, "stall_timeouts_0": 3}, Verdict.MISSED, Verdict.WEAKER),
+    ],
+)
+def test_r8_in_all_runs_and_in_one(changed: dict[str, float], verdict: Verdict, of_one_run: Verdict) -> None:
+    [claim] = figure2.FIGURE.claims
+    other = _AS_IN_THE_PAPER | changed
+    assert judge(claim, "figure", _stalls(other, other)).judgement.verdict is verdict
+    assert judge(claim, "figure", _stalls(_AS_IN_THE_PAPER, other)).judgement.verdict is of_one_run
+
+
+def test_r8_is_not_judged_without_a_trace_of_every_run() -> None:
+    [claim] = figure2.FIGURE.claims
+    unread = _stalls(_AS_IN_THE_PAPER, {"stall_s": float("nan")})
+    assert judge(claim, "figure", unread).judgement.verdict is Verdict.NOT_MEASURED
+    assert judge(claim, "figure", _tables(figure2.FIGURE.sweep, lambda _: {})).judgement.verdict is Verdict.NOT_MEASURED
+
+
+def test_figure_2_lists_the_pauses_of_both_losses_of_20_runs() -> None:
+    [listing] = figure2.FIGURE.listings
+    assert listing.make(_stalls(_AS_IN_THE_PAPER))["loss_percent"].tolist() == [10, 1]
+    sweep = figure2.FIGURE.sweep
+    assert len(sweep.tasks(sweep.profiles["quick"])) == 2 * 20
