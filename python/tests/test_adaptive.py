@@ -63,6 +63,15 @@ def test_each_pair_of_paths_of_b4(name: str) -> None:
     assert judge(claim, "figure", slow).judgement.verdict == Verdict.MISSED
 
 
+def test_b4_names_its_latest_point_and_shows_the_latest_of_a_hundred_messages() -> None:
+    (claim,) = urgent.FIGURE.claims
+    tables = urgent_tables(lambda setup: (1.08 if setup.name == "10/50 ms" else 1.0) * urgent.least_ms(setup), 1.0)
+    tables.streams["delay_p99_ms"] = 17.0
+    judgement = judge(claim, "figure", tables).judgement
+    assert judgement.finding.startswith("latest at 10/50 ms: 108.0 %")
+    assert [measure.value.value for measure in judgement.measures if measure.what.endswith("99 %")] == [17.0] * 5
+
+
 def changing_tables(share: Callable[[Event, float], float]) -> Tables:
     events = {event.name: event for event in EVENTS}
     runs = []

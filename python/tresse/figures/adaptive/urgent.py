@@ -23,7 +23,8 @@ SCENARIO = "adaptive/urgent.toml"
 STREAM = 0
 SIGMA_KIB = 256
 ALLOWED = 1.10
-"""Of the fastest path's one-way delay and one packet's transmission."""
+"""Of the fastest path's one-way delay and one packet's transmission, as the row says. The stack knows no share of a
+delay: it steers by what waits on the path, which is to be between 0.25 and 1.1 packets."""
 
 LATENCY = Variant("latency", GREEN, "-", {"transport.stream_classes": f"{STREAM}=latency"})
 NO_CLASS = Variant("no class", BLUE, "-", {"transport.stream_classes": ""})
@@ -57,14 +58,15 @@ def least_ms(setup: Setup) -> float:
     return min(delay + variants.PACKET_BYTES * 8 / (rate * 1000) for rate, delay in setup.paths)
 
 
-def delay(tables: Tables, setup: Setup, variant: Variant) -> Mean:
-    """Mean delay of the messages of the stream, in ms."""
+def delay(tables: Tables, setup: Setup, variant: Variant, column: str = "delay_mean_ms") -> Mean:
+    """Delay of the messages of the stream, in ms: the mean, or what `column` tells of it."""
     rows = variants.rows_of(tables.streams, setup, variant.name, SIGMA_KIB)
-    return mean(rows[rows["stream"] == STREAM]["delay_mean_ms"])
+    return mean(rows[rows["stream"] == STREAM][column])
 
 
 def _judge(tables: Tables) -> Judgement:
-    measures, found, late = [], [], 0.0
+    measures, found = [], []
+    ends: dict[str, float] = {}
     for setup in SETUPS:
         waits = delay(tables, setup, LATENCY)
         rate = variants.throughput(tables, setup, LATENCY.name, SIGMA_KIB)
@@ -72,12 +74,17 @@ def _judge(tables: Tables) -> Judgement:
             at_most(waits, ALLOWED * least_ms(setup)),
             at_least(rate, (1 - TOLERANCE) * setup.capacity_mbps),
         ]
-        late = max(late, (waits.value if math.isnan(waits.high) else waits.high) / least_ms(setup))
+        ends[setup.name] = (waits.value if math.isnan(waits.high) else waits.high) / least_ms(setup)
         measures += [
             Measure(f"{setup.name}, of {least_ms(setup):.2f} ms", waits, "ms"),
+            Measure(f"{setup.name}, 99 %", delay(tables, setup, LATENCY, "delay_p99_ms"), "ms"),
             Measure(f"{setup.name}, of {setup.capacity_mbps:.2f}", rate, "Mbit/s"),
         ]
-    finding = f"at most {100 * late:.1f} % of one-way delay and transmission, at the upper end of the interval"
+    latest = max(ends, key=lambda name: ends[name])
+    finding = (
+        f"latest at {latest}: {100 * ends[latest]:.1f} % of one-way delay and transmission, at the upper end of the "
+        "interval; at " + ", ".join(f"{name} {100 * end:.1f} %" for name, end in ends.items() if name != latest)
+    )
     return Judgement(everywhere(found), finding, tuple(measures))
 
 
@@ -149,8 +156,10 @@ FIGURE = Figure(
             "A latency-critical stream keeps its delay close to the fastest path's one-way delay and one packet's "
             "transmission while bulk streams fill all paths.",
             "within 10 %",
-            f"mean delay with the whole interval, over every pair of paths; full: {100 * (1 - TOLERANCE):.0f} % of "
-            "what the paths carry, likewise",
+            "mean delay with the whole interval, over every pair of paths by itself; full: "
+            f"{100 * (1 - TOLERANCE):.0f} % of what the paths carry, likewise. The limit is no constant of the "
+            "stack, which keeps 0.25 to 1.1 packets waiting there: 10 % are 0.93 packets at 10 Mbit/s and 4.3 at 50. "
+            "It counts a full packet's transmission, of which a short message needs a tenth or less",
             _judge,
         ),
     ),
