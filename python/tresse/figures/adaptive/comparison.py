@@ -171,7 +171,9 @@ def _common(where: str, setups: Sequence[Setup]) -> tuple[Claim, Claim]:
     )
     close = Claim(
         "B6",
-        "The adaptive map, with buffer shares that follow the paths, comes close to the bound for any schedule.",
+        "The adaptive map, with buffer shares that follow the paths, comes close to the bound for any schedule, in the "
+        "setups of figures 4 to 7 of PFLDNeT 2010. The G figures are no part of this row: they draw the bound beside "
+        "cmt, which has no adaptive map.",
         f"{100 * BOUND_SHARE:.0f} % of the bound",
         "at every σ",
         _bound_judge(setups),
