@@ -120,6 +120,15 @@ impl<'b> PacketWriter<'b> {
         self.limit.saturating_sub(self.len() + auth)
     }
 
+    /// Bytes left for a chunk of `kind` with its padding and the AUTH chunk that it may need; a multiple of four.
+    pub fn room_for(&self, kind: ChunkKind) -> usize {
+        let auth = match &self.guard {
+            Some(guard) if self.auth.is_none() && guard.kinds.contains(kind) => auth_len(guard.hmac_len),
+            _ => 0,
+        };
+        self.limit.saturating_sub(self.len() + auth)
+    }
+
     /// Lets the packet become no longer than `limit`, as for [`new`](Self::new). What it has already, stays.
     pub fn limit_to(&mut self, limit: usize) {
         self.limit = self.limit.min(limit & !3);

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use tresse_wire::{
-    Abort, Asconf, AsconfAck, CHUNK_HEADER_LEN, Cause, Causes, Chunk, Cwr, ErrorChunk, Heartbeat, NoRoom,
-    PacketWriter, Pad, Params, Reconfig, Shutdown, Tsn,
+    Abort, Asconf, AsconfAck, CHUNK_HEADER_LEN, Cause, Causes, Chunk, ChunkKind, Cwr, ErrorChunk, Heartbeat,
+    NoRoom, PacketWriter, Pad, Params, Reconfig, Shutdown, Tsn,
 };
 
 use super::drop_report::DropReport;
@@ -243,7 +243,9 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
         Control::Heartbeat(body) => writer.push(&Chunk::Heartbeat(Heartbeat { body })),
         Control::MtuProbe { body, .. } => {
             writer.push(&Chunk::Heartbeat(Heartbeat { body }))?;
-            let Some(padding) = writer.room().checked_sub(CHUNK_HEADER_LEN) else { return Ok(()) };
+            // It proves its own length, no more: nothing is left out for what it does not have.
+            let room = writer.room_for(ChunkKind::PAD);
+            let Some(padding) = room.checked_sub(CHUNK_HEADER_LEN) else { return Ok(()) };
             writer.push(&Chunk::Pad(Pad { len: u16::try_from(padding).unwrap_or(u16::MAX) }))
         }
         Control::HeartbeatAck(body) => writer.push(&Chunk::HeartbeatAck(Heartbeat { body })),

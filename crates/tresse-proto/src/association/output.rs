@@ -105,6 +105,7 @@ impl Association {
         let cumulative = self.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
         if written.mtu_probe {
+            self.authenticate(&mut writer);
             let len = writer.finish(Seal::Zero);
             self.account(now, path, len, written, false);
             return Some(Sending { path, len, mtu_probe: true, markable: false });

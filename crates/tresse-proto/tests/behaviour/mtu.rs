@@ -189,6 +189,26 @@ fn a_router_is_believed_when_it_quotes_the_association() {
     assert_eq!(mtus(&mut pair), [found], "too little is quoted");
 }
 
+/// A probe proves what it is long, be there an AUTH in front of it or not.
+#[test]
+fn probes_are_filled_and_signed_where_chunks_are_authenticated() {
+    for (kinds, chunks) in [
+        ("data", vec![ChunkKind::HEARTBEAT, ChunkKind::PAD]),
+        ("data,heartbeat", vec![ChunkKind::AUTH, ChunkKind::HEARTBEAT, ChunkKind::PAD]),
+        ("pad", vec![ChunkKind::HEARTBEAT, ChunkKind::AUTH, ChunkKind::PAD]),
+    ] {
+        let mut config = AssociationConfig::default();
+        config.set("authenticated_chunks", kinds).expect("chunk types");
+        let mut pair = Pair::established(1, &config);
+        send_many(&mut pair, 0..50);
+        wait_for(&mut pair, 50, ms(3000));
+        let probes = pair.wire.iter().filter(|flight| flight.carries(ChunkKind::PAD));
+        let probes: Vec<_> = probes.map(|probe| (probe.kinds(), ip_len(probe))).collect();
+        assert_eq!(probes, [(chunks, 1500)], "{kinds}");
+        assert_eq!(mtus(&mut pair), [1500], "{kinds}");
+    }
+}
+
 #[test]
 fn switched_off_the_setting_holds() {
     let config = AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() };
