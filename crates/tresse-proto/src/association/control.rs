@@ -146,6 +146,11 @@ impl ControlQueue {
         self.waiting.clear();
     }
 
+    /// Forgets the probes of the packet size that wait.
+    pub(super) fn forget_mtu_probes(&mut self) {
+        self.waiting.retain(|(_, control)| !matches!(control, Control::MtuProbe { .. }));
+    }
+
     /// Lets what waits for a path that is no longer used leave on another, but for probes and the answers to them,
     /// which are of the path.
     pub(super) fn move_on(&mut self, from: PathId, to: PathId) {

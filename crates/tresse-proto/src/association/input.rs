@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use tresse_wire::{
-    Abort, COMMON_HEADER_LEN, Chunk, ChunkError, Chunks, DATA_HEADER_LEN, Data, Fault, Heartbeat, IData,
-    List, Tsn,
+    Abort, COMMON_HEADER_LEN, Cause, Chunk, ChunkError, ChunkKind, Chunks, DATA_HEADER_LEN, Data, ErrorChunk,
+    Fault, Heartbeat, IData, List, Tsn,
 };
 
 use super::addresses::Source;
@@ -422,6 +422,22 @@ impl Association {
         }
         if self.outbound.release(report.released) {
             self.tell(Event::Writable);
+        }
+    }
+
+    /// ERROR arrived: of a chunk that the peer does not know no more are sent.
+    fn on_error(&mut self, now: Instant, error: &ErrorChunk<'_>) {
+        for cause in error.causes.iter().flatten() {
+            let Cause::UnrecognisedChunk(whole) = cause else { continue };
+            match whole.first().map(|&kind| ChunkKind(kind)) {
+                Some(ChunkKind::ASCONF) => self.on_asconf_unknown(now),
+                // Of this type it should have skipped it in silence (RFC 4820 §3): who knows what it does next time.
+                Some(ChunkKind::PAD) => {
+                    self.control.forget_mtu_probes();
+                    self.paths.end_mtu_search();
+                }
+                _ => {}
+            }
         }
     }
 

@@ -71,6 +71,8 @@ pub(crate) struct Paths {
     quiet_until: Cell<Option<Instant>>,
     /// Heartbeats are sent: the association is established and not shutting down.
     probing: bool,
+    /// The peer complained of what fills a probe of the packet size: none is sent any more.
+    mtu_search_over: bool,
 }
 
 /// The settings of this room, shared by all associations that have the same.
@@ -159,6 +161,7 @@ impl Paths {
             joined: 0,
             quiet_until: Cell::new(None),
             probing: false,
+            mtu_search_over: false,
         })
     }
 
@@ -303,6 +306,7 @@ impl Paths {
             }
         }
         let measures_pipes = self.rules.measures_pipes && self.paths.len() > 1;
+        let mut any = false;
         for (ack, step) in acks.iter().zip(progress) {
             let path = &mut self.paths[ack.path.index()];
             // What left the flight without being acknowledged was lost.
@@ -324,7 +328,10 @@ impl Paths {
                 self.windows[ack.path.index()].one_packet = false;
                 path.probe_answered = false;
                 let longest = path.ip_packet_len(step.longest_proven);
-                path.mtu.on_acked(longest, step.flight_after == 0);
+                any = true;
+                if path.mtu.on_acked(now, longest, step.flight_after == 0) {
+                    self.quiet_until.set(None);
+                }
                 // What another path may have brought does not clear a suspicion (RFC 7829 §3.2).
                 if step.proven || !tolerance.has_potentially_failed() {
                     let returns = path.state() != PathState::Active;
@@ -337,6 +344,9 @@ impl Paths {
                 }
                 self.health.on_alive();
             }
+        }
+        if any && self.paths.iter().any(|path| path.mtu.awaits_proof()) {
+            self.begin_mtu_search();
         }
         self.controller.on_sack(now, &mut self.windows, acks);
     }

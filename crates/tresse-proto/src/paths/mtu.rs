@@ -43,6 +43,8 @@ enum Phase {
     Given,
     /// Nothing was sent yet that would gain by a larger size.
     Resting,
+    /// Such a packet was sent; data has to be acknowledged before the search begins.
+    Wanted,
     /// The next probe is to be sent.
     Searching,
     /// A probe is on its way.
@@ -96,9 +98,22 @@ impl PathMtu {
         self.phase == Phase::Resting
     }
 
-    /// Larger packets would be of use: the search begins, unless it has begun before.
-    pub(super) fn start(&mut self) {
+    /// Larger packets would be of use.
+    pub(super) fn want(&mut self) {
         if self.phase == Phase::Resting {
+            self.phase = Phase::Wanted;
+        }
+    }
+
+    /// Whether [`start`](Self::start) waits for data to be acknowledged.
+    #[inline]
+    pub(super) fn awaits_proof(&self) -> bool {
+        self.phase == Phase::Wanted
+    }
+
+    /// The search begins, if it is wanted and has not begun before.
+    pub(super) fn start(&mut self) {
+        if self.phase == Phase::Wanted {
             self.search(Instant::ZERO);
         }
     }
@@ -106,7 +121,7 @@ impl PathMtu {
     /// When [`on_due`](Self::on_due) has something to do.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Given | Phase::Resting => None,
+            Phase::Given | Phase::Resting | Phase::Wanted => None,
             Phase::Searching => Some(Instant::ZERO),
             Phase::Probing => Some(self.due),
             Phase::Complete => (self.size < self.ceiling && self.due != Instant::ZERO).then_some(self.due),
@@ -128,7 +143,7 @@ impl PathMtu {
                 self.bound = self.ceiling;
                 self.search(now);
             }
-            Phase::Given | Phase::Resting | Phase::Searching => {}
+            Phase::Given | Phase::Resting | Phase::Wanted | Phase::Searching => {}
         }
         reachable && self.phase == Phase::Searching
     }
@@ -160,17 +175,24 @@ impl PathMtu {
     }
 
     /// Data was acknowledged whose packet had at least `bytes` and was sent once, or nothing is in flight any more
-    /// (`drained`): whether full packets vanish is open again.
+    /// (`drained`): whether full packets vanish is open again. Answers whether there is something to probe sooner than
+    /// before: a full packet that arrived leaves no doubt that its size passes, whatever became of probes.
     #[inline]
-    pub(super) fn on_acked(&mut self, bytes: usize, drained: bool) {
+    pub(super) fn on_acked(&mut self, now: Instant, bytes: usize, drained: bool) -> bool {
         if bytes > usize::from(self.fallback()) || drained {
             (self.timeouts, self.full_sent) = (0, false);
         }
+        let cleared = self.doubted && bytes + NEARLY_FULL >= self.size();
+        if cleared {
+            self.doubted = false;
+            self.search(now);
+        }
+        cleared
     }
 
     /// T3 expired. When that happens again and again to full packets, they vanish in a black hole
-    /// (RFC 8899 §4.3): the size falls. Answers whether it does.
-    pub(super) fn on_timeout(&mut self) -> bool {
+    /// (RFC 8899 §4.3): the size falls. Answers whether it does. `may_probe` says whether probes could tell more.
+    pub(super) fn on_timeout(&mut self, may_probe: bool) -> bool {
         if self.phase == Phase::Given || !std::mem::take(&mut self.full_sent) {
             return false;
         }
@@ -180,6 +202,9 @@ impl PathMtu {
         }
         if self.size > self.base {
             return self.fall_to(self.base);
+        }
+        if !may_probe {
+            return self.fall_to(self.floor);
         }
         // More likely the path leads nowhere than that it does not carry even this: probes will say.
         self.timeouts = 0;

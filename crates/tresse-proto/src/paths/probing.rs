@@ -14,18 +14,32 @@ impl Paths {
     /// A full packet was sent: larger ones are of use. All paths are searched, since chunks are cut for the
     /// smallest; associations without bulk data are spared the probes.
     #[cold]
-    pub(super) fn start_mtu_search(&mut self) {
+    pub(super) fn want_mtu_search(&mut self) {
+        for path in &mut self.paths {
+            path.mtu.want();
+        }
+    }
+
+    /// Data was acknowledged while a search was wanted: the peer has come to be established, too, and takes what is
+    /// sent. A probe before that could be lost on one that is not, and would say nothing.
+    #[cold]
+    pub(super) fn begin_mtu_search(&mut self) {
         self.quiet_until.set(None);
         for path in &mut self.paths {
             path.mtu.start();
         }
     }
 
+    /// The peer does not bear probes. What has been shown to pass stays in use.
+    pub(crate) fn end_mtu_search(&mut self) {
+        self.mtu_search_over = true;
+    }
+
     /// A packet had no room for all that waits, however small its pieces: larger ones are of use.
     #[inline]
     pub(crate) fn on_more_waiting(&mut self, id: PathId) {
         if self.get(id).mtu.is_resting() {
-            self.start_mtu_search();
+            self.want_mtu_search();
         }
     }
 
@@ -55,7 +69,9 @@ impl Paths {
     /// under way comes to its end.
     pub(super) fn mtu_due(&self, path: &Path) -> Option<Instant> {
         let due = path.mtu.due()?;
-        let rests = !self.probing || (due == Instant::ZERO && path.state() != PathState::Active);
+        let rests = !self.probing
+            || self.mtu_search_over
+            || (due == Instant::ZERO && path.state() != PathState::Active);
         (!rests).then_some(due)
     }
 

@@ -140,6 +140,7 @@ impl Paths {
     /// the error counters grow (§8.1, §8.2), unless it expired for a window probe that was answered.
     pub(crate) fn on_t3(&mut self, id: PathId, now: Instant) -> Failure {
         let pmdcs = self.windows[id.index()].pmdcs;
+        let may_probe = !self.mtu_search_over;
         let path = self.path_mut(id);
         path.t3 = None;
         path.counters.timeouts = path.counters.timeouts.saturating_add(1);
@@ -147,7 +148,7 @@ impl Paths {
             // A probe that left together with the data is not to count beside it.
             path.heartbeats.on_expired();
         }
-        let smaller = path.mtu.on_timeout();
+        let smaller = path.mtu.on_timeout(may_probe);
         // At least one packet was lost; how many of the others only came too late is not known.
         path.estimate.on_lost(pmdcs);
         if smaller {

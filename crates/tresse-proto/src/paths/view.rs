@@ -143,7 +143,7 @@ impl Paths {
         path.counters.packets_sent += 1;
         path.counters.packet_bytes_sent += bytes as u64;
         if data && path.mtu.on_data_sent(bytes + path.headers_len()) {
-            self.start_mtu_search();
+            self.want_mtu_search();
         }
     }
 

@@ -48,7 +48,7 @@ fn i_data_is_spoken_when_both_offer_it_and_data_otherwise() {
 fn full_packets_stay_as_large_as_they_were() {
     let payload = |interleaved: bool| {
         let mut pair = Pair::established(1, &interleaving(interleaved));
-        pair.send(0, 0, 20_000);
+        pair.send(0, 0, 60_000);
         pair.run_for(Duration::from_secs(1));
         let largest = pair.wire.iter().map(|flight| flight.bytes.len()).max().expect("packets");
         let payloads = pair.wire.iter().flat_map(|flight| flight.chunks()).filter_map(|chunk| match chunk {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationConfig, IcmpError, IcmpKind};
-use tresse_wire::{Chunk, ChunkKind};
+use tresse_proto::{AssociationConfig, IcmpError, IcmpKind, PathState};
+use tresse_wire::{Cause, Causes, Chunk, ChunkKind, ErrorChunk};
 
 use crate::common::{Flight, Network, PORT, Pair, address};
 
@@ -187,6 +187,78 @@ fn a_router_is_believed_when_it_quotes_the_association() {
     let now = pair.now;
     pair.client.endpoint.handle_icmp(now, &too_big(1200, &quoted(port, tag)[..7]));
     assert_eq!(mtus(&mut pair), [found], "too little is quoted");
+}
+
+/// What knows no PAD and drops packets with it as a whole; everything, while `out`.
+fn drops_padding(out: bool) -> Network {
+    Box::new(move |flight| (!out && !flight.carries(ChunkKind::PAD)).then_some(ms(10)))
+}
+
+/// A single error would end the association, or fail a path.
+fn unforgiving() -> AssociationConfig {
+    AssociationConfig { association_max_retrans: 0, path_max_retrans: 0, ..AssociationConfig::default() }
+}
+
+#[test]
+fn a_peer_that_drops_packets_with_padding_takes_all_data_and_fails_no_path() {
+    let mut pair = Pair::established(2, &unforgiving());
+    pair.network = drops_padding(false);
+    let before = pair.wire.len();
+    for number in 0..200 {
+        pair.send(0, number, 5000);
+        pair.run_for(ms(100));
+    }
+    wait_for(&mut pair, 200, ms(5000));
+    pair.run_for(Duration::from_secs(900));
+    let probes = pair.sent_since(before).iter().filter(|flight| flight.carries(ChunkKind::PAD));
+    assert!(probes.clone().all(is_probe), "nothing else is lost with them");
+    assert!(probes.count() > 80, "the search ended, and began again after ten minutes");
+    assert_eq!(mtus(&mut pair), [1220, 1220]);
+    for path in [0, 1] {
+        let path = pair.path(path);
+        assert_eq!((path.timeouts, path.chunks_resent, path.state), (0, 0, PathState::Active));
+    }
+    assert!(pair.client.events.is_empty(), "{:?}", pair.client.events);
+}
+
+/// With what a probe would tell out of reach, data that arrives says that the size to begin with passes.
+#[test]
+fn where_no_probe_is_ever_answered_an_outage_makes_packets_no_smaller() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    pair.network = drops_padding(false);
+    send_many(&mut pair, 0..100);
+    pair.run_for(ms(100));
+    pair.network = drops_padding(true);
+    pair.run_for(Duration::from_secs(8));
+    assert!(pair.path(0).timeouts >= 2);
+    pair.network = drops_padding(false);
+    wait_for(&mut pair, 100, Duration::from_secs(60));
+    pair.run_for(Duration::from_secs(60));
+    assert_eq!(mtus(&mut pair), [1220]);
+}
+
+#[test]
+fn a_peer_that_reports_padding_is_probed_no_more_and_black_holes_are_left_without_probes() {
+    let mut pair = Pair::established(2, &AssociationConfig::default());
+    send_many(&mut pair, 0..10);
+    pair.run_for(ms(15));
+    let pad = [&[132, 0, 0, 8][..], &[0; 4]].concat();
+    let causes = [Cause::UnrecognisedChunk(&pad)];
+    let report = pair.packet(false, &[Chunk::Error(ErrorChunk { causes: Causes::Values(&causes) })]);
+    pair.network = drops_padding(false);
+    pair.inject(false, 0, report);
+    let before = pair.wire.len();
+    send_many(&mut pair, 10..100);
+    wait_for(&mut pair, 100, ms(5000));
+    pair.run_for(Duration::from_secs(1300));
+    assert!(!pair.sent_since(before).iter().any(|flight| flight.carries(ChunkKind::PAD)));
+    assert_eq!(mtus(&mut pair), [1220, 1220]);
+
+    pair.network =
+        Box::new(move |flight| (flight.transmit.may_fragment || ip_len(flight) <= 1000).then_some(ms(10)));
+    send_many(&mut pair, 100..150);
+    wait_for(&mut pair, 150, Duration::from_secs(60));
+    assert!(!pair.sent_since(before).iter().any(|flight| flight.carries(ChunkKind::PAD)));
 }
 
 /// A probe proves what it is long, be there an AUTH in front of it or not.

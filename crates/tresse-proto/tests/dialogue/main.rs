@@ -47,6 +47,7 @@ mod errors;
 mod faults;
 mod loss;
 mod paths;
+mod probes;
 mod sacks;
 mod setup;
 mod shutdown;

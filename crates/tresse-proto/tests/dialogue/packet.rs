@@ -83,6 +83,7 @@ pub(crate) fn describe(chunk: &Result<Chunk<'_>, ChunkError>, lexicon: &Lexicon<
                 words.put("info", info);
             }
         }
+        Chunk::Pad(_) => words.put("len", chunk.wire_len()),
         Chunk::Abort(abort) => {
             if abort.tag_reflected {
                 words.put("T", "");

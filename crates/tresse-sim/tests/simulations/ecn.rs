@@ -31,21 +31,30 @@ const CODEL: &str = "discipline = \"codel\"\ncodel = { ecn = true }";
 #[test]
 fn a_link_that_marks_loses_nothing_and_carries_as_much() {
     for queue in [RED, CODEL] {
-        let marked = over(queue, &[]);
-        let dropped = over(queue, &[("transport.ecn", "false")]);
-        for path in &marked.paths {
-            assert!(path.marked > 10 && path.mark_cuts > 3, "{queue}: {path:#?}");
-            assert!(path.mark_cuts <= path.marked, "a window at a time");
-            assert_eq!((path.chunks_resent, path.timeouts, path.dropped_queue_full), (0, 0, 0), "{queue}");
-            // What carries no data cannot be marked.
-            assert!(path.loss < 0.001, "{queue}: {path:#?}");
+        let (mut with, mut without) = (0.0, 0.0);
+        // Which packets a queue marks is drawn, and so is how both paths share them: one run says little.
+        for seed in ["1", "2", "3", "4"] {
+            let marked = over(queue, &[("seed", seed)]);
+            let dropped = over(queue, &[("seed", seed), ("transport.ecn", "false")]);
+            for path in &marked.paths {
+                assert!(path.marked > 10 && path.mark_cuts > 3, "{queue}: {path:#?}");
+                assert!(path.mark_cuts <= path.marked, "a window at a time");
+                assert_eq!(
+                    (path.chunks_resent, path.timeouts, path.dropped_queue_full),
+                    (0, 0, 0),
+                    "{queue}"
+                );
+                // What carries no data cannot be marked.
+                assert!(path.loss < 0.001, "{queue}: {path:#?}");
+            }
+            for path in &dropped.paths {
+                assert!(path.dropped_early > 10 && path.chunks_resent > 10, "{queue}: {path:#?}");
+                assert_eq!((path.marked, path.mark_cuts), (0, 0));
+            }
+            with += marked.throughput_mbps;
+            without += dropped.throughput_mbps;
         }
-        for path in &dropped.paths {
-            assert!(path.dropped_early > 10 && path.chunks_resent > 10, "{queue}: {path:#?}");
-            assert_eq!((path.marked, path.mark_cuts), (0, 0));
-        }
-        let (with, without) = (marked.throughput_mbps, dropped.throughput_mbps);
-        assert!(with > 0.97 * without, "{queue}: {with} against {without} Mbit/s");
+        assert!(with > 0.97 * without, "{queue}: {with} against {without} Mbit/s in four runs");
     }
 }
 

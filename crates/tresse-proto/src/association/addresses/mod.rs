@@ -7,7 +7,7 @@ mod members;
 
 use std::collections::VecDeque;
 
-use tresse_wire::{AsconfAck, Cause, ChunkKind, ErrorChunk};
+use tresse_wire::AsconfAck;
 
 use super::control::{Control, Reason};
 use super::{Association, Extension, State};
@@ -96,12 +96,9 @@ impl Association {
         }
     }
 
-    /// ERROR arrived: perhaps the peer understands no ASCONF (RFC 5061 §5.1 A9).
-    pub(super) fn on_error(&mut self, now: Instant, error: &ErrorChunk<'_>) {
-        let means_asconf = |cause: Cause<'_>| matches!(cause, Cause::UnrecognisedChunk(whole) if whole.first() == Some(&ChunkKind::ASCONF.0));
-        if let Some(dynamic) = &mut self.dynamic
-            && error.causes.iter().flatten().any(means_asconf)
-        {
+    /// The peer understands no ASCONF (RFC 5061 §5.1 A9).
+    pub(super) fn on_asconf_unknown(&mut self, now: Instant) {
+        if let Some(dynamic) = &mut self.dynamic {
             for wish in dynamic.asconf.own.on_unheard() {
                 self.on_answered_wish(now, wish, AddressOutcome::NotSupported);
             }

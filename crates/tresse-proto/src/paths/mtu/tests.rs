@@ -32,6 +32,7 @@ fn probe(mtu: &mut PathMtu, carries: usize, end: Instant) -> Vec<usize> {
 
 fn discovered(ceiling: usize) -> PathMtu {
     let mut mtu = PathMtu::discovered(ceiling, HEADERS, false);
+    mtu.want();
     mtu.start();
     mtu
 }
@@ -40,7 +41,7 @@ fn discovered(ceiling: usize) -> PathMtu {
 fn time_out(mtu: &mut PathMtu, count: usize) -> Vec<bool> {
     let falls = |_| {
         mtu.on_data_sent(mtu.size());
-        mtu.on_timeout()
+        mtu.on_timeout(true)
     };
     (0..count).map(falls).collect()
 }
@@ -90,6 +91,8 @@ fn nothing_is_probed_before_a_full_packet_was_sent() {
     assert_eq!(mtu.due(), None);
     assert!(!mtu.on_data_sent(1000));
     assert!(mtu.on_data_sent(1228));
+    mtu.want();
+    assert_eq!((mtu.awaits_proof(), mtu.due()), (true, None), "nothing was acknowledged yet");
     mtu.start();
     assert_eq!(mtu.due(), Some(Instant::ZERO));
     assert!(!mtu.on_data_sent(1228), "it has begun");
@@ -140,16 +143,43 @@ fn the_base_size_is_given_up_when_probes_of_it_fail_too() {
     assert!((968..=1000).contains(&mtu.size()), "{}", mtu.size());
 }
 
+/// A peer that drops what it does not know answers no probe, however small.
+#[test]
+fn a_full_packet_that_arrives_ends_the_doubt_though_no_probe_is_answered() {
+    let mut mtu = discovered(1500);
+    probe(&mut mtu, 0, at(100));
+    assert_eq!((time_out(&mut mtu, 2), mtu.size()), (vec![false, false], 1228));
+    assert!(mtu.on_due(at(100), true));
+    mtu.on_probe_sent(at(100), 1, RTO);
+    assert!(!mtu.on_acked(at(100), 600, false), "others pass any hole");
+    assert!(mtu.on_acked(at(100), 1228, false));
+    probe(&mut mtu, 0, at(300));
+    assert_eq!(mtu.size(), 1228);
+}
+
+#[test]
+fn without_probes_full_packets_of_the_base_size_that_vanish_become_small() {
+    let mut mtu = discovered(1500);
+    probe(&mut mtu, 1500, at(10));
+    assert_eq!(time_out(&mut mtu, 2), [false, true]);
+    let mut fall = || {
+        mtu.on_data_sent(mtu.size());
+        mtu.on_timeout(false)
+    };
+    assert_eq!([fall(), fall(), fall(), fall()], [false, true, false, false]);
+    assert_eq!(mtu.size(), 576);
+}
+
 #[test]
 fn a_full_packet_acknowledged_between_two_timeouts_separates_them() {
     let mut mtu = discovered(1500);
     probe(&mut mtu, 1500, at(10));
     for _ in 0..5 {
         assert_eq!(time_out(&mut mtu, 1), [false]);
-        mtu.on_acked(1500, false);
+        mtu.on_acked(at(0), 1500, false);
     }
     assert_eq!(time_out(&mut mtu, 1), [false]);
-    mtu.on_acked(600, false);
+    mtu.on_acked(at(0), 600, false);
     assert_eq!(time_out(&mut mtu, 1), [true], "small ones pass any hole");
 }
 
@@ -159,7 +189,7 @@ fn timeouts_of_small_packets_say_nothing() {
     probe(&mut mtu, 1500, at(10));
     for _ in 0..10 {
         mtu.on_data_sent(400);
-        assert!(!mtu.on_timeout());
+        assert!(!mtu.on_timeout(true));
     }
     assert_eq!(mtu.size(), 1500);
 }
@@ -185,6 +215,7 @@ fn a_router_may_name_the_size() {
 #[test]
 fn a_given_size_is_never_questioned() {
     let mut mtu = PathMtu::given(1500);
+    mtu.want();
     mtu.start();
     assert!(!mtu.on_data_sent(1500));
     assert_eq!(time_out(&mut mtu, 5), [false; 5]);
