@@ -284,8 +284,16 @@ impl Transmission {
     /// (RFC 9260 §6.1 A).
     pub(crate) fn is_probing_window(&self) -> bool {
         let probe = self.probe.index().and_then(|first| self.ring.get(first));
-        self.flight > 0
-            && (self.announced == 0 || probe.is_some_and(|probe| probe.bytes() > self.announced()))
+        let probes = self.announced == 0 || probe.is_some_and(|probe| probe.bytes() > self.announced());
+        self.flight > 0 && (probes || self.overruns_window())
+    }
+
+    /// Whether a window that is tested at SACKs only has let more leave than the peer can take: each path has a probe of
+    /// its own then, and the peer drops what finds no room.
+    fn overruns_window(&self) -> bool {
+        self.rules.peer_window_test == PeerWindowTest::Sack
+            && self.window_full
+            && self.flight > self.announced()
     }
 
     /// The cumulative TSN acknowledged by the peer.

@@ -72,6 +72,9 @@ fn a_window_tested_at_sacks_holds_until_the_next_one() {
     assert_eq!(bench.verdict(1), Verdict::Go(FULL), "one packet on a path with nothing in flight");
     bench.send_over(&[1]);
     assert_eq!(bench.verdict(1), Verdict::Wait(Limit::ReceiveBuffer));
+    assert!(!bench.sent.is_probing_window(), "5,000 bytes are what the peer can take");
+    bench.announce(4999);
+    assert!(bench.sent.is_probing_window(), "now they are more");
     bench.announce(8000);
     assert_eq!(bench.verdict(0), Verdict::Go(3000));
 }
