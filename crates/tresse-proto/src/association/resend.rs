@@ -46,16 +46,31 @@ impl Association {
 
     /// Lets what is under way or waits on paths that cannot be used leave on those that can. There may have been
     /// none when the path was lost, and one has come back since: long before T3 that has backed off.
+    ///
+    /// A path that comes back also takes over what is lost and waits for a window that is full: else it sends new data
+    /// before that (RFC 9260 §6.1 C), and where both paths lose their chunks in turn, what the peer waits for never leaves.
     pub(super) fn redirect_stranded(&mut self) {
         for path in self.path_ids() {
             let target = self.paths.alternate(path);
-            if !self.paths.usable(path) && self.paths.usable(target) {
+            if !self.paths.usable(target) {
+                continue;
+            }
+            if !self.paths.usable(path) {
                 self.transmission.redirect(path, target, true);
                 self.transmission.hand_over(path, target);
                 self.transmission.on_timeout(path, target);
                 self.settle_t3(path);
+            } else if self.config.timeout_retransmit_path != RetransmitPath::Same
+                && !self.has_room(path)
+                && self.has_room(target)
+            {
+                self.transmission.redirect(path, target, false);
             }
         }
+    }
+
+    fn has_room(&self, path: PathId) -> bool {
+        self.paths.window(path).room(self.transmission.flight_on(path)) > 0
     }
 
     /// A path with room for lost chunks that wait for another one, if the policies let them move on. They are
@@ -65,8 +80,7 @@ impl Association {
         if !policies.into_iter().any(resend_path::moves_on) {
             return None;
         }
-        let has_room = |path: &PathId| self.paths.window(*path).room(self.transmission.flight_on(*path)) > 0;
-        let to = self.paths.usable_ids().find(has_room)?;
+        let to = self.paths.usable_ids().find(|&path| self.has_room(path))?;
         let from = self.path_ids().find(|&path| self.transmission.next_resend(path).is_some())?;
         self.transmission.redirect(from, to, false);
         Some(to)
