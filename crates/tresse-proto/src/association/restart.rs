@@ -70,19 +70,20 @@ impl Association {
         self.paths.iter().any(|path| path.remote() == remote && path.state() != PathState::Unconfirmed)
     }
 
+    /// Whether data of the peer has come, or an acknowledgement. If it has another tag then, it has begun anew since, and
+    /// knows nothing of either: numbers of before would be wrong for it.
+    pub(crate) fn has_heard_peer(&self) -> bool {
+        self.receiver.cumulative() > 0 || self.receiver.has_gaps() || self.counters.sacks_received > 0
+    }
+
     /// The peer, which set up at the same time, has chosen its tag anew since (RFC 9260 §5.2.4 B), and the
-    /// random number of `auth` with it (RFC 4895 §6.1).
+    /// random number of `auth` with it (RFC 4895 §6.1). Nothing was heard of it under the old one.
     pub(crate) fn on_collision(&mut self, peer: &Peer, auth: Option<Box<Auth>>, via: PathId) {
         self.identity.peer_tag = peer.tag;
         self.auth = auth;
-        if self.receiver.cumulative() == 0 && !self.receiver.has_gaps() {
-            self.receiver = Receiver::new(
-                peer.initial_tsn,
-                &self.config,
-                self.config.delayed_ack_with(self.capabilities),
-            );
-            self.serials.peer = peer.initial_tsn.0;
-        }
+        let delayed_ack = self.config.delayed_ack_with(self.capabilities);
+        self.receiver = Receiver::new(peer.initial_tsn, &self.config, delayed_ack);
+        self.serials.peer = peer.initial_tsn.0;
         self.acknowledge_cookie(via);
         self.stir();
     }

@@ -77,8 +77,11 @@ impl Endpoint {
                 self.on_cookie_again(now, slot, datagram, packet, cookie)
             }
             // It came in time once: who heard that it is stale would begin anew, and send what has been delivered.
-            (None | Some((_, Action::Collide)), _)
-                if self.spent.contains(cookie.local_tag, cookie.peer.tag, cookie.remote_port) =>
+            (None, _) if self.spent.contains(cookie.local_tag, cookie.peer.tag, cookie.remote_port) => {
+                self.discards.late_cookie += 1;
+            }
+            (Some((_, Action::Collide)), _)
+                if self.spent.contains_peer(cookie.peer.tag, cookie.remote_port) =>
             {
                 self.discards.late_cookie += 1;
             }
@@ -154,6 +157,9 @@ impl Endpoint {
         let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else {
             return self.admit(now, Some(slot), datagram, packet, cookie);
         };
+        if association.has_heard_peer() {
+            return self.on_restart(now, slot, datagram, cookie);
+        }
         match association.path_of(datagram.local, datagram.remote) {
             Some(via) => {
                 let keys = association.shared_keys();
