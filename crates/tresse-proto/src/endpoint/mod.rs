@@ -493,6 +493,7 @@ impl Endpoint {
     fn forget_addresses(&mut self, slot: Slot) {
         match self.slots.get(slot) {
             Some(Occupant::Setup(setup)) => {
+                self.spent.note_setup(setup.local_tag());
                 self.demux.remove(slot, setup.local_tag(), setup.peer_addresses());
             }
             Some(Occupant::Open(association)) => {

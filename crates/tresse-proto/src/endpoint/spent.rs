@@ -22,6 +22,12 @@ impl SpentTags {
         self.peers.note((peer, peer_port));
     }
 
+    /// A set-up with this tag is over: cookies that name it were made for it while the peer set up as well. The peer's own
+    /// attempt may go on, and make an association with another tag of this side.
+    pub(super) fn note_setup(&mut self, own: u32) {
+        self.own.note(own);
+    }
+
     /// Whether an association with this tag, or one with this tag of its peer, has ended lately.
     pub(super) fn contains(&self, own: u32, peer: u32, peer_port: u16) -> bool {
         self.own.contains(own) || self.contains_peer(peer, peer_port)
@@ -82,6 +88,8 @@ mod tests {
         let mut spent = SpentTags::default();
         spent.note(1, 2, 3);
         assert!(spent.contains(1, 9, 3) && spent.contains(9, 2, 3) && spent.contains_peer(2, 3));
+        spent.note_setup(5);
+        assert!(spent.contains(5, 9, 3) && !spent.contains(9, 5, 3));
         assert!(!spent.contains(9, 2, 4) && !spent.contains(9, 9, 3) && !spent.contains_peer(1, 3));
     }
 }
