@@ -52,19 +52,16 @@ impl Association {
     pub(super) fn redirect_stranded(&mut self) {
         for path in self.path_ids() {
             let target = self.paths.alternate(path);
-            if !self.paths.usable(target) {
-                continue;
-            }
-            if !self.paths.usable(path) {
+            if !self.paths.usable(path) && self.paths.usable(target) {
                 self.transmission.redirect(path, target, true);
                 self.transmission.hand_over(path, target);
                 self.transmission.on_timeout(path, target);
                 self.settle_t3(path);
             } else if self.config.timeout_retransmit_path != RetransmitPath::Same
                 && !self.has_room(path)
-                && self.has_room(target)
+                && let Some(back) = self.paths.usable_ids().find(|&path| self.has_room(path))
             {
-                self.transmission.redirect(path, target, false);
+                self.transmission.redirect(path, back, false);
             }
         }
     }
