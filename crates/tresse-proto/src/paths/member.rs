@@ -29,7 +29,7 @@ impl Paths {
     }
 
     /// The paths that belong wholly to the association, by position.
-    pub(crate) fn joined(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn joined(&self) -> impl Iterator<Item = &Path> + Clone {
         self.paths.iter().filter(|path| path.member == Member::Joined)
     }
 

@@ -82,7 +82,7 @@ impl Association {
         if own.has_room() { Ok(()) } else { Err(AddressError::TooManyRequests) }
     }
 
-    fn is_asked_for(&self, change: AddressChange, address: IpAddr) -> bool {
+    pub(super) fn is_asked_for(&self, change: AddressChange, address: IpAddr) -> bool {
         let wish = Wish { change, address };
         self.dynamic.as_ref().is_some_and(|dynamic| dynamic.asconf.own.open().any(|open| open == wish))
     }

@@ -176,8 +176,11 @@ impl Association {
         };
         let removed: Vec<IpAddr> = self.paths.remote_addresses().filter(goes).collect();
         let rest = || self.paths.remote_addresses().filter(|other| !goes(other));
-        // An address that none of this side's reaches would be as good as none.
-        if !removed.is_empty() && !can_meet(self.paths.local_addresses(), rest()) {
+        // An address that none of this side's reaches would be as good as none; so would one that is only reached from
+        // an address that the peer has been asked to add or to delete and has not answered for.
+        let stays = |&own: &IpAddr| !self.is_asked_for(AddressChange::Remove, own);
+        let agreed = || self.paths.joined().map(|path| path.local()).filter(stays);
+        if !removed.is_empty() && !can_meet(agreed(), rest()) {
             return Verdict::LastAddress;
         }
         if address == source.remote {
