@@ -78,7 +78,8 @@ impl Endpoint {
             }
             // It came in time once: who heard that it is stale would begin anew, and send what has been delivered.
             (None, _) if self.spent.contains(cookie.local_tag, cookie.peer.tag, cookie.remote_port) => {
-                self.discards.late_cookie += 1;
+                // The peer may still wait: this side's set-up, which the cookie was made for, was aborted meanwhile.
+                self.refuse_spent(datagram, packet, cookie.peer.tag);
             }
             (Some((_, Action::Collide)), _)
                 if self.spent.contains_peer(cookie.peer.tag, cookie.remote_port) =>
@@ -223,6 +224,14 @@ impl Endpoint {
             _ => authentication(cookie, &self.template, self.shared_keys.clone()),
         };
         auth.as_mut().map_or(Ok(()), |auth| auth.screen_cookie(packet)).map(|()| auth)
+    }
+
+    /// The packet belongs to an association that has ended here: the peer, whose tag this is, is told so.
+    pub(super) fn refuse_spent(&mut self, datagram: &Datagram, packet: &Packet<'_>, peer_tag: u32) {
+        self.discards.late_cookie += 1;
+        let header = CommonHeader { verification_tag: peer_tag, ..reply_header(packet) };
+        let ended = Cause::UserAbort(b"that association has ended");
+        self.answer(datagram, stray::abort(header, false, ended, self.seal()));
     }
 
     fn on_stale_cookie(&mut self, datagram: &Datagram, packet: &Packet<'_>, cookie: &Cookie, by: Duration) {

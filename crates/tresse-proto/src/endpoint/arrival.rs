@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tresse_wire::{Abort, Cause, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
+use tresse_wire::{Abort, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
 
 use super::demux::Slot;
 use super::slots::Occupant;
@@ -73,10 +73,7 @@ impl Endpoint {
                 Chunk::InitAck(init)
                     if self.spent.contains_peer(init.initiate_tag, packet.header.source_port) =>
                 {
-                    self.discards.late_cookie += 1;
-                    let header = CommonHeader { verification_tag: init.initiate_tag, ..reply_header(packet) };
-                    let ended = Cause::UserAbort(b"that association has ended");
-                    return self.answer(datagram, stray::abort(header, false, ended, self.seal()));
+                    return self.refuse_spent(datagram, packet, init.initiate_tag);
                 }
                 Chunk::InitAck(init) => {
                     let step = setup.on_init_ack(&init, (datagram.local, datagram.remote));
