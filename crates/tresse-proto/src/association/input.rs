@@ -16,6 +16,7 @@ use crate::cx::Cx;
 use crate::datagram::{Datagram, Ecn};
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Gate;
+use crate::extensions::reconfig::SetAsideChunk;
 use crate::fragment::Carrier;
 use crate::inbound::{InboundData, Refusal};
 use crate::path_id::PathId;
@@ -241,13 +242,36 @@ impl Association {
             self.counters.discards.beyond_window += 1;
             return;
         }
-        let content = content();
-        let stream = content.stream;
-        if self.is_before_reset(index, &content) {
+        let Some(content) = self.admit_data(index, content(), at.as_ref(), len) else {
             summary.refused = true;
-            self.counters.discards.before_reset += 1;
             return;
+        };
+        self.accept_data(index, content, at, summary);
+        if self.reconfig.is_some() {
+            self.accept_set_aside(summary);
         }
+    }
+
+    #[cold]
+    fn accept_set_aside(&mut self, summary: &mut PacketSummary) {
+        while let Some((index, SetAsideChunk { data, at, len })) = self.take_set_aside() {
+            let fits = self.inbound.fits(index, self.receiver.highest(), len);
+            if fits && let Some(data) = self.admit_data(index, data, at.as_ref(), len) {
+                self.accept_data(index, data, at, summary);
+            }
+        }
+    }
+
+    /// Takes new DATA for which there is room.
+    #[inline(always)]
+    fn accept_data(
+        &mut self,
+        index: u64,
+        content: InboundData,
+        at: Option<Range<usize>>,
+        summary: &mut PacketSummary,
+    ) {
+        let stream = content.stream;
         let deliverable = &mut *self.deliverable;
         deliverable.clear();
         match self.inbound.accept(index, self.receiver.cumulative(), content, at, deliverable) {

@@ -4,13 +4,15 @@
 mod command;
 mod grant;
 
+use std::ops::Range;
+
 use tresse_wire::Reconfig as ReconfigChunk;
 
 use super::control::Control;
 use super::{Association, State};
 use crate::event::{CloseReason, Event};
 use crate::extensions::reconfig::{
-    Answered, Deferred, Origin, Reconfig, Requested, Response, encode, read, result,
+    Answered, Deferred, Origin, Reconfig, Requested, Response, SetAsideChunk, encode, read, result,
 };
 use crate::inbound::InboundData;
 use crate::path_id::PathId;
@@ -114,10 +116,42 @@ impl Association {
         self.spread_path_changes(now);
     }
 
-    /// Whether DATA comes too early: for a stream that is about to begin anew it cannot be told yet whether it
-    /// belongs to the old life or to the new one. Not acknowledged, it comes again.
+    /// DATA, unless it comes too early: for a stream that is about to begin anew it cannot be told yet whether it belongs to
+    /// the old life or to the new one. Not acknowledged, it comes again.
     #[inline]
-    pub(super) fn is_before_reset(&self, index: u64, data: &InboundData) -> bool {
+    pub(super) fn admit_data(
+        &mut self,
+        index: u64,
+        data: InboundData,
+        at: Option<&Range<usize>>,
+        len: usize,
+    ) -> Option<InboundData> {
+        if self.reconfig.is_none() || !self.is_before_reset(index, &data) {
+            return Some(data);
+        }
+        self.counters.discards.before_reset += 1;
+        let room = self.inbound.window();
+        if let Some(reconfig) = &mut self.reconfig
+            && reconfig.own.awaits_renumbering()
+            && index > self.receiver.cumulative() + 1
+        {
+            let chunk = SetAsideChunk { data, at: at.cloned(), len };
+            reconfig.set_aside.keep(index, chunk, room);
+        }
+        None
+    }
+
+    /// The chunk that was set aside and is the next one now, with its index.
+    pub(super) fn take_set_aside(&mut self) -> Option<(u64, SetAsideChunk)> {
+        let next = self.receiver.cumulative() + 1;
+        let reconfig = self.reconfig.as_mut()?;
+        if !reconfig.own.awaits_renumbering() {
+            reconfig.set_aside.clear();
+        }
+        reconfig.set_aside.take(next).map(|chunk| (next, chunk))
+    }
+
+    fn is_before_reset(&self, index: u64, data: &InboundData) -> bool {
         let Some(reconfig) = &self.reconfig else { return false };
         // Sent after what the reset is to wait for (RFC 6525 §5.2.2 E2).
         let deferred = reconfig.peer.deferred.as_ref();

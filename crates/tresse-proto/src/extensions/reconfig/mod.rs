@@ -7,6 +7,7 @@
 mod answers;
 mod request;
 mod requests;
+mod set_aside;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use tresse_wire::{Param, Params};
 pub(crate) use answers::{Answers, Deferred, Response, Standing};
 pub(crate) use request::{Request, Requested, read};
 pub(crate) use requests::{Answered, Origin, Requests};
+pub(crate) use set_aside::{Chunk as SetAsideChunk, SetAside};
 
 /// Most streams that one request may name: with both directions reset at once, such a request still fits
 /// the smallest packet, that of 576 bytes over IPv6 in UDP.
@@ -30,12 +32,14 @@ pub(crate) struct Reconfig {
     pub(crate) own: Requests,
     /// What the peer asks for.
     pub(crate) peer: Answers,
+    /// What came while the peer may be numbering everything anew.
+    pub(crate) set_aside: SetAside,
 }
 
 impl Reconfig {
     /// Nothing was asked for yet. Requests are numbered from the initial TSN of their side on (RFC 6525 §4.1).
     pub(crate) fn new(own: u32, peer: u32) -> Self {
-        Reconfig { own: Requests::new(own), peer: Answers::new(peer) }
+        Reconfig { own: Requests::new(own), peer: Answers::new(peer), set_aside: SetAside::default() }
     }
 }
 
