@@ -16,7 +16,8 @@ impl AssociationHandle<'_> {
 }
 
 impl Endpoint {
-    /// Lets the TSNs of associations to come begin so many before they wrap; numbers of requests begin there too.
+    /// Lets the TSNs of the next set-up begin so many before they wrap; numbers of requests begin there too. Those behind it
+    /// begin at random, as they do: the peer's tag may be the same in all of them, and only the TSN then tells what is late.
     pub fn begin_before_the_wrap(&mut self, tsns: u32) {
         self.first_tsn = Some(Tsn(tsns.wrapping_neg()));
     }

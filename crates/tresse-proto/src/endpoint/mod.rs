@@ -570,7 +570,7 @@ impl Endpoint {
 
     fn fresh_tsn(&mut self) -> Tsn {
         #[cfg(feature = "invariants")]
-        if let Some(first) = self.first_tsn {
+        if let Some(first) = self.first_tsn.take() {
             return first;
         }
         Tsn(self.rng.next_u32())

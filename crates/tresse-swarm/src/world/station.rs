@@ -41,13 +41,15 @@ pub(super) struct Station {
     pub(super) waits: bool,
     /// Times that it lost everything.
     pub(super) restarts: u32,
+    /// The last two instants at which it sent something, the latest first.
+    sent_at: [Option<Instant>; 2],
     pub(super) tally: Tally,
 }
 
 /// Numbers that wrap soon.
 #[derive(Copy, Clone, Debug)]
 struct Wraps {
-    /// TSNs before they do, in the first life of a host; `None` for a beginning of chance.
+    /// TSNs before they do, in the first set-up of a host; `None` for a random one.
     tsns: Option<u32>,
     /// Messages of the host, and of its peer, on each stream before their numbers do; 0 for those that begin at 0.
     messages: [u32; 2],
@@ -63,6 +65,8 @@ pub(super) struct Session {
     pub(super) ending: Ending,
     /// Why it ended.
     pub(super) closed: Option<(Instant, CloseReason)>,
+    /// When its host had last sent anything, before the instant of its end.
+    pub(super) last_sent: Option<Instant>,
     pub(super) accepted: u64,
     pub(super) delivered: u64,
     /// Answers that the peer owes to requests for other streams.
@@ -129,6 +133,7 @@ impl Station {
             reading: true,
             waits: false,
             restarts: 0,
+            sent_at: [None; 2],
             tally: Tally::default(),
         })
     }
@@ -203,6 +208,13 @@ impl Station {
             }
         }
         Ok(())
+    }
+
+    /// It sends something.
+    pub(super) fn sends(&mut self, now: Instant) {
+        if self.sent_at[0] != Some(now) {
+            self.sent_at = [Some(now), self.sent_at[0]];
+        }
     }
 
     /// Takes over what the endpoint has to tell.
@@ -331,6 +343,7 @@ impl Station {
             established,
             ending: Ending::None,
             closed: None,
+            last_sent: None,
             accepted: 0,
             delivered: 0,
             unanswered: 0,
@@ -399,6 +412,7 @@ impl Station {
         };
         ledger.set_up(session.number);
         *self.tally.closed.entry(name_of(&reason)).or_default() += 1;
+        session.last_sent = self.sent_at.into_iter().flatten().find(|&at| at < now);
         if let Some(before) = session.closed.replace((now, reason)) {
             return Err(format!("an association has closed twice, first with {before:?}"));
         }
@@ -572,8 +586,6 @@ fn boot(
     let mut endpoint = Endpoint::with_schedulers(endpoint.clone(), association.clone(), registry, seed)
         .map_err(|error| error.to_string())?;
     endpoint.set_local_addresses(addresses.to_vec());
-    // Later lives begin by chance, as they do: a set-up that a restart crosses keeps the peer's tag, and only the TSN then
-    // tells what is still on its way from the life before.
     if let Some(tsns) = wraps.tsns.filter(|_| life == 0) {
         endpoint.begin_before_the_wrap(tsns);
     }
