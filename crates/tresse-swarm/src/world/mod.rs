@@ -325,6 +325,7 @@ impl<'s> World<'s> {
                 return Ok(any);
             };
             any = true;
+            station.sends(now);
             let after = station.windows(now);
             if let (Some(before), Some(after)) = (&before, &after) {
                 rules::check_sending(before, after)?;

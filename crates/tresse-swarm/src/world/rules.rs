@@ -185,6 +185,8 @@ pub(super) fn check_end(
 ) -> Result<(), Broken> {
     let Some((at, reason)) = &session.closed else { return Ok(()) };
     let was_calm = calm.is_some_and(|calm| calm < *at);
+    // Nothing that it has sent could have been answered since: its errors are those of before.
+    let silent = calm.is_none_or(|calm| session.last_sent.is_none_or(|sent| sent < calm));
     let right = match reason {
         CloseReason::Graceful | CloseReason::AbortedByPeer { .. } => true,
         CloseReason::Aborted => session.ending != Ending::None,
@@ -193,7 +195,9 @@ pub(super) fn check_end(
         CloseReason::PathsLost if haste.overrun && session.ending == Ending::Shutdown => true,
         // With a host goes the key of its cookies: it discards those that come back, for as long as they come.
         CloseReason::SetupTimeout if restarts > 0 => true,
-        CloseReason::SetupTimeout | CloseReason::PathsLost => haste.answers || (!was_calm && mishaps > 0),
+        CloseReason::SetupTimeout | CloseReason::PathsLost => {
+            haste.answers || ((!was_calm || silent) && mishaps > 0)
+        }
         _ => false,
     };
     rule("ends have a reason", right, || {
