@@ -66,7 +66,7 @@ impl Association {
         }
     }
 
-    fn has_room(&self, path: PathId) -> bool {
+    pub(super) fn has_room(&self, path: PathId) -> bool {
         self.paths.window(path).room(self.transmission.flight_on(path)) > 0
     }
 
