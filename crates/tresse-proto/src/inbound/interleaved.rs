@@ -24,6 +24,10 @@ pub(super) struct Interleaved {
     /// The MIDs of unordered messages that are handed out in parts, one at a time for each stream. Of the
     /// ordered ones it can only be that whose turn it is.
     open_unordered: BTreeMap<StreamId, u32>,
+    /// The highest MIDs of unordered messages that were given up, by stream. Fragments of them may still come late.
+    skipped: BTreeMap<StreamId, Mid>,
+    /// The lowest index of such a fragment with a missing one before it.
+    late: Option<u64>,
     /// Up to where messages were looked at when one was to be broken open.
     looked_to: Option<Key>,
     /// A message of which this many bytes are here in a row is handed out in parts.
@@ -62,6 +66,8 @@ impl Interleaved {
         Interleaved {
             messages: BTreeMap::new(),
             open_unordered: BTreeMap::new(),
+            skipped: BTreeMap::new(),
+            late: None,
             looked_to: None,
             point,
             lenient,
@@ -110,6 +116,10 @@ impl Interleaved {
             Entry::Vacant(place) => place.insert(Begun::new(index, &fragment)),
         };
         begun.add(index, fragment)?;
+        if key.1 && begun.has_hole() && self.skipped.get(&key.0).is_some_and(|&mid| !Mid(key.2).is_after(mid))
+        {
+            self.late = Some(self.late.map_or(index, |late| late.min(index)));
+        }
         if begun.is_complete()
             && let Some(joined) = begun.hand_out()
         {
@@ -152,11 +162,42 @@ impl Interleaved {
 
     /// Drops what is here of the messages of a stream, of one order, up to number `mid`: they were given up.
     pub(super) fn skip(&mut self, stream: StreamId, unordered: bool, mid: u32) -> Dropped {
+        if unordered {
+            let highest = self.skipped.entry(stream).or_insert(Mid(mid));
+            if Mid(mid).is_after(*highest) {
+                *highest = Mid(mid);
+            }
+        }
         let mut dropped = Dropped::default();
         for range in up_to(Mid(mid)) {
             let keys = (stream, unordered, *range.start())..=(stream, unordered, *range.end());
             while let Some((&key, _)) = self.messages.range(keys.clone()).next() {
                 self.drop_message(key, &mut dropped);
+            }
+        }
+        dropped
+    }
+
+    /// Whether everything before a late fragment of a message that was given up has arrived.
+    #[inline]
+    pub(super) fn is_stuck(&self, cumulative: u64) -> bool {
+        self.late.is_some_and(|late| late <= cumulative)
+    }
+
+    /// Drops what came late of messages that were given up: fragments that precede it have lower TSNs, and what is missing of
+    /// them at `cumulative` will not come.
+    pub(super) fn drop_late(&mut self, cumulative: u64) -> Dropped {
+        let mut dropped = Dropped::default();
+        self.late = None;
+        let unordered = self.messages.iter().filter(|((_, unordered, _), _)| *unordered);
+        let late = unordered.filter_map(|(&key, begun)| Some((key, begun.early.values().next()?.0)));
+        let (over, waiting): (Vec<_>, Vec<_>) = late.partition(|&(_, index)| index <= cumulative);
+        for (key, _) in over {
+            self.drop_message(key, &mut dropped);
+        }
+        for (key, index) in waiting {
+            if self.skipped.get(&key.0).is_some_and(|&mid| !Mid(key.2).is_after(mid)) {
+                self.late = Some(self.late.map_or(index, |late| late.min(index)));
             }
         }
         dropped
@@ -299,6 +340,11 @@ impl Begun {
             Some(indices) => indices.push(index),
             none => *none = Some(Indices::of(index)),
         }
+    }
+
+    /// Whether a fragment is here and one before it is not.
+    fn has_hole(&self) -> bool {
+        !self.early.is_empty()
     }
 
     fn is_complete(&self) -> bool {

@@ -227,8 +227,9 @@ impl Reader {
     pub(super) fn is_stuck(&self, cumulative: u64) -> bool {
         match self {
             Reader::Consecutive(reader) => reader.is_stuck(cumulative),
-            // An incomplete message among others is no contradiction: its rest may have any later TSN.
-            Reader::Interleaved(_) => false,
+            // An incomplete message among others is no contradiction: its rest may have any later TSN. But what came late of
+            // one that was given up stays for ever.
+            Reader::Interleaved(reader) => reader.is_stuck(cumulative),
         }
     }
 
@@ -240,7 +241,7 @@ impl Reader {
     pub(super) fn check_progress(&mut self, cumulative: u64) -> Result<Dropped, &'static str> {
         match self {
             Reader::Consecutive(reader) => reader.check_progress(cumulative),
-            Reader::Interleaved(_) => Ok(Dropped::default()),
+            Reader::Interleaved(reader) => Ok(reader.drop_late(cumulative)),
         }
     }
 }
