@@ -333,13 +333,16 @@ impl Association {
         &self.config
     }
 
-    /// Its paths, by position.
+    /// Its paths, by position. Those from an own address that the peer was asked to forget begin at another one.
     pub(crate) fn path_seeds(&self) -> impl Iterator<Item = PathSeed> {
-        self.paths.living().map(|path| PathSeed {
-            local: path.local(),
-            remote: path.remote(),
-            encapsulation_port: path.encapsulation_port(),
-            confirmed: path.state() != PathState::Unconfirmed,
+        self.paths.living().filter_map(|path| {
+            let alike = |own: &IpAddr| own.is_ipv4() == path.remote().is_ipv4();
+            Some(PathSeed {
+                local: if path.stays() { path.local() } else { self.paths.local_addresses().find(alike)? },
+                remote: path.remote(),
+                encapsulation_port: path.encapsulation_port(),
+                confirmed: path.state() != PathState::Unconfirmed,
+            })
         })
     }
 
