@@ -62,6 +62,8 @@ pub(crate) struct Setup {
     due: bool,
     t1: Option<Instant>,
     first_sent: Option<Instant>,
+    /// The tag in the last INIT of the peer that came before its INIT ACK: both sides set up.
+    met: Option<u32>,
     /// From the first message on that the application gives.
     early: Option<Box<Early>>,
 }
@@ -137,6 +139,7 @@ impl Setup {
             due: true,
             t1: None,
             first_sent: None,
+            met: None,
             early: None,
         };
         setup.enter(Phase::CookieWait);
@@ -149,6 +152,18 @@ impl Setup {
 
     pub(crate) fn initial_tsn(&self) -> Tsn {
         self.initial_tsn
+    }
+
+    /// An INIT of the peer with this tag came.
+    pub(crate) fn on_peer_init(&mut self, tag: u32) {
+        if matches!(self.phase, Phase::CookieWait) {
+            self.met = Some(tag);
+        }
+    }
+
+    /// The tag of a life of the peer that is over, now that an INIT ACK names another one.
+    pub(crate) fn superseded(&mut self, initiate_tag: u32) -> Option<u32> {
+        self.met.take().filter(|&met| met != initiate_tag && matches!(self.phase, Phase::CookieWait))
     }
 
     /// Its part in authentication.
@@ -403,12 +418,17 @@ impl Setup {
         }
     }
 
+    /// Whether a cookie was sent back and is not answered.
+    pub(crate) fn awaits_cookie_ack(&self) -> bool {
+        matches!(self.phase, Phase::CookieEchoed(_))
+    }
+
     /// The peer says that its cookie is too old: begin again (RFC 9260 §5.2.6), but no more often than INIT
     /// may be repeated. The next cookie is asked to live longer by a round trip and at most a second.
-    pub(crate) fn on_stale_cookie(&mut self, now: Instant) -> SetupStep {
-        if !matches!(self.phase, Phase::CookieEchoed(_)) {
-            return SetupStep::Waiting;
-        }
+    ///
+    /// The new attempt has a tag and TSNs of its own: else a late answer to the one before would be taken for its own.
+    pub(crate) fn on_stale_cookie(&mut self, now: Instant, tag: u32, tsn: Tsn) -> SetupStep {
+        (self.local_tag, self.initial_tsn) = (tag, tsn);
         let round_trip = self.first_sent.map(|sent| now.since(sent)).unwrap_or_default();
         let extension = round_trip + COOKIE_MARGIN;
         self.cookie_extension = Some(u32::try_from(extension.as_millis()).unwrap_or(u32::MAX));

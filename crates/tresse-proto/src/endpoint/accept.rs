@@ -136,6 +136,7 @@ impl Endpoint {
                 if !new.is_empty() {
                     return Relation::NewAddresses(new);
                 }
+                setup.on_peer_init(peer.tag);
                 // The answer repeats this side's own INIT, and goes where the application wanted to connect to.
                 OwnHalf {
                     settings: setup.settings().clone(),

@@ -159,6 +159,11 @@ impl Endpoint {
             return self.admit(now, Some(slot), datagram, packet, cookie);
         };
         if association.has_heard_peer() {
+            // The cookie answered an INIT of before the peer began anew, if it did while this side set up.
+            if self.spent.is_superseded(cookie.peer.tag, cookie.remote_port) {
+                self.discards.late_cookie += 1;
+                return;
+            }
             return self.on_restart(now, slot, datagram, cookie);
         }
         match association.path_of(datagram.local, datagram.remote) {

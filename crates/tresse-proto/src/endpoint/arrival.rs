@@ -51,6 +51,14 @@ impl Endpoint {
         self.settle(slot);
     }
 
+    /// The peer's cookie was too old: the set-up begins again.
+    fn renew_setup(&mut self, now: Instant, slot: Slot) -> SetupStep {
+        let (tag, tsn) = (self.fresh_tag(), self.fresh_tsn());
+        let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return SetupStep::Waiting };
+        self.demux.change_tag(slot, setup.local_tag(), tag);
+        setup.on_stale_cookie(now, tag, tsn)
+    }
+
     /// A packet for an association that this side is setting up.
     fn on_setup_packet(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
         // Both sides opened: keys follow from the INIT in the cookie, not from the INIT ACK to the own INIT.
@@ -76,6 +84,9 @@ impl Endpoint {
                     return self.refuse_spent(datagram, packet, init.initiate_tag);
                 }
                 Chunk::InitAck(init) => {
+                    if let Some(tag) = setup.superseded(init.initiate_tag) {
+                        self.spent.note_superseded(tag, packet.header.source_port);
+                    }
                     let step = setup.on_init_ack(&init, (datagram.local, datagram.remote));
                     self.open_ahead(now, slot);
                     step
@@ -84,7 +95,9 @@ impl Endpoint {
                 Chunk::Abort(abort) if !abort.tag_reflected => {
                     return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
                 }
-                Chunk::Error(error) if admit::says_stale_cookie(&error) => setup.on_stale_cookie(now),
+                Chunk::Error(error) if admit::says_stale_cookie(&error) && setup.awaits_cookie_ack() => {
+                    self.renew_setup(now, slot)
+                }
                 // The peer still ends an association of the past: it is told that this one is over, and the
                 // set-up goes on (RFC 9260 §8.5.1 E).
                 Chunk::ShutdownAck => return self.on_stray(datagram, packet),

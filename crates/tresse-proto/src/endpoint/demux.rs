@@ -64,6 +64,12 @@ impl Demux {
         }
     }
 
+    /// The association in `slot` has another tag from now on.
+    pub(super) fn change_tag(&mut self, slot: Slot, from: u32, to: u32) {
+        self.remove(slot, from, std::iter::empty());
+        self.by_tag.insert(to, slot);
+    }
+
     pub(super) fn remove(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
         self.last = None;
         if self.by_tag.get(tag) == Some(slot) {

@@ -13,6 +13,8 @@ pub(super) struct SpentTags {
     own: Latest<u32>,
     /// With its port: peers draw their tags without knowing of each other.
     peers: Latest<(u32, u16)>,
+    /// Of peers that began anew while this side set up.
+    superseded: Latest<(u32, u16)>,
 }
 
 impl SpentTags {
@@ -26,6 +28,16 @@ impl SpentTags {
     /// attempt may go on, and make an association with another tag of this side.
     pub(super) fn note_setup(&mut self, own: u32) {
         self.own.note(own);
+    }
+
+    /// A peer that had this tag in its INIT has another one in its INIT ACK: it has lost what it knew.
+    pub(super) fn note_superseded(&mut self, peer: u32, peer_port: u16) {
+        self.superseded.note((peer, peer_port));
+    }
+
+    /// Whether the peer is known to have begun anew since it had this tag.
+    pub(super) fn is_superseded(&self, peer: u32, peer_port: u16) -> bool {
+        self.superseded.contains((peer, peer_port))
     }
 
     /// Whether an association with this tag, or one with this tag of its peer, has ended lately.
@@ -90,6 +102,8 @@ mod tests {
         assert!(spent.contains(1, 9, 3) && spent.contains(9, 2, 3) && spent.contains_peer(2, 3));
         spent.note_setup(5);
         assert!(spent.contains(5, 9, 3) && !spent.contains(9, 5, 3));
+        spent.note_superseded(7, 3);
+        assert!(spent.is_superseded(7, 3) && !spent.is_superseded(7, 4) && !spent.contains_peer(7, 3));
         assert!(!spent.contains(9, 2, 4) && !spent.contains(9, 9, 3) && !spent.contains_peer(1, 3));
     }
 }
