@@ -4,6 +4,7 @@
 //! have their ranges here.
 
 use tresse_proto::AssociationConfig;
+use tresse_proto::config::PeerWindowTest;
 
 use super::dice::Dice;
 use crate::script::HostPlan;
@@ -226,7 +227,23 @@ pub(super) fn agree(hosts: &mut [HostPlan; 2]) {
             plan.switches.retain(|(name, _)| name != "authenticated_chunks");
         }
     }
+    // Who tests the peer's window at SACKs only sends a probe on each path into a window that is closed. A buffer of a few
+    // packets drops most of what comes then, and T3, doubled each time, is all that brings it back.
+    let read = |plan: &HostPlan| plan.settings().ok().map(|(config, _)| config);
+    for (sender, receiver) in [(0, 1), (1, 0)] {
+        let tests_rarely =
+            read(&hosts[sender]).is_some_and(|config| config.peer_window_test == PeerWindowTest::Sack);
+        let is_small =
+            read(&hosts[receiver]).is_some_and(|config| config.receive_buffer.0 < LEAST_FOR_RARE_TESTS);
+        if tests_rarely && is_small {
+            let enough = ("receive_buffer".to_owned(), format!("{LEAST_FOR_RARE_TESTS}B"));
+            hosts[receiver].switches.push(enough);
+        }
+    }
 }
+
+/// Bytes: the smallest receive buffer of the papers whose model tests the peer's window at SACKs only.
+const LEAST_FOR_RARE_TESTS: usize = 16 * 1024;
 
 /// Lets both list their addresses. Of two set-ups that cross, from an address that the other side was not told of,
 /// nobody can say that they are of one peer: they make two associations.
