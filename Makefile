@@ -19,8 +19,9 @@ BIN := $(VENV)/bin
 # The binding is compiled from these; Python sources are used in place.
 BINDING_SOURCES := Cargo.toml Cargo.lock python/pyproject.toml \
 	$(wildcard crates/tresse-py/Cargo.toml crates/tresse-sim/Cargo.toml crates/tresse-plugin/Cargo.toml \
-	           crates/tresse-proto/Cargo.toml crates/tresse-wire/Cargo.toml) \
-	$(shell find crates/tresse-py crates/tresse-sim/src crates/tresse-plugin/src crates/tresse-proto/src crates/tresse-wire/src -name '*.rs')
+	           crates/tresse-proto/Cargo.toml crates/tresse-policy/Cargo.toml crates/tresse-wire/Cargo.toml) \
+	$(shell find crates/tresse-py crates/tresse-sim/src crates/tresse-plugin/src crates/tresse-proto/src crates/tresse-policy/src \
+	        crates/tresse-wire/src -name '*.rs')
 
 .PHONY: help
 help: ## list the targets
@@ -58,7 +59,7 @@ fmt-check:
 lint: ## clippy, warnings are errors
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	# The core without the features that other members of the workspace switch on.
-	$(CARGO) clippy --locked --package tresse-proto --all-targets -- -D warnings
+	$(CARGO) clippy --locked --package tresse-policy --package tresse-proto --all-targets -- -D warnings
 
 # Where the tests do not run it is checked that everything compiles. The command line's checksums have parts in C, for
 # which a compiler for that system would be needed: there they are left to Rust.
@@ -66,13 +67,13 @@ WASM := wasm32-unknown-unknown
 SYSTEMS := x86_64-pc-windows-gnu aarch64-apple-darwin
 
 .PHONY: check-targets
-check-targets: ## whether all crates compile for Windows and macOS, and wire, core and simulator for WebAssembly
+check-targets: ## whether all crates compile for Windows and macOS, and wire, policies, core and simulator for WebAssembly
 	@for target in $(WASM) $(SYSTEMS); do \
 		if ! rustup target add $$target >/dev/null 2>&1; then \
 			echo "check-targets: skipped $$target: rustup cannot add it"; continue; \
 		fi; \
 		parts="--workspace"; \
-		[[ $$target == $(WASM) ]] && parts="--package tresse-wire --package tresse-proto --package tresse-sim"; \
+		[[ $$target == $(WASM) ]] && parts="--package tresse-wire --package tresse-policy --package tresse-proto --package tresse-sim"; \
 		CARGO_FEATURE_PURE=1 $(CARGO) check --locked --quiet --target $$target $$parts && echo "check-targets: $$target compiles" || exit 1; \
 	done
 

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use tresse_proto::congestion::{Ack, Controller, ControllerFactory, Situation, Sizes};
+use tresse_policy::congestion::{Ack, Controller, ControllerFactory, Situation, Sizes};
 
 /// Every path by itself, with nothing to remember.
 struct Scalable {

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use tresse_proto::schedule::{Offer, PathScheduler, PathSchedulerFactory, PathView};
-use tresse_proto::{Instant, PathId};
+use tresse_policy::schedule::{Offer, PathScheduler, PathSchedulerFactory, PathView};
+use tresse_policy::{Instant, PathId};
 
 /// Paths in steps of so much loss, from 0 to 1.
 struct Cleanest {

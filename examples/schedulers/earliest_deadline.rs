@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tresse_proto::schedule::{
+use tresse_policy::schedule::{
     Backlog, PathView, Place, Queued, Removed, StreamScheduler, StreamSchedulerFactory, Taken,
 };
-use tresse_proto::{Instant, StreamId};
+use tresse_policy::{Instant, StreamId};
 
 /// Orders streams by the deadline of their first message.
 #[derive(Default)]

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tresse_proto::StreamId;
-use tresse_proto::schedule::{Backlog, PathView, Queued, StreamScheduler, StreamSchedulerFactory, Taken};
+use tresse_policy::StreamId;
+use tresse_policy::schedule::{Backlog, PathView, Queued, StreamScheduler, StreamSchedulerFactory, Taken};
 
 /// Streams with data, in the order in which they came.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tresse_proto::congestion::{Ack, Controller, PathWindow, Situation, Sizes};
+use tresse_policy::congestion::{Ack, Controller, PathWindow, Situation, Sizes};
 
 use crate::abi::{self, ControllerHooks, Judge};
 use crate::instance::Instance;

@@ -8,7 +8,7 @@
 //!
 //! ```no_run
 //! use tresse_plugin::{Factory, Plugin};
-//! use tresse_proto::Registry;
+//! use tresse_policy::Registry;
 //!
 //! let mut registry = Registry::default();
 //! let plugin = Plugin::load("./one_by_one.so")?;
@@ -33,8 +33,8 @@ mod views;
 use std::path::Path;
 use std::sync::Arc;
 
-use tresse_proto::congestion::ControllerFactory;
-use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
+use tresse_policy::congestion::ControllerFactory;
+use tresse_policy::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 
 pub use error::LoadError;
 

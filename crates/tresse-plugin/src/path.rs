@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tresse_proto::schedule::{Offer, PathScheduler};
-use tresse_proto::{Instant, PathId};
+use tresse_policy::schedule::{Offer, PathScheduler};
+use tresse_policy::{Instant, PathId};
 
 use crate::abi::{self, ASSIGNS, COPIES, PathHooks};
 use crate::instance::Instance;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tresse_proto::StreamId;
-use tresse_proto::schedule::{Backlog, PathView, Queued, Removed, StreamScheduler, Taken};
+use tresse_policy::StreamId;
+use tresse_policy::schedule::{Backlog, PathView, Queued, Removed, StreamScheduler, Taken};
 
 use crate::abi::StreamHooks;
 use crate::instance::Instance;

@@ -3,9 +3,9 @@
 use std::ffi::c_void;
 use std::time::Duration;
 
-use tresse_proto::congestion::{self, PathWindow};
-use tresse_proto::schedule::{Backlog, Offer, PathView, Place, Queued, Removed, Taken};
-use tresse_proto::{Instant, PathState, StreamId};
+use tresse_policy::congestion::{self, PathWindow};
+use tresse_policy::schedule::{Backlog, Offer, PathView, Place, Queued, Removed, Taken};
+use tresse_policy::{Instant, PathState, StreamId};
 
 use crate::abi;
 

@@ -9,8 +9,8 @@ mod scalable;
 use std::path::PathBuf;
 
 use tresse_plugin::{Factory, Plugin};
-use tresse_proto::congestion::{ControllerFactory, PathWindow};
-use tresse_proto::{PathId, Registry, ScheduleError};
+use tresse_policy::congestion::{ControllerFactory, PathWindow};
+use tresse_policy::{PathId, Registry, ScheduleError};
 use tresse_sim::{Outcome, RunOptions};
 
 use common::{compile, is_loaded, run};

@@ -12,8 +12,8 @@ mod one_by_one;
 use std::path::{Path, PathBuf};
 
 use tresse_plugin::{Factory, Plugin};
-use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
-use tresse_proto::{PathId, Registry, ScheduleError, StreamId};
+use tresse_policy::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
+use tresse_policy::{PathId, Registry, ScheduleError, StreamId};
 use tresse_sim::{Outcome, RunOptions};
 
 use common::{ROOT, compile, is_loaded, run};

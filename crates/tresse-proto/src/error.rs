@@ -3,11 +3,10 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use tresse_policy::PathId;
 use tresse_wire::StreamId;
 
 use crate::config::ConfigError;
-use crate::names::PolicyKind;
-use crate::path_id::PathId;
 
 /// Why no association could be started.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -183,59 +182,6 @@ pub enum KeyError {
     /// The association has ended.
     #[error("the association is closed: it needs no keys")]
     Closed,
-}
-
-/// Why a scheduler, or another policy, could not be chosen or configured.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ScheduleError {
-    /// None has this name.
-    #[error("unknown {kind} \"{name}\"; registered are {known}")]
-    Unknown {
-        /// What was looked for.
-        kind: PolicyKind,
-        /// The name that was given.
-        name: String,
-        /// The registered names.
-        known: String,
-    },
-    /// It refused its configuration.
-    #[error("{kind} \"{name}\" refused its configuration: {reason}")]
-    BadConfig {
-        /// What it is.
-        kind: PolicyKind,
-        /// Its name.
-        name: String,
-        /// In its own words.
-        reason: String,
-    },
-    /// The scheduler refused a stream's value, or its streams have none.
-    #[error("scheduler \"{name}\" refused {value} for stream {}: {reason}", stream.0)]
-    BadValue {
-        /// The scheduler.
-        name: String,
-        /// The stream.
-        stream: StreamId,
-        /// The value that it refused.
-        value: u16,
-        /// In its own words.
-        reason: String,
-    },
-    /// The name is taken.
-    #[error("the name \"{0}\" is already registered")]
-    NameTaken(String),
-    /// An association still uses it.
-    #[error("\"{0}\" is in use")]
-    InUse(String),
-    /// It belongs to the registry itself.
-    #[error("\"{0}\" is built in and cannot be removed")]
-    BuiltIn(String),
-    /// The stream was not negotiated.
-    #[error("stream {} does not exist", .0.0)]
-    NoSuchStream(StreamId),
-    /// The association could not be set up.
-    #[error("the association could not be set up: there is nothing to schedule")]
-    NotOpen,
 }
 
 /// A path was named that does not exist, not yet, or not any more.

@@ -3,14 +3,12 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use tresse_policy::{PathId, PathState, PolicyKind};
 use tresse_wire::{Cause, Causes, Ppid, Ssn, StreamId};
 
 use crate::addresses::{AddressChange, AddressOutcome};
-use crate::names::PolicyKind;
-use crate::path_id::PathId;
 use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
 use crate::reliability::Reliability;
-use crate::stats::PathState;
 
 /// Something that happened to an association.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,8 +11,8 @@
 
 mod addresses;
 mod association;
+mod association_id;
 pub mod config;
-pub mod congestion;
 mod cx;
 mod datagram;
 mod endpoint;
@@ -20,45 +20,36 @@ mod error;
 mod event;
 mod extensions;
 mod few;
-mod foreign;
 mod fragment;
 mod icmp;
 mod inbound;
 mod joiner;
-mod names;
 mod outbound;
-mod path_id;
 mod paths;
 mod range_set;
 mod rare;
 mod receiver;
 mod reconfiguration;
-mod registry;
 mod reliability;
-pub mod schedule;
 mod stats;
-mod stream_table;
 mod tally;
-mod time;
 mod transmission;
 pub mod units;
 
 pub use addresses::{AddressChange, AddressOutcome};
+pub use association_id::AssociationId;
 pub use config::{AssociationConfig, ConfigError, EndpointConfig};
 pub use datagram::{Datagram, Ecn, Transmit};
 pub use endpoint::{AssociationHandle, Connect, Endpoint};
-pub use error::{
-    AddressError, ConnectError, KeyError, NoSuchPath, ReconfigurationError, ScheduleError, SendError,
-};
+pub use error::{AddressError, ConnectError, KeyError, NoSuchPath, ReconfigurationError, SendError};
 pub use event::{CloseReason, Event, Message, Part, Payload, SchedulerFault, SendOptions};
 pub use icmp::{IcmpError, IcmpKind};
 pub use joiner::Joiner;
-pub use names::PolicyKind;
-pub use path_id::{AssociationId, PathId};
 pub use reconfiguration::{Direction, Reconfiguration, ReconfigurationOutcome, Streams};
-pub use registry::Registry;
 pub use reliability::{Abandoned, Abandonments, Reliability};
-pub use schedule::{Asked, Offer, OpenPath, PathScheduler, PathView, StreamScheduler};
-pub use stats::{AssociationStats, Discards, Limit, LimitTimes, PathState, PathStats, SendQueueInfo};
-pub use time::Instant;
+pub use stats::{AssociationStats, Discards, Limit, LimitTimes, PathStats, SendQueueInfo};
+pub use tresse_policy::{
+    Asked, Instant, Offer, OpenPath, PathId, PathScheduler, PathState, PathView, PolicyKind, Registry,
+    ScheduleError, StreamScheduler, congestion, schedule,
+};
 pub use tresse_wire::{Ppid, Ssn, StreamId, Tsn};

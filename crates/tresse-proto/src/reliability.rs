@@ -7,10 +7,10 @@ use std::ops::AddAssign;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tresse_policy::Instant;
 use tresse_wire::{Ppid, StreamId};
 
 use crate::event::SendOptions;
-use crate::time::Instant;
 
 /// How hard a message is tried before it is given up.
 ///

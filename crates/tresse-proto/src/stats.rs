@@ -4,10 +4,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::path_id::PathId;
+use tresse_policy::engine::nanos;
+use tresse_policy::{PathId, PathState};
+
 use crate::rare::Untouched;
 use crate::reliability::Abandonments;
-use crate::time::nanos;
 
 /// What keeps a path, or an association, from sending more at an instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -92,34 +93,6 @@ impl LimitTimes {
             let share = if whole > 0.0 { self.0[limit as usize] as f64 / whole } else { 0.0 };
             (limit, share)
         })
-    }
-}
-
-/// Whether a path can be used (RFC 9260 §8, RFC 7829).
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum PathState {
-    /// Not yet shown to lead to the peer (RFC 9260 §5.4).
-    Unconfirmed,
-    /// In use.
-    Active,
-    /// Timed out lately: probed, and used only when no other path is better (RFC 7829).
-    PotentiallyFailed,
-    /// Timed out more often than Path.Max.Retrans; probed only.
-    Inactive,
-    /// One of its addresses belongs to the association no longer (RFC 5061); another path may take its place.
-    Removed,
-}
-
-impl PathState {
-    /// The name that reports use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PathState::Unconfirmed => "unconfirmed",
-            PathState::Active => "active",
-            PathState::PotentiallyFailed => "potentially_failed",
-            PathState::Inactive => "inactive",
-            PathState::Removed => "removed",
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use tresse_proto::StreamId;
+use tresse_policy::StreamId;
 
 /// The unsent bytes of every message that waits.
 #[derive(Default)]

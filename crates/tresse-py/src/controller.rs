@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use tresse_plugin::Factory;
-use tresse_proto::congestion::{self, Controller, ControllerFactory, PathWindow, Sizes};
+use tresse_policy::congestion::{self, Controller, ControllerFactory, PathWindow, Sizes};
 
 use crate::error::words;
 use crate::plugin;

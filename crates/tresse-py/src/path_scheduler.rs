@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use tresse_plugin::Factory;
-use tresse_proto::schedule::{self, PathScheduler, PathSchedulerFactory};
-use tresse_proto::{Instant, PathId};
+use tresse_policy::schedule::{self, PathScheduler, PathSchedulerFactory};
+use tresse_policy::{Instant, PathId};
 
 use crate::error::words;
 use crate::plugin;

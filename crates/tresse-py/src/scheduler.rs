@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use tresse_plugin::Factory;
-use tresse_proto::StreamId;
-use tresse_proto::schedule::{self, PathView, Place, StreamScheduler, StreamSchedulerFactory};
+use tresse_policy::StreamId;
+use tresse_policy::schedule::{self, PathView, Place, StreamScheduler, StreamSchedulerFactory};
 
 use crate::backlog::{Backlog, Mirror};
 use crate::error::words;

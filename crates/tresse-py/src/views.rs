@@ -1,7 +1,7 @@
 //! What the hooks of Python schedulers are given: the core's views under the same names. Times are seconds.
 
 use pyo3::prelude::*;
-use tresse_proto::schedule::{self, PathView, Place};
+use tresse_policy::schedule::{self, PathView, Place};
 
 /// A message was queued.
 #[pyclass(frozen, get_all, module = "tresse._native")]

@@ -2,7 +2,7 @@
 //! DATA chunks, headers included.
 
 use pyo3::prelude::*;
-use tresse_proto::congestion::{self, PathWindow};
+use tresse_policy::congestion::{self, PathWindow};
 
 /// The congestion window of a path.
 #[pyclass(frozen, get_all, module = "tresse._native")]

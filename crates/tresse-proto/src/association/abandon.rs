@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use tresse_policy::{Instant, PathId, StreamTable};
 use tresse_wire::{Chunk, PacketWriter, StreamId, Tsn};
 
 use super::control::{Control, Reason};
@@ -13,11 +14,8 @@ use crate::event::{Event, SendOptions};
 use crate::fragment::Carrier;
 use crate::inbound::{Refusal, Skipped};
 use crate::outbound::Withdrawn;
-use crate::path_id::PathId;
 use crate::receiver::PacketSummary;
 use crate::reliability::{Abandonments, Pledge};
-use crate::stream_table::StreamTable;
-use crate::time::Instant;
 
 /// How many messages were given up.
 #[derive(Debug, Default)]

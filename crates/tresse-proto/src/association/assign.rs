@@ -4,14 +4,13 @@
 //! Later TSNs leave on other paths meanwhile. So no more is assigned than a path sends while the slowest one has one
 //! round trip, and a path that can no longer be used gives up what waits for it.
 
+use tresse_policy::engine::most_assigned;
+use tresse_policy::{Instant, PathId, PathView};
 use tresse_wire::PacketWriter;
 
 use super::Association;
 use crate::fragment::Cut;
-use crate::path_id::PathId;
-use crate::schedule::{PathView, most_assigned};
 use crate::tally::Mechanism;
-use crate::time::Instant;
 use crate::transmission::Verdict;
 
 impl Association {

@@ -1,5 +1,6 @@
 //! The corridor's part in authentication (RFC 4895): which chunks of a packet come through, and the keys.
 
+use tresse_policy::PathId;
 use tresse_wire::{Chunk, ChunkError, ChunkKind, Packet, PacketWriter};
 
 use super::control::{Control, Reason};
@@ -7,7 +8,6 @@ use super::{Association, State};
 use crate::error::KeyError;
 use crate::event::Event;
 use crate::extensions::auth::{Gate, Refusal, SharedKeys};
-use crate::path_id::PathId;
 
 /// What becomes of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -1,18 +1,16 @@
 //! What the application asks of an association: send, receive, choose, look.
 
 use bytes::Bytes;
+use tresse_policy::{Instant, PathId, Registry, ScheduleError};
 use tresse_wire::StreamId;
 
 use super::{Association, Readable, State};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
-use crate::error::{NoSuchPath, ScheduleError, SendError};
+use crate::error::{NoSuchPath, SendError};
 use crate::event::{Event, Message, Part, SendOptions};
-use crate::path_id::PathId;
 use crate::paths::Member;
-use crate::registry::Registry;
 use crate::reliability::Abandonments;
 use crate::stats::{AssociationStats, Discards, PathStats, SendQueueInfo};
-use crate::time::Instant;
 
 impl Association {
     /// Queues a message.

@@ -4,15 +4,14 @@
 
 use std::time::Duration;
 
+use tresse_policy::engine::blocked_copies::{self, Moment};
+use tresse_policy::{Instant, PathId};
 use tresse_wire::PacketWriter;
 
 use super::Association;
 use crate::config::BlockedCopies;
-use crate::path_id::PathId;
-use crate::schedule::blocked_copies::{self, Moment};
 use crate::stats::Limit;
 use crate::tally::Mechanism;
-use crate::time::Instant;
 use crate::transmission::{Candidate, Extent, Trip};
 
 impl Association {

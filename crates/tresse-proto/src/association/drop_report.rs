@@ -6,14 +6,13 @@
 //! Reports by routers, and reports of packets that fell to a full buffer, ask for nothing here; what guards itself by
 //! a timer (HEARTBEAT, SHUTDOWN, RE-CONFIG) waits for that timer.
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{
     COMMON_HEADER_LEN, ChecksumRule, ChunkKind, PACKET_DROP_HEADER_LEN, Packet, PacketDrop, quoted_chunks,
 };
 
 use super::control::Control;
 use super::{Association, Extension};
-use crate::path_id::PathId;
-use crate::time::Instant;
 use crate::transmission::Dropped;
 
 /// A report, owned until it is written.

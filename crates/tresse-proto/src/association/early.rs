@@ -3,13 +3,12 @@
 
 use std::net::IpAddr;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::PacketWriter;
 
 use super::Association;
 use super::setup::EarlyMessage;
 use crate::event::Event;
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 impl Association {
     /// Takes the messages that were accepted before the peer's word on streams was known; what is for a stream that it

@@ -4,13 +4,12 @@
 //! New data may be marked, and nothing else: what is sent again or probes a closed window must not be (RFC 3168
 //! §6.1.5, §6.1.6), and control chunks cut no window when they are lost.
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{Chunk, Chunks, PacketWriter, Tsn};
 
 use super::Association;
 use super::capabilities::Extension;
-use crate::path_id::PathId;
 use crate::stats::PathStats;
-use crate::time::Instant;
 
 impl Association {
     /// A packet with user data came over `via` with a congestion mark. Of its data the lowest that has arrived, now or

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{
     Abort, COMMON_HEADER_LEN, Cause, Chunk, ChunkError, ChunkKind, Chunks, DATA_HEADER_LEN, Data, ErrorChunk,
     Fault, Heartbeat, IData, List, Tsn,
@@ -19,11 +20,9 @@ use crate::extensions::auth::Gate;
 use crate::extensions::reconfig::SetAsideChunk;
 use crate::fragment::Carrier;
 use crate::inbound::{InboundData, Refusal};
-use crate::path_id::PathId;
 use crate::paths::Member;
 use crate::receiver::{Arrival, PacketSummary};
 use crate::tally::Mechanism;
-use crate::time::Instant;
 use crate::transmission::{AckReport, SackFault, SackView};
 
 /// How a packet came in.

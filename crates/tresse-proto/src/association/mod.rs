@@ -38,10 +38,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
+use tresse_policy::engine::earliest;
+use tresse_policy::engine::shares::Claim;
+use tresse_policy::schedule::{OpenPath, PathScheduler, PathView};
+use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 
 use crate::datagram::{Ecn, Transmit};
-use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Auth;
 use crate::extensions::ecn::Marks;
@@ -49,16 +52,11 @@ use crate::extensions::reconfig::Reconfig;
 use crate::few::Few;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
-use crate::path_id::PathId;
 use crate::paths::{LimitClock, Paths};
 use crate::rare::Rare;
 use crate::receiver::Receiver;
-use crate::registry::Registry;
-use crate::schedule::shares::Claim;
-use crate::schedule::{OpenPath, PathScheduler, PathView};
-use crate::stats::{Discards, Limit, PathState};
+use crate::stats::{Discards, Limit};
 use crate::tally::Tally;
-use crate::time::{Instant, earliest};
 use crate::transmission::{AckReport, Extent, Transmission};
 
 pub(crate) use addresses::{PeerNews, Source};

@@ -3,6 +3,7 @@
 
 use std::cell::LazyCell;
 
+use tresse_policy::{Instant, PathId, PolicyKind};
 use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};
 
 use super::control::Written;
@@ -10,9 +11,6 @@ use super::turn::{Load, Turn};
 use super::{Association, Extension, State};
 use crate::event::Event;
 use crate::fragment::Cut;
-use crate::names::PolicyKind;
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// A packet that was written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

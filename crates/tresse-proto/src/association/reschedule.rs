@@ -3,16 +3,15 @@
 
 use std::time::Duration;
 
+use tresse_policy::engine::in_time::{self, Outlook, Repeat};
+use tresse_policy::engine::{HeadOfLine, opportunistic, reschedule};
+use tresse_policy::{Instant, PathId, PathView};
 use tresse_wire::{List, Tsn};
 
 use super::Association;
 use crate::config::{ChunkRescheduling, MovedChunkCut};
-use crate::path_id::PathId;
-use crate::schedule::in_time::{self, Outlook, Repeat};
-use crate::schedule::{HeadOfLine, PathView, opportunistic, reschedule};
 use crate::stats::Limit;
 use crate::tally::Mechanism;
-use crate::time::Instant;
 
 impl Association {
     /// Moves the chunk that everything waits for, if a path wants to repeat it. It then waits there like a lost one.

@@ -1,10 +1,11 @@
 //! Lost chunks and the paths that carry them again: `transmission` says what was lost, `paths` how the paths
 //! fare, and a policy of `schedule/resend_path` chooses.
 
+use tresse_policy::engine::resend_path;
+use tresse_policy::{PathId, PathView};
+
 use super::Association;
 use crate::config::RetransmitPath;
-use crate::path_id::PathId;
-use crate::schedule::{PathView, resend_path};
 
 impl Association {
     /// The path for what was lost on `lost_on`; when none can be used, the least doubtful one (RFC 7829 §3.2).

@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
+use tresse_policy::engine::shares::{Claim, shortest_hold};
+use tresse_policy::{Instant, PathId};
+
 use super::Association;
 use crate::config::BufferShares;
-use crate::path_id::PathId;
-use crate::schedule::shares::{Claim, shortest_hold};
 use crate::stats::Limit;
 use crate::tally::Mechanism;
-use crate::time::Instant;
 
 impl Association {
     /// A path that costs the others more than it brings claims nothing; answers whether there is one. The one that

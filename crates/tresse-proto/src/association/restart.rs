@@ -4,17 +4,13 @@
 use std::net::IpAddr;
 
 use rand_chacha::ChaCha12Rng;
+use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 
 use super::control::{Control, Reason};
 use super::{Association, Beginnings, Peer, State, Workspace};
-use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Auth;
-use crate::path_id::PathId;
 use crate::receiver::Receiver;
-use crate::registry::Registry;
-use crate::stats::PathState;
-use crate::time::Instant;
 
 impl Association {
     /// The association that follows this one, whose peer has restarted and whose COOKIE ECHO came `between`

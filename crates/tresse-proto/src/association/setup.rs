@@ -10,6 +10,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tresse_policy::engine::NamesInUse;
+use tresse_policy::{Instant, Registry, ScheduleError};
 use tresse_wire::{
     Abort, Cause, Causes, Chunk, CommonHeader, CookieEcho, ErrorChunk, Init, List, PacketWriter, Param, Seal,
     Tsn,
@@ -23,13 +25,11 @@ use super::shutdown::shortened;
 use super::{Association, Beginnings, Identity, InitFault, PathSeed, Peer};
 use crate::config::StreamMap;
 use crate::datagram::Transmit;
-use crate::error::{KeyError, ScheduleError};
+use crate::error::KeyError;
 use crate::event::CloseReason;
 use crate::extensions::auth::{Auth, Handshake, SharedKeys};
 use crate::few::Few;
 use crate::paths::{pairs, unreachable};
-use crate::registry::{NamesInUse, Registry};
-use crate::time::Instant;
 
 pub(crate) use early::Early;
 pub(super) use early::EarlyMessage;

@@ -2,14 +2,14 @@
 //! how the paths look: `paths` knows what fills each, `transmission` how much buffer there is, and `schedule` who gets
 //! what.
 
+use tresse_policy::engine::shares::{Claim, allot, most_needed, split};
+use tresse_policy::maps::placement::Prospect;
+use tresse_policy::{Instant, PathId};
+
 use super::Association;
 use crate::config::BufferShares;
-use crate::path_id::PathId;
-use crate::schedule::placement::Prospect;
-use crate::schedule::shares::{Claim, allot, most_needed, split};
 use crate::stats::Limit;
 use crate::tally::Mechanism;
-use crate::time::Instant;
 
 impl Association {
     /// To be called when an acknowledgement was processed, and when a path comes or goes.

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use tresse_policy::engine::earlier;
+use tresse_policy::{Instant, PathId};
 use tresse_wire::Shutdown;
 
 use super::control::{Control, Reason};
 use super::input::BEYOND_SENT;
 use super::{Association, State};
 use crate::event::{CloseReason, Event};
-use crate::path_id::PathId;
 use crate::rare::Untouched;
-use crate::time::{Instant, earlier};
 
 /// The timers of a shutdown.
 #[derive(Copy, Clone, Debug, Default)]

@@ -2,15 +2,14 @@
 
 use std::net::IpAddr;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::heartbeat_info_tlv;
 
 use super::control::Control;
 use super::{Association, State};
 use crate::cx::Cx;
 use crate::event::CloseReason;
-use crate::path_id::PathId;
 use crate::paths::{Failure, PathTimer};
-use crate::time::Instant;
 
 impl Association {
     /// Lets everything happen that is due.

@@ -3,14 +3,13 @@
 
 use std::num::NonZeroU32;
 
+use tresse_policy::engine::fallback_path_scheduler;
+use tresse_policy::{Asked, Instant, Offer, OpenPath, PathId, PathView, PolicyKind};
+
 use super::Association;
 use crate::event::{Event, SchedulerFault};
 use crate::few::Few;
-use crate::names::PolicyKind;
-use crate::path_id::PathId;
-use crate::schedule::{Asked, Offer, OpenPath, PathView, fallback_path_scheduler};
 use crate::stats::Limit;
-use crate::time::Instant;
 use crate::transmission::Verdict;
 
 /// Packets with user data that each path sent at one instant, which Max.Burst bounds (RFC 9260 §6.1 D).

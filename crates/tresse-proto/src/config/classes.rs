@@ -2,23 +2,10 @@
 //!
 //! Knows no stream map; what a class does is up to whoever places streams (docs/adaptive.md).
 
+use tresse_policy::StreamClass;
 use tresse_wire::StreamId;
 
-use super::switch::{SwitchValue, choices};
-
-choices! {
-    /// What a stream is for. The adaptive stream map goes by it; other maps do not.
-    #[derive(PartialOrd, Ord, Default)]
-    pub enum StreamClass {
-        /// Every message soon: over the path that delivers first, before everything else there.
-        Latency = "latency",
-        /// As much as possible; every stream whose class was not said.
-        #[default]
-        Bulk = "bulk",
-        /// Only what nobody else can use.
-        Background = "background",
-    }
-}
+use super::switch::SwitchValue;
 
 /// The classes of some streams, each named once; the others are bulk.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

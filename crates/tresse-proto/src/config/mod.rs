@@ -12,13 +12,14 @@ use std::time::Duration;
 
 pub(crate) use authentication::UNLISTED;
 pub use authentication::{AuthHash, ChunkList};
-pub use classes::{StreamClass, StreamClasses};
+pub use classes::StreamClasses;
 pub use multipath::{
     BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, MovedChunkCut, NrSack,
-    PathPairs, PeerWindowTest, RetransmitPath, SackPath, SplitCounts, StreamMap,
+    PathPairs, PeerWindowTest, SplitCounts, StreamMap,
 };
 pub use presets::{PRESETS, Preset};
 pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, guess, nearest};
+pub use tresse_policy::{RetransmitPath, SackPath, StreamClass};
 
 use switch::switches;
 

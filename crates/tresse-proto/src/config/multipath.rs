@@ -119,45 +119,6 @@ choices! {
 }
 
 choices! {
-    /// On which path a SACK travels (RFC 9260 §6.4 says: to the source of the data).
-    pub enum SackPath {
-        /// Back to the source of the last DATA packet.
-        LastData = "last_data",
-        /// Back to the source of the first DATA packet since the last SACK.
-        FirstData = "first_data",
-        /// Always to the primary path.
-        Primary = "primary",
-        /// Of the paths that brought DATA since the last SACK, the one whose last SACK is oldest.
-        RoundRobin = "round_robin",
-        /// Of these paths, the one with the smallest smoothed round-trip time.
-        LowestRtt = "lowest_rtt",
-        /// Of all paths on which something arrived lately, the one with the smallest smoothed round-trip time: what is
-        /// acknowledged sooner leaves the peer's buffer sooner.
-        Fastest = "fastest",
-    }
-}
-
-choices! {
-    /// Where a lost chunk goes again (RFC 9260 §6.4.1; the policies of Iyengar et al. for CMT). A path that
-    /// cannot be used is never chosen while another can. Among equals the path with the most room is taken, then the
-    /// alternate one; the paper draws one at random.
-    pub enum RetransmitPath {
-        /// The path it was lost on (RTX-SAME).
-        Same = "same",
-        /// Another path, at best one that shares no address with it (RFC 9260 §6.4.1).
-        Alternate = "alternate",
-        /// The first path whose window has room when the chunk can leave (RTX-ASAP).
-        Asap = "asap",
-        /// The path with the largest congestion window (RTX-CWND).
-        Cwnd = "cwnd",
-        /// The path with the largest slow-start threshold (RTX-SSTHRESH).
-        Ssthresh = "ssthresh",
-        /// The path with the lowest loss rate, as it was told or else as estimated (RTX-LOSSRATE).
-        LossRate = "loss_rate",
-    }
-}
-
-choices! {
     /// Which pairs of local and remote addresses become paths.
     pub enum PathPairs {
         /// The first local address with the first remote one, and so on; the shorter list starts over.

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use tresse_policy::{RetransmitPath, SackPath, StreamClass};
+
 use crate::units;
 
 /// Why a switch could not be set.
@@ -197,23 +199,9 @@ pub fn guess(nearest: Option<&str>, otherwise: &str) -> String {
     nearest.map_or_else(|| otherwise.to_owned(), |nearest| format!("did you mean \"{nearest}\"?"))
 }
 
-/// Declares an enum whose variants have names, with the text form of a switch.
-macro_rules! choices {
-    ($(#[$meta:meta])* pub enum $type:ident { $($(#[$variant_meta:meta])* $variant:ident = $name:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-        pub enum $type { $($(#[$variant_meta])* $variant,)+ }
-
-        impl $type {
-            /// Every variant, in the order of declaration.
-            pub const ALL: &'static [$type] = &[$($type::$variant,)+];
-
-            /// The name in its text form.
-            pub const fn name(self) -> &'static str {
-                match self { $($type::$variant => $name,)+ }
-            }
-        }
-
+/// Gives enums whose variants have names ([`tresse_policy::choices`]) the text form of a switch.
+macro_rules! switch_values {
+    ($($type:ty),+) => {$(
         impl $crate::config::SwitchValue for $type {
             fn parse(text: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|choice| choice.name() == text)
@@ -228,8 +216,18 @@ macro_rules! choices {
                 format!("one of {}", names.join(", "))
             }
         }
+    )+};
+}
+
+/// Declares an enum whose variants have names, with the text form of a switch.
+macro_rules! choices {
+    ($(#[$meta:meta])* pub enum $type:ident { $($variants:tt)+ }) => {
+        tresse_policy::choices! { $(#[$meta])* pub enum $type { $($variants)+ } }
+        $crate::config::switch::switch_values!($type);
     };
 }
+
+switch_values!(RetransmitPath, SackPath, StreamClass);
 
 /// Declares a configuration struct together with its table of switches.
 macro_rules! switches {
@@ -290,4 +288,4 @@ macro_rules! switches {
     };
 }
 
-pub(crate) use {choices, switches};
+pub(crate) use {choices, switch_values, switches};

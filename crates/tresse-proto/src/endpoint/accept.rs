@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tresse_policy::Instant;
 use tresse_wire::{Cause, Chunk, CommonHeader, Init, Packet, Param, Params, Tsn};
 
 use super::cookie::{Cookie, TieTags};
@@ -16,7 +17,6 @@ use crate::config::AssociationConfig;
 use crate::datagram::Datagram;
 use crate::extensions::auth::RANDOM_LEN;
 use crate::few::Few;
-use crate::time::Instant;
 
 /// What an INIT ACK says of this side, and to which address it goes.
 struct OwnHalf {

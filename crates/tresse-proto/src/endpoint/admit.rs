@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tresse_policy::{Instant, ScheduleError};
 use tresse_wire::{Cause, CauseCode, Causes, Chunk, ChunkKind, CommonHeader, ErrorChunk, Packet};
 
 use super::cookie::{Cookie, Opened, TieTags};
@@ -15,12 +16,10 @@ use crate::association::{Association, Beginnings, Identity, Origin, PathSeed, Se
 use crate::config::AssociationConfig;
 use crate::cx::Cx;
 use crate::datagram::Datagram;
-use crate::error::ScheduleError;
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::{Auth, Refusal, SharedKeys};
 use crate::few::Few;
 use crate::paths::pairs;
-use crate::time::Instant;
 
 /// What is known of the association that a cookie meets.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

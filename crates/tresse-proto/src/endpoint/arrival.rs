@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tresse_policy::Instant;
 use tresse_wire::{Abort, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
 
 use super::demux::Slot;
@@ -13,7 +14,6 @@ use crate::cx::Cx;
 use crate::datagram::Datagram;
 use crate::event::CloseReason;
 use crate::extensions::auth::Gate;
-use crate::time::Instant;
 
 impl Endpoint {
     /// A packet with the tag of the association in `slot`, which may keep it.

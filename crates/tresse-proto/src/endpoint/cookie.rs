@@ -8,11 +8,11 @@ use hmac::{Hmac, KeyInit, Mac};
 use rand_chacha::ChaCha12Rng;
 use rand_core::Rng;
 use sha2::Sha256;
+use tresse_policy::Instant;
 use tresse_wire::Tsn;
 
 use crate::association::{Capabilities, Peer};
 use crate::extensions::auth::{PeerOffer, RANDOM_LEN};
-use crate::time::Instant;
 
 /// Length of the signature (HMAC-SHA-256).
 const MAC_LEN: usize = 32;

@@ -1,8 +1,9 @@
 //! When each association wants to be woken: the next deadline at hand, and every other one found by its slot. Knows slots
 //! and times only.
 
+use tresse_policy::Instant;
+
 use super::demux::Slot;
-use crate::time::Instant;
 
 /// A heap with [`FAN`] branches, the earliest deadline on top; of equal ones the lower slot.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use tresse_policy::{Instant, PathId, ScheduleError};
 use tresse_wire::StreamId;
 
 use super::Endpoint;
@@ -10,14 +11,12 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use crate::association::{Association, State};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
-use crate::error::{AddressError, KeyError, NoSuchPath, ReconfigurationError, ScheduleError, SendError};
+use crate::error::{AddressError, KeyError, NoSuchPath, ReconfigurationError, SendError};
 use crate::event::{CloseReason, Message, SendOptions};
 use crate::extensions::auth::SharedKeys;
-use crate::path_id::PathId;
 use crate::reconfiguration::{Direction, Streams};
 use crate::reliability::Abandonments;
 use crate::stats::{AssociationStats, PathStats, SendQueueInfo};
-use crate::time::Instant;
 
 /// Commands for one association.
 pub struct AssociationHandle<'a> {

@@ -4,11 +4,12 @@
 //! Anybody can send such a message. It counts only when it quotes a packet that this side may have sent: its ports
 //! and addresses, and the peer's verification tag; an INIT is known by its own tag.
 
+use tresse_policy::Instant;
+
 use super::Endpoint;
 use super::slots::Occupant;
 use crate::event::CloseReason;
 use crate::icmp::{IcmpError, IcmpKind};
-use crate::time::Instant;
 
 /// What an ICMP message quotes of an SCTP packet.
 struct Quoted {

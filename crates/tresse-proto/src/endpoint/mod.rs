@@ -27,22 +27,22 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
+use tresse_policy::engine::{NamesInUse, PolicyName};
+use tresse_policy::{Instant, PolicyKind, Registry, ScheduleError};
 #[cfg(feature = "invariants")]
 use tresse_wire::Mid;
 use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
 use crate::association::{Identity, PeerNews, Settings, Setup, SetupParts, State, Workspace, is_usable};
+use crate::association_id::AssociationId;
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::cx::Cx;
 use crate::datagram::{Datagram, Transmit};
-use crate::error::{ConnectError, KeyError, ScheduleError};
+use crate::error::{ConnectError, KeyError};
 use crate::event::{CloseReason, Event};
 use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
-use crate::path_id::AssociationId;
 use crate::paths::unreachable;
-use crate::registry::{NamesInUse, Registry};
 use crate::stats::Discards;
-use crate::time::Instant;
 
 pub use handle::AssociationHandle;
 
@@ -580,8 +580,17 @@ impl Endpoint {
 /// Checks that every scheduler and controller named in the settings exists and takes its configuration; the names
 /// of the schedulers stay as long as they are in use.
 fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<NamesInUse, ConfigError> {
-    registry.reserve(config).map_err(|(setting, value, error)| ConfigError::Unusable {
-        name: setting.to_owned(),
+    let stream = PolicyName { name: &config.stream_scheduler, config: &config.stream_scheduler_config };
+    let path = PolicyName { name: &config.path_scheduler, config: &config.path_scheduler_config };
+    let controller =
+        PolicyName { name: &config.congestion_control, config: &config.congestion_control_config };
+    let setting = |kind| match kind {
+        PolicyKind::PathScheduler => "path_scheduler",
+        PolicyKind::CongestionController => "congestion_control",
+        _ => "stream_scheduler",
+    };
+    registry.reserve(stream, path, controller).map_err(|(kind, value, error)| ConfigError::Unusable {
+        name: setting(kind).to_owned(),
         value: value.to_owned(),
         reason: error.to_string(),
     })

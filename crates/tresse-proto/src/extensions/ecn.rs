@@ -4,9 +4,8 @@
 //! Refuses to know windows and where TSNs begin: the association finds the path that a mark speaks of, and cuts.
 //! Marks are kept apart for each path, because on another path a lower TSN may well have been sent later.
 
+use tresse_policy::PathId;
 use tresse_wire::{Ecne, Tsn};
-
-use crate::path_id::PathId;
 
 /// Both directions of one association, from the first mark on.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use tresse_policy::StreamTable;
 use tresse_wire::StreamId;
 
 use super::Acceptance;
@@ -14,7 +15,6 @@ use crate::event::Message;
 use crate::fragment::Carrier;
 use crate::rare::Rare;
 use crate::reconfiguration::Streams;
-use crate::stream_table::StreamTable;
 
 /// The order of all streams.
 #[derive(Debug)]

@@ -4,17 +4,15 @@
 
 use std::time::Duration;
 
+use tresse_policy::maps::placement::{Demand, Placing, Prospect, Track, place};
+use tresse_policy::schedule::{PathView, Place, Queued, Removed};
+use tresse_policy::{Instant, PathId, StreamTable};
 use tresse_wire::StreamId;
 
 use super::Outbound;
 use super::stream::OutStream;
 use crate::config::StreamClass;
-use crate::path_id::PathId;
-use crate::schedule::placement::{Demand, Placing, Prospect, Track, place};
-use crate::schedule::{PathView, Place, Queued, Removed};
-use crate::stream_table::StreamTable;
 use crate::tally::{Mechanism, Tally};
-use crate::time::Instant;
 
 /// What the map keeps; there is one while it is in use.
 #[derive(Debug, Default)]

@@ -5,13 +5,14 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
+use tresse_policy::PathId;
+use tresse_policy::engine::FALLBACK;
+use tresse_policy::schedule::{Backlog, PathView};
 use tresse_wire::StreamId;
 
 use super::Outbound;
 use super::group::Group;
 use crate::event::SchedulerFault;
-use crate::path_id::PathId;
-use crate::schedule::{Backlog, FALLBACK, PathView};
 
 /// Schedulers that broke their contract: how many, and which the application has not heard of.
 #[derive(Default)]

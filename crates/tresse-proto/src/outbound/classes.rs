@@ -3,14 +3,11 @@
 //! One group for each path and class, latency-critical ones first, once any stream has a class; before that one for
 //! each path. Decides neither paths nor order within a group.
 
+use tresse_policy::{PathId, Registry, ScheduleError, StreamTable};
 use tresse_wire::StreamId;
 
 use super::Outbound;
 use crate::config::{StreamClass, StreamClasses, StreamMap};
-use crate::error::ScheduleError;
-use crate::path_id::PathId;
-use crate::registry::Registry;
-use crate::stream_table::StreamTable;
 
 /// The classes of streams; there is one from the first class that is not bulk on.
 pub(super) type Classes = Option<Box<StreamTable<StreamClass>>>;

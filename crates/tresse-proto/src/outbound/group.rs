@@ -2,9 +2,10 @@
 //!
 //! Knows neither the queues nor which streams belong to it.
 
-use crate::path_id::PathId;
+use tresse_policy::PathId;
+use tresse_policy::schedule::{Built, Queued, Removed, Taken};
+
 use crate::rare::Rare;
-use crate::schedule::{Built, Queued, Removed, Taken};
 
 /// Streams that share a scheduler.
 pub(super) struct Group {

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tresse_policy::StreamTable;
 #[cfg(any(test, feature = "invariants"))]
 use tresse_wire::Mid;
 use tresse_wire::StreamId;
@@ -14,7 +15,6 @@ use super::Outbound;
 use super::stream::{OutStream, Waiting};
 use crate::reconfiguration::Streams;
 use crate::reliability::Pledge;
-use crate::stream_table::StreamTable;
 
 /// Streams that give out no message numbers for now (RFC 6525 §5.1.2 A1).
 #[derive(Debug)]

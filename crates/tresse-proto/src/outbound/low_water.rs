@@ -5,11 +5,10 @@
 
 use std::collections::VecDeque;
 
+use tresse_policy::{ScheduleError, StreamTable};
 use tresse_wire::StreamId;
 
 use super::Outbound;
-use crate::error::ScheduleError;
-use crate::stream_table::StreamTable;
 
 /// The marks of an association that has some.
 #[derive(Debug, Default)]

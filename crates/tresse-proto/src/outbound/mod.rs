@@ -19,21 +19,19 @@ mod withdraw;
 use std::ops::Deref;
 
 use bytes::Bytes;
+use tresse_policy::engine::FALLBACK;
+use tresse_policy::schedule::{Backlog, PathView, Place, Queued, Taken};
+use tresse_policy::{Instant, PathId, Registry, ScheduleError, StreamTable};
 use tresse_wire::StreamId;
 
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
-use crate::error::{ScheduleError, SendError};
+use crate::error::SendError;
 use crate::event::{SchedulerFault, SendOptions};
 use crate::few::Few;
 use crate::fragment::{Carrier, Cut};
-use crate::path_id::PathId;
 use crate::rare::{Rare, Untouched};
-use crate::registry::Registry;
 use crate::reliability::Pledge;
-use crate::schedule::{Backlog, FALLBACK, PathView, Place, Queued, Taken};
 use crate::stats::SendQueueInfo;
-use crate::stream_table::StreamTable;
-use crate::time::Instant;
 
 pub(crate) use withdraw::Withdrawn;
 

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::event::SendOptions;
     use crate::reliability::Reliability;
-    use crate::time::Instant;
+    use tresse_policy::Instant;
 
     fn pledge(number: u64) -> Arc<Pledge> {
         let options =

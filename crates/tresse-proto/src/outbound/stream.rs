@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
+use tresse_policy::Instant;
 use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
 use super::promised::Promised;
 use crate::fragment::{Cut, Fragment};
 use crate::reliability::Pledge;
-use crate::time::Instant;
 
 /// A message that waits to be sent. A buffer full of short messages is mostly made of these, so what few messages have
 /// is kept apart: the smaller they are, the more of them the cache holds.

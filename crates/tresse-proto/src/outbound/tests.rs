@@ -10,10 +10,11 @@ mod withdrawals;
 
 use std::time::Duration;
 
+use tresse_policy::PathState;
+
 use super::*;
 use crate::config::Size;
 use crate::fragment::Fragment;
-use crate::stats::PathState;
 
 /// User data of a full chunk.
 const FULL: usize = 1452;

@@ -6,10 +6,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tresse_policy::Instant;
+use tresse_policy::schedule::Removed;
+
 use super::Outbound;
 use crate::reliability::Pledge;
-use crate::schedule::Removed;
-use crate::time::Instant;
 
 /// The messages that need not arrive and wait, or of which a part waits.
 #[derive(Debug, Default)]

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use tresse_policy::engine::ack_path::{self, DataSource};
+use tresse_policy::{Instant, PathId, PathState};
+
 use super::member::Member;
 use super::{Path, Paths};
 use crate::config::SackPath;
-use crate::path_id::PathId;
-use crate::schedule::ack_path::{self, DataSource};
-use crate::stats::PathState;
-use crate::time::Instant;
 
 impl Paths {
     /// Whether data may be sent on the path: it is confirmed and active.

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use tresse_policy::Instant;
+
 use crate::rare::Untouched;
-use crate::time::Instant;
 
 /// Rate and loss of one path, from what SACKs say of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

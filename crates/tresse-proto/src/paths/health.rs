@@ -1,8 +1,9 @@
 //! Error counters and what follows from them: paths turn potentially failed (RFC 7829) and inactive,
 //! associations end (RFC 9260 §8.1 to §8.3, §5.4 for confirmation). Knows no timers and no addresses.
 
+use tresse_policy::PathState;
+
 use crate::config::AssociationConfig;
-use crate::stats::PathState;
 
 /// How many timeouts in a row a path may have.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

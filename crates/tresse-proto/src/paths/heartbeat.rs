@@ -7,10 +7,8 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::Rng;
-
-use crate::path_id::PathId;
-use crate::stats::PathState;
-use crate::time::{Instant, nanos};
+use tresse_policy::engine::nanos;
+use tresse_policy::{Instant, PathId, PathState};
 
 /// What a HEARTBEAT carries as its information; opaque to the peer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

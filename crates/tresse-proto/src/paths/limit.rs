@@ -1,8 +1,9 @@
 //! How long something was limited by what: the clock behind every `LimitTimes`.
 
+use tresse_policy::Instant;
+
 use crate::rare::Rare;
 use crate::stats::{Limit, LimitTimes};
-use crate::time::Instant;
 
 /// Integrates the limit that holds over time.
 #[derive(Clone, PartialEq, Eq, Debug)]

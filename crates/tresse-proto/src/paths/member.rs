@@ -3,10 +3,10 @@
 
 use std::net::IpAddr;
 
+use tresse_policy::{Instant, PathId};
+
 use super::health::PathHealth;
 use super::{Path, Paths};
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// How far a path belongs to the association.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

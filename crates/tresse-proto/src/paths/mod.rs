@@ -27,6 +27,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tresse_policy::engine::{CongestionControl, PathAck, Window};
+use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
+
 pub(crate) use address::{can_meet, pairs, partners, unreachable};
 pub(crate) use health::Failure;
 pub(crate) use limit::LimitClock;
@@ -35,13 +38,7 @@ pub(crate) use path::Path;
 pub(crate) use timers::PathTimer;
 
 use crate::config::{AssociationConfig, BufferShares, SackPath, StreamMap};
-use crate::congestion::{CongestionControl, PathAck, Window};
-use crate::error::ScheduleError;
 use crate::fragment::Carrier;
-use crate::path_id::PathId;
-use crate::registry::Registry;
-use crate::stats::PathState;
-use crate::time::Instant;
 
 use health::{AssociationHealth, Tolerance};
 use path::MtuRule;

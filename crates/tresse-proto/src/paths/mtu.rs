@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::time::Instant;
+use tresse_policy::Instant;
 
 /// The search on one path.
 #[derive(Clone, PartialEq, Eq, Debug)]

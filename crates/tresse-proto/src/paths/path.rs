@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use tresse_policy::{Instant, PathId, PathState};
 use tresse_wire::COMMON_HEADER_LEN;
 
 use super::estimate::Estimate;
@@ -15,10 +16,8 @@ use super::mtu::PathMtu;
 use super::pipe::Pipe;
 use super::rtt::{RtoRules, Rtt};
 use crate::fragment::Carrier;
-use crate::path_id::PathId;
 use crate::rare::Rare;
-use crate::stats::{Limit, PathState};
-use crate::time::Instant;
+use crate::stats::Limit;
 
 /// A pair of a local and a remote address over which an association runs.
 #[derive(Debug)]

@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
+use tresse_policy::{Instant, PathId};
+
 use super::response::Response;
 use super::width::Width;
 use super::wobble::Wobble;
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// The pipe of one path. Bytes are user data.
 #[derive(Clone, PartialEq, Debug)]

@@ -3,12 +3,10 @@
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::Rng;
+use tresse_policy::{Instant, PathId, PathState};
 
 use super::heartbeat::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
 use super::{Path, Paths};
-use crate::path_id::PathId;
-use crate::stats::PathState;
-use crate::time::Instant;
 
 impl Paths {
     /// A full packet was sent: larger ones are of use. All paths are searched, since chunks are cut for the

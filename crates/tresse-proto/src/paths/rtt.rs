@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::time::nanos;
+use tresse_policy::engine::nanos;
 
 /// Bounds and start of every RTO.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -4,14 +4,12 @@
 //! for as long as nothing can have brought a timer forward, since data in flow only puts timers off.
 
 use rand_chacha::ChaCha12Rng;
+use tresse_policy::{Instant, PathId, PathState};
 
 use super::health::Failure;
 use super::heartbeat::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
 use super::{Path, Paths};
 use crate::config::SackPath;
-use crate::path_id::PathId;
-use crate::stats::PathState;
-use crate::time::Instant;
 
 /// A timer that expired.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

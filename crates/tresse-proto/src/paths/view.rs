@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use tresse_policy::engine::Window;
+use tresse_policy::engine::shares::Claim;
+use tresse_policy::schedule::PathView;
+use tresse_policy::{Instant, PathId};
+
 use super::Paths;
 use super::pipe::Pipe;
-use crate::congestion::Window;
-use crate::path_id::PathId;
-use crate::schedule::PathView;
-use crate::schedule::shares::Claim;
 use crate::stats::{Limit, PathStats};
-use crate::time::Instant;
 
 impl Paths {
     /// The congestion window of a path.

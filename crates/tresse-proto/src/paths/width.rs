@@ -7,8 +7,10 @@
 
 use std::time::Duration;
 
+use tresse_policy::Instant;
+use tresse_policy::engine::nanos;
+
 use super::pipe::Acked;
-use crate::time::{Instant, nanos};
 
 /// The width of one path. Bytes are user data.
 #[derive(Clone, PartialEq, Debug)]
@@ -103,7 +105,7 @@ const MEMORY: usize = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path_id::PathId;
+    use tresse_policy::PathId;
 
     const PACKET: usize = 1000;
     const BASE: Duration = Duration::from_millis(20);

@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
+use tresse_policy::engine::nanos;
+use tresse_policy::{Instant, PathId};
+
 use crate::config::AssociationConfig;
-use crate::path_id::PathId;
 use crate::rare::{Rare, Untouched};
-use crate::time::{Instant, nanos};
 
 /// What the DATA chunks of one packet turned out to be.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]

@@ -11,11 +11,10 @@ mod tsn_map;
 
 use std::ops::Range;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{NoRoom, PacketWriter, Tsn};
 
 use crate::config::{AssociationConfig, NrSack};
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 pub(crate) use delay::{PacketSummary, Sources};
 pub(crate) use tsn_map::Arrival;

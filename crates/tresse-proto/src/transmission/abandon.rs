@@ -8,15 +8,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::DataFlags;
 
 use super::forward::Forward;
 use super::ring::Ring;
 use super::{Sent, Standing, Transmission};
 use crate::fragment::Fragment;
-use crate::path_id::PathId;
 use crate::reliability::Pledge;
-use crate::time::Instant;
 
 /// Messages that need not arrive and of which something is on the ring.
 #[derive(Debug, Default)]

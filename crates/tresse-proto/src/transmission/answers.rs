@@ -8,13 +8,12 @@
 
 use std::time::Duration;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
 use super::copies::{Copies, Copy, Lane};
 use super::sack::{AckReport, Note};
 use super::{Standing, Transmission};
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// Whose arrival an acknowledgement is taken to mean.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use tresse_policy::{Instant, PathId};
+
 use super::ring::{Mark, Sent};
 use super::{PathLoad, Standing, Transmission};
 use crate::fragment::{Fragment, Numbered};
-use crate::path_id::PathId;
 use crate::range_set::{RangeSet, difference};
 use crate::reliability::Pledge;
-use crate::time::Instant;
 
 /// What is assigned to each path, by position. Made with the first chunk that is.
 #[derive(Debug, Default)]

@@ -1,9 +1,10 @@
 //! How much of a buffer is held by what arrived early: chunks that are acknowledged, and kept all the same until what
 //! was sent before them has arrived (GLOBECOM 2010 paper, §IV-C).
 
+use tresse_policy::PathId;
+
 use super::{PathLoad, Transmission};
 use crate::config::{BufferSplit, ChunkRescheduling};
-use crate::path_id::PathId;
 
 impl Transmission {
     /// How many bytes may still be sent before one of the buffers is full.

@@ -1,8 +1,9 @@
 //! How much new data a path may send now: its window, the peer's window, the split buffers.
 
+use tresse_policy::PathId;
+
 use super::{PathLoad, Transmission};
 use crate::config::{BufferShares, BufferSplit, PeerWindowTest, SplitCounts};
-use crate::path_id::PathId;
 use crate::stats::Limit;
 
 /// Whether a packet of new data may leave on a path.

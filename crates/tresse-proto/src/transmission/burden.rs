@@ -7,10 +7,10 @@
 
 use std::time::Duration;
 
+use tresse_policy::{Instant, PathId};
+
 use super::{PathLoad, Standing, Transmission};
 use crate::fragment::Carrier;
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// The burdens of all paths.
 #[derive(Debug)]

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::StreamId;
 
 use super::loss::MISSING_REPORTS;
@@ -16,8 +17,6 @@ use super::ring::Sent;
 use super::sack::Note;
 use super::{PathLoad, Standing, Transmission};
 use crate::fragment::Numbered;
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// The copies of an association.
 #[derive(Debug, Default)]

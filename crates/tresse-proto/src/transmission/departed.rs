@@ -5,11 +5,10 @@
 
 use std::collections::VecDeque;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::Tsn;
 
 use super::{PathLoad, Transmission};
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// Chunks that departed from one path; made with the first, as most never lose any.
 #[derive(Debug, Default)]

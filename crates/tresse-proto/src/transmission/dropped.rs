@@ -5,12 +5,11 @@
 
 use std::time::Duration;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::Tsn;
 
 use super::loss::Evidence;
 use super::{Standing, Transmission};
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// A chunk in flight that was reported.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{
     Chunk, ForwardTsn, IForwardTsn, List, ListItem, Mid, NoRoom, PacketWriter, SkippedMessage, SkippedStream,
     Ssn, StreamId, Tsn,
@@ -13,8 +14,6 @@ use tresse_wire::{
 
 use super::{Standing, Transmission};
 use crate::fragment::Carrier;
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// Bytes of FORWARD TSN and I-FORWARD-TSN before their list.
 const HEADER_LEN: usize = 8;

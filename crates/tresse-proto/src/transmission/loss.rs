@@ -1,10 +1,11 @@
 //! Finding losses: missing reports, apart for each path (SFR), and timeouts.
 
+use tresse_policy::PathId;
+
 use super::departed::Departed;
 use super::ring::{Mark, Sent};
 use super::sack::Note;
 use super::{Standing, Transmission};
-use crate::path_id::PathId;
 
 /// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
 pub(super) const MISSING_REPORTS: u8 = 3;

@@ -1,9 +1,9 @@
 //! Chunks that the peer names because their packet met a congestion mark (ECN): on which path it was.
 
+use tresse_policy::PathId;
 use tresse_wire::Tsn;
 
 use super::{Standing, Transmission};
-use crate::path_id::PathId;
 
 /// A chunk that was sent and met a mark.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

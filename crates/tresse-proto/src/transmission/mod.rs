@@ -31,18 +31,17 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::Tsn;
 
 use crate::config::{
     AssociationConfig, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, PeerWindowTest, SplitCounts,
 };
 use crate::fragment::{Carrier, Fragment, Numbered};
-use crate::path_id::PathId;
 use crate::range_set::RangeSet;
 use crate::rare::{Rare, Untouched};
 use crate::reliability::Pledge;
 use crate::stats::{Limit, PathStats};
-use crate::time::Instant;
 
 pub(crate) use budget::Verdict;
 pub(crate) use copies::{Candidate, Extent, Trip};

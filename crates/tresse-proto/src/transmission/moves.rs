@@ -3,11 +3,11 @@
 //! Owns the one step that takes a chunk in flight from path to path: the bytes in flight of each path stay the sum over
 //! the ring. Refuses to know why a chunk is moved and what that costs the window of its old path.
 
+use tresse_policy::engine::HeadOfLine;
+use tresse_policy::{Instant, PathId};
+
 use super::loss::Evidence;
 use super::{Standing, Transmission};
-use crate::path_id::PathId;
-use crate::schedule::HeadOfLine;
-use crate::time::Instant;
 
 /// A chunk that left a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -1,9 +1,9 @@
 //! What goes again, on which path, and when it does.
 
+use tresse_policy::{Instant, PathId};
+
 use super::{PathLoad, Standing, Transmission};
 use crate::fragment::Numbered;
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 impl Transmission {
     /// The first lost chunk that waits for `path`, with its size.

@@ -7,9 +7,9 @@
 
 use std::collections::VecDeque;
 
+use tresse_policy::{Instant, PathId};
+
 use crate::fragment::{Carrier, Fragment};
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 /// Where a chunk stands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -3,16 +3,15 @@
 
 use std::ops::Range;
 
+use tresse_policy::engine::PathAck;
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{GapBlock, List, Tsn};
 
 use super::answers::Answer;
 use super::{PathLoad, Rules, Sent, Standing, Transmission};
 use crate::config::CwndUpdate;
-use crate::congestion::PathAck;
-use crate::path_id::PathId;
 use crate::paths::PathProgress;
 use crate::range_set::{difference, intersection};
-use crate::time::Instant;
 
 /// What a SACK or an NR-SACK says, in one shape.
 #[derive(Copy, Clone, Debug)]

@@ -180,7 +180,7 @@ impl Bench {
     }
 
     /// What the last SACK told about `path`.
-    fn ack(&self, path: u8) -> Option<&crate::congestion::PathAck> {
+    fn ack(&self, path: u8) -> Option<&tresse_policy::engine::PathAck> {
         self.report.acks.iter().find(|ack| ack.path == PathId(path))
     }
 

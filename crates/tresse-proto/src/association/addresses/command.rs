@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
+use tresse_policy::Instant;
+
 use super::Wish;
 use crate::addresses::AddressChange;
 use crate::association::peer::is_usable;
 use crate::association::{Association, Extension, State};
 use crate::error::AddressError;
 use crate::paths::{Member, can_meet};
-use crate::time::Instant;
 
 impl Association {
     /// Adds an own address.

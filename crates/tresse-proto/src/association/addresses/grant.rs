@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{Asconf, Cause, Chunk, Packet, Param, Params};
 
 use super::PeerNews;
@@ -14,9 +15,7 @@ use crate::cx::Cx;
 use crate::event::Event;
 use crate::extensions::asconf::{Response, Responses, Standing};
 use crate::extensions::auth::Gate;
-use crate::path_id::PathId;
 use crate::paths::can_meet;
-use crate::time::Instant;
 
 /// Where a request came from, and where to.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

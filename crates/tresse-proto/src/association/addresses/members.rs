@@ -3,13 +3,12 @@
 
 use std::net::IpAddr;
 
+use tresse_policy::{Instant, PathId, PathState};
+
 use crate::association::Association;
 use crate::config::PathPairs;
 use crate::event::Event;
-use crate::path_id::PathId;
 use crate::paths::{Member, Path, partners};
-use crate::stats::PathState;
-use crate::time::Instant;
 
 /// An address of the peer that came or went.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

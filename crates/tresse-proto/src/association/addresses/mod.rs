@@ -7,6 +7,7 @@ mod members;
 
 use std::collections::VecDeque;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::AsconfAck;
 
 use super::control::{Control, Reason};
@@ -14,9 +15,7 @@ use super::{Association, Extension, State};
 use crate::addresses::{AddressChange, AddressOutcome};
 use crate::event::{CloseReason, Event};
 use crate::extensions::asconf::{Asconf, StrayAck, Wish};
-use crate::path_id::PathId;
 use crate::paths::Member;
-use crate::time::Instant;
 
 pub(crate) use grant::Source;
 pub(crate) use members::PeerNews;

@@ -1,5 +1,6 @@
 //! What the peer asks of streams, and whether it gets it (RFC 6525 §5.2).
 
+use tresse_policy::Instant;
 use tresse_wire::Tsn;
 
 use super::super::Association;
@@ -9,7 +10,6 @@ use crate::extensions::reconfig::{
 };
 use crate::inbound::Refusal;
 use crate::reconfiguration::{Reconfiguration, Streams};
-use crate::time::Instant;
 
 /// Between the numbers of before and those of after lies half of all TSNs (RFC 6525 §5.2.4).
 const HALF_OF_ALL: u32 = 1 << 31;

@@ -6,6 +6,7 @@ mod grant;
 
 use std::ops::Range;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::Reconfig as ReconfigChunk;
 
 use super::control::Control;
@@ -15,9 +16,7 @@ use crate::extensions::reconfig::{
     Answered, Deferred, Origin, Reconfig, Requested, Response, SetAsideChunk, encode, read, result,
 };
 use crate::inbound::InboundData;
-use crate::path_id::PathId;
 use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
-use crate::time::Instant;
 
 impl Association {
     /// RE-CONFIG arrived over `via`: answers go back there, with a SACK (RFC 6525 §5.2.1).

@@ -9,6 +9,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use tresse_policy::{Instant, PathId};
 use tresse_wire::PacketWriter;
 
 use super::{Phase, Setup};
@@ -16,9 +17,7 @@ use crate::association::{Association, Beginnings};
 use crate::config::AssociationConfig;
 use crate::error::SendError;
 use crate::event::SendOptions;
-use crate::path_id::PathId;
 use crate::stats::SendQueueInfo;
-use crate::time::Instant;
 
 /// What a set-up keeps once the application has given it a message.
 #[derive(Default)]

@@ -3,12 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{Cause, Causes, Param, Params};
 
 use super::*;
 use crate::addresses::{AddressChange, AddressOutcome};
-use crate::path_id::PathId;
-use crate::time::Instant;
 
 const RTO: Duration = Duration::from_secs(1);
 const START: Instant = Instant::ZERO;

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Param, StreamId, Tsn};
 
 use super::{Silence, encode, result};
 use crate::inbound::Skipped;
-use crate::path_id::PathId;
 use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome};
-use crate::time::Instant;
 
 /// Least time between two times that everything is numbered anew, so that TSNs of before cannot be taken
 /// for those of after (RFC 6525 §5.1.4).

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Param, Params, StreamId, Tsn};
 
 use super::requests::{Stray, Timeout};
 use super::{
     Answers, Origin, Reconfig, Request, Requested, Response, Silence, Standing, encode, read, result,
 };
-use crate::path_id::PathId;
 use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
-use crate::time::Instant;
 
 const RTO: Duration = Duration::from_secs(1);
 const START: Instant = Instant::ZERO;

@@ -1,8 +1,9 @@
 //! What an adaptive map makes of the classes of streams.
 
+use tresse_policy::maps::placement::Prospect;
+
 use super::*;
 use crate::config::{StreamClass, StreamClasses};
-use crate::schedule::placement::Prospect;
 
 const FAST: u8 = 0;
 const SLOW: u8 = 1;

@@ -1,9 +1,10 @@
 //! Who keeps data from every path that could take it, and for nothing, is not heeded.
 
+use tresse_policy::maps::placement::{Demand, Placing, Prospect, Track};
+
 use super::*;
 use crate::config::StreamClass;
 use crate::outbound::adaptive::Placer;
-use crate::schedule::placement::{Demand, Placing, Prospect, Track};
 
 /// Two usable paths under an adaptive map, and a stream scheduler of that name.
 fn adaptive(scheduler: &str) -> Bench {

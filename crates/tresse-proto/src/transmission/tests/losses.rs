@@ -235,7 +235,7 @@ fn smart_fast_retransmit_exempts_nothing_that_stayed_on_its_path() {
 fn stats_of(bench: &Bench) -> PathStats {
     let mut paths = crate::paths::Paths::new(
         &bench.config,
-        &crate::registry::Registry::default(),
+        &tresse_policy::Registry::default(),
         std::sync::Arc::new(crate::paths::PathRules::new(&bench.config)),
         crate::fragment::Carrier::Data,
         bench.now,

@@ -1,0 +1,93 @@
+//! CMT/RPv1: all paths pool their thresholds, and a loss costs half of all windows.
+//!
+//! Optimises for fairness: an association takes about one flow's share of a bottleneck however many
+//! of its paths cross it, and leaves congested paths. For networks where paths share bottlenecks.
+//! Loses where they do not: a path with at most half of all windows falls to one packet on any loss,
+//! and then regrows by its small part of all thresholds. It compares windows as though all round
+//! trips took equally long; CMT/RPv2 does not.
+//!
+//! Dreibholz, Becke, Pulinthanath, Rathgeb: "Applying TCP-Friendly Congestion Control to Concurrent
+//! Multipath Transfer" (AINA 2010). The formulas are those of the authors' model in INET, with its
+//! smallest window of one packet; its switch that silences a path for an RTO when the cut goes below
+//! one packet is off there by default and absent here. FreeBSD's floors differ.
+
+use super::group::Group;
+use super::pooled::Pooled;
+use super::window::Window;
+
+/// The controller "cmt_rp_v1".
+pub(super) fn controller() -> Pooled {
+    Pooled::new(Group::ssthresh_share, after_loss)
+}
+
+/// The window less half of all windows. The model's other floor, the path's share of one packet, is
+/// never above the packet that is left in any case.
+fn after_loss(group: &Group, window: &Window) -> usize {
+    // A window that the sum leaves out loses at least half of itself.
+    let total = group.cwnd.max(window.cwnd as f64);
+    ((window.cwnd as f64 - total / 2.0) as usize).max(window.pmdcs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::CongestionControl;
+    use crate::congestion::group::tests::{M, full_ack, loss, window};
+    use crate::congestion::window::PathAck;
+    use crate::path::PathId;
+    use crate::time::Instant;
+
+    fn with_ssthresh(window: Window, packets: usize) -> Window {
+        Window { ssthresh: packets * M, ..window }
+    }
+
+    fn after(mut windows: [Window; 2], ack: PathAck) -> [usize; 2] {
+        controller().on_sack(Instant::ZERO, &mut windows, &[ack]);
+        windows.map(|window| window.cwnd)
+    }
+
+    /// Thresholds of 10 and 30 packets: a quarter of a packet, and of what is acknowledged.
+    #[test]
+    fn growth_is_shared_by_thresholds() {
+        let avoiding = [with_ssthresh(window(20, 100), 10), with_ssthresh(window(20, 10), 30)];
+        assert_eq!(after(avoiding.clone(), full_ack(0, &avoiding[0]))[0], 20 * M + M / 4);
+
+        let starting = [with_ssthresh(window(8, 100), 10), with_ssthresh(window(20, 10), 30)];
+        assert_eq!(after(starting.clone(), full_ack(0, &starting[0]))[0], 8 * M + M / 4);
+        let short = PathAck { acked: 401, ..full_ack(0, &starting[0]) };
+        assert_eq!(after(starting, short)[0], 8 * M + 101, "rounded up");
+    }
+
+    /// 40 of 50 packets: 40 - 50/2 are left. 10 of 50: one packet.
+    #[test]
+    fn a_loss_costs_half_of_all_windows() {
+        let windows = [window(40, 100), window(10, 100)];
+        assert_eq!(after(windows.clone(), loss(0, &windows[0])), [15 * M, 10 * M]);
+        assert_eq!(after(windows.clone(), loss(1, &windows[1])), [40 * M, M]);
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_packet_and_the_threshold_of_a_loss() {
+        let mut windows = [window(40, 100), window(10, 100)];
+        controller().on_timeout(Instant::ZERO, &mut windows, PathId(0));
+        assert_eq!((windows[0].cwnd, windows[0].ssthresh), (M, 15 * M));
+        controller().on_timeout(Instant::ZERO, &mut windows, PathId(1));
+        assert_eq!((windows[1].cwnd, windows[1].ssthresh), (M, 10 * M - 11 * M / 2));
+    }
+
+    #[test]
+    fn alone_it_grows_and_is_cut_as_one_flow() {
+        let windows = [window(20, 100), Window { usable: false, ..window(90, 10) }];
+        assert_eq!(after(windows.clone(), full_ack(0, &windows[0]))[0], 21 * M);
+        assert_eq!(after(windows.clone(), loss(0, &windows[0]))[0], 10 * M);
+        assert_eq!(after(windows.clone(), loss(1, &windows[1]))[1], 45 * M, "not counted");
+    }
+
+    #[test]
+    fn sums_are_those_before_the_sack() {
+        let mut windows = [window(40, 100), window(40, 100)];
+        let losses = [loss(0, &windows[0]), loss(1, &windows[1])];
+        controller().on_sack(Instant::ZERO, &mut windows, &losses);
+        assert_eq!(windows.map(|window| window.cwnd), [M, M]);
+    }
+}

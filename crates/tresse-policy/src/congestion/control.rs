@@ -1,0 +1,34 @@
+//! Interface of congestion control between the core and the controllers of this crate.
+
+use super::window::{PathAck, Window};
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// Decides over the windows of one association. `windows[p]` is the window of path `p`.
+pub trait CongestionControl: Send {
+    /// A path was added, perhaps in the place of one that is gone. Its window stands at the initial values of
+    /// RFC 9260 §7.2.1; an algorithm that shares one initial window among all paths changes that here.
+    fn on_path_added(&mut self, windows: &mut [Window], path: PathId) {
+        let _ = (windows, path);
+    }
+
+    /// A SACK was processed; called once per SACK, with at most one entry for each path.
+    fn on_sack(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]);
+
+    /// T3 expired on `path` (RFC 9260 §6.3.3 E1).
+    fn on_timeout(&mut self, now: Instant, windows: &mut [Window], path: PathId);
+
+    /// Another retransmission timeout has passed without data sent on `path` (RFC 9260 §7.2.1).
+    /// Called until it leaves the window as it is.
+    fn on_idle(&mut self, now: Instant, windows: &mut [Window], path: PathId) {
+        let _ = now;
+        if let Some(window) = windows.get_mut(path.index()) {
+            window.decay();
+        }
+    }
+
+    /// The name of a controller that could not go on, and why, once: `rfc9260` has taken its place.
+    fn pop_failure(&mut self) -> Option<(String, String)> {
+        None
+    }
+}

@@ -1,0 +1,144 @@
+//! Congestion controllers that applications bring along: what they are shown, and what they answer.
+//!
+//! A controller of this kind answers for one path at a time, having seen the windows of all. It owns no window: the core
+//! changes them too, when data moves to another path or packets become smaller, so what is remembered of them is stale.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::panics::Made;
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// Makes a controller of its opaque configuration, or says in its own words what is wrong with that.
+pub type ControllerFactory = Arc<dyn Fn(&str) -> Made<dyn Controller> + Send + Sync>;
+
+/// The window of one path. Sizes are bytes of DATA chunks, their headers included (RFC 9260 §1.3).
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct PathWindow {
+    /// The path.
+    pub path: PathId,
+    /// Congestion window.
+    pub cwnd: usize,
+    /// Slow-start threshold; at first no smaller than what the peer can take.
+    pub ssthresh: usize,
+    /// A full packet's DATA chunk (the PMDCS of RFC 9260).
+    pub packet: usize,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Duration>,
+    /// Whether the path is confirmed and active. What couples paths had better leave out the others.
+    pub usable: bool,
+    /// Whether a loss is being made good (fast recovery, RFC 9260 §7.2.4).
+    pub recovering: bool,
+}
+
+impl PathWindow {
+    /// Whether RFC 9260 §7.2.1 would speak of slow start.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd <= self.ssthresh
+    }
+
+    /// As it stands.
+    pub fn unchanged(&self) -> Sizes {
+        Sizes { cwnd: self.cwnd, ssthresh: self.ssthresh }
+    }
+
+    /// Larger by these bytes.
+    pub fn grown_by(&self, bytes: usize) -> Sizes {
+        let cwnd = self.cwnd.saturating_add(bytes).min(Sizes::LARGEST);
+        Sizes { cwnd, ssthresh: self.ssthresh }
+    }
+
+    /// Cut to these bytes, from where slow start does not begin anew; to a full packet at least.
+    pub fn cut_to(&self, bytes: usize) -> Sizes {
+        let cwnd = bytes.max(self.packet);
+        Sizes { cwnd, ssthresh: cwnd }
+    }
+}
+
+/// What a window is to be: the answer of a controller, in bytes of DATA chunks.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// Congestion window: a full packet of the path at least, unless it was smaller before, and [`Sizes::LARGEST`] at most.
+    pub cwnd: usize,
+    /// Slow-start threshold, within the same bounds.
+    pub ssthresh: usize,
+}
+
+impl Sizes {
+    /// No buffer, and so no flight, is larger.
+    pub const LARGEST: usize = super::window::LARGEST;
+}
+
+/// When something happened to one path, and how the windows of all stand.
+#[derive(Copy, Clone, Debug)]
+pub struct Situation<'a> {
+    /// Now.
+    pub now: Instant,
+    /// The path that the answer is for.
+    pub path: PathId,
+    /// Those of all paths: `windows[p]` is that of path `p`.
+    pub windows: &'a [PathWindow],
+}
+
+impl Situation<'_> {
+    /// The window that the answer is for.
+    pub fn window(&self) -> &PathWindow {
+        &self.windows[self.path.index()]
+    }
+}
+
+/// What a SACK said about one path, in bytes of DATA chunks.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Ack {
+    /// Newly acknowledged.
+    pub bytes: usize,
+    /// In flight before the SACK.
+    pub flight_before: usize,
+    /// In flight after it, before anything else is sent.
+    pub flight_after: usize,
+    /// Whether the window may grow: nothing is being made good, and the rule for growth under CMT agrees (CUC, the switch
+    /// `cwnd_update`). A controller that grows all the same is not kept from it.
+    pub may_grow: bool,
+    /// Whether the window was used to the full; RFC 9260 §7.2 lets none grow that was not.
+    pub fully_used: bool,
+}
+
+/// A congestion controller of an application's own: one for each association. What happens is always told of one path;
+/// what it answers is that path's new window.
+///
+/// An answer out of bounds, a panic, or a [`failure`](Self::failure) ends its work: the controller `rfc9260` goes on with
+/// the windows as they stand, in this association, which is told so by
+/// `Event::SchedulerFailed`.
+pub trait Controller: Send {
+    /// A path was added, perhaps in the place of one that is gone; its window is an initial one.
+    fn on_path_added(&mut self, window: &PathWindow) {
+        let _ = window;
+    }
+
+    /// Data of the path was newly acknowledged. Asked once for each SACK and path, before a loss in the same SACK.
+    fn on_ack(&mut self, situation: &Situation<'_>, ack: &Ack) -> Sizes;
+
+    /// Data of the path was lost, or met a congestion mark (ECN), and nothing was being made good before. Where no SACK
+    /// said so, the window does not grow whatever is answered.
+    fn on_loss(&mut self, situation: &Situation<'_>, ack: &Ack) -> Sizes;
+
+    /// T3 of the path expired. `None`, as without this hook, does as RFC 9260 §7.2.3 says: one packet, and slow start up to
+    /// half of the window.
+    fn on_timeout(&mut self, situation: &Situation<'_>) -> Option<Sizes> {
+        let _ = situation;
+        None
+    }
+
+    /// Another RTO has passed without data on the path. `None`, as without this hook, does as RFC 9260 §7.2.1 says: half of
+    /// the window goes, down to four packets. Asked again after each RTO until the window stays as it is.
+    fn on_idle(&mut self, situation: &Situation<'_>) -> Option<Sizes> {
+        let _ = situation;
+        None
+    }
+
+    /// Why it cannot go on, on one line; looked at after every hook.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}

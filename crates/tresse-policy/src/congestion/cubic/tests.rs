@@ -1,0 +1,199 @@
+use std::time::Duration;
+
+use super::*;
+use crate::congestion::group::tests::{M, full_ack, loss, window};
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + ms(millis)
+}
+
+/// A controller of one path, with its window.
+struct One {
+    cubic: Cubic,
+    windows: [Window; 1],
+}
+
+impl One {
+    fn new(window: Window) -> Self {
+        One { cubic: Cubic { curves: Some(Box::new(Curves(vec![Curve::default()]))) }, windows: [window] }
+    }
+
+    fn ack(&mut self, now: Instant, acked: usize) {
+        let ack = PathAck { acked, ..full_ack(0, &self.windows[0]) };
+        self.cubic.on_sack(now, &mut self.windows, &[ack]);
+    }
+
+    /// A loss at `now`, recovered from in the same instant.
+    fn lose(&mut self, now: Instant) {
+        let lost = loss(0, &self.windows[0]);
+        let recovered = PathAck { lost: false, recovered_to: lost.exit_point, ..lost };
+        self.cubic.on_sack(now, &mut self.windows, &[lost]);
+        self.cubic.on_sack(now, &mut self.windows, &[recovered]);
+    }
+
+    fn curve(&mut self) -> &mut Curve {
+        self.cubic.curve(PathId(0))
+    }
+
+    fn packets(&self) -> f64 {
+        self.windows[0].cwnd as f64 / M as f64
+    }
+}
+
+fn near(value: f64, expected: f64, tolerance: f64) {
+    assert!((value - expected).abs() <= tolerance, "{value} is not {expected}");
+}
+
+#[test]
+fn a_loss_leaves_seven_tenths() {
+    let mut one = One::new(window(100, 100));
+    one.lose(at(0));
+    assert_eq!((one.windows[0].cwnd, one.windows[0].ssthresh), (70 * M, 70 * M));
+    assert_eq!((one.curve().plateau, one.curve().prior), (100.0, 100.0));
+}
+
+/// From 1,000 packets down to 700: K = ∛(300 / 0.4) = 9.086 s. With a round trip of 100 ms and all
+/// windows acknowledged, the window follows 0.4 (t - K)³ + 1000, one round trip ahead.
+#[test]
+fn the_window_follows_the_curve_to_the_old_maximum_and_beyond() {
+    let mut one = One::new(window(1000, 100));
+    one.lose(at(0));
+    one.windows[0].ssthresh -= 1; // past the one step of slow start at cwnd = ssthresh
+    for step in 0..=90 {
+        one.ack(at(step * 100), one.windows[0].cwnd);
+    }
+    near(one.curve().stage.unwrap().to_plateau, 9.0856, 1e-4);
+    // 9.0 s: W_cubic(9.1) = 0.4 * 0.0144³ + 1000.
+    near(one.packets(), 1000.0, 0.01);
+    for step in 91..=140 {
+        one.ack(at(step * 100), one.windows[0].cwnd);
+    }
+    // 14.0 s: W_cubic(14.1) = 0.4 * 5.0144³ + 1000 = 1050.4.
+    near(one.packets(), 1050.4, 0.1);
+}
+
+/// Half a window is acknowledged: half of the way to the target.
+#[test]
+fn growth_is_in_proportion_to_what_is_acknowledged() {
+    let mut one = One::new(window(700, 100));
+    *one.curve() = Curve { plateau: 1000.0, prior: 1000.0, stage: None };
+    one.ack(at(0), M);
+    near(one.packets(), 700.0, 0.001);
+    one.ack(at(100), 350 * M);
+    // W_cubic(0.2) = 0.4 * (0.2 - 9.0856)³ + 1000 = 719.38
+    near(one.packets(), 700.0 + 19.38 / 2.0, 0.01);
+}
+
+/// At ten packets and 10 ms the curve is slower than Reno: from 14 packets, Reno grows by 0.5294
+/// packets in a round trip until it is back at 20, then by one.
+#[test]
+fn it_is_never_slower_than_reno_on_short_paths() {
+    let mut one = One::new(window(20, 10));
+    one.lose(at(0));
+    assert_eq!(one.windows[0].cwnd, 14 * M);
+    one.windows[0].ssthresh -= 1;
+    one.ack(at(10), 14 * M);
+    near(one.packets(), 14.529, 0.001);
+    one.ack(at(20), one.windows[0].cwnd);
+    near(one.packets(), 15.059, 0.002);
+    one.curve().stage.as_mut().unwrap().reno = 20.0;
+    one.ack(at(30), one.windows[0].cwnd);
+    near(one.packets(), 21.0, 0.3);
+}
+
+/// The second loss is below the first one's plateau of 100: W_max = 80 * 1.7 / 2 = 68.
+#[test]
+fn a_lower_loss_lowers_the_plateau_further() {
+    let mut one = One::new(window(100, 100));
+    one.lose(at(0));
+    one.windows[0].cwnd = 80 * M;
+    one.lose(at(500));
+    near(one.curve().plateau, 68.0, 1e-9);
+    near(one.curve().prior, 80.0, 1e-9);
+    assert_eq!(one.windows[0].cwnd, 56 * M);
+}
+
+#[test]
+fn growth_in_one_sack_is_below_slow_start() {
+    let mut one = One::new(window(10, 100));
+    one.ack(at(0), M);
+    // Far up the curve the target is 1.5 times the window: half of what is acknowledged is added.
+    one.ack(at(60_000), M);
+    near(one.packets(), 10.0 + 0.1 + 0.5, 0.05);
+}
+
+#[test]
+fn time_without_full_use_does_not_count() {
+    let mut busy = One::new(window(1000, 100));
+    busy.ack(at(0), M);
+    let mut lazy = One::new(window(1000, 100));
+    lazy.ack(at(0), M);
+    let unused = PathAck { acked: M, flight_before: M, ..full_ack(0, &lazy.windows[0]) };
+    lazy.cubic.on_sack(at(20_000), &mut lazy.windows, &[unused]);
+    assert_eq!(lazy.windows, busy.windows);
+
+    lazy.ack(at(20_100), 100 * M);
+    busy.ack(at(100), 100 * M);
+    assert_eq!(lazy.windows, busy.windows);
+}
+
+#[test]
+fn idleness_ends_the_stage_and_shrinks_the_window() {
+    let mut one = One::new(window(100, 100));
+    one.lose(at(0));
+    one.windows[0].ssthresh -= 1;
+    one.ack(at(100), M);
+    one.cubic.on_idle(at(2000), &mut one.windows, PathId(0));
+    assert_eq!(one.windows[0].cwnd, (70 * M + 529 * M / 1000 / 70).div_ceil(2) - 1);
+    assert_eq!(one.curve().stage, None);
+}
+
+/// After a timeout the next stage begins flat: K = 0, W_max = the window then.
+#[test]
+fn a_timeout_leaves_one_packet_and_forgets_the_plateau() {
+    let mut one = One::new(window(100, 100));
+    one.cubic.on_timeout(at(0), &mut one.windows, PathId(0));
+    assert_eq!((one.windows[0].cwnd, one.windows[0].ssthresh), (M, 70 * M));
+    one.windows[0].cwnd = 71 * M;
+    one.ack(at(1000), M);
+    let curve = *one.curve();
+    assert_eq!((curve.plateau, curve.stage.unwrap().to_plateau), (71.0, 0.0));
+}
+
+#[test]
+fn a_cut_leaves_what_rfc_9260_leaves() {
+    let mut one = One::new(window(5, 100));
+    one.lose(at(0));
+    assert_eq!(one.windows[0].cwnd, 4 * M);
+}
+
+/// Every other SACK finds the window full: time goes on, and what it was good for is made up for.
+#[test]
+fn a_window_counts_as_used_for_a_round_trip() {
+    let mut busy = One::new(window(1000, 100));
+    let mut bursts = One::new(window(1000, 100));
+    for step in 0..=20 {
+        busy.ack(at(step * 50), 500 * M);
+        let full = full_ack(0, &bursts.windows[0]);
+        let flight_before = if step % 2 == 0 { full.flight_before } else { full.flight_before - M };
+        bursts.cubic.on_sack(
+            at(step * 50),
+            &mut bursts.windows,
+            &[PathAck { acked: 500 * M, flight_before, ..full }],
+        );
+        assert!(step % 2 == 0 || bursts.windows[0].cwnd < busy.windows[0].cwnd);
+    }
+    near(bursts.packets(), busy.packets(), 0.01 * busy.packets());
+}
+
+#[test]
+fn slow_start_is_that_of_rfc_9260() {
+    let mut one = One::new(Window { ssthresh: 1 << 30, ..window(10, 100) });
+    one.ack(at(0), 10 * M);
+    assert_eq!(one.windows[0].cwnd, 11 * M);
+    assert_eq!(one.curve().stage, None);
+}

@@ -1,0 +1,115 @@
+//! How much may be sent: congestion controllers over all windows of an association.
+//!
+//! A controller sees windows and what a SACK said about each path, in bytes of DATA chunks, and
+//! answers by changing the windows. One controller serves all paths, so that coupled algorithms
+//! (LIA, OLIA, BALIA, CMT/RP) are files like any other. Refuses to know chunks, timers and packets.
+//!
+//! What applications bring along is a [`Controller`], found by name in a [`Registry`](crate::Registry).
+//!
+//! # A controller of one's own
+//!
+//! Additive increase, multiplicative decrease, with factors of its own and slow start as in RFC 9260:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use tresse_policy::Registry;
+//! use tresse_policy::congestion::{Ack, Controller, Situation, Sizes};
+//!
+//! /// Two packets more for each window, a quarter less for each loss.
+//! struct Gentle;
+//!
+//! impl Controller for Gentle {
+//!     fn on_ack(&mut self, situation: &Situation<'_>, ack: &Ack) -> Sizes {
+//!         let window = situation.window();
+//!         if !ack.may_grow || !ack.fully_used {
+//!             window.unchanged()
+//!         } else if window.in_slow_start() {
+//!             window.grown_by(ack.bytes.min(window.packet))
+//!         } else {
+//!             window.grown_by(2 * window.packet * ack.bytes / window.cwnd)
+//!         }
+//!     }
+//!     fn on_loss(&mut self, situation: &Situation<'_>, _ack: &Ack) -> Sizes {
+//!         let window = situation.window();
+//!         window.cut_to((window.cwnd / 4 * 3).max(4 * window.packet))
+//!     }
+//! }
+//!
+//! let mut registry = Registry::default();
+//! registry.register_controller("gentle", Arc::new(|_config| Ok(Box::new(Gentle))))?;
+//! assert!(registry.controller_names().contains(&"gentle"));
+//! # Ok::<(), tresse_policy::ScheduleError>(())
+//! ```
+
+mod balia;
+mod cmt_rp_v1;
+mod cmt_rp_v2;
+pub(crate) mod control;
+mod controller;
+mod cubic;
+mod group;
+mod guard;
+mod initial;
+mod lia;
+mod olia;
+mod pooled;
+mod recovery;
+mod rfc9260;
+mod steps;
+pub(crate) mod window;
+
+pub use crate::time::Instant;
+pub use controller::{Ack, Controller, ControllerFactory, PathWindow, Situation, Sizes};
+
+pub(crate) use control::CongestionControl;
+
+use crate::names::{NameInUse, no_settings};
+use crate::panics::Made;
+
+use balia::Balia;
+use cubic::Cubic;
+use lia::Lia;
+use olia::Olia;
+use rfc9260::Rfc9260;
+
+/// What makes controllers of one name.
+#[derive(Clone)]
+pub(crate) enum Make {
+    /// One of those in this room.
+    BuiltIn(BuiltIn),
+    /// One that an application brings along.
+    Brought(ControllerFactory),
+}
+
+type BuiltIn = fn() -> Box<dyn CongestionControl>;
+
+impl Make {
+    /// A controller with this configuration; `name` is what it was registered under.
+    ///
+    /// # Errors
+    /// What a controller has to say against its configuration; the built-in ones take none.
+    pub(crate) fn make(&self, config: &str, name: impl FnOnce() -> NameInUse) -> Made<dyn CongestionControl> {
+        match self {
+            Make::BuiltIn(make) => no_settings(config).map(|()| make()),
+            Make::Brought(factory) => guard::make(factory, config, name()),
+        }
+    }
+}
+
+/// The built-in controllers, by the names that the switch `congestion_control` has for them.
+pub(crate) fn built_in() -> impl Iterator<Item = (&'static str, Make)> {
+    let built_in: [(&str, BuiltIn); 7] = [
+        ("rfc9260", || Box::new(Rfc9260)),
+        ("cubic", || Box::new(Cubic::default())),
+        ("cmt_rp_v1", || Box::new(cmt_rp_v1::controller())),
+        ("cmt_rp_v2", || Box::new(cmt_rp_v2::controller())),
+        ("lia", || Box::new(Lia)),
+        ("olia", || Box::new(Olia::default())),
+        ("balia", || Box::new(Balia)),
+    ];
+    built_in.into_iter().map(|(name, make)| (name, Make::BuiltIn(make)))
+}
+
+#[cfg(test)]
+mod tests;

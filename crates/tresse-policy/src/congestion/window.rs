@@ -1,0 +1,153 @@
+//! The congestion window of one path, and what a SACK says about that path.
+//!
+//! All sizes are bytes of DATA chunks, their headers included, as RFC 9260 counts outstanding data (§1.3) and windows (§7.2).
+
+use std::time::Duration;
+
+use crate::path::PathId;
+
+/// The congestion state of one path.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: usize,
+    /// Slow-start threshold.
+    pub ssthresh: usize,
+    /// Bytes acknowledged towards the next growth in congestion avoidance (RFC 9260 §7.2.2).
+    pub partial_bytes_acked: usize,
+    /// Path Maximum DATA Chunk Size (RFC 9260 §1.3): one full DATA chunk, its header included.
+    pub pmdcs: usize,
+    /// T3 expired, and nothing sent on the path was acknowledged since: one packet at most is in flight (RFC 9260 §7.2.3).
+    pub one_packet: bool,
+    /// In fast recovery until this index is passed.
+    pub recovery: Option<u64>,
+    /// That recovery began with a congestion mark: nothing was lost.
+    pub marked: bool,
+    /// Whether the window has shrunk for lack of data since data was last sent.
+    pub decayed: bool,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Duration>,
+    /// Whether the path is confirmed and active; coupled algorithms leave out the others.
+    pub usable: bool,
+    /// Full packets that a loss leaves at least.
+    pub min_ssthresh: u16,
+}
+
+impl Window {
+    /// An initial window (RFC 9260 §7.2.1): `initial` bytes, or the RFC's choice when that is 0.
+    ///
+    /// ssthresh starts higher than any buffer can be, which the RFC allows.
+    pub fn new(pmdcs: usize, ipv6: bool, initial: usize) -> Self {
+        let cwnd = match initial {
+            0 => rfc_initial_window(pmdcs, ipv6),
+            _ => initial.min(LARGEST).max(pmdcs),
+        };
+        Window {
+            cwnd,
+            ssthresh: LARGEST,
+            partial_bytes_acked: 0,
+            pmdcs,
+            one_packet: false,
+            recovery: None,
+            marked: false,
+            decayed: false,
+            srtt: None,
+            usable: false,
+            min_ssthresh: 4,
+        }
+    }
+
+    /// Bytes that may be sent with `flight` bytes in flight. While this is not 0, one packet may
+    /// exceed the window by less than a full chunk (RFC 9260 §6.1 B).
+    pub fn room(&self, flight: usize) -> usize {
+        if flight < self.gate() { self.cwnd.saturating_sub(flight) } else { 0 }
+    }
+
+    /// Bytes in flight from which on nothing more may be sent: the window, or after T3 anything that is in flight at all. A
+    /// window of one packet would not do, as packets may be smaller.
+    #[inline]
+    pub fn gate(&self) -> usize {
+        if self.one_packet { 1 } else { self.cwnd }
+    }
+
+    /// The window after half of it is taken away, but not below the [floor](Self::floor) (RFC 9260 §7.2.3).
+    pub fn halved(&self) -> usize {
+        (self.cwnd / 2).max(self.floor())
+    }
+
+    /// The least that a loss leaves: four full packets (RFC 9260 §7.2.3), unless a setting says otherwise.
+    pub(super) fn floor(&self) -> usize {
+        usize::from(self.min_ssthresh) * self.pmdcs
+    }
+}
+
+/// What one SACK did on one path, as the ring of outstanding chunks found it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct PathAck {
+    /// The path.
+    pub path: PathId,
+    /// Bytes newly acknowledged by the cumulative TSN or by gap blocks.
+    pub acked: usize,
+    /// Bytes in flight before this SACK.
+    pub flight_before: usize,
+    /// Bytes in flight after it, before anything else is sent.
+    pub flight_after: usize,
+    /// Whether the CUC rule lets the window grow.
+    pub may_grow: bool,
+    /// Whether missing reports newly marked a chunk of this path as lost.
+    pub lost: bool,
+    /// Highest outstanding index of the path: the exit point of a recovery that begins now.
+    pub exit_point: u64,
+    /// Everything up to this index is acknowledged: the cumulative TSN, or the path's
+    /// pseudo-cumulative one where the switch `pseudo_cumulative_recovery` says so.
+    pub recovered_to: u64,
+}
+
+fn rfc_initial_window(pmdcs: usize, ipv6: bool) -> usize {
+    let three_packets = if ipv6 { INITIAL_IPV6 } else { INITIAL_IPV4 };
+    (4 * pmdcs).min((2 * pmdcs).max(three_packets))
+}
+
+/// Three full chunks of an Ethernet packet (RFC 9260 §7.2.1).
+const INITIAL_IPV4: usize = 4404;
+/// The same for IPv6.
+const INITIAL_IPV6: usize = 4344;
+/// No window grows beyond this: no buffer, and so no flight, is larger.
+pub(super) const LARGEST: usize = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_initial_window_holds_three_ethernet_packets() {
+        assert_eq!(Window::new(1468, false, 0).cwnd, 3 * 1468);
+        assert_eq!(Window::new(1448, true, 0).cwnd, 3 * 1448);
+    }
+
+    #[test]
+    fn the_initial_window_holds_four_small_packets_and_two_large_ones() {
+        assert_eq!(Window::new(544, false, 0).cwnd, 4 * 544);
+        assert_eq!(Window::new(8968, false, 0).cwnd, 2 * 8968);
+    }
+
+    #[test]
+    fn a_configured_initial_window_holds_at_least_one_packet() {
+        assert_eq!(Window::new(1468, false, 10_000).cwnd, 10_000);
+        assert_eq!(Window::new(1468, false, 100).cwnd, 1468);
+        assert_eq!(Window::new(1468, false, usize::MAX).cwnd, LARGEST);
+    }
+
+    #[test]
+    fn room_is_what_flight_leaves() {
+        let window = Window { cwnd: 10_000, ..Window::new(1468, false, 0) };
+        assert_eq!((window.room(4_000), window.gate()), (6_000, 10_000));
+        assert_eq!(window.room(10_500), 0);
+    }
+
+    #[test]
+    fn after_a_timeout_nothing_joins_what_is_in_flight() {
+        let window = Window { cwnd: 1468, one_packet: true, ..Window::new(1468, false, 0) };
+        assert_eq!([window.room(0), window.room(17)], [1468, 0]);
+    }
+}

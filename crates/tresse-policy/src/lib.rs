@@ -1,0 +1,114 @@
+//! Policies of CMT-SCTP: congestion control, path and stream scheduling, stream maps, sharing of buffers.
+//!
+//! A policy is given plain views and answers with a decision. It owns no queue, no window and no packet, and knows
+//! neither clock nor randomness: time is an argument ([`Instant`]). The protocol core (`tresse-proto`) builds the
+//! views, finds policies by name in a [`Registry`] and carries their decisions out.
+//!
+//! Writing a policy takes one of three traits, and nothing but this crate to compile and test it:
+//!
+//! - [`congestion::Controller`]: the congestion window of each path.
+//! - [`schedule::PathScheduler`]: the path that carries the next packet of new data.
+//! - [`schedule::StreamScheduler`]: the stream whose data goes into it.
+//!
+//! # A policy of each kind
+//!
+//! A congestion controller that gives up a quarter of its window at a loss, a path scheduler that takes the path with
+//! the least in flight, and a stream scheduler that serves the lowest stream first:
+//!
+//! ```
+//! use std::collections::BTreeSet;
+//! use std::sync::Arc;
+//!
+//! use tresse_policy::congestion::{Ack, Controller, Situation, Sizes};
+//! use tresse_policy::schedule::{Backlog, Queued, StreamScheduler, Taken};
+//! use tresse_policy::{Instant, Offer, PathId, PathScheduler, PathView, Registry, StreamId};
+//!
+//! struct Gentle;
+//!
+//! impl Controller for Gentle {
+//!     fn on_ack(&mut self, situation: &Situation<'_>, ack: &Ack) -> Sizes {
+//!         let window = situation.window();
+//!         if ack.may_grow && ack.fully_used {
+//!             window.grown_by(window.packet * ack.bytes / window.cwnd)
+//!         } else {
+//!             window.unchanged()
+//!         }
+//!     }
+//!     fn on_loss(&mut self, situation: &Situation<'_>, _ack: &Ack) -> Sizes {
+//!         let window = situation.window();
+//!         window.cut_to((window.cwnd / 4 * 3).max(4 * window.packet))
+//!     }
+//! }
+//!
+//! struct LeastInFlight;
+//!
+//! impl PathScheduler for LeastInFlight {
+//!     fn name(&self) -> &str {
+//!         "least_in_flight"
+//!     }
+//!     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+//!         offer.open().min_by_key(|path| (path.flight, path.id)).map(|path| path.id)
+//!     }
+//!     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
+//! }
+//!
+//! #[derive(Default)]
+//! struct LowestFirst(BTreeSet<StreamId>);
+//!
+//! impl StreamScheduler for LowestFirst {
+//!     fn on_queued(&mut self, queued: Queued) {
+//!         self.0.insert(queued.stream);
+//!     }
+//!     fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
+//!         self.0.first().copied()
+//!     }
+//!     fn on_taken(&mut self, taken: Taken) {
+//!         if taken.stream_empty {
+//!             self.0.remove(&taken.stream);
+//!         }
+//!     }
+//!     fn is_empty(&self) -> bool {
+//!         self.0.is_empty()
+//!     }
+//! }
+//!
+//! // Each is tested with a few views.
+//! let idle = PathView { open: true, cwnd: 15_000, room: 15_000, mtu: 1500, ..PathView::new(PathId(0)) };
+//! let busy = PathView { id: PathId(1), flight: 9000, room: 6000, ..idle.clone() };
+//! let offer = Offer { paths: &[busy, idle], unsent: 50_000, peer_window: 100_000 };
+//! assert_eq!(LeastInFlight.pick(Instant::ZERO, &offer), Some(PathId(0)));
+//!
+//! // And found by its name.
+//! let mut registry = Registry::default();
+//! registry.register_controller("gentle", Arc::new(|_config| Ok(Box::new(Gentle))))?;
+//! registry.register_path_scheduler("least_in_flight", Arc::new(|_config| Ok(Box::new(LeastInFlight))))?;
+//! registry.register("lowest_first", Arc::new(|_config| Ok(Box::new(LowestFirst::default()))))?;
+//! let scheduler = registry.build_path_scheduler("least_in_flight", "")?;
+//! assert_eq!(scheduler.name(), "least_in_flight");
+//! assert_eq!(registry.build("lowest_first", "")?.name(), "lowest_first");
+//! # Ok::<(), tresse_policy::ScheduleError>(())
+//! ```
+//!
+//! [`engine`] is the core's side: what the protocol core asks of this crate, and no policy needs.
+
+mod choices;
+pub mod congestion;
+pub mod engine;
+mod error;
+pub mod maps;
+mod names;
+mod panics;
+mod path;
+mod registry;
+pub mod schedule;
+mod stream_table;
+mod time;
+
+pub use choices::{RetransmitPath, SackPath, StreamClass};
+pub use error::{PolicyKind, ScheduleError};
+pub use path::{PathId, PathState};
+pub use registry::Registry;
+pub use schedule::{Asked, Offer, OpenPath, PathScheduler, PathView, StreamScheduler};
+pub use stream_table::StreamTable;
+pub use time::Instant;
+pub use tresse_wire::StreamId;

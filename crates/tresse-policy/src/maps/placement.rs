@@ -1,0 +1,390 @@
+//! Whether a stream's next data may leave on a path, by what it would make wait: the adaptive stream map.
+//!
+//! Optimises throughput and delay when buffers are short and streams are ordered. What a stream sends on a slow path
+//! makes all that it sends meanwhile on faster ones wait at the peer. So faster paths take whatever they can; a slower one
+//! joins in as far as the receive buffer has room for what would wait; and a stream that sends little stays together
+//! (docs/adaptive.md). Loses against a table made by hand where streams' demands are known and constant.
+
+use std::time::Duration;
+
+use crate::choices::StreamClass;
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// A path as placement sees it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Prospect {
+    /// Round trip without a queue; zero when not yet known.
+    pub rtt: Duration,
+    /// Round trip as it lately was, with whatever queue there is.
+    pub lately: Duration,
+    /// Bytes that the peer can hold beside what fills the faster paths: for what is in flight here, and for what waits
+    /// because of it.
+    pub slack: usize,
+    /// Bytes in flight.
+    pub flight: usize,
+    /// With less in flight it is not worth using.
+    pub foothold: usize,
+    /// Whether it carries new data.
+    pub usable: bool,
+}
+
+/// What a stream has done lately.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Track {
+    /// The path that it belongs to.
+    pub home: PathId,
+    /// By then everything sent will have arrived, on whatever path.
+    until: Instant,
+    /// What it sent on each path, by position.
+    meters: Vec<Meter>,
+}
+
+/// Bytes over the last while.
+#[derive(Copy, Clone, PartialEq, Debug, Default)]
+struct Meter {
+    level: f64,
+    at: Instant,
+}
+
+/// What a stream has to send.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Demand {
+    /// Its class.
+    pub class: StreamClass,
+    /// Bytes that wait.
+    pub unsent: usize,
+}
+
+/// What to do with a stream that a path could serve.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Placing {
+    /// The path takes its next data; it belongs where it did.
+    Take,
+    /// The same, and it belongs to this path from now on.
+    Adopt,
+    /// It belongs to that path from now on; this one takes nothing of it.
+    Cede(PathId),
+    /// The path takes nothing of it now.
+    Leave,
+}
+
+impl Track {
+    /// `bytes` leave on `path`.
+    pub fn on_sent(&mut self, now: Instant, path: PathId, bytes: usize, prospects: &[Prospect]) {
+        let rtt = prospects.get(path.index()).map_or(Duration::ZERO, |prospect| prospect.rtt);
+        self.until = self.until.max(now + rtt);
+        if self.meters.len() < prospects.len() {
+            self.meters.resize(prospects.len(), Meter::default());
+        }
+        if let Some(meter) = self.meters.get_mut(path.index()) {
+            meter.add(now, bytes);
+        }
+    }
+
+    /// It belongs to `home` from now on. What it sent on faster paths before arrives before what follows on a slower one,
+    /// and what it will send on them is to be seen: with other streams to fill them, nothing.
+    pub fn move_to(&mut self, home: PathId, prospects: &[Prospect]) {
+        let rtt = |path: PathId| prospects.get(path.index()).map_or(Duration::ZERO, |prospect| prospect.rtt);
+        if is_slower(rtt(home), rtt(self.home)) {
+            self.meters.clear();
+        }
+        self.home = home;
+    }
+
+    /// Something waits again on a stream that had nothing: it belongs to the fastest path if it keeps its order there.
+    /// A latency-critical one goes by what the paths deliver at present.
+    pub fn begin_anew(&mut self, now: Instant, class: StreamClass, prospects: &[Prospect]) {
+        let best =
+            if class == StreamClass::Latency { soonest(self.home, prospects) } else { fastest(prospects) };
+        if let Some(path) = best
+            && self.keeps_order(now, prospects[path.index()].rtt)
+        {
+            self.home = path;
+        }
+    }
+
+    /// Whether what it sends on a path with this round trip comes after all that it sent before.
+    fn keeps_order(&self, now: Instant, rtt: Duration) -> bool {
+        now + rtt + rtt / JITTER >= self.until
+    }
+
+    /// Bytes that would wait at the peer while data of the stream is under way on the path `here`: what the stream
+    /// sends meanwhile on faster ones.
+    fn waiting(&self, now: Instant, here: &Prospect, prospects: &[Prospect]) -> usize {
+        let bytes = self.meters.iter().zip(prospects).map(|(meter, faster)| {
+            let ahead = here.lately.saturating_sub(faster.rtt);
+            let slower = faster.usable && is_slower(here.rtt, faster.rtt);
+            if slower { meter.rate(now) * ahead.as_secs_f64() } else { 0.0 }
+        });
+        bytes.sum::<f64>() as usize
+    }
+}
+
+/// What `path` does with the stream of `track` that has `demand`; `payload` fills a packet.
+pub fn place(
+    now: Instant,
+    path: PathId,
+    track: &Track,
+    demand: Demand,
+    payload: usize,
+    prospects: &[Prospect],
+) -> Placing {
+    let of = |path: PathId| prospects.get(path.index()).copied().unwrap_or_default();
+    let (here, home) = (of(path), of(track.home));
+    let heavy = demand.unsent >= HEAVY_PACKETS * payload;
+    let waiting = || track.waiting(now, &here, prospects);
+    let fits = |flight: usize| waiting() + flight + payload <= here.slack;
+    let affordable = || fits(here.flight.max(here.foothold));
+    if demand.class == StreamClass::Latency && home.usable {
+        return place_urgent(now, path, track, heavy && affordable(), prospects);
+    }
+    if track.home == path {
+        let fastest = fastest(prospects).filter(|&fastest| is_slower(here.rtt, of(fastest).rtt));
+        return match fastest {
+            Some(_) if affordable() => Placing::Take,
+            // It is only too much for now; what is heavy goes on elsewhere.
+            Some(_) if heavy && fits(here.foothold) => Placing::Leave,
+            Some(fastest) => Placing::Cede(fastest),
+            None => Placing::Take,
+        };
+    }
+    if !home.usable {
+        return Placing::Adopt;
+    }
+    if is_slower(here.rtt, home.rtt) {
+        return if heavy && affordable() { Placing::Adopt } else { Placing::Leave };
+    }
+    if track.keeps_order(now, here.rtt) {
+        Placing::Adopt
+    } else if heavy {
+        Placing::Take
+    } else {
+        Placing::Leave
+    }
+}
+
+/// The same for a latency-critical stream: it waits for the path that delivers first, and moves when another one
+/// does. What that cannot carry, because it is `much`, leaves where it can.
+fn place_urgent(now: Instant, path: PathId, track: &Track, much: bool, prospects: &[Prospect]) -> Placing {
+    let Some(best) = soonest(track.home, prospects) else { return Placing::Take };
+    let safe = || track.keeps_order(now, prospects[best.index()].rtt);
+    if track.home == best {
+        return if path == best || much { Placing::Take } else { Placing::Leave };
+    }
+    match (track.home == path, best == path) {
+        (true, _) if safe() => Placing::Cede(best),
+        (_, true) if safe() => Placing::Adopt,
+        (true, _) => Placing::Take,
+        _ if much => Placing::Take,
+        _ => Placing::Leave,
+    }
+}
+
+/// The usable path with the shortest round trip; one not yet measured comes last.
+fn fastest(prospects: &[Prospect]) -> Option<PathId> {
+    least(prospects, |prospect| prospect.rtt)
+}
+
+/// The usable path that lately delivered first, whatever queue there was; `home` unless another one is clearly faster.
+fn soonest(home: PathId, prospects: &[Prospect]) -> Option<PathId> {
+    let best = least(prospects, |prospect| prospect.lately)?;
+    let (now, then) = (prospects.get(home.index()), prospects[best.index()].lately);
+    let stays = now.is_some_and(|now| now.usable && now.lately <= then + then / JITTER);
+    Some(if stays { home } else { best })
+}
+
+fn least(prospects: &[Prospect], rtt: impl Fn(&Prospect) -> Duration) -> Option<PathId> {
+    let usable = prospects.iter().enumerate().filter(|(_, prospect)| prospect.usable);
+    let best = usable.min_by_key(|(_, prospect)| (prospect.rtt.is_zero(), rtt(prospect)));
+    best.map(|(position, _)| PathId(position as u8))
+}
+
+/// Whether a round trip is so much longer than another that data on it comes late.
+fn is_slower(rtt: Duration, than: Duration) -> bool {
+    rtt > than + than / ALIKE
+}
+
+impl Meter {
+    fn add(&mut self, now: Instant, bytes: usize) {
+        self.level = self.decayed(now) + bytes as f64;
+        self.at = now;
+    }
+
+    /// Bytes a second.
+    fn rate(&self, now: Instant) -> f64 {
+        self.decayed(now) / MEMORY.as_secs_f64()
+    }
+
+    fn decayed(&self, now: Instant) -> f64 {
+        let memory = MEMORY.as_secs_f64();
+        self.level * memory / (memory + now.since(self.at).as_secs_f64())
+    }
+}
+
+/// Over how long a stream's rate is measured.
+const MEMORY: Duration = Duration::from_millis(250);
+/// A stream of which so many full packets wait is heavy: it may be split.
+const HEAVY_PACKETS: usize = 2;
+/// Round trips that differ by less than this part of the shorter one count as alike.
+const ALIKE: u32 = 8;
+/// This part of a round trip is left to chance when the order is to be kept.
+const JITTER: u32 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: usize = 1000;
+    const FAST: PathId = PathId(0);
+    const SLOW: PathId = PathId(1);
+
+    fn prospects(slow_millis: u64, slack: usize) -> [Prospect; 2] {
+        [(20, 0), (slow_millis, slack)].map(|(millis, slack)| {
+            let rtt = Duration::from_millis(millis);
+            Prospect { rtt, lately: rtt, slack, flight: 0, foothold: 4 * PACKET, usable: true }
+        })
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    /// A stream that has sent a packet every millisecond on the fast path for a second.
+    fn busy(prospects: &[Prospect]) -> Track {
+        let mut track = Track::default();
+        for millis in 0..1000 {
+            track.on_sent(at(millis), FAST, PACKET, prospects);
+        }
+        track
+    }
+
+    fn placed(track: &Track, millis: u64, path: PathId, unsent: usize, prospects: &[Prospect]) -> Placing {
+        placed_as(StreamClass::Bulk, track, millis, path, unsent, prospects)
+    }
+
+    fn placed_as(
+        class: StreamClass,
+        track: &Track,
+        millis: u64,
+        path: PathId,
+        unsent: usize,
+        prospects: &[Prospect],
+    ) -> Placing {
+        place(at(millis), path, track, Demand { class, unsent }, PACKET, prospects)
+    }
+
+    #[test]
+    fn a_slower_path_joins_in_when_the_peer_can_hold_what_it_makes_wait() {
+        // 80 ms later, at about a packet a millisecond: some 80 packets wait.
+        let (tight, wide) = (prospects(100, 60 * PACKET), prospects(100, 100 * PACKET));
+        assert_eq!(placed(&busy(&tight), 1000, SLOW, 10 * PACKET, &tight), Placing::Leave);
+        assert_eq!(placed(&busy(&wide), 1000, SLOW, 10 * PACKET, &wide), Placing::Adopt);
+        let home = Track { home: SLOW, ..busy(&tight) };
+        assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &tight), Placing::Cede(FAST));
+        assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &wide), Placing::Take);
+    }
+
+    #[test]
+    fn a_slower_path_waits_when_the_peer_can_hold_no_more_than_is_under_way_there() {
+        let mut paths = prospects(100, 100 * PACKET);
+        let mut home = Track { home: SLOW, ..busy(&paths) };
+        home.on_sent(at(999), SLOW, PACKET, &paths);
+        paths[1].flight = 30 * PACKET;
+        assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &paths), Placing::Leave);
+        assert_eq!(placed(&home, 1000, FAST, 10 * PACKET, &paths), Placing::Take, "there it goes on");
+        paths[1].flight = 10 * PACKET;
+        assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &paths), Placing::Take);
+    }
+
+    #[test]
+    fn what_a_stream_sent_before_it_moved_to_a_slower_path_is_not_held_against_it() {
+        let paths = prospects(100, 90 * PACKET);
+        let mut track = busy(&paths);
+        track.move_to(SLOW, &paths);
+        assert_eq!(track.waiting(at(1000), &paths[1], &paths), 0);
+        for millis in 1000..2000 {
+            track.on_sent(at(millis), FAST, PACKET, &paths);
+        }
+        assert!(track.waiting(at(2000), &paths[1], &paths) > 60 * PACKET, "what it sends since is");
+        let before = track.clone();
+        track.move_to(FAST, &paths);
+        assert_eq!(track.meters, before.meters, "and remembered there");
+    }
+
+    #[test]
+    fn a_light_stream_stays_on_one_path_until_its_order_is_safe() {
+        let paths = prospects(100, 100 * PACKET);
+        let mut light = Track { home: SLOW, ..Track::default() };
+        light.on_sent(at(1000), SLOW, 100, &paths);
+        assert_eq!(placed(&light, 1010, FAST, 100, &paths), Placing::Leave, "it would overtake");
+        assert_eq!(placed(&light, 1081, FAST, 100, &paths), Placing::Adopt);
+        let mut fast = Track::default();
+        fast.on_sent(at(1000), FAST, 100, &paths);
+        assert_eq!(placed(&fast, 1001, SLOW, 100, &paths), Placing::Leave, "nothing is won there");
+    }
+
+    #[test]
+    fn a_faster_path_takes_what_it_can_of_a_heavy_stream() {
+        let paths = prospects(100, 100 * PACKET);
+        let mut heavy = Track { home: SLOW, ..Track::default() };
+        heavy.on_sent(at(1000), SLOW, PACKET, &paths);
+        assert_eq!(placed(&heavy, 1001, FAST, 10 * PACKET, &paths), Placing::Take);
+        assert_eq!(heavy.home, SLOW);
+    }
+
+    #[test]
+    fn alike_paths_share_heavy_streams_whatever_the_buffer() {
+        let paths = prospects(21, 0);
+        assert_eq!(placed(&busy(&paths), 1000, SLOW, 10 * PACKET, &paths), Placing::Adopt);
+    }
+
+    #[test]
+    fn the_streams_of_a_path_that_cannot_be_used_are_adopted() {
+        let mut paths = prospects(100, 0);
+        paths[0].usable = false;
+        assert_eq!(placed(&busy(&paths), 1000, SLOW, 100, &paths), Placing::Adopt);
+        assert_eq!(fastest(&paths), Some(SLOW));
+    }
+
+    /// A latency-critical stream that belongs to the fast path.
+    fn urgent(millis: u64, path: PathId, unsent: usize, prospects: &[Prospect]) -> Placing {
+        placed_as(StreamClass::Latency, &Track::default(), millis, path, unsent, prospects)
+    }
+
+    #[test]
+    fn a_latency_critical_stream_waits_for_the_path_that_delivers_first() {
+        let paths = prospects(100, 0);
+        assert_eq!(urgent(1000, FAST, 100, &paths), Placing::Take);
+        assert_eq!(urgent(1000, SLOW, 100, &paths), Placing::Leave);
+        assert_eq!(urgent(1000, SLOW, 10 * PACKET, &paths), Placing::Leave, "the peer could not hold it");
+        let wide = prospects(100, 100 * PACKET);
+        assert_eq!(urgent(1000, SLOW, 10 * PACKET, &wide), Placing::Take, "more than one path carries");
+    }
+
+    #[test]
+    fn a_latency_critical_stream_leaves_a_path_with_a_queue_when_its_order_is_safe() {
+        let mut paths = prospects(40, 0);
+        paths[0].lately = Duration::from_millis(41);
+        assert_eq!(urgent(1000, FAST, 100, &paths), Placing::Take, "hardly faster there");
+        paths[0].lately = Duration::from_millis(60);
+        assert_eq!(urgent(1000, FAST, 100, &paths), Placing::Cede(SLOW));
+        assert_eq!(urgent(1000, SLOW, 100, &paths), Placing::Adopt);
+        let mut track = Track { home: SLOW, ..Track::default() };
+        track.on_sent(at(1000), SLOW, 100, &paths);
+        paths[0].lately = Duration::from_millis(20);
+        let back = |millis, path| placed_as(StreamClass::Latency, &track, millis, path, 100, &paths);
+        assert_eq!(back(1001, SLOW), Placing::Take, "there it comes behind what was sent before");
+        assert_eq!(back(1001, FAST), Placing::Leave);
+        assert_eq!(back(1021, SLOW), Placing::Cede(FAST));
+        track.begin_anew(at(1021), StreamClass::Latency, &paths);
+        assert_eq!(track.home, FAST);
+    }
+
+    #[test]
+    fn a_latency_critical_stream_goes_on_without_its_path() {
+        let mut paths = prospects(100, 0);
+        paths[0].usable = false;
+        assert_eq!(urgent(1000, SLOW, 100, &paths), Placing::Adopt);
+    }
+}

@@ -1,0 +1,121 @@
+//! What is found by a name: policies of a kind, which of them are built in, and which names are in use.
+//!
+//! Refuses to know what makes the policies.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::{PolicyKind, ScheduleError};
+
+/// Factories of one kind by name.
+pub(crate) struct Names<F> {
+    kind: PolicyKind,
+    entries: BTreeMap<String, Entry<F>>,
+}
+
+/// A factory and its name.
+pub(crate) struct Entry<F> {
+    pub(crate) factory: F,
+    pub(crate) built_in: bool,
+    /// Everything built holds a clone: this one left alone means that none is in use.
+    name: Arc<str>,
+}
+
+/// A name that is in use as long as this lives.
+#[derive(Clone)]
+pub struct NameInUse(Arc<str>);
+
+impl<F> Names<F> {
+    /// Those that are there from the beginning and stay.
+    pub(crate) fn built_in(kind: PolicyKind, factories: impl IntoIterator<Item = (&'static str, F)>) -> Self {
+        let entry = |(name, factory): (&str, F)| {
+            (name.to_owned(), Entry { factory, built_in: true, name: name.into() })
+        };
+        Names { kind, entries: factories.into_iter().map(entry).collect() }
+    }
+
+    /// # Errors
+    /// A name that is taken.
+    pub(crate) fn insert(&mut self, name: &str, factory: F) -> Result<(), ScheduleError> {
+        if self.entries.contains_key(name) {
+            return Err(ScheduleError::NameTaken(name.to_owned()));
+        }
+        self.entries.insert(name.to_owned(), Entry { factory, built_in: false, name: name.into() });
+        Ok(())
+    }
+
+    /// # Errors
+    /// An unknown name, a built-in one, or one that is in use.
+    pub(crate) fn remove(&mut self, name: &str) -> Result<(), ScheduleError> {
+        let entry = self.find(name)?;
+        if entry.built_in {
+            return Err(ScheduleError::BuiltIn(name.to_owned()));
+        }
+        if Arc::strong_count(&entry.name) > 1 {
+            return Err(ScheduleError::InUse(name.to_owned()));
+        }
+        self.entries.remove(name);
+        Ok(())
+    }
+
+    /// # Errors
+    /// An unknown name; the error lists the known ones.
+    pub(crate) fn find(&self, name: &str) -> Result<&Entry<F>, ScheduleError> {
+        self.entries.get(name).ok_or_else(|| ScheduleError::Unknown {
+            kind: self.kind,
+            name: name.to_owned(),
+            known: self.list().join(", "),
+        })
+    }
+
+    /// The error that the policy of this name refuses its configuration.
+    pub(crate) fn refusal(&self, name: &str) -> impl FnOnce(String) -> ScheduleError {
+        let kind = self.kind;
+        move |reason| ScheduleError::BadConfig { kind, name: name.to_owned(), reason }
+    }
+
+    /// The same names, of which none is in use.
+    pub(crate) fn anew(&self) -> Self
+    where
+        F: Clone,
+    {
+        let anew = |(name, entry): (&String, &Entry<F>)| {
+            let Entry { factory, built_in, .. } = entry;
+            (
+                name.clone(),
+                Entry { factory: factory.clone(), built_in: *built_in, name: name.as_str().into() },
+            )
+        };
+        Names { kind: self.kind, entries: self.entries.iter().map(anew).collect() }
+    }
+
+    /// The names, in alphabetical order.
+    pub(crate) fn list(&self) -> Vec<&str> {
+        self.entries.keys().map(String::as_str).collect()
+    }
+}
+
+impl<F> Entry<F> {
+    pub(crate) fn name_in_use(&self) -> NameInUse {
+        NameInUse(Arc::clone(&self.name))
+    }
+}
+
+impl NameInUse {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// That of something that is not in any registry.
+    pub(crate) fn of(name: &str) -> Self {
+        NameInUse(name.into())
+    }
+}
+
+/// The configuration of a policy that takes none.
+///
+/// # Errors
+/// There is one all the same.
+pub(crate) fn no_settings(config: &str) -> Result<(), String> {
+    if config.is_empty() { Ok(()) } else { Err(format!("it takes no configuration, but got \"{config}\"")) }
+}

@@ -1,0 +1,314 @@
+//! Policies by name: stream schedulers, path schedulers and congestion controllers. An endpoint owns a registry; there
+//! is no global one.
+//!
+//! Names can be added and removed while associations run. A name that is in use cannot be removed,
+//! and neither can the built-in ones, which configurations may count on.
+
+use std::fmt;
+
+use crate::congestion::{self, CongestionControl, ControllerFactory};
+use crate::error::{PolicyKind, ScheduleError};
+use crate::names::{NameInUse, Names, no_settings};
+use crate::schedule::factories::FALLBACK;
+use crate::schedule::{self, Built, PathScheduler, PathSchedulerFactory, StreamSchedulerFactory, guard};
+
+/// The policies that associations can be given.
+pub struct Registry {
+    streams: Names<StreamSchedulerFactory>,
+    paths: Names<PathSchedulerFactory>,
+    controllers: Names<congestion::Make>,
+}
+
+/// A policy as a configuration has it.
+#[derive(Copy, Clone, Debug)]
+pub struct PolicyName<'c> {
+    /// Its name in the registry.
+    pub name: &'c str,
+    /// Its configuration, opaque to everybody else.
+    pub config: &'c str,
+}
+
+/// The names of the policies that an association is to have.
+#[derive(Clone)]
+pub struct NamesInUse {
+    /// That of the stream scheduler.
+    pub stream: NameInUse,
+    /// That of the path scheduler.
+    #[expect(dead_code, reason = "that it is there says it all")]
+    path: NameInUse,
+    /// That of the congestion controller.
+    #[expect(dead_code, reason = "that it is there says it all")]
+    controller: NameInUse,
+}
+
+impl Registry {
+    /// Adds a stream scheduler.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn register(&mut self, name: &str, factory: StreamSchedulerFactory) -> Result<(), ScheduleError> {
+        self.streams.insert(name, factory)
+    }
+
+    /// Adds a path scheduler.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn register_path_scheduler(
+        &mut self,
+        name: &str,
+        factory: PathSchedulerFactory,
+    ) -> Result<(), ScheduleError> {
+        self.paths.insert(name, factory)
+    }
+
+    /// Adds a congestion controller.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn register_controller(
+        &mut self,
+        name: &str,
+        factory: ControllerFactory,
+    ) -> Result<(), ScheduleError> {
+        self.controllers.insert(name, congestion::Make::Brought(factory))
+    }
+
+    /// Removes a stream scheduler.
+    ///
+    /// # Errors
+    /// An unknown name, a built-in one, or one that an association still uses.
+    pub fn remove(&mut self, name: &str) -> Result<(), ScheduleError> {
+        self.streams.remove(name)
+    }
+
+    /// Removes a path scheduler.
+    ///
+    /// # Errors
+    /// An unknown name, a built-in one, or one that an association still uses.
+    pub fn remove_path_scheduler(&mut self, name: &str) -> Result<(), ScheduleError> {
+        self.paths.remove(name)
+    }
+
+    /// Removes a congestion controller.
+    ///
+    /// # Errors
+    /// An unknown name, a built-in one, or one that an association still uses.
+    pub fn remove_controller(&mut self, name: &str) -> Result<(), ScheduleError> {
+        self.controllers.remove(name)
+    }
+
+    /// A new stream scheduler of this name. `config` goes to its factory as it is. What panics in a scheduler of an
+    /// application, or in its factory, goes no further than that scheduler.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that the scheduler refuses.
+    pub fn build(&self, name: &str, config: &str) -> Result<Built, ScheduleError> {
+        let entry = self.streams.find(name)?;
+        let refused = self.streams.refusal(name);
+        if name == FALLBACK {
+            no_settings(config).map_err(refused)?;
+            return Ok(Built::first_come(entry.name_in_use()));
+        }
+        let made =
+            if entry.built_in { (entry.factory)(config) } else { guard::make_stream(&entry.factory, config) };
+        Ok(Built::new(made.map_err(refused)?, entry.name_in_use()))
+    }
+
+    /// A new path scheduler of this name, as [`build`](Self::build) makes stream schedulers. As long as it lives its
+    /// name cannot be removed.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that the scheduler refuses.
+    pub fn build_path_scheduler(
+        &self,
+        name: &str,
+        config: &str,
+    ) -> Result<Box<dyn PathScheduler>, ScheduleError> {
+        let entry = self.paths.find(name)?;
+        let made = if entry.built_in {
+            (entry.factory)(config)
+        } else {
+            guard::make_path(&entry.factory, config, entry.name_in_use())
+        };
+        made.map_err(self.paths.refusal(name))
+    }
+
+    /// A new congestion controller of this name, likewise. Asked by the core, which has the windows.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that the controller refuses.
+    pub fn build_controller(
+        &self,
+        name: &str,
+        config: &str,
+    ) -> Result<Box<dyn CongestionControl>, ScheduleError> {
+        let entry = self.controllers.find(name)?;
+        let made = entry.factory.make(config, || entry.name_in_use());
+        made.map_err(self.controllers.refusal(name))
+    }
+
+    /// Takes hold of the names of the policies that associations are to have. Asked by the core.
+    ///
+    /// # Errors
+    /// An unknown name, or a configuration that is refused, after the kind of the policy and its name.
+    pub fn reserve<'c>(
+        &self,
+        stream: PolicyName<'c>,
+        path: PolicyName<'c>,
+        controller: PolicyName<'c>,
+    ) -> Result<NamesInUse, (PolicyKind, &'c str, ScheduleError)> {
+        let refused = |kind, wanted: PolicyName<'c>| move |error| (kind, wanted.name, error);
+        let stream =
+            self.build(stream.name, stream.config).map_err(refused(PolicyKind::StreamScheduler, stream))?;
+        let path = self
+            .build_path_scheduler(path.name, path.config)
+            .and_then(|_| self.paths.find(path.name))
+            .map_err(refused(PolicyKind::PathScheduler, path))?;
+        let controller = self
+            .build_controller(controller.name, controller.config)
+            .and_then(|_| self.controllers.find(controller.name))
+            .map_err(refused(PolicyKind::CongestionController, controller))?;
+        Ok(NamesInUse {
+            stream: stream.name_in_use(),
+            path: path.name_in_use(),
+            controller: controller.name_in_use(),
+        })
+    }
+
+    /// The names of the stream schedulers, in alphabetical order.
+    pub fn names(&self) -> Vec<&str> {
+        self.streams.list()
+    }
+
+    /// The names of the path schedulers, in alphabetical order.
+    pub fn path_scheduler_names(&self) -> Vec<&str> {
+        self.paths.list()
+    }
+
+    /// The names of the congestion controllers, in alphabetical order.
+    pub fn controller_names(&self) -> Vec<&str> {
+        self.controllers.list()
+    }
+}
+
+impl Default for Registry {
+    /// The built-in policies.
+    fn default() -> Self {
+        Registry {
+            streams: Names::built_in(PolicyKind::StreamScheduler, schedule::stream_schedulers()),
+            paths: Names::built_in(PolicyKind::PathScheduler, schedule::path_schedulers()),
+            controllers: Names::built_in(PolicyKind::CongestionController, congestion::built_in()),
+        }
+    }
+}
+
+impl Clone for Registry {
+    /// The same policies; what uses names of the one does not use those of the other.
+    fn clone(&self) -> Self {
+        Registry {
+            streams: self.streams.anew(),
+            paths: self.paths.anew(),
+            controllers: self.controllers.anew(),
+        }
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry")
+            .field("streams", &self.names())
+            .field("paths", &self.path_scheduler_names())
+            .field("controllers", &self.controller_names())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    const BUILT_IN: [&str; 6] =
+        ["fair_bandwidth", "first_come", "priority", "round_robin", "round_robin_packet", "weighted_fair"];
+
+    fn factory() -> StreamSchedulerFactory {
+        let (_, first_come) = schedule::stream_schedulers().next().expect("there are six");
+        Arc::new(move |config| match config {
+            "" | "fast" => first_come(""),
+            _ => Err(format!("\"{config}\" is not \"fast\"")),
+        })
+    }
+
+    #[test]
+    fn the_built_in_schedulers_are_there_and_stay() {
+        let mut registry = Registry::default();
+        assert_eq!(registry.names(), BUILT_IN);
+        for name in BUILT_IN {
+            assert!(registry.build(name, "").is_ok_and(|built| built.name() == name && built.is_empty()));
+            assert_eq!(registry.remove(name), Err(ScheduleError::BuiltIn(name.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_name_is_registered_once() {
+        let mut registry = Registry::default();
+        assert_eq!(registry.register("mine", factory()), Ok(()));
+        assert_eq!(registry.register("mine", factory()), Err(ScheduleError::NameTaken("mine".to_owned())));
+        let taken = registry.register("first_come", factory());
+        assert_eq!(taken, Err(ScheduleError::NameTaken("first_come".to_owned())));
+    }
+
+    #[test]
+    fn a_name_in_use_cannot_be_removed_until_its_last_user_is_gone() {
+        let mut registry = Registry::default();
+        registry.register("mine", factory()).unwrap();
+        let first = registry.build("mine", "").unwrap();
+        let second = registry.build("mine", "fast").unwrap();
+        assert_eq!(registry.remove("mine"), Err(ScheduleError::InUse("mine".to_owned())));
+        drop(first);
+        assert_eq!(registry.remove("mine"), Err(ScheduleError::InUse("mine".to_owned())));
+        drop(second);
+        assert_eq!(registry.remove("mine"), Ok(()));
+        assert!(registry.build("mine", "").is_err());
+    }
+
+    #[test]
+    fn unknown_names_and_refused_configurations_are_explained() {
+        let mut registry = Registry::default();
+        let message = |error: ScheduleError| error.to_string();
+        assert_eq!(
+            registry.build("fifo", "").map(|_| ()).map_err(message),
+            Err(format!("unknown stream scheduler \"fifo\"; registered are {}", BUILT_IN.join(", ")))
+        );
+        assert!(matches!(registry.remove("fifo"), Err(ScheduleError::Unknown { .. })));
+        registry.register("mine", factory()).unwrap();
+        assert_eq!(
+            registry.build("mine", "slow").map(|_| ()).map_err(message),
+            Err("stream scheduler \"mine\" refused its configuration: \"slow\" is not \"fast\"".to_owned())
+        );
+        assert!(registry.build("round_robin", "x").is_err());
+        assert_eq!(registry.remove("mine"), Ok(()), "what was refused is not in use");
+    }
+
+    #[test]
+    fn every_built_in_controller_is_there_and_takes_no_configuration() {
+        let mut registry = Registry::default();
+        let names = registry.controller_names().iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(names, ["balia", "cmt_rp_v1", "cmt_rp_v2", "cubic", "lia", "olia", "rfc9260"]);
+        for name in names {
+            assert!(registry.build_controller(&name, "").is_ok(), "{name}");
+            let refused = registry.build_controller(&name, "1").map(|_| ()).unwrap_err().to_string();
+            let expected = format!(
+                "congestion controller \"{name}\" refused its configuration: it takes no configuration, but got \"1\""
+            );
+            assert_eq!(refused, expected);
+            assert_eq!(registry.remove_controller(&name), Err(ScheduleError::BuiltIn(name)));
+        }
+        let unknown = registry.build_controller("reno", "").map(|_| ()).unwrap_err().to_string();
+        let expected = "unknown congestion controller \"reno\"; registered are balia, cmt_rp_v1, cmt_rp_v2, cubic, \
+                        lia, olia, rfc9260";
+        assert_eq!(unknown, expected);
+    }
+}

@@ -1,0 +1,65 @@
+//! The two questions asked at each chance to send: which path next, and which stream's data on it.
+//!
+//! Schedulers are given plain views and answer with a name; the queues, the windows and the packets
+//! stay with the core. Both kinds are traits that people can implement, and are found by name in a
+//! [`Registry`](crate::Registry) that may change while associations run.
+//!
+//! # A stream scheduler of one's own
+//!
+//! Strict priority by stream number, the lowest first:
+//!
+//! ```
+//! use std::collections::BTreeSet;
+//! use std::sync::Arc;
+//!
+//! use tresse_policy::schedule::{Backlog, PathView, Queued, StreamScheduler, Taken};
+//! use tresse_policy::{Registry, StreamId};
+//!
+//! #[derive(Default)]
+//! struct LowestFirst {
+//!     waiting: BTreeSet<StreamId>,
+//! }
+//!
+//! impl StreamScheduler for LowestFirst {
+//!     fn on_queued(&mut self, queued: Queued) {
+//!         self.waiting.insert(queued.stream);
+//!     }
+//!     fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
+//!         self.waiting.first().copied()
+//!     }
+//!     fn on_taken(&mut self, taken: Taken) {
+//!         if taken.stream_empty {
+//!             self.waiting.remove(&taken.stream);
+//!         }
+//!     }
+//!     fn is_empty(&self) -> bool {
+//!         self.waiting.is_empty()
+//!     }
+//! }
+//!
+//! let mut registry = Registry::default();
+//! registry.register("lowest_first", Arc::new(|_config| Ok(Box::new(LowestFirst::default()))))?;
+//! assert!(registry.names().contains(&"lowest_first"));
+//! # Ok::<(), tresse_policy::ScheduleError>(())
+//! ```
+
+pub(crate) mod ack_path;
+pub(crate) mod blocked_copies;
+mod built;
+pub(crate) mod factories;
+pub(crate) mod guard;
+pub(crate) mod in_time;
+pub(crate) mod opportunistic;
+pub(crate) mod path;
+pub(crate) mod reschedule;
+pub(crate) mod resend_path;
+pub(crate) mod shares;
+mod stream;
+
+pub use crate::time::Instant;
+pub use built::Built;
+pub use factories::{PathSchedulerFactory, StreamSchedulerFactory};
+pub use path::{Asked, Offer, OpenPath, PathScheduler, PathView};
+pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
+
+pub(crate) use factories::{path_schedulers, stream_schedulers};

@@ -1,0 +1,29 @@
+//! How far ahead of its window a path may be given data.
+
+use std::time::Duration;
+
+use super::PathView;
+
+/// Most bytes that may wait for the window of the path of `view`: what it sends while the path with the round-trip time
+/// `slowest` has one round trip. What would wait longer had better leave there. Nothing waits for the slowest path
+/// itself, nor for one that has not been measured.
+pub fn most_assigned(view: &PathView, slowest: Duration) -> usize {
+    let Some(srtt) = view.srtt.filter(|&srtt| !srtt.is_zero() && srtt < slowest) else { return 0 };
+    let rounds = slowest.as_secs_f64() / srtt.as_secs_f64();
+    (rounds * view.cwnd as f64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{view, with_srtt};
+    use super::*;
+
+    #[test]
+    fn no_more_is_assigned_than_leaves_within_a_round_trip_of_the_slowest_path() {
+        let slowest = Duration::from_millis(100);
+        assert_eq!(most_assigned(&with_srtt(0, 20), slowest), 5 * 14_520);
+        assert_eq!(most_assigned(&with_srtt(0, 80), slowest), 14_520 * 5 / 4);
+        assert_eq!(most_assigned(&with_srtt(1, 100), slowest), 0, "the slowest itself");
+        assert_eq!(most_assigned(&view(2), slowest), 0, "not measured");
+    }
+}

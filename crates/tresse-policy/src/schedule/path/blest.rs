@@ -1,0 +1,145 @@
+//! Blocking estimation (Ferlin et al., IFIP Networking 2016): no data for a slow path where it would take the
+//! peer's window from the fast one.
+//!
+//! Optimises throughput with a small receive buffer and unlike delays. It loses when its estimate of what
+//! the fast path could send is too high: then the slow path idles although there was window for both.
+
+use std::time::Duration;
+
+use super::{Offer, PathScheduler, PathView};
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// The path scheduler "blest".
+pub(super) struct Blest {
+    /// Factor on what the fast path is expected to send (lambda in the paper).
+    caution: f64,
+    /// When the factor was last changed.
+    changed: Instant,
+    /// The peer's window kept the fast path from sending since then.
+    blocked: bool,
+}
+
+impl Default for Blest {
+    fn default() -> Self {
+        Blest { caution: START, changed: Instant::ZERO, blocked: false }
+    }
+}
+
+impl PathScheduler for Blest {
+    fn name(&self) -> &'static str {
+        "blest"
+    }
+
+    fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+        let fast = Offer::fastest(offer.paths.iter())?;
+        // Its own window has room, yet it may not send: the slow paths' data fills the peer's.
+        self.blocked |= fast.room > 0 && !fast.open;
+        let slow = Offer::fastest(offer.open())?;
+        if slow.id == fast.id {
+            return Some(fast.id);
+        }
+        self.adapt(now, slow.rtt_range.0);
+        let left = offer.peer_window.saturating_sub(slow.flight + slow.mtu);
+        (self.caution * sendable(fast, slow) <= left as f64).then_some(slow.id)
+    }
+
+    fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
+}
+
+impl Blest {
+    /// At most once in a round trip of the slow path: more caution when the fast one was blocked, else less.
+    fn adapt(&mut self, now: Instant, rtt: Duration) {
+        if now - self.changed >= rtt.max(Duration::from_millis(1)) {
+            let step = if self.blocked { STEP_UP } else { -STEP_DOWN };
+            self.caution = (self.caution + step).clamp(LEAST, MOST);
+            self.changed = now;
+            self.blocked = false;
+        }
+    }
+}
+
+/// Bytes that the fast path could send while one packet is under way on the slow one.
+fn sendable(fast: &PathView, slow: &PathView) -> f64 {
+    let seconds = |time: Duration| time.as_secs_f64();
+    let (shortest, longest) = slow.rtt_range;
+    let packet = slow.mtu.max(1);
+    // The fuller the slow path's window, the nearer its queue is to the longest delay it had.
+    let filled = ((slow.flight + packet) as f64 / slow.cwnd.max(1) as f64).min(1.0);
+    let expected = seconds(shortest) + (seconds(longest) - seconds(shortest)) * filled;
+    let linger = expected.max(seconds(slow.srtt.unwrap_or_default()));
+    let fast_rtt = (seconds(fast.rtt_range.0) + seconds(fast.rtt_range.1)) / 2.0;
+    if fast_rtt <= 0.0 {
+        return 0.0;
+    }
+    let rounds = (linger / fast_rtt).floor() + 1.0;
+    let window = fast.cwnd as f64;
+    if fast.cwnd < fast.ssthresh {
+        window * (rounds.min(MOST_DOUBLINGS).exp2() - 1.0)
+    } else {
+        // In congestion avoidance the window grows by a packet in each round.
+        (window + (rounds - 1.0) / 2.0 * fast.mtu as f64) * rounds
+    }
+}
+
+/// Where the factor starts, its bounds, and its steps.
+const START: f64 = 1.2;
+const LEAST: f64 = 1.0;
+const MOST: f64 = 1.3;
+const STEP_UP: f64 = 0.04;
+const STEP_DOWN: f64 = 0.01;
+/// Slow start ends before it has doubled the window so often.
+const MOST_DOUBLINGS: f64 = 16.0;
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{full, offer, with_srtt};
+    use super::*;
+
+    /// In congestion avoidance.
+    fn steady(path: PathView) -> PathView {
+        PathView { ssthresh: path.cwnd, ..path }
+    }
+
+    fn pick(scheduler: &mut Blest, at: u64, paths: &[PathView], peer_window: usize) -> Option<u8> {
+        let now = Instant::ZERO + Duration::from_millis(at);
+        scheduler.pick(now, &Offer { peer_window, ..offer(paths) }).map(|path| path.0)
+    }
+
+    #[test]
+    fn what_the_fast_path_could_send_meanwhile_follows_the_worked_example() {
+        // 100 ms hold five round trips of 20 ms and the one begun: six windows that grow by a packet each.
+        let (fast, slow) = (steady(with_srtt(0, 20)), steady(with_srtt(1, 100)));
+        assert_eq!(sendable(&fast, &slow), (14_520.0 + 2.5 * 1500.0) * 6.0);
+        // In slow start they double.
+        assert_eq!(sendable(&with_srtt(0, 20), &slow), 14_520.0 * 63.0);
+    }
+
+    #[test]
+    fn the_slow_path_is_used_only_with_window_to_spare() {
+        let paths = [full(steady(with_srtt(0, 20))), steady(with_srtt(1, 100))];
+        // 1.19 x 109,620 bytes for the fast path, and the packet itself.
+        assert_eq!(pick(&mut Blest::default(), 1000, &paths, 135_000), Some(1));
+        assert_eq!(pick(&mut Blest::default(), 1000, &paths, 125_000), None);
+        assert_eq!(pick(&mut Blest::default(), 1000, &[paths[1].clone()], 1452), Some(1), "the only one");
+    }
+
+    #[test]
+    fn caution_grows_when_the_fast_path_was_blocked_and_fades_else() {
+        let paths = [full(steady(with_srtt(0, 20))), steady(with_srtt(1, 100))];
+        let shut = PathView { open: false, ..steady(with_srtt(0, 20)) };
+        let mut scheduler = Blest::default();
+        let caution = |scheduler: &Blest| (scheduler.caution * 100.0).round() as u32;
+        for (at, expected) in [(1000, 119), (1050, 119), (1100, 118)] {
+            pick(&mut scheduler, at, &paths, 1 << 20);
+            assert_eq!(caution(&scheduler), expected, "at {at} ms");
+        }
+        pick(&mut scheduler, 1150, &[shut], 0);
+        pick(&mut scheduler, 1200, &paths, 1 << 20);
+        assert_eq!(caution(&scheduler), 122);
+        for at in 13..40 {
+            pick(&mut scheduler, at * 100, &paths, 1 << 20);
+        }
+        assert_eq!(caution(&scheduler), 100, "never below what is expected");
+    }
+}

@@ -1,0 +1,131 @@
+//! Earliest completion first (Lim et al., CoNEXT 2017): wait for the fast path where it would finish what is
+//! queued before the slow one could.
+//!
+//! Optimises the time until a backlog is delivered, for downloads over paths of unlike delay. It loses with
+//! a backlog that never ends: then waiting never pays, and it is `lowest_rtt`.
+
+use std::time::Duration;
+
+use super::{Asked, Offer, PathScheduler, PathView};
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// The path scheduler "ecf".
+#[derive(Default)]
+pub(super) struct Ecf {
+    /// The last decision was to wait: it takes more to leave that state than to enter it.
+    waiting: bool,
+}
+
+impl PathScheduler for Ecf {
+    fn name(&self) -> &'static str {
+        "ecf"
+    }
+
+    fn asked(&self) -> Asked {
+        Asked::WhenAnyIsOpen
+    }
+
+    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+        let fast = Offer::fastest(offer.paths.iter())?;
+        let slow = Offer::fastest(offer.open())?;
+        if slow.id != fast.id {
+            let comparison = Comparison::of(fast, slow, offer.unsent);
+            let worth_waiting = comparison.fast_finishes_first(self.waiting);
+            if worth_waiting && comparison.slow_takes_longer() {
+                self.waiting = true;
+                return None;
+            }
+            self.waiting &= worth_waiting;
+        }
+        Some(slow.id)
+    }
+
+    fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
+}
+
+/// What the fast path, which is full, and the slow one, which is not, would make of the backlog. Times are
+/// in seconds, sizes in bytes.
+struct Comparison {
+    fast_rtt: f64,
+    slow_rtt: f64,
+    /// How far off the estimates may be.
+    margin: f64,
+    fast_window: f64,
+    slow_window: f64,
+    backlog: f64,
+}
+
+impl Comparison {
+    fn of(fast: &PathView, slow: &PathView, unsent: usize) -> Self {
+        let seconds = |rtt: Option<Duration>| rtt.unwrap_or_default().as_secs_f64();
+        Comparison {
+            fast_rtt: seconds(fast.srtt),
+            slow_rtt: seconds(slow.srtt),
+            margin: fast.rttvar.max(slow.rttvar).as_secs_f64(),
+            fast_window: fast.cwnd as f64,
+            slow_window: slow.cwnd as f64,
+            backlog: unsent as f64,
+        }
+    }
+
+    /// The backlog, after the window that is under way, is through the fast path before one round trip of
+    /// the slow path is over.
+    fn fast_finishes_first(&self, waiting: bool) -> bool {
+        let patience = if waiting { 1.0 + PATIENCE } else { 1.0 };
+        let windows = self.backlog.max(self.fast_window) / self.fast_window + 1.0;
+        self.fast_rtt * windows < patience * (self.slow_rtt + self.margin)
+    }
+
+    /// The slow path alone needs longer for the backlog than two round trips of the fast one.
+    fn slow_takes_longer(&self) -> bool {
+        let windows = self.backlog.max(self.slow_window) / self.slow_window;
+        self.slow_rtt * windows >= 2.0 * self.fast_rtt + self.margin
+    }
+}
+
+/// How much longer than the slow path's round trip a wait may get once it has begun (beta in the paper).
+const PATIENCE: f64 = 0.25;
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{full, offer, view, with_srtt};
+    use super::*;
+
+    fn pick(scheduler: &mut Ecf, paths: &[PathView], unsent: usize) -> Option<u8> {
+        scheduler.pick(Instant::ZERO, &Offer { unsent, ..offer(paths) }).map(|path| path.0)
+    }
+
+    #[test]
+    fn a_short_backlog_waits_for_the_fast_path_and_a_long_one_does_not() {
+        let paths = [full(with_srtt(0, 20)), with_srtt(1, 100)];
+        // One window of the fast path and the one under way take 40 ms: less than 100.
+        assert_eq!(pick(&mut Ecf::default(), &paths, 1452), None);
+        // Ten windows and the one under way take 220 ms.
+        assert_eq!(pick(&mut Ecf::default(), &paths, 145_200), Some(1));
+    }
+
+    #[test]
+    fn paths_of_like_delay_are_both_used() {
+        let paths = [full(with_srtt(0, 20)), with_srtt(1, 25)];
+        assert_eq!(pick(&mut Ecf::default(), &paths, 1452), Some(1));
+    }
+
+    #[test]
+    fn the_fast_path_is_used_while_it_has_room() {
+        assert_eq!(pick(&mut Ecf::default(), &[with_srtt(0, 20), with_srtt(1, 100)], 1452), Some(0));
+        assert_eq!(pick(&mut Ecf::default(), &[view(0), with_srtt(1, 100)], 1452), Some(1), "measured first");
+    }
+
+    #[test]
+    fn a_wait_goes_on_a_little_longer_than_it_would_begin() {
+        // Five windows and the one under way take 120 ms: too long to begin to wait, not to go on.
+        let paths = [full(with_srtt(0, 20)), with_srtt(1, 100)];
+        let mut scheduler = Ecf::default();
+        assert_eq!(pick(&mut scheduler, &paths, 5 * 14_520), Some(1));
+        assert_eq!(pick(&mut scheduler, &paths, 1452), None);
+        assert_eq!(pick(&mut scheduler, &paths, 5 * 14_520), None);
+        assert_eq!(pick(&mut scheduler, &paths, 6 * 14_520), Some(1));
+        assert_eq!(pick(&mut scheduler, &paths, 5 * 14_520), Some(1), "the wait is over");
+    }
+}

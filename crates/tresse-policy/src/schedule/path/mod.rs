@@ -1,0 +1,286 @@
+//! Which path sends next: the contract of path schedulers, the view they decide by, and their names.
+
+mod assign;
+mod blest;
+mod daps;
+mod ecf;
+mod in_order;
+mod lowest_rtt;
+mod most_room;
+mod otias;
+mod redundant;
+mod round_robin;
+mod stms;
+
+use std::time::Duration;
+
+use crate::path::PathId;
+use crate::path::PathState;
+use crate::time::Instant;
+
+pub use assign::most_assigned;
+
+use blest::Blest;
+use daps::Daps;
+use ecf::Ecf;
+use in_order::InOrder;
+use lowest_rtt::LowestRtt;
+use most_room::MostRoom;
+use otias::Otias;
+use redundant::Redundant;
+use round_robin::RoundRobin;
+use stms::Stms;
+
+/// One path at one instant, as schedulers see it. Bytes are of DATA chunks, headers included (RFC 9260 §1.3).
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathView {
+    /// The path.
+    pub id: PathId,
+    /// Whether it is the primary path.
+    pub primary: bool,
+    /// Whether it can be used.
+    pub state: PathState,
+    /// Whether a packet of new data may leave on it now: its window, the peer's, the split buffers and the
+    /// burst limit have room, and data waits that it may carry.
+    pub open: bool,
+    /// Whether it is in fast recovery.
+    pub recovering: bool,
+    /// Congestion window, bytes.
+    pub cwnd: usize,
+    /// Slow-start threshold, bytes.
+    pub ssthresh: usize,
+    /// Bytes in flight.
+    pub flight: usize,
+    /// Bytes that the congestion window still admits; one packet may exceed it.
+    pub room: usize,
+    /// Bytes that were left to it and wait for its window; 0 with schedulers that [assign](PathScheduler::assigns)
+    /// nothing.
+    pub assigned: usize,
+    /// Whether a packet more may wait for its window: the peer and the split buffers have room, and it is not too
+    /// much already. Only with schedulers that assign data.
+    pub assignable: bool,
+    /// Bytes that arrived, or so the peer says, before something that has a lower TSN. Only with schedulers that
+    /// assign data.
+    pub early: usize,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Duration>,
+    /// Variation of the round-trip time; zero before the first measurement.
+    pub rttvar: Duration,
+    /// The shortest and the longest round-trip time measured so far; zero before the first.
+    pub rtt_range: (Duration, Duration),
+    /// Retransmission timeout with its back-off.
+    pub rto: Duration,
+    /// Largest IP packet, bytes with all headers.
+    pub mtu: usize,
+    /// Rate at which data has lately been acknowledged while it was sent, bit/s; 0 when not yet known.
+    pub rate: u64,
+    /// Share of the bytes sent lately that were lost, from 0 to 1.
+    pub loss: f64,
+    /// When data was last sent here; the driver's origin if never.
+    pub last_sent: Instant,
+}
+
+impl PathView {
+    /// A path in use that has not been measured, with no window and nothing in flight: where a test of a policy begins.
+    pub const fn new(id: PathId) -> Self {
+        PathView {
+            id,
+            primary: false,
+            state: PathState::Active,
+            open: false,
+            recovering: false,
+            cwnd: 0,
+            ssthresh: 0,
+            flight: 0,
+            room: 0,
+            assigned: 0,
+            assignable: false,
+            early: 0,
+            srtt: None,
+            rttvar: Duration::ZERO,
+            rtt_range: (Duration::ZERO, Duration::ZERO),
+            rto: Duration::from_secs(1),
+            mtu: 1500,
+            rate: 0,
+            loss: 0.0,
+            last_sent: Instant::ZERO,
+        }
+    }
+}
+
+/// What a path scheduler decides on: new data waits, and these paths could carry it.
+#[derive(Copy, Clone, Debug)]
+pub struct Offer<'a> {
+    /// Every path that may carry new data, by ascending id, open or not.
+    pub paths: &'a [PathView],
+    /// User data that waits to be sent, on all streams.
+    pub unsent: usize,
+    /// Bytes of DATA chunks that the peer can still take beside what is in flight.
+    pub peer_window: usize,
+}
+
+impl<'a> Offer<'a> {
+    /// The paths on which a packet may leave now.
+    pub fn open(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
+        self.paths.iter().filter(|path| path.open)
+    }
+
+    /// The paths on which a packet may leave now, or wait for their window.
+    pub fn available(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
+        self.paths.iter().filter(|path| path.open || path.assignable)
+    }
+
+    /// The path with the shortest smoothed round-trip time of `paths`. One without a measurement comes
+    /// last: it gets its first data, and so its measurement, when the others are full.
+    pub fn fastest(paths: impl Iterator<Item = &'a PathView>) -> Option<&'a PathView> {
+        paths.min_by_key(|path| (path.srtt.is_none(), path.srtt, !path.primary, path.id))
+    }
+}
+
+/// A path on which a packet of new data may leave now.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct OpenPath {
+    /// The path.
+    pub id: PathId,
+    /// Bytes of DATA chunks that the peer can take.
+    pub allowance: usize,
+}
+
+/// When a path scheduler is asked.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// Also when no path is open, for its information.
+    Always,
+    /// When a path is open, even if it is the only one: the answer may be to wait for a better one.
+    WhenAnyIsOpen,
+    /// When several are open: it always takes the only one.
+    WhenSeveralAreOpen,
+}
+
+/// Orders the paths that could send at an instant.
+pub trait PathScheduler: Send {
+    /// The name it is chosen by.
+    fn name(&self) -> &str;
+
+    /// Whether it leaves data to paths that are not open.
+    fn assigns(&self) -> bool {
+        false
+    }
+
+    /// Whether what is sent on one path leaves on all others as well, as their windows allow.
+    fn copies(&self) -> bool {
+        false
+    }
+
+    /// When it has to be asked, unless it [assigns](Self::assigns) data: then it always is. Saves the time of questions that
+    /// it learns nothing from.
+    fn asked(&self) -> Asked {
+        Asked::Always
+    }
+
+    /// The open path for the next packet of new data, or `None` to wait for a better one. To wait while
+    /// nothing is in flight is not possible: an open path is used then all the same.
+    ///
+    /// One that [assigns](Self::assigns) data may also name a path that is not open but assignable. The data gets its
+    /// TSNs and waits for that path's window, and later data may leave on other paths meanwhile.
+    ///
+    /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer. [`Asked`] says when it is asked at all.
+    fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId>;
+
+    /// As [`pick`](Self::pick), from one that goes by nothing but which paths are `open`, by ascending id: then nobody has to
+    /// look up how they are. `None` from all others.
+    fn pick_unseen(&mut self, _open: &[OpenPath]) -> Option<PathId> {
+        None
+    }
+
+    /// A packet with `bytes` of DATA chunks with new data was sent on `path`, whoever chose it, or assigned to it.
+    fn on_sent(&mut self, path: PathId, bytes: usize);
+
+    /// Why it cannot go on, if it cannot; `in_order` then takes its place.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Makes a scheduler of a name.
+type Make = fn() -> Box<dyn PathScheduler>;
+
+/// The path schedulers that are always there. None of them takes a configuration.
+pub(super) const BUILT_IN: &[(&str, Make)] = &[
+    ("blest", || Box::new(Blest::default())),
+    ("daps", || Box::new(Daps::default())),
+    ("ecf", || Box::new(Ecf::default())),
+    ("in_order", || Box::new(InOrder)),
+    ("lowest_rtt", || Box::new(LowestRtt)),
+    ("most_room", || Box::new(MostRoom)),
+    ("otias", || Box::new(Otias)),
+    ("redundant", || Box::new(Redundant)),
+    ("round_robin", || Box::new(RoundRobin::default())),
+    ("stms", || Box::new(Stms::default())),
+];
+
+/// What stands in for one that fails.
+pub fn fallback() -> Box<dyn PathScheduler> {
+    Box::new(InOrder)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A usable path with room; the first one is primary.
+    pub(crate) fn view(id: u8) -> PathView {
+        PathView {
+            primary: id == 0,
+            open: true,
+            cwnd: 14_520,
+            ssthresh: 65_536,
+            room: 14_520,
+            ..PathView::new(PathId(id))
+        }
+    }
+
+    pub(crate) fn with_srtt(id: u8, millis: u64) -> PathView {
+        let srtt = Duration::from_millis(millis);
+        PathView { srtt: Some(srtt), rtt_range: (srtt, srtt), ..view(id) }
+    }
+
+    /// The path without room in its window.
+    pub(crate) fn full(path: PathView) -> PathView {
+        PathView { open: false, flight: path.cwnd, room: 0, ..path }
+    }
+
+    /// `bytes` wait for its window, and more may.
+    pub(super) fn assigned(path: PathView, bytes: usize) -> PathView {
+        PathView { assigned: bytes, assignable: true, ..path }
+    }
+
+    /// Much data waits, and the peer can take much.
+    pub(crate) fn offer(paths: &[PathView]) -> Offer<'_> {
+        Offer { paths, unsent: 1 << 20, peer_window: 1 << 20 }
+    }
+
+    #[test]
+    fn every_built_in_scheduler_has_the_name_that_it_is_found_by() {
+        for (name, make) in BUILT_IN {
+            assert_eq!(make().name(), *name);
+        }
+    }
+
+    #[test]
+    fn all_pick_repeatably_and_none_picks_from_nothing() {
+        let paths = [with_srtt(1, 30), with_srtt(2, 20), view(3)];
+        for (name, make) in BUILT_IN {
+            let mut scheduler = make();
+            assert_eq!(scheduler.pick(Instant::ZERO, &offer(&[])), None, "{name}");
+            let closed = paths.clone().map(full);
+            assert_eq!(scheduler.pick(Instant::ZERO, &offer(&closed)), None, "{name}");
+            for _ in 0..5 {
+                let first = scheduler.pick(Instant::ZERO, &offer(&paths));
+                assert!(first.is_some(), "{name}");
+                assert_eq!(scheduler.pick(Instant::ZERO, &offer(&paths)), first, "{name}");
+                scheduler.on_sent(first.unwrap(), 1452);
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The path whose window has the most room.
+//!
+//! Optimises even use of the windows, for paths of like delay. It loses when delays differ: a long path has
+//! a large window, and so much room, and gets data that the short one would have delivered sooner.
+
+use std::cmp::Reverse;
+
+use super::{Asked, Offer, PathScheduler};
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// The path scheduler "most_room".
+pub(super) struct MostRoom;
+
+impl PathScheduler for MostRoom {
+    fn name(&self) -> &'static str {
+        "most_room"
+    }
+
+    fn asked(&self) -> Asked {
+        Asked::WhenSeveralAreOpen
+    }
+
+    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+        offer.open().min_by_key(|path| (Reverse(path.room), !path.primary, path.id)).map(|path| path.id)
+    }
+
+    fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PathView;
+    use super::super::tests::{offer, view};
+    use super::*;
+
+    #[test]
+    fn takes_the_open_path_with_the_most_room_and_the_primary_among_equals() {
+        let with_room = |id, room| PathView { room, ..view(id) };
+        let pick = |paths: &[PathView]| MostRoom.pick(Instant::ZERO, &offer(paths)).map(|path| path.0);
+        assert_eq!(pick(&[with_room(0, 3000), with_room(1, 9000), with_room(2, 6000)]), Some(1));
+        assert_eq!(pick(&[with_room(1, 3000), with_room(0, 3000)]), Some(0));
+        let shut = PathView { open: false, ..with_room(1, 9000) };
+        assert_eq!(pick(&[with_room(0, 3000), shut, with_room(2, 6000)]), Some(2), "closed by a buffer");
+    }
+}

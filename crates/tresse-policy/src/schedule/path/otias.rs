@@ -1,0 +1,87 @@
+//! Out-of-order transmission for in-order arrival (Yang, Wang and Amer, WAINA 2014): the next data is left to the path
+//! on which it would arrive first, even when that path's window is full.
+//!
+//! Optimises order at the peer, and so delay and receive buffer, over paths of unlike delay: what waits a round trip for
+//! a fast path still arrives before what leaves on a slow one at once, and later data takes the slow one meanwhile. It
+//! loses when delays or windows change: what was left to a path stays there, and all that follows waits for it.
+
+use std::time::Duration;
+
+use super::{Offer, PathScheduler, PathView};
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// The path scheduler "otias".
+pub(super) struct Otias;
+
+impl PathScheduler for Otias {
+    fn name(&self) -> &'static str {
+        "otias"
+    }
+
+    fn assigns(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+        offer.available().min_by_key(|path| (arrival(path), !path.primary, path.id)).map(|path| path.id)
+    }
+
+    fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
+}
+
+/// How long a packet takes to the peer if it is left to `path` now: whole round trips until the window has let out all
+/// that waits and the packet itself, and half of one to travel. A path not yet measured counts as its timeout says.
+fn arrival(path: &PathView) -> Duration {
+    let srtt = path.srtt.unwrap_or(path.rto);
+    let rounds = if path.assigned < path.room {
+        0
+    } else {
+        (path.assigned - path.room + path.mtu).div_ceil(path.cwnd.max(1))
+    };
+    srtt.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX)) + srtt / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{assigned, full, offer, view, with_srtt};
+    use super::*;
+
+    fn pick(paths: &[PathView]) -> Option<u8> {
+        Otias.pick(Instant::ZERO, &offer(paths)).map(|path| path.0)
+    }
+
+    #[test]
+    fn arrival_counts_the_rounds_that_the_window_needs() {
+        let fast = with_srtt(0, 20);
+        let millis = |path: &PathView| arrival(path).as_millis();
+        assert_eq!(millis(&fast), 10, "room now");
+        assert_eq!(millis(&full(fast.clone())), 30, "one round, and half of one");
+        // A window of 14,520 bytes lets out what waits, and 1500 more, in that many rounds.
+        let after =
+            [0, 13_020, 13_021, 27_540, 27_541].map(|bytes| millis(&assigned(full(fast.clone()), bytes)));
+        assert_eq!(after, [30, 30, 50, 50, 70]);
+        let half = PathView { room: 7_260, flight: 7_260, ..fast };
+        assert_eq!(millis(&assigned(half.clone(), 7_259)), 10);
+        assert_eq!(millis(&assigned(half, 7_260)), 30);
+        assert_eq!(millis(&view(1)), 500, "by its timeout");
+    }
+
+    #[test]
+    fn a_full_fast_path_is_left_data_until_the_slow_one_would_be_sooner() {
+        // On the slow path a packet arrives after 50 ms: two rounds of the fast one, and half of one.
+        let slow = with_srtt(1, 100);
+        let waits = |bytes| [assigned(full(with_srtt(0, 20)), bytes), slow.clone()];
+        assert_eq!(pick(&waits(0)), Some(0));
+        assert_eq!(pick(&waits(27_540)), Some(0), "as soon, and it is the primary");
+        assert_eq!(pick(&waits(27_541)), Some(1));
+        assert_eq!(pick(&[with_srtt(0, 20), slow]), Some(0));
+    }
+
+    #[test]
+    fn a_path_that_may_be_left_nothing_more_is_passed_over() {
+        let fast = PathView { assignable: false, ..full(with_srtt(0, 20)) };
+        assert_eq!(pick(&[fast.clone(), with_srtt(1, 100)]), Some(1));
+        assert_eq!(pick(&[fast, PathView { assignable: false, ..full(with_srtt(1, 100)) }]), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! Everything on every path: new data goes to the open path with the smallest smoothed round-trip time, and follows on
+//! the others as their windows allow, until it is acknowledged.
+//!
+//! Optimises the slowest deliveries, for messages that must not be late over paths that lose or stall: a message comes
+//! as soon as the luckiest path has brought it, and a path's death is not noticed. It loses wherever throughput counts:
+//! all paths together carry what the best one does, and each carries the whole load.
+
+use super::{Asked, Offer, PathScheduler};
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// The path scheduler "redundant".
+pub(super) struct Redundant;
+
+impl PathScheduler for Redundant {
+    fn name(&self) -> &'static str {
+        "redundant"
+    }
+
+    fn copies(&self) -> bool {
+        true
+    }
+
+    fn asked(&self) -> Asked {
+        Asked::WhenSeveralAreOpen
+    }
+
+    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+        Offer::fastest(offer.open()).map(|path| path.id)
+    }
+
+    fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{full, offer, with_srtt};
+    use super::*;
+
+    #[test]
+    fn new_data_begins_on_the_fastest_path_with_room_and_is_copied() {
+        let pick = |paths: &[_]| Redundant.pick(Instant::ZERO, &offer(paths)).map(|path| path.0);
+        assert_eq!(pick(&[with_srtt(0, 40), with_srtt(1, 25)]), Some(1));
+        assert_eq!(pick(&[with_srtt(0, 40), full(with_srtt(1, 25))]), Some(0));
+        assert!(Redundant.copies() && !Redundant.assigns());
+    }
+}

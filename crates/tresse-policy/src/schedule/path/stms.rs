@@ -1,0 +1,125 @@
+//! Slide together (STMS; Shi et al., USENIX ATC 2018): what the fast path will send while a packet is under way on the
+//! slow one is left to it, and the slow path carries what comes after that gap.
+//!
+//! Optimises order at the peer for two paths of unlike delay, with a backlog: the slow path sends late data early. The
+//! gap begins as what delays and windows say, and follows what is seen: it grows when data of the fast path has to wait
+//! at the peer, and shrinks when that of the slow path has to. It loses when losses are frequent, since they look the
+//! same; and of more than two paths only the fastest is left data. The paper corrects its gap by every acknowledgement;
+//! here it moves by a packet in each round trip.
+
+use super::{Offer, PathScheduler, PathView};
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// The path scheduler "stms".
+#[derive(Default)]
+pub(super) struct Stms {
+    /// By how many bytes the gaps are wider than the estimates say.
+    correction: isize,
+    /// When it was last looked at.
+    looked: Instant,
+}
+
+impl PathScheduler for Stms {
+    fn name(&self) -> &'static str {
+        "stms"
+    }
+
+    fn assigns(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+        let fast = Offer::fastest(offer.paths.iter())?;
+        if fast.open {
+            return Some(fast.id);
+        }
+        let slow = Offer::fastest(offer.open())?;
+        self.look(now, fast, slow);
+        let wide_enough = fast.assigned as isize >= gap(fast, slow) as isize + self.correction;
+        Some(if fast.assignable && !wide_enough { fast.id } else { slow.id })
+    }
+
+    fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
+}
+
+impl Stms {
+    /// Once in a round trip of the fast path: whose data waits at the peer for whose?
+    fn look(&mut self, now: Instant, fast: &PathView, slow: &PathView) {
+        if now - self.looked < fast.srtt.unwrap_or_default() || fast.recovering || slow.recovering {
+            return;
+        }
+        self.looked = now;
+        let (step, most) = (fast.mtu as isize, gap(fast, slow) as isize);
+        let towards = fast.early.cmp(&slow.early) as isize;
+        self.correction = (self.correction + towards * step).clamp(-most, most);
+    }
+}
+
+/// What `fast` sends in the time by which its data arrives sooner, bytes: half the difference of the round trips.
+fn gap(fast: &PathView, slow: &PathView) -> usize {
+    let (Some(short), Some(long)) = (fast.srtt, slow.srtt) else { return 0 };
+    let sooner = long.saturating_sub(short).as_secs_f64() / 2.0;
+    let rounds = sooner / short.as_secs_f64().max(1e-6);
+    (rounds * fast.cwnd as f64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::tests::{assigned, full, offer, view, with_srtt};
+    use super::*;
+
+    fn pick(scheduler: &mut Stms, at: u64, paths: &[PathView]) -> Option<u8> {
+        let now = Instant::ZERO + Duration::from_millis(at);
+        scheduler.pick(now, &offer(paths)).map(|path| path.0)
+    }
+
+    /// The fast path is full and has been left `bytes`; the slow one has room.
+    fn paths(bytes: usize) -> [PathView; 2] {
+        [assigned(full(with_srtt(0, 20)), bytes), with_srtt(1, 100)]
+    }
+
+    #[test]
+    fn the_gap_is_what_the_fast_path_sends_while_it_is_ahead() {
+        // 40 ms sooner: two windows.
+        assert_eq!(gap(&with_srtt(0, 20), &with_srtt(1, 100)), 2 * 14_520);
+        assert_eq!(gap(&with_srtt(0, 20), &with_srtt(1, 20)), 0);
+        assert_eq!(gap(&with_srtt(0, 20), &view(1)), 0, "not measured");
+    }
+
+    #[test]
+    fn the_slow_path_sends_when_the_gap_is_filled() {
+        let mut scheduler = Stms::default();
+        assert_eq!(pick(&mut scheduler, 0, &paths(0)), Some(0));
+        assert_eq!(pick(&mut scheduler, 0, &paths(2 * 14_520 - 1)), Some(0));
+        assert_eq!(pick(&mut scheduler, 0, &paths(2 * 14_520)), Some(1));
+        assert_eq!(pick(&mut scheduler, 0, &[with_srtt(0, 20), with_srtt(1, 100)]), Some(0), "it has room");
+    }
+
+    #[test]
+    fn nothing_is_left_to_the_fast_path_while_the_slow_one_is_full() {
+        let [fast, slow] = paths(0);
+        assert_eq!(pick(&mut Stms::default(), 0, &[fast, full(slow)]), None);
+    }
+
+    #[test]
+    fn the_gap_follows_whose_data_waits_by_a_packet_a_round_trip() {
+        let mut scheduler = Stms::default();
+        let [fast, slow] = paths(0);
+        let waiting = PathView { early: 3000, ..fast.clone() };
+        for at in [1000, 1010, 1020, 1039] {
+            pick(&mut scheduler, at, &[waiting.clone(), slow.clone()]);
+        }
+        assert_eq!(scheduler.correction, 2 * 1500);
+        let overtaken = PathView { early: 3000, ..slow.clone() };
+        for round in 0..100 {
+            pick(&mut scheduler, 2000 + 20 * round, &[fast.clone(), overtaken.clone()]);
+        }
+        assert_eq!(scheduler.correction, -2 * 14_520, "never below no gap at all");
+        let recovering = PathView { recovering: true, ..waiting };
+        pick(&mut scheduler, 9000, &[recovering, slow]);
+        assert_eq!(scheduler.correction, -2 * 14_520, "losses say nothing of delays");
+    }
+}

@@ -1,0 +1,120 @@
+//! State for each stream of one direction, allocated when a stream is first used.
+//!
+//! Owns the two-level table. Refuses to know how many streams were negotiated: whoever asks for an
+//! entry has checked that the stream exists.
+
+use tresse_wire::StreamId;
+
+/// One `T` for each of up to 65,536 streams, in pages of [`PAGE`].
+///
+/// A table at rest allocates nothing; one that uses only low streams has one page. Looking up costs two
+/// loads and no search.
+#[derive(Debug)]
+pub struct StreamTable<T> {
+    /// Grown to the highest page in use; pages between stay empty.
+    pages: Vec<Option<Page<T>>>,
+}
+
+type Page<T> = Box<[T; PAGE]>;
+
+/// Streams in a page: most associations use a handful, and pay for no more than this.
+const PAGE: usize = 16;
+
+impl<T> Default for StreamTable<T> {
+    fn default() -> Self {
+        StreamTable::new()
+    }
+}
+
+impl<T> StreamTable<T> {
+    /// Without any state.
+    pub const fn new() -> Self {
+        StreamTable { pages: Vec::new() }
+    }
+}
+
+impl<T: Default> StreamTable<T> {
+    /// The state of `stream`; `None` when no stream near it was used.
+    #[inline]
+    pub fn get(&self, stream: StreamId) -> Option<&T> {
+        let (page, place) = position(stream);
+        Some(&self.pages.get(page)?.as_ref()?[place])
+    }
+
+    /// The state of `stream`, made by default when it is used for the first time.
+    #[inline]
+    pub fn entry(&mut self, stream: StreamId) -> &mut T {
+        let (page, place) = position(stream);
+        if page >= self.pages.len() {
+            self.cover(page);
+        }
+        &mut self.pages[page].get_or_insert_with(empty_page)[place]
+    }
+
+    #[cold]
+    fn cover(&mut self, page: usize) {
+        self.pages.resize_with(page + 1, || None);
+    }
+
+    /// The state of `stream`, to be changed; `None` when no stream near it was used.
+    #[inline]
+    pub fn get_mut(&mut self, stream: StreamId) -> Option<&mut T> {
+        let (page, place) = position(stream);
+        Some(&mut self.pages.get_mut(page)?.as_mut()?[place])
+    }
+
+    /// The states in every page in use, lowest first.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut())
+    }
+
+    /// The streams of every page in use with their state, lowest first.
+    pub fn iter(&self) -> impl Iterator<Item = (StreamId, &T)> {
+        let numbers = (0..=u16::MAX).step_by(PAGE);
+        let used = numbers.zip(&self.pages).filter_map(|(first, page)| Some((first, page.as_ref()?)));
+        used.flat_map(|(first, page)| (first..=u16::MAX).map(StreamId).zip(page.iter()))
+    }
+}
+
+fn position(stream: StreamId) -> (usize, usize) {
+    let stream = usize::from(stream.0);
+    (stream / PAGE, stream % PAGE)
+}
+
+#[cold]
+#[inline(never)]
+fn empty_page<T: Default>() -> Page<T> {
+    Box::new(std::array::from_fn(|_| T::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stream_has_its_own_state() {
+        let mut table = StreamTable::<u32>::default();
+        for stream in (0..=u16::MAX).step_by(7) {
+            *table.entry(StreamId(stream)) = u32::from(stream) + 1;
+        }
+        for stream in 0..=u16::MAX {
+            let expected = if stream % 7 == 0 { u32::from(stream) + 1 } else { 0 };
+            assert_eq!(table.get(StreamId(stream)), Some(&expected), "stream {stream}");
+        }
+    }
+
+    #[test]
+    fn only_pages_in_use_are_allocated() {
+        let mut table = StreamTable::<u64>::default();
+        assert_eq!(table.get(StreamId(65_535)), None);
+        assert_eq!(table.pages.capacity(), 0, "a table at rest");
+        *table.entry(StreamId(500)) = 9;
+        assert_eq!(table.pages.iter().flatten().count(), 1);
+        assert_eq!(table.get(StreamId(499)), Some(&0));
+        assert_eq!(table.get(StreamId(3)), None);
+        assert_eq!(table.get(StreamId(512)), None);
+        let used: Vec<u16> =
+            table.iter().filter(|(_, state)| **state == 9).map(|(stream, _)| stream.0).collect();
+        assert_eq!((used, table.iter().count()), (vec![500], PAGE));
+    }
+}
