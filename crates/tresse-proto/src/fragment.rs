@@ -9,7 +9,7 @@ use tresse_wire::{
     PpidOrFsn, Ssn, StreamId, Tsn,
 };
 
-use crate::reliability::Pledge;
+use crate::interface::reliability::Pledge;
 
 /// The chunk that carries user data: one of the two for a whole association, in both directions
 /// (RFC 8260 §2.2.1).

@@ -9,45 +9,36 @@
 //!
 //! ARCHITECTURE.md has the map of the rooms and the walks of data through them.
 
-mod addresses;
 mod association;
-mod association_id;
+mod collections;
 pub mod config;
-mod cx;
-mod datagram;
+mod context;
+mod coverage;
 mod endpoint;
-mod error;
-mod event;
 mod extensions;
-mod few;
 mod fragment;
-mod icmp;
 mod inbound;
-mod joiner;
+mod interface;
 mod outbound;
 mod paths;
-mod range_set;
-mod rare;
 mod receiver;
-mod reconfiguration;
-mod reliability;
-mod stats;
-mod tally;
 mod transmission;
 pub mod units;
 
-pub use addresses::{AddressChange, AddressOutcome};
-pub use association_id::AssociationId;
 pub use config::{AssociationConfig, ConfigError, EndpointConfig};
-pub use datagram::{Datagram, Ecn, Transmit};
 pub use endpoint::{AssociationHandle, Connect, Endpoint};
-pub use error::{AddressError, ConnectError, KeyError, NoSuchPath, ReconfigurationError, SendError};
-pub use event::{CloseReason, Event, Message, Part, Payload, SchedulerFault, SendOptions};
-pub use icmp::{IcmpError, IcmpKind};
-pub use joiner::Joiner;
-pub use reconfiguration::{Direction, Reconfiguration, ReconfigurationOutcome, Streams};
-pub use reliability::{Abandoned, Abandonments, Reliability};
-pub use stats::{AssociationStats, Discards, Limit, LimitTimes, PathStats, SendQueueInfo};
+pub use interface::addresses::{AddressChange, AddressOutcome};
+pub use interface::association_id::AssociationId;
+pub use interface::datagram::{Datagram, Ecn, Transmit};
+pub use interface::error::{
+    AddressError, ConnectError, KeyError, NoSuchPath, ReconfigurationError, SendError,
+};
+pub use interface::event::{CloseReason, Event, Message, Part, Payload, SchedulerFault, SendOptions};
+pub use interface::icmp::{IcmpError, IcmpKind};
+pub use interface::joiner::Joiner;
+pub use interface::reconfiguration::{Direction, Reconfiguration, ReconfigurationOutcome, Streams};
+pub use interface::reliability::{Abandoned, Abandonments, Reliability};
+pub use interface::stats::{AssociationStats, Discards, Limit, LimitTimes, PathStats, SendQueueInfo};
 pub use tresse_policy::{
     Asked, Instant, Offer, OpenPath, PathId, PathScheduler, PathState, PathView, PolicyKind, Registry,
     ScheduleError, StreamScheduler, congestion, schedule,

@@ -10,12 +10,12 @@ use tresse_wire::{Chunk, PacketWriter, StreamId, Tsn};
 
 use super::control::{Control, Reason};
 use super::{Association, Extension, State};
-use crate::event::{Event, SendOptions};
 use crate::fragment::Carrier;
 use crate::inbound::{Refusal, Skipped};
+use crate::interface::event::{Event, SendOptions};
+use crate::interface::reliability::{Abandonments, Pledge};
 use crate::outbound::Withdrawn;
 use crate::receiver::PacketSummary;
-use crate::reliability::{Abandonments, Pledge};
 
 /// How many messages were given up.
 #[derive(Debug, Default)]

@@ -9,8 +9,8 @@ use tresse_policy::{Instant, PathId, PathView};
 use tresse_wire::PacketWriter;
 
 use super::Association;
+use crate::coverage::Mechanism;
 use crate::fragment::Cut;
-use crate::tally::Mechanism;
 use crate::transmission::Verdict;
 
 impl Association {
@@ -77,7 +77,7 @@ impl Association {
             allowance = allowance.min(self.transmission.room_at_peer());
         }
         if bytes > 0 {
-            self.counters.tally.note(Mechanism::Assigned);
+            self.counters.coverage.note(Mechanism::Assigned);
             self.outbound.on_packet_end(view.id);
             self.path_scheduler.on_sent(view.id, bytes);
         }

@@ -5,9 +5,9 @@ use tresse_wire::{Chunk, ChunkError, ChunkKind, Packet, PacketWriter};
 
 use super::control::{Control, Reason};
 use super::{Association, State};
-use crate::error::KeyError;
-use crate::event::Event;
 use crate::extensions::auth::{Gate, Refusal, SharedKeys};
+use crate::interface::error::KeyError;
+use crate::interface::event::Event;
 
 /// What becomes of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

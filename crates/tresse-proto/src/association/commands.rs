@@ -6,11 +6,11 @@ use tresse_wire::StreamId;
 
 use super::{Association, Readable, State};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
-use crate::error::{NoSuchPath, SendError};
-use crate::event::{Event, Message, Part, SendOptions};
+use crate::interface::error::{NoSuchPath, SendError};
+use crate::interface::event::{Event, Message, Part, SendOptions};
+use crate::interface::reliability::Abandonments;
+use crate::interface::stats::{AssociationStats, Discards, PathStats, SendQueueInfo};
 use crate::paths::Member;
-use crate::reliability::Abandonments;
-use crate::stats::{AssociationStats, Discards, PathStats, SendQueueInfo};
 
 impl Association {
     /// Queues a message.

@@ -10,8 +10,8 @@ use tresse_wire::PacketWriter;
 
 use super::Association;
 use crate::config::BlockedCopies;
-use crate::stats::Limit;
-use crate::tally::Mechanism;
+use crate::coverage::Mechanism;
+use crate::interface::stats::Limit;
 use crate::transmission::{Candidate, Extent, Trip};
 
 impl Association {
@@ -163,7 +163,7 @@ impl Association {
             if everything {
                 self.seek_copy(path);
             } else {
-                self.counters.tally.note(Mechanism::CopiedWhenBlocked);
+                self.counters.coverage.note(Mechanism::CopiedWhenBlocked);
                 self.seek_blocked_copy(now, path);
             }
         }

@@ -8,7 +8,7 @@ use tresse_wire::PacketWriter;
 
 use super::Association;
 use super::setup::EarlyMessage;
-use crate::event::Event;
+use crate::interface::event::Event;
 
 impl Association {
     /// Takes the messages that were accepted before the peer's word on streams was known; what is for a stream that it

@@ -9,7 +9,7 @@ use tresse_wire::{Chunk, Chunks, PacketWriter, Tsn};
 
 use super::Association;
 use super::capabilities::Extension;
-use crate::stats::PathStats;
+use crate::interface::stats::PathStats;
 
 impl Association {
     /// A packet with user data came over `via` with a congestion mark. Of its data the lowest that has arrived, now or

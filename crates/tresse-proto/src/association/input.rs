@@ -13,16 +13,16 @@ use super::addresses::Source;
 use super::authentication::Passage;
 use super::control::{Control, Reason};
 use super::{Association, Extension, Readable, State};
-use crate::cx::Cx;
-use crate::datagram::{Datagram, Ecn};
-use crate::event::{CloseReason, Event};
+use crate::context::Context;
+use crate::coverage::Mechanism;
 use crate::extensions::auth::Gate;
 use crate::extensions::reconfig::SetAsideChunk;
 use crate::fragment::Carrier;
 use crate::inbound::{InboundData, Refusal};
+use crate::interface::datagram::{Datagram, Ecn};
+use crate::interface::event::{CloseReason, Event};
 use crate::paths::Member;
 use crate::receiver::{Arrival, PacketSummary};
-use crate::tally::Mechanism;
 use crate::transmission::{AckReport, SackFault, SackView};
 
 /// How a packet came in.
@@ -44,7 +44,7 @@ impl Origin {
 
 impl Association {
     /// Takes a packet with this association's tag, whose header was checked. It may be taken for good, and left empty.
-    pub(crate) fn handle_packet(&mut self, cx: &mut Cx<'_>, from: Origin, packet: &mut Bytes) {
+    pub(crate) fn handle_packet(&mut self, cx: &mut Context<'_>, from: Origin, packet: &mut Bytes) {
         let via = from.path;
         let len = packet.len();
         self.paths.on_packet_received(via, cx.now, len, from.encapsulation_port);
@@ -106,7 +106,7 @@ impl Association {
     #[inline(always)]
     fn read_chunks(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut Context<'_>,
         from: Origin,
         bytes: &Bytes,
         summary: &mut PacketSummary,
@@ -317,7 +317,7 @@ impl Association {
         self.mark_deliverable();
     }
 
-    fn on_chunk(&mut self, cx: &mut Cx<'_>, via: PathId, chunk: &Chunk<'_>, bytes: &Bytes) {
+    fn on_chunk(&mut self, cx: &mut Context<'_>, via: PathId, chunk: &Chunk<'_>, bytes: &Bytes) {
         match chunk {
             Chunk::Sack(sack) => {
                 let view = SackView {
@@ -407,7 +407,7 @@ impl Association {
                 self.share_buffers(now);
                 // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
                 if self.transmission.is_probing_window() {
-                    self.counters.tally.note(Mechanism::WindowProbed);
+                    self.counters.coverage.note(Mechanism::WindowProbed);
                     for path in self.path_ids().filter(|&path| self.transmission.flight_on(path) > 0) {
                         self.paths.on_probe_answered(path);
                     }
@@ -471,7 +471,7 @@ impl Association {
         }
     }
 
-    fn on_heartbeat_ack(&mut self, cx: &mut Cx<'_>, heartbeat: &Heartbeat<'_>) {
+    fn on_heartbeat_ack(&mut self, cx: &mut Context<'_>, heartbeat: &Heartbeat<'_>) {
         if self.paths.on_heartbeat_ack(cx.now, heartbeat.info().unwrap_or_default()).is_err() {
             self.counters.discards.stray_heartbeat_ack += 1;
         }

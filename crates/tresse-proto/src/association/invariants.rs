@@ -9,8 +9,8 @@ use crate::extensions::reconfig::Reconfig;
 
 impl Association {
     /// What was at work without any other trace, by name, and how often.
-    pub(crate) fn tally(&self) -> Vec<(&'static str, u64)> {
-        self.counters.tally.named_with(self.outbound.tally())
+    pub(crate) fn coverage(&self) -> Vec<(&'static str, u64)> {
+        self.counters.coverage.named_with(self.outbound.coverage())
     }
 
     /// With the first messages of this side and of the peer numbered so instead of 0, on every stream that there is.

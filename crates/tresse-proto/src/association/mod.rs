@@ -44,19 +44,19 @@ use tresse_policy::schedule::{OpenPath, PathScheduler, PathView};
 use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 
-use crate::datagram::{Ecn, Transmit};
-use crate::event::{CloseReason, Event};
+use crate::collections::InlineVec;
+use crate::collections::LazyBox;
+use crate::coverage::Coverage;
 use crate::extensions::auth::Auth;
 use crate::extensions::ecn::Marks;
 use crate::extensions::reconfig::Reconfig;
-use crate::few::Few;
 use crate::inbound::Inbound;
+use crate::interface::datagram::{Ecn, Transmit};
+use crate::interface::event::{CloseReason, Event};
+use crate::interface::stats::{Discards, Limit};
 use crate::outbound::Outbound;
 use crate::paths::{LimitClock, Paths};
-use crate::rare::Rare;
 use crate::receiver::Receiver;
-use crate::stats::{Discards, Limit};
-use crate::tally::Tally;
 use crate::transmission::{AckReport, Extent, Transmission};
 
 pub(crate) use addresses::{PeerNews, Source};
@@ -100,7 +100,7 @@ pub(crate) struct Beginnings {
     pub(crate) config: Arc<Settings>,
     pub(crate) initial_tsn: Tsn,
     pub(crate) peer: Peer,
-    pub(crate) paths: Few<PathSeed>,
+    pub(crate) paths: InlineVec<PathSeed>,
     pub(crate) checksum_offload: bool,
     /// There is one when authentication was agreed.
     pub(crate) auth: Option<Box<Auth>>,
@@ -132,13 +132,13 @@ pub(crate) struct Association {
     /// From the first congestion mark of either direction on.
     marks: Option<Box<Marks>>,
     control: ControlQueue,
-    shutdown: Rare<ShutdownTimers>,
+    shutdown: LazyBox<ShutdownTimers>,
     bursts: Bursts,
     readable: Readable,
     counters: Counters,
     /// Messages that were given up; made with the first.
     abandoned: Option<Box<AbandonLog>>,
-    deliverable: Rare<Vec<std::ops::Range<u64>>>,
+    deliverable: LazyBox<Vec<std::ops::Range<u64>>>,
     workspace: Workspace,
     /// When the chunk that everything waits for will be overdue.
     patience_until: Option<Instant>,
@@ -173,9 +173,9 @@ struct Counters {
     duplicates: u64,
     sacks_sent: u64,
     sacks_received: u64,
-    discards: Rare<Discards>,
+    discards: LazyBox<Discards>,
     limits: LimitClock,
-    tally: Tally,
+    coverage: Coverage,
 }
 
 /// Vectors kept so that none is allocated for a packet. One association works at a time: the endpoint takes them
@@ -281,11 +281,11 @@ impl Association {
             dynamic: None,
             marks: None,
             control: ControlQueue::default(),
-            shutdown: Rare::default(),
+            shutdown: LazyBox::default(),
             readable: Readable::Untold,
             counters: Counters::new(now),
             abandoned: None,
-            deliverable: Rare::default(),
+            deliverable: LazyBox::default(),
             workspace,
             patience_until: None,
             dry: false,
@@ -317,7 +317,7 @@ impl Association {
     }
 
     /// Own addresses, each once.
-    pub(crate) fn local_addresses(&self) -> Few<IpAddr> {
+    pub(crate) fn local_addresses(&self) -> InlineVec<IpAddr> {
         self.paths.local_addresses().collect()
     }
 
@@ -416,7 +416,7 @@ impl Association {
     fn close(&mut self, reason: CloseReason) {
         if self.state != State::Closed {
             self.state = State::Closed;
-            self.shutdown = Rare::default();
+            self.shutdown = LazyBox::default();
             self.tell(Event::Closed(reason));
         }
     }
@@ -533,9 +533,9 @@ impl Counters {
             duplicates: 0,
             sacks_sent: 0,
             sacks_received: 0,
-            discards: Rare::default(),
+            discards: LazyBox::default(),
             limits: LimitClock::new(now, Limit::Nothing),
-            tally: Tally::default(),
+            coverage: Coverage::default(),
         }
     }
 }

@@ -9,8 +9,8 @@ use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};
 use super::control::Written;
 use super::turn::{Load, Turn};
 use super::{Association, Extension, State};
-use crate::event::Event;
 use crate::fragment::Cut;
+use crate::interface::event::Event;
 
 /// A packet that was written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

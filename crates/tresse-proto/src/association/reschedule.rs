@@ -10,8 +10,8 @@ use tresse_wire::{List, Tsn};
 
 use super::Association;
 use crate::config::{ChunkRescheduling, MovedChunkCut};
-use crate::stats::Limit;
-use crate::tally::Mechanism;
+use crate::coverage::Mechanism;
+use crate::interface::stats::Limit;
 
 impl Association {
     /// Moves the chunk that everything waits for, if a path wants to repeat it. It then waits there like a lost one.
@@ -110,7 +110,7 @@ impl Association {
         if self.config.penalisation {
             let pause = self.paths.get(fast).srtt().unwrap_or_default();
             self.paths.penalise(head.path, now, pause);
-            self.counters.tally.note(Mechanism::Penalised);
+            self.counters.coverage.note(Mechanism::Penalised);
         }
         self.config.opportunistic_retransmission.then_some(fast)
     }
@@ -147,7 +147,7 @@ impl Association {
     /// lost, as far as congestion control is concerned.
     fn move_chunk(&mut self, now: Instant, index: u64, to: PathId, why: Mechanism) {
         let Some(moved) = self.transmission.move_chunk(index, to) else { return };
-        self.counters.tally.note(why);
+        self.counters.coverage.note(why);
         let overdue = why == Mechanism::RescheduledOverdue;
         match self.config.moved_chunk_cut {
             MovedChunkCut::None => {}

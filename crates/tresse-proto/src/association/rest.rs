@@ -9,8 +9,8 @@ use tresse_policy::{Instant, PathId};
 
 use super::Association;
 use crate::config::BufferShares;
-use crate::stats::Limit;
-use crate::tally::Mechanism;
+use crate::coverage::Mechanism;
+use crate::interface::stats::Limit;
 
 impl Association {
     /// A path that costs the others more than it brings claims nothing; answers whether there is one. The one that
@@ -68,7 +68,7 @@ impl Association {
             } else if !usable || self.outbound.is_mapped() {
                 (*share).max(1)
             } else {
-                self.counters.tally.note(Mechanism::PathRested);
+                self.counters.coverage.note(Mechanism::PathRested);
                 let due = self.is_trial_due(now, path, claim, best.map(|best| PathId(best as u8)));
                 if due {
                     self.transmission.begin_trial(path, packet);

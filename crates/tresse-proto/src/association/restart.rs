@@ -8,8 +8,8 @@ use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 
 use super::control::{Control, Reason};
 use super::{Association, Beginnings, Peer, State, Workspace};
-use crate::event::{CloseReason, Event};
 use crate::extensions::auth::Auth;
+use crate::interface::event::{CloseReason, Event};
 use crate::receiver::Receiver;
 
 impl Association {

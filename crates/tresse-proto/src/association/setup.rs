@@ -23,12 +23,12 @@ use super::scope::Scope;
 use super::settings::Settings;
 use super::shutdown::shortened;
 use super::{Association, Beginnings, Identity, InitFault, PathSeed, Peer};
+use crate::collections::InlineVec as Few;
 use crate::config::StreamMap;
-use crate::datagram::Transmit;
-use crate::error::KeyError;
-use crate::event::CloseReason;
 use crate::extensions::auth::{Auth, Handshake, SharedKeys};
-use crate::few::Few;
+use crate::interface::datagram::Transmit;
+use crate::interface::error::KeyError;
+use crate::interface::event::CloseReason;
 use crate::paths::{pairs, unreachable};
 
 pub(crate) use early::Early;

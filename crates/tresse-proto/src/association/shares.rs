@@ -8,8 +8,8 @@ use tresse_policy::{Instant, PathId};
 
 use super::Association;
 use crate::config::BufferShares;
-use crate::stats::Limit;
-use crate::tally::Mechanism;
+use crate::coverage::Mechanism;
+use crate::interface::stats::Limit;
 
 impl Association {
     /// To be called when an acknowledgement was processed, and when a path comes or goes.
@@ -60,7 +60,7 @@ impl Association {
             for path in self.path_ids() {
                 let calm = short || self.outbound.wants_calm(path);
                 if calm {
-                    self.counters.tally.note(Mechanism::PathCalmed);
+                    self.counters.coverage.note(Mechanism::PathCalmed);
                 }
                 self.paths.set_calm(path, calm);
             }
@@ -92,7 +92,7 @@ impl Association {
         let mut shares = std::mem::take(&mut self.workspace.get().shares);
         rule(claims, buffer, &mut shares);
         if shares.windows(2).any(|pair| pair[0] != pair[1]) {
-            self.counters.tally.note(Mechanism::SharedByPaths);
+            self.counters.coverage.note(Mechanism::SharedByPaths);
         }
         if self.config.paths_rest {
             self.rest_or_try(now, buffer, claims, &mut shares);

@@ -9,8 +9,8 @@ use tresse_wire::Shutdown;
 use super::control::{Control, Reason};
 use super::input::BEYOND_SENT;
 use super::{Association, State};
-use crate::event::{CloseReason, Event};
-use crate::rare::Untouched;
+use crate::collections::Untouched;
+use crate::interface::event::{CloseReason, Event};
 
 /// The timers of a shutdown.
 #[derive(Copy, Clone, Debug, Default)]

@@ -7,13 +7,13 @@ use tresse_wire::heartbeat_info_tlv;
 
 use super::control::Control;
 use super::{Association, State};
-use crate::cx::Cx;
-use crate::event::CloseReason;
+use crate::context::Context;
+use crate::interface::event::CloseReason;
 use crate::paths::{Failure, PathTimer};
 
 impl Association {
     /// Lets everything happen that is due.
-    pub(crate) fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+    pub(crate) fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         while self.state != State::Closed {
             let Some(timer) = self.paths.pop_due(cx.now) else { break };
             match timer {
@@ -52,7 +52,7 @@ impl Association {
     }
 
     /// T3-rtx of `path` expired (RFC 9260 §6.3.3).
-    fn on_t3(&mut self, cx: &mut Cx<'_>, path: PathId) {
+    fn on_t3(&mut self, cx: &mut Context<'_>, path: PathId) {
         self.doubt_marks(path);
         let failure = self.paths.on_t3(path, cx.now);
         let target = self.resend_path(self.config.timeout_retransmit_path, path);
@@ -61,7 +61,7 @@ impl Association {
         self.on_failure(cx.now, failure);
     }
 
-    fn send_heartbeat(&mut self, cx: &mut Cx<'_>, path: PathId) {
+    fn send_heartbeat(&mut self, cx: &mut Context<'_>, path: PathId) {
         let info = self.paths.heartbeat(path, cx.now, cx.rng);
         let mut body = Vec::new();
         heartbeat_info_tlv(&info, &mut body);
@@ -69,7 +69,7 @@ impl Association {
     }
 
     /// A heartbeat in a packet of the size that is to be tried (RFC 8899 §6.2).
-    fn send_mtu_probe(&mut self, cx: &mut Cx<'_>, path: PathId) {
+    fn send_mtu_probe(&mut self, cx: &mut Context<'_>, path: PathId) {
         let (info, len) = self.paths.mtu_probe(path, cx.now, cx.rng);
         let mut body = Vec::new();
         heartbeat_info_tlv(&info, &mut body);

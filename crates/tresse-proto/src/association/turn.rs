@@ -7,9 +7,9 @@ use tresse_policy::engine::fallback_path_scheduler;
 use tresse_policy::{Asked, Instant, Offer, OpenPath, PathId, PathView, PolicyKind};
 
 use super::Association;
-use crate::event::{Event, SchedulerFault};
-use crate::few::Few;
-use crate::stats::Limit;
+use crate::collections::InlineVec;
+use crate::interface::event::{Event, SchedulerFault};
+use crate::interface::stats::Limit;
 use crate::transmission::Verdict;
 
 /// Packets with user data that each path sent at one instant, which Max.Burst bounds (RFC 9260 §6.1 D).
@@ -19,7 +19,7 @@ use crate::transmission::Verdict;
 #[derive(Debug)]
 pub(super) struct Bursts {
     instant: Instant,
-    sent: Few<u32>,
+    sent: InlineVec<u32>,
 }
 
 impl Bursts {

@@ -3,7 +3,7 @@
 use tresse_wire::StreamId;
 
 use super::switch::{SwitchValue, choices};
-use crate::rare::Untouched;
+use crate::collections::Untouched;
 
 choices! {
     /// When a path's window may grow under CMT: the CUC algorithm (CMT paper of Iyengar et al.).

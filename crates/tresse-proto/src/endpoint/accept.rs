@@ -13,17 +13,17 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
 use crate::association::{Aside, Peer, Settings, State, reach};
+use crate::collections::InlineVec;
 use crate::config::AssociationConfig;
-use crate::datagram::Datagram;
 use crate::extensions::auth::RANDOM_LEN;
-use crate::few::Few;
+use crate::interface::datagram::Datagram;
 
 /// What an INIT ACK says of this side, and to which address it goes.
 struct OwnHalf {
     settings: Arc<Settings>,
     /// Tag, first TSN and random number that it has named before; `None` draws new ones.
     named: Option<(u32, Tsn, [u8; RANDOM_LEN])>,
-    addresses: Few<IpAddr>,
+    addresses: InlineVec<IpAddr>,
     ties: TieTags,
     to: IpAddr,
 }
@@ -217,7 +217,7 @@ impl Endpoint {
         addresses.retain(|&address| address == datagram.local || aside.understands(address));
         if addresses[..] == [datagram.local] {
             // The packet comes from there: to list it would only break behind a NAT.
-            addresses = Few::default();
+            addresses = InlineVec::default();
         }
         let mut params = own.settings.params(&addresses, offer.as_ref());
         params.push(Param::StateCookie(&sealed));
@@ -233,13 +233,13 @@ impl Endpoint {
         config: &AssociationConfig,
         local: IpAddr,
         remote: IpAddr,
-    ) -> Few<IpAddr> {
+    ) -> InlineVec<IpAddr> {
         if !config.list_addresses {
-            return Few::of(local);
+            return InlineVec::of(local);
         }
         let scope = reach(config, [remote]);
         let told = |address: &IpAddr| *address == local || scope.covers(*address);
-        let mut addresses: Few<IpAddr> = self.local_addresses.iter().copied().filter(told).collect();
+        let mut addresses: InlineVec<IpAddr> = self.local_addresses.iter().copied().filter(told).collect();
         if !addresses.contains(&local) {
             addresses.push_front(local);
         }

@@ -13,12 +13,12 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
 use crate::association::{Association, Beginnings, Identity, Origin, PathSeed, Settings, State, Workspace};
+use crate::collections::InlineVec;
 use crate::config::AssociationConfig;
-use crate::cx::Cx;
-use crate::datagram::Datagram;
-use crate::event::{CloseReason, Event};
+use crate::context::Context;
 use crate::extensions::auth::{Auth, Refusal, SharedKeys};
-use crate::few::Few;
+use crate::interface::datagram::Datagram;
+use crate::interface::event::{CloseReason, Event};
 use crate::paths::pairs;
 
 /// What is known of the association that a cookie meets.
@@ -316,7 +316,7 @@ impl Endpoint {
         &self,
         cookie: Cookie,
         config: Arc<Settings>,
-        paths: Few<PathSeed>,
+        paths: InlineVec<PathSeed>,
         auth: Option<Box<Auth>>,
     ) -> Beginnings {
         Beginnings {
@@ -340,7 +340,7 @@ impl Endpoint {
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
             && let Some(path) = association.path_of(datagram.local, datagram.remote)
         {
-            let mut cx = Cx { now, rng: &mut self.rng };
+            let mut cx = Context { now, rng: &mut self.rng };
             let from = Origin::of(datagram, path);
             self.workspace.lend_to(association.workspace());
             association.handle_packet(&mut cx, from, &mut datagram.payload.clone());
@@ -461,10 +461,10 @@ fn authentication(
 fn path_seeds(
     cookie: &Cookie,
     config: &AssociationConfig,
-    mut local: Few<IpAddr>,
+    mut local: InlineVec<IpAddr>,
     encapsulation_port: Option<u16>,
-) -> Few<PathSeed> {
-    let mut remote: Few<IpAddr> = cookie.peer.addresses.iter().copied().collect();
+) -> InlineVec<PathSeed> {
+    let mut remote: InlineVec<IpAddr> = cookie.peer.addresses.iter().copied().collect();
     if !remote.contains(&cookie.remote) {
         remote.push_front(cookie.remote);
     }

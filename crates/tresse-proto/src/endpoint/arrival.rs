@@ -10,10 +10,10 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, admit, reply_header, stray};
 use crate::association::{Origin, SetupStep, Source, State, is_usable};
-use crate::cx::Cx;
-use crate::datagram::Datagram;
-use crate::event::CloseReason;
+use crate::context::Context;
 use crate::extensions::auth::Gate;
+use crate::interface::datagram::Datagram;
+use crate::interface::event::CloseReason;
 
 impl Endpoint {
     /// A packet with the tag of the association in `slot`, which may keep it.
@@ -27,14 +27,14 @@ impl Endpoint {
                         if admit::cookie_in(&packet).is_some() {
                             self.on_cookie_echo(now, datagram, &packet);
                         } else {
-                            let mut cx = Cx { now, rng: &mut self.rng };
+                            let mut cx = Context { now, rng: &mut self.rng };
                             let from = Origin::of(datagram, path);
                             self.workspace.lend_to(association.workspace());
                             association.handle_packet(&mut cx, from, &mut datagram.payload);
                         }
                     }
                     None if identity.remote_port == packet.header.source_port => {
-                        let mut cx = Cx { now, rng: &mut self.rng };
+                        let mut cx = Context { now, rng: &mut self.rng };
                         let Datagram { local, remote, encapsulation_port, .. } = *datagram;
                         let source = Source { local, remote, encapsulation_port };
                         let known = association.on_stranger(&mut cx, source, &packet);

@@ -11,12 +11,12 @@ use super::demux::Slot;
 use super::slots::Occupant;
 use crate::association::{Association, State};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
-use crate::error::{AddressError, KeyError, NoSuchPath, ReconfigurationError, SendError};
-use crate::event::{CloseReason, Message, SendOptions};
 use crate::extensions::auth::SharedKeys;
-use crate::reconfiguration::{Direction, Streams};
-use crate::reliability::Abandonments;
-use crate::stats::{AssociationStats, PathStats, SendQueueInfo};
+use crate::interface::error::{AddressError, KeyError, NoSuchPath, ReconfigurationError, SendError};
+use crate::interface::event::{CloseReason, Message, SendOptions};
+use crate::interface::reconfiguration::{Direction, Streams};
+use crate::interface::reliability::Abandonments;
+use crate::interface::stats::{AssociationStats, PathStats, SendQueueInfo};
 
 /// Commands for one association.
 pub struct AssociationHandle<'a> {

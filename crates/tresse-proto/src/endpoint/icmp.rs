@@ -8,8 +8,8 @@ use tresse_policy::Instant;
 
 use super::Endpoint;
 use super::slots::Occupant;
-use crate::event::CloseReason;
-use crate::icmp::{IcmpError, IcmpKind};
+use crate::interface::event::CloseReason;
+use crate::interface::icmp::{IcmpError, IcmpKind};
 
 /// What an ICMP message quotes of an SCTP packet.
 struct Quoted {

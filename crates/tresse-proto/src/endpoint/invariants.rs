@@ -10,8 +10,8 @@ use crate::association::Association;
 
 impl AssociationHandle<'_> {
     /// Mechanisms that leave no other trace, and how often each was at work; empty before the association is set up.
-    pub fn tally(&self) -> Vec<(&'static str, u64)> {
-        self.open().map(Association::tally).unwrap_or_default()
+    pub fn coverage(&self) -> Vec<(&'static str, u64)> {
+        self.open().map(Association::coverage).unwrap_or_default()
     }
 }
 

@@ -34,15 +34,15 @@ use tresse_wire::Mid;
 use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
 use crate::association::{Identity, PeerNews, Settings, Setup, SetupParts, State, Workspace, is_usable};
-use crate::association_id::AssociationId;
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
-use crate::cx::Cx;
-use crate::datagram::{Datagram, Transmit};
-use crate::error::{ConnectError, KeyError};
-use crate::event::{CloseReason, Event};
+use crate::context::Context;
 use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
+use crate::interface::association_id::AssociationId;
+use crate::interface::datagram::{Datagram, Transmit};
+use crate::interface::error::{ConnectError, KeyError};
+use crate::interface::event::{CloseReason, Event};
+use crate::interface::stats::Discards;
 use crate::paths::unreachable;
-use crate::stats::Discards;
 
 pub use handle::AssociationHandle;
 
@@ -313,7 +313,7 @@ impl Endpoint {
         let mut due = std::mem::take(&mut self.due);
         due.extend(std::iter::from_fn(|| self.deadlines.pop_due(now)));
         for slot in due.drain(..) {
-            let mut cx = Cx { now, rng: &mut self.rng };
+            let mut cx = Context { now, rng: &mut self.rng };
             match self.slots.get_mut(slot) {
                 Some(Occupant::Setup(setup)) => {
                     if let Some(reason) = setup.handle_timeout(now) {

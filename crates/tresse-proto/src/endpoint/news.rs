@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::association_id::AssociationId;
-use crate::event::Event;
+use crate::interface::association_id::AssociationId;
+use crate::interface::event::Event;
 
 /// The queue. The news that comes most often, that there is something to read, takes no place in it while it is the last.
 #[derive(Debug, Default)]

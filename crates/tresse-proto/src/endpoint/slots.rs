@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::demux::Slot;
 use crate::association::{Association, Settings, Setup};
-use crate::association_id::AssociationId;
+use crate::interface::association_id::AssociationId;
 
 /// What a slot holds.
 pub(super) enum Occupant {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tresse_wire::{CommonHeader, Seal};
 
 use super::*;
-use crate::datagram::Ecn;
+use crate::interface::datagram::Ecn;
 
 fn datagram(payload: Vec<u8>) -> Datagram {
     let address = |host| IpAddr::V4(Ipv4Addr::new(10, 0, 0, host));

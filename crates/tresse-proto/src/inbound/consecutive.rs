@@ -11,9 +11,9 @@ use tresse_wire::{Ssn, StreamId};
 
 use super::ordered::Ordered;
 use super::reader::{Dropped, Joined, Step, cut, end_of_abandoned, message, part_of};
-use crate::event::{Message, Payload};
+use crate::collections::{LazyBox, Untouched};
 use crate::fragment::Fragment;
-use crate::rare::{Rare, Untouched};
+use crate::interface::event::{Message, Payload};
 
 /// Fragments of incomplete messages.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Consecutive {
     /// The only run there is, if it begins its message and grows in order.
     growing: Option<Box<Growing>>,
     /// Any others.
-    runs: Rare<Runs>,
+    runs: LazyBox<Runs>,
     /// A message of which this many bytes are here is handed out in parts.
     point: usize,
     /// Whether the peer may give a message up after it sent part of it (RFC 3758): then what can never be
@@ -76,7 +76,7 @@ struct Joins {
 impl Consecutive {
     /// See [`Reader::new`](super::reader::Reader::new).
     pub(super) fn new(point: usize, lenient: bool) -> Self {
-        Consecutive { growing: None, runs: Rare::default(), point, lenient }
+        Consecutive { growing: None, runs: LazyBox::default(), point, lenient }
     }
 
     /// See [`Reader::check_whole`](super::reader::Reader::check_whole).

@@ -14,8 +14,8 @@ use tresse_wire::{Mid, StreamId};
 use super::indices::Indices;
 use super::ordered::Ordered;
 use super::reader::{Dropped, Joined, Step, end_of_abandoned, message, part_of};
-use crate::event::{Message, Payload};
 use crate::fragment::Fragment;
+use crate::interface::event::{Message, Payload};
 
 /// Fragments of incomplete messages.
 #[derive(Debug)]

@@ -19,9 +19,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::config::AssociationConfig;
-use crate::event::{Message, Part, Payload};
 use crate::fragment::Carrier;
-use crate::reconfiguration::Streams;
+use crate::interface::event::{Message, Part, Payload};
+use crate::interface::reconfiguration::Streams;
 
 use ordered::Ordered;
 use partial::Starved;

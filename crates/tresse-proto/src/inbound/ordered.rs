@@ -11,17 +11,17 @@ use tresse_wire::StreamId;
 use super::Acceptance;
 use super::indices::Indices;
 use super::reader::Joined;
-use crate::event::Message;
+use crate::collections::LazyBox;
 use crate::fragment::Carrier;
-use crate::rare::Rare;
-use crate::reconfiguration::Streams;
+use crate::interface::event::Message;
+use crate::interface::reconfiguration::Streams;
 
 /// The order of all streams.
 #[derive(Debug)]
 pub(super) struct Ordered {
     streams: StreamTable<InStream>,
     /// Messages that came before their turn, by stream and unwrapped number.
-    waiting: Rare<BTreeMap<(StreamId, u64), Waiting>>,
+    waiting: LazyBox<BTreeMap<(StreamId, u64), Waiting>>,
     /// Streams of which nothing is known have delivered nothing above this index.
     base: u64,
     /// Up to this index nothing was missing when the last packet had been read, or it was given up: its low bits,
@@ -61,7 +61,7 @@ impl Ordered {
     pub(super) fn new(carrier: Carrier, lenient: bool) -> Self {
         Ordered {
             streams: StreamTable::default(),
-            waiting: Rare::default(),
+            waiting: LazyBox::default(),
             base: 0,
             cumulative: 0,
             carrier,
@@ -291,7 +291,7 @@ mod tests {
     use tresse_wire::{Ppid, Ssn};
 
     use super::*;
-    use crate::event::{Part, Payload};
+    use crate::interface::event::{Part, Payload};
 
     #[test]
     fn a_stream_knows_how_many_wait() {

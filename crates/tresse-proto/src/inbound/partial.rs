@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::{Inbound, Joined, hand_out};
-use crate::event::{Message, Part, Payload};
+use crate::interface::event::{Message, Part, Payload};
 
 /// A chunk that found no room.
 #[derive(Copy, Clone, Debug)]

@@ -12,8 +12,8 @@ use super::consecutive::{Consecutive, Run};
 use super::indices::Indices;
 use super::interleaved::Interleaved;
 use super::ordered::Ordered;
-use crate::event::{Message, Part, Payload};
 use crate::fragment::{Carrier, Fragment};
+use crate::interface::event::{Message, Part, Payload};
 
 /// What a chunk did.
 #[derive(Debug)]

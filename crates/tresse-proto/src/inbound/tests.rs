@@ -12,7 +12,7 @@ use tresse_wire::{DataFlags, Fsn, Mid, Ppid, Ssn, StreamId};
 
 use super::*;
 use crate::config::Size;
-use crate::event::Payload;
+use crate::interface::event::Payload;
 
 /// An inbound side with its own view of what has arrived, as the association keeps it.
 struct Bench {

@@ -12,7 +12,7 @@ use tresse_wire::StreamId;
 use super::Outbound;
 use super::stream::OutStream;
 use crate::config::StreamClass;
-use crate::tally::{Mechanism, Tally};
+use crate::coverage::{Coverage, Mechanism};
 
 /// What the map keeps; there is one while it is in use.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(super) struct Adaptive {
     urgent_at: Vec<Option<Instant>>,
     /// As of the last event.
     now: Instant,
-    tally: Tally,
+    coverage: Coverage,
 }
 
 /// What decides: [`place`], but in tests.
@@ -98,8 +98,8 @@ impl Outbound {
 
     /// How often an adaptive map was at work.
     #[cfg(feature = "invariants")]
-    pub(crate) fn tally(&self) -> Option<&Tally> {
-        self.adaptive.as_ref().map(|adaptive| &adaptive.tally)
+    pub(crate) fn coverage(&self) -> Option<&Coverage> {
+        self.adaptive.as_ref().map(|adaptive| &adaptive.coverage)
     }
 
     /// The group and stream whose data goes next on the path behind `view`: by class, and of each the path's own
@@ -188,7 +188,7 @@ impl Outbound {
             let prospects = &adaptive.prospects;
             adaptive.tracks.entry(stream).move_to(home, prospects);
             adaptive.moves += 1;
-            adaptive.tally.note(Mechanism::StreamMoved);
+            adaptive.coverage.note(Mechanism::StreamMoved);
         }
         self.move_stream(stream, from);
     }

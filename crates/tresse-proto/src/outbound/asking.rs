@@ -12,7 +12,7 @@ use tresse_wire::StreamId;
 
 use super::Outbound;
 use super::group::Group;
-use crate::event::SchedulerFault;
+use crate::interface::event::SchedulerFault;
 
 /// Schedulers that broke their contract: how many, and which the application has not heard of.
 #[derive(Default)]

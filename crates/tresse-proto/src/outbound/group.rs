@@ -5,7 +5,7 @@
 use tresse_policy::PathId;
 use tresse_policy::schedule::{Built, Queued, Removed, Taken};
 
-use crate::rare::Rare;
+use crate::collections::LazyBox;
 
 /// Streams that share a scheduler.
 pub(super) struct Group {
@@ -13,12 +13,12 @@ pub(super) struct Group {
     /// Bytes not yet sent on its streams, whatever the scheduler says.
     unsent: usize,
     /// Paths for which the scheduler named no stream since anything happened, by position as far as there are any.
-    declined: Rare<Vec<bool>>,
+    declined: LazyBox<Vec<bool>>,
 }
 
 impl Group {
     pub(super) fn new(scheduler: Built) -> Self {
-        Group { scheduler, unsent: 0, declined: Rare::default() }
+        Group { scheduler, unsent: 0, declined: LazyBox::default() }
     }
 
     /// With the scheduler that stands in for one that failed.

@@ -13,8 +13,8 @@ use tresse_wire::StreamId;
 
 use super::Outbound;
 use super::stream::{OutStream, Waiting};
-use crate::reconfiguration::Streams;
-use crate::reliability::Pledge;
+use crate::interface::reconfiguration::Streams;
+use crate::interface::reliability::Pledge;
 
 /// Streams that give out no message numbers for now (RFC 6525 §5.1.2 A1).
 #[derive(Debug)]

@@ -24,14 +24,14 @@ use tresse_policy::schedule::{Backlog, PathView, Place, Queued, Taken};
 use tresse_policy::{Instant, PathId, Registry, ScheduleError, StreamTable};
 use tresse_wire::StreamId;
 
+use crate::collections::InlineVec;
+use crate::collections::{LazyBox, Untouched};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
-use crate::error::SendError;
-use crate::event::{SchedulerFault, SendOptions};
-use crate::few::Few;
 use crate::fragment::{Carrier, Cut};
-use crate::rare::{Rare, Untouched};
-use crate::reliability::Pledge;
-use crate::stats::SendQueueInfo;
+use crate::interface::error::SendError;
+use crate::interface::event::{SchedulerFault, SendOptions};
+use crate::interface::reliability::Pledge;
+use crate::interface::stats::SendQueueInfo;
 
 pub(crate) use withdraw::Withdrawn;
 
@@ -51,7 +51,7 @@ const SMALLEST_PIECE: usize = 256;
 /// The sending side of all streams.
 pub(crate) struct Outbound {
     queues: Queues,
-    map: Rare<StreamMap>,
+    map: LazyBox<StreamMap>,
     /// With an adaptive map what it knows of the streams.
     adaptive: Option<Box<Adaptive>>,
     /// What streams are for, where the application said so.
@@ -62,7 +62,7 @@ pub(crate) struct Outbound {
     /// The scheduler that was chosen and its configuration; `None` for first come, first served.
     scheduler: Option<Box<(String, String)>>,
     /// Paths that can be used; the groups of the others are served by these.
-    usable: Few<bool>,
+    usable: InlineVec<bool>,
     carrier: Carrier,
     /// A message that was begun: without interleaving nothing else may be cut before its end
     /// (RFC 9260 §6.9).
@@ -74,7 +74,7 @@ pub(crate) struct Outbound {
     /// Whose data the packet under way holds: that group alone decides what else goes into it.
     packet: Option<usize>,
     /// Values that the application gave to streams, for schedulers to come.
-    values: Rare<StreamValues>,
+    values: LazyBox<StreamValues>,
     /// Made with the first.
     failures: Option<Box<Failures>>,
     limit: usize,
@@ -122,7 +122,7 @@ impl Outbound {
     ) -> Self {
         let mut outbound = Outbound {
             queues: Queues { streams: StreamTable::default(), count: streams },
-            map: Rare::of(config.stream_map.clone()),
+            map: LazyBox::of(config.stream_map.clone()),
             adaptive: None,
             classes: classes::initial(&config.stream_classes, streams),
             groups: Vec::new(),
@@ -133,7 +133,7 @@ impl Outbound {
             hold: None,
             low_water: None,
             packet: None,
-            values: Rare::default(),
+            values: LazyBox::default(),
             failures: None,
             limit: config.send_buffer.0,
             used: 0,
@@ -351,7 +351,7 @@ impl Outbound {
 
     /// Chooses another stream map; what is queued stays.
     pub(crate) fn set_map(&mut self, registry: &Registry, map: StreamMap) -> Result<(), ScheduleError> {
-        let old = std::mem::replace(&mut self.map, Rare::of(map));
+        let old = std::mem::replace(&mut self.map, LazyBox::of(map));
         self.regroup(registry).inspect_err(|_| self.map = old)
     }
 

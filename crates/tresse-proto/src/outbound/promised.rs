@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::reliability::Pledge;
+use crate::interface::reliability::Pledge;
 
 /// Messages that need not arrive, first one first.
 #[derive(Debug, Default)]
@@ -55,8 +55,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::event::SendOptions;
-    use crate::reliability::Reliability;
+    use crate::interface::event::SendOptions;
+    use crate::interface::reliability::Reliability;
     use tresse_policy::Instant;
 
     fn pledge(number: u64) -> Arc<Pledge> {

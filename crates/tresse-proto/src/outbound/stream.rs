@@ -9,7 +9,7 @@ use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
 use super::promised::Promised;
 use crate::fragment::{Cut, Fragment};
-use crate::reliability::Pledge;
+use crate::interface::reliability::Pledge;
 
 /// A message that waits to be sent. A buffer full of short messages is mostly made of these, so what few messages have
 /// is kept apart: the smaller they are, the more of them the cache holds.

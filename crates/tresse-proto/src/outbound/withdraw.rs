@@ -10,7 +10,7 @@ use tresse_policy::Instant;
 use tresse_policy::schedule::Removed;
 
 use super::Outbound;
-use crate::reliability::Pledge;
+use crate::interface::reliability::Pledge;
 
 /// The messages that need not arrive and wait, or of which a part waits.
 #[derive(Debug, Default)]

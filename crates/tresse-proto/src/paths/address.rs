@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use crate::collections::InlineVec;
 use crate::config::PathPairs;
-use crate::few::Few;
 
 /// The pairs that become paths, in their order: at most `limit`, each once, of one address family.
 ///
@@ -16,10 +16,12 @@ pub(crate) fn pairs(
     local: &[IpAddr],
     remote: &[IpAddr],
     limit: usize,
-) -> Few<(IpAddr, IpAddr)> {
+) -> InlineVec<(IpAddr, IpAddr)> {
     // Most hosts have one address for each other.
     match (local, remote) {
-        (&[local], &[remote]) if limit > 0 && local.is_ipv4() == remote.is_ipv4() => Few::of((local, remote)),
+        (&[local], &[remote]) if limit > 0 && local.is_ipv4() == remote.is_ipv4() => {
+            InlineVec::of((local, remote))
+        }
         _ => choose_pairs(policy, local, remote, limit).into_iter().collect(),
     }
 }

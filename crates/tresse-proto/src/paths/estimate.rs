@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tresse_policy::Instant;
 
-use crate::rare::Untouched;
+use crate::collections::Untouched;
 
 /// Rate and loss of one path, from what SACKs say of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -2,21 +2,21 @@
 
 use tresse_policy::Instant;
 
-use crate::rare::Rare;
-use crate::stats::{Limit, LimitTimes};
+use crate::collections::LazyBox;
+use crate::interface::stats::{Limit, LimitTimes};
 
 /// Integrates the limit that holds over time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LimitClock {
     current: Limit,
     since: Instant,
-    times: Rare<LimitTimes>,
+    times: LazyBox<LimitTimes>,
 }
 
 impl LimitClock {
     /// Starts to count under `limit`.
     pub(crate) fn new(now: Instant, limit: Limit) -> Self {
-        LimitClock { current: limit, since: now, times: Rare::default() }
+        LimitClock { current: limit, since: now, times: LazyBox::default() }
     }
 
     /// From `now` on, `limit` holds.

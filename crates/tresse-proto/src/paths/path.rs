@@ -15,9 +15,9 @@ use super::member::Member;
 use super::mtu::PathMtu;
 use super::pipe::Pipe;
 use super::rtt::{RtoRules, Rtt};
+use crate::collections::LazyBox;
 use crate::fragment::Carrier;
-use crate::rare::Rare;
-use crate::stats::Limit;
+use crate::interface::stats::Limit;
 
 /// A pair of a local and a remote address over which an association runs.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Path {
     pub(super) member: Member,
     pub(super) health: PathHealth,
     pub(super) rtt: Rtt,
-    pub(super) estimate: Rare<Estimate>,
+    pub(super) estimate: LazyBox<Estimate>,
     /// What fills it, where buffers are shared out by that.
     pub(super) pipe: Option<Box<Pipe>>,
     pub(super) heartbeats: Heartbeats,
@@ -92,7 +92,7 @@ impl Path {
             member: Member::Joined,
             health: PathHealth::new(confirmed),
             rtt: Rtt::new(rto),
-            estimate: Rare::default(),
+            estimate: LazyBox::default(),
             pipe: None,
             heartbeats: Heartbeats::new(now),
             t3: None,

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_core::SeedableRng;
 
 use super::*;
-use crate::stats::Limit;
+use crate::interface::stats::Limit;
 
 /// A full DATA chunk.
 const M: usize = 1468;

@@ -9,7 +9,7 @@ use tresse_policy::{Instant, PathId};
 
 use super::Paths;
 use super::pipe::Pipe;
-use crate::stats::{Limit, PathStats};
+use crate::interface::stats::{Limit, PathStats};
 
 impl Paths {
     /// The congestion window of a path.

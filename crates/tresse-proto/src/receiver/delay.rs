@@ -8,8 +8,8 @@ use std::time::Duration;
 use tresse_policy::engine::nanos;
 use tresse_policy::{Instant, PathId};
 
+use crate::collections::{LazyBox, Untouched};
 use crate::config::AssociationConfig;
-use crate::rare::{Rare, Untouched};
 
 /// What the DATA chunks of one packet turned out to be.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -128,7 +128,7 @@ pub(super) struct Delay {
     longest: u64,
     /// Both sides know DAC.
     delayed_ack: bool,
-    concurrency: Rare<Concurrency>,
+    concurrency: LazyBox<Concurrency>,
     /// A gap waits for its report as though nothing were missing (DAC): only while data overtakes data because it takes
     /// another path. Otherwise a gap is reported at once (RFC 9260 §6.7).
     delays_gaps: bool,
@@ -152,7 +152,7 @@ impl Delay {
             frequency: config.sack_frequency,
             longest: nanos(config.sack_delay),
             delayed_ack,
-            concurrency: Rare::default(),
+            concurrency: LazyBox::default(),
             delays_gaps: false,
             packets: 0,
             due: false,

@@ -5,14 +5,14 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::range_set::RangeSet;
-use crate::rare::Rare;
+use crate::collections::LazyBox;
+use crate::collections::RangeSet;
 
 /// The indices that came last.
 #[derive(Debug, Default)]
 pub(super) struct Latest {
     /// The last of each run that came in order, the newest run last; at most [`MAX_RUNS`].
-    runs: Rare<VecDeque<u64>>,
+    runs: LazyBox<VecDeque<u64>>,
 }
 
 impl Latest {
@@ -32,7 +32,7 @@ impl Latest {
     /// Nothing is beyond a gap any more.
     pub(super) fn forget(&mut self) {
         if !self.runs.is_empty() {
-            self.runs = Rare::default();
+            self.runs = LazyBox::default();
         }
     }
 

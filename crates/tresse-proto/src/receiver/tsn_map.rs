@@ -8,7 +8,7 @@ use std::ops::Range;
 use tresse_wire::Tsn;
 
 use super::latest::Latest;
-use crate::range_set::RangeSet;
+use crate::collections::RangeSet;
 
 /// What a TSN is to the receiver.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ use super::forward::Forward;
 use super::ring::Ring;
 use super::{Sent, Standing, Transmission};
 use crate::fragment::Fragment;
-use crate::reliability::Pledge;
+use crate::interface::reliability::Pledge;
 
 /// Messages that need not arrive and of which something is on the ring.
 #[derive(Debug, Default)]

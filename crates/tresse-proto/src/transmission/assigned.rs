@@ -12,9 +12,9 @@ use tresse_policy::{Instant, PathId};
 
 use super::ring::{Mark, Sent};
 use super::{PathLoad, Standing, Transmission};
+use crate::collections::{RangeSet, difference};
 use crate::fragment::{Fragment, Numbered};
-use crate::range_set::{RangeSet, difference};
-use crate::reliability::Pledge;
+use crate::interface::reliability::Pledge;
 
 /// What is assigned to each path, by position. Made with the first chunk that is.
 #[derive(Debug, Default)]

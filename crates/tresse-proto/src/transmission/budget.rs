@@ -4,7 +4,7 @@ use tresse_policy::PathId;
 
 use super::{PathLoad, Transmission};
 use crate::config::{BufferShares, BufferSplit, PeerWindowTest, SplitCounts};
-use crate::stats::Limit;
+use crate::interface::stats::Limit;
 
 /// Whether a packet of new data may leave on a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -34,14 +34,14 @@ use std::sync::Arc;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::Tsn;
 
+use crate::collections::RangeSet;
+use crate::collections::{LazyBox, Untouched};
 use crate::config::{
     AssociationConfig, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, PeerWindowTest, SplitCounts,
 };
 use crate::fragment::{Carrier, Fragment, Numbered};
-use crate::range_set::RangeSet;
-use crate::rare::{Rare, Untouched};
-use crate::reliability::Pledge;
-use crate::stats::{Limit, PathStats};
+use crate::interface::reliability::Pledge;
+use crate::interface::stats::{Limit, PathStats};
 
 pub(crate) use budget::Verdict;
 pub(crate) use copies::{Candidate, Extent, Trip};
@@ -132,7 +132,7 @@ struct PathLoad {
     /// In flight, sent again.
     again: SendOrder,
     /// Declared lost, to be sent on this path, in TSN order.
-    lost: Rare<BTreeSet<u64>>,
+    lost: LazyBox<BTreeSet<u64>>,
     /// Sent here once, and again elsewhere before the path had answered.
     departed: Departed,
     /// One packet of lost chunks may leave whatever the window says (RFC 9260 §7.2.4, §6.3.3 E3).
@@ -144,7 +144,7 @@ struct PathLoad {
     chunks_sent: u64,
     /// User data of these.
     bytes_sent: u64,
-    repairs: Rare<Repairs>,
+    repairs: LazyBox<Repairs>,
 }
 
 /// What went again, and why, as `PathStats` has it.
@@ -227,7 +227,7 @@ impl Transmission {
             // What is acknowledged by gap blocks may still be accounted for here.
             load.chunks_sent = 0;
             load.bytes_sent = 0;
-            load.repairs = Rare::default();
+            load.repairs = LazyBox::default();
             load.departed = Departed::default();
         }
     }

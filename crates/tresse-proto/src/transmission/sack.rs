@@ -9,9 +9,9 @@ use tresse_wire::{GapBlock, List, Tsn};
 
 use super::answers::Answer;
 use super::{PathLoad, Rules, Sent, Standing, Transmission};
+use crate::collections::{difference, intersection};
 use crate::config::CwndUpdate;
 use crate::paths::PathProgress;
-use crate::range_set::{difference, intersection};
 
 /// What a SACK or an NR-SACK says, in one shape.
 #[derive(Copy, Clone, Debug)]

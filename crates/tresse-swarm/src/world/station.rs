@@ -527,7 +527,7 @@ impl Station {
             if let Some(association) = self.endpoint.association(id)
                 && let Some(stats) = association.stats(now)
             {
-                census.association(&stats, &association.path_stats(now), &association.tally());
+                census.association(&stats, &association.path_stats(now), &association.coverage());
             }
         }
         census.discards(&self.endpoint.discards());

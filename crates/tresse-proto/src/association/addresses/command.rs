@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use tresse_policy::Instant;
 
 use super::Wish;
-use crate::addresses::AddressChange;
 use crate::association::peer::is_usable;
 use crate::association::{Association, Extension, State};
-use crate::error::AddressError;
+use crate::interface::addresses::AddressChange;
+use crate::interface::error::AddressError;
 use crate::paths::{Member, can_meet};
 
 impl Association {

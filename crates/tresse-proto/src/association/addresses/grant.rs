@@ -6,15 +6,15 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{Asconf, Cause, Chunk, Packet, Param, Params};
 
 use super::PeerNews;
-use crate::addresses::AddressChange;
 use crate::association::Association;
 use crate::association::authentication::Passage;
 use crate::association::control::Control;
 use crate::association::peer::is_usable;
-use crate::cx::Cx;
-use crate::event::Event;
+use crate::context::Context as Cx;
 use crate::extensions::asconf::{Response, Responses, Standing};
 use crate::extensions::auth::Gate;
+use crate::interface::addresses::AddressChange;
+use crate::interface::event::Event;
 use crate::paths::can_meet;
 
 /// Where a request came from, and where to.

@@ -7,7 +7,7 @@ use tresse_policy::{Instant, PathId, PathState};
 
 use crate::association::Association;
 use crate::config::PathPairs;
-use crate::event::Event;
+use crate::interface::event::Event;
 use crate::paths::{Member, Path, partners};
 
 /// An address of the peer that came or went.

@@ -12,9 +12,9 @@ use tresse_wire::AsconfAck;
 
 use super::control::{Control, Reason};
 use super::{Association, Extension, State};
-use crate::addresses::{AddressChange, AddressOutcome};
-use crate::event::{CloseReason, Event};
 use crate::extensions::asconf::{Asconf, StrayAck, Wish};
+use crate::interface::addresses::{AddressChange, AddressOutcome};
+use crate::interface::event::{CloseReason, Event};
 use crate::paths::Member;
 
 pub(crate) use grant::Source;

@@ -3,9 +3,9 @@
 use tresse_policy::Instant;
 
 use super::super::{Association, Extension, State};
-use crate::error::ReconfigurationError as Error;
 use crate::extensions::reconfig::{MOST_NAMED, Origin};
-use crate::reconfiguration::{Direction, Reconfiguration, Streams};
+use crate::interface::error::ReconfigurationError as Error;
+use crate::interface::reconfiguration::{Direction, Reconfiguration, Streams};
 
 impl Association {
     /// Lets streams begin anew at SSN 0. What was queued on them before is sent first; what is queued from

@@ -4,12 +4,12 @@ use tresse_policy::Instant;
 use tresse_wire::Tsn;
 
 use super::super::Association;
-use crate::event::Event;
 use crate::extensions::reconfig::{
     Deferred, MOST_ANSWERED, Origin, Request, Response, Silence, Standing, result,
 };
 use crate::inbound::Refusal;
-use crate::reconfiguration::{Reconfiguration, Streams};
+use crate::interface::event::Event;
+use crate::interface::reconfiguration::{Reconfiguration, Streams};
 
 /// Between the numbers of before and those of after lies half of all TSNs (RFC 6525 §5.2.4).
 const HALF_OF_ALL: u32 = 1 << 31;

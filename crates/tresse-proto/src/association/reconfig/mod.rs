@@ -11,12 +11,12 @@ use tresse_wire::Reconfig as ReconfigChunk;
 
 use super::control::Control;
 use super::{Association, State};
-use crate::event::{CloseReason, Event};
 use crate::extensions::reconfig::{
     Answered, Deferred, Origin, Reconfig, Requested, Response, SetAsideChunk, encode, read, result,
 };
 use crate::inbound::InboundData;
-use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
+use crate::interface::event::{CloseReason, Event};
+use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
 
 impl Association {
     /// RE-CONFIG arrived over `via`: answers go back there, with a SACK (RFC 6525 §5.2.1).

@@ -15,9 +15,9 @@ use tresse_wire::PacketWriter;
 use super::{Phase, Setup};
 use crate::association::{Association, Beginnings};
 use crate::config::AssociationConfig;
-use crate::error::SendError;
-use crate::event::SendOptions;
-use crate::stats::SendQueueInfo;
+use crate::interface::error::SendError;
+use crate::interface::event::SendOptions;
+use crate::interface::stats::SendQueueInfo;
 
 /// What a set-up keeps once the application has given it a message.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{Param, Params};
 
-use crate::addresses::{AddressChange, AddressOutcome};
+use crate::interface::addresses::{AddressChange, AddressOutcome};
 
 /// Most requests in one chunk: with IPv6 addresses and AUTH they still fit the smallest packet, that of 576 bytes
 /// over IPv6 in UDP.

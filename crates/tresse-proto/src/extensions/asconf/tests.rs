@@ -7,7 +7,7 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{Cause, Causes, Param, Params};
 
 use super::*;
-use crate::addresses::{AddressChange, AddressOutcome};
+use crate::interface::addresses::{AddressChange, AddressOutcome};
 
 const RTO: Duration = Duration::from_secs(1);
 const START: Instant = Instant::ZERO;

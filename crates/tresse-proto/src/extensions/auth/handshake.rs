@@ -4,7 +4,7 @@
 use tresse_wire::{Chunk, ChunkError, PacketWriter};
 
 use super::{Auth, Gate, OwnOffer, PeerOffer, RANDOM_LEN, Refusal, SharedKeys};
-use crate::error::KeyError;
+use crate::interface::error::KeyError;
 
 /// What a set-up keeps of it.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::error::KeyError;
+use crate::interface::error::KeyError;
 
 /// Keys by number.
 #[derive(Clone)]

@@ -16,7 +16,7 @@ pub(crate) use handshake::Handshake;
 pub(crate) use keys::SharedKeys;
 pub(crate) use offer::{BadRandom, OfferParams, OwnOffer, PeerOffer, RANDOM_LEN, Terms};
 
-use crate::stats::Discards;
+use crate::interface::stats::Discards;
 
 use hash::{Digest, Hash, Mac};
 

@@ -6,7 +6,7 @@ use tresse_wire::{ChecksumRule, CommonHeader, List, Packet, PacketWriter, Param,
 
 use super::*;
 use crate::config::{AssociationConfig, AuthHash, ChunkList};
-use crate::error::KeyError;
+use crate::interface::error::KeyError;
 
 fn offer(config: &AssociationConfig, random: [u8; RANDOM_LEN]) -> OwnOffer {
     OwnOffer::new(Arc::new(Terms::new(config).expect("authentication is on")), random)

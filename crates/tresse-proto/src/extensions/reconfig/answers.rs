@@ -3,7 +3,7 @@
 use tresse_wire::{Param, Tsn};
 
 use super::{Silence, result};
-use crate::reconfiguration::Streams;
+use crate::interface::reconfiguration::Streams;
 
 /// An answer to a request (RFC 6525 §4.4).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

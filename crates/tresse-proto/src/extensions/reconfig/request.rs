@@ -3,7 +3,7 @@
 use tresse_wire::{Param, Params, Tsn};
 
 use super::answers::Response;
-use crate::reconfiguration::Streams;
+use crate::interface::reconfiguration::Streams;
 
 /// A request of the peer; "outgoing" and "incoming" are as the peer sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,7 +8,7 @@ use tresse_wire::{List, Param, StreamId, Tsn};
 
 use super::{Silence, encode, result};
 use crate::inbound::Skipped;
-use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome};
+use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome};
 
 /// Least time between two times that everything is numbered anew, so that TSNs of before cannot be taken
 /// for those of after (RFC 6525 §5.1.4).

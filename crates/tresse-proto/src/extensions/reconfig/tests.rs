@@ -9,7 +9,7 @@ use super::requests::{Stray, Timeout};
 use super::{
     Answers, Origin, Reconfig, Request, Requested, Response, Silence, Standing, encode, read, result,
 };
-use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
+use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
 
 const RTO: Duration = Duration::from_secs(1);
 const START: Instant = Instant::ZERO;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::reliability::Reliability;
+use crate::interface::reliability::Reliability;
 
 const SCHEDULERS: [&str; 6] =
     ["first_come", "round_robin", "round_robin_packet", "priority", "fair_bandwidth", "weighted_fair"];

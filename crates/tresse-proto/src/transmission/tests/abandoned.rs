@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tresse_wire::{ChecksumRule, Chunk, CommonHeader, Packet, PacketWriter, Seal};
 
 use super::*;
-use crate::event::SendOptions;
 use crate::fragment::Carrier;
-use crate::reliability::{Pledge, Reliability};
+use crate::interface::event::SendOptions;
+use crate::interface::reliability::{Pledge, Reliability};
 
 const ONCE: Reliability = Reliability::Retransmissions(0);
 const HEADER: CommonHeader = CommonHeader { source_port: 1, destination_port: 2, verification_tag: 3 };

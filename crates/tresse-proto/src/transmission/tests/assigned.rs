@@ -1,7 +1,7 @@
 //! Chunks that wait for the window of their path: what counts them, who sees them, and how they leave.
 
 use super::*;
-use crate::reliability::Reliability;
+use crate::interface::reliability::Reliability;
 
 const GONE: Result<(), SackFault> = Err(SackFault::Unsent);
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{BufferShares, PeerWindowTest, Size, SwitchValue};
-use crate::stats::Limit;
+use crate::interface::stats::Limit;
 
 /// User data of a full chunk.
 const FULL: usize = 1000;

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::config::BufferShares;
-use crate::stats::Limit;
+use crate::interface::stats::Limit;
 use crate::transmission::copies::Trip;
 
 const PATH: PathId = PathId(1);

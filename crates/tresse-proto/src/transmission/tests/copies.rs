@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::fragment::Carrier;
-use crate::reliability::Reliability;
+use crate::interface::reliability::Reliability;
 
 const FAST: u64 = 20;
 const SLOW: u64 = 60;

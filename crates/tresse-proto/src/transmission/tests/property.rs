@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::SwitchValue;
 use crate::fragment::Carrier;
-use crate::reliability::Reliability;
+use crate::interface::reliability::Reliability;
 
 /// Paths of the sender under test.
 const PATHS: u8 = 3;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use tresse_wire::StreamId;
 
-use crate::event::{Message, Part, Payload};
+use crate::interface::event::{Message, Part, Payload};
 
 /// Joins parts of messages ([`Part`]) to whole ones.
 ///

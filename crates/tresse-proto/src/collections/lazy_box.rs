@@ -1,4 +1,6 @@
-//! What most associations never need: made when it is first changed. An association at rest pays a pointer for it.
+//! Lazily boxed state: allocated by its first change, and a pointer until then.
+//!
+//! For state that most associations never need.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -27,21 +29,21 @@ impl<K: 'static, V: 'static> Untouched for BTreeMap<K, V> {
 }
 
 /// A `T` that takes memory from its first change on.
-pub(crate) struct Rare<T>(Option<Box<T>>);
+pub(crate) struct LazyBox<T>(Option<Box<T>>);
 
-impl<T> Default for Rare<T> {
+impl<T> Default for LazyBox<T> {
     fn default() -> Self {
-        Rare(None)
+        LazyBox(None)
     }
 }
 
-impl<T: Untouched> Rare<T> {
+impl<T: Untouched> LazyBox<T> {
     /// Holds `value`, in no memory if it looks untouched.
     pub(crate) fn of(value: T) -> Self
     where
         T: PartialEq,
     {
-        Rare((value != *T::UNTOUCHED).then(|| Box::new(value)))
+        LazyBox((value != *T::UNTOUCHED).then(|| Box::new(value)))
     }
 
     pub(crate) fn into_inner(self) -> T {
@@ -49,7 +51,7 @@ impl<T: Untouched> Rare<T> {
     }
 }
 
-impl<T: Untouched> Deref for Rare<T> {
+impl<T: Untouched> Deref for LazyBox<T> {
     type Target = T;
 
     #[inline]
@@ -58,28 +60,28 @@ impl<T: Untouched> Deref for Rare<T> {
     }
 }
 
-impl<T: Untouched> DerefMut for Rare<T> {
+impl<T: Untouched> DerefMut for LazyBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         self.0.get_or_insert_default()
     }
 }
 
-impl<T: Untouched + Clone> Clone for Rare<T> {
+impl<T: Untouched + Clone> Clone for LazyBox<T> {
     fn clone(&self) -> Self {
-        Rare(self.0.clone())
+        LazyBox(self.0.clone())
     }
 }
 
-impl<T: Untouched + PartialEq> PartialEq for Rare<T> {
+impl<T: Untouched + PartialEq> PartialEq for LazyBox<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl<T: Untouched + Eq> Eq for Rare<T> {}
+impl<T: Untouched + Eq> Eq for LazyBox<T> {}
 
-impl<T: Untouched + fmt::Debug> fmt::Debug for Rare<T> {
+impl<T: Untouched + fmt::Debug> fmt::Debug for LazyBox<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
@@ -98,11 +100,11 @@ mod tests {
 
     #[test]
     fn only_a_change_takes_memory() {
-        let mut count = Rare::<Count>::default();
+        let mut count = LazyBox::<Count>::default();
         assert_eq!((count.0.is_some(), *count == Count::default()), (false, true));
-        assert!(Rare::of(Count(0)).0.is_none());
+        assert!(LazyBox::of(Count(0)).0.is_none());
         (*count).0 += 1;
-        assert_eq!((count.0.is_some(), count == Rare::of(Count(1))), (true, true));
-        assert_eq!((count.into_inner(), Rare::<Count>::default().into_inner()), (Count(1), Count(0)));
+        assert_eq!((count.0.is_some(), count == LazyBox::of(Count(1))), (true, true));
+        assert_eq!((count.into_inner(), LazyBox::<Count>::default().into_inner()), (Count(1), Count(0)));
     }
 }

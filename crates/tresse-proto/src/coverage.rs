@@ -1,4 +1,6 @@
-//! How often mechanisms were at work that leave no other trace: for simulations that ask whether each ever was.
+//! Coverage counters: how often mechanisms acted that leave no trace in packets or statistics.
+//!
+//! Random simulations ask whether each of them ever did.
 //!
 //! Counts with the feature `invariants` only; without it nothing is kept, and noting costs nothing.
 
@@ -51,13 +53,13 @@ impl Mechanism {
 
 /// What was noted.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct Coverage {
     /// Made with the first: what an association at rest takes is tested with this feature too, and allowed this pointer.
     #[cfg(feature = "invariants")]
     counts: Option<Box<[u64; Mechanism::NAMED.len()]>>,
 }
 
-impl Tally {
+impl Coverage {
     /// A mechanism was at work.
     #[inline]
     #[cfg_attr(
@@ -75,9 +77,11 @@ impl Tally {
 
     /// Every mechanism by its name, and how often it was at work, by this and by `other`.
     #[cfg(feature = "invariants")]
-    pub(crate) fn named_with(&self, other: Option<&Tally>) -> Vec<(&'static str, u64)> {
+    pub(crate) fn named_with(&self, other: Option<&Coverage>) -> Vec<(&'static str, u64)> {
         let count = |mechanism: Mechanism| {
-            let of = |tally: &Tally| tally.counts.as_deref().map_or(0, |counts| counts[mechanism as usize]);
+            let of = |coverage: &Coverage| {
+                coverage.counts.as_deref().map_or(0, |counts| counts[mechanism as usize])
+            };
             of(self) + other.map_or(0, of)
         };
         Mechanism::NAMED.into_iter().map(|(mechanism, name)| (name, count(mechanism))).collect()

@@ -1,4 +1,4 @@
-//! Why a command was refused: one small enum per command.
+//! Errors of commands: one small enum for each.
 
 use std::net::IpAddr;
 use std::time::Duration;

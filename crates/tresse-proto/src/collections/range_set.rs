@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::rare::Rare;
+use crate::collections::LazyBox;
 
 /// A set of `u64` indices, kept as sorted half-open ranges that neither overlap nor touch.
 ///
@@ -14,7 +14,7 @@ use crate::rare::Rare;
 /// most half of the ranges.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RangeSet {
-    ranges: Rare<Ranges>,
+    ranges: LazyBox<Ranges>,
 }
 
 /// `(start, end)` with `start < end`, and `end` below the next range's `start`.
@@ -193,7 +193,7 @@ impl RangeSet {
     /// An empty set after a burst of gaps must not keep the burst's memory.
     fn give_back_memory(&mut self) {
         if self.ranges.capacity() > KEPT_WHEN_EMPTY {
-            self.ranges = Rare::default();
+            self.ranges = LazyBox::default();
         }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tresse_policy::engine::nanos;
 use tresse_policy::{PathId, PathState};
 
-use crate::rare::Untouched;
-use crate::reliability::Abandonments;
+use crate::collections::Untouched;
+use crate::interface::reliability::Abandonments;
 
 /// What keeps a path, or an association, from sending more at an instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]

@@ -1,4 +1,4 @@
-//! What the application is told, and what it is handed.
+//! Events and messages that an application is given.
 
 use std::net::IpAddr;
 
@@ -6,9 +6,9 @@ use bytes::Bytes;
 use tresse_policy::{PathId, PathState, PolicyKind};
 use tresse_wire::{Cause, Causes, Ppid, Ssn, StreamId};
 
-use crate::addresses::{AddressChange, AddressOutcome};
-use crate::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
-use crate::reliability::Reliability;
+use crate::interface::addresses::{AddressChange, AddressOutcome};
+use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
+use crate::interface::reliability::Reliability;
 
 /// Something that happened to an association.
 #[derive(Clone, PartialEq, Eq, Debug)]

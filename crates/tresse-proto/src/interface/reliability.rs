@@ -10,7 +10,7 @@ use std::time::Duration;
 use tresse_policy::Instant;
 use tresse_wire::{Ppid, StreamId};
 
-use crate::event::SendOptions;
+use crate::interface::event::SendOptions;
 
 /// How hard a message is tried before it is given up.
 ///

@@ -1,0 +1,9 @@
+//! Containers of the core: each takes no memory for what most associations never hold.
+
+mod inline_vec;
+mod lazy_box;
+mod range_set;
+
+pub(crate) use inline_vec::InlineVec;
+pub(crate) use lazy_box::{LazyBox, Untouched};
+pub(crate) use range_set::{RangeSet, difference, intersection};

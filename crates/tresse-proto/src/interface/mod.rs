@@ -1,0 +1,12 @@
+//! What applications and drivers exchange with an endpoint: commands and their errors, events, packets, statistics.
+
+pub(crate) mod addresses;
+pub(crate) mod association_id;
+pub(crate) mod datagram;
+pub(crate) mod error;
+pub(crate) mod event;
+pub(crate) mod icmp;
+pub(crate) mod joiner;
+pub(crate) mod reconfiguration;
+pub(crate) mod reliability;
+pub(crate) mod stats;
