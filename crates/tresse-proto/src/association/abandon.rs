@@ -179,10 +179,9 @@ impl Association {
         };
         summary.forwarded = true;
         let (mut unknown, streams) = (0, self.inbound.stream_count());
-        let mut own = self.reconfig.as_deref_mut().map(|reconfig| &mut reconfig.own);
-        let skipped = skipped.inspect(|skipped| match &mut own {
+        let skipped = skipped.inspect(|skipped| match &mut self.reconfig {
             _ if skipped.stream.0 >= streams => unknown += 1,
-            Some(own) => own.note_skipped(up_to, *skipped),
+            Some(reconfig) => reconfig.note_skipped(up_to, *skipped),
             None => {}
         });
         self.deliverable.clear();

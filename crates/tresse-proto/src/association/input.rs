@@ -16,7 +16,7 @@ use super::{Association, Extension, Readable, State};
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::extensions::auth::Gate;
-use crate::extensions::reconfig::SetAsideChunk;
+use crate::extensions::reconfig::{Reconfig, SetAsideChunk};
 use crate::fragment::Carrier;
 use crate::inbound::{InboundData, Refusal};
 use crate::interface::datagram::{Datagram, Ecn};
@@ -253,7 +253,9 @@ impl Association {
 
     #[cold]
     fn accept_set_aside(&mut self, summary: &mut PacketSummary) {
-        while let Some((index, SetAsideChunk { data, at, len })) = self.take_set_aside() {
+        while let Some(reconfig) = &mut self.reconfig {
+            let index = self.receiver.cumulative() + 1;
+            let Some(SetAsideChunk { data, at, len }) = reconfig.take_set_aside(index) else { break };
             let fits = self.inbound.fits(index, self.receiver.highest(), len);
             if fits && let Some(data) = self.admit_data(index, data, at.as_ref(), len) {
                 self.accept_data(index, data, at, summary);
@@ -419,7 +421,9 @@ impl Association {
                     self.apply_report(now, &report);
                 }
             }
-            Err(SackFault::Unsent) if self.has_renumbered() => self.counters.discards.stale_sack += 1,
+            Err(SackFault::Unsent) if self.reconfig.as_deref().is_some_and(Reconfig::has_renumbered) => {
+                self.counters.discards.stale_sack += 1
+            }
             Err(SackFault::Unsent) if self.state.sends_data() => self.fault(BEYOND_SENT),
             Err(SackFault::Unsent) => self.counters.discards.impossible_sack += 1,
         }

@@ -374,7 +374,7 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        let requests = self.reconfig.as_deref().and_then(|reconfig| reconfig.own.deadline());
+        let requests = self.reconfig.as_deref().and_then(Reconfig::deadline);
         earliest([
             self.paths.next_deadline(),
             self.receiver.deadline(),

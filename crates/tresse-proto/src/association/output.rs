@@ -145,7 +145,9 @@ impl Association {
     // Never: its many questions would take registers from the writing of packets.
     #[inline(never)]
     fn run_dry(&mut self, now: Instant) {
-        self.note_silence();
+        if self.reconfig.is_some() {
+            self.with_reconfig(now, |reconfig, view| reconfig.on_silence(view.sending.progress));
+        }
         if !std::mem::replace(&mut self.dry, true) {
             self.note_limits(now);
             self.note_missed();

@@ -10,6 +10,7 @@ use super::control::{Control, Reason};
 use super::input::BEYOND_SENT;
 use super::{Association, State};
 use crate::collections::Untouched;
+use crate::extensions::reconfig::Reconfig;
 use crate::interface::event::{CloseReason, Event};
 
 /// The timers of a shutdown.
@@ -133,7 +134,8 @@ impl Association {
     /// SHUTDOWN arrived: its cumulative TSN acknowledges.
     pub(super) fn on_shutdown(&mut self, now: Instant, shutdown: &Shutdown, via: PathId) {
         let beyond_sent = || self.transmission.is_beyond_sent(shutdown.cumulative_tsn);
-        if self.state.sends_data() && beyond_sent() && !self.has_renumbered() {
+        let renumbered = self.reconfig.as_deref().is_some_and(Reconfig::has_renumbered);
+        if self.state.sends_data() && beyond_sent() && !renumbered {
             return self.fault(BEYOND_SENT);
         }
         match self.state {

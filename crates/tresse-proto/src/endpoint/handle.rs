@@ -12,6 +12,7 @@ use super::slots::Occupant;
 use crate::association::{Association, State};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
 use crate::extensions::auth::SharedKeys;
+use crate::extensions::reconfig::Ask;
 use crate::interface::error::{AddressError, KeyError, NoSuchPath, ReconfigurationError, SendError};
 use crate::interface::event::{CloseReason, Message, SendOptions};
 use crate::interface::reconfiguration::{Direction, Streams};
@@ -226,7 +227,7 @@ impl<'a> AssociationHandle<'a> {
         streams: Streams,
         direction: Direction,
     ) -> Result<(), ReconfigurationError> {
-        self.reconfigure(|association| association.reset_streams(now, streams, direction))
+        self.reconfigure(now, Ask::Reset(streams, direction))
     }
 
     /// Lets all streams of both directions begin anew, and the TSNs too, as in a new association (RFC 6525 §5.1.4):
@@ -235,7 +236,7 @@ impl<'a> AssociationHandle<'a> {
     /// # Errors
     /// A request that cannot be made now; nothing was begun then.
     pub fn reset_association(&mut self, now: Instant) -> Result<(), ReconfigurationError> {
-        self.reconfigure(|association| association.reset_association(now))
+        self.reconfigure(now, Ask::ResetAssociation)
     }
 
     /// Adds streams, numbered after those there are: so many for this side to send on, and so many for the peer.
@@ -250,7 +251,7 @@ impl<'a> AssociationHandle<'a> {
         outbound: u16,
         inbound: u16,
     ) -> Result<(), ReconfigurationError> {
-        self.reconfigure(|association| association.add_streams(now, outbound, inbound))
+        self.reconfigure(now, Ask::Add { outbound, inbound })
     }
 
     /// Adds an own address (RFC 5061): the driver must be able to send from it and to receive on it. Its paths appear
@@ -341,12 +342,9 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    fn reconfigure(
-        &mut self,
-        command: impl FnOnce(&mut Association) -> Result<(), ReconfigurationError>,
-    ) -> Result<(), ReconfigurationError> {
+    fn reconfigure(&mut self, now: Instant, ask: Ask) -> Result<(), ReconfigurationError> {
         let state = self.state_name();
-        command(self.open_mut().ok_or(ReconfigurationError::NotOpen { state })?)?;
+        self.open_mut().ok_or(ReconfigurationError::NotOpen { state })?.reconfigure(now, ask)?;
         self.endpoint.settle(self.slot);
         Ok(())
     }

@@ -82,10 +82,19 @@ impl Outbound {
 
     /// Whether everything that was queued on the held streams before is sent.
     pub(crate) fn is_drained(&self) -> bool {
-        match self.hold.as_deref() {
-            None => true,
-            Some(Hold { streams: Streams::All, bytes, .. }) => self.unsent == *bytes,
-            Some(Hold { streams: Streams::These(streams), .. }) => {
+        self.hold.as_deref().is_none_or(|hold| self.has_sent(&hold.streams, hold.bytes))
+    }
+
+    /// Whether everything that is queued on these streams is sent: a hold on them would begin drained.
+    pub(crate) fn has_sent_all_of(&self, streams: &Streams) -> bool {
+        self.has_sent(streams, 0)
+    }
+
+    /// The same but for `held` bytes, which wait for the streams' new numbers.
+    fn has_sent(&self, streams: &Streams, held: usize) -> bool {
+        match streams {
+            Streams::All => self.unsent == held,
+            Streams::These(streams) => {
                 streams.iter().all(|&stream| self.queues.streams.get(stream).is_none_or(OutStream::is_empty))
             }
         }

@@ -99,6 +99,17 @@ impl Receiver {
         self.report.forget_duplicates();
     }
 
+    /// The peer has numbered its DATA anew, beginning with `next`, and some of it may have arrived before that was known.
+    /// Answers the index that `next` has.
+    pub(crate) fn adopt(&mut self, next: Tsn) -> u64 {
+        let after = self.cumulative() + 1;
+        if let Some(index) = self.index_near(next).filter(|&index| index <= after) {
+            return index;
+        }
+        self.renumber(next);
+        self.cumulative() + 1
+    }
+
     /// Whether something arrived beyond a missing TSN.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.map.received().is_empty()

@@ -2,7 +2,7 @@
 
 use tresse_wire::{Param, Params, Tsn};
 
-use super::answers::Response;
+use super::grant::Response;
 use crate::interface::reconfiguration::Streams;
 
 /// A request of the peer; "outgoing" and "incoming" are as the peer sees it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Param, StreamId, Tsn};
 
-use super::{Silence, encode, result};
+use super::{Progress, Silence, encode, result};
 use crate::inbound::Skipped;
 use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome};
 
@@ -144,15 +144,15 @@ impl Requests {
         self.current = None;
     }
 
-    /// Whether a request waits to be sent, and may be; the arguments are those of [`Silence::is_reached`].
-    pub(crate) fn may_be_sent(&mut self, drained: bool, highest: u64, cumulative: u64) -> bool {
+    /// Whether a request waits to be sent, and may be.
+    pub(crate) fn may_be_sent(&mut self, progress: Progress) -> bool {
         let Some(Undertaking { items, stage: Stage::Waiting(silence), .. }) = &mut self.current else {
             return false;
         };
         let renumbers = |item: &Item| {
             matches!(item.wanted, Reconfiguration::ResetOutbound(_) | Reconfiguration::ResetAssociation)
         };
-        !items.iter().any(renumbers) || silence.is_reached(drained, highest, cumulative)
+        !items.iter().any(renumbers) || silence.is_reached(progress)
     }
 
     /// Numbers what waits, to be sent with [`Self::body`]: `last_tsn` with the index `highest` was assigned

@@ -5,14 +5,19 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Param, Params, StreamId, Tsn};
 
+use super::grant::Standing;
 use super::requests::{Stray, Timeout};
 use super::{
-    Answers, Origin, Reconfig, Request, Requested, Response, Silence, Standing, encode, read, result,
+    Answers, Origin, Progress, Reconfig, Request, Requested, Response, Silence, encode, read, result,
 };
 use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
 
 const RTO: Duration = Duration::from_secs(1);
 const START: Instant = Instant::ZERO;
+
+fn progress(drained: bool, highest: u64, cumulative: u64) -> Progress {
+    Progress { drained, highest, cumulative }
+}
 
 fn one(stream: u16) -> Streams {
     Streams::from(StreamId(stream))
@@ -22,7 +27,7 @@ fn one(stream: u16) -> Streams {
 fn asking(next: u32, wanted: &[Reconfiguration]) -> Reconfig {
     let mut reconfig = Reconfig::new(next, 70);
     reconfig.own.begin(wanted.to_vec(), Origin::Application);
-    assert!(reconfig.own.may_be_sent(true, 9, 9));
+    assert!(reconfig.own.may_be_sent(progress(true, 9, 9)));
     reconfig.own.number(Tsn(1000), 9, reconfig.peer.last_sequence());
     reconfig.own.on_sent(START, PathId(3), RTO, RTO * 3);
     reconfig
@@ -156,11 +161,11 @@ fn every_result_has_its_outcome() {
 #[test]
 fn streams_are_silent_when_what_was_sent_before_is_acknowledged() {
     let mut silence = Silence::default();
-    assert!(!silence.is_reached(false, 20, 20), "something is still queued");
-    assert!(!silence.is_reached(true, 25, 20));
-    assert!(!silence.is_reached(true, 40, 24), "what other streams sent since is not waited for");
-    assert!(silence.is_reached(true, 40, 25));
-    assert!(Silence::default().is_reached(true, 0, 0), "nothing was ever sent");
+    assert!(!silence.is_reached(progress(false, 20, 20)), "something is still queued");
+    assert!(!silence.is_reached(progress(true, 25, 20)));
+    assert!(!silence.is_reached(progress(true, 40, 24)), "what other streams sent since is not waited for");
+    assert!(silence.is_reached(progress(true, 40, 25)));
+    assert!(Silence::default().is_reached(progress(true, 0, 0)), "nothing was ever sent");
 }
 
 #[test]

@@ -1,0 +1,191 @@
+//! What the application asks for: to add, to remove and to prefer own addresses (RFC 5061), and what comes of it.
+
+use std::net::IpAddr;
+
+use tresse_wire::Params;
+
+use super::members::{Change, Members};
+use super::{Asconf, StrayAck, Wish};
+use crate::interface::addresses::{AddressChange, AddressOutcome};
+use crate::interface::error::AddressError;
+use crate::interface::event::Event;
+use tresse_policy::PathId;
+use crate::paths::{Member, Path, Paths, can_meet, is_usable};
+use tresse_policy::Instant;
+
+/// An ASCONF chunk to send on a path.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) path: PathId,
+    pub(crate) serial: u32,
+    /// The address by which the peer finds the association.
+    pub(crate) address: IpAddr,
+    /// The requests, encoded.
+    pub(crate) body: &'a [u8],
+}
+
+impl Asconf {
+    /// Takes a request of the application, and changes the paths as far as they need no consent of the peer.
+    ///
+    /// # Errors
+    /// A change that is impossible, or that the peer cannot be asked for; nothing was begun then.
+    pub(crate) fn ask(
+        &mut self,
+        members: &mut Members<'_>,
+        change: AddressChange,
+        address: IpAddr,
+    ) -> Result<(), AddressError> {
+        if !self.own.understands(change) {
+            return Err(AddressError::NotAgreed);
+        }
+        if !self.own.has_room() {
+            return Err(AddressError::TooManyRequests);
+        }
+        match change {
+            AddressChange::Add => self.check_added(members, address)?,
+            AddressChange::Remove => self.check_removed(members.paths, address)?,
+            AddressChange::Prefer if !members.paths.has_local(address) => {
+                return Err(unknown(members.paths, address));
+            }
+            AddressChange::Prefer => {}
+        }
+        if change == AddressChange::Add {
+            members.join_local(address);
+        }
+        if change == AddressChange::Remove {
+            // While no path from another address carries data, this one does until the peer has agreed.
+            let carries = |path: &Path| path.local() != address && members.paths.accepts_data(path.id());
+            if members.paths.joined().any(carries) {
+                members.leave_local(address);
+            }
+        }
+        self.own.push(Wish { change, address });
+        Ok(())
+    }
+
+    /// Makes a chunk of what waits, if nothing is in flight (RFC 5061 §5.1 A3): to be sent.
+    pub(crate) fn begin(&mut self, paths: &Paths) -> bool {
+        let known = paths.living().find(|path| path.member() != Member::Pending);
+        known.is_some_and(|path| self.own.begin(path.local()))
+    }
+
+    /// The chunk in flight, for the first time or after it went over `before`. It does not leave from an address that it
+    /// is to remove (RFC 5061 §5.3 F6).
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        paths: &Paths,
+        before: Option<PathId>,
+    ) -> Option<Outgoing<'_>> {
+        let path = self.path_for_request(paths, before);
+        self.own.on_sent(now, path, paths.get(path).rto());
+        let (serial, address, body) = self.own.chunk()?;
+        Some(Outgoing { path, serial, address, body })
+    }
+
+    /// A path from an address that stays: a good one, else one from an address that is being added.
+    fn path_for_request(&self, paths: &Paths, before: Option<PathId>) -> PathId {
+        let best = paths.best_for_control();
+        let wishes = self.own.in_flight();
+        let removes = |address| wishes.contains(&Wish { change: AddressChange::Remove, address });
+        let rank = |path: &&Path| {
+            let usable = paths.usable(path.id());
+            (
+                Some(path.id()) == before,
+                !usable && path.member() == Member::Joined,
+                !usable,
+                path.id() != best,
+            )
+        };
+        let candidates = paths.joined().chain(paths.pending());
+        candidates.filter(|path| !removes(path.local())).min_by_key(rank).map_or(best, Path::id)
+    }
+
+    /// When T4 expires.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.own.deadline()
+    }
+
+    /// The path that the chunk in flight was sent on, if T4 has expired.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<PathId> {
+        self.own.pop_due(now)
+    }
+
+    /// ASCONF-ACK arrived (RFC 5061 §5.1 A5 to A8).
+    ///
+    /// # Errors
+    /// It acknowledges nothing that is in flight.
+    pub(crate) fn on_ack(
+        &mut self,
+        members: &mut Members<'_>,
+        serial: u32,
+        params: &Params<'_>,
+    ) -> Result<(), StrayAck> {
+        let sent_on = self.own.path();
+        for (wish, outcome) in self.own.on_ack(serial, params)? {
+            on_answered(members, wish, outcome);
+        }
+        if let Some(path) = sent_on.filter(|&path| members.paths.member(path) == Member::Joined) {
+            members.paths.on_answered(path);
+        }
+        Ok(())
+    }
+
+    /// The peer understands no ASCONF (RFC 5061 §5.1 A9).
+    pub(crate) fn on_unknown(&mut self, members: &mut Members<'_>) {
+        for wish in self.own.on_unheard() {
+            on_answered(members, wish, AddressOutcome::NotSupported);
+        }
+    }
+
+    /// Whether the peer was asked to forget this own address and has not answered.
+    pub(super) fn asks_to_remove(&self, address: IpAddr) -> bool {
+        self.own.open().any(|open| open == Wish { change: AddressChange::Remove, address })
+    }
+
+    fn check_added(&self, members: &Members<'_>, address: IpAddr) -> Result<(), AddressError> {
+        let paths = &*members.paths;
+        if !is_usable(address) {
+            return Err(AddressError::Unusable { address });
+        }
+        if paths.has_local(address) || self.asks_to_remove(address) {
+            return Err(AddressError::Known { address });
+        }
+        if !can_meet(std::iter::once(address), paths.remote_addresses()) {
+            return Err(AddressError::Unreachable { address });
+        }
+        if !paths.has_place() {
+            return Err(AddressError::TooManyPaths { limit: members.config.max_paths });
+        }
+        Ok(())
+    }
+
+    fn check_removed(&self, paths: &Paths, address: IpAddr) -> Result<(), AddressError> {
+        if !paths.has_local(address) || self.asks_to_remove(address) {
+            return Err(unknown(paths, address));
+        }
+        let stays = |&other: &IpAddr| other != address && !self.asks_to_remove(other);
+        if !can_meet(paths.local_addresses().filter(stays), paths.remote_addresses()) {
+            return Err(AddressError::Last { address });
+        }
+        Ok(())
+    }
+}
+
+/// Does what was agreed on.
+fn on_answered(members: &mut Members<'_>, wish: Wish, outcome: AddressOutcome) {
+    let Wish { change, address } = wish;
+    let done = outcome == AddressOutcome::Done;
+    match change {
+        AddressChange::Add if done => members.admit_local(address),
+        AddressChange::Add => members.drop_local(address),
+        AddressChange::Remove if done => members.drop_local(address),
+        AddressChange::Remove => members.keep_local(address),
+        AddressChange::Prefer => {}
+    }
+    members.note(Change::Tell(Event::OwnAddress { address, change, outcome }));
+}
+
+fn unknown(paths: &Paths, address: IpAddr) -> AddressError {
+    let own: Vec<String> = paths.local_addresses().map(|own| own.to_string()).collect();
+    AddressError::Unknown { address, known: own.join(", ") }
+}

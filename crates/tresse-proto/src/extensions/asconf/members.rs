@@ -1,0 +1,219 @@
+//! Paths that come and go with their addresses: the pairs that a new address makes, and the paths that an address only had
+//! for want of others.
+//!
+//! Changes the paths themselves. What follows from that elsewhere, for data, streams and the application, is said in
+//! [`Change`]s, in order, and is the association's to do.
+
+use std::net::IpAddr;
+
+use crate::config::{AssociationConfig, PathPairs};
+use crate::interface::event::Event;
+use tresse_policy::PathId;
+use crate::paths::{Member, Path, Paths, partners};
+use tresse_policy::PathState;
+use tresse_policy::Instant;
+
+/// The paths of an association, to be changed with its addresses.
+pub(crate) struct Members<'a> {
+    pub(super) paths: &'a mut Paths,
+    pub(super) config: &'a AssociationConfig,
+    now: Instant,
+    changes: Vec<Change>,
+}
+
+/// What follows from a change of addresses.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Change {
+    /// This path joined, perhaps in the place of one that is gone.
+    Joined(PathId),
+    /// Nothing leaves on `path` any more: its user data goes to one path, its control chunks to another.
+    Emptied {
+        /// The path.
+        path: PathId,
+        /// Where its user data goes.
+        data: PathId,
+        /// Where its control chunks go.
+        control: PathId,
+    },
+    /// The application is told.
+    Tell(Event),
+    /// A request that cannot be read is counted.
+    DiscardMalformed,
+}
+
+impl<'a> Members<'a> {
+    /// These paths, which go by these settings.
+    pub(crate) fn new(paths: &'a mut Paths, config: &'a AssociationConfig, now: Instant) -> Self {
+        Members { paths, config, now, changes: Vec::new() }
+    }
+
+    /// What followed, in order.
+    pub(crate) fn into_changes(self) -> Vec<Change> {
+        self.changes
+    }
+
+    pub(super) fn note(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    /// Makes the paths of a new own address; they wait for the peer's consent.
+    pub(super) fn join_local(&mut self, local: IpAddr) {
+        self.pair_local(local, Member::Pending);
+    }
+
+    /// Makes the paths of a new address of the peer; `came_to` is the own address that a packet came to from
+    /// there, by `port`. Answers whether there was place for one.
+    pub(super) fn join_remote(&mut self, remote: IpAddr, came_to: Option<(IpAddr, Option<u16>)>) -> bool {
+        let side = self.paths.remote_addresses().chain([remote]);
+        let others = self.paths.local_addresses();
+        let mut locals: Vec<IpAddr> = partners(self.config.path_pairs, remote, side, others).collect();
+        if let Some((local, _)) = came_to.filter(|&(local, _)| self.paths.has_local(local)) {
+            // This pair works, as it has just shown; the one by position may not.
+            match self.config.path_pairs {
+                PathPairs::ByPosition => locals = vec![local],
+                PathPairs::FullMesh => locals.sort_by_key(|&other| other != local),
+            }
+        }
+        let port = came_to.map_or_else(|| self.port_towards(remote), |(_, port)| port);
+        let mut any = false;
+        for local in locals {
+            let pending = self.paths.pending().any(|path| path.local() == local);
+            let member = if pending { Member::Pending } else { Member::Joined };
+            any |= self.join((local, remote), port, member).is_some();
+        }
+        any
+    }
+
+    /// The peer has agreed to an own address.
+    pub(super) fn admit_local(&mut self, local: IpAddr) {
+        for path in self.paths_from(local) {
+            self.paths.set_member(path, Member::Joined);
+        }
+    }
+
+    /// The peer wants to keep an own address.
+    pub(super) fn keep_local(&mut self, local: IpAddr) {
+        for path in self.paths_from(local) {
+            if self.paths.member(path) == Member::Leaving {
+                self.paths.set_member(path, Member::Joined);
+            }
+        }
+    }
+
+    /// Takes the paths from an own address out of use.
+    pub(super) fn leave_local(&mut self, local: IpAddr) {
+        for path in self.paths_from(local) {
+            self.paths.set_member(path, Member::Leaving);
+            self.empty(path);
+        }
+    }
+
+    /// An own address is the association's no longer.
+    pub(super) fn drop_local(&mut self, local: IpAddr) {
+        let paths = self.paths_from(local);
+        let partners: Vec<IpAddr> = paths.iter().map(|&path| self.paths.get(path).remote()).collect();
+        paths.into_iter().for_each(|path| self.drop_path(path));
+        for remote in partners {
+            if self.paths.find_remote(remote).is_none() {
+                self.join_remote(remote, None);
+            }
+        }
+    }
+
+    /// An address of the peer is the association's no longer.
+    pub(super) fn drop_remote(&mut self, remote: IpAddr) {
+        let towards = self.paths.living().filter(|path| path.remote() == remote);
+        let paths: Vec<(PathId, IpAddr, Member)> =
+            towards.map(|path| (path.id(), path.local(), path.member())).collect();
+        paths.iter().for_each(|&(path, ..)| self.drop_path(path));
+        for (_, local, member) in paths {
+            if member != Member::Leaving && !self.paths.has_local(local) {
+                self.pair_local(local, member);
+            }
+        }
+    }
+
+    /// A path has been shown to work: those that an address of it only had for want of it go, even if they work.
+    pub(crate) fn drop_makeshifts(&mut self, path: PathId) {
+        if self.config.path_pairs != PathPairs::ByPosition {
+            return;
+        }
+        let better = self.paths.get(path);
+        let works = |other: &Path| other.state() == PathState::Active;
+        let makeshifts: Vec<PathId> = self
+            .paths
+            .living()
+            .filter(|path| path.id() != better.id() && path.stays())
+            .filter(|path| path.local() == better.local() || path.remote() == better.remote())
+            .filter(|path| self.serves(|other| works(other) && other.local() == path.local(), path))
+            .filter(|path| self.serves(|other| works(other) && other.remote() == path.remote(), path))
+            .map(Path::id)
+            .collect();
+        makeshifts.into_iter().for_each(|path| self.drop_path(path));
+    }
+
+    /// Makes the paths of an own address that has none.
+    fn pair_local(&mut self, local: IpAddr, member: Member) {
+        let side = self.paths.local_addresses().chain([local]);
+        let others = self.paths.remote_addresses();
+        let remotes: Vec<IpAddr> = partners(self.config.path_pairs, local, side, others).collect();
+        for remote in remotes {
+            self.join((local, remote), self.port_towards(remote), member);
+        }
+    }
+
+    /// The living paths from an own address.
+    fn paths_from(&self, local: IpAddr) -> Vec<PathId> {
+        self.paths.living().filter(|path| path.local() == local).map(Path::id).collect()
+    }
+
+    /// Lets what is under way on a path leave on others; what waits there for them to be confirmed stays until
+    /// they are.
+    fn empty(&mut self, path: PathId) {
+        let (data, control) = (self.paths.alternate(path), self.paths.best_for_control());
+        self.note(Change::Emptied { path, data, control });
+    }
+
+    fn drop_path(&mut self, path: PathId) {
+        self.paths.set_member(path, Member::Gone);
+        // Before another path takes its place.
+        if let Some(state) = self.paths.state_change_of(path) {
+            self.note(Change::Tell(Event::PathChanged { path, state }));
+        }
+        self.empty(path);
+    }
+
+    fn join(&mut self, between: (IpAddr, IpAddr), port: Option<u16>, member: Member) -> Option<PathId> {
+        self.make_place(between);
+        let path = self.paths.join(self.now, between, port, member)?;
+        self.note(Change::Joined(path));
+        Some(path)
+    }
+
+    /// Before a path between these addresses, drops those that one of them only has for want of it, as long as they
+    /// do not work: with pairs by position an address needs no other path than it would have had at set-up.
+    fn make_place(&mut self, (local, remote): (IpAddr, IpAddr)) {
+        if self.config.path_pairs != PathPairs::ByPosition {
+            return;
+        }
+        let has_other = |path: &Path| match (path.local() == local, path.remote() == remote) {
+            (true, false) => self.serves(|other| other.remote() == path.remote(), path),
+            (false, true) => self.serves(|other| other.local() == path.local(), path),
+            _ => false,
+        };
+        let candidates = self.paths.living().filter(|path| path.stays() && path.state() != PathState::Active);
+        let makeshifts: Vec<PathId> = candidates.filter(|path| has_other(path)).map(Path::id).collect();
+        makeshifts.into_iter().for_each(|path| self.drop_path(path));
+    }
+
+    /// Whether there is such a path beside this one.
+    fn serves(&self, such: impl Fn(&Path) -> bool, beside: &Path) -> bool {
+        self.paths.living().any(|other| other.id() != beside.id() && such(other))
+    }
+
+    /// The peer's UDP port at an address: as on a path that leads there, or anywhere.
+    fn port_towards(&self, remote: IpAddr) -> Option<u16> {
+        let path = self.paths.find_remote(remote).unwrap_or_else(|| self.paths.best_for_control());
+        self.paths.get(path).encapsulation_port()
+    }
+}

@@ -1,0 +1,310 @@
+//! The peer's requests: which number comes next, what it gets (RFC 6525 §5.2), what was answered last, and what still
+//! waits.
+
+use tresse_wire::{Param, Tsn};
+
+use super::{Action, MOST_ANSWERED, Origin, Progress, Reconfig, Request, Silence, View, result};
+use crate::interface::event::Event;
+use crate::interface::reconfiguration::{Reconfiguration, Streams};
+
+/// Between the numbers of before and those of after lies half of all TSNs (RFC 6525 §5.2.4).
+const HALF_OF_ALL: u32 = 1 << 31;
+
+/// An answer to a request (RFC 6525 §4.4).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Response {
+    /// The number of the request.
+    pub(crate) sequence: u32,
+    /// One of [`result`].
+    pub(crate) result: u32,
+    /// The next TSN of whoever answers and of whoever asked: after everything was numbered anew.
+    pub(crate) next_tsns: Option<(Tsn, Tsn)>,
+}
+
+impl Response {
+    pub(crate) fn new(sequence: u32, result: u32) -> Self {
+        Response { sequence, result, next_tsns: None }
+    }
+
+    pub(crate) fn param(&self) -> Param<'static> {
+        Param::ReconfigResponse { response: self.sequence, result: self.result, next_tsns: self.next_tsns }
+    }
+}
+
+/// Where a request of the peer stands by its number.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// To be dealt with: it is new, or "in progress" was all that could be answered so far.
+    Open,
+    /// It came before, and this was the answer.
+    Answered(Response),
+    /// Neither the next nor one of the last.
+    Wrong,
+}
+
+/// A reset of streams that the peer sends on, to be performed when everything sent before has arrived
+/// (RFC 6525 §5.2.2 E2).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Deferred {
+    pub(crate) sequence: u32,
+    /// The index that has to be reached.
+    pub(crate) last: u64,
+    pub(crate) streams: Streams,
+}
+
+/// The peer's requests.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    /// The number of its next request.
+    expected: u32,
+    /// The last answers: a chunk holds at most two requests, and the next comes only after both were answered.
+    given: [Option<Response>; 2],
+    pub(crate) deferred: Option<Deferred>,
+    /// A request to number everything anew that waits for silence.
+    pub(crate) renumbering: Option<(u32, Silence)>,
+}
+
+impl Answers {
+    pub(super) fn new(expected: u32) -> Self {
+        Answers { expected, given: [None; 2], deferred: None, renumbering: None }
+    }
+
+    /// The number of its last request, as far as it has arrived.
+    pub(crate) fn last_sequence(&self) -> u32 {
+        self.expected.wrapping_sub(1)
+    }
+
+    /// Where the request `sequence` stands.
+    pub(crate) fn standing(&self, sequence: u32) -> Standing {
+        let given = self.given.iter().flatten().find(|given| given.sequence == sequence);
+        match given {
+            Some(given) if given.result == result::IN_PROGRESS => Standing::Open,
+            Some(given) => Standing::Answered(*given),
+            None if sequence == self.expected => Standing::Open,
+            None => Standing::Wrong,
+        }
+    }
+
+    /// Remembers what is answered, also where the answer before was "in progress".
+    pub(crate) fn give(&mut self, response: Response) {
+        let known = self.given.iter_mut().flatten().find(|given| given.sequence == response.sequence);
+        if let Some(known) = known {
+            *known = response;
+        } else if response.sequence == self.expected {
+            self.expected = self.expected.wrapping_add(1);
+            self.given = [Some(response), self.given[0]];
+        }
+    }
+}
+
+impl Reconfig {
+    /// A request arrived; answers it unless a request of this side will be the answer.
+    pub(super) fn on_request(
+        &mut self,
+        view: &View<'_>,
+        sequence: u32,
+        request: Request,
+        actions: &mut Vec<Action>,
+    ) -> Option<Response> {
+        match self.peer.standing(sequence) {
+            Standing::Answered(response) => return Some(response),
+            Standing::Wrong => return Some(Response::new(sequence, result::BAD_SEQUENCE)),
+            Standing::Open => {}
+        }
+        let response = match request {
+            Request::ResetOutgoing { response, last_tsn, streams } => {
+                let answers = (sequence, response);
+                Response::new(sequence, self.grant_outgoing_reset(view, answers, last_tsn, streams, actions))
+            }
+            Request::ResetIncoming { streams } => {
+                Response::new(sequence, self.grant_incoming_reset(view, sequence, streams, actions))
+            }
+            Request::ResetAssociation => self.grant_renumbering(view, sequence, actions),
+            Request::AddOutgoing(count) => Response::new(sequence, self.grant_inbound(view, count, actions)),
+            Request::AddIncoming(count) => {
+                Response::new(sequence, self.grant_outbound(view, sequence, count, actions))
+            }
+        };
+        self.peer.give(response);
+        let follows = response.result == result::IN_PROGRESS && self.request_follows(view, sequence, actions);
+        (!follows).then_some(response)
+    }
+
+    /// Whether the request by which this side carries out `sequence` leaves now, for the first time or again.
+    fn request_follows(&mut self, view: &View<'_>, sequence: u32, actions: &mut Vec<Action>) -> bool {
+        if !self.own.carries_out(sequence) {
+            return false;
+        }
+        if self.own.body().is_some() {
+            actions.extend(self.send(view.now, view.path, view.rto, view.config.rto_max));
+            return true;
+        }
+        let drained = match actions.last() {
+            Some(Action::Hold(streams)) => (view.has_sent_all_of)(streams),
+            _ => view.sending.progress.drained,
+        };
+        self.own.may_be_sent(Progress { drained, ..view.sending.progress })
+    }
+
+    /// Streams that the peer sends on are to begin anew, once all that was sent before has arrived (§5.2.2). `answers`
+    /// are the numbers of the request and of the one of this side that it answers.
+    fn grant_outgoing_reset(
+        &mut self,
+        view: &View<'_>,
+        (sequence, answers): (u32, u32),
+        last_tsn: Tsn,
+        streams: Streams,
+        actions: &mut Vec<Action>,
+    ) -> u32 {
+        let answered = self.own.on_peer_reset(answers);
+        let solicited = answered.is_some();
+        if let Some(answered) = answered {
+            self.on_answered(view.now, answered, Response::new(sequence, result::PERFORMED), actions);
+        }
+        let before = self.peer.deferred.take_if(|deferred| deferred.sequence == sequence);
+        if !solicited && before.is_none() && !view.config.accept_stream_resets {
+            return result::DENIED;
+        }
+        if streams.highest_named().is_some_and(|highest| highest.0 >= view.receiving.streams) {
+            return result::WRONG_STREAM;
+        }
+        match (view.index_near)(last_tsn) {
+            Some(last) if last > view.receiving.cumulative => {
+                self.peer.deferred = Some(Deferred { sequence, last, streams });
+                result::IN_PROGRESS
+            }
+            // Further than the receive window reaches: asked again, it may be nearer.
+            None if last_tsn.is_after(view.receiving.cumulative_tsn) => result::IN_PROGRESS,
+            _ => {
+                actions.push(Action::ResetInbound(streams));
+                result::PERFORMED
+            }
+        }
+    }
+
+    /// This side is to let streams begin anew that it sends on: its own request is the answer (§5.2.3).
+    fn grant_incoming_reset(
+        &mut self,
+        view: &View<'_>,
+        sequence: u32,
+        streams: Streams,
+        actions: &mut Vec<Action>,
+    ) -> u32 {
+        if self.own.carries_out(sequence) {
+            return result::IN_PROGRESS;
+        }
+        if !view.config.accept_stream_resets || !view.sending.is_open {
+            return result::DENIED;
+        }
+        if streams.highest_named().is_some_and(|highest| highest.0 >= view.sending.streams) {
+            return result::WRONG_STREAM;
+        }
+        if let Streams::These(named) = &streams {
+            if named.len() > MOST_ANSWERED {
+                return result::DENIED;
+            }
+            if named.iter().all(|&stream| (view.is_at_start)(stream)) {
+                return result::NOTHING_TO_DO;
+            }
+        }
+        let covered = |wanted: &Reconfiguration| matches!(wanted, Reconfiguration::ResetOutbound(own) if own.contain(&streams));
+        if self.own.is_open(covered) {
+            return result::NOTHING_TO_DO;
+        }
+        if let Some(result) = self.reason_to_wait() {
+            return result;
+        }
+        self.undertake(vec![Reconfiguration::ResetOutbound(streams)], Origin::Peer(sequence), actions);
+        result::IN_PROGRESS
+    }
+
+    /// All streams of both directions and all TSNs are to begin anew (§5.2.4). Nothing that is queued or under
+    /// way is given up for that: the peer waits.
+    fn grant_renumbering(&mut self, view: &View<'_>, sequence: u32, actions: &mut Vec<Action>) -> Response {
+        let given = |result| Response::new(sequence, result);
+        if self.peer.renumbering.is_some_and(|(of, _)| of == sequence) {
+            return given(result::IN_PROGRESS);
+        }
+        if !view.config.accept_association_resets || !view.sending.is_open {
+            return given(result::DENIED);
+        }
+        if let Some(result) = self.reason_to_wait() {
+            return given(result);
+        }
+        actions.push(Action::Hold(Streams::All));
+        let mut silence = Silence::default();
+        let drained = (view.has_sent_all_of)(&Streams::All);
+        if silence.is_reached(Progress { drained, ..view.sending.progress }) {
+            return self.renumber_for_peer(view, sequence, actions);
+        }
+        self.peer.renumbering = Some((sequence, silence));
+        given(result::IN_PROGRESS)
+    }
+
+    /// The peer wants to send on more streams (§5.2.5).
+    fn grant_inbound(&mut self, view: &View<'_>, count: u16, actions: &mut Vec<Action>) -> u32 {
+        let (solicited, answered) = self.own.on_peer_added(count);
+        if let Some(answered) = answered {
+            self.on_answered(view.now, answered, Response::new(0, result::PERFORMED), actions);
+        }
+        if !solicited && !view.config.accept_added_streams {
+            return result::DENIED;
+        }
+        if count > view.config.inbound_streams.saturating_sub(view.receiving.streams) {
+            return result::DENIED;
+        }
+        if count > 0 {
+            actions.push(Action::AddInbound(count));
+        }
+        result::PERFORMED
+    }
+
+    /// This side is to send on more streams: it agrees, and asks the peer to take them (§5.2.6).
+    fn grant_outbound(
+        &mut self,
+        view: &View<'_>,
+        sequence: u32,
+        count: u16,
+        actions: &mut Vec<Action>,
+    ) -> u32 {
+        let possible = u16::MAX - view.sending.streams;
+        if !view.config.accept_added_streams || !view.sending.is_open || count > possible {
+            return result::DENIED;
+        }
+        if count == 0 {
+            return result::NOTHING_TO_DO;
+        }
+        if let Some(result) = self.reason_to_wait() {
+            return result;
+        }
+        self.undertake(vec![Reconfiguration::AddOutbound(count)], Origin::Peer(sequence), actions);
+        result::PERFORMED
+    }
+
+    /// Why nothing can be undertaken for the peer now. An own request that the peer answers at once is worth
+    /// waiting for; two that wait for each other would do so for ever.
+    fn reason_to_wait(&self) -> Option<u32> {
+        if self.own.conflicts() || self.peer.renumbering.is_some() {
+            Some(result::BUSY)
+        } else if self.own.is_busy() {
+            Some(result::IN_PROGRESS)
+        } else {
+            None
+        }
+    }
+
+    /// Begins anew, as the peer wants, and says with which TSNs both sides go on.
+    pub(super) fn renumber_for_peer(
+        &mut self,
+        view: &View<'_>,
+        sequence: u32,
+        actions: &mut Vec<Action>,
+    ) -> Response {
+        let ours = view.sending.last_tsn.next();
+        let theirs = view.receiving.cumulative_tsn.next().advance(HALF_OF_ALL);
+        self.own.on_renumbered(view.now);
+        actions.push(Action::RenumberForPeer { theirs });
+        actions.push(Action::Tell(Event::AssociationReset));
+        Response { sequence, result: result::PERFORMED, next_tsns: Some((ours, theirs)) }
+    }
+}
