@@ -9,12 +9,12 @@ use tresse_wire::{
     Fault, Heartbeat, IData, List, Tsn,
 };
 
-use super::addresses::Source;
 use super::authentication::Passage;
 use super::control::{Control, Reason};
 use super::{Association, Extension, Readable, State};
 use crate::context::Context;
 use crate::coverage::Mechanism;
+use crate::extensions::asconf::{Asconf, Source};
 use crate::extensions::auth::Gate;
 use crate::extensions::reconfig::{Reconfig, SetAsideChunk};
 use crate::fragment::Carrier;
@@ -79,7 +79,8 @@ impl Association {
         }
         self.on_heard_in_shutdown(cx.now);
         if self.paths.member(via) > Member::Pending {
-            self.answer_elsewhere(via);
+            // What answers a packet on a path that is no longer used leaves on another.
+            self.control.move_on(via, self.paths.best_for_control());
         }
         self.advance_reconfig(cx.now);
         if !lone {
@@ -142,7 +143,8 @@ impl Association {
                     self.on_forward_tsn(via, chunk, summary);
                 }
                 Ok(Chunk::Asconf(asconf)) => {
-                    let source = Source { encapsulation_port, ..self.source_of(via) };
+                    let path = self.paths.get(via);
+                    let source = Source { local: path.local(), remote: path.remote(), encapsulation_port };
                     self.on_asconf(cx.now, source, asconf, requests == 0);
                     requests += 1;
                 }
@@ -457,7 +459,9 @@ impl Association {
         for cause in error.causes.iter().flatten() {
             let Cause::UnrecognisedChunk(whole) = cause else { continue };
             match whole.first().map(|&kind| ChunkKind(kind)) {
-                Some(ChunkKind::ASCONF) => self.on_asconf_unknown(now),
+                Some(ChunkKind::ASCONF) if self.asconf.is_some() => {
+                    self.with_asconf(now, Asconf::on_unknown);
+                }
                 // Of this type it should have skipped it in silence (RFC 4820 §3): who knows what it does next time.
                 Some(ChunkKind::PAD) => {
                     self.control.forget_mtu_probes();

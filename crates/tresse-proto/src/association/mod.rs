@@ -47,6 +47,7 @@ use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 use crate::collections::InlineVec;
 use crate::collections::LazyBox;
 use crate::coverage::Coverage;
+use crate::extensions::asconf::{Asconf, PeerNews};
 use crate::extensions::auth::Auth;
 use crate::extensions::ecn::Marks;
 use crate::extensions::reconfig::Reconfig;
@@ -59,16 +60,14 @@ use crate::paths::{LimitClock, Paths};
 use crate::receiver::Receiver;
 use crate::transmission::{AckReport, Extent, Transmission};
 
-pub(crate) use addresses::{PeerNews, Source};
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
-pub(crate) use peer::{Aside, InitFault, Peer, is_usable, reach};
+pub(crate) use peer::{Aside, InitFault, Peer, reach};
 pub(crate) use settings::Settings;
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
 
 use abandon::AbandonLog;
-use addresses::Dynamic;
 use control::ControlQueue;
 use shutdown::ShutdownTimers;
 use turn::{Bursts, Foreseen};
@@ -128,7 +127,7 @@ pub(crate) struct Association {
     reconfig: Option<Box<Reconfig>>,
     auth: Option<Box<Auth>>,
     /// From the first request of either side to change addresses on.
-    dynamic: Option<Box<Dynamic>>,
+    asconf: Option<Box<Asconf>>,
     /// From the first congestion mark of either direction on.
     marks: Option<Box<Marks>>,
     control: ControlQueue,
@@ -278,7 +277,7 @@ impl Association {
             transmission,
             reconfig: None,
             auth,
-            dynamic: None,
+            asconf: None,
             marks: None,
             control: ControlQueue::default(),
             shutdown: LazyBox::default(),
@@ -381,9 +380,14 @@ impl Association {
             self.shutdown.deadline(),
             self.outbound.next_expiry(),
             requests,
-            self.asconf_deadline(),
+            self.asconf.as_deref().and_then(Asconf::deadline),
             self.patience_until,
         ])
+    }
+
+    /// The next address of the peer that came or went.
+    pub(crate) fn pop_peer_news(&mut self) -> Option<PeerNews> {
+        self.asconf.as_mut()?.pop_news()
     }
 
     /// Vectors to work with, to be lent and taken back.
@@ -442,8 +446,8 @@ impl Association {
         while let Some((path, state)) = self.paths.pop_state_change() {
             self.refresh_usable();
             self.tell(Event::PathChanged { path, state });
-            if state == PathState::Active && self.dynamic.is_some() {
-                self.drop_makeshifts(path);
+            if state == PathState::Active && self.asconf.is_some() {
+                self.with_asconf(now, |_, members| members.drop_makeshifts(path));
             }
             changed = true;
         }

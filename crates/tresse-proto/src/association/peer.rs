@@ -9,6 +9,7 @@ use super::scope::Scope;
 use super::settings::Settings;
 use crate::config::AssociationConfig;
 use crate::extensions::auth::{BadRandom, OfferParams, PeerOffer};
+use crate::paths::is_usable;
 
 /// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
 const MIN_A_RWND: u32 = 1500;
@@ -211,12 +212,6 @@ fn heeded(params: Params<'_>) -> impl Iterator<Item = Param<'_>> {
         over |= matches!(param, Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().stop);
         !before
     })
-}
-
-/// Whether an address can belong to one host (RFC 9260 §3.3.2.1: no multicast or broadcast).
-pub(crate) fn is_usable(address: IpAddr) -> bool {
-    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
-    !address.is_multicast() && !address.is_unspecified() && !broadcast
 }
 
 /// The error detection method of RFC 9653 that replaces the checksum: SCTP over DTLS.

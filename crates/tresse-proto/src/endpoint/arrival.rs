@@ -9,11 +9,13 @@ use tresse_wire::{Abort, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, admit, reply_header, stray};
-use crate::association::{Origin, SetupStep, Source, State, is_usable};
+use crate::association::{Origin, SetupStep, State};
 use crate::context::Context;
+use crate::extensions::asconf::Source;
 use crate::extensions::auth::Gate;
 use crate::interface::datagram::Datagram;
 use crate::interface::event::CloseReason;
+use crate::paths::is_usable;
 
 impl Endpoint {
     /// A packet with the tag of the association in `slot`, which may keep it.

@@ -13,6 +13,7 @@ use crate::association::{Association, State};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
 use crate::extensions::auth::SharedKeys;
 use crate::extensions::reconfig::Ask;
+use crate::interface::addresses::AddressChange;
 use crate::interface::error::{AddressError, KeyError, NoSuchPath, ReconfigurationError, SendError};
 use crate::interface::event::{CloseReason, Message, SendOptions};
 use crate::interface::reconfiguration::{Direction, Streams};
@@ -260,7 +261,7 @@ impl<'a> AssociationHandle<'a> {
     /// # Errors
     /// An address that cannot be added, or no way to ask the peer; nothing was begun then.
     pub fn add_address(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
-        self.change_addresses(|association| association.add_address(now, address))
+        self.change_address(now, AddressChange::Add, address)
     }
 
     /// Removes an own address (RFC 5061). Nothing is sent from there any more, unless it is the last until another
@@ -269,7 +270,7 @@ impl<'a> AssociationHandle<'a> {
     /// # Errors
     /// An address that cannot be removed, or no way to ask the peer; nothing was begun then.
     pub fn remove_address(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
-        self.change_addresses(|association| association.remove_address(now, address))
+        self.change_address(now, AddressChange::Remove, address)
     }
 
     /// Asks the peer to send to this own address where it uses one path at a time (RFC 5061 §5.4).
@@ -277,7 +278,7 @@ impl<'a> AssociationHandle<'a> {
     /// # Errors
     /// An address that the association has not, or no way to ask the peer.
     pub fn set_peer_primary(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
-        self.change_addresses(|association| association.set_peer_primary(now, address))
+        self.change_address(now, AddressChange::Prefer, address)
     }
 
     /// Sets or replaces a shared key of this association (RFC 4895 §6.1). The peer needs the same, and should
@@ -349,12 +350,15 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
-    fn change_addresses(
+    fn change_address(
         &mut self,
-        change: impl FnOnce(&mut Association) -> Result<(), AddressError>,
+        now: Instant,
+        change: AddressChange,
+        address: IpAddr,
     ) -> Result<(), AddressError> {
         let state = self.state_name();
-        change(self.open_mut().ok_or(AddressError::NotOpen { state })?)?;
+        let association = self.open_mut().ok_or(AddressError::NotOpen { state })?;
+        association.change_address(now, change, address)?;
         self.endpoint.settle(self.slot);
         Ok(())
     }

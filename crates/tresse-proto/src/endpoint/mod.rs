@@ -33,15 +33,17 @@ use tresse_policy::{Instant, PolicyKind, Registry, ScheduleError};
 use tresse_wire::Mid;
 use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 
-use crate::association::{Identity, PeerNews, Settings, Setup, SetupParts, State, Workspace, is_usable};
+use crate::association::{Identity, Settings, Setup, SetupParts, State, Workspace};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::context::Context;
+use crate::extensions::asconf::PeerNews;
 use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
 use crate::interface::association_id::AssociationId;
 use crate::interface::datagram::{Datagram, Transmit};
 use crate::interface::error::{ConnectError, KeyError};
 use crate::interface::event::{CloseReason, Event};
 use crate::interface::stats::Discards;
+use crate::paths::is_usable;
 use crate::paths::unreachable;
 
 pub use handle::AssociationHandle;

@@ -91,6 +91,12 @@ pub(crate) fn can_meet(
     remote.any(|remote| local.clone().any(|local| local.is_ipv4() == remote.is_ipv4()))
 }
 
+/// Whether an address can belong to one host (RFC 9260 §3.3.2.1: no multicast or broadcast).
+pub(crate) fn is_usable(address: IpAddr) -> bool {
+    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+    !address.is_multicast() && !address.is_unspecified() && !broadcast
+}
+
 /// The first remote address that no local one can reach.
 pub(crate) fn unreachable(local: &[IpAddr], remote: &[IpAddr]) -> Option<IpAddr> {
     remote.iter().copied().find(|remote| local.iter().all(|local| local.is_ipv4() != remote.is_ipv4()))

@@ -27,15 +27,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tresse_policy::engine::{CongestionControl, PathAck, Window};
-use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
-
-pub(crate) use address::{can_meet, pairs, partners, unreachable};
+pub(crate) use address::{can_meet, is_usable, pairs, partners, unreachable};
 pub(crate) use health::Failure;
 pub(crate) use limit::LimitClock;
 pub(crate) use member::Member;
 pub(crate) use path::Path;
 pub(crate) use timers::PathTimer;
+use tresse_policy::engine::{CongestionControl, PathAck, Window};
+use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 
 use crate::config::{AssociationConfig, BufferShares, SackPath, StreamMap};
 use crate::fragment::Carrier;

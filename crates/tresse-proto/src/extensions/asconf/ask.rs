@@ -9,9 +9,9 @@ use super::{Asconf, StrayAck, Wish};
 use crate::interface::addresses::{AddressChange, AddressOutcome};
 use crate::interface::error::AddressError;
 use crate::interface::event::Event;
-use tresse_policy::PathId;
 use crate::paths::{Member, Path, Paths, can_meet, is_usable};
 use tresse_policy::Instant;
+use tresse_policy::PathId;
 
 /// An ASCONF chunk to send on a path.
 pub(crate) struct Outgoing<'a> {

@@ -8,10 +8,13 @@ use std::net::IpAddr;
 
 use crate::config::{AssociationConfig, PathPairs};
 use crate::interface::event::Event;
-use tresse_policy::PathId;
 use crate::paths::{Member, Path, Paths, partners};
-use tresse_policy::PathState;
 use tresse_policy::Instant;
+use tresse_policy::PathId;
+use tresse_policy::PathState;
+
+/// Changes that follow from a chunk with several requests: three for each.
+const MOST_AT_ONCE: usize = 32;
 
 /// The paths of an association, to be changed with its addresses.
 pub(crate) struct Members<'a> {
@@ -53,6 +56,10 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn note(&mut self, change: Change) {
+        // One request for memory whatever a chunk asks for, nearly always.
+        if self.changes.is_empty() {
+            self.changes.reserve(MOST_AT_ONCE);
+        }
         self.changes.push(change);
     }
 

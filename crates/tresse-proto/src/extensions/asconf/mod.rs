@@ -1,28 +1,39 @@
-//! Dynamic addresses (RFC 5061): which request of either side is under way, and what was answered.
+//! Dynamic addresses (RFC 5061): what either side asks for, what it gets, and what was answered.
 //!
-//! Owns serial numbers, the request in flight with its timer, and the answers given last. Refuses to know paths:
-//! the association says which addresses there are and carries out what was agreed.
+//! Owns serial numbers, the request in flight with its timer, and the answers given last. Which addresses there are, the
+//! paths know, and are changed here ([`Members`]); refuses to know data and streams: what follows for them ([`Change`]) is
+//! the association's to do.
 
-mod answers;
+mod ask;
+mod grant;
+mod members;
 mod requests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use answers::{Answers, Response, Responses, Standing};
-pub(crate) use requests::{Requests, StrayAck, Wish};
+use std::collections::VecDeque;
 
-/// Both halves of dynamic addresses in one association.
+pub(crate) use grant::{PeerNews, Source};
+pub(crate) use members::{Change, Members};
+pub(crate) use requests::StrayAck;
+
+use grant::Answers;
+use requests::{Requests, Wish};
+
+/// Both halves of dynamic addresses in one association, from the first request of either side on.
 #[derive(Debug)]
 pub(crate) struct Asconf {
     /// What this side asks for.
-    pub(crate) own: Requests,
+    own: Requests,
     /// What the peer asks for.
-    pub(crate) peer: Answers,
+    peer: Answers,
+    /// Addresses of the peer that came or went, for whoever finds the association by them.
+    news: VecDeque<PeerNews>,
 }
 
 impl Asconf {
     /// Nothing was asked for yet. Requests are numbered from the initial TSN of their side on (RFC 5061 §5.1 A2).
     pub(crate) fn new(own: u32, peer: u32) -> Self {
-        Asconf { own: Requests::new(own), peer: Answers::new(peer) }
+        Asconf { own: Requests::new(own), peer: Answers::new(peer), news: VecDeque::new() }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{Cause, Causes, Param, Params};
 
+use super::grant::{Response, Responses, Standing};
 use super::*;
 use crate::interface::addresses::{AddressChange, AddressOutcome};
 

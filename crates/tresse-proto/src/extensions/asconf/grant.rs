@@ -1,0 +1,330 @@
+//! What the peer asks for: to add, to remove and to prefer its addresses (RFC 5061 §5.2, §5.3); the order of its requests,
+//! and the answers, kept to be given again.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use tresse_wire::{Asconf as AsconfChunk, Cause, Causes, Param, Params};
+
+use super::Asconf;
+use super::members::{Change, Members};
+use crate::interface::addresses::AddressChange;
+use crate::interface::event::Event;
+use crate::paths::{Path, can_meet, is_usable};
+
+/// Most answers that are kept. They are of requests that travelled in one packet.
+const MOST_KEPT: usize = 8;
+
+/// Error Cause Indication with a cause that repeats a request with an IPv6 address.
+const LONGEST_RESPONSE: usize = 8 + 4 + 28;
+
+/// The peer's requests.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    /// The serial number of its next request.
+    expected: u32,
+    given: VecDeque<(u32, Vec<u8>)>,
+}
+
+/// What the serial number of a request says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// It is the next one.
+    New,
+    /// It was answered before, with this; `None` when that is too long ago.
+    Repeated(Option<Vec<u8>>),
+    /// It is neither.
+    Stray,
+}
+
+impl Answers {
+    pub(super) fn new(expected: u32) -> Self {
+        Answers { expected, given: VecDeque::new() }
+    }
+
+    /// Where a request stands; `first` says that it is the first of its packet.
+    pub(crate) fn standing(&mut self, serial: u32, first: bool) -> Standing {
+        if serial == self.expected {
+            if first {
+                // RFC 5061 §5.2 E1: the answers before it have arrived.
+                self.given.clear();
+            }
+            return Standing::New;
+        }
+        let before = self.expected.wrapping_sub(serial) < 1 << 31;
+        if !before {
+            return Standing::Stray;
+        }
+        let kept = self.given.iter().find(|(given, _)| *given == serial);
+        Standing::Repeated(kept.map(|(_, body)| body.clone()))
+    }
+
+    /// The next request was answered with this.
+    pub(crate) fn give(&mut self, body: Vec<u8>) {
+        if self.given.len() >= MOST_KEPT {
+            self.given.pop_front();
+        }
+        self.given.push_back((self.expected, body));
+        self.expected = self.expected.wrapping_add(1);
+    }
+}
+
+/// What is said of one request.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(crate) enum Response<'a> {
+    Done,
+    Failed(Cause<'a>),
+}
+
+/// The responses of an ASCONF-ACK, in the making.
+#[derive(Debug)]
+pub(crate) struct Responses {
+    body: Vec<u8>,
+    /// The most bytes that there may be.
+    most: usize,
+    /// One request failed: success is said from then on (RFC 5061 §5.1 A7).
+    failed: bool,
+    /// Resources ran out: no address is added or removed any more (RFC 5061 §5.3 F11).
+    exhausted: bool,
+}
+
+impl Responses {
+    /// At most `most` bytes of them.
+    pub(crate) fn new(most: usize) -> Self {
+        Responses { body: Vec::new(), most, failed: false, exhausted: false }
+    }
+
+    /// Whether requests to add and to remove addresses are to fail for want of resources.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    /// Whether one more request can be answered, whatever the answer is. Without it nothing more may be done: what
+    /// is not spoken of after a failure has failed.
+    pub(crate) fn has_room(&self) -> bool {
+        self.body.len().next_multiple_of(4) + LONGEST_RESPONSE <= self.most
+    }
+
+    /// Adds the response to the request with this correlation id.
+    pub(crate) fn push(&mut self, correlation: u32, response: Response<'_>) {
+        match response {
+            Response::Done if !self.failed => {}
+            Response::Done => self.write(&Param::SuccessIndication { correlation }),
+            Response::Failed(cause) => {
+                self.failed = true;
+                self.exhausted |= matches!(cause, Cause::ResourceShortage(_));
+                self.write(&Param::ErrorIndication { correlation, causes: Causes::Values(&[cause]) });
+            }
+        }
+    }
+
+    /// The responses, encoded.
+    pub(crate) fn into_body(self) -> Vec<u8> {
+        self.body
+    }
+
+    fn write(&mut self, param: &Param<'_>) {
+        // Padding goes in between: the length of the chunk does not count that of the last one (RFC 9260 §3.2).
+        self.body.resize(self.body.len().next_multiple_of(4), 0);
+        // It names one request of the peer at the most, which came in a chunk.
+        param.write(&mut self.body).ok();
+    }
+}
+
+/// Where a request came from, and where to.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Source {
+    pub(crate) local: IpAddr,
+    pub(crate) remote: IpAddr,
+    pub(crate) encapsulation_port: Option<u16>,
+}
+
+/// An address of the peer that came or went.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum PeerNews {
+    Added(IpAddr),
+    Removed(IpAddr),
+}
+
+/// The answer to an ASCONF chunk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Granted {
+    /// The responses, encoded.
+    pub(crate) body: Vec<u8>,
+    /// Whether it was answered for the first time.
+    pub(crate) is_new: bool,
+}
+
+/// What became of a request.
+enum Verdict {
+    Done,
+    /// No place for another path; or that was so before (RFC 5061 §5.3 F9, F11).
+    NoResources,
+    LastAddress,
+    SourceAddress,
+    /// The address is none that can be meant.
+    Unresolvable,
+}
+
+impl Verdict {
+    /// What is said of it; `request` is the parameter that asked.
+    fn response<'a>(&self, request: &'a [u8]) -> Response<'a> {
+        match self {
+            Verdict::Done => Response::Done,
+            Verdict::NoResources => Response::Failed(Cause::ResourceShortage(request)),
+            Verdict::LastAddress => Response::Failed(Cause::DeleteLastAddress(request)),
+            Verdict::SourceAddress => Response::Failed(Cause::DeleteSourceAddress(request)),
+            // The address parameter stands behind the header and the correlation id.
+            Verdict::Unresolvable => {
+                Response::Failed(Cause::UnresolvableAddress(request.get(8..).unwrap_or_default()))
+            }
+        }
+    }
+}
+
+impl Asconf {
+    /// ASCONF arrived; `first` says that it is the first of its packet. `None` when it is of the past and its answer is
+    /// forgotten, or of no time at all.
+    pub(crate) fn on_request(
+        &mut self,
+        members: &mut Members<'_>,
+        source: Source,
+        chunk: &AsconfChunk<'_>,
+        first: bool,
+    ) -> Option<Granted> {
+        match self.peer.standing(chunk.serial, first) {
+            Standing::New => {
+                let body = self.grant(members, source, &chunk.params);
+                self.peer.give(body.clone());
+                Some(Granted { body, is_new: true })
+            }
+            Standing::Repeated(body) => body.map(|body| Granted { body, is_new: false }),
+            Standing::Stray => None,
+        }
+    }
+
+    /// The next address of the peer that came or went.
+    pub(crate) fn pop_news(&mut self) -> Option<PeerNews> {
+        self.news.pop_front()
+    }
+
+    /// Does what is asked for, in order; answers the responses.
+    fn grant(&mut self, members: &mut Members<'_>, source: Source, params: &Params<'_>) -> Vec<u8> {
+        // They are to fit a packet of their own on any path (RFC 5061 §5.1.1 C5).
+        let mut responses = Responses::new(members.paths.smallest_payload().saturating_sub(OVERHEAD));
+        let mut request = Vec::new();
+        for param in params.iter() {
+            let Ok(param) = param else {
+                members.note(Change::DiscardMalformed);
+                break;
+            };
+            if !responses.has_room() {
+                break;
+            }
+            let shut = responses.is_exhausted();
+            let (correlation, verdict) = match param {
+                Param::AddAddress { correlation, .. } | Param::DeleteAddress { correlation, .. } if shut => {
+                    (correlation, Verdict::NoResources)
+                }
+                Param::AddAddress { correlation, address } => {
+                    (correlation, self.grant_added(members, source, address))
+                }
+                Param::DeleteAddress { correlation, address } => {
+                    (correlation, self.grant_removed(members, source, address))
+                }
+                Param::SetPrimary { correlation, address } => {
+                    (correlation, grant_primary(members, source, address))
+                }
+                Param::Unrecognised(unknown) => {
+                    let action = unknown.kind.unrecognised_action();
+                    if action.report {
+                        // Behind its header stands the correlation id, as in all requests.
+                        let id = unknown.whole.get(4..8).and_then(|id| id.try_into().ok());
+                        let cause = Cause::UnrecognisedParameters(shortened(unknown.whole));
+                        responses.push(id.map_or(0, u32::from_be_bytes), Response::Failed(cause));
+                    }
+                    if action.stop {
+                        break;
+                    }
+                    continue;
+                }
+                // RFC 5061 §4.2: what has no place here is ignored.
+                _ => continue,
+            };
+            request.clear();
+            // It came in a chunk: not too long for its length field.
+            param.write(&mut request).ok();
+            responses.push(correlation, verdict.response(&request));
+        }
+        responses.into_body()
+    }
+
+    fn grant_added(&mut self, members: &mut Members<'_>, source: Source, address: IpAddr) -> Verdict {
+        let address = named(address, source.remote);
+        if !is_usable(address) {
+            return Verdict::Unresolvable;
+        }
+        if members.paths.find_remote(address).is_some() {
+            return Verdict::Done;
+        }
+        if !can_meet(members.paths.local_addresses(), std::iter::once(address)) {
+            return Verdict::Unresolvable;
+        }
+        let came_to = (address == source.remote).then_some((source.local, source.encapsulation_port));
+        if !members.join_remote(address, came_to) {
+            return Verdict::NoResources;
+        }
+        self.news.push_back(PeerNews::Added(address));
+        members.note(Change::Tell(Event::PeerAddress { address, change: AddressChange::Add }));
+        Verdict::Done
+    }
+
+    fn grant_removed(&mut self, members: &mut Members<'_>, source: Source, address: IpAddr) -> Verdict {
+        let goes = |&other: &IpAddr| {
+            if address.is_unspecified() { other != source.remote } else { other == address }
+        };
+        let paths = &*members.paths;
+        let removed: Vec<IpAddr> = paths.remote_addresses().filter(goes).collect();
+        let rest = || paths.remote_addresses().filter(|other| !goes(other));
+        // An address that none of this side's reaches would be as good as none; so would one that is only reached from
+        // an address that the peer has been asked to add or to delete and has not answered for.
+        let stays = |&own: &IpAddr| !self.asks_to_remove(own);
+        let agreed = || paths.joined().map(Path::local).filter(stays);
+        if !removed.is_empty() && !can_meet(agreed(), rest()) {
+            return Verdict::LastAddress;
+        }
+        if address == source.remote {
+            return Verdict::SourceAddress;
+        }
+        for address in removed {
+            members.drop_remote(address);
+            self.news.push_back(PeerNews::Removed(address));
+            members.note(Change::Tell(Event::PeerAddress { address, change: AddressChange::Remove }));
+        }
+        Verdict::Done
+    }
+}
+
+/// Advice only: the peer's wish goes no further than the application's own choice would (RFC 5061 §5.4).
+fn grant_primary(members: &mut Members<'_>, source: Source, address: IpAddr) -> Verdict {
+    let address = named(address, source.remote);
+    let Some(path) = members.paths.find_remote(address) else { return Verdict::Unresolvable };
+    members.paths.set_primary(path);
+    members.note(Change::Tell(Event::PeerAddress { address, change: AddressChange::Prefer }));
+    Verdict::Done
+}
+
+/// What AUTH with SHA-256 takes of a packet: the headers of DATA and of ASCONF-ACK are about as long.
+const OVERHEAD: usize = 40;
+
+/// The most of an unrecognised request that is reported back.
+const MOST_REPORTED: usize = 28;
+
+fn shortened(whole: &[u8]) -> &[u8] {
+    whole.get(..MOST_REPORTED).unwrap_or(whole)
+}
+
+/// An address of zeros means the source of the packet (RFC 5061 §4.2).
+fn named(address: IpAddr, source: IpAddr) -> IpAddr {
+    if address.is_unspecified() { source } else { address }
+}
