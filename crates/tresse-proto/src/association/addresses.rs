@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use tresse_wire::{Asconf as AsconfChunk, AsconfAck, Chunk, Packet};
 
-use super::authentication::Passage;
 use super::control::{Control, Reason};
+use super::input::Passage;
 use super::{Association, Extension, State};
 use crate::context::Context as Cx;
 use crate::extensions::asconf::{Asconf, Change, Members, Source, StrayAck};
@@ -153,7 +153,9 @@ impl Association {
                 Change::Joined(path) => {
                     let count = self.paths.len();
                     self.transmission.renew_path(path, count);
-                    self.renew_marks(path);
+                    if let Some(marks) = self.marks.changed() {
+                        marks.renew_path(path);
+                    }
                     self.outbound.cover_paths(count);
                     self.bursts.cover(count);
                 }

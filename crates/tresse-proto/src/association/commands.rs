@@ -5,7 +5,9 @@ use tresse_policy::{Instant, PathId, Registry, ScheduleError};
 use tresse_wire::StreamId;
 
 use super::{Association, Readable, State};
-use crate::config::{AssociationConfig, StreamClass, StreamMap};
+use crate::config::{StreamClass, StreamMap};
+use crate::extensions::auth::SharedKeys;
+use crate::interface::error::KeyError;
 use crate::interface::error::{NoSuchPath, SendError};
 use crate::interface::event::{Event, Message, Part, SendOptions};
 use crate::interface::reliability::Abandonments;
@@ -152,8 +154,18 @@ impl Association {
         self.paths.tell_loss(path, share);
     }
 
-    pub(crate) fn config(&self) -> &AssociationConfig {
-        &self.config
+    /// Changes the shared keys of this association.
+    ///
+    /// # Errors
+    /// Authentication was not agreed on, or what `change` refuses.
+    pub(crate) fn change_keys(
+        &mut self,
+        change: impl FnOnce(&mut SharedKeys) -> Result<(), KeyError>,
+    ) -> Result<(), KeyError> {
+        if self.state == State::Closed {
+            return Err(KeyError::Closed);
+        }
+        self.auth.change_keys(change)
     }
 
     /// Streams after negotiation: sending and receiving direction.
@@ -194,7 +206,7 @@ impl Association {
                 let path = PathId(position as u8);
                 let mut stats = self.paths.stats(path, now);
                 self.transmission.fill_stats(path, &mut stats);
-                self.fill_mark_stats(path, &mut stats);
+                (stats.marks, stats.mark_cuts) = self.marks.counts(path);
                 stats
             })
             .collect()

@@ -2,14 +2,13 @@
 
 use std::net::IpAddr;
 
+use crate::extensions::drop_report::DropReport;
 use bytes::Bytes;
 use tresse_policy::PathId;
 use tresse_wire::{
     Abort, Asconf, AsconfAck, CHUNK_HEADER_LEN, Cause, Causes, Chunk, ChunkKind, Cwr, ErrorChunk, Heartbeat,
     NoRoom, PacketWriter, Pad, Params, Reconfig, Shutdown, Tsn,
 };
-
-use super::drop_report::DropReport;
 
 /// The most control chunks that may wait: a peer that floods with requests gets fewer answers.
 const LIMIT: usize = 64;

@@ -100,7 +100,7 @@ impl Association {
     /// The same among what is worth a copy and not too late for one. What goes again is not copied: it could not be told
     /// what its acknowledgement is for.
     fn seek_blocked_copy(&mut self, now: Instant, path: PathId) {
-        let room = self.paths.get(path).pmdcs().saturating_sub(self.auth_overhead());
+        let room = self.paths.get(path).pmdcs().saturating_sub(self.auth.overhead());
         while let Some(candidate) = self.transmission.copy_candidate(path)
             && !(candidate.fresh
                 && candidate.bytes <= room

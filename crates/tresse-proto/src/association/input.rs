@@ -6,16 +6,17 @@ use bytes::Bytes;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{
     Abort, COMMON_HEADER_LEN, Cause, Chunk, ChunkError, ChunkKind, Chunks, DATA_HEADER_LEN, Data, ErrorChunk,
-    Fault, Heartbeat, IData, List, Tsn,
+    Fault, Heartbeat, IData, List, PacketDrop, Tsn,
 };
 
-use super::authentication::Passage;
 use super::control::{Control, Reason};
 use super::{Association, Extension, Readable, State};
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::extensions::asconf::{Asconf, Source};
-use crate::extensions::auth::Gate;
+use crate::extensions::auth::{self, Gate};
+use crate::extensions::drop_report::{self, DropReport, Lost};
+use crate::extensions::ecn;
 use crate::extensions::reconfig::{Reconfig, SetAsideChunk};
 use crate::fragment::Carrier;
 use crate::inbound::{InboundData, Refusal};
@@ -23,7 +24,18 @@ use crate::interface::datagram::{Datagram, Ecn};
 use crate::interface::event::{CloseReason, Event};
 use crate::paths::Member;
 use crate::receiver::{Arrival, PacketSummary};
-use crate::transmission::{AckReport, SackFault, SackView};
+use crate::transmission::{AckReport, Dropped, SackFault, SackView};
+
+/// What becomes of a chunk.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Passage {
+    /// It is processed.
+    Pass,
+    /// It is left out.
+    Skip,
+    /// So is everything that follows it.
+    Stop,
+}
 
 /// How a packet came in.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -160,6 +172,46 @@ impl Association {
                 return None;
             }
         }
+    }
+
+    /// Whether a chunk may be processed (RFC 4895 §6.3); `covered` starts with it and ends with its packet. Counts what may
+    /// not.
+    #[inline]
+    pub(super) fn screen(
+        &mut self,
+        gate: &mut Gate,
+        chunk: &Result<Chunk<'_>, ChunkError>,
+        covered: &[u8],
+        via: PathId,
+    ) -> Passage {
+        let kind = ChunkKind(covered.first().copied().unwrap_or_default());
+        // Settings are at hand; what was agreed on by them is not, and hardly ever matters.
+        let concerned = self.config.screens(kind);
+        debug_assert!(concerned || !self.auth.requires(kind));
+        if concerned { self.screen_closely(gate, chunk, covered, via) } else { Passage::Pass }
+    }
+
+    #[inline(never)]
+    fn screen_closely(
+        &mut self,
+        gate: &mut Gate,
+        chunk: &Result<Chunk<'_>, ChunkError>,
+        covered: &[u8],
+        via: PathId,
+    ) -> Passage {
+        let refusal = match self.auth.screen(gate, chunk, covered) {
+            Ok(None) => return Passage::Pass,
+            Ok(Some(number)) => {
+                self.tell(Event::PeerKeyChanged { number });
+                return Passage::Pass;
+            }
+            Err(refusal) => refusal,
+        };
+        refusal.count(&mut self.counters.discards);
+        if let auth::Refusal::UnsupportedHash(id) = refusal {
+            self.control.push(via, Control::Error(Reason::UnsupportedHmac(id)));
+        }
+        if refusal == auth::Refusal::Unauthenticated { Passage::Skip } else { Passage::Stop }
     }
 
     /// A peer that has no room for a packet sends none, so nobody may wait for a second one to report (compare RFC 7053).
@@ -354,7 +406,12 @@ impl Association {
             Chunk::Ecne(ecne) if self.capabilities.has(Extension::Ecn) => {
                 self.on_ecne(cx.now, via, ecne.lowest_tsn);
             }
-            Chunk::Cwr(cwr) if self.capabilities.has(Extension::Ecn) => self.on_cwr(via, cwr.lowest_tsn),
+            Chunk::Cwr(cwr) if self.capabilities.has(Extension::Ecn) => {
+                let index = self.receiver.index_near(cwr.lowest_tsn);
+                if let (Some(index), Some(marks)) = (index, self.marks.changed()) {
+                    marks.on_reduced(via, index);
+                }
+            }
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(via, heartbeat, bytes),
             Chunk::HeartbeatAck(heartbeat) => self.on_heartbeat_ack(cx, heartbeat),
             // With this side's own tag the T bit must not be set (RFC 9260 §8.5.1).
@@ -470,6 +527,84 @@ impl Association {
                 _ => {}
             }
         }
+    }
+
+    /// A packet arrived over `via` whose checksum is wrong, and whose ports and tag are right.
+    pub(crate) fn on_damaged_packet(&mut self, via: PathId, packet: &[u8]) {
+        let cares = self.state.takes_data() || self.state.sends_data();
+        if !cares || !self.capabilities.has(Extension::DropReports) {
+            return;
+        }
+        let room = self.paths.get(via).packet_size().saturating_sub(self.auth.overhead());
+        let (buffer, used) = (self.config.receive_buffer.0, self.inbound.used());
+        if let Some(report) = DropReport::of(packet, room, buffer, used) {
+            self.control.push(via, Control::DropReport(Box::new(report)));
+            self.stir();
+        }
+    }
+
+    /// The peer reports a packet as dropped.
+    fn on_drop_report(&mut self, now: Instant, report: &PacketDrop<'_>) {
+        let Some(lost) = drop_report::lost(report, self.header()) else {
+            self.counters.discards.stray_drop_report += 1;
+            return;
+        };
+        for lost in lost {
+            let Lost::UserData(tsn, shown) = lost else {
+                self.receiver.demand();
+                continue;
+            };
+            let dropped = self.transmission.reported(tsn, shown);
+            // What comes much sooner than a round trip is a second report of an earlier sending.
+            let seen = |dropped: &Dropped| dropped.age(now) >= self.paths.shortest_rtt(dropped.path) / 2;
+            let Some(dropped) = dropped.filter(seen) else {
+                self.counters.discards.stray_drop_report += 1;
+                continue;
+            };
+            let path = dropped.path;
+            let target = self.resend_path(self.config.fast_retransmit_path, path);
+            self.transmission.on_reported(dropped, target);
+            self.settle_t3(path);
+        }
+    }
+
+    /// A packet with user data came over `via` with a congestion mark (RFC 3168 §6.1). Of its data the lowest that has
+    /// arrived, now or before, is named.
+    #[cold]
+    fn on_marked_packet(&mut self, via: PathId, packet: &[u8]) {
+        let highest = self.receiver.highest();
+        let arrived = |tsn| self.receiver.index_near(tsn).filter(|index| (1..=highest).contains(index));
+        if let Some((index, tsn)) = ecn::lowest_of(packet, arrived) {
+            self.marks.on_mark(via, index, tsn);
+        }
+    }
+
+    /// The peer says that the packet with `tsn` came with a mark. It is answered every time, because the answer before
+    /// may have been lost, and its window is cut once.
+    fn on_ecne(&mut self, now: Instant, via: PathId, tsn: Tsn) {
+        if !self.state.sends_data() {
+            self.counters.discards.unexpected_chunk += 1;
+            return;
+        }
+        let Some(marked) = self.transmission.marked(tsn) else {
+            self.counters.discards.stray_ecne += 1;
+            return;
+        };
+        let path = marked.path.or_else(|| self.marks.path_of(marked.index));
+        if let Some(path) = marked.path {
+            let (flight, exit_point) =
+                (self.transmission.flight_on(path), self.transmission.highest_on(path));
+            if self.marks.is_news(path, marked.index)
+                && self.paths.on_mark(now, path, marked.index, flight, exit_point)
+            {
+                let (_, highest) = self.transmission.indices();
+                self.marks.on_cut(path, highest);
+            }
+            self.marks.on_named(path, marked.index);
+        }
+        // The peer expects it on the path that the mark came over.
+        let path = path.filter(|&path| self.paths.accepts_data(path)).unwrap_or(via);
+        self.control.push_cwr(path, tsn);
     }
 
     fn on_heartbeat(&mut self, via: PathId, heartbeat: &Heartbeat<'_>, bytes: &Bytes) {

@@ -5,14 +5,11 @@ mod abandon;
 mod addresses;
 mod answer;
 mod assign;
-mod authentication;
 mod capabilities;
 mod commands;
 mod control;
 mod copies;
-mod drop_report;
 mod early;
-mod ecn;
 mod input;
 #[cfg(feature = "invariants")]
 mod invariants;
@@ -48,7 +45,7 @@ use crate::collections::InlineVec;
 use crate::collections::LazyBox;
 use crate::coverage::Coverage;
 use crate::extensions::asconf::{Asconf, PeerNews};
-use crate::extensions::auth::Auth;
+use crate::extensions::auth::{Auth, Authentication};
 use crate::extensions::ecn::Marks;
 use crate::extensions::reconfig::Reconfig;
 use crate::inbound::Inbound;
@@ -125,11 +122,11 @@ pub(crate) struct Association {
 
     /// From the first request of either side on.
     reconfig: Option<Box<Reconfig>>,
-    auth: Option<Box<Auth>>,
+    auth: Authentication,
     /// From the first request of either side to change addresses on.
     asconf: Option<Box<Asconf>>,
     /// From the first congestion mark of either direction on.
-    marks: Option<Box<Marks>>,
+    marks: LazyBox<Marks>,
     control: ControlQueue,
     shutdown: LazyBox<ShutdownTimers>,
     bursts: Bursts,
@@ -276,9 +273,9 @@ impl Association {
             paths,
             transmission,
             reconfig: None,
-            auth,
+            auth: Authentication::new(auth),
             asconf: None,
-            marks: None,
+            marks: LazyBox::default(),
             control: ControlQueue::default(),
             shutdown: LazyBox::default(),
             readable: Readable::Untold,
@@ -323,6 +320,11 @@ impl Association {
     /// The peer's UDP port on `path`.
     pub(crate) fn encapsulation_port(&self, path: PathId) -> Option<u16> {
         self.paths.get(path).encapsulation_port()
+    }
+
+    /// Its part in authentication.
+    pub(crate) fn auth(&mut self) -> &mut Authentication {
+        &mut self.auth
     }
 
     /// Its settings, for an association that follows it.

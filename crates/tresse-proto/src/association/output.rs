@@ -97,13 +97,13 @@ impl Association {
     ) -> Option<Sending> {
         let path = turn.path;
         let mut writer = PacketWriter::new(buffer, self.header(), limit);
-        if let Some(guard) = self.auth.as_ref().and_then(|auth| auth.guard()) {
+        if let Some(guard) = self.auth.guard() {
             writer = writer.guarded(guard);
         }
         let cumulative = self.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
         if written.mtu_probe {
-            self.authenticate(&mut writer);
+            self.auth.authenticate(&mut writer);
             let len = writer.finish(Seal::Zero);
             self.account(now, path, len, written, false);
             return Some(Sending { path, len, mtu_probe: true, markable: false });
@@ -118,10 +118,14 @@ impl Association {
             writer.discard();
             return None;
         }
-        self.authenticate(&mut writer);
+        self.auth.authenticate(&mut writer);
         let len = writer.finish(Seal::Zero);
         self.account(now, path, len, written, data != Carried::Nothing);
-        let markable = data == Carried::New && self.may_be_marked(path);
+        // What is sent again or probes a closed window must not be marked (RFC 3168 §6.1.5, §6.1.6).
+        let markable = data == Carried::New
+            && self.capabilities.has(Extension::Ecn)
+            && !self.transmission.is_probing_window()
+            && !self.marks.distrusts(path);
         Some(Sending { path, len, mtu_probe: false, markable })
     }
 
@@ -136,7 +140,7 @@ impl Association {
         let waiting = waiting.or_else(|| self.transmission.next_assigned(path)).map(|(_, len)| len);
         let copied = || self.transmission.next_copy(path).filter(|_| self.transmission.copies_everything());
         match waiting.or_else(copied) {
-            Some(len) => size.max(COMMON_HEADER_LEN + self.auth_overhead() + len.next_multiple_of(4)),
+            Some(len) => size.max(COMMON_HEADER_LEN + self.auth.overhead() + len.next_multiple_of(4)),
             None => size,
         }
     }
@@ -175,7 +179,7 @@ impl Association {
     // Never: likewise.
     #[inline(never)]
     fn write_sack(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) {
-        self.write_echoes(writer);
+        self.marks.write_echoes(writer);
         let window = u32::try_from(self.inbound.window()).unwrap_or(u32::MAX);
         if self.receiver.write_report(window, self.capabilities.has(Extension::NrSack), writer).is_ok() {
             self.counters.sacks_sent += 1;

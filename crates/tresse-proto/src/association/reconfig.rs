@@ -202,7 +202,9 @@ impl Association {
     fn forget_all_received(&mut self, epoch: u64) {
         self.inbound.forget_unfinished(epoch);
         self.begin_inbound_anew(&Streams::All, epoch);
-        self.forget_echoes();
+        if let Some(marks) = self.marks.changed() {
+            marks.forget_echoes();
+        }
     }
 
     /// The peer begins anew with index `epoch` on these streams.

@@ -97,7 +97,7 @@ impl Association {
 
     /// The usable paths; one whose packets cannot hold a chunk of `bytes` has no room for it.
     fn repeaters(&mut self, bytes: usize) -> Vec<PathView> {
-        let overhead = self.auth_overhead();
+        let overhead = self.auth.overhead();
         let mut usable = self.usable_views();
         for view in usable.iter_mut().filter(|view| self.paths.get(view.id).pmdcs() < bytes + overhead) {
             view.room = 0;

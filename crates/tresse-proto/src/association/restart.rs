@@ -9,6 +9,7 @@ use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 use super::control::{Control, Reason};
 use super::{Association, Beginnings, Peer, State, Workspace};
 use crate::extensions::auth::Auth;
+use crate::extensions::auth::Authentication;
 use crate::interface::event::{CloseReason, Event};
 use crate::receiver::Receiver;
 
@@ -76,7 +77,7 @@ impl Association {
     /// random number of `auth` with it (RFC 4895 §6.1). Nothing was heard of it under the old one.
     pub(crate) fn on_collision(&mut self, peer: &Peer, auth: Option<Box<Auth>>, via: PathId) {
         self.identity.peer_tag = peer.tag;
-        self.auth = auth;
+        self.auth = Authentication::new(auth);
         let delayed_ack = self.config.delayed_ack_with(self.capabilities);
         self.receiver = Receiver::new(peer.initial_tsn, &self.config, delayed_ack);
         self.serials.peer = peer.initial_tsn.0;

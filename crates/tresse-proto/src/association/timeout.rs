@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::heartbeat_info_tlv;
 
+use super::Extension;
 use super::control::Control;
 use super::{Association, State};
 use crate::context::Context;
@@ -53,7 +54,11 @@ impl Association {
 
     /// T3-rtx of `path` expired (RFC 9260 §6.3.3).
     fn on_t3(&mut self, cx: &mut Context<'_>, path: PathId) {
-        self.doubt_marks(path);
+        // If no data has ever got through there, the network may be one that swallows what may be marked; QUIC finds such
+        // paths in the same way (RFC 9000 §13.4.2).
+        if self.capabilities.has(Extension::Ecn) && !self.paths.has_delivered(path) {
+            self.marks.distrust(path);
+        }
         let failure = self.paths.on_t3(path, cx.now);
         let target = self.resend_path(self.config.timeout_retransmit_path, path);
         self.transmission.on_timeout(path, target);

@@ -346,7 +346,7 @@ impl Association {
 
     /// Most user data that a DATA chunk carries in a packet of its own on every path.
     pub(super) fn full_payload(&self) -> usize {
-        self.paths.smallest_payload().saturating_sub(self.auth_overhead())
+        self.paths.smallest_payload().saturating_sub(self.auth.overhead())
     }
 
     /// The size of that chunk, its header included.

@@ -46,6 +46,11 @@ impl<T: Untouched> LazyBox<T> {
         LazyBox((value != *T::UNTOUCHED).then(|| Box::new(value)))
     }
 
+    /// What was changed, if it was.
+    pub(crate) fn changed(&mut self) -> Option<&mut T> {
+        self.0.as_deref_mut()
+    }
+
     pub(crate) fn into_inner(self) -> T {
         self.0.map(|held| *held).unwrap_or_default()
     }

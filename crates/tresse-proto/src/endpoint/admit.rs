@@ -167,7 +167,7 @@ impl Endpoint {
         }
         match association.path_of(datagram.local, datagram.remote) {
             Some(via) => {
-                let keys = association.shared_keys();
+                let keys = association.auth().shared_keys();
                 let auth = authentication(&mut cookie, association.settings(), keys);
                 association.on_collision(&cookie.peer, auth, via);
                 self.hand_over(now, slot, datagram);
@@ -194,7 +194,7 @@ impl Endpoint {
         let seeds = old.path_seeds().filter(belongs);
         let paths = seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
         let settings = Arc::clone(old.settings());
-        let auth = authentication(&mut cookie, &settings, old.shared_keys());
+        let auth = authentication(&mut cookie, &settings, old.auth().shared_keys());
         let beginnings = self.beginnings(cookie, settings, paths, auth);
         self.forget_addresses(slot);
         if let Some(Occupant::Open(old)) = self.slots.take(slot) {
@@ -438,9 +438,9 @@ fn screen_again(
     packet: &Packet<'_>,
 ) -> Result<(), Refusal> {
     if !matches!(action, Action::Restart | Action::Collide) {
-        return association.screen_cookie(packet);
+        return association.auth().screen_cookie(packet);
     }
-    let keys = association.shared_keys();
+    let keys = association.auth().shared_keys();
     let auth = authentication(&mut cookie.clone(), association.settings(), keys);
     auth.map_or(Ok(()), |mut auth| auth.screen_cookie(packet))
 }

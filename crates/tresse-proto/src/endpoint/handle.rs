@@ -322,7 +322,7 @@ impl<'a> AssociationHandle<'a> {
     /// The settings it was made of.
     pub fn config(&self) -> &AssociationConfig {
         match self.endpoint.slots.get(self.slot) {
-            Some(Occupant::Open(association)) => association.config(),
+            Some(Occupant::Open(association)) => association.settings(),
             Some(Occupant::Setup(setup)) => setup.settings(),
             Some(Occupant::Failed(config)) => config,
             None => &self.endpoint.template,

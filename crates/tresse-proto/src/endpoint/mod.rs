@@ -456,7 +456,7 @@ impl Endpoint {
     fn may_lack_checksum(&mut self, packet: &Packet<'_>) -> bool {
         let slot = self.demux.by_tag(packet.header.verification_tag);
         match slot.and_then(|slot| self.slots.get(slot)) {
-            Some(Occupant::Open(association)) => association.config().zero_checksum,
+            Some(Occupant::Open(association)) => association.settings().zero_checksum,
             Some(Occupant::Setup(setup)) => setup.settings().zero_checksum,
             Some(Occupant::Failed(_)) | None => {
                 let sets_up = packet.header.verification_tag == 0 || admit::cookie_in(packet).is_some();

@@ -4,9 +4,10 @@
 //! Refuses to know windows and where TSNs begin: the association finds the path that a mark speaks of, and cuts.
 //! Marks are kept apart for each path, because on another path a lower TSN may well have been sent later.
 
+use crate::collections::Untouched;
 use tresse_policy::PathId;
+use tresse_wire::{Chunk, Chunks, PacketWriter};
 use tresse_wire::{Ecne, Tsn};
-
 /// Both directions of one association, from the first mark on.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
@@ -41,6 +42,20 @@ struct Tally {
     distrusted: bool,
 }
 
+impl Untouched for Marks {
+    const UNTOUCHED: &Self = &Marks { echoes: Vec::new(), tallies: Vec::new() };
+}
+
+/// Of the user data in a packet that has `arrived`, which says its index, the lowest.
+pub(crate) fn lowest_of(packet: &[u8], arrived: impl Fn(Tsn) -> Option<u64>) -> Option<(u64, Tsn)> {
+    let tsns = Chunks::of(packet).flatten().filter_map(|chunk| match chunk {
+        Chunk::Data(data) => Some(data.tsn),
+        Chunk::IData(data) => Some(data.tsn),
+        _ => None,
+    });
+    tsns.filter_map(|tsn| Some((arrived(tsn)?, tsn))).min_by_key(|&(index, _)| index)
+}
+
 impl Marks {
     /// A packet came over `path` with a mark; `index` and `tsn` name the lowest of its data. Of several marks that
     /// wait for the same answer the latest is told: the peer learns whether it has reacted since.
@@ -57,9 +72,19 @@ impl Marks {
         }
     }
 
+    /// Writes what the peer is still to be told, as far as it fits.
+    #[inline]
+    pub(crate) fn write_echoes(&self, writer: &mut PacketWriter<'_>) {
+        for echo in self.echoes() {
+            if writer.push(&Chunk::Ecne(echo)).is_err() {
+                break;
+            }
+        }
+    }
+
     /// The chunks to send beside every report. They tell the number of packets too (draft-stewart-tsvwg-sctpecn), because
     /// usrsctp 0.9.5 throws away all that follows one without: the shorter ones of RFC 4960 end its associations.
-    pub(crate) fn echoes(&self) -> impl Iterator<Item = Ecne> {
+    fn echoes(&self) -> impl Iterator<Item = Ecne> {
         self.echoes.iter().map(|echo| Ecne { lowest_tsn: echo.tsn, marked_packets: Some(echo.packets) })
     }
 

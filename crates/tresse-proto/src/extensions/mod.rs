@@ -6,5 +6,6 @@
 
 pub(crate) mod asconf;
 pub(crate) mod auth;
+pub(crate) mod drop_report;
 pub(crate) mod ecn;
 pub(crate) mod reconfig;

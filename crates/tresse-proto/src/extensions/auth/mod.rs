@@ -10,12 +10,13 @@ mod offer;
 #[cfg(test)]
 mod tests;
 
-use tresse_wire::{AUTH_HEADER_LEN, Chunk, ChunkError, ChunkKind, Guard, KindSet, Packet};
+use tresse_wire::{AUTH_HEADER_LEN, Chunk, ChunkError, ChunkKind, Guard, KindSet, Packet, PacketWriter};
 
 pub(crate) use handshake::Handshake;
 pub(crate) use keys::SharedKeys;
 pub(crate) use offer::{BadRandom, OfferParams, OwnOffer, PeerOffer, RANDOM_LEN, Terms};
 
+use crate::interface::error::KeyError;
 use crate::interface::stats::Discards;
 
 use hash::{Digest, Hash, Mac};
@@ -65,6 +66,9 @@ pub(crate) enum Refusal {
     BadAuth,
     /// As before, since its hash was never offered; the peer is to be told.
     UnsupportedHash(u16),
+    /// An AUTH that was not agreed on: the rest of the packet goes, as the two highest bits of its type say to those who do
+    /// not know it (RFC 4895 §5).
+    NotAgreed,
 }
 
 impl Refusal {
@@ -73,6 +77,7 @@ impl Refusal {
         match self {
             Refusal::Unauthenticated | Refusal::UnauthenticatedPacket => discards.unauthenticated_chunk += 1,
             Refusal::BadAuth | Refusal::UnsupportedHash(_) => discards.bad_auth += 1,
+            Refusal::NotAgreed => discards.unexpected_chunk += 1,
         }
     }
 }
@@ -231,6 +236,89 @@ impl Auth {
         let mac = self.mac(key, hash)?;
         self.ready = Some(Box::new(Ready { key, mac: mac.clone() }));
         Some(mac)
+    }
+}
+
+/// The part of authentication in an association, agreed on or not.
+#[derive(Debug)]
+pub(crate) struct Authentication(Option<Box<Auth>>);
+
+impl Authentication {
+    /// As it was agreed on.
+    pub(crate) fn new(agreed: Option<Box<Auth>>) -> Self {
+        Authentication(agreed)
+    }
+
+    /// Whether this side takes chunks of this kind only when authenticated.
+    pub(crate) fn requires(&self, kind: ChunkKind) -> bool {
+        self.0.as_ref().is_some_and(|auth| auth.requires(kind))
+    }
+
+    /// What packets to the peer have to follow.
+    #[inline]
+    pub(crate) fn guard(&self) -> Option<Guard> {
+        self.0.as_ref().and_then(|auth| auth.guard())
+    }
+
+    /// Puts the HMAC into a packet that has a place for one.
+    #[inline]
+    pub(crate) fn authenticate(&mut self, writer: &mut PacketWriter<'_>) {
+        if let Some(auth) = self.0.as_deref_mut()
+            && let Some(covered) = writer.authenticated()
+        {
+            let hmac = auth.sign(covered);
+            writer.fill_hmac(hmac.bytes());
+        }
+    }
+
+    /// Bytes that authentication takes from every packet with user data.
+    #[inline]
+    pub(crate) fn overhead(&self) -> usize {
+        self.0.as_ref().map_or(0, |auth| auth.overhead())
+    }
+
+    /// Whether a chunk may be processed; `covered` starts with it and ends with its packet. Answers the shared key that
+    /// the peer has changed to with it.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub(crate) fn screen(
+        &mut self,
+        gate: &mut Gate,
+        chunk: &Result<Chunk<'_>, ChunkError>,
+        covered: &[u8],
+    ) -> Result<Option<u16>, Refusal> {
+        let Some(auth) = self.0.as_deref_mut() else {
+            let is_auth = matches!(chunk, Ok(Chunk::Auth(_)));
+            return if is_auth { Err(Refusal::NotAgreed) } else { Ok(None) };
+        };
+        let before = auth.peer_key();
+        auth.screen(gate, chunk, covered)?;
+        Ok(Some(auth.peer_key()).filter(|&key| key != before))
+    }
+
+    /// Whether a packet with a state cookie may be processed.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub(crate) fn screen_cookie(&mut self, packet: &Packet<'_>) -> Result<(), Refusal> {
+        self.0.as_deref_mut().map_or(Ok(()), |auth| auth.screen_cookie(packet))
+    }
+
+    /// The shared keys as they are now, for an association that follows this one.
+    pub(crate) fn shared_keys(&self) -> Option<Box<SharedKeys>> {
+        self.0.as_ref().and_then(|auth| auth.shared_keys())
+    }
+
+    /// Changes the shared keys.
+    ///
+    /// # Errors
+    /// Authentication was not agreed on, or what `change` refuses.
+    pub(crate) fn change_keys(
+        &mut self,
+        change: impl FnOnce(&mut SharedKeys) -> Result<(), KeyError>,
+    ) -> Result<(), KeyError> {
+        self.0.as_deref_mut().ok_or(KeyError::NotAgreed)?.change_keys(change)
     }
 }
 

@@ -1,0 +1,97 @@
+//! Packet-drop reports (PKTDROP, draft-stewart-sctp-pktdrprep): the peer's damaged packets are reported to it, and
+//! what the peer reports goes again without a smaller window, because damage is not congestion.
+//!
+//! A damaged packet gets here only if its ports, its tag and its addresses are right all the same. A report is
+//! believed by its own tag, and by showing user data that only a receiver of the damaged packet can know.
+//! Reports by routers, and reports of packets that fell to a full buffer, ask for nothing here; what guards itself by
+//! a timer (HEARTBEAT, SHUTDOWN, RE-CONFIG) waits for that timer.
+
+use tresse_wire::{
+    COMMON_HEADER_LEN, ChecksumRule, ChunkKind, CommonHeader, PACKET_DROP_HEADER_LEN, Packet, PacketDrop,
+    Tsn, quoted_chunks,
+};
+
+/// A report, owned until it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct DropReport {
+    /// Receive buffer, and how much of it is in use, in bytes.
+    buffer: u32,
+    used: u32,
+    /// Length of the damaged packet.
+    len: usize,
+    /// Its beginning.
+    quote: Vec<u8>,
+}
+
+impl DropReport {
+    /// Reports a damaged packet in a packet of at most `room` bytes; `buffer` is the receive buffer, of which `used` bytes
+    /// are in use. `None` if nothing in the packet could be made good, or if it must not be answered.
+    pub(crate) fn of(packet: &[u8], room: usize, buffer: usize, used: usize) -> Option<Self> {
+        let worth = worth_quoting(packet)?;
+        let room = room.saturating_sub(COMMON_HEADER_LEN + PACKET_DROP_HEADER_LEN);
+        let bytes = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Some(DropReport {
+            buffer: bytes(buffer),
+            used: bytes(used),
+            len: packet.len(),
+            quote: packet[..worth.min(room)].to_vec(),
+        })
+    }
+
+    pub(crate) fn chunk(&self) -> PacketDrop<'_> {
+        let truncated = self.quote.len() < self.len;
+        PacketDrop {
+            middlebox: false,
+            bad_checksum: true,
+            truncated,
+            bandwidth: self.buffer,
+            queue_size: self.used,
+            truncated_len: if truncated { u16::try_from(self.len).unwrap_or(u16::MAX) } else { 0 },
+            packet: &self.quote,
+        }
+    }
+}
+
+/// What of the last chunk is quoted: its header and the user data that proves it. The shorter a report, the less likely
+/// it is damaged itself.
+const LAST_CHUNK: usize = 64;
+
+/// How much of a damaged packet is worth quoting: up to the beginning of its last chunk. `None` if nothing in it could
+/// be made good, or if it must not be answered (an endless exchange could come of that).
+fn worth_quoting(packet: &[u8]) -> Option<usize> {
+    let (mut last, mut worth) = (None, false);
+    for chunk in quoted_chunks(packet) {
+        match chunk.kind {
+            ChunkKind::PACKET_DROP | ChunkKind::ABORT | ChunkKind::INIT_ACK => return None,
+            ChunkKind::DATA | ChunkKind::I_DATA | ChunkKind::SACK | ChunkKind::NR_SACK => worth = true,
+            _ => {}
+        }
+        last = Some(chunk.offset);
+    }
+    last.filter(|_| worth).map(|offset| (offset + LAST_CHUNK).min(packet.len()))
+}
+
+/// What a report says was lost.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Lost<'a> {
+    /// User data with this TSN, which begins with these bytes.
+    UserData(Tsn, &'a [u8]),
+    /// A SACK or NR-SACK.
+    Report,
+}
+
+/// What the peer reports as lost of a packet with this header; `None` when the report is of something else, or comes from
+/// a router.
+pub(crate) fn lost<'a>(
+    report: &PacketDrop<'a>,
+    header: CommonHeader,
+) -> Option<impl Iterator<Item = Lost<'a>> + use<'a>> {
+    let ours = Packet::parse(report.packet, ChecksumRule::Trust).is_ok_and(|quoted| quoted.header == header);
+    let believed = !report.middlebox && report.bad_checksum && ours;
+    let chunks = believed.then(|| quoted_chunks(report.packet))?;
+    Some(chunks.filter_map(|chunk| match (chunk.kind, chunk.user_data()) {
+        (_, Some((tsn, shown))) => Some(Lost::UserData(tsn, shown)),
+        (ChunkKind::SACK | ChunkKind::NR_SACK, None) => Some(Lost::Report),
+        _ => None,
+    }))
+}
