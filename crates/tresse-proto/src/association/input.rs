@@ -480,7 +480,9 @@ impl Association {
                     self.apply_report(now, &report);
                 }
             }
-            Err(SackFault::Unsent) if self.reconfig.as_deref().is_some_and(Reconfig::has_renumbered) => {
+            Err(SackFault::Unsent)
+                if self.kept_tag || self.reconfig.as_deref().is_some_and(Reconfig::has_renumbered) =>
+            {
                 self.counters.discards.stale_sack += 1
             }
             Err(SackFault::Unsent) if self.state.sends_data() => self.fault(BEYOND_SENT),

@@ -140,6 +140,9 @@ pub(crate) struct Association {
     patience_until: Option<Instant>,
     /// Output found nothing to send since the last thing that happened.
     dry: bool,
+    /// Whether the association before a restart of the peer had the same tag, as after both sides set up: what is late of
+    /// it may acknowledge any TSN.
+    kept_tag: bool,
     /// Whose turn is next, where that is known already.
     foreseen: Option<Foreseen>,
 }
@@ -285,6 +288,7 @@ impl Association {
             workspace,
             patience_until: None,
             dry: false,
+            kept_tag: false,
             foreseen: None,
             config,
         });

@@ -44,6 +44,7 @@ impl Association {
         next.refresh_usable();
         next.inbound.keep_ready(self.inbound);
         next.tell_readable();
+        next.kept_tag = next.identity.local_tag == self.identity.local_tag;
         if let Some(via) = next.path_of(between.0, between.1) {
             next.acknowledge_cookie(via);
         }

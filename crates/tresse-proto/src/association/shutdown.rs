@@ -134,7 +134,7 @@ impl Association {
     /// SHUTDOWN arrived: its cumulative TSN acknowledges.
     pub(super) fn on_shutdown(&mut self, now: Instant, shutdown: &Shutdown, via: PathId) {
         let beyond_sent = || self.transmission.is_beyond_sent(shutdown.cumulative_tsn);
-        let renumbered = self.reconfig.as_deref().is_some_and(Reconfig::has_renumbered);
+        let renumbered = self.kept_tag || self.reconfig.as_deref().is_some_and(Reconfig::has_renumbered);
         if self.state.sends_data() && beyond_sent() && !renumbered {
             return self.fault(BEYOND_SENT);
         }
