@@ -23,21 +23,6 @@ impl Association {
         ready.min_by_key(|&path| self.transmission.next_assigned(path))
     }
 
-    /// The path on which the head-of-line chunk may leave for the first time: its own, or any with room. Each T3 hands it
-    /// over to another path, which may be full of what the peer drops.
-    pub(super) fn path_with_awaited(&mut self) -> Option<PathId> {
-        if self.transmission.assigned() == 0 {
-            return None;
-        }
-        let own = self.path_ids().find(|&path| self.transmission.awaits_assigned(path))?;
-        if self.may_send_assigned(own) {
-            return Some(own);
-        }
-        let other = self.paths.usable_ids().find(|&path| self.has_room(path))?;
-        self.transmission.hand_over(own, other);
-        self.may_send_assigned(other).then_some(other)
-    }
-
     pub(super) fn may_send_assigned(&self, path: PathId) -> bool {
         self.transmission.may_send_assigned(path, self.paths.window(path).gate())
             && self.paths.accepts_data(path)
@@ -111,9 +96,6 @@ impl Association {
             && let Some(data) = self.transmission.send_assigned(now, index)
         {
             any |= data.write(carrier, writer).is_ok();
-            if self.transmission.next_resend(path).is_some() {
-                break;
-            }
         }
         any
     }

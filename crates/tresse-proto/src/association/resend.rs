@@ -67,7 +67,7 @@ impl Association {
         }
     }
 
-    pub(super) fn has_room(&self, path: PathId) -> bool {
+    fn has_room(&self, path: PathId) -> bool {
         self.paths.window(path).room(self.transmission.flight_on(path)) > 0
     }
 

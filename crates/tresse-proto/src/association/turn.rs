@@ -150,9 +150,6 @@ impl Association {
         }
         self.reschedule(now);
         if self.transmission.has_lost() {
-            if let Some(path) = self.path_with_awaited() {
-                return Some(Turn::of(path));
-            }
             let path = self.path_ids().find(|&path| self.may_resend(path)).or_else(|| self.move_losses_on());
             if let Some(path) = path {
                 return Some(Turn::of(path));
@@ -410,9 +407,7 @@ impl Association {
             // New data was chosen because nothing may go before it.
             return Some(Load { resends: false, assigned: false, copies: false, allowance: Some(allowance) });
         }
-        let assigned = self.may_send_assigned(turn.path);
-        let resends =
-            self.may_resend(turn.path) && !(assigned && self.transmission.awaits_assigned(turn.path));
+        let (resends, assigned) = (self.may_resend(turn.path), self.may_send_assigned(turn.path));
         let allowance = self.may_send_new(turn.path).ok();
         let copies = self.may_copy(turn.path) && self.is_copied_now(now, turn.path);
         Some(Load { resends, assigned, copies, allowance }).filter(|load| load.any())

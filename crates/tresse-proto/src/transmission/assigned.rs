@@ -111,25 +111,16 @@ impl Transmission {
         self.ring.get(index).map(|sent| (index, sent.bytes()))
     }
 
-    /// Whether `path` has the head-of-line chunk, and it was never sent: it leaves before lost chunks, whose TSNs are higher
-    /// (RFC 9260 §6.3.3 E3 takes the lowest first), but for the one packet of a fast retransmission. A peer whose buffer is
-    /// full of what came early drops all others.
-    pub(crate) fn awaits_assigned(&self, path: PathId) -> bool {
-        self.next_assigned(path).is_some_and(|(index, _)| index == self.ring.cumulative() + 1)
-    }
-
     /// Whether a packet of what waits for `path` may leave, where the path's congestion window is `cwnd`. Lost chunks
-    /// go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it; but the head-of-line
-    /// chunk may leave as a lost one may.
+    /// go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it; but the chunk that
+    /// everything waits for may leave as a lost one may: a buffer full of what came early has room for nothing else.
     pub(crate) fn may_send_assigned(&self, path: PathId, cwnd: usize) -> bool {
-        let Some((_, len)) = self.next_assigned(path) else { return false };
-        let awaited = self.awaits_assigned(path);
+        let Some((index, len)) = self.next_assigned(path) else { return false };
+        let awaited = index == self.ring.cumulative() + 1;
         let fits = self.flight == 0 || awaited || len <= self.peer_window();
         // Copies whose path has not answered keep nothing back when everything is acknowledged.
         let open = |load: &PathLoad| load.flight < cwnd || self.flight == 0;
-        fits && self
-            .load(path)
-            .is_some_and(|load| open(load) && (load.lost.is_empty() || (awaited && !load.free_packet)))
+        fits && self.load(path).is_some_and(|load| open(load) && load.lost.is_empty())
     }
 
     /// Remembers that the assigned chunk `index` leaves on its path; answers the chunk to write.
