@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tresse_swarm::{census, draw, trace};
 
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 800;
 
 /// So rare that the first seeds may do without: what else than `make swarm CENSUS=1` over many thousands shows.
 const RARE: &[&str] = &[

@@ -121,7 +121,7 @@ impl Curve {
         // Changed where it is: it is too large to be taken out and put back for each SACK.
         let Curve { plateau, prior, stage: Some(stage) } = self else { return };
         let rtt = window.srtt.unwrap_or_default();
-        let fully_used = ack.flight_before >= window.cwnd;
+        let fully_used = window.is_fully_used(ack);
         if fully_used {
             stage.used = now;
         }

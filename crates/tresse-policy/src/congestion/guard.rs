@@ -95,7 +95,7 @@ impl Guarded {
             flight_before: ack.flight_before,
             flight_after: ack.flight_after,
             may_grow: window.growth_allowed(ack),
-            fully_used: ack.flight_before >= window.cwnd,
+            fully_used: window.is_fully_used(ack),
         };
         if ack.acked > 0 {
             let grown =

@@ -25,7 +25,7 @@ impl Window {
     }
 
     fn count(&mut self, ack: &PathAck) -> Earned {
-        let fully_used = ack.flight_before >= self.cwnd;
+        let fully_used = self.is_fully_used(ack);
         if self.cwnd <= self.ssthresh {
             let bytes = ack.acked.min(SLOW_START_PACKETS * self.pmdcs);
             return if fully_used { Earned::SlowStart(bytes) } else { Earned::Nothing };

@@ -25,6 +25,8 @@ pub struct Window {
     pub marked: bool,
     /// Whether the window has shrunk for lack of data since data was last sent.
     pub decayed: bool,
+    /// Pacing keeps back what the window would let leave: it counts as used (RFC 9002 §7.8).
+    pub held: bool,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
     /// Whether the path is confirmed and active; coupled algorithms leave out the others.
@@ -51,6 +53,7 @@ impl Window {
             recovery: None,
             marked: false,
             decayed: false,
+            held: false,
             srtt: None,
             usable: false,
             min_ssthresh: 4,
@@ -68,6 +71,11 @@ impl Window {
     #[inline]
     pub fn gate(&self) -> usize {
         if self.one_packet { 1 } else { self.cwnd }
+    }
+
+    /// Whether all of the window was used when a SACK arrived, or would have been but for pacing (RFC 9260 §7.2.1).
+    pub(super) fn is_fully_used(&self, ack: &PathAck) -> bool {
+        self.held || ack.flight_before >= self.cwnd
     }
 
     /// The window after half of it is taken away, but not below the [floor](Self::floor) (RFC 9260 §7.2.3).
@@ -118,6 +126,24 @@ pub(super) const LARGEST: usize = 1 << 30;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_that_pacing_keeps_from_being_filled_counts_as_used() {
+        let window = Window::new(1468, false, 0);
+        let ack = |flight_before| PathAck {
+            path: PathId(0),
+            acked: 1468,
+            flight_before,
+            flight_after: 0,
+            may_grow: true,
+            lost: false,
+            exit_point: 3,
+            recovered_to: 0,
+        };
+        assert!(window.is_fully_used(&ack(window.cwnd)));
+        assert!(!window.is_fully_used(&ack(window.cwnd - 1)));
+        assert!(Window { held: true, ..window }.is_fully_used(&ack(1468)));
+    }
 
     #[test]
     fn the_initial_window_holds_three_ethernet_packets() {

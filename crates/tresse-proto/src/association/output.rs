@@ -302,7 +302,7 @@ impl Association {
         self.paths.on_packet_sent(path, len, data);
         if data {
             self.bursts.count(path);
-            self.paths.on_data_sent(path, now);
+            self.paths.on_data_sent(path, now, len.saturating_sub(COMMON_HEADER_LEN));
             self.paths.note_flight(path, now, self.transmission.flight_on(path));
         }
         if written.without_data {

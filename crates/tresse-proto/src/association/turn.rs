@@ -295,10 +295,11 @@ impl Association {
         (0..self.paths.len()).map(|position| PathId(position as u8))
     }
 
-    /// Whether Max.Burst lets one more packet of new data leave on `path` at this instant. What has left at it may be answered
-    /// or given up at it, too; with nothing in flight nobody would ask again.
+    /// Whether pacing and Max.Burst let one more packet of new data leave on `path` at this instant. What has left at it may
+    /// be answered or given up at it, too; with nothing in flight nobody would ask again.
     pub(super) fn burst_allows(&self, path: PathId) -> bool {
-        self.bursts.allows(path, self.config.max_burst) || self.transmission.flight() == 0
+        let held = || self.paths.get(path).is_held(self.bursts.instant);
+        (self.bursts.allows(path, self.config.max_burst) && !held()) || self.transmission.flight() == 0
     }
 
     pub(super) fn may_resend(&self, path: PathId) -> bool {
@@ -306,7 +307,10 @@ impl Association {
         // After T3 not even the packet that may leave whatever the window says joins another in flight (RFC 9260 §7.2.3).
         let joins =
             window.one_packet && self.transmission.flight_on(path) > 0 && self.transmission.flight() > 0;
-        !joins && self.transmission.may_resend(path, window.gate()) && self.paths.accepts_data(path)
+        // The packet that may leave whatever the window says does not wait, either.
+        let held = self.paths.get(path).is_held(self.bursts.instant) && self.transmission.flight() > 0;
+        let gate = if held { 0 } else { window.gate() };
+        !joins && self.transmission.may_resend(path, gate) && self.paths.accepts_data(path)
     }
 
     /// What the peer can take of new data on `path` in one packet.

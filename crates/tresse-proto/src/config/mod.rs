@@ -50,6 +50,8 @@ switches! {
         sack_frequency: u32 = 2,
         /// Most packets with user data that a path may send at one instant (Max.Burst, RFC 9260 §6.1 D, which says 4); 0 for no limit. A driver that hands in several SACKs at one instant gets one such burst for all of them.
         max_burst: u32 = 0,
+        /// Spread what a window lets leave over the round trip: 1.25 times the window in one, twice in slow start (RFC 9002 §7.7), and at most 10 packets at once where a round trip takes a millisecond or more.
+        pacing: bool = true,
         /// Initial congestion window; 0 takes the one of RFC 9260 §7.2.1.
         initial_window: Size = Size(0),
         /// Full packets that a loss leaves of ssthresh at least (4, RFC 9260 §7.2.3; 2 in RFC 2960).

@@ -24,6 +24,7 @@ impl Preset {
 const PLAIN: &[(&str, &str)] = &[
     ("congestion_control", "rfc9260"),
     ("max_burst", "4"),
+    ("pacing", "false"),
     ("buffer_shares", "equal"),
     ("paths_rest", "false"),
     ("chunk_rescheduling", "off"),

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use tresse_policy::Instant;
 
-use crate::collections::Untouched;
-
 /// Rate and loss of one path, from what SACKs say of it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Estimate {
     /// bit/s; 0 before the first measurement.
     rate: u64,
@@ -25,11 +23,9 @@ pub(super) struct Estimate {
     told: Option<u32>,
 }
 
-impl Untouched for Estimate {
-    const UNTOUCHED: &Self = &Estimate { rate: 0, since: None, bytes: 0, acked: 0, lost: 0, told: None };
-}
-
 impl Estimate {
+    pub(super) const NEW: Self = Estimate { rate: 0, since: None, bytes: 0, acked: 0, lost: 0, told: None };
+
     /// Data is sent although nothing was in flight.
     pub(super) fn on_busy(&mut self) {
         self.since = None;
@@ -103,7 +99,7 @@ mod tests {
     #[test]
     fn the_rate_is_that_of_whole_round_trips() {
         let srtt = Some(Duration::from_millis(20));
-        let mut estimate = Estimate::default();
+        let mut estimate = Estimate::NEW;
         estimate.on_busy();
         estimate.on_sack(at(20), 2904, 0, srtt);
         estimate.on_sack(at(30), 12_500, 0, srtt);
@@ -117,7 +113,7 @@ mod tests {
     #[test]
     fn idleness_does_not_lower_the_rate() {
         let srtt = Some(Duration::from_millis(20));
-        let mut estimate = Estimate::default();
+        let mut estimate = Estimate::NEW;
         estimate.on_sack(at(20), 1452, 0, srtt);
         estimate.on_sack(at(40), 25_000, 0, srtt);
         estimate.on_busy();
@@ -127,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_loss_rate_that_was_told_goes_before_the_estimate() {
-        let mut estimate = Estimate::default();
+        let mut estimate = Estimate::NEW;
         estimate.on_sack(at(0), 3000, 1000, None);
         estimate.tell_loss(Some(0.01));
         assert_eq!(estimate.loss(), 0.01);
@@ -139,7 +135,7 @@ mod tests {
 
     #[test]
     fn loss_is_a_share_of_what_was_sent_lately() {
-        let mut estimate = Estimate::default();
+        let mut estimate = Estimate::NEW;
         assert_eq!(estimate.loss(), 0.0);
         estimate.on_sack(at(0), 3000, 1000, None);
         assert_eq!(estimate.loss(), 0.25);

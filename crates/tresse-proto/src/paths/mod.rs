@@ -12,6 +12,7 @@ mod heartbeat;
 mod limit;
 mod member;
 mod mtu;
+mod pacer;
 mod path;
 mod pipe;
 mod probing;
@@ -85,6 +86,8 @@ pub(crate) struct PathRules {
     min_ssthresh: u16,
     max_paths: usize,
     concurrent: bool,
+    /// What windows let leave is spread over the round trip.
+    paces: bool,
     /// Buffers are shared out by what fills each path.
     measures_pipes: bool,
     /// Those shares hold only while a buffer is short.
@@ -308,7 +311,7 @@ impl Paths {
             // What left the flight without being acknowledged was lost.
             let acked = ack.acked + step.uncredited;
             let lost = ack.flight_before.saturating_sub(ack.flight_after + acked);
-            path.estimate.on_sack(now, acked, lost, path.rtt.srtt());
+            path.traffic.estimate.on_sack(now, acked, lost, path.rtt.srtt());
             path.counters.bytes_acked += step.user_data as u64;
             if measures_pipes {
                 let pmdcs = self.windows[ack.path.index()].pmdcs;
@@ -320,6 +323,7 @@ impl Paths {
                 let what = Acked { bytes: acked, flight, total, rtt: step.shortest, via: step.via, pmdcs };
                 pipe.on_acked(now, what);
             }
+            self.windows[ack.path.index()].held = path.is_held(now);
             if acked > 0 {
                 self.windows[ack.path.index()].one_packet = false;
                 path.probe_answered = false;
@@ -508,6 +512,7 @@ impl PathRules {
             min_ssthresh: config.min_ssthresh.max(1),
             max_paths: usize::from(config.max_paths),
             concurrent: config.concurrent,
+            paces: config.pacing,
             measures_pipes: config.concurrent
                 && (config.buffer_shares != BufferShares::Equal || config.stream_map == StreamMap::Adaptive),
             shares_when_short: config.buffer_shares == BufferShares::WhenShort,

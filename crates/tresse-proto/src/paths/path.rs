@@ -13,9 +13,10 @@ use super::heartbeat::{Heartbeats, Pace};
 use super::limit::LimitClock;
 use super::member::Member;
 use super::mtu::PathMtu;
+use super::pacer::{Flow, Pacer};
 use super::pipe::Pipe;
 use super::rtt::{RtoRules, Rtt};
-use crate::collections::LazyBox;
+use crate::collections::{LazyBox, Untouched};
 use crate::fragment::Carrier;
 use crate::interface::stats::Limit;
 
@@ -33,7 +34,7 @@ pub(crate) struct Path {
     pub(super) member: Member,
     pub(super) health: PathHealth,
     pub(super) rtt: Rtt,
-    pub(super) estimate: LazyBox<Estimate>,
+    pub(super) traffic: LazyBox<Traffic>,
     /// What fills it, where buffers are shared out by that.
     pub(super) pipe: Option<Box<Pipe>>,
     pub(super) heartbeats: Heartbeats,
@@ -52,6 +53,23 @@ pub(crate) struct Path {
     pub(super) probe_answered: bool,
     pub(super) counters: Counters,
     pub(super) limits: LimitClock,
+}
+
+/// What a path keeps from its first data on.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    pub(super) estimate: Estimate,
+    pub(super) pacer: Pacer,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Traffic { estimate: Estimate::NEW, pacer: Pacer::NEW }
+    }
+}
+
+impl Untouched for Traffic {
+    const UNTOUCHED: &Self = &Traffic { estimate: Estimate::NEW, pacer: Pacer::NEW };
 }
 
 /// What went over a path, as `PathStats` has it.
@@ -92,7 +110,7 @@ impl Path {
             member: Member::Joined,
             health: PathHealth::new(confirmed),
             rtt: Rtt::new(rto),
-            estimate: LazyBox::default(),
+            traffic: LazyBox::default(),
             pipe: None,
             heartbeats: Heartbeats::new(now),
             t3: None,
@@ -162,12 +180,23 @@ impl Path {
         self.rtt.rto()
     }
 
+    /// A packet with `bytes` of user data left, and what follows is to leave at this pace. Answers when the next packet may.
+    pub(super) fn pace(&mut self, now: Instant, bytes: usize, flow: Flow) -> Option<Instant> {
+        self.traffic.pacer.on_sent(now, bytes, &flow)
+    }
+
     /// Data is sent although nothing was in flight.
     pub(super) fn on_busy(&mut self) {
-        self.estimate.on_busy();
+        self.traffic.estimate.on_busy();
         if let Some(pipe) = &mut self.pipe {
             pipe.on_busy();
         }
+    }
+
+    /// Whether pacing holds back what its window would let leave at `now`.
+    #[inline]
+    pub(crate) fn is_held(&self, now: Instant) -> bool {
+        self.traffic.pacer.holds(now)
     }
 
     /// Whether T3 runs: data is in flight.

@@ -8,6 +8,7 @@ use tresse_policy::{Instant, PathId, PathState};
 
 use super::health::Failure;
 use super::heartbeat::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
+use super::pacer::Flow;
 use super::{Path, Paths};
 use crate::config::SackPath;
 
@@ -32,6 +33,7 @@ enum Kind {
     Heartbeat,
     Mtu,
     Idle,
+    Pacer,
 }
 
 /// An answer to no heartbeat that was sent, or a second one.
@@ -87,12 +89,20 @@ impl Paths {
                     }
                 }
                 Kind::Idle => self.decay(id, now),
+                Kind::Pacer => path.traffic.pacer.on_due(now),
             }
         }
     }
 
-    /// Data was sent: T3 starts if it does not run (RFC 9260 §6.3.2 R1).
-    pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant) {
+    /// A packet with `bytes` of data was sent: T3 starts if it does not run (RFC 9260 §6.3.2 R1), and the next packet may
+    /// have to wait.
+    pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant, bytes: usize) {
+        if self.rules.paces
+            && let Some(flow) = Flow::of(self.window(id))
+            && let Some(ready) = self.path_mut_quietly(id).pace(now, bytes, flow)
+        {
+            self.quiet_until.set(self.quiet_until.get().map(|until| until.min(ready)));
+        }
         let path = self.path_mut_quietly(id);
         let starts = path.t3.is_none() || path.idle_since.is_none();
         if path.t3.is_none() {
@@ -148,7 +158,7 @@ impl Paths {
         }
         let smaller = path.mtu.on_timeout(may_probe);
         // At least one packet was lost; how many of the others only came too late is not known.
-        path.estimate.on_lost(pmdcs);
+        path.traffic.estimate.on_lost(pmdcs);
         if smaller {
             self.refresh_payload(id);
         }
@@ -172,7 +182,7 @@ impl Paths {
         let pmdcs = self.windows[id.index()].pmdcs;
         let path = self.path_mut(id);
         path.t3 = None;
-        path.estimate.on_lost(pmdcs);
+        path.traffic.estimate.on_lost(pmdcs);
         self.controller.on_timeout(now, &mut self.windows, id);
         self.windows[id.index()].one_packet = true;
     }
@@ -290,6 +300,7 @@ impl Paths {
                 (self.heartbeat_due(path), Kind::Heartbeat),
                 (self.mtu_due(path), Kind::Mtu),
                 (path.idle_due(), Kind::Idle),
+                (path.traffic.pacer.deadline(), Kind::Pacer),
             ]
             .into_iter()
             .filter_map(|(deadline, kind)| Some((deadline?, kind, path.id)))

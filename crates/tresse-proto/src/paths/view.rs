@@ -56,8 +56,8 @@ impl Paths {
             rtt_range: path.rtt.range(),
             rto: path.rto(),
             mtu: path.mtu.size(),
-            rate: path.estimate.rate(),
-            loss: path.estimate.loss(),
+            rate: path.traffic.estimate.rate(),
+            loss: path.traffic.estimate.loss(),
             last_sent: path.last_data,
         }
     }
@@ -109,13 +109,13 @@ impl Paths {
     /// The share of what was lately sent on a path that was lost, from 0 to 1.
     #[inline]
     pub(crate) fn loss(&self, id: PathId) -> f64 {
-        self.get(id).estimate.loss()
+        self.get(id).traffic.estimate.loss()
     }
 
     /// The loss rate of a path is known, from 0 to 1, or no longer known.
     pub(crate) fn tell_loss(&mut self, id: PathId, share: Option<f64>) {
         if id.index() < self.paths.len() {
-            self.path_mut_quietly(id).estimate.tell_loss(share);
+            self.path_mut_quietly(id).traffic.estimate.tell_loss(share);
         }
     }
 

@@ -89,7 +89,7 @@ fn a_long_message_fills_the_packets_that_short_ones_left_open() {
 
 #[test]
 fn several_packets_at_once_are_equal_segments_for_one_destination() {
-    let config = AssociationConfig { initial_window: Size(100_000), max_burst: 0, ..full_sized() };
+    let config = AssociationConfig { initial_window: Size(100_000), pacing: false, ..full_sized() };
     for (paths, most) in [(1, 1), (1, 2), (1, 3), (1, 10), (1, 64), (2, 10)] {
         let mut pair = Pair::established(paths, &config);
         let now = pair.now;
@@ -170,7 +170,7 @@ fn packets_are_appended_to_what_the_buffer_holds() {
 
 #[test]
 fn a_burst_is_limited_until_the_next_acknowledgement() {
-    let config = AssociationConfig { initial_window: Size(100_000), ..full_sized() };
+    let config = AssociationConfig { initial_window: Size(100_000), pacing: false, ..full_sized() };
     for (max_burst, expected) in [(4, 4), (1, 1), (0, 20)] {
         let mut pair = Pair::established(1, &AssociationConfig { max_burst, ..config.clone() });
         let before = pair.wire.len();
@@ -179,6 +179,29 @@ fn a_burst_is_limited_until_the_next_acknowledgement() {
         assert_eq!(data_lengths(&pair, before).len(), expected, "Max.Burst {max_burst}");
         pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == 1);
     }
+}
+
+#[test]
+fn what_a_burst_leaves_follows_at_the_pace_before_any_acknowledgement() {
+    let config = AssociationConfig { initial_window: Size(100_000), ..full_sized() };
+    let mut pair = Pair::established(1, &config);
+    let before = pair.wire.len();
+    queue(&mut pair, 1, 20 * 1452);
+    let begun = pair.now;
+    pair.pump();
+    assert_eq!(data_lengths(&pair, before).len(), 10);
+    let mut seen = 10;
+    while seen < 20 {
+        let due = pair.client.endpoint.poll_timeout().expect("what is held wakes output");
+        assert!(due.since(begun) < Duration::from_millis(20), "no later than half a round trip");
+        pair.now = due;
+        pair.client.endpoint.handle_timeout(due);
+        pair.pump();
+        let sent = data_lengths(&pair, before).len();
+        assert!(sent <= seen + 10, "{seen} and then {sent}");
+        seen = sent;
+    }
+    pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == 1);
 }
 
 #[test]
