@@ -11,6 +11,7 @@ use super::turn::{Load, Turn};
 use super::{Association, Extension, State};
 use crate::fragment::Cut;
 use crate::interface::event::Event;
+use crate::transmission::Waiting;
 
 /// A packet that was written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -136,8 +137,9 @@ impl Association {
             return len;
         }
         let size = self.paths.get(path).packet_size();
-        let waiting = self.transmission.next_resend(path).filter(|_| self.may_resend(path));
-        let waiting = waiting.or_else(|| self.transmission.next_assigned(path)).map(|(_, len)| len);
+        let waiting =
+            self.transmission.next_resend(path).filter(|_| self.may_resend(path)).map(|lost| lost.bytes);
+        let waiting = waiting.or_else(|| self.transmission.next_assigned(path).map(|(_, len)| len));
         let copied = || self.transmission.next_copy(path).filter(|_| self.transmission.copies_everything());
         match waiting.or_else(copied) {
             Some(len) => size.max(COMMON_HEADER_LEN + self.auth.overhead() + len.next_multiple_of(4)),
@@ -229,17 +231,18 @@ impl Association {
     fn write_resends(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let carrier = self.capabilities.carrier();
         let (mut any, mut lowest) = (false, false);
-        while let Some((index, len)) = self.transmission.next_resend(path)
-            && writer.room() >= len
+        while let Some(Waiting { index, bytes, early }) = self.transmission.next_resend(path)
+            && writer.room() >= bytes
         {
-            lowest |= !any && self.transmission.is_lowest_on(path, index);
+            lowest |= !any && !early && self.transmission.is_lowest_on(path, index);
             let Some(data) = self.transmission.resend(now, index) else { break };
             any |= data.write(carrier, writer).is_ok();
         }
         if any {
             self.transmission.on_resent(path);
             // RFC 9260 §6.1: a T3 that runs starts over when the earliest outstanding chunk of the path goes again, and
-            // only then. Under CMT that is the lowest TSN of the path, whatever other paths have in flight.
+            // only then. Under CMT that is the lowest TSN of the path, whatever other paths have in flight. A chunk that goes
+            // again early leaves T3 alone: else a path that never answers would never be found.
             if lowest && self.paths.get(path).t3_runs() {
                 self.paths.restart_t3(path, now);
             }

@@ -120,7 +120,7 @@ switches! {
         rescheduling_threshold: u16 = 50,
         /// What the old path's window pays for a chunk that is sent again elsewhere before it counts as lost.
         moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
-        /// T3 of the path that a chunk left early runs on until that path answers; off stops it with the last chunk, and hides that the path died.
+        /// T3 of the path that a chunk left early runs on until that path answers; off stops it with the last chunk, and hides that the path died. With `chunk_rescheduling=in_time` it is always on.
         moved_chunk_t3: bool = true,
         /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer; and report at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,

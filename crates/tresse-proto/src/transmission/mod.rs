@@ -46,6 +46,7 @@ use crate::interface::stats::{Limit, PathStats};
 pub(crate) use budget::Verdict;
 pub(crate) use copies::{Candidate, Extent, Trip};
 pub(crate) use dropped::Dropped;
+pub(crate) use resend::Waiting;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 
 use abandon::Revocable;
@@ -186,7 +187,9 @@ impl Transmission {
                 peer_window_test: config.peer_window_test,
                 chunk_rescheduling: config.chunk_rescheduling,
                 rescheduling_threshold: config.rescheduling_threshold,
-                moved_chunk_t3: config.moved_chunk_t3,
+                // A chunk may go again in time as often as it is overdue: without T3 nobody would ever give its path up.
+                moved_chunk_t3: config.moved_chunk_t3
+                    || config.chunk_rescheduling == ChunkRescheduling::InTime,
                 immediate_sack_when_full: config.immediate_sack_when_full,
                 paths_rest: config.paths_rest,
                 send_buffer: config.send_buffer.0,

@@ -5,11 +5,21 @@ use tresse_policy::{Instant, PathId};
 use super::{PathLoad, Standing, Transmission};
 use crate::fragment::Numbered;
 
+/// A chunk that waits to leave again.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) index: u64,
+    pub(crate) bytes: usize,
+    /// It was sent again before it counted as lost, and T3 still asks its paths for an answer.
+    pub(crate) early: bool,
+}
+
 impl Transmission {
-    /// The first lost chunk that waits for `path`, with its size.
-    pub(crate) fn next_resend(&self, path: PathId) -> Option<(u64, usize)> {
+    /// The first lost chunk that waits for `path`.
+    pub(crate) fn next_resend(&self, path: PathId) -> Option<Waiting> {
         let index = *self.load(path)?.lost.first()?;
-        self.ring.get(index).map(|sent| (index, sent.bytes()))
+        let sent = self.ring.get(index)?;
+        Some(Waiting { index, bytes: sent.bytes(), early: sent.early && self.rules.moved_chunk_t3 })
     }
 
     /// Whether no outstanding TSN of `path` is below `index`: none in flight there, and none that is lost and will leave

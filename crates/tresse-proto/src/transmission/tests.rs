@@ -145,7 +145,7 @@ impl Bench {
 
     /// Sends again the first lost chunk that waits for `path`; answers its TSN.
     fn resend(&mut self, path: u8) -> Option<u32> {
-        let (index, _) = self.sent.next_resend(PathId(path))?;
+        let index = self.sent.next_resend(PathId(path))?.index;
         let tsn = self.sent.resend(self.now, index).map(|data| data.tsn.0);
         self.sent.on_resent(PathId(path));
         self.check();

@@ -45,7 +45,8 @@ pub(super) struct Dynamics {
 impl Dynamics {
     pub(super) fn new(changes: &[Change], rate: u64, delay: Duration) -> Self {
         let mut to_come = changes.to_vec();
-        to_come.sort_by_key(|change| std::cmp::Reverse(change.at));
+        to_come.sort_by_key(|change| change.at);
+        to_come.reverse();
         Dynamics { to_come, rate, delay, outage: false, new_loss: None, latest: Instant::ZERO }
     }
 
@@ -141,5 +142,13 @@ mod tests {
             dynamics.outage
         });
         assert_eq!(states, [false, true, false], "leaving at 8, 16 and 24");
+    }
+
+    #[test]
+    fn of_two_changes_at_one_time_the_later_in_the_list_stands() {
+        let change = |outage| Change { at: ms(10), outage: Some(outage), ..Change::default() };
+        let mut dynamics = dynamics(&[change(true), change(false)]);
+        dynamics.transmit(at(16), 1000);
+        assert!(!dynamics.outage);
     }
 }

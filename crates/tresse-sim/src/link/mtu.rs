@@ -16,7 +16,8 @@ impl Mtu {
     pub(super) fn new(first: Option<u32>, changes: &[Change]) -> Self {
         let limit = |change: &Change| Some((Instant::ZERO + change.at, change.mtu?));
         let mut to_come: Vec<_> = changes.iter().filter_map(limit).collect();
-        to_come.sort_by_key(|&(at, _)| std::cmp::Reverse(at));
+        to_come.sort_by_key(|&(at, _)| at);
+        to_come.reverse();
         Mtu { now: first, to_come }
     }
 
@@ -42,5 +43,7 @@ mod tests {
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
         let seen = [0, 9, 10, 19, 20].map(|seconds| mtu.at(at(seconds)));
         assert_eq!(seen, [None, None, Some(1300), Some(1300), Some(1500)]);
+        let mut mtu = Mtu::new(None, &[change(10, Some(1300)), change(10, Some(1400))]);
+        assert_eq!(mtu.at(at(10)), Some(1400), "of two at one time the later in the list");
     }
 }

@@ -183,7 +183,7 @@ fn changes_of(script: &Script, position: usize, host: Host, healed: Duration) ->
     });
     let healing =
         link::Change { at: healed, loss: Some(Loss::None), outage: Some(false), ..link::Change::default() };
-    planned.filter(|change| change.at < healed).chain([healing]).collect()
+    planned.filter(|change| change.at <= healed).chain([healing]).collect()
 }
 
 fn loss(probability: f64) -> Loss {
