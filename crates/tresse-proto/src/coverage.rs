@@ -31,11 +31,15 @@ pub(crate) enum Mechanism {
     PathCalmed,
     /// A closed window was probed.
     WindowProbed,
+    /// What had been overtaken was lost because nothing was heard of it in time.
+    Overdue,
+    /// The end of what was sent was probed.
+    TailProbed,
 }
 
 impl Mechanism {
     #[cfg(feature = "invariants")]
-    const NAMED: [(Mechanism, &'static str); 12] = [
+    const NAMED: [(Mechanism, &'static str); 14] = [
         (Mechanism::RescheduledForShare, "rescheduled for a share"),
         (Mechanism::RescheduledInTime, "rescheduled in time"),
         (Mechanism::RescheduledOverdue, "rescheduled when overdue"),
@@ -48,6 +52,8 @@ impl Mechanism {
         (Mechanism::StreamMoved, "stream moved by the map"),
         (Mechanism::PathCalmed, "path kept calm"),
         (Mechanism::WindowProbed, "closed window probed"),
+        (Mechanism::Overdue, "lost when overdue"),
+        (Mechanism::TailProbed, "tail probed"),
     ];
 }
 

@@ -506,7 +506,7 @@ impl Association {
             self.settle_t3(path);
         }
         for &path in &report.reneged {
-            self.paths.on_data_sent(path, now, 0);
+            self.paths.on_data_sent(path, now, 0, false);
         }
         if self.outbound.release(report.released) {
             self.tell(Event::Writable);

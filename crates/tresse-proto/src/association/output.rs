@@ -9,6 +9,7 @@ use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};
 use super::control::Written;
 use super::turn::{Load, Turn};
 use super::{Association, Extension, State};
+use crate::config::LossDetection;
 use crate::fragment::Cut;
 use crate::interface::event::Event;
 use crate::transmission::Waiting;
@@ -273,8 +274,11 @@ impl Association {
                 break allowed > room;
             };
             let chunk = header + fragment.payload.len();
-            // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2).
-            if self.state == State::ShutdownPending && self.outbound.is_empty()
+            // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2), and what ends all there is to send: the
+            // peer's delay would stand for a loss.
+            let asks =
+                self.state == State::ShutdownPending || self.config.loss_detection == LossDetection::Rack;
+            if asks && self.outbound.is_empty()
                 || self.transmission.hurries(chunk, header + full, || {
                     self.transmission.flight_on(path) + chunk >= self.paths.window(path).gate()
                 })
@@ -305,7 +309,8 @@ impl Association {
         self.paths.on_packet_sent(path, len, data);
         if data {
             self.bursts.count(path);
-            self.paths.on_data_sent(path, now, len.saturating_sub(COMMON_HEADER_LEN));
+            let late = self.transmission.is_answered_late(path);
+            self.paths.on_data_sent(path, now, len.saturating_sub(COMMON_HEADER_LEN), late);
             self.paths.note_flight(path, now, self.transmission.flight_on(path));
         }
         if written.without_data {

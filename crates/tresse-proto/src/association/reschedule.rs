@@ -38,19 +38,20 @@ impl Association {
             return;
         }
         let Some(head) = self.transmission.head_of_line(now, true) else { return };
-        if self.is_left_alone(&head) {
+        let round_trips = || self.paths.usable_ids().filter_map(|path| self.paths.get(path).srtt());
+        let own = self.paths.round_trip(head.path);
+        if own.is_some_and(|own| in_time::is_left_alone(&head, own, round_trips())) {
             debug_assert_eq!(in_time::choose(&head, &self.all_usable().collect::<Vec<_>>(), 0), None);
             return;
         }
         let headroom = self.transmission.headroom();
-        if !self.outlook().is_borne_by(headroom) {
+        let outlook = self.paths.usable_ids().fold(Outlook::NONE, |outlook, path| {
+            let (srtt, loss) = (self.paths.get(path).srtt(), self.paths.loss(path));
+            outlook.with(srtt, loss, self.transmission.flight_on(path))
+        });
+        if !outlook.is_borne_by(headroom) {
             self.repeat_head(now, &head, headroom);
         }
-    }
-
-    fn is_left_alone(&self, head: &HeadOfLine) -> bool {
-        let round_trips = || self.paths.usable_ids().filter_map(|path| self.paths.get(path).srtt());
-        self.paths.round_trip(head.path).is_some_and(|own| in_time::is_left_alone(head, own, round_trips()))
     }
 
     // Never: it is rare, and takes registers.
@@ -63,13 +64,6 @@ impl Association {
             let why = if overdue { Mechanism::RescheduledOverdue } else { Mechanism::RescheduledInTime };
             self.move_chunk(now, head.index, to, why);
         }
-    }
-
-    fn outlook(&self) -> Outlook {
-        self.paths.usable_ids().fold(Outlook::NONE, |outlook, path| {
-            let (srtt, loss) = (self.paths.get(path).srtt(), self.paths.loss(path));
-            outlook.with(srtt, loss, self.transmission.flight_on(path))
-        })
     }
 
     fn reschedule_head(&mut self, now: Instant) {

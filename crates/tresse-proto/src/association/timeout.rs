@@ -9,8 +9,9 @@ use super::Extension;
 use super::control::Control;
 use super::{Association, State};
 use crate::context::Context;
+use crate::coverage::Mechanism;
 use crate::interface::event::CloseReason;
-use crate::paths::{Failure, PathTimer};
+use crate::paths::{Failure, Look, PathTimer};
 
 impl Association {
     /// Lets everything happen that is due.
@@ -18,6 +19,15 @@ impl Association {
         while self.state != State::Closed {
             let Some(timer) = self.paths.pop_due(cx.now) else { break };
             match timer {
+                PathTimer::Look(path, Look::Tail) => {
+                    // T3 waits for the answer to it (RFC 8985 §7.3).
+                    if self.transmission.probe_tail(path) {
+                        self.distrust_marks(path);
+                        self.counters.coverage.note(Mechanism::TailProbed);
+                        self.paths.restart_t3(path, cx.now);
+                    }
+                }
+                PathTimer::Look(path, Look::Overtaken) => self.find_overdue(cx.now, path),
                 PathTimer::T3(path) => self.on_t3(cx, path),
                 PathTimer::Heartbeat(path) => self.send_heartbeat(cx, path),
                 PathTimer::HeartbeatExpired(path) => {
@@ -52,13 +62,33 @@ impl Association {
         }
     }
 
-    /// T3-rtx of `path` expired (RFC 9260 §6.3.3).
-    fn on_t3(&mut self, cx: &mut Context<'_>, path: PathId) {
-        // If no data has ever got through there, the network may be one that swallows what may be marked; QUIC finds such
-        // paths in the same way (RFC 9000 §13.4.2).
-        if self.capabilities.has(Extension::Ecn) && !self.paths.has_delivered(path) {
+    /// If no data has ever got through on `path`, the network may be one that swallows what may be marked; QUIC finds such
+    /// paths in the same way (RFC 9000 §13.4.2).
+    fn distrust_marks(&mut self, path: PathId) {
+        if self.capabilities.has(Extension::Ecn) && !self.paths.get(path).has_delivered() {
             self.marks.distrust(path);
         }
+    }
+
+    /// What was overtaken on `path` is overdue: lost, if nothing was heard of it.
+    fn find_overdue(&mut self, now: Instant, path: PathId) {
+        let before = self.transmission.flight_on(path);
+        let exit_point = self.transmission.highest_on(path);
+        let (lost, _, again) = self.transmission.look_again(now, path);
+        self.paths.look_again(path, again);
+        if lost {
+            self.counters.coverage.note(Mechanism::Overdue);
+            let flight = self.transmission.flight_on(path);
+            let repairs = self.paths.window(path).repairs();
+            self.paths.on_late_loss(now, path, before - flight, flight, exit_point);
+            self.redirect_missing(path, self.paths.window(path).repairs() != repairs);
+            self.settle_t3(path);
+        }
+    }
+
+    /// T3-rtx of `path` expired (RFC 9260 §6.3.3).
+    fn on_t3(&mut self, cx: &mut Context<'_>, path: PathId) {
+        self.distrust_marks(path);
         let failure = self.paths.on_t3(path, cx.now);
         let target = self.resend_path(self.config.timeout_retransmit_path, path);
         self.transmission.on_timeout(path, target);

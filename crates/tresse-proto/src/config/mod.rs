@@ -14,8 +14,8 @@ pub(crate) use authentication::UNLISTED;
 pub use authentication::{AuthHash, ChunkList};
 pub use classes::StreamClasses;
 pub use multipath::{
-    BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, MovedChunkCut, NrSack,
-    PathPairs, PeerWindowTest, SplitCounts, StreamMap,
+    BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, LossDetection, MovedChunkCut,
+    NrSack, PathPairs, PeerWindowTest, SplitCounts, StreamMap,
 };
 pub use presets::{PRESETS, Preset};
 pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, guess, nearest};
@@ -88,6 +88,8 @@ switches! {
         congestion_control: String = "cubic".to_owned(),
         /// Opaque configuration of the congestion controller; the built-in ones take none.
         congestion_control_config: String = String::new(),
+        /// How losses are found: rack goes by time, on each path by what was sent there, whatever was sent again before, and probes the end of what was sent (RACK-TLP, RFC 8985); rfc9260 by missing reports, as the switches on these say, and T3.
+        loss_detection: LossDetection = LossDetection::Rfc9260,
         /// Count missing reports apart for each path (SFR).
         split_fast_retransmit: bool = true,
         /// Condition for window growth under CMT (CUC).

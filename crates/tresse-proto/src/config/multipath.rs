@@ -18,6 +18,16 @@ choices! {
 }
 
 choices! {
+    /// How a sender finds out what was lost.
+    pub enum LossDetection {
+        /// By time: what left well before something that has arrived; the end of what was sent is probed (RFC 8985).
+        Rack = "rack",
+        /// By three missing reports, and else by T3 (RFC 9260 §7.2.4).
+        Rfc9260 = "rfc9260",
+    }
+}
+
+choices! {
     /// What a receiver reports as non-renegable (draft-tuexen-tsvwg-sctp-multipath §4.4.1).
     pub enum NrSack {
         /// Plain SACK chunks; NR-SACK is not negotiated.

@@ -25,6 +25,7 @@ const PLAIN: &[(&str, &str)] = &[
     ("congestion_control", "rfc9260"),
     ("max_burst", "4"),
     ("pacing", "false"),
+    ("loss_detection", "rfc9260"),
     ("buffer_shares", "equal"),
     ("paths_rest", "false"),
     ("chunk_rescheduling", "off"),

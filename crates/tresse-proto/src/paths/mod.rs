@@ -18,6 +18,7 @@ mod pipe;
 mod probing;
 mod response;
 mod rtt;
+mod tail;
 mod timers;
 mod view;
 mod width;
@@ -33,11 +34,11 @@ pub(crate) use health::Failure;
 pub(crate) use limit::LimitClock;
 pub(crate) use member::Member;
 pub(crate) use path::Path;
-pub(crate) use timers::PathTimer;
+pub(crate) use timers::{Look, PathTimer};
 use tresse_policy::engine::{CongestionControl, PathAck, Window};
 use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 
-use crate::config::{AssociationConfig, BufferShares, SackPath, StreamMap};
+use crate::config::{AssociationConfig, BufferShares, LossDetection, SackPath, StreamMap};
 use crate::fragment::Carrier;
 
 use health::{AssociationHealth, Tolerance};
@@ -88,6 +89,8 @@ pub(crate) struct PathRules {
     concurrent: bool,
     /// What windows let leave is spread over the round trip.
     paces: bool,
+    /// Losses are found by time, and the end of what was sent is probed.
+    probes_tail: bool,
     /// Buffers are shared out by what fills each path.
     measures_pipes: bool,
     /// Those shares hold only while a buffer is short.
@@ -131,6 +134,12 @@ pub(crate) struct PathProgress {
     pub(crate) flight_after: usize,
     /// Whether the path has still to answer for something: what is in flight, what left it early, or a FORWARD TSN.
     pub(crate) awaits: bool,
+    /// The peer may hold back its report on what is in flight.
+    pub(crate) late: bool,
+    /// When what was overtaken on the path will count as lost, if nothing is heard of it.
+    pub(crate) look_again: Option<Instant>,
+    /// What was lost now had been sent three times and more: perhaps it is too long for the path.
+    pub(crate) stubborn: bool,
 }
 
 impl Paths {
@@ -302,6 +311,16 @@ impl Paths {
                 self.stop_t3(step.path);
             } else if step.earliest_acked || !self.get(step.path).t3_runs() {
                 self.restart_t3(step.path, now);
+            }
+            if self.rules.probes_tail {
+                let due = self.path_mut_quietly(step.path).look_after(now, step);
+                self.quiet_until
+                    .set(self.quiet_until.get().map(|until| due.map_or(until, |due| until.min(due))));
+                // As long as shorter packets arrive, T3 does not tell of a black hole (RFC 8899 §4.3).
+                let may_probe = !self.mtu_search_over;
+                if step.stubborn && self.path_mut(step.path).mtu.on_timeout(may_probe) {
+                    self.refresh_payload(step.path);
+                }
             }
         }
         let measures_pipes = self.rules.measures_pipes && self.paths.len() > 1;
@@ -513,6 +532,7 @@ impl PathRules {
             max_paths: usize::from(config.max_paths),
             concurrent: config.concurrent,
             paces: config.pacing,
+            probes_tail: config.loss_detection == LossDetection::Rack,
             measures_pipes: config.concurrent
                 && (config.buffer_shares != BufferShares::Equal || config.stream_map == StreamMap::Adaptive),
             shares_when_short: config.buffer_shares == BufferShares::WhenShort,

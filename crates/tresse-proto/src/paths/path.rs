@@ -7,6 +7,7 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId, PathState};
 use tresse_wire::COMMON_HEADER_LEN;
 
+use super::PathProgress;
 use super::estimate::Estimate;
 use super::health::PathHealth;
 use super::heartbeat::{Heartbeats, Pace};
@@ -16,6 +17,7 @@ use super::mtu::PathMtu;
 use super::pacer::{Flow, Pacer};
 use super::pipe::Pipe;
 use super::rtt::{RtoRules, Rtt};
+use super::tail::TailProbe;
 use crate::collections::{LazyBox, Untouched};
 use crate::fragment::Carrier;
 use crate::interface::stats::Limit;
@@ -60,16 +62,29 @@ pub(crate) struct Path {
 pub(super) struct Traffic {
     pub(super) estimate: Estimate,
     pub(super) pacer: Pacer,
+    pub(super) tail: TailProbe,
+    /// When something counts as lost that was overtaken.
+    pub(super) look_again: Option<Instant>,
+}
+
+impl Traffic {
+    const NEW: Self =
+        Traffic { estimate: Estimate::NEW, pacer: Pacer::NEW, tail: TailProbe::NEW, look_again: None };
+
+    /// When what is in flight is to be looked after, before T3 is.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        [self.look_again, self.tail.due()].into_iter().flatten().min()
+    }
 }
 
 impl Default for Traffic {
     fn default() -> Self {
-        Traffic { estimate: Estimate::NEW, pacer: Pacer::NEW }
+        Self::NEW
     }
 }
 
 impl Untouched for Traffic {
-    const UNTOUCHED: &Self = &Traffic { estimate: Estimate::NEW, pacer: Pacer::NEW };
+    const UNTOUCHED: &Self = &Self::NEW;
 }
 
 /// What went over a path, as `PathStats` has it.
@@ -183,6 +198,40 @@ impl Path {
     /// A packet with `bytes` of user data left, and what follows is to leave at this pace. Answers when the next packet may.
     pub(super) fn pace(&mut self, now: Instant, bytes: usize, flow: Flow) -> Option<Instant> {
         self.traffic.pacer.on_sent(now, bytes, &flow)
+    }
+
+    /// Whether data that was sent on it has ever been acknowledged.
+    pub(crate) fn has_delivered(&self) -> bool {
+        self.counters.bytes_acked > 0
+    }
+
+    /// A SACK has told of the path: when its flight is to be looked after, if that may be sooner than before.
+    pub(super) fn look_after(&mut self, now: Instant, step: &PathProgress) -> Option<Instant> {
+        let traffic = &mut *self.traffic;
+        traffic.tail.on_answered();
+        traffic.tail.disarm();
+        traffic.look_again = step.look_again;
+        match step.look_again {
+            None if step.flight_after > 0 => self.watch_tail(now, step.late),
+            due => due,
+        }
+    }
+
+    /// Something is in flight, and nothing there is known to be overtaken: the end of it is to be answered in time.
+    /// With `late`, the peer may hold back its report for a second packet.
+    pub(super) fn watch_tail(&mut self, now: Instant, late: bool) -> Option<Instant> {
+        let round_trip = (self.rtt.srtt(), self.rtt.rttvar());
+        self.traffic.tail.arm(now, round_trip, late, self.t3);
+        self.traffic.tail.due()
+    }
+
+    /// Nothing is in flight any more, or all of it is lost.
+    pub(super) fn forget_flight(&mut self) {
+        self.t3 = None;
+        if let Some(traffic) = self.traffic.changed() {
+            traffic.look_again = None;
+            traffic.tail.disarm();
+        }
     }
 
     /// Data is sent although nothing was in flight.

@@ -63,6 +63,9 @@ fn progress(path: PathId, earliest_acked: bool, flight_after: usize) -> PathProg
         user_data: 0,
         flight_after,
         awaits: flight_after > 0,
+        late: false,
+        look_again: None,
+        stubborn: false,
     }
 }
 
@@ -147,7 +150,7 @@ mod set {
     fn views_and_statistics_show_the_same_path() {
         let mut paths = paths(2);
         paths.on_rtt(B, Duration::from_millis(100));
-        paths.on_data_sent(B, at(5), 1000);
+        paths.on_data_sent(B, at(5), 1000, false);
         paths.on_packet_sent(B, 1480, true);
         paths.note_limit(B, at(10), Limit::CongestionWindow);
         let view = paths.view(B, M, true);
@@ -247,8 +250,8 @@ mod t3 {
     #[test]
     fn starts_with_data_and_keeps_running_while_more_is_sent() {
         let mut paths = silent(1);
-        paths.on_data_sent(A, at(100), 1000);
-        paths.on_data_sent(A, at(600), 1000);
+        paths.on_data_sent(A, at(100), 1000, false);
+        paths.on_data_sent(A, at(600), 1000, false);
         assert_eq!(run_until(&mut paths, at(1099)), []);
         assert_eq!(run_until(&mut paths, at(1100)), [(at(1100), PathTimer::T3(A))]);
         assert_eq!(paths.pop_due(at(1100)), None);
@@ -257,13 +260,13 @@ mod t3 {
     #[test]
     fn restarts_when_the_earliest_chunk_is_acknowledged_and_stops_when_none_is_left() {
         let mut paths = silent(1);
-        paths.on_data_sent(A, at(0), 1000);
+        paths.on_data_sent(A, at(0), 1000, false);
         paths.on_sack(at(300), &[ack(A, M, 3 * M, 2 * M)], &[progress(A, true, 2 * M)]);
         assert_eq!(run_until(&mut paths, at(1299)), []);
         paths.on_sack(at(1299), &[ack(A, M, 2 * M, M)], &[progress(A, false, M)]);
         assert_eq!(run_until(&mut paths, at(1300)), [(at(1300), PathTimer::T3(A))]);
 
-        paths.on_data_sent(A, at(1300), 1000);
+        paths.on_data_sent(A, at(1300), 1000, false);
         paths.on_sack(at(1400), &[ack(A, M, M, 0)], &[progress(A, true, 0)]);
         assert!(!paths.get(A).t3_runs());
         assert_eq!(run_until(&mut paths, at(60_000)), []);
@@ -282,7 +285,7 @@ mod t3 {
         let mut expirations = Vec::new();
         let mut now = at(0);
         for _ in 0..4 {
-            paths.on_data_sent(A, now, 1000);
+            paths.on_data_sent(A, now, 1000, false);
             let fired = run_until(&mut paths, at(100_000));
             now = fired[0].0;
             expirations.push(now);
@@ -298,8 +301,8 @@ mod t3 {
     #[test]
     fn an_expiration_on_one_path_leaves_the_others_alone() {
         let mut paths = silent(2);
-        paths.on_data_sent(A, at(0), 1000);
-        paths.on_data_sent(B, at(500), 1000);
+        paths.on_data_sent(A, at(0), 1000, false);
+        paths.on_data_sent(B, at(500), 1000, false);
         assert_eq!(paths.pop_due(at(1000)), Some(PathTimer::T3(A)));
         paths.on_t3(A, at(1000));
         assert_eq!((paths.window(A).cwnd, paths.window(B).cwnd), (M, 3 * M));
@@ -436,9 +439,9 @@ mod heartbeats {
     #[test]
     fn an_answer_does_not_hide_that_data_is_not_acknowledged() {
         let mut paths = paths(2);
-        paths.on_data_sent(A, at(0), 1000);
+        paths.on_data_sent(A, at(0), 1000, false);
         paths.on_t3(A, at(1000));
-        paths.on_data_sent(A, at(1000), 1000);
+        paths.on_data_sent(A, at(1000), 1000, false);
         let info = paths.heartbeat(B, at(1000), &mut rng());
         paths.on_heartbeat_ack(at(1010), &info).unwrap();
         assert_eq!(paths.on_t3(A, at(3000)).association_errors, 2);
@@ -536,7 +539,7 @@ mod windows {
             ..AssociationConfig::default()
         };
         let mut paths = paths_with(1, &config);
-        paths.on_data_sent(A, at(0), 1000);
+        paths.on_data_sent(A, at(0), 1000, false);
         paths.on_sack(at(50), &[ack(A, M, M, 0)], &[progress(A, true, 0)]);
         let mut seen = Vec::new();
         while let Some(deadline) = paths.next_deadline() {
@@ -545,7 +548,7 @@ mod windows {
         }
         assert_eq!(seen, [(at(1000), 10), (at(2000), 5), (at(3000), 4), (at(4000), 4)]);
         assert_eq!(paths.window(A).ssthresh, 20 * M);
-        paths.on_data_sent(A, at(9000), 1000);
+        paths.on_data_sent(A, at(9000), 1000, false);
         assert!(!paths.window(A).decayed);
     }
 

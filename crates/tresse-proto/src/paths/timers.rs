@@ -15,6 +15,9 @@ use crate::config::SackPath;
 /// A timer that expired.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PathTimer {
+    /// Something was overtaken that is overdue now, or the end of what was sent was not answered: go on with
+    /// `Paths::after_look`.
+    Look(PathId, Look),
     /// T3: go on with `Paths::on_t3`.
     T3(PathId),
     /// A heartbeat is to be sent: fetch it from `Paths::heartbeat`. None is due before that is done.
@@ -26,8 +29,19 @@ pub(crate) enum PathTimer {
     MtuProbe(PathId),
 }
 
+/// What is to be looked after before T3 expires.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Look {
+    /// What was overtaken.
+    Overtaken,
+    /// The end of what was sent.
+    Tail,
+}
+
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Kind {
+    /// Before T3, which it puts off.
+    Look,
     T3,
     HeartbeatAnswer,
     Heartbeat,
@@ -63,6 +77,16 @@ impl Paths {
             let (_, kind, id) = self.deadlines().filter(|&(deadline, _, _)| deadline <= now).min()?;
             let path = self.path_mut(id);
             match kind {
+                Kind::Look => {
+                    let traffic = &mut *path.traffic;
+                    if traffic.look_again.take_if(|due| *due <= now).is_some() {
+                        return Some(PathTimer::Look(id, Look::Overtaken));
+                    }
+                    traffic.tail.on_due();
+                    if path.state() == PathState::Active {
+                        return Some(PathTimer::Look(id, Look::Tail));
+                    }
+                }
                 Kind::T3 => {
                     path.t3 = None;
                     return Some(PathTimer::T3(id));
@@ -95,8 +119,8 @@ impl Paths {
     }
 
     /// A packet with `bytes` of data was sent: T3 starts if it does not run (RFC 9260 §6.3.2 R1), and the next packet may
-    /// have to wait.
-    pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant, bytes: usize) {
+    /// have to wait. With `late`, the peer may hold back its report on what is in flight.
+    pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant, bytes: usize, late: bool) {
         if self.rules.paces
             && let Some(flow) = Flow::of(self.window(id))
             && let Some(ready) = self.path_mut_quietly(id).pace(now, bytes, flow)
@@ -115,6 +139,15 @@ impl Paths {
         if starts {
             self.quiet_until.set(None);
         }
+        if self.rules.probes_tail && self.get(id).traffic.look_again.is_none() {
+            let due = self.path_mut_quietly(id).watch_tail(now, late);
+            self.quiet_until.set(self.quiet_until.get().map(|until| due.map_or(until, |due| until.min(due))));
+        }
+    }
+
+    /// What was overtaken on the path was looked after: when that is to be done again.
+    pub(crate) fn look_again(&mut self, id: PathId, due: Option<Instant>) {
+        self.path_mut(id).traffic.look_again = due;
     }
 
     /// Something other than data waits for an acknowledgement: T3 starts if it does not run.
@@ -136,7 +169,7 @@ impl Paths {
     /// T3 stops: nothing is outstanding on the path any more.
     pub(crate) fn stop_t3(&mut self, id: PathId) {
         let path = self.path_mut_quietly(id);
-        path.t3 = None;
+        path.forget_flight();
         // Its probes wait for data in flight to speak first.
         if path.state() == PathState::PotentiallyFailed {
             self.quiet_until.set(None);
@@ -150,7 +183,7 @@ impl Paths {
         let pmdcs = self.windows[id.index()].pmdcs;
         let may_probe = !self.mtu_search_over;
         let path = self.path_mut(id);
-        path.t3 = None;
+        path.forget_flight();
         path.counters.timeouts = path.counters.timeouts.saturating_add(1);
         if path.state() == PathState::PotentiallyFailed {
             // A probe that left together with the data is not to count beside it.
@@ -295,6 +328,7 @@ impl Paths {
     fn deadlines(&self) -> impl Iterator<Item = (Instant, Kind, PathId)> {
         self.paths.iter().flat_map(|path| {
             [
+                (path.traffic.next_look(), Kind::Look),
                 (path.t3, Kind::T3),
                 (path.heartbeats.answer_due(), Kind::HeartbeatAnswer),
                 (self.heartbeat_due(path), Kind::Heartbeat),

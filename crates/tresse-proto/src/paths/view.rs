@@ -62,11 +62,6 @@ impl Paths {
         }
     }
 
-    /// Whether data that was sent on a path has ever been acknowledged.
-    pub(crate) fn has_delivered(&self, id: PathId) -> bool {
-        self.get(id).counters.bytes_acked > 0
-    }
-
     /// The smoothed round-trip time of a path and its variation, once that is measured and as long as the path is in use.
     pub(crate) fn round_trip(&self, id: PathId) -> Option<(Duration, Duration)> {
         let path = self.get(id);

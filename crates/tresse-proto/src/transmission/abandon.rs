@@ -43,6 +43,11 @@ struct Message {
 }
 
 impl Revocable {
+    /// Whether the chunk `index` is of one of them.
+    pub(super) fn has_chunk(&self, index: u64) -> bool {
+        self.chunks.contains_key(&index)
+    }
+
     fn remove(&mut self, number: u64) -> Option<Message> {
         let message = self.messages.remove(&number)?;
         self.expiring.remove(&(message.pledge.expires, number));

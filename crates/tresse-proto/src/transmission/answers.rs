@@ -12,6 +12,7 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
 use super::copies::{Copies, Copy, Lane};
+use super::detector::Sending;
 use super::sack::{AckReport, Note};
 use super::{Standing, Transmission};
 
@@ -195,6 +196,7 @@ impl Transmission {
             note.proven = true;
             note.longest_proven = note.longest_proven.max(bytes);
             note.latest_new = note.latest_new.max(Some(sent_at));
+            note.answered.add(Sending { at: sent_at, index }, 1, bytes);
             if sent_at >= lane.measured {
                 lane.measured = copies.now;
                 note.rtt_from = note.rtt_from.or(Some(sent_at));

@@ -13,6 +13,7 @@ use tresse_policy::{Instant, PathId};
 use super::ring::{Mark, Sent};
 use super::{PathLoad, Standing, Transmission};
 use crate::collections::{RangeSet, difference};
+use crate::config::LossDetection;
 use crate::fragment::{Fragment, Numbered};
 use crate::interface::reliability::Pledge;
 
@@ -141,14 +142,17 @@ impl Transmission {
             load.timed.begin(index);
         }
         load.flight += bytes;
-        load.chunks_sent += 1;
-        load.bytes_sent += user_data as u64;
+        load.history.chunks_sent += 1;
+        load.history.bytes_sent += user_data as u64;
         if bytes > self.announced() && self.flight == 0 {
             self.probe = Mark::of(index);
         }
         self.flight += bytes;
         self.unassign(path, index, bytes);
         self.note_highest_sent(path, index);
+        if self.rules.loss_detection == LossDetection::Rack && self.assigned() == 0 {
+            self.ring.content_mut(index)?.flags.hurry();
+        }
         self.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
 

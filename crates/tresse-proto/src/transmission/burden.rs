@@ -194,7 +194,7 @@ impl Transmission {
 impl PathLoad {
     /// New data sent, in chunks of the kind `carrier`.
     fn sent(&self, carrier: Carrier) -> u64 {
-        self.bytes_sent + self.chunks_sent * carrier.header_len() as u64
+        self.history.bytes_sent + self.history.chunks_sent * carrier.header_len() as u64
     }
 }
 

@@ -106,13 +106,6 @@ impl Transmission {
         Some(PathId(position as u8))
     }
 
-    /// The chunk `index` goes again, and not for the first time.
-    pub(super) fn obscure_departed(&mut self, index: u64) {
-        for load in &mut self.loads {
-            load.departed.obscure(index);
-        }
-    }
-
     /// Whether a report of duplicates could tell anything.
     pub(crate) fn has_departed(&self) -> bool {
         self.loads.iter().any(|load| !load.departed.is_empty())

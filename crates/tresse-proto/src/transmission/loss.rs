@@ -1,14 +1,19 @@
 //! Finding losses: missing reports, apart for each path (SFR), and timeouts.
 
-use tresse_policy::PathId;
+use tresse_policy::{Instant, PathId};
 
 use super::departed::Departed;
+use super::detector::{Outlook, Sending};
 use super::ring::{Mark, Sent};
-use super::sack::Note;
+use super::sack::{Note, SackView};
 use super::{Standing, Transmission};
+use crate::config::LossDetection;
 
 /// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
 pub(super) const MISSING_REPORTS: u8 = 3;
+
+/// No packet on usual paths has more.
+const PACKET: usize = 1500;
 
 /// How a loss was found.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -24,14 +29,39 @@ pub(super) enum Evidence {
 }
 
 impl Transmission {
-    /// Counts missing reports and declares lost what has three.
+    /// Finds what a SACK shows to be lost. By time, what was overtaken on its own path; else missing reports count, and what
+    /// has three is lost. They do also while copies are under way, where few answers are sure.
     ///
     /// With split fast retransmit a chunk is struck only by a newly acknowledged later one of its own
     /// path, since only on one path does later mean overtaken (Iyengar et al., §III). Without, by any
     /// later one, or, with `all`, whenever it is reported missing: in fast recovery, when the cumulative
     /// TSN moves (RFC 9260 §7.2.4). A chunk that was sent again is struck with MFR only. Where copies mend losses, a later
     /// copy on its path strikes a chunk too.
-    pub(super) fn strike(&mut self, notes: &mut [Note], dac_count: u8, all: bool) {
+    pub(super) fn find_losses(&mut self, now: Instant, sack: &SackView<'_>, all: bool, notes: &mut [Note]) {
+        let by_time = self.rules.loss_detection == LossDetection::Rack;
+        if by_time {
+            for tsn in sack.duplicates.iter() {
+                let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
+                let Some(index) = self.ring.cumulative().checked_add_signed(i64::from(ahead)) else {
+                    continue;
+                };
+                self.loads.iter_mut().for_each(|load| load.history.detector.on_duplicate(now, index));
+            }
+            for (position, note) in notes.iter_mut().enumerate() {
+                let Some(load) = self.loads.get_mut(position) else { break };
+                if note.answered.is_any() {
+                    load.history.detector.on_answers(now, &note.answered);
+                    if self.copies.is_none() {
+                        (note.lost, note.stubborn, note.look_again) =
+                            self.look_again(now, PathId(position as u8));
+                    }
+                }
+            }
+            if self.copies.is_none() {
+                return;
+            }
+        }
+        let dac_count = sack.dac_count;
         for position in 0..self.loads.len() {
             let bound = if self.rules.split_fast_retransmit {
                 notes.get(position).map_or(0, |note| note.highest_new)
@@ -47,6 +77,65 @@ impl Transmission {
                 self.strike_copies(position, notes);
             }
         }
+    }
+
+    /// Declares lost what is overdue on `path`, as far as it was overtaken. Answers whether anything was,
+    /// whether some of it was sent three times and more, and when to look again.
+    pub(crate) fn look_again(&mut self, now: Instant, path: PathId) -> (bool, bool, Option<Instant>) {
+        let (mut any, mut stubborn, mut again, mut overtaken) = (false, false, None, false);
+        let Some(load) = self.load(path) else { return (false, false, None) };
+        for head in [load.fresh.head(), load.again.head()] {
+            let mut next = head;
+            while let Some((index, sent)) = next.and_then(|index| Some((index, *self.ring.get(index)?))) {
+                let load = &mut self.loads[path.index()];
+                let outlook = load.history.detector.judge(now, Sending { at: sent.sent_at, index });
+                overtaken |= outlook != Outlook::Open;
+                if let Outlook::Until(due) = outlook {
+                    again = Some(again.map_or(due, |other: Instant| other.min(due)));
+                }
+                if outlook != Outlook::Lost {
+                    break;
+                }
+                let order = if sent.sends == 1 { load.fresh } else { load.again };
+                next = order.after(&self.ring, index);
+                load.history.detector.on_lost(now, index);
+                self.lose(index, path, Evidence::Missing);
+                any = true;
+                stubborn |= sent.sends > 2;
+            }
+        }
+        if !overtaken {
+            self.loads[path.index()].history.detector.on_order();
+        }
+        (any, stubborn, again)
+    }
+
+    /// Whether the peer may hold back its report on what is in flight on `path`: one packet, which asks for none at once.
+    pub(crate) fn is_answered_late(&self, path: PathId) -> bool {
+        let Some(load) = self.load(path).filter(|load| load.flight <= PACKET) else { return false };
+        let mut chunks = [load.fresh.last(), load.again.last()].into_iter().flatten();
+        let (Some(last), None) = (chunks.next(), chunks.next()) else { return false };
+        let sent_at = |index| self.ring.get(index).map(|sent: &Sent| sent.sent_at);
+        let head = load.fresh.head().or(load.again.head());
+        head.and_then(sent_at) == sent_at(last)
+            && self.ring.content(last).is_some_and(|content| !content.flags.unpacked().immediate)
+    }
+
+    /// Sends what was sent last on `path` once more, whatever its window says: its answer tells what is missing. Answers
+    /// false where something is known to be, or only the peer's window is asked after, and for a message that need not
+    /// arrive: how often that goes again is the application's choice.
+    pub(crate) fn probe_tail(&mut self, path: PathId) -> bool {
+        let probes_window = self.is_probing_window();
+        let Some(load) = self.loads.get_mut(path.index()) else { return false };
+        let sending = |index| Some((self.ring.get(index)?.sent_at, index));
+        let last = [load.fresh.last(), load.again.last()].into_iter().flatten().filter_map(sending).max();
+        let revocable = |index| self.revocable.as_deref().is_some_and(|revocable| revocable.has_chunk(index));
+        let may_go =
+            |index| load.lost.is_empty() && self.copies.is_none() && !probes_window && !revocable(index);
+        let Some((_, index)) = last.filter(|&(_, index)| may_go(index)) else { return false };
+        load.free_packet = true;
+        self.lose(index, path, Evidence::Early);
+        true
     }
 
     /// Multiple fast retransmissions (Caro et al.): what was sent again is struck by newly acknowledged chunks that

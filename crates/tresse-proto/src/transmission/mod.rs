@@ -15,6 +15,7 @@ mod budget;
 mod burden;
 mod copies;
 mod departed;
+mod detector;
 mod dropped;
 mod forward;
 #[cfg(any(test, feature = "invariants"))]
@@ -37,7 +38,8 @@ use tresse_wire::Tsn;
 use crate::collections::RangeSet;
 use crate::collections::{LazyBox, Untouched};
 use crate::config::{
-    AssociationConfig, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, PeerWindowTest, SplitCounts,
+    AssociationConfig, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, LossDetection,
+    PeerWindowTest, SplitCounts,
 };
 use crate::fragment::{Carrier, Fragment, Numbered};
 use crate::interface::reliability::Pledge;
@@ -54,6 +56,7 @@ use assigned::Assigned;
 use burden::Burdens;
 use copies::Copies;
 use departed::Departed;
+use detector::LossDetector;
 use ring::{Mark, Ring, SendOrder, Sent, Standing};
 
 /// The sent chunks of an association and what they load each path with.
@@ -97,6 +100,7 @@ pub(crate) struct Transmission {
 /// The settings that this room reads, taken out of the configuration once.
 #[derive(Clone, Debug)]
 struct Rules {
+    loss_detection: LossDetection,
     split_fast_retransmit: bool,
     cwnd_update: CwndUpdate,
     delayed_ack: bool,
@@ -142,10 +146,21 @@ struct PathLoad {
     share: Option<(usize, Limit)>,
     /// The chunk whose round trip is being timed.
     timed: Mark,
+    history: LazyBox<History>,
+    repairs: LazyBox<Repairs>,
+}
+
+/// What a path has sent, and what its answers say of losses.
+#[derive(Debug, Default)]
+struct History {
     chunks_sent: u64,
     /// User data of these.
     bytes_sent: u64,
-    repairs: LazyBox<Repairs>,
+    detector: LossDetector,
+}
+
+impl Untouched for History {
+    const UNTOUCHED: &Self = &History { chunks_sent: 0, bytes_sent: 0, detector: LossDetector::NEW };
 }
 
 /// What went again, and why, as `PathStats` has it.
@@ -173,6 +188,7 @@ impl Transmission {
         Transmission {
             carrier,
             rules: Rules {
+                loss_detection: config.loss_detection,
                 split_fast_retransmit: config.split_fast_retransmit,
                 cwnd_update: config.cwnd_update,
                 delayed_ack,
@@ -228,8 +244,7 @@ impl Transmission {
         self.drop_copies(path);
         if let Some(load) = self.loads.get_mut(path.index()) {
             // What is acknowledged by gap blocks may still be accounted for here.
-            load.chunks_sent = 0;
-            load.bytes_sent = 0;
+            load.history = LazyBox::default();
             load.repairs = LazyBox::default();
             load.departed = Departed::default();
         }
@@ -262,8 +277,8 @@ impl Transmission {
             stats.flight = load.flight;
             stats.copied = self.copied_on(path);
             stats.queued = load.queued;
-            stats.chunks_sent = load.chunks_sent;
-            stats.bytes_sent = load.bytes_sent;
+            stats.chunks_sent = load.history.chunks_sent;
+            stats.bytes_sent = load.history.bytes_sent;
             stats.chunks_resent = load.repairs.chunks_resent;
             stats.fast_retransmits = load.repairs.fast_retransmits;
             stats.drop_reports = load.repairs.drop_reports;
@@ -287,15 +302,12 @@ impl Transmission {
     pub(crate) fn is_probing_window(&self) -> bool {
         let probe = self.probe.index().and_then(|first| self.ring.get(first));
         let probes = self.announced == 0 || probe.is_some_and(|probe| probe.bytes() > self.announced());
-        self.flight > 0 && (probes || self.overruns_window())
-    }
-
-    /// Whether a window that is tested at SACKs only has let more leave than the peer can take: each path has a probe of
-    /// its own then, and the peer drops what finds no room.
-    fn overruns_window(&self) -> bool {
-        self.rules.peer_window_test == PeerWindowTest::Sack
+        // A window that is tested at SACKs only has let more leave than the peer can take: each path has a probe of its own
+        // then, and the peer drops what finds no room.
+        let overruns = self.rules.peer_window_test == PeerWindowTest::Sack
             && self.window_full
-            && self.flight > self.announced()
+            && self.flight > self.announced();
+        self.flight > 0 && (probes || overruns)
     }
 
     /// The cumulative TSN acknowledged by the peer.
@@ -348,8 +360,9 @@ impl Transmission {
         }
         load.flight += bytes;
         load.queued += bytes;
-        load.chunks_sent += 1;
-        load.bytes_sent += user_data as u64;
+        let history = &mut *load.history;
+        history.chunks_sent += 1;
+        history.bytes_sent += user_data as u64;
         load.timed.begin(index);
         self.flight += bytes;
         self.held += bytes;

@@ -3,6 +3,7 @@
 use tresse_policy::{Instant, PathId};
 
 use super::{PathLoad, Standing, Transmission};
+use crate::config::LossDetection;
 use crate::fragment::Numbered;
 
 /// A chunk that waits to leave again.
@@ -67,9 +68,10 @@ impl Transmission {
         load.timed.end_if(|timed| timed >= index);
         self.note_highest_sent(path, index);
         if sends > 2 {
-            self.obscure_departed(index);
+            self.loads.iter_mut().for_each(|load| load.departed.obscure(index));
         }
-        if self.hurries(0, bytes, || false) {
+        // Whether it was in vain is known soonest by a report at once.
+        if self.rules.loss_detection == LossDetection::Rack || self.hurries(0, bytes, || false) {
             self.ring.content_mut(index)?.flags.hurry();
         }
         self.ring.content(index).map(|fragment| Numbered { tsn, fragment })

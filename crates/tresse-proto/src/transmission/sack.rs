@@ -8,6 +8,7 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{GapBlock, List, Tsn};
 
 use super::answers::Answer;
+use super::detector::{Answered, Sending};
 use super::{PathLoad, Rules, Sent, Standing, Transmission};
 use crate::collections::{difference, intersection};
 use crate::config::CwndUpdate;
@@ -93,6 +94,12 @@ pub(super) struct Note {
     /// When the latest of what was newly acknowledged and sent once was sent.
     pub(super) latest_new: Option<Instant>,
     pub(super) rtt_from: Option<Instant>,
+    /// What was sent on this path alone, for those who go by time.
+    pub(super) answered: Answered,
+    /// When what was overtaken on the path will count as lost.
+    pub(super) look_again: Option<Instant>,
+    /// What was lost now had been sent three times and more.
+    pub(super) stubborn: bool,
     pub(super) lost: bool,
     /// A chunk was acknowledged that was sent on this path alone.
     pub(super) proven: bool,
@@ -136,7 +143,7 @@ impl Transmission {
         self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
         self.acknowledge_blocks(&sack, &mut scratch, via, report);
         self.end_answers(&mut scratch.notes);
-        self.strike(&mut scratch.notes, sack.dac_count, recovering && report.advanced);
+        self.find_losses(now, &sack, recovering && report.advanced, &mut scratch.notes);
         report.reopened = self.recall_probe();
         self.window_full = self.peer_window() < LEAST_PEER_WINDOW;
         self.fill_report(now, &scratch.notes, via, report);
@@ -360,6 +367,9 @@ impl Transmission {
             note.longest_proven = note.longest_proven.max(bytes);
             note.latest_new = note.latest_new.max(Some(sent_at));
         }
+        if sure && !moved {
+            note.answered.add(Sending { at: sent_at, index }, sends, bytes);
+        }
         if load.timed.end_if(|timed| timed == index).is_some() {
             note.rtt_from = (sure && sends == 1).then_some(sent_at);
         }
@@ -403,6 +413,13 @@ impl Transmission {
                 load.departed.answer_again();
             }
             let (path, flight_after) = (PathId(position as u8), load.flight);
+            let copy = if self.copies.is_some() { self.earliest_copy(path) } else { None };
+            let recovered_to = match self.load(path) {
+                Some(load) if self.rules.pseudo_cumulative_recovery => {
+                    load.settled_up_to(copy, self.indices())
+                }
+                _ => self.ring.cumulative(),
+            };
             report.acks.push(PathAck {
                 path,
                 acked: note.acked,
@@ -411,7 +428,7 @@ impl Transmission {
                 may_grow: note.pseudo_moved || self.rules.cwnd_update == CwndUpdate::Off,
                 lost: note.lost,
                 exit_point: self.highest_on(path),
-                recovered_to: self.recovered_to(path),
+                recovered_to,
             });
             report.progress.push(PathProgress {
                 path,
@@ -431,26 +448,23 @@ impl Transmission {
                 user_data: note.user_data,
                 flight_after,
                 awaits: self.awaits(path),
+                late: self.is_answered_late(path),
+                look_again: note.look_again,
+                stubborn: note.stubborn,
             });
         }
-    }
-
-    /// Up to where a fast recovery of `path` may count everything as repaired.
-    fn recovered_to(&self, path: PathId) -> u64 {
-        let cumulative = self.ring.cumulative();
-        if !self.rules.pseudo_cumulative_recovery {
-            return cumulative;
-        }
-        let Some(load) = self.load(path) else { return cumulative };
-        let copy = if self.copies.is_some() { self.earliest_copy(path) } else { None };
-        let pending = [load.fresh.head(), load.again.head(), load.lost.first().copied(), copy];
-        let before = |index: Option<u64>| index.map_or(u64::MAX, |index| index - 1);
-        let settled = pending.into_iter().map(before).fold(self.ring.highest(), u64::min);
-        cumulative.max(settled)
     }
 }
 
 impl PathLoad {
+    /// Up to where a fast recovery may count everything as repaired, where `copy` is the earliest copy on the path.
+    fn settled_up_to(&self, copy: Option<u64>, (cumulative, highest): (u64, u64)) -> u64 {
+        let pending = [self.fresh.head(), self.again.head(), self.lost.first().copied(), copy];
+        let before = |index: Option<u64>| index.map_or(u64::MAX, |index| index - 1);
+        let settled = pending.into_iter().map(before).fold(highest, u64::min);
+        cumulative.max(settled)
+    }
+
     /// Whether acknowledging `index`, in flight here, moves the path's pseudo-cumulative acknowledgement:
     /// whether nothing that v1, or v2 among chunks sent as often, follows was sent before it and is
     /// still in flight.

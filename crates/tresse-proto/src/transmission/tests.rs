@@ -7,6 +7,7 @@ mod assigned;
 mod blocking;
 mod budget;
 mod burden;
+mod by_time;
 mod chosen_copies;
 mod copies;
 mod losses;
@@ -208,6 +209,7 @@ fn plain() -> AssociationConfig {
 }
 
 /// The recommended settings for several paths.
+/// With losses as RFC 9260 finds them, by missing reports.
 fn cmt() -> AssociationConfig {
-    AssociationConfig::default()
+    AssociationConfig { loss_detection: LossDetection::Rfc9260, ..AssociationConfig::default() }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{BlockedCopies, Size, StreamMap};
+use tresse_proto::config::{BlockedCopies, LossDetection, Size, StreamMap};
 use tresse_proto::{AssociationConfig, CloseReason, Event, SendOptions, StreamId};
 use tresse_wire::{Chunk, ChunkKind};
 
@@ -102,13 +102,24 @@ fn a_chunk_that_nothing_can_follow_asks_for_its_report() {
         sixty(config).wire.iter().any(immediate)
     };
     assert!(asks(&buffer(12)));
-    assert!(!asks(&buffer(400)), "where there is room nobody has to hurry");
-    assert!(!asks(&AssociationConfig { immediate_sack_when_full: false, ..buffer(12) }));
+    let by_reports = AssociationConfig { loss_detection: LossDetection::Rfc9260, ..buffer(400) };
+    assert!(!asks(&by_reports), "where there is room nobody has to hurry");
+    assert!(!asks(&AssociationConfig {
+        immediate_sack_when_full: false,
+        receive_buffer: Size(12 * M),
+        ..by_reports
+    }));
 }
 
 /// How long three messages of 64 KiB, as long as the receive buffer, take over a path of 20 ms there and back.
 fn three_as_long_as_the_buffer(immediate_sack_when_full: bool) -> Duration {
-    let config = AssociationConfig { immediate_sack_when_full, receive_buffer: Size(65_536), ..buffer(400) };
+    let config = AssociationConfig {
+        immediate_sack_when_full,
+        receive_buffer: Size(65_536),
+        // By time, the end of what was sent asks for a report anyway.
+        loss_detection: LossDetection::Rfc9260,
+        ..buffer(400)
+    };
     let mut pair = Pair::established(1, &config);
     pair.network = Box::new(|_| Some(ms(10)));
     (0..3).for_each(|number| pair.send(0, number, 65_536));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::RetransmitPath;
+use tresse_proto::config::{LossDetection, RetransmitPath};
 use tresse_proto::{AssociationConfig, PathId};
 use tresse_wire::Chunk;
 
@@ -57,6 +57,7 @@ fn with(fast: RetransmitPath, timeout: RetransmitPath) -> AssociationConfig {
     AssociationConfig {
         fast_retransmit_path: fast,
         timeout_retransmit_path: timeout,
+        loss_detection: LossDetection::Rfc9260,
         ..AssociationConfig::default()
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tresse_proto::AssociationConfig;
-use tresse_proto::config::Size;
+use tresse_proto::config::{LossDetection, Size};
 use tresse_wire::DATA_HEADER_LEN;
 
 use crate::common::Pair;
@@ -20,6 +20,7 @@ fn wide() -> AssociationConfig {
         initial_window: Size(20 * M),
         congestion_control: "rfc9260".to_owned(),
         max_burst: 0,
+        loss_detection: LossDetection::Rfc9260,
         mtu_discovery: false,
         ..AssociationConfig::default()
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tresse_proto::config::LossDetection;
 use tresse_proto::schedule::StreamSchedulerFactory;
 use tresse_proto::{AssociationConfig, StreamId};
 
@@ -25,7 +26,11 @@ fn observed(
     config: &str,
 ) -> (Pair, std::rc::Rc<std::cell::RefCell<Vec<Chunks>>>) {
     // Every message here fits a packet, whatever its path carries.
-    let settings = AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() };
+    let settings = AssociationConfig {
+        mtu_discovery: false,
+        loss_detection: LossDetection::Rfc9260,
+        ..AssociationConfig::default()
+    };
     let (mut pair, seen) = observed_with(1, &settings);
     pair.client.endpoint.schedulers().register("example", factory).expect("a new name");
     pair.client().set_stream_scheduler("example", config).expect("registered");

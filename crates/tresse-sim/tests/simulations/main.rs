@@ -14,6 +14,7 @@ mod emulated;
 mod fairness;
 mod impairments;
 mod joins;
+mod late;
 mod lossy;
 mod mtu;
 mod outside;

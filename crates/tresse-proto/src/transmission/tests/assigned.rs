@@ -51,7 +51,7 @@ fn an_assigned_chunk_is_in_no_flight_but_in_the_send_buffer_and_in_the_peers_win
     assert_eq!((bench.sent.assigned_on(PathId(0)), bench.sent.assigned()), (2 * LEN, 2 * LEN));
     assert_eq!(bench.sent.peer_window(), 1_000_000 - 2 * LEN);
     assert_eq!(bench.verdict_on_new(1), Verdict::Go(1_000_000 - 4 * LEN));
-    assert_eq!(bench.load(0).chunks_sent, 1);
+    assert_eq!(bench.load(0).history.chunks_sent, 1);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn it_leaves_as_what_is_sent_once_and_measures_the_path() {
     bench.wait(30);
     assert_eq!([bench.leave(0), bench.leave(0), bench.leave(0)], [Some(2), Some(3), None]);
     assert_eq!(
-        (bench.flight(0), bench.load(0).chunks_sent, bench.load(0).repairs.chunks_resent),
+        (bench.flight(0), bench.load(0).history.chunks_sent, bench.load(0).repairs.chunks_resent),
         (3 * LEN, 3, 0)
     );
     bench.sack(0, 1, &[(3, 3)]);

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::SwitchValue;
+use crate::config::{LossDetection, SwitchValue};
 use crate::fragment::Carrier;
 use crate::interface::reliability::Reliability;
 
@@ -175,8 +175,9 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 fn any_rules() -> impl Strategy<Value = AssociationConfig> {
-    (any::<[bool; 5]>(), 0..CwndUpdate::ALL.len(), 0..BufferSplit::ALL.len()).prop_map(
-        |([sfr, dac, frc, smart, overbooking], cuc, split)| AssociationConfig {
+    (any::<[bool; 6]>(), 0..CwndUpdate::ALL.len(), 0..BufferSplit::ALL.len()).prop_map(
+        |([sfr, dac, frc, smart, overbooking, by_time], cuc, split)| AssociationConfig {
+            loss_detection: if by_time { LossDetection::Rack } else { LossDetection::Rfc9260 },
             split_fast_retransmit: sfr,
             delayed_ack: dac,
             pseudo_cumulative_recovery: frc,

@@ -1,0 +1,330 @@
+//! Losses of one path by time of sending (RACK, RFC 8985 §6): what left well before something that has arrived is lost.
+//!
+//! A path is judged by what was sent on it alone, whatever path a report takes, which is what split fast retransmission
+//! asks for; and what was sent again is judged as anything else. How much later is well before follows the path:
+//! nothing while its packets have kept their order, a part of its shortest round trip once they have not, and more for
+//! every round in which something was sent again in vain. Refuses to know chunks: it is shown when they were sent.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tresse_policy::Instant;
+
+/// Where a sending stands among those of its path: by time, and by TSN where that is the same.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Sending {
+    pub(super) at: Instant,
+    pub(super) index: u64,
+}
+
+/// What a report newly acknowledges of one path, and can be for no other sending.
+#[derive(Copy, Clone, Default, Debug)]
+pub(super) struct Answered {
+    /// The earliest of what was sent once.
+    pub(super) first: Option<Sending>,
+    /// The latest of it.
+    pub(super) last: Option<Sending>,
+    /// The latest of what was sent more than once.
+    pub(super) again: Option<Sending>,
+    /// How much was sent once: chunks, and their bytes.
+    pub(super) chunks: usize,
+    pub(super) bytes: usize,
+}
+
+impl Answered {
+    pub(super) fn add(&mut self, sending: Sending, sends: u16, bytes: usize) {
+        if sends > 1 {
+            self.again = self.again.max(Some(sending));
+            return;
+        }
+        self.first = Some(self.first.map_or(sending, |first| first.min(sending)));
+        self.last = self.last.max(Some(sending));
+        self.chunks += 1;
+        self.bytes += bytes;
+    }
+
+    pub(super) fn is_any(&self) -> bool {
+        self.last.is_some() || self.again.is_some()
+    }
+
+    /// Packets that these were at least.
+    fn packets(&self) -> usize {
+        self.chunks.min(1 + self.bytes / FULL)
+    }
+}
+
+/// How it looks for something that is in flight.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Outlook {
+    /// Nothing that was sent later has arrived.
+    Open,
+    /// It counts as lost from then on.
+    Until(Instant),
+    Lost,
+}
+
+/// What the path has answered, and what that says.
+#[derive(Clone, Debug)]
+pub(super) struct LossDetector {
+    /// The latest sending that has arrived, and how long its answer took.
+    newest: Option<Sending>,
+    rtt: Duration,
+    shortest: Shortest,
+    /// Packets arrived in another order than they left.
+    reordered: bool,
+    /// Packets that have arrived since something earlier is missing.
+    overtakers: usize,
+    /// Quarters of the shortest round trip by which a packet may be late.
+    quarters: u32,
+    /// Recoveries until that is one less.
+    persist: u8,
+    /// What was sent before this belongs to a round that has added a quarter.
+    round: Instant,
+    /// When the first loss was found that nothing sent later has cleared.
+    recovers: Option<Instant>,
+    /// What was lately found lost, ascending in time of finding.
+    struck: VecDeque<u64>,
+}
+
+impl LossDetector {
+    pub(super) const NEW: Self = LossDetector {
+        newest: None,
+        rtt: Duration::ZERO,
+        shortest: Shortest::NEW,
+        reordered: false,
+        overtakers: 0,
+        quarters: 1,
+        persist: 0,
+        round: Instant::ZERO,
+        recovers: None,
+        struck: VecDeque::new(),
+    };
+
+    /// A report has come at `now`.
+    pub(super) fn on_answers(&mut self, now: Instant, answered: &Answered) {
+        let before = self.newest;
+        self.reordered |= answered.first.is_some() && before.is_some() && answered.first < before;
+        if let Some(last) = answered.last {
+            self.shortest.add(now, now.since(last.at));
+        }
+        // An answer that comes sooner than any is for an earlier sending.
+        let again = answered.again.filter(|sending| now.since(sending.at) >= self.shortest.get());
+        for sending in [answered.last, again].into_iter().flatten() {
+            if Some(sending) > self.newest {
+                self.newest = Some(sending);
+                self.rtt = now.since(sending.at);
+            }
+        }
+        self.overtakers = self.overtakers.saturating_add(answered.packets());
+        if self.recovers.is_some_and(|since| self.newest.is_some_and(|newest| newest.at > since)) {
+            self.recovers = None;
+            self.persist = self.persist.saturating_sub(1);
+            if self.persist == 0 {
+                self.quarters = 1;
+            }
+        }
+    }
+
+    /// How it looks at `now` for `sending`, which is not the earliest unless those before it are lost.
+    pub(super) fn judge(&self, now: Instant, sending: Sending) -> Outlook {
+        if self.newest.is_none_or(|newest| sending >= newest) {
+            return Outlook::Open;
+        }
+        let due = sending.at + self.rtt + self.patience();
+        if due <= now { Outlook::Lost } else { Outlook::Until(due) }
+    }
+
+    /// Nothing in flight was overtaken.
+    pub(super) fn on_order(&mut self) {
+        self.overtakers = 0;
+    }
+
+    /// The chunk `index` was found lost.
+    pub(super) fn on_lost(&mut self, now: Instant, index: u64) {
+        self.recovers.get_or_insert(now);
+        if self.struck.len() == REMEMBERED {
+            self.struck.pop_front();
+        }
+        self.struck.push_back(index);
+    }
+
+    /// The chunk `index` arrived twice: if it was found lost, it was only late.
+    pub(super) fn on_duplicate(&mut self, now: Instant, index: u64) {
+        let Some(position) = self.struck.iter().rposition(|&struck| struck == index) else { return };
+        self.struck.remove(position);
+        if self.newest.is_some_and(|newest| newest.at >= self.round) {
+            self.round = now;
+            self.reordered = true;
+            self.quarters = (self.quarters + 1).min(MOST_QUARTERS);
+            self.persist = PERSISTENCE;
+        }
+    }
+
+    /// By how much a packet may be late.
+    fn patience(&self) -> Duration {
+        if !self.reordered && (self.recovers.is_some() || self.overtakers >= OVERTAKERS) {
+            return Duration::ZERO;
+        }
+        (self.shortest.get() / 4 * self.quarters).min(self.rtt)
+    }
+}
+
+impl Default for LossDetector {
+    fn default() -> Self {
+        Self::NEW
+    }
+}
+
+/// The shortest round trip of the last one or two spans: a path may become longer.
+#[derive(Copy, Clone, Debug)]
+struct Shortest {
+    since: Instant,
+    current: Duration,
+    before: Duration,
+}
+
+impl Shortest {
+    const NEW: Self = Shortest { since: Instant::ZERO, current: Duration::MAX, before: Duration::MAX };
+
+    fn add(&mut self, now: Instant, sample: Duration) {
+        if now.since(self.since) > SPAN {
+            (self.before, self.current) = (self.current, Duration::MAX);
+            self.since = now;
+        }
+        self.current = self.current.min(sample);
+    }
+
+    /// Zero before the first sample.
+    fn get(&self) -> Duration {
+        let shortest = self.current.min(self.before);
+        if shortest == Duration::MAX { Duration::ZERO } else { shortest }
+    }
+}
+
+/// Later packets that prove a loss at once, as three missing reports do (DupThresh, RFC 8985 §6.2 step 4).
+const OVERTAKERS: usize = 3;
+/// Bytes of chunks that need more than one packet on any usual path.
+const FULL: usize = 1200;
+/// Recoveries for which a longer patience is kept (RFC 8985 §6.2 step 4).
+const PERSISTENCE: u8 = 16;
+/// The patience is bounded by the round trip anyway.
+const MOST_QUARTERS: u32 = 16;
+/// Losses that a later report of duplicates may be about.
+const REMEMBERED: usize = 64;
+/// Half of the time that a shortest round trip holds for.
+const SPAN: Duration = Duration::from_secs(15);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: u64 = 40;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(1000 + millis)
+    }
+
+    fn sent(millis: u64, index: u64) -> Sending {
+        Sending { at: at(millis), index }
+    }
+
+    fn answered(sendings: &[Sending]) -> Answered {
+        let mut answered = Answered::default();
+        for &sending in sendings {
+            answered.add(sending, 1, 1452);
+        }
+        answered
+    }
+
+    /// A path with a round trip of 40 ms whose packets 1 and 3 have arrived; they leave one in 10 ms.
+    fn detector() -> LossDetector {
+        let mut detector = LossDetector::NEW;
+        detector.on_answers(at(10 + RTT), &answered(&[sent(10, 1)]));
+        detector.on_order();
+        detector.on_answers(at(30 + RTT), &answered(&[sent(30, 3)]));
+        detector
+    }
+
+    #[test]
+    fn what_was_overtaken_is_lost_a_quarter_of_a_round_trip_after_it_was_due() {
+        let detector = detector();
+        let now = at(30 + RTT);
+        assert_eq!(detector.judge(now, sent(40, 4)), Outlook::Open);
+        assert_eq!(detector.judge(now, sent(25, 2)), Outlook::Until(at(25 + RTT + 10)));
+        assert_eq!(detector.judge(at(25 + RTT + 10), sent(25, 2)), Outlook::Lost);
+        assert_eq!(detector.judge(now, sent(20, 2)), Outlook::Lost, "10 ms late already");
+    }
+
+    #[test]
+    fn three_packets_that_overtook_it_leave_no_doubt_while_there_was_order() {
+        let mut detector = detector();
+        let now = at(32 + RTT);
+        detector.on_answers(now, &answered(&[sent(31, 4), sent(32, 5)]));
+        assert_eq!(detector.judge(now, sent(29, 2)), Outlook::Lost);
+        detector.reordered = true;
+        assert_eq!(detector.judge(now, sent(29, 2)), Outlook::Until(at(29 + RTT + 10)));
+    }
+
+    #[test]
+    fn small_chunks_that_may_have_been_one_packet_count_as_one() {
+        let mut detector = detector();
+        let mut small = Answered::default();
+        for index in 4..10 {
+            small.add(sent(31, index), 1, 100);
+        }
+        detector.on_answers(at(31 + RTT), &small);
+        assert_eq!(detector.judge(at(31 + RTT), sent(30, 2)), Outlook::Until(at(30 + RTT + 10)));
+    }
+
+    #[test]
+    fn a_late_packet_shows_that_order_is_not_kept() {
+        let mut detector = detector();
+        assert!(!detector.reordered);
+        detector.on_answers(at(72), &answered(&[sent(20, 2)]));
+        assert!(detector.reordered);
+        assert_eq!(detector.newest, Some(sent(30, 3)));
+    }
+
+    #[test]
+    fn an_answer_to_what_was_sent_again_counts_unless_it_came_too_soon() {
+        let again = |after| {
+            let mut detector = detector();
+            let mut answered = Answered::default();
+            answered.add(sent(100, 2), 2, 1452);
+            detector.on_answers(at(100 + after), &answered);
+            detector.newest
+        };
+        assert_eq!(again(RTT - 1), Some(sent(30, 3)), "the first sending was late");
+        assert_eq!(again(RTT), Some(sent(100, 2)));
+    }
+
+    #[test]
+    fn what_went_again_in_vain_makes_patient_once_a_round() {
+        let mut detector = detector();
+        for index in [2, 12, 22] {
+            detector.on_lost(at(80), index);
+        }
+        detector.on_duplicate(at(120), 2);
+        detector.on_duplicate(at(121), 12);
+        assert_eq!((detector.quarters, detector.patience()), (2, Duration::from_millis(20)));
+        detector.on_answers(at(165), &answered(&[sent(122, 30)]));
+        detector.on_duplicate(at(166), 22);
+        detector.on_duplicate(at(166), 22);
+        assert_eq!((detector.quarters, detector.patience()), (3, Duration::from_millis(30)));
+        for round in 0..16 {
+            detector.on_lost(at(200 + 100 * round), 40 + round);
+            detector.on_answers(at(290 + 100 * round), &answered(&[sent(250 + 100 * round, 60 + round)]));
+        }
+        assert_eq!(detector.quarters, 1, "forgotten after 16 recoveries");
+    }
+
+    #[test]
+    fn the_patience_is_no_longer_than_a_round_trip() {
+        let mut detector = LossDetector { reordered: true, quarters: MOST_QUARTERS, ..detector() };
+        assert_eq!(detector.patience(), Duration::from_millis(RTT));
+        // A shorter path that became a longer one.
+        detector.on_answers(at(40_000), &answered(&[sent(39_800, 90)]));
+        detector.on_answers(at(80_000), &answered(&[sent(79_800, 91)]));
+        assert_eq!(detector.shortest.get(), Duration::from_millis(200));
+    }
+}
