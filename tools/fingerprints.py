@@ -111,7 +111,7 @@ def digest(run: Run) -> tuple[str, str]:
     name, scenario, overrides = run
     text = (ROOT / "scenarios" / scenario).read_text()
     try:
-        return name, tresse.run(text, overrides, 1)["run"]["trace_hash"]
+        return name, tresse.run(text, overrides, 1).run.trace_hash
     except tresse.ScenarioError as error:
         return name, f"refused: {error}"
 

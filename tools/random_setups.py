@@ -59,7 +59,7 @@ def setup(number: int, preset: str, jitter: float) -> tuple[str, list[str]]:
 
 def throughput(scenario: str, seeds: Sequence[int]) -> list[float]:
     """Mbit/s, for each seed."""
-    return [tresse.run(scenario, {}, seed=seed)["throughput_mbps"] for seed in seeds]
+    return [tresse.run(scenario, {}, seed=seed).throughput_mbps for seed in seeds]
 
 
 def main() -> None:

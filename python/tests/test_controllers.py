@@ -33,10 +33,10 @@ def run(factory: ControllerFactory, config: str = "") -> dict[str, object]:
     """Run the scenario until all has arrived, and return what became of the association."""
     overrides = {"transport.congestion_control_config": config} if config else {}
     outcome = tresse.run(SCENARIO, overrides, controllers={"mine": factory})
-    assert outcome["completed_s"] is not None
-    assert sum(stream["messages"] for stream in outcome["streams"]) == 100
-    association: dict[str, object] = outcome["association"]
-    return association | {"trace_hash": outcome["run"]["trace_hash"]}
+    assert outcome.completed_s is not None
+    assert sum(stream.messages for stream in outcome.streams) == 100
+    association: dict[str, object] = outcome.document["association"]
+    return association | {"trace_hash": outcome.run.trace_hash}
 
 
 def test_the_same_controller_in_python_and_in_c_sends_the_same_packets(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ class Seven:
 
 def test_a_controller_sees_the_windows_and_says_how_large_they_are() -> None:
     outcome = tresse.run(SCENARIO, controllers={"mine": Seven})
-    assert "scheduler_failures" not in outcome["association"]
+    assert not outcome.association.scheduler_failures
 
 
 class Failing(Seven):

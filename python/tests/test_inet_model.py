@@ -128,7 +128,7 @@ def first_stream() -> int:
 
 
 def by_stack(curve: Curve, sigma_kib: int, settings: dict[str, str], measure_s: int = MEASURE_S) -> float:
-    return float(tresse.run(TEXT, overrides(curve, sigma_kib, settings, measure_s), SEED)["throughput_mbps"])
+    return tresse.run(TEXT, overrides(curve, sigma_kib, settings, measure_s), SEED).throughput_mbps
 
 
 def by_model(curve: Curve, sigma_kib: int, rules: Rules, measure_s: int = MEASURE_S) -> float:

@@ -20,14 +20,14 @@ TEXT = scenarios.read(delays.SCENARIO)
 
 def test_a_run_gives_its_document() -> None:
     outcome = tresse.run(TEXT, BRIEF, seed=3)
-    assert outcome["seed"] == 3
+    assert outcome.seed == 3
     # A window of two seconds can hold one more message on each path than the rate says.
     edge = 2 * delays.PAYLOAD_BYTES * 8 / 1e6 / 2
-    assert 0 < outcome["throughput_mbps"] <= delays.CAPACITY_MBPS + edge
-    assert [stream["id"] for stream in outcome["streams"]] == [0, 1]
-    assert set(outcome["limited_by"]["total"]) == set(LIMITS)
-    assert sum(outcome["limited_by"]["total"].values()) == pytest.approx(1)
-    assert outcome["scenario"]["measure"] == "2s"
+    assert 0 < outcome.throughput_mbps <= delays.CAPACITY_MBPS + edge
+    assert [stream.id for stream in outcome.streams] == [0, 1]
+    assert set(outcome.limited_by.total) == set(LIMITS)
+    assert sum(outcome.limited_by.total.values()) == pytest.approx(1)
+    assert outcome.scenario["measure"] == "2s"
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
@@ -38,7 +38,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
 
 def test_outcomes_become_tables() -> None:
     point = delays.SWEEP.points[0]
-    tables = Tables.of([(point, tresse.run(TEXT, {**point.overrides, **BRIEF}))])
+    tables = Tables.of([(point, tresse.run(TEXT, {**point.overrides, **BRIEF}).document)])
     assert tables.runs["throughput_mbps"].gt(0).all()
     assert len(tables.paths) == 2
 

@@ -31,5 +31,5 @@ def _first_simulation() -> tuple[str, dict[str, str]]:
 def test_the_page_says_what_comes_out(changed: dict[str, str], sentence: str) -> None:
     scenario, settings = _first_simulation()
     text = (Path(__file__).parents[2] / scenario).read_text(encoding="utf-8")
-    found = tresse.run(text, {**settings, **changed}, 1)["throughput_mbps"]
+    found = tresse.run(text, {**settings, **changed}, 1).throughput_mbps
     assert sentence.format(f"{found:.1f}") in " ".join(README.split())

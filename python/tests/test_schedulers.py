@@ -75,10 +75,10 @@ def run(factory: SchedulerFactory, config: str = "") -> dict[str, object]:
     """Run the scenario until all has arrived, and return what became of the association."""
     overrides = {"transport.stream_scheduler_config": config} if config else {}
     outcome = tresse.run(SCENARIO, overrides, schedulers={"mine": factory})
-    assert outcome["completed_s"] is not None
-    assert sum(stream["messages"] for stream in outcome["streams"]) == 100
-    association: dict[str, object] = outcome["association"]
-    return association | {"trace_hash": outcome["run"]["trace_hash"]}
+    assert outcome.completed_s is not None
+    assert sum(stream.messages for stream in outcome.streams) == 100
+    association: dict[str, object] = outcome.document["association"]
+    return association | {"trace_hash": outcome.run.trace_hash}
 
 
 def worked_example() -> Callable[[str], StreamScheduler]:
@@ -196,9 +196,9 @@ def run_over(factory: PathSchedulerFactory, config: str = "", **overrides: str) 
         "transport.path_scheduler_config": config,
     }
     outcome = tresse.run(SCENARIO, settings | overrides, path_schedulers={"mine": factory})
-    assert outcome["completed_s"] is not None
-    assert sum(stream["messages"] for stream in outcome["streams"]) == 100
-    return [path["wire_mbps"] for path in outcome["paths"]]
+    assert outcome.completed_s is not None
+    assert sum(stream.messages for stream in outcome.streams) == 100
+    return [path.wire_mbps for path in outcome.paths]
 
 
 def test_a_path_scheduler_sees_the_paths_and_says_where_data_goes() -> None:

@@ -6,7 +6,48 @@ what to run, keeps what was measured, and says what it means.
 
 from tresse._native import RunError, ScenarioError
 from tresse.metrics import Mean, mean
+from tresse.objects import (
+    Access,
+    Change,
+    CoDel,
+    Cross,
+    GilbertElliott,
+    Link,
+    Outcome,
+    Path,
+    Record,
+    Red,
+    Scenario,
+    Sporadic,
+    Traffic,
+    Transport,
+)
 from tresse.schedulers import StreamScheduler
 from tresse.sweep import Point, Profile, Sweep, Task, run
 
-__all__ = ["Mean", "Point", "Profile", "RunError", "ScenarioError", "StreamScheduler", "Sweep", "Task", "mean", "run"]
+__all__ = [
+    "Access",
+    "Change",
+    "CoDel",
+    "Cross",
+    "GilbertElliott",
+    "Link",
+    "Mean",
+    "Outcome",
+    "Path",
+    "Point",
+    "Profile",
+    "Record",
+    "Red",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Sporadic",
+    "StreamScheduler",
+    "Sweep",
+    "Task",
+    "Traffic",
+    "Transport",
+    "mean",
+    "run",
+]

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from tresse import _native, scenarios
+from tresse.objects import Outcome, Scenario
 from tresse.schedulers import ControllerFactory, PathSchedulerFactory, SchedulerFactory
 
 Label = str | int | float
@@ -114,14 +114,14 @@ class Sweep:
 
 
 def run(
-    scenario: str,
+    scenario: str | Scenario,
     overrides: Mapping[str, str] | None = None,
     seed: int = 1,
     schedulers: Mapping[str, SchedulerFactory] | None = None,
     path_schedulers: Mapping[str, PathSchedulerFactory] | None = None,
     controllers: Mapping[str, ControllerFactory] | None = None,
-) -> dict[str, Any]:
-    """Run the scenario given as TOML text once and return its outcome document.
+) -> Outcome:
+    """Run the scenario, an object or TOML text, once and return its outcome.
 
     `overrides` are dotted keys and values as `tresse sim --set` takes them: {"path.1.delay": "75ms"}.
     `schedulers` are stream schedulers by the names that the scenario may use, `path_schedulers` path schedulers,
@@ -130,15 +130,15 @@ def run(
     Raises `ScenarioError` for bad input and `RunError` when the run fails.
     """
     text = _native.run(
-        scenario,
+        scenario.to_toml() if isinstance(scenario, Scenario) else scenario,
         dict(overrides or {}),
         seed,
         schedulers=dict(schedulers or {}),
         path_schedulers=dict(path_schedulers or {}),
         controllers=dict(controllers or {}),
     )
-    outcome: dict[str, Any] = json.loads(text)
-    for failure in outcome["association"].get("scheduler_failures", ()):
+    outcome = Outcome.of(json.loads(text))
+    for failure in outcome.association.scheduler_failures:
         warnings.warn(f"failed, and a built-in one took its place: {failure}", RuntimeWarning, stacklevel=2)
     return outcome
 

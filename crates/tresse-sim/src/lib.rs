@@ -48,8 +48,8 @@ mod world;
 pub use emulation::{Delivery, Emulation, End};
 pub use error::RunError;
 pub use outcome::{
-    AssociationOutcome, CrossOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, Shares,
-    StreamOutcome,
+    AssociationOutcome, CrossOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, SCHEMA,
+    Shares, StreamOutcome,
 };
 pub use record::{PathSeries, Series};
 pub use recovery::RecoveryOutcome;

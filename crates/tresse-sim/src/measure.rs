@@ -8,7 +8,7 @@ use crate::crossing;
 use crate::host::Host;
 use crate::link::LinkCounters;
 use crate::outcome::{
-    AssociationOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, StreamOutcome,
+    AssociationOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, SCHEMA, StreamOutcome,
 };
 use crate::record::Recorder;
 use crate::recovery::Recoveries;
@@ -91,6 +91,7 @@ pub(crate) fn outcome(
     });
     let data_chunks = after.sender.iter().flat_map(|(_, paths)| paths);
     Outcome {
+        schema: SCHEMA,
         name: resolved.name.clone(),
         seed: resolved.seed,
         interrupted,

@@ -8,9 +8,15 @@ use tresse_proto::{Limit, LimitTimes};
 use crate::record::Series;
 use crate::recovery::RecoveryOutcome;
 
+/// The version of the outcome document: one more with each key that is renamed, removed or changes its unit. Keys that are
+/// added leave it as it is.
+pub const SCHEMA: u32 = 1;
+
 /// The outcome of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Outcome {
+    /// The version of this document's keys and units: [`SCHEMA`].
+    pub schema: u32,
     /// The scenario's name.
     pub name: String,
     /// The seed of everything random.
