@@ -5,6 +5,7 @@
 //! of a packet; everything else is the same.
 
 mod batch;
+mod interface;
 mod raw;
 mod reservation;
 mod socket;
@@ -26,6 +27,9 @@ use std::net::IpAddr;
 pub struct LocalStats {
     /// The address.
     pub local: IpAddr,
+    /// The interface that its packets leave and arrive by, where the socket is bound to one: endpoints whose addresses
+    /// belong to several interfaces bind each to its own.
+    pub interface: Option<String>,
     /// Packets that it refused to send; the transport treats them as lost on the way.
     pub send_errors: u64,
     /// Packets dropped here because the socket stayed full.
@@ -47,7 +51,7 @@ pub(crate) const TELLS_MARKS: bool = cfg!(any(
 ));
 
 impl LocalStats {
-    fn new(local: IpAddr) -> Self {
-        LocalStats { local, send_errors: 0, overflows: 0, receive_errors: 0, last_error: None }
+    fn new(local: IpAddr, interface: Option<String>) -> Self {
+        LocalStats { local, interface, send_errors: 0, overflows: 0, receive_errors: 0, last_error: None }
     }
 }

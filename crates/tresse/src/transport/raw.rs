@@ -9,25 +9,35 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use socket2::{Domain, Protocol, Type};
 
+use super::interface;
 use super::reservation::Reservation;
 use super::socket::{Lower, Socket};
 use super::sockets::check;
 use crate::error::BindError;
 
-/// Opens one raw socket on each address, for packets to the SCTP port `port`.
-pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<Vec<Socket>, BindError> {
+/// Opens one raw socket on each address, for packets to the SCTP port `port`. `others` are addresses that the endpoint has
+/// already.
+pub(crate) fn bind(local: &[IpAddr], port: u16, others: &[IpAddr]) -> Result<Vec<Socket>, BindError> {
     check(local)?;
-    local.iter().map(|&local| bind_one(local, port)).collect()
+    let open = |&local: &IpAddr| open(local).map_err(|error| BindError::raw(local, error));
+    let opened = local.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let interfaces = interface::bind_each(local, others, &opened);
+    let each = opened.into_iter().zip(local).zip(interfaces);
+    each.map(|((socket, &local), interface)| reserve(socket, local, port, interface)).collect()
 }
 
-fn bind_one(local: IpAddr, port: u16) -> Result<Socket, BindError> {
-    let socket = open(local).map_err(|error| BindError::raw(local, error))?;
+fn reserve(
+    socket: UdpSocket,
+    local: IpAddr,
+    port: u16,
+    interface: Option<String>,
+) -> Result<Socket, BindError> {
     let reservation = Reservation::hold(local, port).map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => BindError::PortTaken { address: local, port },
         _ => BindError::raw(local, error),
     })?;
     let lower = Lower::Raw(RawPort { port, _reservation: reservation });
-    Socket::new(socket, lower).map_err(|error| BindError::raw(local, error))
+    Socket::new(socket, lower, interface).map_err(|error| BindError::raw(local, error))
 }
 
 /// A raw socket, in the type that stands for sockets of datagrams.
@@ -80,7 +90,7 @@ mod tests {
     async fn packets_for_the_port_arrive_with_addresses_and_mark() {
         for local in [IpAddr::from([127, 0, 0, 77]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])] {
             let port = 1024 + (std::process::id() % 60_000) as u16;
-            let sockets = match bind(&[local], port) {
+            let sockets = match bind(&[local], port, &[]) {
                 // tests/raw_ip.rs says that this was skipped.
                 Err(BindError::RawNotPermitted) => return,
                 bound => bound.expect("a port of this process"),

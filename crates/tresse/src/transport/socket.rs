@@ -46,8 +46,12 @@ struct Waiting {
 }
 
 impl Socket {
-    /// Takes over a bound socket of the kind that `lower` says.
-    pub(crate) fn new(socket: std::net::UdpSocket, lower: Lower) -> io::Result<Self> {
+    /// Takes over a bound socket of the kind that `lower` says, which hears and uses `interface` alone if there is one.
+    pub(crate) fn new(
+        socket: std::net::UdpSocket,
+        lower: Lower,
+        interface: Option<String>,
+    ) -> io::Result<Self> {
         let local = socket.local_addr()?.ip();
         socket.set_nonblocking(true)?;
         let io = UdpSocket::from_std(socket)?;
@@ -55,7 +59,7 @@ impl Socket {
         // As much as the system grants: a batch must fit while the driver is busy elsewhere.
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER);
-        let stats = LocalStats::new(local);
+        let stats = LocalStats::new(local, interface);
         Ok(Socket { lower, io, state, backlog: VecDeque::new(), backlog_bytes: 0, stats })
     }
 
