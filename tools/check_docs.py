@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("*.md", "docs/*.md", "python/*.md")
+PAGES = ("*.md", "docs/**/*.md", "python/*.md")
 SOURCES = (
     "crates/**/*.rs",
     "crates/**/*.toml",

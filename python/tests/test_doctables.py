@@ -90,7 +90,7 @@ def test_what_was_measured_is_written_and_the_rest_left(
         assert result.exit_code == 0, result.output
     assert "points below the aim: left as it is: pfldnet2010-6" in result.stdout
     assert "streams over unlike delays: written" in result.stdout
-    assert (docs / "lab.md").read_text(encoding="utf-8") == (DOCS / "lab.md").read_text(encoding="utf-8")
+    assert (docs / "verdicts.md").read_text(encoding="utf-8") == (DOCS / "verdicts.md").read_text(encoding="utf-8")
     assert len(rows_of(DELAYS_TABLE, docs)) == 20
     after = (docs / "small-buffers.md").read_text(encoding="utf-8")
     assert after != before

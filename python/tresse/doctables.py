@@ -90,8 +90,8 @@ def _unlike_delays(found: Found) -> list[str]:
 
 _COMPARED = tuple(figure.name for figure in FIGURES if figure.standings is not None)
 TABLES = (
-    DocTable("lab.md", "the preset beside the best variants", _COMPARED, _figures),
-    DocTable("lab.md", "points below the aim", _COMPARED, _below),
+    DocTable("verdicts.md", "the preset beside the best variants", _COMPARED, _figures),
+    DocTable("verdicts.md", "points below the aim", _COMPARED, _below),
     DocTable("small-buffers.md", "streams over unlike delays", ("pfldnet2010-4",), _unlike_delays),
 )
 
