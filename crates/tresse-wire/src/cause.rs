@@ -63,6 +63,14 @@ codes! {
     PROTOCOL_VIOLATION = 13, "Protocol Violation";
     /// draft-ietf-tsvwg-udp-encaps-cons; not registered.
     RESTART_WITH_NEW_ENCAPSULATION_PORT = 14, "Restart with New Encapsulation Port";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.
+    MISSING_DTLS_CHUNK = 100, "Missing DTLS Chunk Support";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.
+    NO_COMMON_KEY_MANAGEMENT = 101, "No Common DTLS Key Management Method";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.
+    TIE_BREAKER_COLLISION = 102, "DTLS Key Management Tie Breaker Collision";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.
+    INCOMPATIBLE_KEY_ROLES = 103, "Incompatible DTLS Key Management Roles";
     /// RFC 5061 §4.3.1.
     DELETE_LAST_ADDRESS = 0xA0, "Request to Delete Last Remaining IP Address";
     /// RFC 5061 §4.3.2.
@@ -134,6 +142,14 @@ pub enum Cause<'a> {
         /// Port of the INIT.
         new: u16,
     },
+    /// The peer requires DTLS chunks, and was offered none.
+    MissingDtlsChunk,
+    /// The two sides have no method of key management in common.
+    NoCommonKeyManagement,
+    /// Both sides drew the same tie breaker.
+    TieBreakerCollision,
+    /// Both sides can only be client of the key management, or only server.
+    IncompatibleKeyRoles,
     /// ASCONF would leave no address; the request.
     DeleteLastAddress(&'a [u8]),
     /// ASCONF was refused for want of resources; the request.
@@ -173,6 +189,10 @@ impl<'a> Cause<'a> {
             Cause::UserAbort(_) => CauseCode::USER_ABORT,
             Cause::ProtocolViolation(_) => CauseCode::PROTOCOL_VIOLATION,
             Cause::RestartWithNewEncapsulationPort { .. } => CauseCode::RESTART_WITH_NEW_ENCAPSULATION_PORT,
+            Cause::MissingDtlsChunk => CauseCode::MISSING_DTLS_CHUNK,
+            Cause::NoCommonKeyManagement => CauseCode::NO_COMMON_KEY_MANAGEMENT,
+            Cause::TieBreakerCollision => CauseCode::TIE_BREAKER_COLLISION,
+            Cause::IncompatibleKeyRoles => CauseCode::INCOMPATIBLE_KEY_ROLES,
             Cause::DeleteLastAddress(_) => CauseCode::DELETE_LAST_ADDRESS,
             Cause::ResourceShortage(_) => CauseCode::RESOURCE_SHORTAGE,
             Cause::DeleteSourceAddress(_) => CauseCode::DELETE_SOURCE_ADDRESS,
@@ -190,6 +210,10 @@ impl<'a> Cause<'a> {
                 Cause::OutOfResource
                 | Cause::InvalidParameter
                 | Cause::CookieWhileShuttingDown
+                | Cause::MissingDtlsChunk
+                | Cause::NoCommonKeyManagement
+                | Cause::TieBreakerCollision
+                | Cause::IncompatibleKeyRoles
                 | Cause::IllegalAsconfAck => 0,
                 Cause::UnsupportedHmac(_) => 2,
                 Cause::InvalidStream(_)
@@ -227,6 +251,10 @@ impl<'a> Cause<'a> {
             Cause::OutOfResource
             | Cause::InvalidParameter
             | Cause::CookieWhileShuttingDown
+            | Cause::MissingDtlsChunk
+            | Cause::NoCommonKeyManagement
+            | Cause::TieBreakerCollision
+            | Cause::IncompatibleKeyRoles
             | Cause::IllegalAsconfAck => {}
             Cause::InvalidStream(stream) => {
                 out.extend_from_slice(&stream.0.to_be_bytes());
@@ -286,6 +314,10 @@ impl<'a> TlvItem<'a> for Cause<'a> {
                     new: u16_at::<2, _>(ports),
                 })
             }
+            CauseCode::MISSING_DTLS_CHUNK => tlv.nothing().map(|()| Cause::MissingDtlsChunk),
+            CauseCode::NO_COMMON_KEY_MANAGEMENT => tlv.nothing().map(|()| Cause::NoCommonKeyManagement),
+            CauseCode::TIE_BREAKER_COLLISION => tlv.nothing().map(|()| Cause::TieBreakerCollision),
+            CauseCode::INCOMPATIBLE_KEY_ROLES => tlv.nothing().map(|()| Cause::IncompatibleKeyRoles),
             CauseCode::DELETE_LAST_ADDRESS => Ok(Cause::DeleteLastAddress(value)),
             CauseCode::RESOURCE_SHORTAGE => Ok(Cause::ResourceShortage(value)),
             CauseCode::DELETE_SOURCE_ADDRESS => Ok(Cause::DeleteSourceAddress(value)),

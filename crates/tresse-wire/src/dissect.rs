@@ -14,7 +14,7 @@ use crate::chunk::sack::GapBlock;
 use crate::chunk::{Chunk, ChunkKind};
 use crate::list::{List, ListItem};
 use crate::packet::{ChecksumRule, Packet};
-use crate::param::{Param, Params};
+use crate::param::{KeyRoles, Param, Params};
 
 /// Chunks of a packet, parameters of a chunk or entries of a list that are shown before the rest is only
 /// counted.
@@ -122,6 +122,13 @@ impl Display for ChunkText<'_> {
             Chunk::Auth(auth) => {
                 write!(f, " key {} hmac id {} of {} bytes", auth.key_id, auth.hmac_id, auth.hmac.len())
             }
+            Chunk::Dtls(dtls) => match dtls.epoch_bits() {
+                Some(epoch) => {
+                    let restart = if dtls.restart { " R" } else { "" };
+                    write!(f, "{restart} epoch bits {epoch}, {} bytes", dtls.record.len())
+                }
+                None => write!(f, " with an unknown record, {} bytes", dtls.record.len()),
+            },
             Chunk::Asconf(asconf) => {
                 write!(f, " serial {} address {}", asconf.serial, asconf.address)?;
                 put_params(&asconf.params, f)
@@ -274,6 +281,18 @@ fn put_param(param: &Param<'_>, f: &mut Formatter<'_>) -> fmt::Result {
             }
             Ok(())
         }
+        Param::DtlsKeyManagement { tie_breaker, flags, methods } => {
+            write!(f, " tie breaker {tie_breaker:#010x}")?;
+            for (role, letter) in
+                [(KeyRoles::CLIENT, " C"), (KeyRoles::SERVER, " S"), (KeyRoles::RESTART, " R")]
+            {
+                f.write_str(if flags & role != 0 { letter } else { "" })?;
+            }
+            for (i, method) in methods.iter().take(SHOWN).enumerate() {
+                write!(f, "{}{method}", if i == 0 { " methods " } else { "," })?;
+            }
+            Ok(())
+        }
         Param::EcnCapable | Param::ForwardTsnSupported => Ok(()),
         Param::ZeroChecksumAcceptable(method) => write!(f, " method {method}"),
         Param::AdaptationIndication(layer) => write!(f, " {layer:#010x}"),
@@ -320,6 +339,10 @@ fn put_cause(cause: &Cause<'_>, f: &mut Formatter<'_>) -> fmt::Result {
         Cause::OutOfResource
         | Cause::InvalidParameter
         | Cause::CookieWhileShuttingDown
+        | Cause::MissingDtlsChunk
+        | Cause::NoCommonKeyManagement
+        | Cause::TieBreakerCollision
+        | Cause::IncompatibleKeyRoles
         | Cause::IllegalAsconfAck => Ok(()),
         Cause::UnrecognisedChunk(whole) => match whole.first() {
             Some(kind) => write!(f, " {}", ChunkKind(*kind)),

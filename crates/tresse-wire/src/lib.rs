@@ -29,6 +29,9 @@ pub use chunk::asconf::{Asconf, AsconfAck};
 pub use chunk::auth::{AUTH_HEADER_LEN, Auth};
 pub use chunk::cookie::CookieEcho;
 pub use chunk::data::{DATA_HEADER_LEN, Data, DataFlags, I_DATA_HEADER_LEN, IData, PpidOrFsn};
+pub use chunk::dtls::{
+    Dtls, LARGEST_RECORD_TEXT, RECORD_HEADER_LEN, RECORD_OVERHEAD, RECORD_TAG_LEN, RecordPlace,
+};
 pub use chunk::forward_tsn::{ForwardTsn, IForwardTsn, SkippedMessage, SkippedStream};
 pub use chunk::heartbeat::{Heartbeat, heartbeat_info_tlv};
 pub use chunk::init::{INIT_HEADER_LEN, Init};
@@ -42,7 +45,7 @@ pub use dissect::{dissect, dissect_chunk};
 pub use error::{CauseError, ChunkError, Fault, NoRoom, PacketError, ParamError, TlvError, TooLong};
 pub use list::{List, ListItem, ListIter};
 pub use packet::{COMMON_HEADER_LEN, ChecksumRule, Chunks, CommonHeader, Packet};
-pub use param::{Param, ParamKind, Params, UnrecognisedParam};
+pub use param::{KeyRoles, Param, ParamKind, Params, UnrecognisedParam};
 pub use quote::{QuotedChunk, quoted_chunks};
 pub use serial::{Fsn, Mid, Ppid, Ssn, StreamId, Tsn};
 pub use tlv::{Tlv, TlvItem, TlvIter, Tlvs, UnrecognisedAction};

@@ -7,6 +7,7 @@ use crate::bytes::{pad, padded};
 use crate::checksum;
 use crate::chunk::auth::{AUTH_HEADER_LEN, put_auth_header};
 use crate::chunk::data::Data;
+use crate::chunk::dtls::{self, LARGEST_RECORD_TEXT, RECORD_OVERHEAD, RecordPlace};
 use crate::chunk::{Chunk, ChunkKind, KindSet};
 use crate::error::NoRoom;
 use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
@@ -83,6 +84,8 @@ pub struct PacketWriter<'b> {
     guard: Option<Guard>,
     /// Where the AUTH chunk starts, from the start of the packet, once there is one.
     auth: Option<usize>,
+    /// Bytes before the first chunk, common header included.
+    head: usize,
 }
 
 impl<'b> PacketWriter<'b> {
@@ -98,7 +101,29 @@ impl<'b> PacketWriter<'b> {
         head[2..4].copy_from_slice(&header.destination_port.to_be_bytes());
         head[4..8].copy_from_slice(&header.verification_tag.to_be_bytes());
         buf.extend_from_slice(&head);
-        Self { buf, start, limit, guard: None, auth: None }
+        Self { buf, start, limit, guard: None, auth: None, head: COMMON_HEADER_LEN }
+    }
+
+    /// Leaves the places that a DTLS chunk around all chunks takes, before and after them, which count in the limit
+    /// and in [`len`](Self::len). Nothing may have been pushed. [`record`](Self::record) closes the chunk.
+    #[must_use]
+    pub fn sealed(mut self) -> Self {
+        self.head += dtls::HEAD_LEN;
+        self.buf.resize(self.start + self.head, 0);
+        self.limit = self
+            .limit
+            .min(COMMON_HEADER_LEN + LARGEST_RECORD_TEXT + RECORD_OVERHEAD)
+            .saturating_sub(dtls::TAIL_LEN);
+        self
+    }
+
+    /// Puts the DTLS chunk around what was pushed, once, after everything has been: the record is to be encrypted
+    /// where it stands. `None` without [`sealed`](Self::sealed).
+    pub fn record(&mut self) -> Option<RecordPlace<'_>> {
+        if self.head == COMMON_HEADER_LEN {
+            return None;
+        }
+        dtls::close(self.buf, self.start + COMMON_HEADER_LEN)
     }
 
     /// Puts an AUTH chunk before the first chunk that `guard` names. Its HMAC is zero until
@@ -143,7 +168,7 @@ impl<'b> PacketWriter<'b> {
     /// Whether the packet has no chunk yet.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len() <= COMMON_HEADER_LEN
+        self.len() <= self.head
     }
 
     /// Appends a chunk with its padding.
@@ -239,6 +264,7 @@ mod tests {
     use crate::chunk::auth::Auth;
     use crate::chunk::cookie::CookieEcho;
     use crate::chunk::data::DataFlags;
+    use crate::chunk::dtls::Dtls;
     use crate::chunk::sack::Sack;
     use crate::list::List;
     use crate::packet::{ChecksumRule, Packet};
@@ -332,6 +358,43 @@ mod tests {
         assert_eq!(buf[8..12], [0; 4]);
         assert!(Packet::parse(&buf, ChecksumRule::AcceptZero).is_ok());
         assert!(Packet::parse(&buf, ChecksumRule::Verify).is_err());
+    }
+
+    #[test]
+    fn a_record_stands_between_its_places_and_ends_with_the_chunk() {
+        let mut buf = vec![0xEE; 3];
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 12 + 16 + 4 + RECORD_OVERHEAD).sealed();
+        assert!(writer.is_empty());
+        assert_eq!(writer.room(), 20);
+        writer.push_data(&data(&[7])).expect("room");
+        assert!(!writer.is_empty() && writer.room() == 0);
+        let place = writer.record().expect("a sealed packet");
+        assert_eq!((place.text.len(), place.text[20]), (21, 23));
+        assert_eq!(place.text[..4], [0, 3, 0, 17]);
+        *place.header = [0x2B, 1, 2];
+        place.tag.fill(0xAA);
+        assert_eq!(writer.finish(Seal::Crc32c), 12 + 20 + RECORD_OVERHEAD);
+        assert_eq!(
+            buf[15..20],
+            [65, 0, 0, 45, 0],
+            "5 of chunk and padding, 3 of record header, 21 and the tag"
+        );
+        let packet = chunks(&buf[3..]);
+        let [Chunk::Dtls(Dtls { restart: false, record })] = packet[..] else { panic!("{packet:?}") };
+        assert_eq!((record.len(), &record[..3], &record[24..]), (40, &[0x2B, 1, 2][..], &[0xAA; 16][..]));
+    }
+
+    #[test]
+    fn no_record_is_larger_than_its_receiver_takes() {
+        let mut buf = Vec::new();
+        let writer = PacketWriter::new(&mut buf, HEADER, usize::MAX).sealed();
+        assert_eq!(writer.room(), LARGEST_RECORD_TEXT);
+        writer.discard();
+        let writer = PacketWriter::new(&mut buf, HEADER, 20).sealed();
+        assert_eq!(writer.room(), 0);
+        writer.discard();
+        assert!(buf.is_empty());
+        assert!(PacketWriter::new(&mut buf, HEADER, 100).record().is_none());
     }
 
     fn guard(kinds: impl IntoIterator<Item = ChunkKind>) -> Guard {

@@ -23,9 +23,9 @@ use tresse_wire::*;
 const SCTP: u8 = 132;
 
 /// What tshark may call unknown. The samples hold one chunk type, one parameter type and one cause code that
-/// nobody has registered. The rest it lacks: tshark 4.0 knows every chunk type we write, but neither of two
-/// parameters (Zero Checksum Acceptable is younger, RFC 9653 of 2024; it has Padding as a chunk only) nor the
-/// cause of an internet draft.
+/// nobody has registered. The rest it lacks: tshark 4.0 knows neither two parameters (Zero Checksum Acceptable is younger,
+/// RFC 9653 of 2024; it has Padding as a chunk only) nor what internet drafts bring: the DTLS chunk with its
+/// parameter and causes, and the cause of another one.
 const MAY_BE_UNKNOWN: &[&str] = &[
     "Chunk type: Unknown (254)",
     "Unrecognized chunk type cause (Type: 254 (unknown))",
@@ -39,6 +39,17 @@ const MAY_BE_UNKNOWN: &[&str] = &[
     "Parameter type: Unknown (0x8005)",
     "Unknown cause (Code: 14, information length: 4 bytes)",
     "Cause code: Unknown (0x000e)",
+    "Unknown cause (Code: 100, information length: 0 bytes)",
+    "Cause code: Unknown (0x0064)",
+    "Unknown cause (Code: 101, information length: 0 bytes)",
+    "Cause code: Unknown (0x0065)",
+    "Unknown cause (Code: 102, information length: 0 bytes)",
+    "Cause code: Unknown (0x0066)",
+    "Unknown cause (Code: 103, information length: 0 bytes)",
+    "Cause code: Unknown (0x0067)",
+    "Chunk type: Unknown (65)",
+    "Parameter type: Unknown (0x8006)",
+    "Unknown parameter (Type 32774, value length: 7 bytes)",
 ];
 
 /// For each chunk type, how tshark's lines for one of its samples begin.
@@ -224,6 +235,7 @@ const EXPECTED: &[(ChunkKind, &[&str])] = &[
             "Message identifier: 4",
         ],
     ),
+    (ChunkKind::DTLS, &["RESERVED chunk (Type: 65, value length: 25 bytes)"]),
     (ChunkKind(0xFE), &["RESERVED chunk (Type: 254, value length: 4 bytes)"]),
 ];
 

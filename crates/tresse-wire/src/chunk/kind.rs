@@ -66,6 +66,8 @@ kinds! {
     NR_SACK = 16, "NR-SACK";
     /// RFC 8260 §2.1.
     I_DATA = 64, "I-DATA";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.2.
+    DTLS = 65, "DTLS";
     /// RFC 5061 §4.1.2.
     ASCONF_ACK = 128, "ASCONF-ACK";
     /// draft-stewart-sctp-pktdrprep; not registered.

@@ -11,6 +11,7 @@ pub(crate) mod asconf;
 pub(crate) mod auth;
 pub(crate) mod cookie;
 pub(crate) mod data;
+pub(crate) mod dtls;
 pub(crate) mod forward_tsn;
 pub(crate) mod heartbeat;
 pub(crate) mod init;
@@ -29,6 +30,7 @@ use asconf::{Asconf, AsconfAck};
 use auth::Auth;
 use cookie::CookieEcho;
 use data::{Data, IData};
+use dtls::Dtls;
 use forward_tsn::{ForwardTsn, IForwardTsn};
 use heartbeat::Heartbeat;
 use init::Init;
@@ -86,6 +88,8 @@ pub enum Chunk<'a> {
     Cwr(Cwr),
     /// Authenticates the chunks after it.
     Auth(Auth<'a>),
+    /// The chunks of a packet, encrypted.
+    Dtls(Dtls<'a>),
     /// Asks for a change of addresses.
     Asconf(Asconf<'a>),
     /// Answers ASCONF.
@@ -156,6 +160,7 @@ impl<'a> Chunk<'a> {
             ChunkKind::ECNE => Ecne::parse(whole).map(Chunk::Ecne),
             ChunkKind::CWR => Cwr::parse(whole).map(Chunk::Cwr),
             ChunkKind::AUTH => Auth::parse(whole).map(Chunk::Auth),
+            ChunkKind::DTLS => Dtls::parse(whole).map(Chunk::Dtls),
             ChunkKind::ASCONF => Asconf::parse(whole).map(Chunk::Asconf),
             ChunkKind::ASCONF_ACK => AsconfAck::parse(whole).map(Chunk::AsconfAck),
             ChunkKind::RECONFIG => Reconfig::parse(whole).map(Chunk::Reconfig),
@@ -188,6 +193,7 @@ impl<'a> Chunk<'a> {
             Chunk::Ecne(_) => ChunkKind::ECNE,
             Chunk::Cwr(_) => ChunkKind::CWR,
             Chunk::Auth(_) => ChunkKind::AUTH,
+            Chunk::Dtls(_) => ChunkKind::DTLS,
             Chunk::Asconf(_) => ChunkKind::ASCONF,
             Chunk::AsconfAck(_) => ChunkKind::ASCONF_ACK,
             Chunk::Reconfig(_) => ChunkKind::RECONFIG,
@@ -216,6 +222,7 @@ impl<'a> Chunk<'a> {
             Chunk::Ecne(chunk) => chunk.wire_len(),
             Chunk::Cwr(chunk) => chunk.wire_len(),
             Chunk::Auth(chunk) => chunk.wire_len(),
+            Chunk::Dtls(chunk) => chunk.wire_len(),
             Chunk::Asconf(chunk) => chunk.wire_len(),
             Chunk::AsconfAck(chunk) => chunk.wire_len(),
             Chunk::Reconfig(chunk) => chunk.wire_len(),
@@ -262,6 +269,7 @@ impl<'a> Chunk<'a> {
             Chunk::Ecne(chunk) => chunk.put(out),
             Chunk::Cwr(chunk) => chunk.put(out),
             Chunk::Auth(chunk) => chunk.put(out),
+            Chunk::Dtls(chunk) => chunk.put(out),
             Chunk::Asconf(chunk) => chunk.put(out),
             Chunk::AsconfAck(chunk) => chunk.put(out),
             Chunk::Reconfig(chunk) => chunk.put(out),

@@ -57,6 +57,7 @@ fn least_lengths() {
         (ChunkKind::PACKET_DROP, 16),
         (ChunkKind::FORWARD_TSN, 8),
         (ChunkKind::I_FORWARD_TSN, 8),
+        (ChunkKind::DTLS, 5),
     ] {
         accepted(kind, &[least]);
         refused(kind, &[least - 1, 4]);
@@ -173,6 +174,42 @@ fn heartbeat_info_is_found_behind_other_parameters() {
     let mut longest = Vec::new();
     heartbeat::heartbeat_info_tlv(&[0; 70_000], &mut longest);
     assert_eq!((longest.len(), &longest[..4]), (65_535, &[0, 1, 0xFF, 0xFF][..]));
+}
+
+#[test]
+fn a_record_is_of_the_one_kind_that_is_used() {
+    let record = |first: u8, len: usize| {
+        let mut record = vec![0x55; len];
+        record[0] = first;
+        record
+    };
+    for (first, epoch) in
+        [(0x28, Some(0)), (0x2B, Some(3)), (0x2C, None), (0x38, None), (0x08, None), (0xFF, None)]
+    {
+        let record = record(first, 20);
+        let dtls = Dtls { restart: false, record: &record };
+        assert_eq!(dtls.epoch_bits(), epoch, "{first:#04x}");
+        assert_eq!(dtls.parts().is_some(), epoch.is_some());
+    }
+    let shortest = record(0x28, 20);
+    let parts = Dtls { restart: false, record: &shortest }.parts();
+    assert_eq!(parts.map(|(header, text, tag)| (header[0], text.len(), tag.len())), Some((0x28, 1, 16)));
+    assert_eq!(Dtls { restart: false, record: &shortest[..19] }.parts(), None);
+    assert_eq!(Dtls { restart: false, record: &[] }.parts(), None);
+}
+
+#[test]
+fn what_is_in_a_record_ends_with_its_content_type() {
+    for (text, chunks) in [
+        (&[11, 0, 0, 4, 23][..], Some(&[11, 0, 0, 4][..])),
+        (&[11, 0, 0, 4, 23, 0, 0, 0], Some(&[11, 0, 0, 4])),
+        (&[23], Some(&[])),
+        (&[11, 0, 0, 4, 22], None),
+        (&[0, 0], None),
+        (&[], None),
+    ] {
+        assert_eq!(Dtls::chunks_in(text), chunks, "{text:?}");
+    }
 }
 
 #[test]

@@ -14,9 +14,11 @@ pub(crate) mod address;
 mod asconf;
 mod auth;
 mod capability;
+mod key_management;
 mod kind;
 mod reconfig;
 
+pub use key_management::KeyRoles;
 pub use kind::ParamKind;
 
 /// A list of parameters: raw bytes from a packet, or values to be written.
@@ -51,6 +53,15 @@ pub enum Param<'a> {
     HmacAlgorithms(List<'a, u16>),
     /// Nothing, at some length.
     Padding(&'a [u8]),
+    /// How the sender would agree on keys for DTLS chunks.
+    DtlsKeyManagement {
+        /// Drawn at random; the larger one's sender is the server where both could be either.
+        tie_breaker: u32,
+        /// [`KeyRoles`] and bits without a meaning.
+        flags: u8,
+        /// Methods, best first; at least one.
+        methods: &'a [u8],
+    },
     /// Chunk types of extensions that the sender can receive.
     SupportedExtensions(&'a [u8]),
     /// The sender understands FORWARD-TSN.
@@ -166,6 +177,7 @@ impl<'a> Param<'a> {
             Param::Chunks(_) => ParamKind::CHUNKS,
             Param::HmacAlgorithms(_) => ParamKind::HMAC_ALGORITHMS,
             Param::Padding(_) => ParamKind::PADDING,
+            Param::DtlsKeyManagement { .. } => ParamKind::DTLS_KEY_MANAGEMENT,
             Param::SupportedExtensions(_) => ParamKind::SUPPORTED_EXTENSIONS,
             Param::ForwardTsnSupported => ParamKind::FORWARD_TSN_SUPPORTED,
             Param::AdaptationIndication(_) => ParamKind::ADAPTATION_INDICATION,
@@ -196,6 +208,7 @@ impl<'a> Param<'a> {
                 | Param::Chunks(bytes)
                 | Param::Padding(bytes)
                 | Param::SupportedExtensions(bytes) => bytes.len(),
+                Param::DtlsKeyManagement { methods, .. } => 5 + methods.len(),
                 Param::Address(address) => address::value_len(*address),
                 Param::SupportedAddressTypes(list) | Param::HmacAlgorithms(list) => list.wire_len(),
                 Param::EcnCapable | Param::ForwardTsnSupported => 0,
@@ -215,6 +228,16 @@ impl<'a> Param<'a> {
                 Param::AddOutgoingStreams { .. } | Param::AddIncomingStreams { .. } => 8,
                 Param::Unrecognised(param) => param.value().len(),
             }
+    }
+
+    /// Header and value without padding, as they go into what both sides derive keys from.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn to_bytes(&self) -> Result<Box<[u8]>, TooLong> {
+        let mut bytes = Vec::with_capacity(self.wire_len());
+        self.write(&mut bytes)?;
+        Ok(bytes.into())
     }
 
     /// Appends header and value without padding.
@@ -238,6 +261,7 @@ impl<'a> Param<'a> {
             | Param::Chunks(bytes)
             | Param::Padding(bytes)
             | Param::SupportedExtensions(bytes) => out.extend_from_slice(bytes),
+            Param::DtlsKeyManagement { .. } => key_management::put_value(self, out),
             Param::Address(address) => address::put_value(*address, out),
             Param::SupportedAddressTypes(list) | Param::HmacAlgorithms(list) => list.put(out),
             Param::EcnCapable | Param::ForwardTsnSupported => {}
@@ -279,6 +303,7 @@ impl<'a> TlvItem<'a> for Param<'a> {
             | ParamKind::SUPPORTED_EXTENSIONS
             | ParamKind::FORWARD_TSN_SUPPORTED
             | ParamKind::ADAPTATION_INDICATION => capability::parse(kind, tlv),
+            ParamKind::DTLS_KEY_MANAGEMENT => key_management::parse(tlv),
             ParamKind::RANDOM | ParamKind::CHUNKS | ParamKind::HMAC_ALGORITHMS => auth::parse(kind, tlv),
             ParamKind::ADD_ADDRESS
             | ParamKind::DELETE_ADDRESS

@@ -22,6 +22,12 @@ const UNKNOWN_CHUNK: &[u8] = &[0xFE, 0, 0, 8, 1, 2, 3, 4];
 /// A packet with COOKIE ACK, from port 32001 to port 32002.
 const PACKET: &[u8] = &[0x7D, 1, 0x7D, 2, 0, 0, 0, 9, 0x16, 0xB2, 0xD6, 0x95, 11, 0, 0, 4];
 
+/// COOKIE ACK in a record of epoch 3, under the keys of the Linux test program.
+const DTLS_RECORD: &[u8] = &[
+    0x2B, 0x6F, 0xB7, 0x70, 0x21, 0x1D, 0x58, 0x2F, 0xA4, 0x8E, 0xDF, 0x37, 0xFB, 0x2B, 0x31, 0xB2, 0x1B,
+    0xF8, 0x8D, 0xE3, 0x6E, 0x37, 0x2A, 0x64,
+];
+
 /// Parameters of INIT.
 pub(crate) const INIT_PARAMS: &[Param<'static>] = &[
     Param::Address(V4),
@@ -34,6 +40,7 @@ pub(crate) const INIT_PARAMS: &[Param<'static>] = &[
     Param::Chunks(&[0xC1, 0x80]),
     Param::HmacAlgorithms(List::Values(&[3, 1])),
     Param::Padding(&[0; 5]),
+    Param::DtlsKeyManagement { tie_breaker: 0x1234_5678, flags: 3, methods: &[192, 0] },
     Param::SupportedExtensions(&[0x40, 0x0F, 0x10, 0x80, 0x82, 0xC0, 0xC1, 0xC2]),
     Param::ForwardTsnSupported,
     Param::AdaptationIndication(7),
@@ -102,6 +109,10 @@ pub(crate) const CAUSES: &[Cause<'static>] = &[
     Cause::UserAbort(b"good night"),
     Cause::ProtocolViolation(b"DATA after I-DATA"),
     Cause::RestartWithNewEncapsulationPort { current: 9_899, new: 9_900 },
+    Cause::MissingDtlsChunk,
+    Cause::NoCommonKeyManagement,
+    Cause::TieBreakerCollision,
+    Cause::IncompatibleKeyRoles,
     Cause::DeleteLastAddress(DELETE_TLV),
     Cause::ResourceShortage(DELETE_TLV),
     Cause::DeleteSourceAddress(DELETE_TLV),
@@ -128,6 +139,12 @@ const DATA: Data<'static> = Data {
     flags: DataFlags::WHOLE,
     payload: b"tresse",
 };
+
+/// What dissectors do not know yet, or never will.
+const YOUNG: [Chunk<'static>; 2] = [
+    Chunk::Dtls(Dtls { restart: false, record: DTLS_RECORD }),
+    Chunk::Unrecognised(UnrecognisedChunk { kind: ChunkKind(0xFE), whole: UNKNOWN_CHUNK }),
+];
 
 /// Examples of every chunk; some types more than once.
 pub(crate) fn chunks() -> Vec<Chunk<'static>> {
@@ -203,8 +220,8 @@ pub(crate) fn chunks() -> Vec<Chunk<'static>> {
                 SkippedMessage { stream: StreamId(3), unordered: true, mid: Mid(4) },
             ]),
         }),
-        Chunk::Unrecognised(UnrecognisedChunk { kind: ChunkKind(0xFE), whole: UNKNOWN_CHUNK }),
     ];
+    chunks.extend(YOUNG);
     chunks.extend(
         RECONFIG_PARAMS.iter().map(|params| Chunk::Reconfig(Reconfig { params: Params::Values(params) })),
     );

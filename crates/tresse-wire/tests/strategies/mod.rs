@@ -56,6 +56,10 @@ pub(crate) fn causes() -> Vec<Boxed<Cause<'static>>> {
         any::<(u16, u16)>()
             .prop_map(|(current, new)| Cause::RestartWithNewEncapsulationPort { current, new })
             .boxed(),
+        constant(Cause::MissingDtlsChunk),
+        constant(Cause::NoCommonKeyManagement),
+        constant(Cause::TieBreakerCollision),
+        constant(Cause::IncompatibleKeyRoles),
         raw(Cause::DeleteLastAddress),
         raw(Cause::ResourceShortage),
         raw(Cause::DeleteSourceAddress),
@@ -103,6 +107,13 @@ pub(crate) fn params() -> Vec<Boxed<Param<'static>>> {
         raw(Param::Chunks),
         list(any::<u16>()).prop_map(Param::HmacAlgorithms).boxed(),
         raw(Param::Padding),
+        (any::<u32>(), any::<u8>(), bytes(1..10))
+            .prop_map(|(tie_breaker, flags, methods)| Param::DtlsKeyManagement {
+                tie_breaker,
+                flags,
+                methods,
+            })
+            .boxed(),
         raw(Param::SupportedExtensions),
         Just(Param::ForwardTsnSupported).boxed(),
         word(Param::AdaptationIndication),
@@ -289,6 +300,9 @@ fn extension_chunks() -> Vec<Boxed<Chunk<'static>>> {
     vec![
         (any::<u16>(), any::<u16>(), bytes(0..40))
             .prop_map(|(key_id, hmac_id, hmac)| Chunk::Auth(Auth { key_id, hmac_id, hmac }))
+            .boxed(),
+        (any::<bool>(), bytes(0..60))
+            .prop_map(|(restart, record)| Chunk::Dtls(Dtls { restart, record }))
             .boxed(),
         (any::<u32>(), any::<IpAddr>(), param_list())
             .prop_map(|(serial, address, params)| Chunk::Asconf(Asconf { serial, address, params }))

@@ -1,0 +1,42 @@
+//! DTLS Key Management (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.1): methods and roles by which keys for DTLS
+//! chunks can be agreed on.
+//!
+//! Owns the layout. Refuses to know any method.
+
+use super::Param;
+use crate::bytes::u32_at;
+use crate::error::Fault;
+use crate::tlv::Tlv;
+
+/// Bytes of the value before the methods.
+const HEAD_LEN: usize = 5;
+
+/// Flags of the parameter. Bits without a meaning are kept as they came: both sides' parameters go into the keys
+/// as they were on the wire.
+#[derive(Copy, Clone, Debug)]
+pub struct KeyRoles;
+
+impl KeyRoles {
+    /// The sender can be the client of the key management.
+    pub const CLIENT: u8 = 0x01;
+    /// The sender can be its server.
+    pub const SERVER: u8 = 0x02;
+    /// The sender takes protected restarts.
+    pub const RESTART: u8 = 0x04;
+}
+
+pub(super) fn parse(tlv: Tlv<'_>) -> Result<Param<'_>, Fault> {
+    let (head, methods) = tlv.at_least::<HEAD_LEN>("at least 10")?;
+    if methods.is_empty() {
+        return Err(Fault::Length { len: tlv.whole.len(), expected: "at least 10" });
+    }
+    Ok(Param::DtlsKeyManagement { tie_breaker: u32_at::<0, _>(head), flags: head[4], methods })
+}
+
+pub(super) fn put_value(param: &Param<'_>, out: &mut Vec<u8>) {
+    if let Param::DtlsKeyManagement { tie_breaker, flags, methods } = param {
+        out.extend_from_slice(&tie_breaker.to_be_bytes());
+        out.push(*flags);
+        out.extend_from_slice(methods);
+    }
+}
