@@ -7,6 +7,7 @@ pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod icmp;
 pub(crate) mod joiner;
+pub mod protection;
 pub(crate) mod reconfiguration;
 pub(crate) mod reliability;
 pub(crate) mod stats;

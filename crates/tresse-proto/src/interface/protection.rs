@@ -1,0 +1,337 @@
+//! Protection of packets by DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04): what an application that manages keys
+//! gives to an association, and is told by it.
+//!
+//! The core numbers records, forms nonces, keeps windows and limits, and decides what is taken in the clear. It has no
+//! cipher: a [`RecordLayer`] does the arithmetic of one key, and whoever manages the keys makes it.
+
+use std::fmt;
+
+use tresse_wire::Ppid;
+
+/// The payload protocol identifier of messages with TLS records (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §4.1).
+pub const KEY_MANAGEMENT: Ppid = Ppid(4242);
+
+/// The payload protocol identifier of the key management's own messages (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §9.4).
+pub const KEY_CONTROL: Ppid = Ppid(4243);
+
+/// Key management method: both ends have the keys already (draft-ietf-tsvwg-sctp-dtls-chunk-04 §9.1).
+pub const METHOD_PRE_SHARED: u8 = 0;
+
+/// Key management method: TLS 1.3 in user messages (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §9.1).
+pub const METHOD_TLS13: u8 = 192;
+
+/// What keys are exported from TLS under (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §5.3).
+pub const EXPORTER_LABEL: &[u8] = b"EXPORTER_TLS_FOR_DTLS_IN_SCTP";
+
+/// The number of a set of keys; a record shows its two lowest bits.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// That of the first keys of an association (RFC 9147 §6.1).
+    pub const FIRST: Epoch = Epoch(3);
+
+    /// The one that follows it.
+    #[must_use]
+    pub fn next(self) -> Epoch {
+        Epoch(self.0.saturating_add(1))
+    }
+}
+
+/// A cipher suite of TLS 1.3 that protects records (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.1.1).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+pub enum Suite {
+    /// TLS_AES_128_GCM_SHA256, which everybody has.
+    Aes128Gcm,
+    /// TLS_AES_256_GCM_SHA384.
+    Aes256Gcm,
+    /// TLS_CHACHA20_POLY1305_SHA256.
+    ChaCha20Poly1305,
+}
+
+impl Suite {
+    /// All of them, as they are preferred.
+    pub const ALL: [Suite; 3] = [Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::ChaCha20Poly1305];
+
+    /// Its number in TLS (RFC 8446 §B.4).
+    pub fn id(self) -> u16 {
+        match self {
+            Suite::Aes128Gcm => 0x1301,
+            Suite::Aes256Gcm => 0x1302,
+            Suite::ChaCha20Poly1305 => 0x1303,
+        }
+    }
+
+    /// The suite of this number, if it is one of them.
+    pub fn of_id(id: u16) -> Option<Suite> {
+        Suite::ALL.into_iter().find(|suite| suite.id() == id)
+    }
+
+    /// Bytes of its key, and of the key that encrypts record numbers.
+    pub fn key_len(self) -> usize {
+        match self {
+            Suite::Aes128Gcm => 16,
+            Suite::Aes256Gcm | Suite::ChaCha20Poly1305 => 32,
+        }
+    }
+}
+
+/// Which side of the key management an end is. It says nothing of who set the association up.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+pub enum Role {
+    /// It begins the exchange of keys.
+    Client,
+    /// It answers.
+    Server,
+}
+
+impl Role {
+    /// That of the other end.
+    #[must_use]
+    pub fn other(self) -> Role {
+        match self {
+            Role::Client => Role::Server,
+            Role::Server => Role::Client,
+        }
+    }
+}
+
+/// Which way packets go, by the roles of the key management.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+pub enum KeyDirection {
+    /// From the client to the server.
+    ClientToServer,
+    /// From the server to the client.
+    ServerToClient,
+}
+
+/// Which part of one direction's keys is exported.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+pub enum KeyPart {
+    /// The key of the AEAD; [`Suite::key_len`] bytes.
+    Key,
+    /// The key that encrypts record numbers; as many.
+    NumberKey,
+    /// What record numbers are combined with to nonces; 12 bytes.
+    Iv,
+}
+
+/// What both ends agreed on in INIT and INIT ACK.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Agreed {
+    /// This end's part in the key management.
+    pub role: Role,
+    /// The method: the first in the server's list that the client has, too.
+    pub method: u8,
+    /// The DTLS Key Management parameter that this end sent: header included, padding not.
+    pub own_parameter: Box<[u8]>,
+    /// The same of the peer, as it came.
+    pub peer_parameter: Box<[u8]>,
+}
+
+impl Agreed {
+    /// The direction that this end sends in.
+    pub fn sends(&self) -> KeyDirection {
+        match self.role {
+            Role::Client => KeyDirection::ClientToServer,
+            Role::Server => KeyDirection::ServerToClient,
+        }
+    }
+
+    /// The direction that this end receives in.
+    pub fn receives(&self) -> KeyDirection {
+        match self.role {
+            Role::Client => KeyDirection::ServerToClient,
+            Role::Server => KeyDirection::ClientToServer,
+        }
+    }
+
+    /// The context of the export of one part of the primary keys of `direction`, the same at both ends
+    /// (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §5.3). It has both parameters in it: whoever changed one on its way
+    /// makes the ends derive different keys.
+    pub fn exporter_context(&self, direction: KeyDirection, part: KeyPart) -> Vec<u8> {
+        const PRIMARY: u8 = 0;
+        let direction = match direction {
+            KeyDirection::ClientToServer => 0,
+            KeyDirection::ServerToClient => 1,
+        };
+        let part = match part {
+            KeyPart::Key => 0,
+            KeyPart::NumberKey => 1,
+            KeyPart::Iv => 2,
+        };
+        let (client, server) = match self.role {
+            Role::Client => (&self.own_parameter, &self.peer_parameter),
+            Role::Server => (&self.peer_parameter, &self.own_parameter),
+        };
+        [&[direction, PRIMARY, part][..], client, server].concat()
+    }
+}
+
+/// Why a record could not be sealed or opened. Nothing more is said: an attacker is to learn nothing.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the record was refused")]
+pub struct RecordFault;
+
+/// The arithmetic of one key in one direction: an AEAD, and the mask that hides record numbers (RFC 9147 §4.2.3).
+///
+/// The core forms nonces and headers, and never uses a nonce twice.
+pub trait RecordLayer: Send {
+    /// Encrypts `text` where it stands, and puts the tag over it and `header` in `tag`.
+    ///
+    /// # Errors
+    /// When the cipher refuses: the association then ends.
+    fn seal(
+        &mut self,
+        nonce: &[u8; 12],
+        header: &[u8; 3],
+        text: &mut [u8],
+        tag: &mut [u8; 16],
+    ) -> Result<(), RecordFault>;
+
+    /// Decrypts `text` where it stands, if `tag` is right for it and `header`. Else nothing may be learnt from what is
+    /// left in `text`.
+    ///
+    /// # Errors
+    /// A wrong tag.
+    fn open(
+        &mut self,
+        nonce: &[u8; 12],
+        header: &[u8; 3],
+        text: &mut [u8],
+        tag: &[u8; 16],
+    ) -> Result<(), RecordFault>;
+
+    /// The first two bytes of the mask that `sample`, 16 bytes of cipher text, gives: AES-ECB of it, or the block of
+    /// ChaCha20 whose counter and nonce it is (as RFC 9001 §5.4.3, §5.4.4).
+    fn mask(&mut self, sample: &[u8; 16]) -> [u8; 2];
+}
+
+/// The keys of one epoch in one direction.
+pub struct RecordKeys {
+    /// The suite, which sets the limits.
+    pub suite: Suite,
+    /// What record numbers are combined with to nonces.
+    pub iv: [u8; 12],
+    /// The cipher with its keys.
+    pub layer: Box<dyn RecordLayer>,
+}
+
+impl fmt::Debug for RecordKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordKeys").field("suite", &self.suite).finish_non_exhaustive()
+    }
+}
+
+/// Why a command about protection was refused.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProtectionError {
+    /// The association is being set up, or is over.
+    #[error("the association is not open: {state}")]
+    NotOpen {
+        /// Its state, in the words of RFC 9260.
+        state: &'static str,
+    },
+    /// The two ends did not agree on protection.
+    #[error("protection was not agreed on with this peer")]
+    NotAgreed,
+    /// Not the epoch that comes next, or another one while the old keys still drain.
+    #[error("keys of epoch {} cannot be installed now: {reason}", epoch.0)]
+    WrongEpoch {
+        /// The epoch that was named.
+        epoch: Epoch,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// There are no keys of this epoch.
+    #[error("there are no keys of epoch {}", epoch.0)]
+    NoSuchKeys {
+        /// The epoch that was named.
+        epoch: Epoch,
+    },
+    /// Protection can be required only with keys of both directions.
+    #[error("protection can be required once keys for both directions are installed")]
+    KeysMissing,
+    /// A key message has at least one byte, at most 64 KiB, and the identifier of key management.
+    #[error("a key message has 1 to 65535 bytes and the identifier 4242 or 4243")]
+    BadMessage,
+}
+
+/// Records of one epoch, and what became of them.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct EpochStats {
+    /// Records sealed with its sending keys.
+    pub sealed: u64,
+    /// Records opened, each once.
+    pub opened: u64,
+    /// Records that its keys did not open.
+    pub failed: u64,
+    /// Records that had been opened before, or were too old to tell.
+    pub replayed: u64,
+    /// Records that opened only with a number further back than half of what their 16 bits tell.
+    pub far_behind: u64,
+}
+
+/// What protection has done for an association.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProtectionStats {
+    /// Whether only DTLS chunks are taken.
+    pub required: bool,
+    /// By epoch, those whose keys are installed.
+    pub epochs: Vec<(u64, EpochStats)>,
+    /// Packets that came in the clear and were discarded, since only DTLS chunks are taken, or such in the clear only that
+    /// set-up and key management need.
+    pub clear_discarded: u64,
+    /// DTLS chunks discarded without a try: of the wrong form, for a restart, or of an epoch without keys.
+    pub unreadable: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agreed(role: Role) -> Agreed {
+        let (own, peer): (&[u8], &[u8]) = match role {
+            Role::Client => (b"client's", b"server's"),
+            Role::Server => (b"server's", b"client's"),
+        };
+        Agreed { role, method: METHOD_TLS13, own_parameter: own.into(), peer_parameter: peer.into() }
+    }
+
+    #[test]
+    fn both_ends_export_by_the_same_contexts() {
+        let (client, server) = (agreed(Role::Client), agreed(Role::Server));
+        let mut seen = Vec::new();
+        for direction in [KeyDirection::ClientToServer, KeyDirection::ServerToClient] {
+            for part in [KeyPart::Key, KeyPart::NumberKey, KeyPart::Iv] {
+                let context = client.exporter_context(direction, part);
+                assert_eq!(context, server.exporter_context(direction, part));
+                assert!(!seen.contains(&context), "each export has a context of its own");
+                seen.push(context);
+            }
+        }
+        assert_eq!(seen[0], b"\0\0\0client'sserver's");
+        assert_eq!(seen[5], b"\x01\0\x02client'sserver's");
+    }
+
+    #[test]
+    fn what_one_end_sends_the_other_receives() {
+        let (client, server) = (agreed(Role::Client), agreed(Role::Server));
+        assert_eq!((client.sends(), client.receives()), (server.receives(), server.sends()));
+        assert_ne!(client.sends(), client.receives());
+        assert_eq!(Role::Client.other(), Role::Server);
+    }
+
+    #[test]
+    fn suites_have_their_numbers_and_lengths() {
+        for (suite, id, len) in [
+            (Suite::Aes128Gcm, 0x1301, 16),
+            (Suite::Aes256Gcm, 0x1302, 32),
+            (Suite::ChaCha20Poly1305, 0x1303, 32),
+        ] {
+            assert_eq!((suite.id(), suite.key_len(), Suite::of_id(id)), (id, len, Some(suite)));
+        }
+        assert_eq!(Suite::of_id(0x1304), None, "CCM has limits that a fast path meets at once");
+    }
+}
