@@ -157,6 +157,15 @@ bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
 	$(CARGO) bench --locked --package tresse-proto --bench schedulers
 	$(CARGO) bench --locked --package tresse-sim --bench packets
 
+TABLES ?=
+SOCKET_BENCH := benches/sockets/target
+
+# Where the system allows it, before everything else that runs: two cores are busy for a minute.
+.PHONY: bench-sockets
+bench-sockets: ## speed and memory over real sockets, beside plain UDP, quinn and usrsctp (TABLES="goodput memory")
+	$(CARGO) build --release --quiet --manifest-path benches/sockets/Cargo.toml --target-dir $(SOCKET_BENCH)
+	$(if $(shell chrt -r 10 true 2>&1 || echo no),,chrt -r 10 )$(SOCKET_BENCH)/release/bench-sockets $(TABLES)
+
 WRITE ?=
 
 .PHONY: fingerprints

@@ -198,7 +198,7 @@ def breaches(path: Path, text: str) -> Iterator[str]:
 
 def sources() -> list[Path]:
     """Rust and Python files of the repository, without what was built."""
-    files = [file for top in ("crates", "examples", "python", "tools") for file in (ROOT / top).rglob("*")]
+    files = [file for top in ("benches", "crates", "examples", "python", "tools") for file in (ROOT / top).rglob("*")]
     kept = [file.relative_to(ROOT) for file in files if file.suffix in (".rs", ".py")]
     return sorted(path for path in kept if not BUILT.intersection(path.parts))
 
