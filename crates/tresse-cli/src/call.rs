@@ -11,19 +11,23 @@ use tresse::{
     SendOptions,
 };
 
-use crate::args::{DEFAULT_SCTP_PORT, address, duration};
+use crate::addresses::{self, Own, Theirs, own, theirs};
+use crate::args::{DEFAULT_SCTP_PORT, duration};
 use crate::failure::Failure;
+use crate::links;
+use crate::output;
 use crate::report::words::printable;
 
 /// Whom to call, and from where.
 #[derive(Args)]
 pub(crate) struct CallArgs {
-    /// The other side's addresses, the preferred one first
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
-    pub(crate) to: Vec<IpAddr>,
-    /// Own addresses, by position those that reach the other side's; found by routing if not given
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = address)]
-    pub(crate) from: Vec<IpAddr>,
+    /// The other side's addresses, the preferred one first; a host name stands for all of its own
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = theirs)]
+    pub(crate) to: Vec<Theirs>,
+    /// Own addresses, by position those that reach the other side's: addresses, interfaces, host names, 0.0.0.0 or ::, or
+    /// auto, which takes an address of every interface by which a route leads there
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto", value_parser = own)]
+    pub(crate) from: Vec<Own>,
     /// The other side's UDP port
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
@@ -41,9 +45,10 @@ pub(crate) struct CallArgs {
 /// Where to wait for calls.
 #[derive(Args)]
 pub(crate) struct ListenArgs {
-    /// Own addresses to receive on, the preferred one first
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
-    pub(crate) listen: Vec<IpAddr>,
+    /// Own addresses to receive on, the preferred one first: addresses, interfaces, host names, 0.0.0.0 or ::, or auto,
+    /// which takes all of every interface that is up
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = own)]
+    pub(crate) listen: Vec<Own>,
     /// Own UDP port; 0 for any
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
     pub(crate) port: u16,
@@ -53,9 +58,28 @@ pub(crate) struct ListenArgs {
 }
 
 impl CallArgs {
+    /// The other side's addresses.
+    pub(crate) fn remote(&self) -> Vec<IpAddr> {
+        addresses::all_of(&self.to)
+    }
+
+    /// Own addresses.
+    pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
+        addresses::starting_from(&self.from, &self.remote())
+    }
+
+    /// Says what was chosen for the user, and which paths are no links of their own.
+    pub(crate) fn say_links(&self, association: &Association, endpoint: &Endpoint) {
+        let chosen = self.from.contains(&Own::Auto);
+        if chosen {
+            output::say(&links::used(association));
+        }
+        links::faults(association, endpoint, chosen).iter().for_each(|line| output::say(line));
+    }
+
     /// The endpoint that calls.
     pub(crate) fn bind(&self, config: AssociationConfig, schedulers: Registry) -> Result<Endpoint, Failure> {
-        let local = if self.from.is_empty() { routed(&self.to)? } else { self.from.clone() };
+        let local = self.local()?;
         let endpoint = EndpointConfig::default();
         Ok(Endpoint::bind_with_schedulers(&local, self.local_port, endpoint, config, schedulers)?)
     }
@@ -83,7 +107,7 @@ impl CallArgs {
     }
 
     fn peer(&self) -> Peer {
-        Peer::new(self.to.as_slice(), self.sctp_port).with_udp_port(self.port)
+        Peer::new(self.remote(), self.sctp_port).with_udp_port(self.port)
     }
 
     /// What comes of `setup`, as long as patience lasts.
@@ -92,7 +116,7 @@ impl CallArgs {
         endpoint: &Endpoint,
         setup: impl Future<Output = Result<Association, ConnectError>>,
     ) -> Result<Association, Failure> {
-        let place = format!("{} UDP port {}", list(&self.to), self.port);
+        let place = format!("{} UDP port {}", list(&self.remote()), self.port);
         let failure = match timeout(self.timeout, setup).await {
             Ok(Ok(association)) => return Ok(association),
             Ok(Err(error)) => Failure::from(error).at(place),
@@ -106,16 +130,21 @@ impl CallArgs {
 }
 
 impl ListenArgs {
+    /// Own addresses.
+    pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
+        addresses::waiting_on(&self.listen)
+    }
+
     /// The endpoint that waits.
     pub(crate) fn bind(&self, config: AssociationConfig, schedulers: Registry) -> Result<Endpoint, Failure> {
         let listening = EndpointConfig { port: self.sctp_port, listen: true, ..EndpointConfig::default() };
-        Ok(Endpoint::bind_with_schedulers(&self.listen, self.port, listening, config, schedulers)?)
+        Ok(Endpoint::bind_with_schedulers(&self.local()?, self.port, listening, config, schedulers)?)
     }
 
     /// A line that says where `endpoint` waits.
     pub(crate) fn greeting(&self, endpoint: &Endpoint) -> String {
         let (udp, sctp) = (endpoint.udp_port(), endpoint.port());
-        format!("listening on {}, UDP port {udp}, SCTP port {sctp}", list(&self.listen))
+        format!("listening on {}, UDP port {udp}, SCTP port {sctp}", list(&endpoint.local_addresses()))
     }
 }
 
@@ -155,19 +184,6 @@ pub(crate) fn peer_of(association: &Association) -> String {
     association.path_stats().first().map_or_else(|| "a peer".to_owned(), |path| path.remote.to_string())
 }
 
-/// For each of a peer's addresses the own one that routing would take.
-pub(crate) fn routed(to: &[IpAddr]) -> Result<Vec<IpAddr>, Failure> {
-    let mut local = Vec::new();
-    for &remote in to {
-        let source = tresse::source_towards(remote)
-            .map_err(|error| Failure::unreachable(format!("no route to {remote}: {error}")))?;
-        if !local.contains(&source) {
-            local.push(source);
-        }
-    }
-    Ok(local)
-}
-
 /// Lets what tells peers of the end leave before this process does.
 pub(crate) async fn say_farewell(endpoint: &Endpoint) {
     let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
@@ -190,14 +206,15 @@ mod tests {
     #[tokio::test]
     async fn what_is_said_first_is_acknowledged_with_the_end_of_the_set_up() {
         let here = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
-        let listen = ListenArgs { listen: here.clone(), port: 0, sctp_port: DEFAULT_SCTP_PORT };
+        let listening = vec![Own::These(here.clone())];
+        let listen = ListenArgs { listen: listening, port: 0, sctp_port: DEFAULT_SCTP_PORT };
         for early in [true, false] {
             let mut config = AssociationConfig::preset("cmt").expect("a preset");
             config.data_with_cookie = early;
             let server = listen.bind(config.clone(), Registry::default()).expect("a free port");
             let call = CallArgs {
-                to: here.clone(),
-                from: here.clone(),
+                to: vec![theirs("127.0.0.1").expect("an address")],
+                from: vec![Own::These(here.clone())],
                 port: server.udp_port(),
                 local_port: 0,
                 sctp_port: DEFAULT_SCTP_PORT,

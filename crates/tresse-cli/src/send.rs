@@ -34,6 +34,9 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
         association = args.call.connect_saying(&endpoint, control, announce.encode()) => association?,
         () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was sent")),
     };
+    if !args.output.quiet {
+        args.call.say_links(&association, &endpoint);
+    }
     let outcome = tokio::select! {
         outcome = transfer(&association, source, &args) => outcome,
         () = signal::interrupted() => {

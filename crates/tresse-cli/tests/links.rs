@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "a test")]
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -15,9 +15,17 @@ struct Hosts {
 }
 
 impl Hosts {
-    /// None where the system does not let namespaces be made.
-    fn new() -> Option<Self> {
-        let id = std::process::id();
+    /// None where the system does not let namespaces be made, which is said.
+    fn new(test: &str) -> Option<Self> {
+        let hosts = Hosts::made(test);
+        if hosts.is_none() {
+            eprintln!("{test}: not run: network namespaces need root and the command `ip`");
+        }
+        hosts
+    }
+
+    fn made(test: &str) -> Option<Self> {
+        let id = format!("{test}-{}", std::process::id());
         let hosts = Hosts { near: format!("tresse-near-{id}"), far: format!("tresse-far-{id}") };
         let (near, far) = (&hosts.near, &hosts.far);
         for name in [near, far] {
@@ -70,23 +78,45 @@ fn left_by(host: &str, interface: &str) -> u64 {
     String::from_utf8_lossy(&read.stdout).trim().parse().expect("a number")
 }
 
-#[test]
-fn each_path_leaves_by_the_interface_of_its_address() {
-    let Some(hosts) = Hosts::new() else {
-        eprintln!("not run: network namespaces need root and the command `ip`");
-        return;
-    };
-    let serve = "perf server --listen 10.78.1.1,10.78.2.1 --port 9899 --once --json";
-    let mut server =
-        tresse_in(&hosts.far, serve).stdout(std::process::Stdio::null()).spawn().expect("a server");
-    let call = "perf client --from 10.77.1.2,10.77.2.2 --to 10.78.1.1,10.78.2.1 --bytes 20MB --json";
-    let done = client(&hosts, call);
+/// What a measurement says: its document and what went to standard error.
+struct Measured {
+    paths: Vec<Value>,
+    mbps: f64,
+    said: String,
+}
+
+/// Measures from the one host to the other.
+fn measure(hosts: &Hosts, listen: &str, call: &str) -> Measured {
+    let serve = format!("perf server --listen {listen} --once --json");
+    let mut server = tresse_in(&hosts.far, &serve).stdout(Stdio::null()).spawn().expect("a server");
+    let done = client(&hosts.near, &format!("perf client {call} --json"));
     let _ = server.kill();
     let _ = server.wait();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let said = String::from_utf8_lossy(&done.stderr).replace("tresse: ", "");
+    assert!(done.status.success(), "{said}");
     let document: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let paths = document["out"]["paths"].as_array().expect("paths").clone();
-    let sent: Vec<_> = paths.iter().map(|path| path["chunks_sent"].as_u64().expect("a number")).collect();
+    Measured { paths, mbps: document["out"]["throughput_mbps"].as_f64().expect("a number"), said }
+}
+
+/// Asks until the server listens.
+fn client(host: &str, call: &str) -> Output {
+    let begun = Instant::now();
+    loop {
+        let done = tresse_in(host, call).output().expect("a client");
+        if done.status.success() || begun.elapsed() > Duration::from_secs(60) {
+            return done;
+        }
+    }
+}
+
+#[test]
+fn each_path_leaves_by_the_interface_of_its_address() {
+    let Some(hosts) = Hosts::new("each") else { return };
+    let measured = measure(&hosts, "lo", "--to 10.78.1.1,10.78.2.1 --bytes 20MB");
+    assert_eq!(measured.said, "from 10.77.1.2 (up1), 10.77.2.2 (up2)\n");
+    let sent: Vec<_> =
+        measured.paths.iter().map(|path| path["chunks_sent"].as_u64().expect("a number")).collect();
     for (position, interface) in ["up1", "up2"].into_iter().enumerate() {
         let (bytes, chunks) = (left_by(&hosts.near, interface), sent[position]);
         // A chunk has some 1,400 bytes; heartbeats and acknowledgements are few.
@@ -95,13 +125,58 @@ fn each_path_leaves_by_the_interface_of_its_address() {
     }
 }
 
-/// Asks until the server listens.
-fn client(hosts: &Hosts, call: &str) -> Output {
-    let begun = Instant::now();
-    loop {
-        let done = tresse_in(&hosts.near, call).output().expect("a client");
-        if done.status.success() || begun.elapsed() > Duration::from_secs(60) {
-            return done;
+#[test]
+fn an_interface_without_a_route_is_named_with_what_mends_it() {
+    let Some(hosts) = Hosts::new("route") else { return };
+    let near = &hosts.near;
+    assert!(ip(&format!("-n {near} route del default via 10.77.2.1")));
+    let call = "--to 10.78.1.1,10.78.2.1 --bytes 1MB";
+    let said = measure(&hosts, "lo", call).said;
+    let idle = "up2 (10.77.2.2) is not used: no route leads to 10.78.1.1 by it; to use it: ip route add default via ROUTER";
+    assert!(said.starts_with("from 10.77.1.2 (up1)\n") && said.contains(idle), "{said}");
+
+    let named = format!("{call} --from up1,up2");
+    let said = measure(&hosts, "lo", &named).said;
+    let line = said.lines().next().expect("a line");
+    assert!(line.starts_with("path 10.77.2.2 -> 10.78.2.1 leaves by up1, not by up2: no route"), "{said}");
+    let (_, commands) = line.split_once("mend it with: ").expect("commands");
+    let (commands, _) = commands.split_once(" (ROUTER").expect("a note");
+    for command in commands.replace("ROUTER", "10.77.2.1").split(" && ") {
+        let arguments = command.strip_prefix("ip ").expect("a command of ip");
+        assert!(ip(&format!("-n {near} {arguments}")), "{command}");
+    }
+    let before = left_by(near, "up2");
+    let mended = measure(&hosts, "lo", &named.replace("1MB", "20MB"));
+    assert_eq!(mended.said, "");
+    assert!(mended.paths[1]["chunks_sent"].as_u64() > Some(0));
+    assert!(left_by(near, "up2") > before);
+}
+
+#[test]
+fn two_endpoints_of_one_host_hear_each_other_over_two_interfaces() {
+    let Some(hosts) = Hosts::new("self") else { return };
+    let serve = "perf server --listen up2 --once --json";
+    let mut server = tresse_in(&hosts.near, serve).stdout(Stdio::null()).spawn().expect("a server");
+    let done = client(&hosts.near, "perf client --from up1 --to 10.77.2.2 --bytes 1MB --json");
+    let _ = server.kill();
+    let _ = server.wait();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// A measurement, which a busy machine spoils.
+#[test]
+#[ignore = "measures rates for twenty seconds"]
+fn two_links_of_50_mbits_carry_90() {
+    let Some(hosts) = Hosts::new("rate") else { return };
+    for (host, interface) in [(&hosts.near, "up"), (&hosts.far, "down")] {
+        for link in [1, 2] {
+            let shape = format!(
+                "netns exec {host} tc qdisc add dev {interface}{link} root tbf rate 50mbit burst 32kbit latency 50ms"
+            );
+            assert!(ip(&shape), "tc(8) with tbf");
         }
     }
+    let measured = measure(&hosts, "lo", "--to 10.78.1.1,10.78.2.1 --time 20s");
+    eprintln!("{:.1} Mbit/s of user data over two links of 50 Mbit/s: {:?}", measured.mbps, measured.paths);
+    assert!(measured.mbps >= 90.0);
 }

@@ -22,7 +22,7 @@ const QUICK: [&str; 6] =
 
 /// Starts a server on a free port; answers it with its port.
 fn server(more: &[&str]) -> (Running, String) {
-    let args = ["peer", "server", "--listen", THERE, "--udp-port", "0", "--json"];
+    let args = ["peer", "server", "--listen", THERE, "--port", "0", "--json"];
     let mut running = Running::start(&[&args[..], more].concat());
     let line = running.line();
     let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next());
@@ -31,7 +31,7 @@ fn server(more: &[&str]) -> (Running, String) {
 }
 
 fn client(port: &str, more: &[&str]) -> Done {
-    let args = ["peer", "client", "--from", HERE, "--to", THERE, "--udp-port", port, "--json"];
+    let args = ["peer", "client", "--from", HERE, "--to", THERE, "--port", port, "--json"];
     tresse(&[&args[..], more].concat())
 }
 
@@ -243,7 +243,7 @@ fn messages_that_need_not_arrive_are_given_up_and_counted() {
     relay.roughen();
     let work = ["--count", "1000", "--size", "1B-20kB", "--max-retransmissions", "0"];
     let args =
-        ["peer", "client", "--from", HERE, "--to", THERE, "--json", "--udp-port", &relay.port().to_string()];
+        ["peer", "client", "--from", HERE, "--to", THERE, "--json", "--port", &relay.port().to_string()];
     let client = Running::start(&[&args[..], &work].concat());
     // The end is not disturbed: a process that leaves with its last packet cannot repeat it.
     while relay.carried(0)[0] + relay.carried(1)[0] < 4_000_000 {

@@ -237,10 +237,10 @@ fn mistakes_are_one_line_and_exit_code_2() {
     let cases: [(&[&str], &str); 10] = [
         (&["send", &missing, "--to", "127.0.0.1"], "there is no such file"),
         (&["send", &text(&dir.out()), "--to", "127.0.0.1"], "is a directory"),
-        (&["send", &file, "--to", "nowhere"], "is not an IP address"),
+        (&["send", &file, "--to", "nowhere"], "is no IP address, interface or host name"),
         (&["send", &file], "--to"),
         (&["send", &file, "--to", "::1", "--from", "127.0.0.1"], "no local address can reach ::1"),
-        (&["send", &file, "--to", "0.0.0.0", "--from", "127.0.0.1"], "0.0.0.0 does not name one host"),
+        (&["send", &file, "--to", "0.0.0.0", "--from", "127.0.0.1"], "0.0.0.0 names no other host"),
         (&["send", &file, "--to", "127.0.0.1", "--from", "192.0.2.1"], "this host does not have the address"),
         (&["send", &file, "--to", "127.0.0.1", "--set", "rto_mim=1s"], "did you mean \"rto_min\"?"),
         (&["send", &file, "--to", "127.0.0.1", "--name", "../x"], "a name has no path separators"),

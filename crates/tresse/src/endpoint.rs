@@ -87,7 +87,7 @@ impl Endpoint {
         if config.encapsulation_port == 0 {
             config.encapsulation_port = DEFAULT_UDP_PORT;
         }
-        let (bound, udp_port) = bind_udp(local, udp_port, &[])?;
+        let (bound, udp_port) = bind_udp(local, udp_port)?;
         if config.port == 0 && !config.listen {
             // To a peer, an address and an SCTP port are one endpoint, whichever UDP port it comes from. A number drawn by
             // each of many endpoints on one address soon comes twice; UDP ports are taken once.
@@ -136,7 +136,7 @@ impl Endpoint {
         loop {
             // Without a port in the settings, the core takes one at random.
             let core = core(config.clone(), template.clone(), schedulers.clone())?;
-            match bind_raw(local, core.port(), &[]) {
+            match bind_raw(local, core.port()) {
                 Ok(bound) => return Ok(Endpoint::start(core, Sockets::new(bound), None)),
                 Err(BindError::PortTaken { .. }) if any_port && attempt < PORT_ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error),
@@ -162,16 +162,14 @@ impl Endpoint {
     /// # Errors
     /// An address that cannot be bound, or is bound already.
     pub fn add_local_address(&self, address: IpAddr) -> Result<(), BindError> {
-        let others = self.local_addresses();
-        if others.contains(&address) {
+        if self.local_addresses().contains(&address) {
             return Err(BindError::Twice { address });
         }
         let sockets = match self.udp_port {
-            Some(port) => bind_udp(&[address], port, &others)?.0,
-            None => bind_raw(&[address], self.port(), &others)?,
+            Some(port) => bind_udp(&[address], port)?.0,
+            None => bind_raw(&[address], self.port())?,
         };
-        let mut state = self.shared.lock();
-        sockets.into_iter().for_each(|socket| state.join(socket));
+        self.shared.lock().join(sockets);
         Ok(())
     }
 

@@ -49,6 +49,7 @@ mod connecting;
 mod driver;
 mod endpoint;
 mod error;
+pub mod host;
 mod shared;
 mod transport;
 

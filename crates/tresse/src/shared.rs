@@ -13,7 +13,7 @@ use std::task::Waker;
 use tokio::sync::{Notify, broadcast};
 use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Event, Instant};
 
-use crate::transport::{LocalStats, Socket};
+use crate::transport::{LocalStats, Socket, stats_of_addresses};
 
 pub(crate) struct Shared {
     origin: std::time::Instant,
@@ -147,11 +147,11 @@ impl State {
         self.locals.iter().map(|local| local.local).collect()
     }
 
-    /// One more socket, for the driver to take.
-    pub(crate) fn join(&mut self, socket: Socket) {
-        self.locals.push(socket.stats().clone());
+    /// More sockets, for the driver to take.
+    pub(crate) fn join(&mut self, sockets: Vec<Socket>) {
+        self.locals.extend(stats_of_addresses(&sockets));
         self.core.set_local_addresses(self.addresses());
-        self.joining.push(socket);
+        self.joining.extend(sockets);
         self.wake_driver();
     }
 

@@ -1,6 +1,5 @@
 //! The grammar of `tresse peer`. Knows names, defaults and help; does nothing.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -9,7 +8,8 @@ use tresse::{Reliability, Streams};
 
 use super::message::Sizes;
 use super::timeline::{self, At};
-use crate::args::{DEFAULT_SCTP_PORT, OutputArgs, SchedulerArgs, TransportArgs, address, duration};
+use crate::args::{OutputArgs, SchedulerArgs, TransportArgs, duration};
+use crate::call::{CallArgs, ListenArgs};
 
 #[derive(Args)]
 pub(crate) struct PeerArgs {
@@ -27,17 +27,10 @@ pub(super) enum Role {
 
 #[derive(Args)]
 pub(super) struct ServerArgs {
-    /// Own addresses, the preferred one first
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
-    pub(super) listen: Vec<IpAddr>,
-    /// Own SCTP port
-    #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(super) sctp_port: u16,
-    /// Own UDP port; 0 for any
-    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
-    pub(super) udp_port: u16,
+    #[command(flatten)]
+    pub(super) listen: ListenArgs,
     /// SCTP straight over IP, without UDP: needs the right to open raw sockets
-    #[arg(long, conflicts_with = "udp_port")]
+    #[arg(long, conflicts_with = "port")]
     pub(super) raw: bool,
     /// What to do with each association
     #[arg(long, value_enum, default_value_t = Mode::Echo)]
@@ -57,36 +50,21 @@ pub(super) struct ServerArgs {
 
 #[derive(Args)]
 pub(super) struct ClientArgs {
-    /// The peer's addresses, the preferred one first
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = address)]
-    pub(super) to: Vec<IpAddr>,
-    /// Own addresses, by position those that reach the peer's; found by routing if not given
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = address)]
-    pub(super) from: Vec<IpAddr>,
-    /// The peer's SCTP port
-    #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(super) sctp_port: u16,
+    #[command(flatten)]
+    pub(super) call: CallArgs,
     /// Own SCTP port, and with several associations those that follow it; 0 for any
     #[arg(long, default_value_t = 0)]
     pub(super) local_sctp_port: u16,
-    /// The peer's UDP port
-    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(super) udp_port: u16,
-    /// Own UDP port, and with several associations those that follow it; 0 for any
-    #[arg(long, value_name = "UDP", default_value_t = 0)]
-    pub(super) local_udp_port: u16,
     /// SCTP straight over IP, without UDP: needs the right to open raw sockets
-    #[arg(long, conflicts_with_all = ["udp_port", "local_udp_port"])]
+    #[arg(long, conflicts_with_all = ["port", "local_port"])]
     pub(super) raw: bool,
     /// What to do with each association
     #[arg(long, value_enum, default_value_t = Mode::Generate)]
     pub(super) mode: Mode,
-    /// Open so many associations at once, each with an SCTP port of its own
+    /// Open so many associations at once, each with an SCTP port of its own, and a UDP port: --local-port and those that
+    /// follow it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) associations: u32,
-    /// How long to wait for the peer's first answer
-    #[arg(long, default_value = "15s", value_parser = duration)]
-    pub(super) timeout: Duration,
     #[command(flatten)]
     pub(super) work: WorkArgs,
     #[command(flatten)]

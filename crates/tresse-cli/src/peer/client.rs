@@ -12,13 +12,13 @@ use super::args::ClientArgs;
 use super::session::{self, Session, Task};
 use super::summary::{Facts, Summary};
 use super::{Stop, refused, stopped, streams_for, trouble};
-use crate::call::{self, list, routed};
+use crate::call::{self, list};
 use crate::failure::Failure;
 
 pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
     let (mut settings, common) = args.transport.plain()?;
     settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
-    let local = if args.from.is_empty() { routed(&args.to)? } else { args.from.clone() };
+    let local = args.call.local()?;
     let schedulers = args.schedulers.registry()?;
     let mut endpoints = Vec::new();
     for position in 0..args.associations {
@@ -27,7 +27,7 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
     let (stop, stopping) = watch::channel(false);
     let mut sessions = JoinSet::new();
     for endpoint in endpoints {
-        let (peer, patience) = (peer(&args), args.timeout);
+        let (peer, patience) = (peer(&args), args.call.timeout);
         let task = Task { mode: args.mode, work: args.work.clone() };
         sessions.spawn(converse(endpoint, peer, patience, task, stopping.clone()));
     }
@@ -89,14 +89,14 @@ fn bind(
     let endpoint = if args.raw {
         Endpoint::bind_raw_with_schedulers(local, config, settings.clone(), schedulers)
     } else {
-        let udp_port = at(args.local_udp_port, "--local-udp-port")?;
+        let udp_port = at(args.call.local_port, "--local-port")?;
         Endpoint::bind_with_schedulers(local, udp_port, config, settings.clone(), schedulers.clone())
     };
     endpoint.map_err(refused)
 }
 
 fn peer(args: &ClientArgs) -> Peer {
-    Peer::new(args.to.as_slice(), args.sctp_port).with_udp_port(args.udp_port)
+    Peer::new(args.call.remote(), args.call.sctp_port).with_udp_port(args.call.port)
 }
 
 /// One association from its first packet to its last.

@@ -15,17 +15,21 @@ use crate::output::say;
 pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let (mut settings, common) = args.transport.plain()?;
     settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
-    let config = EndpointConfig { port: args.sctp_port, listen: true, ..common };
+    let config = EndpointConfig { port: args.listen.sctp_port, listen: true, ..common };
     let schedulers = args.schedulers.registry()?;
     let endpoint = if args.raw {
-        Endpoint::bind_raw_with_schedulers(&args.listen, config, settings, &schedulers)
+        Endpoint::bind_raw_with_schedulers(&args.listen.local()?, config, settings, &schedulers)
     } else {
-        Endpoint::bind_with_schedulers(&args.listen, args.udp_port, config, settings, schedulers)
+        Endpoint::bind_with_schedulers(&args.listen.local()?, args.listen.port, config, settings, schedulers)
     };
     let endpoint = endpoint.map_err(refused)?;
     if !args.output.quiet {
         let udp = if args.raw { String::new() } else { format!("UDP port {}, ", endpoint.udp_port()) };
-        say(&format!("listening on {}, {udp}SCTP port {}", list(&args.listen), endpoint.port()));
+        say(&format!(
+            "listening on {}, {udp}SCTP port {}",
+            list(&endpoint.local_addresses()),
+            endpoint.port()
+        ));
     }
     let outcome = serve(&endpoint, &args).await;
     call::say_farewell(&endpoint).await;

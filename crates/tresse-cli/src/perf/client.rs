@@ -27,6 +27,9 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
         association = args.call.connect(&endpoint) => association?,
         () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was measured")),
     };
+    if !args.output.quiet {
+        args.call.say_links(&association, &endpoint);
+    }
     let mut listing = Listing::new(&args);
     let outcome = tokio::select! {
         outcome = measure(&association, &ask, &args, &mut listing) => outcome,
@@ -39,7 +42,7 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
     }
     drop(association);
     call::say_farewell(&endpoint).await;
-    let place = call::list(&args.call.to);
+    let place = call::list(&args.call.remote());
     let flows = match outcome {
         Ok(flows) => flows,
         Err(failure) => {

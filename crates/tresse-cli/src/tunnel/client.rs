@@ -29,7 +29,8 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
     };
     if !args.common.quiet {
         let place = tcp.local_addr().map_or_else(|_| args.tcp.to_string(), |local| local.to_string());
-        output::say(&format!("TCP connections to {place} go through {}", call::list(&args.call.to)));
+        args.call.say_links(&association, &endpoint);
+        output::say(&format!("TCP connections to {place} go through {}", call::list(&args.call.remote())));
     }
     let began = std::time::Instant::now();
     let hub = Hub::new(association);

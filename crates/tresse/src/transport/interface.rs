@@ -2,44 +2,99 @@
 //!
 //! Routing looks at the destination alone, so without this all paths of a host with two default routes leave by the one
 //! of the lower metric, whatever address they start from.
+//!
+//! On Linux an address has two sockets: one is bound to the interface (SO_BINDTODEVICE) and the other hears what arrives by
+//! any other one, such as packets of this host. [`Egress`] says which of them a packet leaves by.
 
-use std::collections::BTreeSet;
-use std::io;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, UdpSocket};
+use std::time::{Duration, Instant};
 
-use if_addrs::Interface;
+use crate::host::{self, HostAddress};
 
-/// Binds each of `sockets` to the interface of its address, by position in `local`, and answers the names of those that are
-/// bound. None is where `local` and `others` are all of one interface: routing has no choice to make there, and packets that
-/// reach the host by another interface still count. Loopback is left out, and so is a system that refuses (Linux before
+/// The interface of each of `local`, by position. None for loopback and for what is no address of this host.
+pub(super) fn of_each(local: &[IpAddr]) -> Vec<Option<HostAddress>> {
+    let all = host::addresses().unwrap_or_default();
+    let of = |address: &IpAddr| all.iter().find(|one| one.address == *address && !one.loopback).cloned();
+    local.iter().map(of).collect()
+}
+
+/// A second socket on the address and port of `free`, bound to `interface`. None where the system refuses (Linux before
 /// 5.7 without CAP_NET_RAW) or has no such option.
-pub(super) fn bind_each(local: &[IpAddr], others: &[IpAddr], sockets: &[UdpSocket]) -> Vec<Option<String>> {
-    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
-    let of = |address: &IpAddr| interfaces.iter().find(|one| one.ip() == *address && !one.is_loopback());
-    let names: BTreeSet<_> = local.iter().chain(others).filter_map(of).map(|one| &one.name).collect();
-    let bound = |(address, socket): (&IpAddr, &UdpSocket)| {
-        let interface = of(address).filter(|_| names.len() > 1)?;
-        bind(socket, interface).ok().map(|()| interface.name.clone())
+#[cfg(target_os = "linux")]
+pub(super) fn beside(free: &UdpSocket, kind: socket2::Type, interface: &HostAddress) -> Option<UdpSocket> {
+    use socket2::{Domain, SockRef, Socket};
+
+    let free = SockRef::from(free);
+    let address = free.local_addr().ok()?;
+    let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let open = || {
+        let socket = Socket::new(domain, kind, free.protocol()?)?;
+        socket.bind_device(Some(interface.interface.as_bytes()))?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&address)?;
+        socket.set_reuse_address(false)?;
+        Ok::<_, io::Error>(UdpSocket::from(socket))
     };
-    local.iter().zip(sockets).map(bound).collect()
+    // Sharing the port is for these two alone: nobody else can have it before or after.
+    free.set_reuse_address(true).ok()?;
+    let bound = open();
+    let _ = free.set_reuse_address(false);
+    bound.ok()
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn bind(socket: &UdpSocket, interface: &Interface) -> io::Result<()> {
-    socket2::SockRef::from(socket).bind_device(Some(interface.name.as_bytes()))
+/// As on Linux, where the system has no such option.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn beside(_free: &UdpSocket, _kind: socket2::Type, _interface: &HostAddress) -> Option<UdpSocket> {
+    None
 }
 
-#[cfg(target_vendor = "apple")]
-fn bind(socket: &UdpSocket, interface: &Interface) -> io::Result<()> {
-    let index = interface.index.and_then(std::num::NonZeroU32::new);
-    let socket = socket2::SockRef::from(socket);
-    match interface.ip() {
-        IpAddr::V4(_) => socket.bind_device_by_index_v4(index),
-        IpAddr::V6(_) => socket.bind_device_by_index_v6(index),
+/// Which packets leave by the interface of their address, and which as routing has it.
+///
+/// By the interface leaves what has a route there. What is for this host does not, nor what only another interface leads
+/// to.
+#[derive(Debug)]
+pub(super) struct Egress {
+    /// The numbers of the interfaces that addresses have sockets bound to.
+    interfaces: BTreeMap<IpAddr, u32>,
+    /// What the system said of pairs of addresses since `asked`.
+    known: BTreeMap<(IpAddr, IpAddr), bool>,
+    asked: Instant,
+}
+
+impl Egress {
+    pub(super) fn new() -> Self {
+        Egress { interfaces: BTreeMap::new(), known: BTreeMap::new(), asked: Instant::now() }
+    }
+
+    /// `local` has a socket that is bound to the interface of this number.
+    pub(super) fn join(&mut self, local: IpAddr, interface: u32) {
+        self.interfaces.insert(local, interface);
+    }
+
+    /// Whether packets from `local` to `remote` leave by the interface of `local`.
+    pub(super) fn by_interface(&mut self, local: IpAddr, remote: IpAddr) -> bool {
+        let Some(&interface) = self.interfaces.get(&local) else { return false };
+        if self.asked.elapsed() >= ROUTES_HOLD || self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+            self.asked = Instant::now();
+        }
+        *self.known.entry((local, remote)).or_insert_with(|| leads_to(interface, local, remote))
     }
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn bind(_socket: &UdpSocket, _interface: &Interface) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+fn leads_to(interface: u32, local: IpAddr, remote: IpAddr) -> bool {
+    if host::route(remote, Some(local), None).is_ok_and(|route| route.local) {
+        return false;
+    }
+    let by_interface = host::route(remote, Some(local), Some(interface));
+    !by_interface.is_err_and(|error| {
+        matches!(error.kind(), ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable)
+    })
 }
+
+/// How long what the routing tables said is taken for true.
+const ROUTES_HOLD: Duration = Duration::from_secs(2);
+/// Pairs of addresses that are remembered.
+const MOST_KNOWN: usize = 4096;

@@ -17,7 +17,7 @@ pub use udp::{DEFAULT_UDP_PORT, source_towards};
 pub(crate) use batch::Batch;
 pub(crate) use raw::bind as bind_raw;
 pub(crate) use socket::Socket;
-pub(crate) use sockets::Sockets;
+pub(crate) use sockets::{Sockets, stats_of_addresses};
 pub(crate) use udp::bind as bind_udp;
 
 use std::net::IpAddr;
@@ -27,8 +27,8 @@ use std::net::IpAddr;
 pub struct LocalStats {
     /// The address.
     pub local: IpAddr,
-    /// The interface that its packets leave and arrive by, where the socket is bound to one: endpoints whose addresses
-    /// belong to several interfaces bind each to its own.
+    /// The interface that its packets leave by wherever a route leads there (Linux, SO_BINDTODEVICE); `None` for loopback,
+    /// and where the system does not let sockets be bound to interfaces. What arrives by others counts too.
     pub interface: Option<String>,
     /// Packets that it refused to send; the transport treats them as lost on the way.
     pub send_errors: u64,
@@ -53,5 +53,14 @@ pub(crate) const TELLS_MARKS: bool = cfg!(any(
 impl LocalStats {
     fn new(local: IpAddr, interface: Option<String>) -> Self {
         LocalStats { local, interface, send_errors: 0, overflows: 0, receive_errors: 0, last_error: None }
+    }
+
+    /// Takes in what another socket of the same address met.
+    fn merge(&mut self, other: &LocalStats) {
+        self.send_errors += other.send_errors;
+        self.overflows += other.overflows;
+        self.receive_errors += other.receive_errors;
+        self.interface = self.interface.take().or_else(|| other.interface.clone());
+        self.last_error = self.last_error.take().or_else(|| other.last_error.clone());
     }
 }

@@ -7,6 +7,7 @@
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
+use quinn_udp::RecvMeta;
 use socket2::{Domain, Protocol, Type};
 
 use super::interface;
@@ -15,29 +16,33 @@ use super::socket::{Lower, Socket};
 use super::sockets::check;
 use crate::error::BindError;
 
-/// Opens one raw socket on each address, for packets to the SCTP port `port`. `others` are addresses that the endpoint has
-/// already.
-pub(crate) fn bind(local: &[IpAddr], port: u16, others: &[IpAddr]) -> Result<Vec<Socket>, BindError> {
+/// Opens a raw socket on each address, and another that is bound to its interface, for packets to the SCTP port `port`.
+pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<Vec<Socket>, BindError> {
     check(local)?;
     let open = |&local: &IpAddr| open(local).map_err(|error| BindError::raw(local, error));
     let opened = local.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let interfaces = interface::bind_each(local, others, &opened);
-    let each = opened.into_iter().zip(local).zip(interfaces);
-    each.map(|((socket, &local), interface)| reserve(socket, local, port, interface)).collect()
+    let mut sockets = Vec::with_capacity(opened.len());
+    for ((socket, &local), interface) in opened.into_iter().zip(local).zip(interface::of_each(local)) {
+        let reservation = reserve(local, port)?;
+        let take = |socket, port, interface| {
+            Socket::new(socket, Lower::Raw(port), interface).map_err(|error| BindError::raw(local, error))
+        };
+        let beside = interface.as_ref().and_then(|one| interface::beside(&socket, Type::RAW, one));
+        let elsewhere = beside.as_ref().and(interface.as_ref()).map(|one| one.index);
+        sockets.push(take(socket, RawPort { port, elsewhere, _reservation: Some(reservation) }, None)?);
+        if let Some(socket) = beside {
+            let port = RawPort { port, elsewhere: None, _reservation: None };
+            sockets.push(take(socket, port, interface.as_ref())?);
+        }
+    }
+    Ok(sockets)
 }
 
-fn reserve(
-    socket: UdpSocket,
-    local: IpAddr,
-    port: u16,
-    interface: Option<String>,
-) -> Result<Socket, BindError> {
-    let reservation = Reservation::hold(local, port).map_err(|error| match error.kind() {
+fn reserve(local: IpAddr, port: u16) -> Result<Reservation, BindError> {
+    Reservation::hold(local, port).map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => BindError::PortTaken { address: local, port },
         _ => BindError::raw(local, error),
-    })?;
-    let lower = Lower::Raw(RawPort { port, _reservation: reservation });
-    Socket::new(socket, lower, interface).map_err(|error| BindError::raw(local, error))
+    })
 }
 
 /// A raw socket, in the type that stands for sockets of datagrams.
@@ -54,12 +59,17 @@ const SCTP: i32 = 132;
 /// The SCTP port whose packets a raw socket is to hear.
 pub(crate) struct RawPort {
     port: u16,
-    _reservation: Reservation,
+    /// The interface whose packets another socket of the address hears as well.
+    elsewhere: Option<u32>,
+    _reservation: Option<Reservation>,
 }
 
 impl RawPort {
     /// The SCTP packet in what a socket on `local` gave, if it is for this port.
-    pub(super) fn packet<'a>(&self, local: IpAddr, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    pub(super) fn packet<'a>(&self, meta: &RecvMeta, local: IpAddr, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        if self.elsewhere.is_some() && self.elsewhere == meta.interface_index {
+            return None;
+        }
         // IPv4 hands out the IP header too, IPv6 does not.
         let packet = if local.is_ipv4() { behind_ipv4_header(bytes)? } else { bytes };
         let destination_port = packet.get(2..4)?;
@@ -90,7 +100,7 @@ mod tests {
     async fn packets_for_the_port_arrive_with_addresses_and_mark() {
         for local in [IpAddr::from([127, 0, 0, 77]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])] {
             let port = 1024 + (std::process::id() % 60_000) as u16;
-            let sockets = match bind(&[local], port, &[]) {
+            let sockets = match bind(&[local], port) {
                 // tests/raw_ip.rs says that this was skipped.
                 Err(BindError::RawNotPermitted) => return,
                 bound => bound.expect("a port of this process"),

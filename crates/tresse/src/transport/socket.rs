@@ -18,6 +18,7 @@ use tresse_proto::{Datagram, Ecn};
 use super::LocalStats;
 use super::batch::{Destination, RUN_BYTES, Run};
 use super::raw::RawPort;
+use crate::host::HostAddress;
 
 pub(crate) struct Socket {
     lower: Lower,
@@ -26,6 +27,8 @@ pub(crate) struct Socket {
     state: UdpSocketState,
     backlog: VecDeque<Waiting>,
     backlog_bytes: usize,
+    /// The number of the interface that it is bound to.
+    interface: Option<u32>,
     stats: LocalStats,
 }
 
@@ -50,7 +53,7 @@ impl Socket {
     pub(crate) fn new(
         socket: std::net::UdpSocket,
         lower: Lower,
-        interface: Option<String>,
+        interface: Option<&HostAddress>,
     ) -> io::Result<Self> {
         let local = socket.local_addr()?.ip();
         socket.set_nonblocking(true)?;
@@ -59,8 +62,14 @@ impl Socket {
         // As much as the system grants: a batch must fit while the driver is busy elsewhere.
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER);
-        let stats = LocalStats::new(local, interface);
-        Ok(Socket { lower, io, state, backlog: VecDeque::new(), backlog_bytes: 0, stats })
+        let stats = LocalStats::new(local, interface.map(|one| one.interface.clone()));
+        let interface = interface.map(|one| one.index);
+        Ok(Socket { lower, io, state, backlog: VecDeque::new(), backlog_bytes: 0, interface, stats })
+    }
+
+    /// The number of the interface that it is bound to.
+    pub(crate) fn interface_index(&self) -> Option<u32> {
+        self.interface
     }
 
     pub(crate) fn local(&self) -> IpAddr {
@@ -128,7 +137,7 @@ impl Socket {
                 inbox.extend(packets.map(|packet| datagram(Some(meta.addr.port()), packet)));
             }
             Lower::Raw(port) => {
-                inbox.extend(port.packet(self.stats.local, bytes).map(|packet| datagram(None, packet)));
+                inbox.extend(port.packet(meta, self.stats.local, bytes).map(|packet| datagram(None, packet)));
             }
         }
     }

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use tresse_proto::Datagram;
 
+use super::interface::Egress;
 use super::socket::{RECEIVE_BATCH, RECEIVE_BUFFER, Socket};
 use super::{Batch, LocalStats};
 use crate::error::BindError;
@@ -13,6 +14,7 @@ use crate::error::BindError;
 /// The sockets of one endpoint.
 pub(crate) struct Sockets {
     sockets: Vec<Socket>,
+    egress: Egress,
     /// Room for a batch, in one piece: the system gives memory to a large one where packets reach it, and to most endpoints
     /// of a process with thousands they come one by one.
     scratch: Vec<u8>,
@@ -25,16 +27,21 @@ pub(crate) struct Sockets {
 impl Sockets {
     pub(crate) fn new(sockets: Vec<Socket>) -> Self {
         let scratch = vec![0; RECEIVE_BATCH * RECEIVE_BUFFER];
-        Sockets { sockets, scratch, first: 0, strays: 0 }
+        let mut all = Sockets { sockets: Vec::new(), egress: Egress::new(), scratch, first: 0, strays: 0 };
+        sockets.into_iter().for_each(|socket| all.join(socket));
+        all
     }
 
     /// The local addresses.
     pub(crate) fn addresses(&self) -> Vec<IpAddr> {
-        self.sockets.iter().map(Socket::local).collect()
+        self.stats().into_iter().map(|stats| stats.local).collect()
     }
 
     /// Takes one more.
     pub(crate) fn join(&mut self, socket: Socket) {
+        if let Some(interface) = socket.interface_index() {
+            self.egress.join(socket.local(), interface);
+        }
         self.sockets.push(socket);
     }
 
@@ -55,7 +62,11 @@ impl Sockets {
     /// Sends the packets of `batch`; what a socket does not take at once waits for `poll_flush`.
     pub(crate) fn send(&mut self, batch: &Batch) {
         for (to, run) in batch.iter() {
-            let socket = self.sockets.iter_mut().find(|socket| socket.local() == to.local);
+            let by_interface = self.egress.by_interface(to.local, to.remote);
+            let fits = |socket: &&mut Socket| {
+                socket.local() == to.local && socket.interface_index().is_some() == by_interface
+            };
+            let socket = self.sockets.iter_mut().find(fits);
             let taken = socket.is_some_and(|socket| socket.send(to, run));
             self.strays += u64::from(!taken);
         }
@@ -74,7 +85,7 @@ impl Sockets {
 
     /// What the system did with the packets of every local address.
     pub(crate) fn stats(&self) -> Vec<LocalStats> {
-        self.sockets.iter().map(|socket| socket.stats().clone()).collect()
+        stats_of_addresses(&self.sockets)
     }
 
     /// Changes whenever `stats` would.
@@ -82,6 +93,18 @@ impl Sockets {
         let all = self.sockets.iter().map(Socket::stats);
         self.strays + all.map(|stats| stats.send_errors + stats.overflows + stats.receive_errors).sum::<u64>()
     }
+}
+
+/// What the system did with the packets of every address of `sockets`, which may have two.
+pub(crate) fn stats_of_addresses(sockets: &[Socket]) -> Vec<LocalStats> {
+    let mut all: Vec<LocalStats> = Vec::with_capacity(sockets.len());
+    for stats in sockets.iter().map(Socket::stats) {
+        match all.iter_mut().find(|known| known.local == stats.local) {
+            Some(known) => known.merge(stats),
+            None => all.push(stats.clone()),
+        }
+    }
+    all
 }
 
 /// Refuses what does not name addresses of this host, each once.

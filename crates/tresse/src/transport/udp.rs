@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 
+use socket2::Type;
+
 use super::interface;
 use super::socket::{Lower, Socket};
 use super::sockets::check;
@@ -26,17 +28,19 @@ pub fn source_towards(remote: IpAddr) -> io::Result<IpAddr> {
     Ok(probe.local_addr()?.ip())
 }
 
-/// Binds one socket for each address; port 0 takes one that is free on all of them. Answers the port too. `others` are
-/// addresses that the endpoint has already.
-pub(crate) fn bind(local: &[IpAddr], port: u16, others: &[IpAddr]) -> Result<(Vec<Socket>, u16), BindError> {
+/// Binds each address, and again to its interface; port 0 takes one that is free on all of them. Answers the port too.
+pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<(Vec<Socket>, u16), BindError> {
     check(local)?;
     let bound = if port == 0 { bind_ephemeral(local)? } else { bind_all(local, port)? };
     let port = bound.first().and_then(|socket| socket.local_addr().ok()).map_or(port, |addr| addr.port());
     let mut sockets = Vec::with_capacity(bound.len());
-    let interfaces = interface::bind_each(local, others, &bound);
-    for ((socket, &address), interface) in bound.into_iter().zip(local).zip(interfaces) {
-        let socket = Socket::new(socket, Lower::Udp, interface);
-        sockets.push(socket.map_err(|error| BindError::io(address, port, error))?);
+    for ((socket, &address), interface) in bound.into_iter().zip(local).zip(interface::of_each(local)) {
+        let beside = interface.as_ref().and_then(|one| interface::beside(&socket, Type::DGRAM, one));
+        let both = [(Some(socket), None), (beside, interface.as_ref())];
+        for (socket, interface) in both.into_iter().filter_map(|(socket, to)| Some((socket?, to))) {
+            let socket = Socket::new(socket, Lower::Udp, interface);
+            sockets.push(socket.map_err(|error| BindError::io(address, port, error))?);
+        }
     }
     Ok((sockets, port))
 }
@@ -89,7 +93,7 @@ mod tests {
     /// The sockets on `addresses` and their port.
     fn bound(addresses: &[&str]) -> (Sockets, u16) {
         let local: Vec<IpAddr> = addresses.iter().map(|text| address(text)).collect();
-        let (sockets, port) = bind(&local, 0, &[]).expect("free");
+        let (sockets, port) = bind(&local, 0).expect("free");
         (Sockets::new(sockets), port)
     }
 
@@ -154,7 +158,7 @@ mod tests {
     #[tokio::test]
     async fn an_ephemeral_port_is_the_same_on_all_addresses() {
         let local = [address("127.0.0.1"), address("127.0.0.2"), address("127.0.0.3")];
-        let (sockets, port) = bind(&local, 0, &[]).expect("free");
+        let (sockets, port) = bind(&local, 0).expect("free");
         assert_ne!(port, 0);
         assert_eq!(sockets.iter().map(Socket::local).collect::<Vec<_>>(), local);
         assert!(matches!(bind_all(&local[2..], port), Err(BindError::Io { .. })), "all three are held");

@@ -1,0 +1,101 @@
+//! Interfaces and routes of this host: the addresses that paths can start from, and the interface that a packet leaves by.
+//!
+//! Asks the operating system anew each time and keeps nothing.
+
+#[cfg(target_os = "linux")]
+mod netlink;
+
+use std::io;
+use std::net::IpAddr;
+
+/// An address of this host and the interface that it belongs to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct HostAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// The name of its interface.
+    pub interface: String,
+    /// The number of its interface.
+    pub index: u32,
+    /// Whether the interface is one to this host itself.
+    pub loopback: bool,
+    /// Whether the interface is up, as far as the system says.
+    pub up: bool,
+}
+
+impl HostAddress {
+    /// Whether a path to another host can start here: the interface is up and no loopback, and the address holds beyond
+    /// its link.
+    pub fn is_usable(&self) -> bool {
+        let link_local = match self.address {
+            IpAddr::V4(v4) => v4.is_link_local(),
+            IpAddr::V6(v6) => v6.is_unicast_link_local(),
+        };
+        self.up && !self.loopback && !link_local
+    }
+}
+
+/// The addresses of this host, in the system's order.
+///
+/// # Errors
+/// What the system says where it does not tell.
+pub fn addresses() -> io::Result<Vec<HostAddress>> {
+    let interfaces = if_addrs::get_if_addrs()?;
+    let known = interfaces.into_iter().map(|one| HostAddress {
+        address: one.ip(),
+        index: one.index.unwrap_or(0),
+        loopback: one.is_loopback(),
+        up: one.oper_status == if_addrs::IfOperStatus::Up,
+        interface: one.name,
+    });
+    Ok(known.collect())
+}
+
+/// Where packets to an address leave.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Route {
+    /// The number of the interface.
+    pub interface: u32,
+    /// The router, if the destination is not on the link itself.
+    pub gateway: Option<IpAddr>,
+    /// Whether the destination is this host.
+    pub local: bool,
+}
+
+/// The route of packets from `source` to `destination`, among those by the interface of number `interface` if one is given.
+///
+/// # Errors
+/// `HostUnreachable` or `NetworkUnreachable` where there is no route; `Unsupported` where this crate cannot ask the
+/// system (on anything but Linux).
+pub fn route(destination: IpAddr, source: Option<IpAddr>, interface: Option<u32>) -> io::Result<Route> {
+    #[cfg(target_os = "linux")]
+    return netlink::route(destination, source, interface);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (destination, source, interface);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_an_address_of_this_host_and_none_to_reach_others_from() {
+        let all = addresses().expect("the system tells");
+        let loopback = all.iter().find(|one| one.address == IpAddr::from([127, 0, 0, 1])).expect("it is up");
+        assert!(loopback.loopback && !loopback.is_usable());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_route_to_this_host_is_local_and_one_by_an_interface_that_is_not_there_is_none() {
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let route = route(here, Some(here), None).expect("always routed");
+        assert!(route.local && route.gateway.is_none());
+        assert!(super::route(here, None, Some(0x7fff_ffff)).is_err());
+    }
+}
