@@ -1,0 +1,171 @@
+//! Ancillary data of messages (RFC 6458 §5.3): headers that follow each other, each with a structure behind it.
+
+use rustix::io::Errno;
+
+use crate::layout::{Fields, Filled, SocketName};
+use crate::receive::Received;
+use crate::send::SendInfo;
+
+/// Size of `struct cmsghdr`: length, level and kind.
+pub(crate) const HEADER: usize = 16;
+/// Headers begin at multiples of this.
+const STEP: usize = 8;
+
+const INIT: i32 = 0;
+const SNDRCV: i32 = 1;
+const SNDINFO: i32 = 2;
+const RCVINFO: i32 = 3;
+const NXTINFO: i32 = 4;
+const PRINFO: i32 = 5;
+const AUTHINFO: i32 = 6;
+const DSTADDRV4: i32 = 7;
+const DSTADDRV6: i32 = 8;
+
+/// Reads what the program gives with a message. Further addresses of the peer are in `name`, with port 0.
+///
+/// # Errors
+/// `INVAL` for what is cut or unknown, or an association that is named in two ways.
+pub(crate) fn read(mut control: &[u8]) -> Result<SendInfo, Errno> {
+    let mut info = SendInfo::default();
+    while control.len() >= HEADER {
+        let length = usize::from_ne_bytes(control.array(0)?);
+        let body = control.get(HEADER..length).ok_or(Errno::INVAL)?;
+        let (level, kind) = (control.i32_at(8)?, control.i32_at(12)?);
+        if level == libc::IPPROTO_SCTP {
+            read_one(&mut info, kind, body)?;
+        }
+        control = control.get(length.next_multiple_of(STEP)..).unwrap_or_default();
+    }
+    Ok(info)
+}
+
+fn read_one(info: &mut SendInfo, kind: i32, body: &[u8]) -> Result<(), Errno> {
+    match kind {
+        INIT => info.init = body.get(..8).ok_or(Errno::INVAL)?.to_vec(),
+        SNDRCV | SNDINFO => {
+            let size = if kind == SNDRCV { 32 } else { 16 };
+            let body = body.get(..size).ok_or(Errno::INVAL)?;
+            let one = if kind == SNDRCV { SendInfo::of_sndrcv(body)? } else { SendInfo::of_sndinfo(body)? };
+            info.number = one.number.or(info.number);
+            info.fields = one.fields;
+            info.policy = one.policy.or(info.policy);
+        }
+        PRINFO => info.policy = Some((body.u16_at(0)?, body.u32_at(4)?)),
+        // Data is authenticated with the active key.
+        AUTHINFO => {
+            body.u16_at(0)?;
+        }
+        DSTADDRV4 => {
+            let name = Filled::new(16).u16(0, libc::AF_INET as u16).put(4, &body.array::<4>(0)?);
+            info.name.extend(name.bytes());
+        }
+        DSTADDRV6 => {
+            let name = Filled::new(28).u16(0, libc::AF_INET6 as u16).put(8, &body.array::<16>(0)?);
+            info.name.extend(name.bytes());
+        }
+        _ => return Err(Errno::INVAL),
+    }
+    Ok(())
+}
+
+/// A name, and behind it the further ones of ancillary data, with its port.
+///
+/// # Errors
+/// `INVAL` for further addresses without a name.
+pub(crate) fn with_others(name: &[u8], others: &[u8]) -> Result<Vec<u8>, Errno> {
+    if others.is_empty() {
+        return Ok(name.to_vec());
+    }
+    let first = SocketName::read(name)?;
+    let mut all = first.write(false);
+    for other in SocketName::read_all(others)? {
+        all.extend(SocketName { port: first.port, ..other }.write(false));
+    }
+    Ok(all)
+}
+
+/// Writes what is known of a message; answers how many bytes, and whether something had no room.
+pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
+    let mut items = Vec::new();
+    if let Some(info) = &received.info {
+        if received.wants_old_info {
+            items.push((SNDRCV, crate::notify::send_receive_info(info)));
+        }
+        if received.wants_info {
+            items.push((RCVINFO, info.bytes()));
+        }
+    }
+    items.extend(received.next.iter().map(|next| (NXTINFO, next.bytes())));
+    let mut used = 0;
+    for (kind, body) in items {
+        let length = HEADER + body.len();
+        let item = Filled::new(length.next_multiple_of(STEP))
+            .put(0, &length.to_ne_bytes())
+            .i32(8, libc::IPPROTO_SCTP)
+            .i32(12, kind)
+            .put(HEADER, &body)
+            .bytes();
+        let Some(place) = room.get_mut(used..used + item.len()) else { return (used, true) };
+        place.copy_from_slice(&item);
+        used += item.len();
+    }
+    (used, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notify::{NextInfo, ReceiveInfo};
+    use crate::send::SendFields;
+
+    fn item(kind: i32, body: &[u8]) -> Vec<u8> {
+        let length = HEADER + body.len();
+        Filled::new(length.next_multiple_of(STEP))
+            .put(0, &length.to_ne_bytes())
+            .i32(8, libc::IPPROTO_SCTP)
+            .i32(12, kind)
+            .put(HEADER, body)
+            .bytes()
+    }
+
+    #[test]
+    fn what_a_program_gives_is_read_in_any_order() {
+        let sndinfo = Filled::new(16).u16(0, 3).u16(2, 1).u32(4, 7).u32(8, 9).i32(12, 5).bytes();
+        let prinfo = Filled::new(8).u16(0, 0x10).u32(4, 250).bytes();
+        let address = item(DSTADDRV4, &[10, 0, 0, 2]);
+        let control = [item(PRINFO, &prinfo), item(SNDINFO, &sndinfo), address].concat();
+        let info = read(&control).expect("in order");
+        assert_eq!(info.fields, Some(SendFields { stream: 3, flags: 1, ppid: 7, context: 9 }));
+        assert_eq!((info.number, info.policy), (Some(5), Some((0x10, 250))));
+        let first = SocketName { address: [10, 0, 0, 1].into(), port: 77 };
+        let names = with_others(&first.write(false), &info.name).expect("names");
+        let names = SocketName::read_all(&names).expect("names");
+        assert_eq!(names, [first, SocketName { address: [10, 0, 0, 2].into(), port: 77 }]);
+    }
+
+    #[test]
+    fn what_is_cut_or_unknown_is_refused() {
+        for bad in [item(99, &[0; 8]), item(SNDINFO, &[0; 12]), item(INIT, &[0; 7])] {
+            assert_eq!(read(&bad), Err(Errno::INVAL));
+        }
+        let mut long = item(PRINFO, &[0; 8]);
+        long[0] = 200;
+        assert_eq!(read(&long), Err(Errno::INVAL));
+        assert_eq!(read(&[1; 7]), Ok(SendInfo::default()), "no header");
+    }
+
+    #[test]
+    fn what_has_no_room_is_left_out_and_told() {
+        let received = Received {
+            info: Some(ReceiveInfo { stream: 4, ..ReceiveInfo::default() }),
+            next: Some(NextInfo { length: 6, ..NextInfo::default() }),
+            wants_info: true,
+            ..Received::default()
+        };
+        let mut room = [0; 80];
+        assert_eq!(write(&received, &mut room), (80, false));
+        assert_eq!((room.i32_at(12), room.u16_at(HEADER)), (Ok(RCVINFO), Ok(4)));
+        assert_eq!((room.i32_at(60), room.u32_at(48 + HEADER + 8)), (Ok(NXTINFO), Ok(6)));
+        assert_eq!(write(&received, &mut room[..79]), (48, true));
+    }
+}

@@ -1,0 +1,172 @@
+//! What this crate knows of one association beside the core: whose it is, what was read of it in advance, its settings.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tresse_proto::{AssociationId, CloseReason, Endpoint, Instant, Message, Part, PathState};
+
+use crate::engine::fresh_number;
+use crate::settings::Settings;
+
+/// One association.
+pub(crate) struct Entry {
+    /// The number that programs know it by.
+    pub(crate) number: i32,
+    /// Key of its socket.
+    pub(crate) owner: u64,
+    pub(crate) phase: Phase,
+    /// The peer's SCTP port.
+    pub(crate) remote_port: u16,
+    /// The message that is read next, so that it is known whether there is one.
+    pub(crate) next: Option<Pending>,
+    /// The message after it, where a program wants to hear of that.
+    pub(crate) following: VecDeque<Message>,
+    /// A message that is handed out in parts, of which the next has not come.
+    open: Option<Message>,
+    /// The peer's addresses, the primary one first.
+    pub(crate) peers: Vec<IpAddr>,
+    /// A message was refused for want of room.
+    pub(crate) blocked: bool,
+    /// The peer will send nothing more.
+    pub(crate) peer_done: bool,
+    /// Nobody has a descriptor for it any more; it only winds down.
+    pub(crate) abandoned: bool,
+    pub(crate) settings: Settings,
+    /// Messages that are given in pieces (SCTP_EXPLICIT_EOR), by stream.
+    pub(crate) pieces: HashMap<u16, Vec<u8>>,
+    /// When something happened last, for SCTP_AUTOCLOSE.
+    pub(crate) last_used: Instant,
+    /// Path states as they were told last.
+    pub(crate) paths: Vec<PathState>,
+    /// What the peer said of the layer above it.
+    pub(crate) adaptation: u32,
+    /// Nothing was sent since the program was told that all is acknowledged.
+    pub(crate) is_dry: bool,
+}
+
+/// How far an association is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    Opening,
+    Open,
+    /// This side has asked for its end.
+    Closing,
+    Ended(Ended),
+}
+
+/// How an association ended.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    Gracefully,
+    With(Errno),
+}
+
+impl Ended {
+    pub(crate) fn of(reason: &CloseReason, opening: bool) -> Self {
+        match reason {
+            CloseReason::Graceful => Ended::Gracefully,
+            CloseReason::AbortedByPeer { .. } if opening => Ended::With(Errno::CONNREFUSED),
+            CloseReason::AbortedByPeer { .. } => Ended::With(Errno::CONNRESET),
+            CloseReason::SetupTimeout | CloseReason::PathsLost | CloseReason::ShutdownTimeout => {
+                Ended::With(Errno::TIMEDOUT)
+            }
+            _ => Ended::With(Errno::CONNABORTED),
+        }
+    }
+}
+
+/// A message, or a part of one, of which `taken` bytes have been read.
+pub(crate) struct Pending {
+    pub(crate) message: Message,
+    pub(crate) taken: usize,
+}
+
+impl Pending {
+    pub(crate) fn left(&self) -> usize {
+        self.message.payload.len() - self.taken
+    }
+}
+
+impl Entry {
+    pub(crate) fn new(owner: u64, remote_port: u16, settings: Settings, now: Instant) -> Self {
+        Entry {
+            number: fresh_number(),
+            owner,
+            phase: Phase::Opening,
+            remote_port,
+            next: None,
+            following: VecDeque::new(),
+            open: None,
+            peers: Vec::new(),
+            blocked: false,
+            peer_done: false,
+            abandoned: false,
+            settings,
+            pieces: HashMap::new(),
+            last_used: now,
+            paths: Vec::new(),
+            adaptation: 0,
+            is_dry: false,
+        }
+    }
+
+    /// Takes the next message out of the core, in place of the one that is read. While a message is handed out in parts,
+    /// `strict` keeps those of other streams back until its end (RFC 6458 §8.1.20), as long as there is room for them.
+    pub(crate) fn fetch(
+        &mut self,
+        mut endpoint: Option<&mut Endpoint>,
+        now: Instant,
+        id: AssociationId,
+        strict: bool,
+    ) {
+        let last = self.next.take().map(|pending| pending.message).or(self.open.take());
+        let open = last.filter(|message| strict && !message.part.is_end());
+        let continues = |message: &Message| {
+            open.as_ref().is_none_or(|open| {
+                (message.stream, message.unordered) == (open.stream, open.unordered)
+                    && !matches!(message.part, Part::Whole | Part::First)
+            })
+        };
+        let mut next = self.following.iter().position(continues).and_then(|at| self.following.remove(at));
+        let mut held: usize = self.following.iter().map(|message| message.payload.len()).sum();
+        while next.is_none() {
+            match endpoint.as_mut().and_then(|core| core.association(id)?.recv(now)) {
+                None => break,
+                Some(message) if held > MOST_HELD || continues(&message) => next = Some(message),
+                Some(message) => {
+                    held += message.payload.len();
+                    self.following.push_back(message);
+                }
+            }
+        }
+        self.open = open.filter(|_| next.is_none());
+        self.next = next.map(|message| Pending { message, taken: 0 });
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ended(_))
+    }
+
+    /// Looks at the message after the next one.
+    pub(crate) fn look_ahead(
+        &mut self,
+        endpoint: Option<&mut Endpoint>,
+        now: Instant,
+        id: AssociationId,
+    ) -> Option<&Message> {
+        if self.following.is_empty() {
+            let message = endpoint?.association(id)?.recv(now)?;
+            self.following.push_back(message);
+        }
+        self.following.front()
+    }
+}
+
+/// How long a program lets an association be idle.
+pub(crate) type Pause = Duration;
+
+/// Bytes of messages that wait for another one to end; a peer that never ends it cannot make this side keep more.
+const MOST_HELD: usize = 4 * 1024 * 1024;

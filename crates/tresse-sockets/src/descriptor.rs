@@ -1,0 +1,152 @@
+//! The descriptor of a socket: one end of a pair of local sockets, so that the kernel itself tells `poll`, `select` and
+//! `epoll` of any program what can be read and written. The other end is ours: a byte that it sends makes the descriptor
+//! readable, and what the descriptor has sent and nobody has read keeps it from being writable.
+//!
+//! Owns readiness and how a thread waits for it. Knows nothing of what is read or written.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{recv, send, socketpair, sockopt};
+
+/// Our end of the pair, and what the other one shows.
+#[derive(Debug)]
+pub(crate) struct Readiness {
+    ours: OwnedFd,
+    readable: bool,
+    writable: bool,
+}
+
+impl Readiness {
+    /// A new descriptor, which shows nothing yet, and its readiness.
+    pub(crate) fn new(nonblocking: bool, close_on_exec: bool) -> Result<(Self, OwnedFd), Errno> {
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        fcntl_setfl(&ours, OFlags::NONBLOCK)?;
+        if nonblocking {
+            fcntl_setfl(&theirs, OFlags::NONBLOCK)?;
+        }
+        if !close_on_exec {
+            fcntl_setfd(&theirs, FdFlags::empty())?;
+        }
+        // The least that the kernel allows: a few bytes then fill it.
+        sockopt::set_socket_send_buffer_size(&theirs, 1)?;
+        let mut readiness = Readiness { ours, readable: false, writable: true };
+        readiness.show(theirs.as_fd(), false, false);
+        Ok((readiness, theirs))
+    }
+
+    /// Lets `theirs` show this.
+    pub(crate) fn show(&mut self, theirs: impl AsFd, readable: bool, writable: bool) {
+        self.show_readable(theirs.as_fd(), readable);
+        if writable != self.writable {
+            self.writable = writable;
+            // Where the kernel refuses, the program learns from a call what the descriptor does not show.
+            if writable {
+                while recv(&self.ours, &mut [0; FILLING], RecvFlags::DONTWAIT)
+                    .is_ok_and(|(_, count)| count > 0)
+                {}
+            } else {
+                let _ = send(theirs, &[0; FILLING], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+            }
+        }
+    }
+
+    fn show_readable(&mut self, theirs: impl AsFd, readable: bool) {
+        if readable == self.readable {
+            return;
+        }
+        self.readable = readable;
+        if readable {
+            let _ = send(&self.ours, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        } else {
+            let _ = recv(theirs, &mut [0; 1], RecvFlags::DONTWAIT);
+        }
+    }
+
+    /// Wakes whoever waits for the descriptor, whatever there is; the next `show` puts it right.
+    pub(crate) fn wake(&mut self) {
+        if !self.readable {
+            self.readable = true;
+            let _ = send(&self.ours, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        }
+    }
+}
+
+/// Waits until the descriptor is readable, as a call that reads from it would: interrupted by the same signals, and no longer
+/// than its SO_RCVTIMEO.
+///
+/// # Errors
+/// `AGAIN` for a descriptor that does not block, or when the time is over; `INTR`.
+pub(crate) fn wait_readable(theirs: impl AsFd) -> Result<(), Errno> {
+    recv(theirs, &mut [0; 1], RecvFlags::PEEK).map(|_| ())
+}
+
+/// Waits until the descriptor is writable.
+///
+/// # Errors
+/// `AGAIN` for a descriptor that does not block, or when SO_SNDTIMEO is over; `INTR`.
+pub(crate) fn wait_writable(theirs: impl AsFd) -> Result<(), Errno> {
+    if fcntl_getfl(&theirs)?.contains(OFlags::NONBLOCK) {
+        return Err(Errno::AGAIN);
+    }
+    let limit = sockopt::socket_timeout(&theirs, sockopt::Timeout::Send)?;
+    let limit = limit.map(|limit| rustix::time::Timespec::try_from(limit).unwrap_or(LONG));
+    let mut fds = [PollFd::new(&theirs, PollFlags::OUT)];
+    if poll(&mut fds, limit.as_ref())? == 0 { Err(Errno::AGAIN) } else { Ok(()) }
+}
+
+/// Whether calls on the descriptor are to return at once.
+pub(crate) fn is_nonblocking(theirs: impl AsFd) -> bool {
+    fcntl_getfl(theirs).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
+}
+
+/// Bytes that make a descriptor with the smallest send buffer unwritable: it is writable while a quarter is used.
+const FILLING: usize = 2048;
+const LONG: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 86_400, tv_nsec: 0 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(theirs: &OwnedFd) -> (bool, bool) {
+        let mut fds = [PollFd::new(theirs, PollFlags::IN | PollFlags::OUT)];
+        let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&now)).expect("a poll");
+        (fds[0].revents().contains(PollFlags::IN), fds[0].revents().contains(PollFlags::OUT))
+    }
+
+    #[test]
+    fn a_descriptor_shows_every_combination_again_and_again() {
+        let (mut readiness, theirs) = Readiness::new(true, true).expect("a pair");
+        assert_eq!(shown(&theirs), (false, false));
+        for round in 0..50 {
+            for (readable, writable) in
+                [(true, false), (true, true), (false, true), (false, false), (true, true)]
+            {
+                readiness.show(&theirs, readable, writable);
+                assert_eq!(shown(&theirs), (readable, writable), "round {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn waiting_ends_with_what_is_waited_for_and_when_our_end_is_gone() {
+        let (mut readiness, theirs) = Readiness::new(false, true).expect("a pair");
+        readiness.wake();
+        wait_readable(&theirs).expect("woken");
+        readiness.show(&theirs, false, true);
+        wait_writable(&theirs).expect("it is");
+        drop(readiness);
+        wait_readable(&theirs).expect("an end");
+    }
+
+    #[test]
+    fn a_descriptor_that_does_not_block_does_not() {
+        let (_readiness, theirs) = Readiness::new(true, true).expect("a pair");
+        assert_eq!(wait_readable(&theirs), Err(Errno::AGAIN));
+        assert_eq!(wait_writable(&theirs), Err(Errno::AGAIN));
+    }
+}

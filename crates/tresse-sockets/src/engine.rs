@@ -1,0 +1,397 @@
+//! One endpoint of the core with the sockets on it: the one that was bound, and those that were accepted or peeled off.
+//!
+//! Owns the lock under which all of them change, and what events of the core mean to them. Refuses to know how packets
+//! travel.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tresse_proto::{AssociationId, CloseReason, Datagram, Endpoint, Event, Instant, PathState};
+
+use crate::association::{Ended, Entry, Phase};
+use crate::notify::{self, Change};
+use crate::settings::Style;
+use crate::socket::{Item, SocketState};
+use crate::stack::{Stack, lock, send_all};
+
+/// An endpoint and its sockets.
+pub(crate) struct Engine {
+    state: Mutex<State>,
+    /// Packets that wait for the next turn.
+    inbox: Mutex<Vec<Datagram>>,
+    /// It is in the stack's list of those with something to do.
+    pub(crate) busy: AtomicBool,
+    /// Own addresses; what comes to others is for somebody else.
+    addresses: Mutex<Vec<IpAddr>>,
+    deadline: AtomicU64,
+}
+
+/// Where an engine is bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) port: u16,
+    pub(crate) addresses: Vec<IpAddr>,
+    /// The program named no address: all of the host count.
+    pub(crate) wildcard: bool,
+}
+
+/// What the lock of an engine guards.
+pub(crate) struct State {
+    /// There once the engine listens, connects or sends.
+    pub(crate) endpoint: Option<Endpoint>,
+    pub(crate) place: Option<Place>,
+    pub(crate) sockets: BTreeMap<u64, SocketState>,
+    pub(crate) associations: HashMap<AssociationId, Entry>,
+    /// Associations by the peer's addresses and port.
+    pub(crate) names: HashMap<(IpAddr, u16), AssociationId>,
+    /// Sockets whose readiness may have changed.
+    touched: Vec<u64>,
+    /// The peer's port in the packet that was taken last.
+    latest_port: u16,
+}
+
+impl Engine {
+    pub(crate) fn new(key: u64, socket: SocketState) -> Arc<Self> {
+        let state = State {
+            endpoint: None,
+            place: None,
+            sockets: BTreeMap::from([(key, socket)]),
+            associations: HashMap::new(),
+            names: HashMap::new(),
+            touched: vec![key],
+            latest_port: 0,
+        };
+        Arc::new(Engine {
+            state: Mutex::new(state),
+            inbox: Mutex::default(),
+            busy: AtomicBool::new(false),
+            addresses: Mutex::default(),
+            deadline: AtomicU64::new(u64::MAX),
+        })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Takes a packet for the next turn; answers whether it is the first.
+    pub(crate) fn take(&self, datagram: Datagram) -> bool {
+        let mut inbox = lock(&self.inbox);
+        inbox.push(datagram);
+        inbox.len() == 1
+    }
+
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        lock(&self.addresses).contains(&address)
+    }
+
+    /// From now on it has these addresses.
+    pub(crate) fn set_addresses(&self, addresses: &[IpAddr]) {
+        *lock(&self.addresses) = addresses.to_vec();
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::from_nanos(self.deadline.load(Ordering::Acquire))
+    }
+
+    /// Wakes whoever waits for any of its sockets.
+    pub(crate) fn wake_descriptors(&self) {
+        let mut state = self.lock();
+        let keys: Vec<u64> = state.sockets.keys().copied().collect();
+        for key in keys {
+            if let Some(socket) = state.sockets.get_mut(&key) {
+                socket.readiness.wake();
+            }
+            state.touch(key);
+        }
+    }
+
+    /// The contract loop of the core, once around.
+    pub(crate) fn turn(&self, stack: &Stack) {
+        let mut state = self.lock();
+        let now = stack.now();
+        for datagram in lock(&self.inbox).drain(..) {
+            state.handle(now, datagram);
+        }
+        state.settle(now, stack);
+        let deadline = state.next_deadline();
+        self.deadline.store(deadline.map_or(u64::MAX, Instant::as_nanos), Ordering::Release);
+        if let Some(deadline) = deadline {
+            stack.wake_by(deadline);
+        }
+        if state.sockets.is_empty() && state.associations.is_empty() {
+            // Whatever it still had to say has left.
+            state.endpoint = None;
+            if let Some(place) = state.place.take() {
+                drop(state);
+                stack.retire(place.port, self);
+                lock(&stack.ports).free(place.port, &place.addresses);
+            }
+        }
+    }
+}
+
+impl State {
+    fn handle(&mut self, now: Instant, datagram: Datagram) {
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let sets_up = datagram.payload.get(FIRST_CHUNK) == Some(&COOKIE_ECHO);
+        let port = datagram.payload.get(..2).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
+        endpoint.handle_datagram(now, datagram);
+        if sets_up {
+            // Who has set up an association is known from its packet.
+            self.latest_port = port;
+            self.hear(now);
+        }
+    }
+
+    /// Lets happen what is due, sends and hands out events until there is nothing left.
+    fn settle(&mut self, now: Instant, stack: &Stack) {
+        if let Some(endpoint) = &mut self.endpoint {
+            if endpoint.poll_timeout().is_some_and(|due| due <= now) {
+                endpoint.handle_timeout(now);
+            }
+            send_all(endpoint, now, &stack.lower());
+        }
+        self.close_idle(now);
+        self.hear(now);
+        self.tell_dry();
+        if let Some(endpoint) = &mut self.endpoint {
+            // What events brought about, such as an association that is let go.
+            send_all(endpoint, now, &stack.lower());
+        }
+        self.refresh();
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let core = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
+        let idle = self.associations.values().filter_map(|entry| {
+            let pause = self.sockets.get(&entry.owner)?.autoclose?;
+            (entry.phase == Phase::Open).then(|| entry.last_used + pause)
+        });
+        core.into_iter().chain(idle).min()
+    }
+
+    /// Ends associations that were idle for as long as SCTP_AUTOCLOSE allows (RFC 6458 §8.1.8).
+    fn close_idle(&mut self, now: Instant) {
+        if self.sockets.values().all(|socket| socket.autoclose.is_none()) {
+            return;
+        }
+        for (id, entry) in &mut self.associations {
+            let pause = self.sockets.get(&entry.owner).and_then(|socket| socket.autoclose);
+            let idle =
+                pause.is_some_and(|pause| entry.phase == Phase::Open && entry.last_used + pause <= now);
+            if let Some(mut association) =
+                self.endpoint.as_mut().filter(|_| idle).and_then(|endpoint| endpoint.association(*id))
+            {
+                entry.phase = Phase::Closing;
+                association.shutdown(now);
+            }
+        }
+    }
+
+    /// Hands out the events of the core.
+    pub(crate) fn hear(&mut self, now: Instant) {
+        while let Some((id, event)) = self.endpoint.as_mut().and_then(Endpoint::poll_event) {
+            if !self.associations.contains_key(&id) && !self.welcome(now, id) {
+                continue;
+            }
+            self.on_event(now, id, event);
+        }
+    }
+
+    /// A peer has set up an association. It belongs to the socket that listens.
+    fn welcome(&mut self, now: Instant, id: AssociationId) -> bool {
+        let Some(endpoint) = &mut self.endpoint else { return false };
+        let listener = self.sockets.iter_mut().find(|(_, socket)| socket.limit.is_some());
+        let Some((&key, socket)) = listener.filter(|(_, socket)| {
+            socket.style == Style::OneToMany || socket.limit.is_some_and(|limit| socket.backlog.len() < limit)
+        }) else {
+            endpoint.release(now, id);
+            return false;
+        };
+        let entry = Entry::new(key, self.latest_port, socket.settings.clone(), now);
+        if socket.style == Style::OneToOne {
+            socket.backlog.push_back(id);
+        }
+        self.associations.insert(id, entry);
+        true
+    }
+
+    fn on_event(&mut self, now: Instant, id: AssociationId, event: Event) {
+        let Some(entry) = self.associations.get_mut(&id) else { return };
+        let key = entry.owner;
+        entry.last_used = now;
+        match event {
+            Event::Readable => self.refill(now, id),
+            Event::Writable => entry.blocked = false,
+            Event::PeerShutdown => {
+                entry.peer_done = true;
+                self.tell(id, notify::SHUTDOWN_EVENT, notify::shutdown);
+            }
+            Event::Closed(reason) => self.on_closed(now, id, &reason),
+            Event::Established { outbound_streams, inbound_streams } => {
+                entry.phase = if entry.phase == Phase::Opening { Phase::Open } else { entry.phase };
+                self.note_peers(now, id);
+                let change = Change::new(notify::COMM_UP, outbound_streams, inbound_streams);
+                self.tell_change(id, change);
+            }
+            Event::Restarted { outbound_streams, inbound_streams, .. } => {
+                entry.peer_done = false;
+                self.note_peers(now, id);
+                let change = Change::new(notify::RESTART, outbound_streams, inbound_streams);
+                self.tell_change(id, change);
+            }
+            other => self.tell_other(now, id, other),
+        }
+        self.touch(key);
+    }
+
+    fn on_closed(&mut self, now: Instant, id: AssociationId, reason: &CloseReason) {
+        let Some(entry) = self.associations.get_mut(&id) else { return };
+        let opening = entry.phase == Phase::Opening;
+        entry.phase = Phase::Ended(Ended::of(reason, opening));
+        entry.blocked = false;
+        let (key, abandoned) = (entry.owner, entry.abandoned);
+        let state = match reason {
+            _ if opening => notify::CANT_STR_ASSOC,
+            CloseReason::Graceful => notify::SHUTDOWN_COMP,
+            _ => notify::COMM_LOST,
+        };
+        self.tell_change(id, Change { error: notify::cause_of(reason), ..Change::new(state, 0, 0) });
+        // One-to-one sockets keep theirs for what can be read, and to tell why it ended.
+        let keeps = self.sockets.get(&key).is_some_and(|socket| socket.style == Style::OneToOne);
+        if abandoned || (!keeps && !self.has_unread(id)) {
+            self.forget(now, id);
+        }
+    }
+
+    fn has_unread(&self, id: AssociationId) -> bool {
+        self.associations.get(&id).is_some_and(|entry| entry.next.is_some())
+    }
+
+    /// Lets go of an association.
+    pub(crate) fn forget(&mut self, now: Instant, id: AssociationId) {
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.release(now, id);
+        }
+        self.associations.remove(&id);
+        self.names.retain(|_, of| *of != id);
+    }
+
+    /// Marks a socket whose readiness may have changed.
+    pub(crate) fn touch(&mut self, key: u64) {
+        if self.touched.last() != Some(&key) {
+            self.touched.push(key);
+        }
+    }
+
+    /// Lets descriptors show what there is.
+    pub(crate) fn refresh(&mut self) {
+        while let Some(key) = self.touched.pop() {
+            let (readable, writable) = (self.is_readable(key), self.is_writable(key));
+            if let Some(socket) = self.sockets.get_mut(&key) {
+                socket.show(key, readable, writable);
+            }
+        }
+    }
+
+    pub(crate) fn is_readable(&self, key: u64) -> bool {
+        let Some(socket) = self.sockets.get(&key) else { return true };
+        if socket.limit.is_some() && socket.style == Style::OneToOne {
+            return !socket.backlog.is_empty();
+        }
+        !socket.queue.is_empty() || socket.error.is_some() || socket.read_shut || self.is_at_end(socket)
+    }
+
+    /// Whether nothing more can come on a one-to-one socket.
+    pub(crate) fn is_at_end(&self, socket: &SocketState) -> bool {
+        let entry = socket.association.and_then(|id| self.associations.get(&id));
+        entry.is_some_and(|entry| entry.peer_done || matches!(entry.phase, Phase::Ended(_)))
+            || (socket.style == Style::OneToOne && socket.was_connected && entry.is_none())
+    }
+
+    fn is_writable(&self, key: u64) -> bool {
+        let Some(socket) = self.sockets.get(&key) else { return true };
+        match socket.style {
+            Style::OneToMany => !self.associations.values().any(|entry| entry.owner == key && entry.blocked),
+            Style::OneToOne if socket.limit.is_some() => false,
+            Style::OneToOne => match socket.association.and_then(|id| self.associations.get(&id)) {
+                Some(entry) => match entry.phase {
+                    Phase::Opening => false,
+                    Phase::Open => !entry.blocked,
+                    Phase::Closing | Phase::Ended(_) => true,
+                },
+                None => socket.was_connected,
+            },
+        }
+    }
+
+    /// Takes the next message of an association out of the core, if the last one is read.
+    pub(crate) fn refill(&mut self, now: Instant, id: AssociationId) {
+        let Some(entry) = self.associations.get_mut(&id) else { return };
+        let Some(socket) = self.sockets.get_mut(&entry.owner) else {
+            // Nobody will read it: it is thrown away, so that the peer can end.
+            if let Some(mut association) = self.endpoint.as_mut().and_then(|core| core.association(id)) {
+                while association.recv(now).is_some() {}
+            }
+            return;
+        };
+        if entry.next.is_none() {
+            entry.fetch(self.endpoint.as_mut(), now, id, socket.options.interleave < 2);
+            if entry.next.is_some() {
+                socket.queue.push_back(Item::Data(id));
+            }
+        }
+    }
+
+    /// Queues a notification if the program wants it; `build` is given the number of the association.
+    pub(crate) fn tell(&mut self, id: AssociationId, kind: u16, build: impl FnOnce(i32) -> Vec<u8>) {
+        let Some(entry) = self.associations.get(&id) else { return };
+        if !entry.settings.wants(kind) {
+            return;
+        }
+        if let Some(socket) = self.sockets.get_mut(&entry.owner) {
+            socket.queue.push_back(Item::Notification(Some(id), build(entry.number)));
+        }
+        let key = entry.owner;
+        self.touch(key);
+    }
+
+    fn tell_change(&mut self, id: AssociationId, change: Change) {
+        let supported = self.supported(id);
+        self.tell(id, notify::ASSOC_CHANGE, |number| notify::association_change(number, change, &supported));
+    }
+
+    /// The states of the peer's addresses as they were told last, by path.
+    pub(crate) fn note_path(
+        &mut self,
+        id: AssociationId,
+        path: usize,
+        state: PathState,
+    ) -> Option<PathState> {
+        let paths = &mut self.associations.get_mut(&id)?.paths;
+        if paths.len() <= path {
+            paths.resize(path + 1, PathState::Unconfirmed);
+        }
+        Some(std::mem::replace(&mut paths[path], state))
+    }
+
+    /// The association that a number names.
+    pub(crate) fn by_number(&self, key: u64, number: i32) -> Option<AssociationId> {
+        let mut of_socket =
+            self.associations.iter().filter(|(_, entry)| entry.owner == key && !entry.abandoned);
+        of_socket.find(|(_, entry)| entry.number == number).map(|(&id, _)| id)
+    }
+}
+
+/// The next association number of this process; real ones begin after the special ones.
+pub(crate) fn fresh_number() -> i32 {
+    static NEXT: AtomicI32 = AtomicI32::new(0);
+    3 + (NEXT.fetch_add(1, Ordering::Relaxed) & (i32::MAX >> 1))
+}
+
+/// Offset of the type of a packet's first chunk.
+const FIRST_CHUNK: usize = 12;
+const COOKIE_ECHO: u8 = 10;

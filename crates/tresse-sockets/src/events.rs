@@ -1,0 +1,178 @@
+//! Events of the core that only become notifications.
+
+use tresse_proto::{
+    AddressChange, AssociationId, Direction, Event, Instant, PathState, Reconfiguration,
+    ReconfigurationOutcome,
+};
+
+use crate::engine::State;
+use crate::notify::{self, Failed};
+
+impl State {
+    /// Tells the program of everything that changes nothing here.
+    pub(crate) fn tell_other(&mut self, now: Instant, id: AssociationId, event: Event) {
+        match event {
+            Event::PeerAdaptation { code } => {
+                if let Some(entry) = self.associations.get_mut(&id) {
+                    entry.adaptation = code;
+                }
+                self.tell(id, notify::ADAPTATION, |number| notify::adaptation(number, code));
+            }
+            Event::LowWater { stream, unsent } => {
+                self.tell(id, notify::STREAM_LOW, |number| notify::stream_low(number, stream.0, unsent));
+            }
+            Event::PathChanged { path, state } => self.tell_path(now, id, usize::from(path.0), state),
+            Event::PeerKeyChanged { number: key } => {
+                self.tell(id, notify::AUTHENTICATION, |number| notify::authentication(number, key, NEW_KEY));
+            }
+            Event::InboundReset(streams) => {
+                let flags = notify::RESET_INCOMING;
+                self.tell(id, notify::STREAM_RESET, |number| notify::stream_reset(number, flags, &streams));
+            }
+            Event::OutboundReset(streams) => {
+                let flags = notify::RESET_OUTGOING;
+                self.tell(id, notify::STREAM_RESET, |number| notify::stream_reset(number, flags, &streams));
+            }
+            Event::AssociationReset => {
+                self.tell(id, notify::ASSOC_RESET, |number| notify::association_reset(number, 0));
+            }
+            Event::StreamsAdded { outbound_streams, inbound_streams } => {
+                self.tell(id, notify::STREAM_CHANGE, |number| {
+                    notify::stream_change(number, 0, inbound_streams, outbound_streams)
+                });
+            }
+            Event::Reconfigured { request, outcome } => self.tell_refusal(id, &request, outcome),
+            Event::PeerAddress { address, change } => {
+                let port = self.associations.get(&id).map_or(0, |entry| entry.remote_port);
+                let state = match change {
+                    AddressChange::Add => notify::ADDR_ADDED,
+                    AddressChange::Remove => notify::ADDR_REMOVED,
+                    AddressChange::Prefer => notify::ADDR_MADE_PRIM,
+                };
+                self.tell(id, notify::PEER_ADDR_CHANGE, |number| {
+                    notify::address_change(number, address, port, state)
+                });
+            }
+            Event::Abandoned { stream, ppid, context, sent, .. } => {
+                let failed = Failed {
+                    stream,
+                    ppid: ppid.0.to_be(),
+                    context: context as u32,
+                    flags: 0,
+                    sent,
+                    data: Vec::new(),
+                };
+                self.tell(id, notify::SEND_FAILED_EVENT, |number| notify::send_failed_event(number, &failed));
+                self.tell(id, notify::SEND_FAILED, |number| notify::send_failed(number, &failed));
+            }
+            _ => {}
+        }
+    }
+
+    fn tell_path(&mut self, now: Instant, id: AssociationId, path: usize, state: PathState) {
+        self.note_peers(now, id);
+        let earlier = self.note_path(id, path, state);
+        let stats =
+            self.endpoint.as_mut().and_then(|core| core.association(id)).map(|one| one.path_stats(now));
+        let Some(address) = stats.and_then(|stats| stats.get(path).map(|path| path.remote)) else { return };
+        let Some(entry) = self.associations.get(&id) else { return };
+        let exposes = entry.settings.exposes_pf;
+        let told = match state {
+            PathState::Active if earlier == Some(PathState::Unconfirmed) => notify::ADDR_CONFIRMED,
+            PathState::Active => notify::ADDR_AVAILABLE,
+            PathState::PotentiallyFailed if exposes => notify::ADDR_PF,
+            PathState::Inactive => notify::ADDR_UNREACHABLE,
+            _ => return,
+        };
+        let port = entry.remote_port;
+        self.tell(id, notify::PEER_ADDR_CHANGE, |number| notify::address_change(number, address, port, told));
+    }
+
+    /// What was done is told by the events of what changed; here is what was not.
+    fn tell_refusal(
+        &mut self,
+        id: AssociationId,
+        request: &Reconfiguration,
+        outcome: ReconfigurationOutcome,
+    ) {
+        let flags = match outcome {
+            ReconfigurationOutcome::Performed => return,
+            ReconfigurationOutcome::Denied => notify::DENIED,
+            _ => notify::FAILED,
+        };
+        match request {
+            Reconfiguration::ResetOutbound(streams) => self.tell(id, notify::STREAM_RESET, |number| {
+                notify::stream_reset(number, flags | notify::RESET_OUTGOING, streams)
+            }),
+            Reconfiguration::ResetInbound(streams) => self.tell(id, notify::STREAM_RESET, |number| {
+                notify::stream_reset(number, flags | notify::RESET_INCOMING, streams)
+            }),
+            Reconfiguration::ResetAssociation => {
+                self.tell(id, notify::ASSOC_RESET, |number| notify::association_reset(number, flags));
+            }
+            Reconfiguration::AddOutbound(_) | Reconfiguration::AddInbound(_) => {
+                let streams =
+                    self.endpoint.as_mut().and_then(|core| core.association(id)).map(|one| one.streams());
+                let (outbound, inbound) = streams.unwrap_or_default();
+                self.tell(id, notify::STREAM_CHANGE, |number| {
+                    notify::stream_change(number, flags, inbound, outbound)
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells those that asked for it when everything that they had to send is acknowledged (RFC 6458 §6.1.9).
+    pub(crate) fn tell_dry(&mut self) {
+        let mut dry = Vec::new();
+        for (&id, entry) in &mut self.associations {
+            if entry.is_dry || !entry.settings.wants(notify::SENDER_DRY) {
+                continue;
+            }
+            let queue =
+                self.endpoint.as_mut().and_then(|core| core.association(id)).map(|one| one.send_queue());
+            entry.is_dry = queue.is_some_and(|queue| queue.used == 0);
+            if entry.is_dry {
+                dry.push(id);
+            }
+        }
+        for id in dry {
+            self.tell(id, notify::SENDER_DRY, notify::sender_dry);
+        }
+    }
+
+    /// What both sides of an association can do, as COMM_UP lists it (RFC 6458 §6.1.1).
+    pub(crate) fn supported(&mut self, id: AssociationId) -> Vec<u8> {
+        let Some(association) = self.endpoint.as_mut().and_then(|core| core.association(id)) else {
+            return Vec::new();
+        };
+        let config = association.config();
+        let features = [
+            (config.partial_reliability, SUPPORTS_PR),
+            (config.authentication, SUPPORTS_AUTH),
+            (config.dynamic_addresses, SUPPORTS_ASCONF),
+            (true, SUPPORTS_MULTIBUF),
+            (config.stream_reconfiguration, SUPPORTS_RE_CONFIG),
+            (config.interleaving, SUPPORTS_INTERLEAVING),
+        ];
+        features.iter().filter(|(has, _)| *has).map(|(_, feature)| *feature).collect()
+    }
+}
+
+/// The direction that `srs_flags` of a request name (RFC 6525 §6.3.2).
+pub(crate) fn direction_of(flags: u16) -> Option<Direction> {
+    match (flags & notify::RESET_INCOMING != 0, flags & notify::RESET_OUTGOING != 0) {
+        (true, true) => Some(Direction::Both),
+        (true, false) => Some(Direction::Inbound),
+        (false, true) => Some(Direction::Outbound),
+        (false, false) => None,
+    }
+}
+
+const NEW_KEY: u32 = 0;
+const SUPPORTS_PR: u8 = 1;
+const SUPPORTS_AUTH: u8 = 2;
+const SUPPORTS_ASCONF: u8 = 3;
+const SUPPORTS_MULTIBUF: u8 = 4;
+const SUPPORTS_RE_CONFIG: u8 = 5;
+const SUPPORTS_INTERLEAVING: u8 = 6;

@@ -1,0 +1,279 @@
+//! The calls of libc under the prefix `tresse_`, except for those that carry data.
+
+use std::ffi::{c_int, c_ulong, c_void};
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use libc::{sockaddr, socklen_t};
+use rustix::io::Errno;
+
+use super::{answer, give, given, lent, name_at, set_errno};
+use crate::{names, open, options, receive, stack, table};
+
+/// `socket(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_socket(family: c_int, kind: c_int, protocol: c_int) -> c_int {
+    answer(open::socket(family, kind, protocol))
+}
+
+/// `bind(2)`.
+///
+/// # Safety
+/// `name` is null or names `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_bind(fd: c_int, name: *const sockaddr, len: socklen_t) -> c_int {
+    // SAFETY: the caller's.
+    answer(unsafe { name_at(name, len) }.and_then(|name| open::bind(fd, name)).map(|()| 0))
+}
+
+/// `listen(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_listen(fd: c_int, backlog: c_int) -> c_int {
+    answer(open::listen(fd, backlog).map(|()| 0))
+}
+
+/// `accept(2)`.
+///
+/// # Safety
+/// As [`tresse_accept4`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_accept(fd: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { tresse_accept4(fd, name, len, 0) }
+}
+
+/// `accept4(2)`.
+///
+/// # Safety
+/// `name` is null, or `len` holds the number of bytes that it has room for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_accept4(
+    fd: c_int,
+    name: *mut sockaddr,
+    len: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
+    let accepted = open::accept(fd, flags);
+    if let Ok(accepted) = accepted
+        && let Ok(peer) = names::peer_name(accepted)
+    {
+        // SAFETY: the caller's.
+        let _ = unsafe { give(&peer, name.cast(), len) };
+    }
+    answer(accepted)
+}
+
+/// `connect(2)`.
+///
+/// # Safety
+/// `name` is null or names `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_connect(fd: c_int, name: *const sockaddr, len: socklen_t) -> c_int {
+    // SAFETY: the caller's.
+    let name = unsafe { name_at(name, len) };
+    answer(name.and_then(|name| open::connect(fd, crate::layout::first_name(name)?)).map(|_| 0))
+}
+
+/// `shutdown(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_shutdown(fd: c_int, how: c_int) -> c_int {
+    answer(open::shutdown(fd, how).map(|()| 0))
+}
+
+/// `close(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_close(fd: c_int) -> c_int {
+    answer(open::close(fd).map(|()| 0))
+}
+
+/// `dup(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_dup(fd: c_int) -> c_int {
+    answer(open::duplicate(fd, 0, false))
+}
+
+/// `dup2(2)`.
+///
+/// # Safety
+/// `to` is no descriptor that somebody else still counts on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_dup2(fd: c_int, to: c_int) -> c_int {
+    if fd == to {
+        return answer(table::find(fd).map(|_| fd));
+    }
+    // SAFETY: the caller's.
+    unsafe { tresse_dup3(fd, to, 0) }
+}
+
+/// `dup3(2)`.
+///
+/// # Safety
+/// As [`tresse_dup2`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
+    if fd == to || to < 0 {
+        return answer(Err(if to < 0 { Errno::BADF } else { Errno::INVAL }));
+    }
+    if let Err(error) = table::find(fd) {
+        return answer(Err(error));
+    }
+    let _ = open::close(to);
+    // SAFETY: the number is the caller's to give; the call that follows opens it if it is closed.
+    let to = unsafe { OwnedFd::from_raw_fd(to) };
+    answer(open::duplicate_to(fd, to, flags & libc::O_CLOEXEC != 0))
+}
+
+/// `fcntl(2)`. The third argument is passed where C passes it, as on every system that this crate is for: declared as variadic
+/// or not, an integer or a pointer is in the same register.
+///
+/// # Safety
+/// `argument` is what `command` needs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_fcntl(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
+    if let Err(error) = table::find(fd) {
+        return answer(Err(error));
+    }
+    match command {
+        libc::F_DUPFD => answer(open::duplicate(fd, argument as c_int, false)),
+        libc::F_DUPFD_CLOEXEC => answer(open::duplicate(fd, argument as c_int, true)),
+        // SAFETY: the caller's. Flags of the descriptor are those of the socket.
+        _ => unsafe { libc::fcntl(fd, command, argument) },
+    }
+}
+
+/// `ioctl(2)`; FIONREAD counts the next message.
+///
+/// # Safety
+/// `argument` is what `request` needs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    if let Err(error) = table::find(fd) {
+        return answer(Err(error));
+    }
+    if request != libc::FIONREAD {
+        // SAFETY: the caller's.
+        return unsafe { libc::ioctl(fd, request, argument) };
+    }
+    if argument.is_null() {
+        return answer(Err(Errno::FAULT));
+    }
+    answer(receive::readable_bytes(fd).map(|bytes| {
+        // SAFETY: FIONREAD's argument is a number to write.
+        unsafe { argument.cast::<c_int>().write_unaligned(c_int::try_from(bytes).unwrap_or(c_int::MAX)) };
+        0
+    }))
+}
+
+/// `getsockname(2)`.
+///
+/// # Safety
+/// `len` holds the number of bytes that `name` has room for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_getsockname(fd: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    // SAFETY: the caller's.
+    answer(names::local_name(fd).and_then(|bytes| unsafe { give(&bytes, name.cast(), len) }).map(|()| 0))
+}
+
+/// `getpeername(2)`.
+///
+/// # Safety
+/// `len` holds the number of bytes that `name` has room for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_getpeername(fd: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    // SAFETY: the caller's.
+    answer(names::peer_name(fd).and_then(|bytes| unsafe { give(&bytes, name.cast(), len) }).map(|()| 0))
+}
+
+/// `setsockopt(2)`.
+///
+/// # Safety
+/// `value` is null or names `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_setsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    len: socklen_t,
+) -> c_int {
+    // SAFETY: the caller's.
+    let value = unsafe { given(value, len as usize) };
+    answer(value.and_then(|value| options::set(fd, level, name, value)))
+}
+
+/// `getsockopt(2)`.
+///
+/// # Safety
+/// `len` holds the number of bytes that `value` has room for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_getsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    len: *mut socklen_t,
+) -> c_int {
+    if len.is_null() {
+        return answer(Err(Errno::FAULT));
+    }
+    // SAFETY: the caller's.
+    let room = unsafe { lent(value, *len as usize) };
+    let got = room.and_then(|room| {
+        let bytes = options::get(fd, level, name, room)?;
+        let fits = bytes.len().min(room.len());
+        room[..fits].copy_from_slice(&bytes[..fits]);
+        Ok(fits)
+    });
+    // SAFETY: the caller's.
+    answer(got.map(|fits| unsafe {
+        *len = socklen_t::try_from(fits).unwrap_or(socklen_t::MAX);
+        0
+    }))
+}
+
+/// `poll(2)`, which in the synchronous mode also takes what arrives meanwhile.
+///
+/// # Safety
+/// `fds` names `number` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_poll(fds: *mut libc::pollfd, number: libc::nfds_t, timeout: c_int) -> c_int {
+    let started = std::time::Instant::now();
+    loop {
+        let turned = stack::turn_in_call();
+        let left = u64::try_from(timeout)
+            .ok()
+            .map(|limit| limit.saturating_sub(started.elapsed().as_millis() as u64));
+        let pause = match (turned, left) {
+            (None, _) => timeout,
+            // The thread wakes nobody for what takes part in this very call.
+            (Some(pause), left) => left.map_or(pause, |left| pause.min(left)) as c_int,
+        };
+        // SAFETY: the caller's.
+        let ready = unsafe { libc::poll(fds, number, pause) };
+        if ready != 0 || turned.is_none() || left == Some(0) {
+            return ready;
+        }
+    }
+}
+
+/// In the synchronous mode: takes what arrived and lets happen what is due, for event loops that wait by other means than
+/// `tresse_poll`.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_turn() {
+    stack::turn_in_call();
+}
+
+/// Whether a descriptor is one of our sockets.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_owns(fd: c_int) -> c_int {
+    c_int::from(table::owns(fd))
+}
+
+/// Asks for the synchronous mode, in which no thread of the library acts between calls; -1 with EBUSY once there is a socket.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_synchronous() -> c_int {
+    if stack::set_synchronous() {
+        return 0;
+    }
+    set_errno(Errno::BUSY);
+    -1
+}

@@ -1,0 +1,233 @@
+//! The calls of libc that carry data, under the prefix `tresse_`.
+
+use std::ffi::{c_int, c_void};
+use std::io::IoSliceMut;
+
+use bytes::Bytes;
+use libc::{cmsghdr, iovec, msghdr, sockaddr, socklen_t, ssize_t};
+use rustix::io::Errno;
+
+use super::{count, give, given, lent, name_at};
+use crate::ancillary;
+use crate::receive::{Received, receive};
+use crate::send::{SendInfo, send};
+
+/// The data of several buffers, in one piece.
+///
+/// # Safety
+/// `buffers` names `count` of them, each of which names as many bytes as it says.
+pub(super) unsafe fn gathered(buffers: *const iovec, count: usize) -> Result<Bytes, Errno> {
+    // SAFETY: the caller's.
+    let buffers = unsafe { array(buffers, count) }?;
+    let mut data =
+        Vec::with_capacity(buffers.iter().fold(0, |sum: usize, one| sum.saturating_add(one.iov_len)));
+    for buffer in buffers {
+        // SAFETY: the caller's.
+        data.extend_from_slice(unsafe { given(buffer.iov_base, buffer.iov_len) }?);
+    }
+    Ok(data.into())
+}
+
+/// Several buffers to fill.
+///
+/// # Safety
+/// As `gathered`, and nobody else uses the bytes for `'a`.
+pub(super) unsafe fn scattered<'a>(
+    buffers: *const iovec,
+    count: usize,
+) -> Result<Vec<IoSliceMut<'a>>, Errno> {
+    // SAFETY: the caller's.
+    let buffers = unsafe { array(buffers, count) }?;
+    // SAFETY: the caller's.
+    let slice = |buffer: &iovec| unsafe { lent(buffer.iov_base, buffer.iov_len) }.map(IoSliceMut::new);
+    buffers.iter().map(slice).collect()
+}
+
+/// # Safety
+/// `items` is null or names `count` of them.
+unsafe fn array<'a, T>(items: *const T, count: usize) -> Result<&'a [T], Errno> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if items.is_null() || !items.is_aligned() {
+        return Err(Errno::FAULT);
+    }
+    if count > MOST_BUFFERS {
+        return Err(Errno::MSGSIZE);
+    }
+    // SAFETY: the caller's.
+    Ok(unsafe { std::slice::from_raw_parts(items, count) })
+}
+
+/// IOV_MAX of Linux.
+const MOST_BUFFERS: usize = 1024;
+
+/// `send(2)`.
+///
+/// # Safety
+/// `data` names `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_send(fd: c_int, data: *const c_void, len: usize, flags: c_int) -> ssize_t {
+    // SAFETY: the caller's.
+    unsafe { tresse_sendto(fd, data, len, flags, std::ptr::null(), 0) }
+}
+
+/// `sendto(2)`.
+///
+/// # Safety
+/// `data` names `len` bytes, and `name` is null or names `name_len`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_sendto(
+    fd: c_int,
+    data: *const c_void,
+    len: usize,
+    flags: c_int,
+    name: *const sockaddr,
+    name_len: socklen_t,
+) -> ssize_t {
+    // SAFETY: the caller's.
+    let (data, name) =
+        unsafe { (given(data, len), name_at(name, if name.is_null() { 0 } else { name_len })) };
+    count(data.and_then(|data| {
+        let info = SendInfo { name: name?.to_vec(), ..SendInfo::default() };
+        send(fd, Bytes::copy_from_slice(data), &info, flags)
+    }))
+}
+
+/// `write(2)`.
+///
+/// # Safety
+/// `data` names `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_write(fd: c_int, data: *const c_void, len: usize) -> ssize_t {
+    // SAFETY: the caller's.
+    unsafe { tresse_send(fd, data, len, 0) }
+}
+
+/// `writev(2)`.
+///
+/// # Safety
+/// `buffers` names `count` buffers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_writev(fd: c_int, buffers: *const iovec, buffer_count: c_int) -> ssize_t {
+    let number = usize::try_from(buffer_count).map_err(|_| Errno::INVAL);
+    // SAFETY: the caller's.
+    let data = number.and_then(|number| unsafe { gathered(buffers, number) });
+    count(data.and_then(|data| send(fd, data, &SendInfo::default(), 0)))
+}
+
+/// `sendmsg(2)` with the ancillary data of RFC 6458 §5.3.
+///
+/// # Safety
+/// `message` is null or in order: its name, buffers and ancillary data name as much as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
+    if message.is_null() {
+        return count(Err(Errno::FAULT));
+    }
+    // SAFETY: the caller's.
+    let sent = unsafe {
+        let message = &*message;
+        let name_len = if message.msg_name.is_null() { 0 } else { message.msg_namelen };
+        let control = given(message.msg_control, message.msg_controllen);
+        gathered(message.msg_iov, message.msg_iovlen)
+            .and_then(|data| Ok((data, name_at(message.msg_name.cast(), name_len)?, control?)))
+    };
+    count(sent.and_then(|(data, name, control)| {
+        let mut info = ancillary::read(control)?;
+        info.name = ancillary::with_others(name, &info.name)?;
+        send(fd, data, &info, flags)
+    }))
+}
+
+/// `recv(2)`.
+///
+/// # Safety
+/// `data` has room for `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_recv(fd: c_int, data: *mut c_void, len: usize, flags: c_int) -> ssize_t {
+    // SAFETY: the caller's.
+    unsafe { tresse_recvfrom(fd, data, len, flags, std::ptr::null_mut(), std::ptr::null_mut()) }
+}
+
+/// `recvfrom(2)`.
+///
+/// # Safety
+/// `data` has room for `len` bytes; `name` is null, or `name_len` holds the number of bytes that it has room for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_recvfrom(
+    fd: c_int,
+    data: *mut c_void,
+    len: usize,
+    flags: c_int,
+    name: *mut sockaddr,
+    name_len: *mut socklen_t,
+) -> ssize_t {
+    // SAFETY: the caller's.
+    let received =
+        unsafe { lent(data, len) }.and_then(|data| receive(fd, &mut [IoSliceMut::new(data)], flags));
+    count(received.and_then(|received| {
+        // SAFETY: the caller's.
+        unsafe { give(&received.name, name.cast(), name_len) }.map(|()| received.bytes)
+    }))
+}
+
+/// `read(2)`.
+///
+/// # Safety
+/// `data` has room for `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_read(fd: c_int, data: *mut c_void, len: usize) -> ssize_t {
+    // SAFETY: the caller's.
+    unsafe { tresse_recv(fd, data, len, 0) }
+}
+
+/// `readv(2)`.
+///
+/// # Safety
+/// `buffers` names `count` buffers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_readv(fd: c_int, buffers: *const iovec, buffer_count: c_int) -> ssize_t {
+    let number = usize::try_from(buffer_count).map_err(|_| Errno::INVAL);
+    // SAFETY: the caller's.
+    let into = number.and_then(|number| unsafe { scattered(buffers, number) });
+    count(into.and_then(|mut into| receive(fd, &mut into, 0)).map(|received| received.bytes))
+}
+
+/// `recvmsg(2)` with the ancillary data of RFC 6458 §5.3.
+///
+/// # Safety
+/// `message` is null or in order: its name, buffers and ancillary data have room for as much as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
+    if message.is_null() {
+        return count(Err(Errno::FAULT));
+    }
+    // SAFETY: the caller's.
+    let message = unsafe { &mut *message };
+    // SAFETY: the caller's.
+    let into = unsafe { scattered(message.msg_iov, message.msg_iovlen) };
+    let received = into.and_then(|mut into| receive(fd, &mut into, flags));
+    count(received.and_then(|received| {
+        // SAFETY: the caller's.
+        unsafe { finish(message, &received) }.map(|()| received.bytes)
+    }))
+}
+
+/// Fills in what comes with the data.
+///
+/// # Safety
+/// As `tresse_recvmsg`.
+unsafe fn finish(message: &mut msghdr, received: &Received) -> Result<(), Errno> {
+    // SAFETY: the caller's.
+    unsafe { give(&received.name, message.msg_name, &raw mut message.msg_namelen) }?;
+    // SAFETY: the caller's.
+    let room = unsafe { lent(message.msg_control, message.msg_controllen) }?;
+    let (used, cut) = ancillary::write(received, room);
+    message.msg_controllen = used as _;
+    message.msg_flags = received.flags | if cut { libc::MSG_CTRUNC } else { 0 };
+    Ok(())
+}
+
+/// Size of a header of ancillary data, which `ancillary` writes by offset.
+const _: () = assert!(size_of::<cmsghdr>() == ancillary::HEADER);

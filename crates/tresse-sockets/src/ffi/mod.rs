@@ -1,0 +1,99 @@
+//! The boundary to C: pointers become slices, errors become `errno`. The only place of this crate with `unsafe`.
+//!
+//! Functions have the signatures of the calls of libc and libsctp that they stand for, and ask of their caller what those
+//! ask: pointers that are null or name as much memory as the call says, which nobody else changes meanwhile.
+
+#![allow(unsafe_code, reason = "this is where C calls")]
+
+pub mod calls;
+pub mod libsctp;
+pub mod messages;
+
+use std::ffi::{c_int, c_void};
+
+use libc::{sockaddr, socklen_t, ssize_t};
+use rustix::io::Errno;
+
+/// The answer of a call that gives 0 or a descriptor.
+fn answer(result: Result<i32, Errno>) -> c_int {
+    result.unwrap_or_else(|error| {
+        set_errno(error);
+        -1
+    })
+}
+
+/// The answer of a call that gives a number of bytes.
+fn count(result: Result<usize, Errno>) -> ssize_t {
+    match result {
+        Ok(count) => ssize_t::try_from(count).unwrap_or(ssize_t::MAX),
+        Err(error) => {
+            set_errno(error);
+            -1
+        }
+    }
+}
+
+fn set_errno(error: Errno) {
+    // SAFETY: the system's place for the number of this thread is there as long as the thread.
+    unsafe { *libc::__errno_location() = error.raw_os_error() };
+}
+
+/// What the caller has given to read.
+///
+/// # Safety
+/// `data` is null or names `len` bytes that stay as they are for `'a`.
+unsafe fn given<'a>(data: *const c_void, len: usize) -> Result<&'a [u8], Errno> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() || isize::try_from(len).is_err() {
+        return Err(Errno::FAULT);
+    }
+    // SAFETY: the caller's promise, and the length fits.
+    Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
+}
+
+/// What the caller has given to fill.
+///
+/// # Safety
+/// `data` is null or names `len` bytes that nobody else uses for `'a`, and that hold some value or other.
+unsafe fn lent<'a>(data: *mut c_void, len: usize) -> Result<&'a mut [u8], Errno> {
+    if len == 0 {
+        return Ok(&mut []);
+    }
+    if data.is_null() || isize::try_from(len).is_err() {
+        return Err(Errno::FAULT);
+    }
+    // SAFETY: the caller's promise, and the length fits. Memory that C has not written yet holds bytes nevertheless: it was
+    // given to this function from elsewhere, and is only written here.
+    Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), len) })
+}
+
+/// A name that the caller has given.
+///
+/// # Safety
+/// As `given`.
+unsafe fn name_at<'a>(name: *const sockaddr, len: socklen_t) -> Result<&'a [u8], Errno> {
+    // SAFETY: the caller's.
+    unsafe { given(name.cast(), len as usize) }
+}
+
+/// Writes as much of `bytes` as there is room for, and how long they are.
+///
+/// # Safety
+/// `room` is null or holds the number of bytes that `to` has room for; both can be written.
+unsafe fn give(bytes: &[u8], to: *mut c_void, room: *mut socklen_t) -> Result<(), Errno> {
+    if to.is_null() {
+        return Ok(());
+    }
+    if room.is_null() {
+        return Err(Errno::FAULT);
+    }
+    // SAFETY: `room` can be read and written, and `to` has as many bytes as it says.
+    unsafe {
+        let fits = bytes.len().min(*room as usize);
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), fits);
+        *room = socklen_t::try_from(bytes.len()).unwrap_or(socklen_t::MAX);
+    }
+    Ok(())
+}

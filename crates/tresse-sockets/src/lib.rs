@@ -1,0 +1,43 @@
+//! Sockets of RFC 6458 in user space: one-to-one and one-to-many, for C and for programs that were written for SCTP.
+//!
+//! Owns descriptors, the numbers and layouts of Linux, and the process-wide thread that drives the core. To C it is
+//! `include/tresse_sctp.h`; docs/sockets.md lists what each option does. Rust programs that are new take the crate `tresse`.
+//!
+//! Functions of this page are the calls that the header has, with slices in place of pointers: a name is the bytes of a
+//! `struct sockaddr_in` or `sockaddr_in6`, an option those of its structure. A failed call answers with its `errno`.
+
+// Descriptors that every event loop can wait for are made of what Linux has.
+#![cfg(target_os = "linux")]
+#![allow(dead_code, reason = "options use it")]
+
+mod ancillary;
+mod association;
+mod descriptor;
+mod engine;
+mod events;
+pub mod ffi;
+mod layout;
+mod lower;
+mod names;
+mod notify;
+mod open;
+mod options;
+mod ports;
+mod receive;
+mod send;
+mod settings;
+mod socket;
+mod stack;
+mod table;
+
+pub use names::{local_name, local_names, peer_name, peer_names};
+pub use notify::{NextInfo, ReceiveInfo};
+pub use open::{
+    accept, bind, bind_add, bind_remove, close, connect, duplicate, listen, peel_off, shutdown, socket,
+};
+pub use options::{get as option, set as set_option};
+pub use receive::{Received, readable_bytes, receive};
+pub use rustix::io::Errno;
+pub use send::{SendFields, SendInfo, send};
+pub use stack::set_synchronous;
+pub use table::owns;

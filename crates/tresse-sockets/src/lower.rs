@@ -1,0 +1,244 @@
+//! The sockets of this process that carry SCTP packets: one for each local address, shared by all SCTP sockets; UDP
+//! (RFC 6951) or raw IP. Owns how packets come in and leave. Refuses to know what is in them.
+
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit as Segments, UdpSocketState};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use socket2::{Domain, Protocol, Type};
+use tresse_proto::{Datagram, Ecn, Transmit};
+
+/// What is between an SCTP packet and IP.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Carrier {
+    /// UDP (RFC 6951); this process is to be reached at this port.
+    Udp {
+        /// The port.
+        port: u16,
+    },
+    /// Nothing: SCTP is protocol 132.
+    RawIp,
+}
+
+impl Carrier {
+    /// As the environment has it: `TRESSE_UDP_PORT` names a port, else raw IP where this process may open such sockets.
+    pub(crate) fn of_environment() -> Self {
+        let named = std::env::var("TRESSE_UDP_PORT").ok().and_then(|text| text.parse().ok());
+        match named {
+            Some(port) => Carrier::Udp { port },
+            None if open_raw(IpAddr::from([127, 0, 0, 1])).is_ok() => Carrier::RawIp,
+            None => Carrier::Udp { port: DEFAULT_UDP_PORT },
+        }
+    }
+
+    /// The peer's UDP port where nothing else is known; 0 for raw IP.
+    pub(crate) fn peer_port(self) -> u16 {
+        match self {
+            Carrier::Udp { port: 0 } => DEFAULT_UDP_PORT,
+            Carrier::Udp { port } => port,
+            Carrier::RawIp => 0,
+        }
+    }
+}
+
+/// The UDP port registered for encapsulated SCTP (RFC 6951 §5.1).
+const DEFAULT_UDP_PORT: u16 = 9899;
+
+/// The socket of one local address.
+pub(crate) struct LowerSocket {
+    local: IpAddr,
+    raw: bool,
+    io: UdpSocket,
+    state: UdpSocketState,
+}
+
+impl LowerSocket {
+    /// Opens one on `local`. Where another process has the UDP port, this one is only found by those that it writes to first.
+    pub(crate) fn open(local: IpAddr, carrier: Carrier) -> io::Result<Arc<Self>> {
+        let io = match carrier {
+            Carrier::RawIp => open_raw(local)?,
+            Carrier::Udp { port } => match UdpSocket::bind((local, port)) {
+                Err(error) if error.kind() == ErrorKind::AddrInUse => UdpSocket::bind((local, 0))?,
+                bound => bound?,
+            },
+        };
+        io.set_nonblocking(true)?;
+        let state = UdpSocketState::new((&io).into())?;
+        // As much as the system grants: a batch must fit while the driver is busy elsewhere.
+        let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER);
+        let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER);
+        Ok(Arc::new(LowerSocket { local, raw: carrier == Carrier::RawIp, io, state }))
+    }
+
+    pub(crate) fn local(&self) -> IpAddr {
+        self.local
+    }
+
+    /// Receives one batch; false when there was nothing.
+    pub(crate) fn receive(&self, scratch: &mut [u8], inbox: &mut Vec<Datagram>) -> bool {
+        let mut meta = [RecvMeta::default(); RECEIVE_BATCH];
+        let mut slices: Vec<IoSliceMut<'_>> =
+            scratch.chunks_exact_mut(RECEIVE_BUFFER).map(IoSliceMut::new).collect();
+        let received = self.state.recv((&self.io).into(), &mut slices, &mut meta);
+        // An error is that of a packet of the past: the system has nothing to say of those that come.
+        let Ok(count) = received else {
+            return received.is_err_and(|error| error.kind() != ErrorKind::WouldBlock);
+        };
+        for (meta, buffer) in meta.iter().zip(scratch.chunks_exact(RECEIVE_BUFFER)).take(count) {
+            let bytes = buffer.get(..meta.len).unwrap_or(buffer);
+            let datagram = |encapsulation_port, packet| Datagram {
+                local: self.local,
+                remote: meta.addr.ip(),
+                encapsulation_port,
+                ecn: codepoint(meta.ecn),
+                payload: Bytes::copy_from_slice(packet),
+            };
+            if !self.raw {
+                let packets = bytes.chunks(meta.stride.max(1));
+                inbox.extend(packets.map(|packet| datagram(Some(meta.addr.port()), packet)));
+            } else if let Some(packet) = self.behind_ip(bytes) {
+                inbox.push(datagram(None, packet));
+            }
+        }
+        count > 0
+    }
+
+    /// What follows the IP header, which IPv4 hands out too and IPv6 does not (RFC 791 §3.1).
+    fn behind_ip<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        if self.local.is_ipv6() {
+            return Some(bytes);
+        }
+        let first = *bytes.first()?;
+        let words = usize::from(first & 0x0f);
+        if first >> 4 != 4 || words < 5 {
+            return None;
+        }
+        bytes.get(words * 4..)
+    }
+
+    /// Sends the packets of one `poll_transmit`. What the system refuses is lost as if the network had dropped it.
+    pub(crate) fn send(&self, transmit: &Transmit, packets: &[u8]) {
+        let to = match (self.raw, transmit.encapsulation_port) {
+            (false, Some(port)) => SocketAddr::new(transmit.remote, port),
+            (true, None) => SocketAddr::new(transmit.remote, 0),
+            _ => return,
+        };
+        let segment = transmit.segment_size.unwrap_or(packets.len()).max(1);
+        let in_one = if self.raw { 1 } else { self.state.max_gso_segments().min(RUN_BYTES / segment).max(1) };
+        for part in packets.chunks(segment.saturating_mul(in_one)) {
+            if self.send_part(to, transmit.ecn, segment, part).is_err() && part.len() > segment {
+                // An interface without segmentation offload: one packet at a time still works.
+                for packet in part.chunks(segment) {
+                    let _ = self.send_part(to, transmit.ecn, segment, packet);
+                }
+            }
+        }
+    }
+
+    fn send_part(&self, to: SocketAddr, ecn: Ecn, segment: usize, contents: &[u8]) -> io::Result<()> {
+        let segment_size = (contents.len() > segment).then_some(segment);
+        let segments = Segments { destination: to, ecn: mark(ecn), contents, segment_size, src_ip: None };
+        for _ in 0..SEND_ATTEMPTS {
+            match self.state.try_send((&self.io).into(), &segments) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait_for_room(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                sent => return sent,
+            }
+        }
+        Ok(())
+    }
+
+    /// The interface is slower than this process: it is waited for a little, as a call to the kernel would.
+    fn wait_for_room(&self) {
+        let limit = rustix::time::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        let _ = poll(&mut [PollFd::new(&self.io, PollFlags::OUT)], Some(&limit));
+    }
+}
+
+impl AsFd for LowerSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.io.as_fd()
+    }
+}
+
+/// A raw socket, in the type that stands for sockets of datagrams.
+fn open_raw(local: IpAddr) -> io::Result<UdpSocket> {
+    let local = SocketAddr::new(local, 0);
+    let socket = socket2::Socket::new(Domain::for_address(local), Type::RAW, Some(Protocol::from(132)))?;
+    socket.bind(&local.into())?;
+    Ok(socket.into())
+}
+
+/// The addresses of this host; one that a program names besides those of its interfaces, such as 127.0.0.2, is not among them.
+pub(crate) fn host_addresses() -> Result<Vec<IpAddr>, Errno> {
+    let interfaces = if_addrs::get_if_addrs().map_err(|_| Errno::NODEV)?;
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for address in interfaces.iter().map(if_addrs::Interface::ip) {
+        // A socket on an address of one link needs to know which link.
+        let of_link = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
+        if !of_link && !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    Ok(addresses)
+}
+
+/// The address that this host would send from to reach `remote`.
+pub(crate) fn source_towards(remote: IpAddr) -> Result<IpAddr, Errno> {
+    let any: SocketAddr = if remote.is_ipv4() { ([0; 4], 0).into() } else { ([0; 16], 0).into() };
+    let unreachable = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::NETUNREACH);
+    // Connecting a UDP socket sends nothing: it asks the routing table.
+    let probe = UdpSocket::bind(any).map_err(unreachable)?;
+    probe.connect((remote, DEFAULT_UDP_PORT)).map_err(unreachable)?;
+    Ok(probe.local_addr().map_err(unreachable)?.ip())
+}
+
+/// Waits until a packet has come to one of `sockets`, `other` shows what is waited for there, or `limit` is over.
+pub(crate) fn wait(
+    sockets: &[Arc<LowerSocket>],
+    (other, events): (BorrowedFd<'_>, PollFlags),
+    limit: Option<Duration>,
+) -> Result<(), Errno> {
+    let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(sockets.len() + 1);
+    fds.push(PollFd::from_borrowed_fd(other, events));
+    fds.extend(sockets.iter().map(|socket| PollFd::new(&**socket, PollFlags::IN)));
+    let limit = limit.and_then(|limit| rustix::time::Timespec::try_from(limit).ok());
+    poll(&mut fds, limit.as_ref()).map(|_| ())
+}
+
+fn mark(ecn: Ecn) -> Option<EcnCodepoint> {
+    match ecn {
+        Ecn::NotEct => None,
+        Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+        Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+        Ecn::Ce => Some(EcnCodepoint::Ce),
+    }
+}
+
+fn codepoint(mark: Option<EcnCodepoint>) -> Ecn {
+    match mark {
+        None => Ecn::NotEct,
+        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+        Some(EcnCodepoint::Ce) => Ecn::Ce,
+    }
+}
+
+/// Buffers handed to the system in one receive call.
+const RECEIVE_BATCH: usize = 8;
+/// Size of each: what receive offload may join.
+const RECEIVE_BUFFER: usize = 65_536;
+/// Room for one batch.
+pub(crate) const RECEIVE_SCRATCH: usize = RECEIVE_BATCH * RECEIVE_BUFFER;
+/// Size to ask of the system for socket buffers.
+const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
+/// What the system takes in one call: a UDP payload over IPv4, rounded down.
+const RUN_BYTES: usize = 65_000;
+/// How often a full interface is waited for, a millisecond each, before the packet counts as lost.
+const SEND_ATTEMPTS: u32 = 10;

@@ -1,0 +1,267 @@
+//! Notifications of RFC 6458 §6.1, RFC 6525 §6.1, RFC 7829 §7.1: what events of the core become, in the layout of Linux.
+
+use std::net::IpAddr;
+
+use tresse_proto::{CloseReason, Reliability, StreamId, Streams};
+
+use crate::layout::{Filled, STORAGE, SocketName};
+use crate::settings::policy_of;
+
+pub(crate) const ASSOC_CHANGE: u16 = 0x8001;
+pub(crate) const PEER_ADDR_CHANGE: u16 = 0x8002;
+pub(crate) const SEND_FAILED: u16 = 0x8003;
+pub(crate) const SHUTDOWN_EVENT: u16 = 0x8005;
+pub(crate) const PARTIAL_DELIVERY: u16 = 0x8006;
+pub(crate) const ADAPTATION: u16 = 0x8007;
+pub(crate) const AUTHENTICATION: u16 = 0x8008;
+pub(crate) const SENDER_DRY: u16 = 0x8009;
+pub(crate) const STREAM_RESET: u16 = 0x800a;
+pub(crate) const ASSOC_RESET: u16 = 0x800b;
+pub(crate) const STREAM_CHANGE: u16 = 0x800c;
+pub(crate) const SEND_FAILED_EVENT: u16 = 0x800d;
+/// The readiness of a stream's send queue: of tresse alone (`SCTP_TRESSE_STREAM_QUEUE`).
+pub(crate) const STREAM_LOW: u16 = 0x801f;
+/// The first and the last kind of Linux; 0x8000 asks for `struct sctp_sndrcvinfo` with data.
+pub(crate) const KINDS: std::ops::RangeInclusive<u16> = 0x8000..=0x800d;
+pub(crate) const DATA_IO: u16 = 0x8000;
+
+pub(crate) const COMM_UP: u16 = 0;
+pub(crate) const COMM_LOST: u16 = 1;
+pub(crate) const RESTART: u16 = 2;
+pub(crate) const SHUTDOWN_COMP: u16 = 3;
+pub(crate) const CANT_STR_ASSOC: u16 = 4;
+
+pub(crate) const ADDR_AVAILABLE: i32 = 0;
+pub(crate) const ADDR_UNREACHABLE: i32 = 1;
+pub(crate) const ADDR_REMOVED: i32 = 2;
+pub(crate) const ADDR_ADDED: i32 = 3;
+pub(crate) const ADDR_MADE_PRIM: i32 = 4;
+pub(crate) const ADDR_CONFIRMED: i32 = 5;
+pub(crate) const ADDR_PF: i32 = 6;
+
+pub(crate) const RESET_INCOMING: u16 = 1;
+pub(crate) const RESET_OUTGOING: u16 = 2;
+pub(crate) const DENIED: u16 = 4;
+pub(crate) const FAILED: u16 = 8;
+
+/// What an SCTP_ASSOC_CHANGE tells.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) state: u16,
+    pub(crate) error: u16,
+    pub(crate) outbound: u16,
+    pub(crate) inbound: u16,
+}
+
+impl Change {
+    pub(crate) fn new(state: u16, outbound: u16, inbound: u16) -> Self {
+        Change { state, error: 0, outbound, inbound }
+    }
+}
+
+/// The error cause that an ABORT had (RFC 9260 §3.3.10), as far as it is known.
+pub(crate) fn cause_of(reason: &CloseReason) -> u16 {
+    const USER_ABORT: u16 = 12;
+    const PROTOCOL_VIOLATION: u16 = 13;
+    match reason {
+        CloseReason::AbortedByPeer { cause } if cause.starts_with("User-Initiated") => USER_ABORT,
+        CloseReason::AbortedByPeer { cause } if cause.starts_with("Protocol Violation") => PROTOCOL_VIOLATION,
+        CloseReason::PeerFault(_) => PROTOCOL_VIOLATION,
+        _ => 0,
+    }
+}
+
+fn head(kind: u16, flags: u16, size: usize) -> Filled {
+    Filled::new(size).u16(0, kind).u16(2, flags).size(4, size)
+}
+
+/// Writes the length of a notification with something behind it.
+fn measured(notification: Filled) -> Vec<u8> {
+    let mut bytes = notification.bytes();
+    let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_ne_bytes();
+    bytes[4..8].copy_from_slice(&size);
+    bytes
+}
+
+/// `supported` names the features of COMM_UP and RESTART.
+pub(crate) fn association_change(number: i32, change: Change, supported: &[u8]) -> Vec<u8> {
+    let filled = head(ASSOC_CHANGE, 0, 20)
+        .u16(8, change.state)
+        .u16(10, change.error)
+        .u16(12, change.outbound)
+        .u16(14, change.inbound)
+        .i32(16, number);
+    let up = matches!(change.state, COMM_UP | RESTART);
+    measured(if up { filled.tail(supported) } else { filled })
+}
+
+pub(crate) fn shutdown(number: i32) -> Vec<u8> {
+    head(SHUTDOWN_EVENT, 0, 12).i32(8, number).bytes()
+}
+
+pub(crate) fn sender_dry(number: i32) -> Vec<u8> {
+    head(SENDER_DRY, 0, 12).i32(8, number).bytes()
+}
+
+pub(crate) fn address_change(number: i32, address: IpAddr, port: u16, state: i32) -> Vec<u8> {
+    let name = SocketName { address, port }.write(false);
+    head(PEER_ADDR_CHANGE, 0, 148).put(8, &name).i32(8 + STORAGE, state).i32(16 + STORAGE, number).bytes()
+}
+
+pub(crate) fn adaptation(number: i32, code: u32) -> Vec<u8> {
+    head(ADAPTATION, 0, 16).u32(8, code).i32(12, number).bytes()
+}
+
+pub(crate) fn authentication(number: i32, key: u16, indication: u32) -> Vec<u8> {
+    head(AUTHENTICATION, 0, 20).u16(8, key).u32(12, indication).i32(16, number).bytes()
+}
+
+pub(crate) fn partial_delivery_aborted(number: i32, stream: u16, ssn: u16) -> Vec<u8> {
+    head(PARTIAL_DELIVERY, 0, 24)
+        .u32(8, 0)
+        .i32(12, number)
+        .u32(16, u32::from(stream))
+        .u32(20, u32::from(ssn))
+        .bytes()
+}
+
+pub(crate) fn stream_reset(number: i32, flags: u16, streams: &Streams) -> Vec<u8> {
+    let list: Vec<u8> = match streams {
+        Streams::All => Vec::new(),
+        Streams::These(streams) => streams.iter().flat_map(|stream| stream.0.to_ne_bytes()).collect(),
+    };
+    measured(head(STREAM_RESET, flags, 12).i32(8, number).tail(&list))
+}
+
+pub(crate) fn association_reset(number: i32, flags: u16) -> Vec<u8> {
+    head(ASSOC_RESET, flags, 20).i32(8, number).bytes()
+}
+
+/// The totals after the change (RFC 6525 §6.1.3).
+pub(crate) fn stream_change(number: i32, flags: u16, inbound: u16, outbound: u16) -> Vec<u8> {
+    head(STREAM_CHANGE, flags, 16).i32(8, number).u16(12, inbound).u16(14, outbound).bytes()
+}
+
+pub(crate) fn stream_low(number: i32, stream: u16, unsent: usize) -> Vec<u8> {
+    head(STREAM_LOW, 0, 20).i32(8, number).u16(12, stream).size(16, unsent).bytes()
+}
+
+/// A message that was not delivered.
+#[derive(Clone, Debug)]
+pub(crate) struct Failed {
+    pub(crate) stream: StreamId,
+    pub(crate) ppid: u32,
+    pub(crate) context: u32,
+    pub(crate) flags: u16,
+    /// Whether any of it was sent.
+    pub(crate) sent: bool,
+    pub(crate) data: Vec<u8>,
+}
+
+/// With `struct sctp_sndinfo`.
+pub(crate) fn send_failed_event(number: i32, failed: &Failed) -> Vec<u8> {
+    let filled = head(SEND_FAILED_EVENT, u16::from(failed.sent), 32)
+        .u16(12, failed.stream.0)
+        .u16(14, failed.flags)
+        .u32(16, failed.ppid)
+        .u32(20, failed.context)
+        .i32(24, number)
+        .i32(28, number);
+    measured(filled.tail(&failed.data))
+}
+
+/// The older one, with `struct sctp_sndrcvinfo`.
+pub(crate) fn send_failed(number: i32, failed: &Failed) -> Vec<u8> {
+    let filled = head(SEND_FAILED, u16::from(failed.sent), 48)
+        .u16(12, failed.stream.0)
+        .u16(16, failed.flags)
+        .u32(20, failed.ppid)
+        .u32(24, failed.context)
+        .i32(40, number)
+        .i32(44, number);
+    measured(filled.tail(&failed.data))
+}
+
+/// `struct sctp_sndrcvinfo` with a message that arrived or waits.
+pub(crate) fn send_receive_info(fields: &ReceiveInfo) -> Vec<u8> {
+    Filled::new(32)
+        .u16(0, fields.stream)
+        .u16(2, fields.ssn)
+        .u16(4, fields.flags)
+        .u32(8, fields.ppid)
+        .u32(12, fields.context)
+        .u32(20, fields.tsn)
+        .u32(24, fields.cumulative_tsn)
+        .i32(28, fields.number)
+        .bytes()
+}
+
+/// What is known of a message that arrived (RFC 6458 §5.3.5).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct ReceiveInfo {
+    /// Its stream.
+    pub stream: u16,
+    /// Its number in the stream.
+    pub ssn: u16,
+    /// `SCTP_UNORDERED`, `SCTP_NOTIFICATION`.
+    pub flags: u16,
+    /// Payload protocol identifier, in the byte order that the peer gave it.
+    pub ppid: u32,
+    /// TSN of its first chunk; 0 where it is not known.
+    pub tsn: u32,
+    /// The cumulative TSN when it was delivered; 0 where it is not known.
+    pub cumulative_tsn: u32,
+    /// What the program has set for all messages (SCTP_CONTEXT).
+    pub context: u32,
+    /// The association.
+    pub number: i32,
+}
+
+impl ReceiveInfo {
+    /// `struct sctp_rcvinfo`.
+    pub fn bytes(&self) -> Vec<u8> {
+        Filled::new(28)
+            .u16(0, self.stream)
+            .u16(2, self.ssn)
+            .u16(4, self.flags)
+            .u32(8, self.ppid)
+            .u32(12, self.tsn)
+            .u32(16, self.cumulative_tsn)
+            .u32(20, self.context)
+            .i32(24, self.number)
+            .bytes()
+    }
+}
+
+/// What is known of the message after it (RFC 6458 §5.3.6).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct NextInfo {
+    /// Its stream.
+    pub stream: u16,
+    /// `SCTP_UNORDERED`, `SCTP_NOTIFICATION`.
+    pub flags: u16,
+    /// Payload protocol identifier.
+    pub ppid: u32,
+    /// Bytes of it that are here.
+    pub length: u32,
+    /// The association.
+    pub number: i32,
+}
+
+impl NextInfo {
+    /// `struct sctp_nxtinfo`.
+    pub fn bytes(&self) -> Vec<u8> {
+        Filled::new(16)
+            .u16(0, self.stream)
+            .u16(2, self.flags)
+            .u32(4, self.ppid)
+            .u32(8, self.length)
+            .i32(12, self.number)
+            .bytes()
+    }
+}
+
+/// Flags of a message's policy, as `sinfo_flags` has them.
+pub(crate) fn policy_flags(reliability: Reliability) -> u16 {
+    policy_of(reliability).0
+}

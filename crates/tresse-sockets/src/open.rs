@@ -1,0 +1,572 @@
+//! From `socket` to `close`: sockets come to be, find their addresses and peers, and end.
+
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use rustix::io::{DupFlags, Errno};
+use tresse_proto::{AssociationId, Connect, ConnectError, EndpointConfig};
+
+use crate::association::{Ended, Entry, Phase};
+use crate::descriptor::Readiness;
+use crate::engine::{Engine, Place, State};
+use crate::layout::SocketName;
+use crate::lower::{Carrier, host_addresses, source_towards};
+use crate::settings::Style;
+use crate::socket::{Call, Need, SocketState, enter_socket, fresh_key};
+use crate::stack::{Stack, endpoint, lock, stack};
+use crate::table;
+
+/// `socket(2)`: `kind` may have SOCK_NONBLOCK and SOCK_CLOEXEC.
+///
+/// # Errors
+/// As that call's.
+pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
+    let six = match family {
+        libc::AF_INET => false,
+        libc::AF_INET6 => true,
+        _ => return Err(Errno::AFNOSUPPORT),
+    };
+    if protocol != libc::IPPROTO_SCTP {
+        return Err(Errno::PROTONOSUPPORT);
+    }
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    let style = match kind & !flags {
+        libc::SOCK_STREAM => Style::OneToOne,
+        libc::SOCK_SEQPACKET => Style::OneToMany,
+        _ => return Err(Errno::PROTONOSUPPORT),
+    };
+    stack()?;
+    let (readiness, theirs) =
+        Readiness::new(kind & libc::SOCK_NONBLOCK != 0, kind & libc::SOCK_CLOEXEC != 0)?;
+    let key = fresh_key();
+    let engine = Engine::new(key, SocketState::new(style, six, readiness));
+    let fd = enter_socket(Arc::clone(&engine), key, style, theirs);
+    engine.lock().refresh();
+    Ok(fd)
+}
+
+/// `bind(2)`.
+///
+/// # Errors
+/// As that call's.
+pub fn bind(fd: i32, name: &[u8]) -> Result<(), Errno> {
+    let call = Call::on(fd)?;
+    if call.lock().place.is_some() {
+        return Err(Errno::INVAL);
+    }
+    take_place(&call, &[SocketName::read(name)?])
+}
+
+/// `sctp_bindx` with SCTP_BINDX_ADD_ADDR (RFC 6458 §9.1): names without gaps.
+///
+/// # Errors
+/// As that call's.
+pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
+    let call = Call::on(fd)?;
+    let names = SocketName::read_all(names)?;
+    if names.is_empty() {
+        return Err(Errno::INVAL);
+    }
+    if call.lock().place.is_none() {
+        return take_place(&call, &names);
+    }
+    let asked: Vec<IpAddr> = names.iter().map(|name| name.address).collect();
+    let mut state = call.lock();
+    let place = state.place.clone().ok_or(Errno::INVAL)?;
+    if names.iter().any(|name| name.is_wildcard() || (name.port != 0 && name.port != place.port)) {
+        return Err(Errno::INVAL);
+    }
+    if asked.iter().any(|address| place.addresses.contains(address)) {
+        return Err(Errno::ADDRINUSE);
+    }
+    call.stack.open(&asked)?;
+    let all = [place.addresses.clone(), asked.clone()].concat();
+    state.move_place(&call, &all);
+    let now = call.stack.now();
+    state.each_association(|association| {
+        for &address in &asked {
+            // Associations that cannot be asked keep their addresses; those to come have all.
+            let _ = association.add_address(now, address);
+        }
+    });
+    drop(state);
+    call.leave();
+    Ok(())
+}
+
+/// `sctp_bindx` with SCTP_BINDX_REM_ADDR.
+///
+/// # Errors
+/// As that call's.
+pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
+    let call = Call::on(fd)?;
+    let names = SocketName::read_all(names)?;
+    let mut state = call.lock();
+    let place = state.place.clone().ok_or(Errno::INVAL)?;
+    let gone: Vec<IpAddr> = names.iter().map(|name| name.address).collect();
+    if gone.is_empty() || gone.iter().any(|address| !place.addresses.contains(address)) {
+        return Err(Errno::INVAL);
+    }
+    let left: Vec<IpAddr> =
+        place.addresses.iter().copied().filter(|address| !gone.contains(address)).collect();
+    if left.is_empty() {
+        return Err(Errno::BUSY);
+    }
+    state.move_place(&call, &left);
+    // What still comes to them is heard until the peers have agreed.
+    call.socket().engine.set_addresses(&place.addresses);
+    let now = call.stack.now();
+    state.each_association(|association| {
+        for &address in &gone {
+            let _ = association.remove_address(now, address);
+        }
+    });
+    drop(state);
+    call.leave();
+    Ok(())
+}
+
+/// Binds a socket that is not bound.
+fn take_place(call: &Call, names: &[SocketName]) -> Result<(), Errno> {
+    let port = names.iter().map(|name| name.port).find(|&port| port != 0).unwrap_or(0);
+    if names.iter().any(|name| name.port != 0 && name.port != port) {
+        return Err(Errno::INVAL);
+    }
+    if (1..1024).contains(&port)
+        && !rustix::process::geteuid().is_root()
+        && call.stack.carrier == Carrier::RawIp
+    {
+        return Err(Errno::ACCESS);
+    }
+    let wildcard = names.iter().any(|name| name.is_wildcard());
+    let mut state = call.lock();
+    let key = call.key();
+    let (six, shared) = state.socket(key).map(|socket| (socket.six, socket.options.reuse_port))?;
+    let addresses: Vec<IpAddr> = if wildcard {
+        host_addresses()?.into_iter().filter(|address| six || address.is_ipv4()).collect()
+    } else {
+        names.iter().map(|name| name.address).collect()
+    };
+    if !six && addresses.iter().any(IpAddr::is_ipv6) {
+        return Err(Errno::AFNOSUPPORT);
+    }
+    let opened = call.stack.open(&addresses)?;
+    if !wildcard && opened.len() < addresses.len() {
+        return Err(Errno::ADDRNOTAVAIL);
+    }
+    let mut ports = lock(&call.stack.ports);
+    let port = if port == 0 {
+        ports.take_ephemeral(&opened)?
+    } else {
+        ports.take(port, &opened, call.stack.carrier == Carrier::RawIp, shared)?;
+        port
+    };
+    drop(ports);
+    let engine = &call.socket().engine;
+    engine.set_addresses(&opened);
+    state.place = Some(Place { port, addresses: opened, wildcard });
+    call.stack.register(port, engine);
+    Ok(())
+}
+
+/// `listen(2)`; a backlog of 0 ends it on a one-to-many socket (RFC 6458 §3.1.3).
+///
+/// # Errors
+/// As that call's.
+pub fn listen(fd: i32, backlog: i32) -> Result<(), Errno> {
+    let call = Call::on(fd)?;
+    bind_implicitly(&call, None)?;
+    let mut state = call.lock();
+    let socket = state.socket(call.key())?;
+    if socket.style == Style::OneToOne && socket.was_connected {
+        return Err(Errno::INVAL);
+    }
+    let many = socket.style == Style::OneToMany;
+    // As in Linux, a number below 0 means as many as there may be.
+    let limit = if backlog < 0 { MOST_WAITING } else { backlog.unsigned_abs() as usize };
+    socket.limit = if many && backlog == 0 { None } else { Some(limit.clamp(1, MOST_WAITING)) };
+    state.open_endpoint(&call)?;
+    state.touch(call.key());
+    state.refresh();
+    Ok(())
+}
+
+/// `accept4(2)` without the name, which `peer_name` has.
+///
+/// # Errors
+/// As that call's.
+pub fn accept(fd: i32, flags: i32) -> Result<i32, Errno> {
+    let call = Call::on(fd)?;
+    if call.socket().style == Style::OneToMany {
+        return Err(Errno::OPNOTSUPP);
+    }
+    let (nonblocking, close_on_exec) = (flags & libc::SOCK_NONBLOCK != 0, flags & libc::SOCK_CLOEXEC != 0);
+    call.until(Need::Readable, false, |call| {
+        let mut state = call.lock();
+        let listener = state.socket(call.key())?;
+        if listener.limit.is_none() {
+            return Err(Errno::INVAL);
+        }
+        let id = listener.backlog.pop_front().ok_or(Errno::AGAIN)?;
+        state.touch(call.key());
+        let made = state.detach(call, id, nonblocking, close_on_exec);
+        state.refresh();
+        made
+    })
+}
+
+/// `sctp_peeloff` (RFC 6458 §9.2).
+///
+/// # Errors
+/// As that call's.
+pub fn peel_off(fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
+    let call = Call::on(fd)?;
+    if call.socket().style == Style::OneToOne {
+        return Err(Errno::INVAL);
+    }
+    let mut state = call.lock();
+    let id = state.by_number(call.key(), number).ok_or(Errno::INVAL)?;
+    let (nonblocking, close_on_exec) = (flags & libc::SOCK_NONBLOCK != 0, flags & libc::SOCK_CLOEXEC != 0);
+    let made = state.detach(&call, id, nonblocking, close_on_exec);
+    state.touch(call.key());
+    state.refresh();
+    made
+}
+
+/// `connect(2)` and `sctp_connectx` (RFC 6458 §9.9): names without gaps. Answers the association's number.
+///
+/// # Errors
+/// As that call's; `INPROGRESS` for a descriptor that does not block.
+pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
+    let call = Call::on(fd)?;
+    let names = SocketName::read_all(names)?;
+    let id = begin(&call, &names)?;
+    let number = call.lock().associations.get(&id).map_or(0, |entry| entry.number);
+    call.leave();
+    if call.is_nonblocking() {
+        return Err(Errno::INPROGRESS);
+    }
+    let settled = call.until(Need::Writable, false, |call| {
+        let mut state = call.lock();
+        let Some(entry) = state.associations.get(&id) else { return Err(Errno::CONNABORTED) };
+        match entry.phase {
+            // A one-to-many socket shows nothing of one association: it is asked again.
+            Phase::Opening => Err(Errno::AGAIN),
+            Phase::Ended(Ended::With(error)) => {
+                let key = call.key();
+                if let Ok(socket) = state.socket(key) {
+                    socket.error = None;
+                    socket.association = None;
+                    socket.was_connected = false;
+                }
+                state.forget(call.stack.now(), id);
+                state.touch(key);
+                state.refresh();
+                Err(error)
+            }
+            Phase::Open | Phase::Closing | Phase::Ended(Ended::Gracefully) => Ok(()),
+        }
+    });
+    // What is under way goes on after a signal or a timeout.
+    settled.map(|()| number).map_err(|error| if error == Errno::AGAIN { Errno::INPROGRESS } else { error })
+}
+
+/// The number of an association that `connect` has begun and not waited for.
+pub(crate) fn number_towards(fd: i32, names: &[u8]) -> Result<i32, Errno> {
+    let call = Call::on(fd)?;
+    let name = *SocketName::read_all(names)?.first().ok_or(Errno::INVAL)?;
+    let state = call.lock();
+    let id = state.by_name(call.key(), name).ok_or(Errno::NOTCONN)?;
+    Ok(state.associations.get(&id).map_or(0, |entry| entry.number))
+}
+
+/// Begins to set up an association; waits for nothing.
+pub(crate) fn begin(call: &Call, names: &[SocketName]) -> Result<AssociationId, Errno> {
+    let first = *names.first().ok_or(Errno::INVAL)?;
+    bind_implicitly(call, Some(first.address))?;
+    let key = call.key();
+    let mut state = call.lock();
+    let socket = state.socket(key)?;
+    if socket.style == Style::OneToOne {
+        if socket.limit.is_some() {
+            return Err(Errno::ISCONN);
+        }
+        if let Some(id) = socket.association {
+            let opening = state.associations.get(&id).is_some_and(|entry| entry.phase == Phase::Opening);
+            return Err(if opening { Errno::ALREADY } else { Errno::ISCONN });
+        }
+    } else if state.by_name(key, first).is_some() {
+        return Err(Errno::ISCONN);
+    }
+    state.open_endpoint(call)?;
+    let (socket, place) = (state.socket(key)?, first);
+    let (config, settings) = (socket.config.clone(), socket.settings.clone());
+    let port = socket.options.encapsulation_port.unwrap_or(call.stack.carrier.peer_port());
+    let local = state.sources(place.address)?;
+    let connect = Connect {
+        local,
+        remote: names.iter().map(|name| name.address).collect(),
+        remote_port: first.port,
+        encapsulation_port: Some(port),
+        config,
+    };
+    let now = call.stack.now();
+    let id = state
+        .endpoint
+        .as_mut()
+        .ok_or(Errno::INVAL)?
+        .connect(now, connect)
+        .map_err(|error| refused(&error))?;
+    state.associations.insert(id, Entry::new(key, first.port, settings, now));
+    state.name_peers(id, names.iter().map(|name| name.address).collect());
+    let socket = state.socket(key)?;
+    if socket.style == Style::OneToOne {
+        (socket.association, socket.was_connected) = (Some(id), true);
+    }
+    state.touch(key);
+    state.refresh();
+    Ok(id)
+}
+
+fn refused(error: &ConnectError) -> Errno {
+    match error {
+        ConnectError::AddressFamily { .. } => Errno::NETUNREACH,
+        ConnectError::Connected { .. } => Errno::ADDRNOTAVAIL,
+        ConnectError::TooManyAssociations { .. } => Errno::NOBUFS,
+        _ => Errno::INVAL,
+    }
+}
+
+/// Binds a socket that needs a port and was given none.
+pub(crate) fn bind_implicitly(call: &Call, towards: Option<IpAddr>) -> Result<(), Errno> {
+    let six = {
+        let mut state = call.lock();
+        if state.place.is_some() {
+            return Ok(());
+        }
+        state.socket(call.key())?.six
+    };
+    let any: IpAddr = if six { [0_u16; 8].into() } else { [0_u8; 4].into() };
+    let mut names = vec![SocketName { address: any, port: 0 }];
+    if let Some(remote) = towards {
+        let source = source_towards(remote)?;
+        // A loopback address besides that of the interface: nobody would look for it.
+        if source.is_loopback() && !host_addresses()?.contains(&source) {
+            names = vec![SocketName { address: source, port: 0 }];
+        }
+    }
+    take_place(call, &names)
+}
+
+/// `shutdown(2)` (RFC 6458 §4.1.7).
+///
+/// # Errors
+/// As that call's.
+pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
+    let call = Call::on(fd)?;
+    if !matches!(how, libc::SHUT_RD | libc::SHUT_WR | libc::SHUT_RDWR) {
+        return Err(Errno::INVAL);
+    }
+    let mut state = call.lock();
+    let socket = state.socket(call.key())?;
+    if socket.style == Style::OneToMany {
+        return Err(Errno::OPNOTSUPP);
+    }
+    let id = socket.association.ok_or(Errno::NOTCONN)?;
+    if how != libc::SHUT_WR {
+        socket.read_shut = true;
+    }
+    if how != libc::SHUT_RD {
+        state.end(&call, id);
+    }
+    state.touch(call.key());
+    state.refresh();
+    drop(state);
+    call.leave();
+    Ok(())
+}
+
+/// `close(2)`: the last descriptor ends the socket; associations are shut down, or aborted where SO_LINGER says so.
+///
+/// # Errors
+/// As that call's.
+pub fn close(fd: i32) -> Result<(), Errno> {
+    let stack = stack()?;
+    stack.enter();
+    let (alias, last) = table::remove(fd)?;
+    if last {
+        let engine = &alias.socket.engine;
+        engine.lock().close_socket(stack, alias.socket.key);
+        stack.leave(engine);
+    }
+    Ok(())
+}
+
+/// `dup(2)` and `fcntl` with F_DUPFD and F_DUPFD_CLOEXEC.
+///
+/// # Errors
+/// As that call's.
+pub fn duplicate(fd: i32, least: i32, close_on_exec: bool) -> Result<i32, Errno> {
+    let alias = table::find(fd)?;
+    let copy = if close_on_exec {
+        rustix::io::fcntl_dupfd_cloexec(&*alias, least)?
+    } else {
+        let copy = rustix::io::fcntl_dupfd_cloexec(&*alias, least)?;
+        rustix::io::fcntl_setfd(&copy, rustix::io::FdFlags::empty())?;
+        copy
+    };
+    Ok(table::insert(copy, Arc::clone(&alias.socket)))
+}
+
+/// `dup3(2)`: `to` may be one of ours, or anything else, which the caller has closed or gives up.
+///
+/// # Errors
+/// As that call's.
+pub(crate) fn duplicate_to(fd: i32, mut to: std::os::fd::OwnedFd, close_on_exec: bool) -> Result<i32, Errno> {
+    let alias = table::find(fd)?;
+    let flags = if close_on_exec { DupFlags::CLOEXEC } else { DupFlags::empty() };
+    rustix::io::dup3(alias.as_fd(), &mut to, flags)?;
+    Ok(table::insert(to, Arc::clone(&alias.socket)))
+}
+
+impl State {
+    /// Has an endpoint; it listens if the socket does.
+    pub(crate) fn open_endpoint(&mut self, call: &Call) -> Result<(), Errno> {
+        if self.endpoint.is_some() {
+            return Ok(());
+        }
+        let place = self.place.clone().ok_or(Errno::INVAL)?;
+        let socket = self.socket(call.key())?;
+        let config = EndpointConfig {
+            port: place.port,
+            listen: true,
+            encapsulation_port: call.stack.carrier.peer_port(),
+            cookie_lifetime: std::time::Duration::from_millis(u64::from(socket.options.cookie_life)),
+            ..EndpointConfig::default()
+        };
+        let mut endpoint = endpoint(config, socket.config.clone())?;
+        endpoint.set_local_addresses(place.addresses);
+        self.endpoint = Some(endpoint);
+        Ok(())
+    }
+
+    /// Has these addresses from now on, for associations to come.
+    fn move_place(&mut self, call: &Call, addresses: &[IpAddr]) {
+        if let Some(place) = &mut self.place {
+            addresses.clone_into(&mut place.addresses);
+            place.wildcard = false;
+        }
+        call.socket().engine.set_addresses(addresses);
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.set_local_addresses(addresses.to_vec());
+        }
+    }
+
+    pub(crate) fn each_association(&mut self, mut act: impl FnMut(&mut tresse_proto::AssociationHandle<'_>)) {
+        let ids: Vec<AssociationId> = self.associations.keys().copied().collect();
+        for id in ids {
+            if let Some(mut association) = self.endpoint.as_mut().and_then(|core| core.association(id)) {
+                act(&mut association);
+            }
+        }
+    }
+
+    /// Own addresses of an association with `remote`, the one that leads there first.
+    fn sources(&self, remote: IpAddr) -> Result<Vec<IpAddr>, Errno> {
+        let place = self.place.as_ref().ok_or(Errno::INVAL)?;
+        if !place.wildcard {
+            return Ok(place.addresses.clone());
+        }
+        let source = source_towards(remote)?;
+        // Packets from a loopback address do not leave the host, and those to one do not come from elsewhere.
+        let others = place.addresses.iter().copied();
+        let others =
+            others.filter(|&address| address != source && address.is_loopback() == remote.is_loopback());
+        let first = place.addresses.contains(&source).then_some(source);
+        Ok(first.into_iter().chain(others).collect())
+    }
+
+    /// Gives an association a one-to-one socket of its own.
+    fn detach(
+        &mut self,
+        call: &Call,
+        id: AssociationId,
+        nonblocking: bool,
+        close_on_exec: bool,
+    ) -> Result<i32, Errno> {
+        let (readiness, theirs) = Readiness::new(nonblocking, close_on_exec)?;
+        let (parent_key, key) = (call.key(), fresh_key());
+        let parent = self.socket(parent_key)?;
+        let mut child = SocketState::child(parent, readiness, id);
+        // What waits to be read goes along.
+        let is_of = |item: &crate::socket::Item| match item {
+            crate::socket::Item::Data(of) => *of == id,
+            crate::socket::Item::Notification(of, _) => *of == Some(id),
+        };
+        let (own, rest) = std::mem::take(&mut parent.queue).into_iter().partition(is_of);
+        (child.queue, parent.queue) = (own, rest);
+        if parent.in_progress == Some(id) {
+            child.in_progress = parent.in_progress.take();
+        }
+        self.sockets.insert(key, child);
+        if let Some(entry) = self.associations.get_mut(&id) {
+            entry.owner = key;
+        }
+        let fd = enter_socket(Arc::clone(&call.socket().engine), key, Style::OneToOne, theirs);
+        self.refill(call.stack.now(), id);
+        self.touch(key);
+        Ok(fd)
+    }
+
+    /// Shuts an association down.
+    pub(crate) fn end(&mut self, call: &Call, id: AssociationId) {
+        self.end_at(call.stack, id, None);
+    }
+
+    /// Ends an association: at once, with this text for the peer, or when everything is delivered.
+    pub(crate) fn end_at(&mut self, stack: &Stack, id: AssociationId, abort: Option<&str>) {
+        let now = stack.now();
+        if let Some(entry) = self.associations.get_mut(&id)
+            && !matches!(entry.phase, Phase::Ended(_))
+            && (entry.phase != Phase::Opening || abort.is_some())
+        {
+            entry.phase = Phase::Closing;
+        }
+        if let Some(mut association) = self.endpoint.as_mut().and_then(|core| core.association(id)) {
+            match abort {
+                Some(reason) => association.abort(now, reason),
+                None => association.shutdown(now),
+            }
+        }
+    }
+
+    fn close_socket(&mut self, stack: &Stack, key: u64) {
+        let Some(socket) = self.sockets.remove(&key) else { return };
+        let now = stack.now();
+        let at_once = socket.options.linger.is_some_and(|linger| linger.is_zero());
+        let abort = at_once.then_some("closed with SO_LINGER 0");
+        for id in socket.backlog {
+            self.end_at(stack, id, Some("the application has closed its socket"));
+            self.associations.entry(id).and_modify(|entry| entry.abandoned = true);
+        }
+        let own: Vec<AssociationId> = self.associations.keys().copied().collect();
+        for id in own {
+            let Some(entry) = self.associations.get_mut(&id).filter(|entry| entry.owner == key) else {
+                continue;
+            };
+            entry.abandoned = true;
+            if matches!(entry.phase, Phase::Ended(_)) {
+                self.forget(now, id);
+                continue;
+            }
+            // As a kernel does: what was not read is lost, and the peer is told so (RFC 6458 §4.1.8, Linux).
+            let unread = entry.next.is_some();
+            self.end_at(stack, id, abort.or(unread.then_some("closed with data unread")));
+            self.refill(now, id);
+        }
+    }
+}
+
+/// Associations that may wait for `accept`.
+const MOST_WAITING: usize = 4096;

@@ -1,0 +1,352 @@
+//! Receiving: messages and notifications in the order in which they came, whole or in parts.
+
+use std::io::IoSliceMut;
+
+use rustix::io::Errno;
+use tresse_proto::{AssociationId, Part};
+
+use crate::association::{Ended, Entry, Phase};
+use crate::engine::State;
+use crate::layout::SocketName;
+use crate::notify::{self, NextInfo, ReceiveInfo};
+use crate::send::UNORDERED;
+use crate::settings::Style;
+use crate::socket::{Call, Item, Need};
+
+/// What a call to receive brought.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Received {
+    /// Bytes that were written.
+    pub bytes: usize,
+    /// MSG_EOR, MSG_NOTIFICATION, MSG_CTRUNC.
+    pub flags: i32,
+    /// From whom: `struct sockaddr_in` or `sockaddr_in6`.
+    pub name: Vec<u8>,
+    /// Of a message, not of a notification.
+    pub info: Option<ReceiveInfo>,
+    /// Of the message after it, where SCTP_RECVNXTINFO is on.
+    pub next: Option<NextInfo>,
+    /// The program wants `info` as SCTP_RCVINFO.
+    pub wants_info: bool,
+    /// The program wants `info` as SCTP_SNDRCV.
+    pub wants_old_info: bool,
+}
+
+/// MSG_NOTIFICATION of Linux.
+const NOTIFICATION: i32 = 0x8000;
+
+/// Receives a message or a part of one; 0 bytes without MSG_EOR are the end.
+///
+/// # Errors
+/// As `recvmsg(2)` and RFC 6458 §5.
+pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32) -> Result<Received, Errno> {
+    let call = Call::on(fd)?;
+    if flags & libc::MSG_OOB != 0 {
+        return Err(Errno::OPNOTSUPP);
+    }
+    let (peek, at_once) = (flags & libc::MSG_PEEK != 0, flags & libc::MSG_DONTWAIT != 0);
+    call.until(Need::Readable, at_once, |call| {
+        let mut state = call.lock();
+        let (received, stirred) = state.receive(call, into, peek)?;
+        state.refresh();
+        drop(state);
+        if stirred {
+            call.leave();
+        }
+        Ok(received)
+    })
+}
+
+/// Bytes of the next message that are here (FIONREAD).
+///
+/// # Errors
+/// `BADF`.
+pub fn readable_bytes(fd: i32) -> Result<usize, Errno> {
+    let call = Call::on(fd)?;
+    let mut state = call.lock();
+    let key = call.key();
+    let bytes = match state.turn_of(key) {
+        Some(Item::Data(id)) => {
+            state.associations.get(&id).and_then(|entry| Some(entry.next.as_ref()?.left()))
+        }
+        Some(Item::Notification(_, bytes)) => Some(bytes.len() - state.socket(key)?.taken),
+        None => None,
+    };
+    Ok(bytes.unwrap_or(0))
+}
+
+/// Copies `from` into the buffers; answers how many bytes there was room for.
+fn scatter<'a>(into: &mut [IoSliceMut<'_>], from: impl Iterator<Item = &'a [u8]>) -> usize {
+    let (mut buffer, mut place, mut copied) = (0, 0, 0);
+    for mut piece in from {
+        while !piece.is_empty() {
+            let Some(room) = into.get_mut(buffer) else { return copied };
+            let count = piece.len().min(room.len() - place);
+            room[place..place + count].copy_from_slice(&piece[..count]);
+            piece = &piece[count..];
+            copied += count;
+            place += count;
+            if place == room.len() {
+                (buffer, place) = (buffer + 1, 0);
+            }
+        }
+    }
+    copied
+}
+
+/// What is left of a message behind `skip` bytes.
+fn rest(pieces: &[bytes::Bytes], mut skip: usize) -> impl Iterator<Item = &[u8]> {
+    pieces.iter().map(move |piece| {
+        let over = skip.min(piece.len());
+        skip -= over;
+        &piece[over..]
+    })
+}
+
+impl State {
+    /// What is read next. While a message is handed out in parts, nothing else is where the program wants it so
+    /// (SCTP_FRAGMENT_INTERLEAVE 0).
+    pub(crate) fn turn_of(&self, key: u64) -> Option<Item> {
+        let socket = self.sockets.get(&key)?;
+        match socket.in_progress {
+            Some(id) if socket.options.interleave == 0 => {
+                let has = self.associations.get(&id).is_some_and(|entry| entry.next.is_some());
+                has.then_some(Item::Data(id))
+            }
+            _ => socket.queue.front().cloned(),
+        }
+    }
+
+    /// Answers what was read, and whether the core may want to say something about it.
+    fn receive(
+        &mut self,
+        call: &Call,
+        into: &mut [IoSliceMut<'_>],
+        peek: bool,
+    ) -> Result<(Received, bool), Errno> {
+        let key = call.key();
+        loop {
+            let socket = self.socket(key)?;
+            if let Some(error) = socket.error.take() {
+                self.touch(key);
+                self.refresh();
+                return Err(error);
+            }
+            match self.turn_of(key) {
+                Some(Item::Notification(id, bytes)) => {
+                    return Ok((self.read_notification(key, id, &bytes, into, peek), false));
+                }
+                Some(Item::Data(id)) => {
+                    if let Some(received) = self.read_data(call, id, into, peek) {
+                        return Ok((received, true));
+                    }
+                }
+                None => return self.read_nothing(key).map(|received| (received, false)),
+            }
+        }
+    }
+
+    fn read_nothing(&mut self, key: u64) -> Result<Received, Errno> {
+        let socket = self.socket(key)?;
+        if socket.limit.is_some() && socket.style == Style::OneToOne {
+            return Err(Errno::NOTCONN);
+        }
+        if socket.read_shut {
+            return Ok(Received::default());
+        }
+        if socket.style == Style::OneToMany {
+            return Err(Errno::AGAIN);
+        }
+        let was_connected = socket.was_connected;
+        let Some(id) = socket.association else {
+            return if was_connected { Ok(Received::default()) } else { Err(Errno::NOTCONN) };
+        };
+        let Some(entry) = self.associations.get_mut(&id) else { return Ok(Received::default()) };
+        match entry.phase {
+            Phase::Ended(Ended::With(error)) => {
+                // Told once; then it is the end as any other.
+                entry.phase = Phase::Ended(Ended::Gracefully);
+                Err(error)
+            }
+            Phase::Ended(Ended::Gracefully) => Ok(Received::default()),
+            _ if entry.peer_done => Ok(Received::default()),
+            _ => Err(Errno::AGAIN),
+        }
+    }
+
+    fn read_notification(
+        &mut self,
+        key: u64,
+        id: Option<AssociationId>,
+        bytes: &[u8],
+        into: &mut [IoSliceMut<'_>],
+        peek: bool,
+    ) -> Received {
+        let name = id.map(|id| self.name_of(key, id)).unwrap_or_default();
+        let Ok(socket) = self.socket(key) else { return Received::default() };
+        let copied = scatter(into, std::iter::once(&bytes[socket.taken.min(bytes.len())..]));
+        let done = socket.taken + copied == bytes.len();
+        if !peek {
+            socket.taken = if done { 0 } else { socket.taken + copied };
+            if done {
+                socket.queue.pop_front();
+                self.touch(key);
+            }
+        }
+        let end = if done { libc::MSG_EOR } else { 0 };
+        Received { bytes: copied, flags: NOTIFICATION | end, name, ..Received::default() }
+    }
+
+    /// Reads what is next of an association; `None` when there was nothing to hand out.
+    fn read_data(
+        &mut self,
+        call: &Call,
+        id: AssociationId,
+        into: &mut [IoSliceMut<'_>],
+        peek: bool,
+    ) -> Option<Received> {
+        let key = call.key();
+        let name = self.name_of(key, id);
+        let entry = self.associations.get_mut(&id)?;
+        let Some(pending) = &mut entry.next else {
+            self.remove_marker(key, id);
+            return None;
+        };
+        if pending.message.part == Part::Abandoned {
+            let (stream, ssn) = (pending.message.stream.0, pending.message.ssn.0);
+            self.advance(call, id, true);
+            self.tell(id, notify::PARTIAL_DELIVERY, |number| {
+                notify::partial_delivery_aborted(number, stream, ssn)
+            });
+            return None;
+        }
+        let copied = scatter(into, rest(pending.message.payload.pieces(), pending.taken));
+        let read = pending.left() == copied;
+        let ends = read && pending.message.part.is_end();
+        let info = info_of(entry)?;
+        if !peek {
+            if let Some(pending) = &mut entry.next {
+                pending.taken += copied;
+            }
+            entry.last_used = call.stack.now();
+        }
+        let socket = self.sockets.get_mut(&key)?;
+        let (wants_info, wants_next) = (socket.options.receive_info, socket.options.next_info);
+        if !peek {
+            socket.in_progress = (!ends).then_some(id);
+        }
+        let wants_old_info =
+            self.associations.get(&id).is_some_and(|entry| entry.settings.wants(notify::DATA_IO));
+        if !peek && read {
+            self.advance(call, id, ends);
+        }
+        let flags = if ends { libc::MSG_EOR } else { 0 };
+        let next = if wants_next && ends { self.next_info(call, id, peek) } else { None };
+        Some(Received { bytes: copied, flags, name, info: Some(info), next, wants_info, wants_old_info })
+    }
+
+    /// The message of an association is read: the next one is looked for.
+    fn advance(&mut self, call: &Call, id: AssociationId, ends: bool) {
+        let (key, now) = (call.key(), call.stack.now());
+        let Some(socket) = self.sockets.get_mut(&key) else { return };
+        let strict = socket.options.interleave < 2;
+        if ends {
+            socket.in_progress = None;
+        }
+        let Some(entry) = self.associations.get_mut(&id) else { return };
+        entry.fetch(self.endpoint.as_mut(), now, id, strict);
+        if entry.next.is_none() {
+            let ended = matches!(entry.phase, Phase::Ended(_));
+            self.remove_marker(key, id);
+            if ended && call.socket().style == Style::OneToMany {
+                self.forget(now, id);
+            }
+        } else if socket.queue.len() > 1 && socket.queue.iter().all(|item| matches!(item, Item::Data(_))) {
+            // Associations take turns.
+            socket.queue.rotate_left(1);
+        }
+        self.touch(key);
+    }
+
+    fn remove_marker(&mut self, key: u64, id: AssociationId) {
+        if let Some(socket) = self.sockets.get_mut(&key)
+            && let Some(at) = socket.queue.iter().position(|item| *item == Item::Data(id))
+        {
+            socket.queue.remove(at);
+        }
+        self.touch(key);
+    }
+
+    /// What is read after the message that was just read.
+    fn next_info(&mut self, call: &Call, id: AssociationId, peek: bool) -> Option<NextInfo> {
+        let message = |entry: &Entry, message: &tresse_proto::Message| NextInfo {
+            stream: message.stream.0,
+            flags: if message.unordered { UNORDERED } else { 0 }
+                | if message.part == Part::Whole { COMPLETE } else { 0 },
+            ppid: message.ppid.0.to_be(),
+            length: u32::try_from(message.payload.len()).unwrap_or(u32::MAX),
+            number: entry.number,
+        };
+        if peek {
+            let entry = self.associations.get_mut(&id)?;
+            let next = entry.look_ahead(self.endpoint.as_mut(), call.stack.now(), id)?.clone();
+            return Some(message(entry, &next));
+        }
+        match self.turn_of(call.key())? {
+            Item::Data(id) => {
+                let entry = self.associations.get(&id)?;
+                entry.next.as_ref().map(|pending| message(entry, &pending.message))
+            }
+            Item::Notification(id, bytes) => Some(NextInfo {
+                flags: NEXT_NOTIFICATION | COMPLETE,
+                length: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+                number: id.and_then(|id| self.associations.get(&id)).map_or(0, |entry| entry.number),
+                ..NextInfo::default()
+            }),
+        }
+    }
+
+    /// The peer's primary name, as the program of this socket reads names.
+    fn name_of(&self, key: u64, id: AssociationId) -> Vec<u8> {
+        let mapped = self.sockets.get(&key).is_some_and(crate::socket::SocketState::writes_mapped);
+        let entry = self.associations.get(&id);
+        let first = entry.and_then(|entry| Some((*entry.peers.first()?, entry.remote_port)));
+        first.map(|(address, port)| SocketName { address, port }.write(mapped)).unwrap_or_default()
+    }
+}
+
+fn info_of(entry: &Entry) -> Option<ReceiveInfo> {
+    let message = &entry.next.as_ref()?.message;
+    Some(ReceiveInfo {
+        stream: message.stream.0,
+        ssn: message.ssn.0,
+        flags: if message.unordered { UNORDERED } else { 0 },
+        ppid: message.ppid.0.to_be(),
+        tsn: 0,
+        cumulative_tsn: 0,
+        context: entry.settings.receive_context,
+        number: entry.number,
+    })
+}
+
+/// SCTP_COMPLETE: all of it is here. Linux has no number for it; FreeBSD's.
+const COMPLETE: u16 = 0x20;
+/// SCTP_NOTIFICATION.
+const NEXT_NOTIFICATION: u16 = 0x8000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_scattered_over_buffers_and_the_rest_is_kept() {
+        let pieces = [bytes::Bytes::from_static(b"abc"), bytes::Bytes::from_static(b"defg")];
+        let (mut one, mut two, mut none) = ([0; 2], [0; 3], [0; 0]);
+        let mut into = [&mut one[..], &mut none[..], &mut two[..]].map(IoSliceMut::new);
+        assert_eq!(scatter(&mut into, rest(&pieces, 1)), 5);
+        assert_eq!((&one, &two), (b"bc", b"def"));
+        let mut last = [0; 9];
+        assert_eq!(scatter(&mut [IoSliceMut::new(&mut last)], rest(&pieces, 6)), 1);
+        assert_eq!(last[0], b'g');
+    }
+}

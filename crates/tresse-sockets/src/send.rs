@@ -1,0 +1,282 @@
+//! Sending: which association a message is for, what its flags mean, and what happens where there is no room.
+
+use bytes::Bytes;
+use rustix::io::Errno;
+use rustix::process::{Signal, getpid, kill_process};
+use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
+
+use crate::association::{Ended, Phase};
+use crate::engine::State;
+use crate::layout::{Fields, SocketName};
+use crate::open::begin;
+use crate::settings::{PR_MASK, Settings, Style, reliability};
+use crate::socket::{Call, Need};
+
+/// How a message is to be sent, as far as the call says; the socket's defaults stand for the rest.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SendInfo {
+    /// To whom: names without gaps.
+    pub name: Vec<u8>,
+    /// The association, by its number.
+    pub number: Option<i32>,
+    /// Stream, flags, payload protocol identifier and context (`struct sctp_sndinfo`).
+    pub fields: Option<SendFields>,
+    /// Policy and value (`struct sctp_prinfo`).
+    pub policy: Option<(u16, u32)>,
+    /// `struct sctp_initmsg` of an association that this message sets up.
+    pub init: Vec<u8>,
+}
+
+/// The fields of `struct sctp_sndinfo`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct SendFields {
+    /// The stream.
+    pub stream: u16,
+    /// `SCTP_UNORDERED` and its like.
+    pub flags: u16,
+    /// Payload protocol identifier; travels as it is.
+    pub ppid: u32,
+    /// Comes back when the message fails.
+    pub context: u32,
+}
+
+impl SendInfo {
+    /// Reads `struct sctp_sndrcvinfo`.
+    ///
+    /// # Errors
+    /// `INVAL` for one that is cut.
+    pub fn of_sndrcv(bytes: &[u8]) -> Result<Self, Errno> {
+        let flags = bytes.u16_at(4)?;
+        let (lifetime, number) = (bytes.u32_at(16)?, bytes.i32_at(28)?);
+        // Of old a lifetime alone is a policy (RFC 6458 §5.3.2).
+        let policy =
+            if flags & PR_MASK == 0 && lifetime != 0 { crate::settings::PR_TTL } else { flags & PR_MASK };
+        Ok(SendInfo {
+            number: Some(number).filter(|&number| number != 0),
+            fields: Some(SendFields {
+                stream: bytes.u16_at(0)?,
+                flags,
+                ppid: bytes.u32_at(8)?,
+                context: bytes.u32_at(12)?,
+            }),
+            policy: (policy != 0).then_some((policy, lifetime)),
+            ..SendInfo::default()
+        })
+    }
+
+    /// Reads `struct sctp_sndinfo`.
+    ///
+    /// # Errors
+    /// `INVAL` for one that is cut.
+    pub fn of_sndinfo(bytes: &[u8]) -> Result<Self, Errno> {
+        let fields = SendFields {
+            stream: bytes.u16_at(0)?,
+            flags: bytes.u16_at(2)?,
+            ppid: bytes.u32_at(4)?,
+            context: bytes.u32_at(8)?,
+        };
+        let number = bytes.i32_at(12)?;
+        Ok(SendInfo {
+            number: Some(number).filter(|&number| number != 0),
+            fields: Some(fields),
+            ..SendInfo::default()
+        })
+    }
+}
+
+pub(crate) const UNORDERED: u16 = 1;
+const ABORT: u16 = 4;
+const SEND_ALL: u16 = 0x40;
+const EOF: u16 = 0x200;
+/// SCTP_EOR of `tresse_sctp.h`: this is the end of a message (RFC 6458 §8.1.26).
+const EOR: u16 = 0x2000;
+
+/// Sends a message.
+///
+/// # Errors
+/// As `sendmsg(2)` and RFC 6458 §5: `PIPE` after SIGPIPE unless `flags` has MSG_NOSIGNAL.
+pub fn send(fd: i32, data: Bytes, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
+    let call = Call::on(fd)?;
+    let sent = send_on(&call, &data, info, flags);
+    if sent == Err(Errno::PIPE) && flags & libc::MSG_NOSIGNAL == 0 && call.socket().style == Style::OneToOne {
+        let _ = kill_process(getpid(), Signal::PIPE);
+    }
+    sent
+}
+
+fn send_on(call: &Call, data: &Bytes, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
+    if flags & libc::MSG_OOB != 0 {
+        return Err(Errno::OPNOTSUPP);
+    }
+    let own_flags = info.fields.map_or(0, |fields| fields.flags);
+    if own_flags & SEND_ALL != 0 && call.socket().style == Style::OneToMany {
+        return send_to_all(call, data, info, flags);
+    }
+    let at_once = flags & libc::MSG_DONTWAIT != 0;
+    let id = addressee(call, info)?;
+    let sent = call.until(Need::Writable, at_once, |call| {
+        let mut state = call.lock();
+        let sent = state.send(call, id, data, info);
+        state.refresh();
+        drop(state);
+        // One that is refused waits for what was accepted to leave.
+        call.leave();
+        sent
+    });
+    sent.map(|()| data.len())
+}
+
+/// SCTP_SENDALL: to every association of the socket.
+fn send_to_all(call: &Call, data: &Bytes, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
+    let all: Vec<i32> = {
+        let state = call.lock();
+        let own = state.associations.values().filter(|entry| entry.owner == call.key());
+        own.map(|entry| entry.number).collect()
+    };
+    for number in all {
+        let mut fields = info.fields.unwrap_or_default();
+        fields.flags &= !SEND_ALL;
+        let one = SendInfo { number: Some(number), name: Vec::new(), fields: Some(fields), ..info.clone() };
+        send_on(call, data, &one, flags)?;
+    }
+    Ok(data.len())
+}
+
+/// The association that a message is for; a name without one sets it up (RFC 6458 §3.1.1).
+fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
+    let key = call.key();
+    let mut state = call.lock();
+    let socket = state.socket(key)?;
+    if socket.style == Style::OneToOne {
+        if socket.limit.is_some() {
+            return Err(Errno::PIPE);
+        }
+        if let Some(id) = socket.association {
+            return Ok(id);
+        }
+        if socket.was_connected {
+            return Err(Errno::PIPE);
+        }
+        if info.name.is_empty() {
+            return Err(Errno::NOTCONN);
+        }
+    } else if let Some(number) = info.number {
+        return state.by_number(key, number).ok_or(Errno::PIPE);
+    }
+    if info.name.is_empty() {
+        // Of the one association that there is, programs may leave the name out, as after `connect`.
+        let mut own = state.associations.iter().filter(|(_, entry)| entry.owner == key);
+        return match (own.next(), own.next()) {
+            (Some((&id, _)), None) => Ok(id),
+            _ => Err(Errno::DESTADDRREQ),
+        };
+    }
+    let names = SocketName::read_all(&info.name)?;
+    let first = *names.first().ok_or(Errno::INVAL)?;
+    if let Some(id) = state.by_name(key, first) {
+        return Ok(id);
+    }
+    if info.fields.is_some_and(|fields| fields.flags & (EOF | ABORT) != 0) {
+        return Err(Errno::INVAL);
+    }
+    let usual = state.socket(key)?.config.clone();
+    if !info.init.is_empty() {
+        crate::options::init_message(state.socket(key)?, &info.init)?;
+    }
+    drop(state);
+    let begun = begin(call, &names);
+    call.lock().socket(key)?.config = usual;
+    begun
+}
+
+impl State {
+    /// Gives a message to an association.
+    fn send(&mut self, call: &Call, id: AssociationId, data: &Bytes, info: &SendInfo) -> Result<(), Errno> {
+        let now = call.stack.now();
+        let explicit = self.socket(call.key())?.options.explicit_eor;
+        let Some(entry) = self.associations.get_mut(&id) else { return Err(Errno::PIPE) };
+        match entry.phase {
+            Phase::Ended(Ended::With(Errno::CONNREFUSED)) => return Err(Errno::CONNREFUSED),
+            Phase::Ended(_) | Phase::Closing => return Err(Errno::PIPE),
+            Phase::Opening | Phase::Open => {}
+        }
+        let (options, flags) = options_of(&entry.settings, info)?;
+        if flags & ABORT != 0 {
+            self.end_at(call.stack, id, Some(&String::from_utf8_lossy(data)));
+            return Ok(());
+        }
+        let ends = flags & EOF != 0;
+        if data.is_empty() && !ends {
+            return Err(Errno::INVAL);
+        }
+        let mut data = data.clone();
+        if explicit {
+            let pieces = entry.pieces.entry(options.stream.0).or_default();
+            if flags & EOR == 0 && !ends {
+                if pieces.len() + data.len() > LONGEST_IN_PIECES {
+                    return Err(Errno::MSGSIZE);
+                }
+                pieces.extend_from_slice(&data);
+                return Ok(());
+            }
+            if !pieces.is_empty() {
+                data = [pieces.as_slice(), &data].concat().into();
+            }
+        }
+        if !data.is_empty() {
+            let core = self.endpoint.as_mut().and_then(|core| core.association(id)).ok_or(Errno::PIPE)?;
+            let sent = { core }.send(now, options, data);
+            self.on_sent(call.key(), id, sent)?;
+            if let Some(entry) = self.associations.get_mut(&id) {
+                (entry.last_used, entry.is_dry) = (now, false);
+                entry.pieces.remove(&options.stream.0);
+            }
+        }
+        if ends {
+            self.end(call, id);
+        }
+        Ok(())
+    }
+
+    fn on_sent(&mut self, key: u64, id: AssociationId, sent: Result<(), SendError>) -> Result<(), Errno> {
+        match sent {
+            Ok(()) => Ok(()),
+            Err(SendError::Full { .. }) => {
+                if let Some(entry) = self.associations.get_mut(&id) {
+                    entry.blocked = true;
+                }
+                self.touch(key);
+                Err(Errno::AGAIN)
+            }
+            Err(SendError::TooLong { .. }) => Err(Errno::MSGSIZE),
+            Err(SendError::NotOpen { .. }) => Err(Errno::PIPE),
+            Err(_) => Err(Errno::INVAL),
+        }
+    }
+}
+
+/// What the core is told, and the flags of the message.
+fn options_of(settings: &Settings, info: &SendInfo) -> Result<(SendOptions, u16), Errno> {
+    let usual = &settings.send;
+    let fields = info.fields.unwrap_or(SendFields {
+        stream: usual.stream,
+        flags: usual.flags,
+        ppid: usual.ppid,
+        context: usual.context,
+    });
+    let reliability = match info.policy {
+        Some((policy, value)) => reliability(policy, value)?,
+        None => usual.reliability,
+    };
+    let options = SendOptions {
+        stream: StreamId(fields.stream),
+        ppid: Ppid(u32::from_be(fields.ppid)),
+        unordered: fields.flags & UNORDERED != 0,
+        reliability,
+        context: u64::from(fields.context),
+    };
+    Ok((options, fields.flags))
+}
+
+/// Bytes of a message in pieces: those that the send buffer could not hold anyway.
+const LONGEST_IN_PIECES: usize = 1 << 26;

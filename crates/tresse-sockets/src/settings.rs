@@ -1,0 +1,85 @@
+//! What a socket hands on to its associations, and each association then has as its own (RFC 6458 §7.5, §8).
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tresse_proto::Reliability;
+
+/// Which of the two interfaces of RFC 6458 a socket has.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Style {
+    /// As TCP: `SOCK_STREAM`.
+    OneToOne,
+    /// As UDP: `SOCK_SEQPACKET`.
+    OneToMany,
+}
+
+/// Settings of one association, or of those to come.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Settings {
+    /// Notifications that are wanted: bit `kind - 0x8000`.
+    pub(crate) events: u32,
+    /// How messages are sent of which nothing else is said.
+    pub(crate) send: SendDefaults,
+    /// What comes back with every received message (SCTP_CONTEXT).
+    pub(crate) receive_context: u32,
+    /// Longest piece of user data in a chunk (SCTP_MAXSEG); 0 leaves it to the path.
+    pub(crate) max_segment: u32,
+    /// Potentially failed paths are told as such (RFC 7829 §7.3).
+    pub(crate) exposes_pf: bool,
+}
+
+/// SCTP_DEFAULT_SNDINFO and SCTP_DEFAULT_PRINFO.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SendDefaults {
+    pub(crate) stream: u16,
+    pub(crate) flags: u16,
+    /// As the program gave it: in the byte order of the network, or so everybody hopes.
+    pub(crate) ppid: u32,
+    pub(crate) context: u32,
+    pub(crate) reliability: Reliability,
+}
+
+impl Settings {
+    /// Whether notifications of this kind are wanted.
+    pub(crate) fn wants(&self, kind: u16) -> bool {
+        self.events & event_bit(kind) != 0
+    }
+
+    /// Asks for notifications of this kind, or for none.
+    pub(crate) fn want(&mut self, kind: u16, on: bool) {
+        if on { self.events |= event_bit(kind) } else { self.events &= !event_bit(kind) }
+    }
+}
+
+fn event_bit(kind: u16) -> u32 {
+    1_u32.checked_shl(u32::from(kind & 0x7fff)).unwrap_or(0)
+}
+
+/// A policy and its value as RFC 7496 §4 has them, in the numbers of Linux.
+///
+/// # Errors
+/// `INVAL` for an unknown policy.
+pub(crate) fn reliability(policy: u16, value: u32) -> Result<Reliability, Errno> {
+    match policy & PR_MASK {
+        0 => Ok(Reliability::Full),
+        PR_TTL => Ok(Reliability::Lifetime(Duration::from_millis(u64::from(value)))),
+        PR_RTX => Ok(Reliability::Retransmissions(value)),
+        _ => Ok(Reliability::Priority(value)),
+    }
+}
+
+/// The other way round.
+pub(crate) fn policy_of(reliability: Reliability) -> (u16, u32) {
+    match reliability {
+        Reliability::Full => (0, 0),
+        Reliability::Lifetime(time) => (PR_TTL, u32::try_from(time.as_millis()).unwrap_or(u32::MAX)),
+        Reliability::Retransmissions(count) => (PR_RTX, count),
+        Reliability::Priority(priority) => (PR_PRIO, priority),
+    }
+}
+
+pub(crate) const PR_MASK: u16 = 0x30;
+pub(crate) const PR_TTL: u16 = 0x10;
+pub(crate) const PR_RTX: u16 = 0x20;
+pub(crate) const PR_PRIO: u16 = 0x30;

@@ -1,0 +1,263 @@
+//! A socket: its style, its settings, and what waits to be read. All of it changes under the lock of its engine.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, MutexGuard, Weak};
+use std::time::Duration;
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::sockopt;
+use tresse_proto::{AssociationConfig, AssociationId};
+
+use crate::association::Pause;
+use crate::descriptor::{self, Readiness};
+use crate::engine::{Engine, State};
+use crate::settings::{Settings, Style};
+use crate::stack::{Stack, stack};
+use crate::table::{self, Alias};
+
+/// A socket, however many descriptors it has.
+pub(crate) struct Socket {
+    pub(crate) engine: Arc<Engine>,
+    /// Its place among the sockets of the engine.
+    pub(crate) key: u64,
+    pub(crate) style: Style,
+    /// Descriptors in the table.
+    pub(crate) aliases: AtomicUsize,
+}
+
+/// Something to read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Item {
+    /// Messages of this association.
+    Data(AssociationId),
+    /// A notification, with the association it is about.
+    Notification(Option<AssociationId>, Vec<u8>),
+}
+
+/// What the lock of the engine guards of a socket.
+pub(crate) struct SocketState {
+    pub(crate) style: Style,
+    /// AF_INET6: IPv4 is written as IPv6.
+    pub(crate) six: bool,
+    pub(crate) readiness: Readiness,
+    alias: Weak<Alias>,
+    pub(crate) queue: VecDeque<Item>,
+    /// It listens, and lets so many associations wait for `accept`.
+    pub(crate) limit: Option<usize>,
+    pub(crate) backlog: VecDeque<AssociationId>,
+    /// The one association of a one-to-one socket.
+    pub(crate) association: Option<AssociationId>,
+    pub(crate) was_connected: bool,
+    /// What SO_ERROR tells.
+    pub(crate) error: Option<Errno>,
+    pub(crate) read_shut: bool,
+    pub(crate) config: AssociationConfig,
+    pub(crate) settings: Settings,
+    pub(crate) autoclose: Option<Pause>,
+    pub(crate) options: Options,
+    /// The message that is being read in pieces.
+    pub(crate) in_progress: Option<AssociationId>,
+    /// Of a notification that is being read in pieces, bytes that were read.
+    pub(crate) taken: usize,
+}
+
+/// Options of a socket that its associations do not have apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "options of RFC 6458, each on or off by itself")]
+pub(crate) struct Options {
+    pub(crate) receive_info: bool,
+    pub(crate) next_info: bool,
+    /// SCTP_FRAGMENT_INTERLEAVE: 0, 1 or 2.
+    pub(crate) interleave: u32,
+    pub(crate) nodelay: bool,
+    pub(crate) explicit_eor: bool,
+    pub(crate) mapped: bool,
+    pub(crate) whole_only: bool,
+    pub(crate) reuse_port: bool,
+    pub(crate) auto_asconf: bool,
+    pub(crate) linger: Option<Duration>,
+    /// SCTP_PARTIAL_DELIVERY_POINT, as it was set.
+    pub(crate) partial_point: u32,
+    /// Longest cookie life and other numbers of the endpoint, in milliseconds.
+    pub(crate) cookie_life: u32,
+    /// The peer's UDP port where none is known (SCTP_REMOTE_UDP_ENCAPS_PORT).
+    pub(crate) encapsulation_port: Option<u16>,
+    /// Requests of the peer that are accepted (SCTP_ENABLE_STREAM_RESET).
+    pub(crate) reset_mask: u32,
+    /// Longest time of an INIT's timer and how often it is sent (SCTP_INITMSG); 0 for the defaults.
+    pub(crate) init_timeout: u16,
+}
+
+impl SocketState {
+    pub(crate) fn new(style: Style, six: bool, readiness: Readiness) -> Self {
+        let config = AssociationConfig::default();
+        SocketState {
+            style,
+            six,
+            readiness,
+            alias: Weak::new(),
+            queue: VecDeque::new(),
+            limit: None,
+            backlog: VecDeque::new(),
+            association: None,
+            was_connected: false,
+            error: None,
+            read_shut: false,
+            config,
+            settings: Settings::default(),
+            autoclose: None,
+            options: Options {
+                receive_info: false,
+                next_info: false,
+                // RFC 6458 §8.1.20.
+                interleave: u32::from(style == Style::OneToMany),
+                nodelay: false,
+                explicit_eor: false,
+                mapped: true,
+                whole_only: false,
+                reuse_port: false,
+                auto_asconf: false,
+                linger: None,
+                partial_point: 0,
+                cookie_life: 60_000,
+                encapsulation_port: None,
+                reset_mask: 7,
+                init_timeout: 0,
+            },
+            in_progress: None,
+            taken: 0,
+        }
+    }
+
+    /// One that has the settings of `parent`, as `accept` and `sctp_peeloff` make.
+    pub(crate) fn child(parent: &SocketState, readiness: Readiness, association: AssociationId) -> Self {
+        SocketState {
+            config: parent.config.clone(),
+            settings: parent.settings.clone(),
+            options: parent.options.clone(),
+            association: Some(association),
+            was_connected: true,
+            ..SocketState::new(Style::OneToOne, parent.six, readiness)
+        }
+    }
+
+    /// Lets the descriptor show this.
+    pub(crate) fn show(&mut self, key: u64, readable: bool, writable: bool) {
+        let alias = self.alias.upgrade().or_else(|| table::any_of(key));
+        let Some(alias) = alias else { return };
+        self.alias = Arc::downgrade(&alias);
+        self.readiness.show(&*alias, readable, writable);
+    }
+
+    /// How names are written for the program: IPv4 within IPv6 where the socket is of that family.
+    pub(crate) fn writes_mapped(&self) -> bool {
+        self.six && self.options.mapped
+    }
+}
+
+/// A call on a socket: what it needs again and again.
+pub(crate) struct Call {
+    pub(crate) alias: Arc<Alias>,
+    pub(crate) stack: &'static Stack,
+}
+
+/// What a call may have to wait for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Need {
+    Readable,
+    Writable,
+}
+
+impl Call {
+    /// Begins a call on the descriptor `fd`.
+    ///
+    /// # Errors
+    /// `BADF` for one that is not ours.
+    pub(crate) fn on(fd: i32) -> Result<Self, Errno> {
+        let (alias, stack) = (table::find(fd)?, stack()?);
+        stack.enter();
+        Ok(Call { alias, stack })
+    }
+
+    pub(crate) fn socket(&self) -> &Socket {
+        &self.alias.socket
+    }
+
+    pub(crate) fn key(&self) -> u64 {
+        self.alias.socket.key
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.alias.socket.engine.lock()
+    }
+
+    /// The engine has something to do. No lock of it may be held.
+    pub(crate) fn leave(&self) {
+        self.stack.leave(&self.alias.socket.engine);
+    }
+
+    pub(crate) fn is_nonblocking(&self) -> bool {
+        descriptor::is_nonblocking(&*self.alias)
+    }
+
+    /// Does what `attempt` does, again and again until it is not refused with `AGAIN`; waits in between, unless the descriptor
+    /// or `at_once` says otherwise.
+    pub(crate) fn until<T>(
+        &self,
+        need: Need,
+        at_once: bool,
+        mut attempt: impl FnMut(&Self) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let mut since = None;
+        loop {
+            match attempt(self) {
+                Err(Errno::AGAIN) if !at_once => {}
+                done => return done,
+            }
+            if !self.stack.is_synchronous() {
+                match need {
+                    Need::Readable => descriptor::wait_readable(&*self.alias)?,
+                    Need::Writable => descriptor::wait_writable(&*self.alias)?,
+                }
+                continue;
+            }
+            if self.is_nonblocking() {
+                return Err(Errno::AGAIN);
+            }
+            let (timeout, events) = match need {
+                Need::Readable => (sockopt::Timeout::Recv, PollFlags::IN),
+                Need::Writable => (sockopt::Timeout::Send, PollFlags::OUT),
+            };
+            let limit = sockopt::socket_timeout(&*self.alias, timeout)?;
+            let since = *since.get_or_insert_with(std::time::Instant::now);
+            let left =
+                limit.map(|limit| limit.checked_sub(since.elapsed()).ok_or(Errno::AGAIN)).transpose()?;
+            self.stack.sleep(&*self.alias, events, left)?;
+            self.stack.turn();
+        }
+    }
+}
+
+impl State {
+    /// The state of the socket with this key.
+    ///
+    /// # Errors
+    /// `BADF` when another thread has closed it.
+    pub(crate) fn socket(&mut self, key: u64) -> Result<&mut SocketState, Errno> {
+        self.sockets.get_mut(&key).ok_or(Errno::BADF)
+    }
+}
+
+/// Makes a socket on `engine` out of its state, and answers its descriptor.
+pub(crate) fn enter_socket(engine: Arc<Engine>, key: u64, style: Style, theirs: OwnedFd) -> i32 {
+    table::insert(theirs, Arc::new(Socket { engine, key, style, aliases: AtomicUsize::new(0) }))
+}
+
+/// A key that no other socket of this process has.
+pub(crate) fn fresh_key() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

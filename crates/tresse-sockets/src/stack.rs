@@ -1,0 +1,346 @@
+//! What all SCTP sockets of this process share: the sockets below them, the ports, the clock and the one thread.
+//!
+//! The thread is the contract loop of the core around all endpoints: take what arrived, let due timers fire, poll for
+//! packets until there are none, hand out the events, sleep until the deadline. In the synchronous mode each call does that
+//! itself, and the thread only sleeps and wakes descriptors.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFlags, eventfd};
+use rustix::io::{Errno, read, write};
+use tresse_proto::{AssociationConfig, Datagram, Endpoint, EndpointConfig, Instant};
+
+use crate::engine::Engine;
+use crate::lower::{self, Carrier, LowerSocket, RECEIVE_SCRATCH};
+use crate::ports::Ports;
+
+/// What all sockets of this process share.
+pub(crate) struct Stack {
+    epoch: std::time::Instant,
+    pub(crate) carrier: Carrier,
+    synchronous: bool,
+    /// Wakes the thread.
+    wake: OwnedFd,
+    sleeping: AtomicBool,
+    /// Engines that calls have given something to do.
+    busy: Mutex<Vec<Arc<Engine>>>,
+    /// No deadline of any engine is earlier; nanoseconds.
+    next: AtomicU64,
+    lower: RwLock<Arc<Vec<Arc<LowerSocket>>>>,
+    engines: RwLock<HashMap<u16, Vec<Arc<Engine>>>>,
+    pub(crate) ports: Mutex<Ports>,
+    intake: Mutex<Intake>,
+}
+
+/// What arrived, on its way to the engines.
+struct Intake {
+    scratch: Vec<u8>,
+    inbox: Vec<Datagram>,
+    /// Answers what is for a port that nobody has (RFC 9260 §8.4).
+    nobody: Option<Endpoint>,
+    touched: Vec<Arc<Engine>>,
+}
+
+static STACK: OnceLock<Stack> = OnceLock::new();
+static ASKED_SYNCHRONOUS: AtomicBool = AtomicBool::new(false);
+
+/// The stack of this process; the first call makes it and its thread.
+///
+/// # Errors
+/// What the system lacks for it.
+pub(crate) fn stack() -> Result<&'static Stack, Errno> {
+    if let Some(stack) = STACK.get() {
+        return Ok(stack);
+    }
+    let made = Stack::new()?;
+    let mut first = false;
+    let stack = STACK.get_or_init(|| {
+        first = true;
+        made
+    });
+    if first {
+        let run = move || if stack.synchronous { stack.watch() } else { stack.drive() };
+        let thread = std::thread::Builder::new().name("tresse".to_owned());
+        thread.spawn(run).map_err(|_| Errno::AGAIN)?;
+    }
+    Ok(stack)
+}
+
+/// Asks for the synchronous mode. Answers whether it is on: it cannot be once there is a socket.
+pub fn set_synchronous() -> bool {
+    ASKED_SYNCHRONOUS.store(true, Ordering::Relaxed);
+    STACK.get().is_none_or(|stack| stack.synchronous)
+}
+
+/// In the synchronous mode takes what arrived and lets happen what is due. Answers how many milliseconds may pass until the
+/// next time; `None` where the thread does it.
+pub(crate) fn turn_in_call() -> Option<u64> {
+    let stack = STACK.get().filter(|stack| stack.synchronous)?;
+    Some(if stack.turn() { 0 } else { 1 })
+}
+
+impl Stack {
+    fn new() -> Result<Self, Errno> {
+        let named = std::env::var("TRESSE_SYNCHRONOUS").is_ok_and(|text| text != "0");
+        Ok(Stack {
+            epoch: std::time::Instant::now(),
+            carrier: Carrier::of_environment(),
+            synchronous: named || ASKED_SYNCHRONOUS.load(Ordering::Relaxed),
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            sleeping: AtomicBool::new(false),
+            busy: Mutex::default(),
+            next: AtomicU64::new(NEVER),
+            lower: RwLock::default(),
+            engines: RwLock::default(),
+            ports: Mutex::default(),
+            intake: Mutex::new(Intake {
+                scratch: vec![0; RECEIVE_SCRATCH],
+                inbox: Vec::new(),
+                nobody: endpoint(EndpointConfig::default(), AssociationConfig::default()).ok(),
+                touched: Vec::new(),
+            }),
+        })
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        Instant::from_nanos(u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(NEVER))
+    }
+
+    pub(crate) fn is_synchronous(&self) -> bool {
+        self.synchronous
+    }
+
+    /// Has a socket on each of these addresses; answers those that could be opened.
+    ///
+    /// # Errors
+    /// None could be.
+    pub(crate) fn open(&self, addresses: &[IpAddr]) -> Result<Vec<IpAddr>, Errno> {
+        let mut opened = Vec::new();
+        let mut failure = Errno::ADDRNOTAVAIL;
+        let mut lower = self.lower.write().unwrap_or_else(PoisonError::into_inner);
+        for &address in addresses {
+            if lower.iter().all(|socket| socket.local() != address) {
+                match LowerSocket::open(address, self.carrier) {
+                    Ok(socket) => Arc::make_mut(&mut lower).push(socket),
+                    Err(error) => {
+                        failure = Errno::from_io_error(&error).unwrap_or(failure);
+                        continue;
+                    }
+                }
+            }
+            opened.push(address);
+        }
+        drop(lower);
+        // The thread is to listen there too.
+        self.wake();
+        if opened.is_empty() { Err(failure) } else { Ok(opened) }
+    }
+
+    /// The sockets that packets leave from.
+    pub(crate) fn lower(&self) -> Arc<Vec<Arc<LowerSocket>>> {
+        Arc::clone(&self.lower.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lets packets to `port` come to this engine.
+    pub(crate) fn register(&self, port: u16, engine: &Arc<Engine>) {
+        let mut engines = self.engines.write().unwrap_or_else(PoisonError::into_inner);
+        engines.entry(port).or_default().push(Arc::clone(engine));
+    }
+
+    /// Forgets an engine that has no socket and no association left.
+    pub(crate) fn retire(&self, port: u16, engine: &Engine) {
+        let mut engines = self.engines.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(of_port) = engines.get_mut(&port) {
+            of_port.retain(|one| !std::ptr::eq(&raw const **one, engine));
+            if of_port.is_empty() {
+                engines.remove(&port);
+            }
+        }
+    }
+
+    /// A call begins: in the synchronous mode what has arrived is taken and what is due happens first.
+    pub(crate) fn enter(&self) {
+        if self.synchronous {
+            self.turn();
+        }
+    }
+
+    /// A call has given `engine` something to do.
+    pub(crate) fn leave(&self, engine: &Arc<Engine>) {
+        if self.synchronous {
+            engine.turn(self);
+        } else if !engine.busy.swap(true, Ordering::AcqRel) {
+            lock(&self.busy).push(Arc::clone(engine));
+            self.wake();
+        }
+    }
+
+    /// An engine wants to be called at `deadline`.
+    pub(crate) fn wake_by(&self, deadline: Instant) {
+        let deadline = deadline.as_nanos();
+        if self.next.fetch_min(deadline, Ordering::AcqRel) > deadline && self.synchronous {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        if self.sleeping.swap(false, Ordering::AcqRel) {
+            let _ = write(&self.wake, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// Takes what arrived and lets happen what is due. Answers whether anything was there.
+    pub(crate) fn turn(&self) -> bool {
+        let mut touched = self.take_in();
+        for engine in lock(&self.busy).drain(..) {
+            engine.busy.store(false, Ordering::Release);
+            touched.push(engine);
+        }
+        let now = self.now();
+        if self.next.load(Ordering::Acquire) <= now.as_nanos() {
+            self.next.store(NEVER, Ordering::Release);
+            self.each_engine(|engine| {
+                let deadline = engine.deadline();
+                if deadline <= now {
+                    touched.push(Arc::clone(engine));
+                } else {
+                    self.wake_by(deadline);
+                }
+            });
+        }
+        for engine in &touched {
+            engine.turn(self);
+        }
+        !touched.is_empty()
+    }
+
+    /// Hands packets to their engines; answers which have got some.
+    fn take_in(&self) -> Vec<Arc<Engine>> {
+        let mut intake = lock(&self.intake);
+        let Intake { scratch, inbox, nobody, touched } = &mut *intake;
+        let lower = self.lower();
+        for socket in lower.iter() {
+            for _ in 0..BATCHES {
+                if !socket.receive(scratch, inbox) {
+                    break;
+                }
+            }
+        }
+        let engines = self.engines.read().unwrap_or_else(PoisonError::into_inner);
+        for datagram in inbox.drain(..) {
+            let Some(port) = datagram.payload.get(2..4) else { continue };
+            let port = u16::from_be_bytes([port[0], port[1]]);
+            let of_port = engines.get(&port).map(Vec::as_slice).unwrap_or_default();
+            match of_port.iter().find(|engine| engine.has(datagram.local)) {
+                Some(engine) => {
+                    if engine.take(datagram) {
+                        touched.push(Arc::clone(engine));
+                    }
+                }
+                None => {
+                    let taken = self.carrier == Carrier::RawIp
+                        && lock(&self.ports).is_held_elsewhere(datagram.local, port);
+                    if let Some(nobody) = nobody.as_mut().filter(|_| !taken) {
+                        nobody.handle_datagram(self.now(), datagram);
+                        send_all(nobody, self.now(), &lower);
+                    }
+                }
+            }
+        }
+        std::mem::take(touched)
+    }
+
+    fn each_engine(&self, mut act: impl FnMut(&Arc<Engine>)) {
+        let engines = self.engines.read().unwrap_or_else(PoisonError::into_inner);
+        engines.values().flatten().for_each(&mut act);
+    }
+
+    /// How long there is nothing to do unless something happens.
+    fn pause(&self) -> Option<Duration> {
+        let next = self.next.load(Ordering::Acquire);
+        (next != NEVER).then(|| Duration::from_nanos(next.saturating_sub(self.now().as_nanos())))
+    }
+
+    /// The thread.
+    fn drive(&self) {
+        loop {
+            if self.turn() {
+                continue;
+            }
+            self.sleeping.store(true, Ordering::Release);
+            if lock(&self.busy).is_empty() {
+                let _ = lower::wait(&self.lower(), (self.wake.as_fd(), PollFlags::IN), self.pause());
+            }
+            self.sleeping.store(false, Ordering::Release);
+            let _ = read(&self.wake, &mut [0; 8]);
+        }
+    }
+
+    /// The thread of the synchronous mode: when a packet has come or a timer is due, some call has to be made, and every
+    /// descriptor that could be waited for says so.
+    fn watch(&self) {
+        loop {
+            self.sleeping.store(true, Ordering::Release);
+            let came = lower::wait(&self.lower(), (self.wake.as_fd(), PollFlags::IN), self.pause());
+            self.sleeping.store(false, Ordering::Release);
+            let told = read(&self.wake, &mut [0; 8]).is_ok();
+            if told || came.is_err() {
+                continue;
+            }
+            self.each_engine(|engine| engine.wake_descriptors());
+            // A packet stays until a call takes it: looking again at once would not let anybody else run.
+            std::thread::sleep(WATCH_PAUSE);
+        }
+    }
+
+    /// Sleeps in a call of the synchronous mode until there may be something to do, or the descriptor shows `events`.
+    ///
+    /// # Errors
+    /// `INTR`.
+    pub(crate) fn sleep(
+        &self,
+        theirs: impl AsFd,
+        events: PollFlags,
+        limit: Option<Duration>,
+    ) -> Result<(), Errno> {
+        let pause = [self.pause(), limit].into_iter().flatten().min();
+        lower::wait(&self.lower(), (theirs.as_fd(), events), pause)
+    }
+}
+
+/// Sends what an endpoint has to send.
+pub(crate) fn send_all(endpoint: &mut Endpoint, now: Instant, lower: &[Arc<LowerSocket>]) {
+    let mut buffer = Vec::with_capacity(MAX_PACKETS * 1500);
+    while let Some(transmit) = endpoint.poll_transmit(now, MAX_PACKETS, &mut buffer) {
+        if let Some(socket) = lower.iter().find(|socket| socket.local() == transmit.local) {
+            socket.send(&transmit, &buffer);
+        }
+        buffer.clear();
+    }
+}
+
+/// An endpoint with an unpredictable seed.
+pub(crate) fn endpoint(config: EndpointConfig, template: AssociationConfig) -> Result<Endpoint, Errno> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|_| Errno::AGAIN)?;
+    Endpoint::new(config, template, seed).map_err(|_| Errno::INVAL)
+}
+
+/// A lock that a panic elsewhere does not take away.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// No deadline.
+const NEVER: u64 = u64::MAX;
+/// Batches from one socket before the others have their turn.
+const BATCHES: usize = 4;
+/// Packets of one destination in a row.
+pub(crate) const MAX_PACKETS: usize = 44;
+/// How often descriptors are woken while no call takes what arrived.
+const WATCH_PAUSE: Duration = Duration::from_millis(1);

@@ -1,0 +1,165 @@
+/* One-to-one sockets: from `socket` to `close`, blocking and not, as a program for TCP would. */
+#include "common.h"
+
+static void blocking(void)
+{
+    int waiting = listener(SOCK_STREAM, "127.0.0.1");
+    CHECK(!ready(waiting, POLLIN));
+    int near = connected("127.0.0.1", port_of(waiting));
+    struct sockaddr_in name, peer;
+    socklen_t len = sizeof peer;
+    wait_for(waiting, POLLIN);
+    int far = accept(waiting, NAME(peer), &len);
+    CHECK(far >= 0 && len == sizeof peer);
+    CHECK(ntohs(peer.sin_port) == port_of(near));
+    CHECK(peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK));
+    len = sizeof name;
+    CHECK(getpeername(near, NAME(name), &len) == 0);
+    CHECK(ntohs(name.sin_port) == port_of(waiting));
+
+    char text[100];
+    CHECK(!ready(far, POLLIN) && ready(far, POLLOUT));
+    CHECK(send(near, "hello", 5, 0) == 5);
+    CHECK(write(near, "world!", 6) == 6);
+    wait_for(far, POLLIN);
+    int waits = 0;
+    CHECK(ioctl(far, FIONREAD, &waits) == 0 && waits == 5);
+    CHECK(recv(far, text, sizeof text, MSG_PEEK) == 5);
+    CHECK(recv(far, text, sizeof text, 0) == 5 && !memcmp(text, "hello", 5));
+    CHECK(read(far, text, 2) == 2 && !memcmp(text, "wo", 2));
+    CHECK(read(far, text, sizeof text) == 4 && !memcmp(text, "rld!", 4));
+    CHECK(!ready(far, POLLIN));
+    FAILS(recv(far, text, sizeof text, MSG_DONTWAIT), EAGAIN);
+
+    struct iovec parts[2] = { { "one ", 4 }, { "two", 3 } }, into[2] = { { text, 3 }, { text + 50, 50 } };
+    CHECK(writev(far, parts, 2) == 7);
+    CHECK(readv(near, into, 2) == 7 && !memcmp(text, "one", 3) && !memcmp(text + 50, " two", 4));
+
+    CHECK(shutdown(near, SHUT_WR) == 0);
+    CHECK(recv(far, text, sizeof text, 0) == 0);
+    CHECK(recv(near, text, sizeof text, 0) == 0);
+    FAILS(send(near, "late", 4, MSG_NOSIGNAL), EPIPE);
+    CHECK(close(near) == 0 && close(far) == 0 && close(waiting) == 0);
+    FAILS(send(near, "gone", 4, 0), EBADF);
+    FAILS(close(near), EBADF);
+}
+
+static void not_blocking(void)
+{
+    int waiting = listener(SOCK_STREAM, "127.0.0.1");
+    CHECK(fcntl(waiting, F_SETFL, O_NONBLOCK) == 0);
+    FAILS(accept(waiting, NULL, NULL), EAGAIN);
+    int near = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, IPPROTO_SCTP);
+    struct sockaddr_in name = name_of("127.0.0.1", port_of(waiting));
+    CHECK(!ready(near, POLLOUT));
+    FAILS(connect(near, NAME(name), sizeof name), EINPROGRESS);
+    wait_for(near, POLLOUT);
+    int error = -1;
+    socklen_t len = sizeof error;
+    CHECK(getsockopt(near, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0);
+    FAILS(connect(near, NAME(name), sizeof name), EISCONN);
+    wait_for(waiting, POLLIN);
+    int far = accept4(waiting, NULL, NULL, SOCK_NONBLOCK);
+    CHECK(far >= 0);
+    static char block[10000], into[10000];
+    long sent = 0, received = 0;
+    /* Until the peer's window and the own buffer are full. */
+    for (;;) {
+        ssize_t count = send(near, block, sizeof block, 0);
+        if (count < 0) {
+            CHECK(errno == EAGAIN);
+            break;
+        }
+        sent += count;
+    }
+    CHECK(!ready(near, POLLOUT));
+    while (received < sent) {
+        wait_for(far, POLLIN);
+        ssize_t count = recv(far, into, sizeof into, 0);
+        CHECK(count > 0);
+        received += count;
+    }
+    wait_for(near, POLLOUT);
+    FAILS(recv(far, into, sizeof into, 0), EAGAIN);
+    CHECK(close(near) == 0);
+    wait_for(far, POLLIN);
+    CHECK(recv(far, into, sizeof into, 0) == 0);
+    CHECK(close(far) == 0 && close(waiting) == 0);
+}
+
+static void refused(void)
+{
+    int spare = listener(SOCK_STREAM, "127.0.0.1");
+    int port = port_of(spare);
+    CHECK(close(spare) == 0);
+    int near = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    struct sockaddr_in name = name_of("127.0.0.1", port);
+    FAILS(connect(near, NAME(name), sizeof name), ECONNREFUSED);
+    FAILS(send(near, "x", 1, MSG_NOSIGNAL), ENOTCONN);
+    char text[1];
+    FAILS(recv(near, text, 1, 0), ENOTCONN);
+    CHECK(close(near) == 0);
+}
+
+static void duplicates(void)
+{
+    int ends[2];
+    pair("127.0.0.1", ends);
+    int copy = dup(ends[0]);
+    CHECK(copy >= 0 && copy != ends[0]);
+    CHECK(close(ends[0]) == 0);
+    CHECK(send(copy, "still", 5, 0) == 5);
+    char text[10];
+    CHECK(recv(ends[1], text, sizeof text, 0) == 5);
+    int other = fcntl(copy, F_DUPFD_CLOEXEC, 100);
+    CHECK(other >= 100 && (fcntl(other, F_GETFD) & FD_CLOEXEC));
+    CHECK(dup2(copy, other) == other);
+    CHECK(close(copy) == 0);
+    CHECK(send(other, "there", 5, 0) == 5);
+    CHECK(recv(ends[1], text, sizeof text, 0) == 5);
+    CHECK(close(other) == 0);
+    CHECK(recv(ends[1], text, sizeof text, 0) == 0);
+    CHECK(close(ends[1]) == 0);
+}
+
+static void *late_sender(void *fd)
+{
+    usleep(50000);
+    CHECK(send(*(int *)fd, "late", 4, 0) == 4);
+    return NULL;
+}
+
+static void event_loops(void)
+{
+    int ends[2];
+    pair("127.0.0.1", ends);
+    int loop = epoll_create1(0);
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = ends[1] };
+    CHECK(epoll_ctl(loop, EPOLL_CTL_ADD, ends[1], &event) == 0);
+    for (int round = 0; round < 20; round++) {
+        CHECK(send(ends[0], "x", 1, 0) == 1);
+        CHECK(epoll_wait(loop, &event, 1, 60000) == 1 && event.data.fd == ends[1]);
+        char text[10];
+        CHECK(recv(ends[1], text, sizeof text, MSG_DONTWAIT) == 1);
+        FAILS(recv(ends[1], text, sizeof text, MSG_DONTWAIT), EAGAIN);
+    }
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(ends[1], &set);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, late_sender, &ends[0]) == 0);
+    CHECK(select(ends[1] + 1, &set, NULL, NULL, NULL) == 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK((close)(loop) == 0);
+    CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+}
+
+int main(void)
+{
+    blocking();
+    not_blocking();
+    refused();
+    duplicates();
+    event_loops();
+    return 0;
+}
