@@ -61,8 +61,9 @@ lint: ## clippy, warnings are errors
 	# The core without the features that other members of the workspace switch on.
 	$(CARGO) clippy --locked --package tresse-policy --package tresse-proto --all-targets -- -D warnings
 
-# Where the tests do not run it is checked that everything compiles. The command line's checksums have parts in C, for
-# which a compiler for that system would be needed: there they are left to Rust.
+# Where the tests do not run it is checked that everything compiles. The command line's checksums and the cryptography
+# have parts in C, for which a compiler for that system would be needed: there the first are left to Rust, and of the second
+# only Rust is looked at, with `true` for a C compiler.
 WASM := wasm32-unknown-unknown
 SYSTEMS := x86_64-pc-windows-gnu aarch64-apple-darwin
 
@@ -74,7 +75,7 @@ check-targets: ## whether all crates compile for Windows and macOS, and wire, po
 		fi; \
 		parts="--workspace"; \
 		[[ $$target == $(WASM) ]] && parts="--package tresse-wire --package tresse-policy --package tresse-proto --package tresse-sim"; \
-		CARGO_FEATURE_PURE=1 $(CARGO) check --locked --quiet --target $$target $$parts && echo "check-targets: $$target compiles" || exit 1; \
+		CARGO_FEATURE_PURE=1 CC=true AR=true $(CARGO) check --locked --quiet --target $$target $$parts && echo "check-targets: $$target compiles" || exit 1; \
 	done
 
 .PHONY: check-house

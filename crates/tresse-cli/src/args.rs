@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Perf(PerfArgs),
     /// Carry TCP connections over all paths, each as a stream of one association
     Tunnel(TunnelArgs),
+    /// Make a private key, and print the fingerprint that others know it by
+    Keygen(KeygenArgs),
     /// Be a plain endpoint that tests can talk to: discard, echo or generate messages
     Peer(PeerArgs),
     /// Print one line for every SCTP packet of a capture
@@ -121,6 +123,15 @@ pub(crate) struct DissectArgs {
     /// UDP port of encapsulated SCTP
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
     pub(crate) port: u16,
+}
+
+#[derive(Args)]
+pub(crate) struct KeygenArgs {
+    /// The file for the key, which may not exist yet; only its owner may read it
+    pub(crate) file: PathBuf,
+    /// Make nothing; print the fingerprint of the key that is in the file
+    #[arg(long)]
+    pub(crate) show: bool,
 }
 
 #[derive(Args)]

@@ -9,6 +9,7 @@ mod call;
 mod dissect;
 mod emulate;
 mod failure;
+mod keygen;
 mod links;
 mod output;
 mod peer;
@@ -56,6 +57,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Recv(args) => on_runtime(recv::run(args)),
         Command::Perf(args) => on_runtime(perf::run(args)),
         Command::Tunnel(args) => on_runtime(tunnel::run(args)),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Peer(args) => on_runtime(peer::run(args)),
         Command::Dissect(args) => dissect::run(&args),
         Command::Switches(args) => switches::run(&args),

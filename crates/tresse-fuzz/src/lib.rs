@@ -2,7 +2,7 @@
 //! when a promise is broken. Owns what a broken promise is, not how bytes are found.
 //!
 //! The promises: no bytes make anything panic, run without end or send without end; what is read is written the same; a
-//! cookie works as it was given or not at all; the rooms of an association agree with each other after every packet, and
+//! cookie works as it was given or not at all; no key is installed for a peer that has not proved who it is; the rooms of an association agree with each other after every packet, and
 //! a peer that behaves in the end gets the association to its end; addresses change only for a peer that proves who it is, and
 //! every request about them is answered once.
 //!
@@ -13,6 +13,7 @@ mod asconf;
 mod association;
 mod cookie;
 pub mod corpus;
+mod keys;
 mod packet;
 mod sacks;
 mod scene;
@@ -31,4 +32,5 @@ pub const TARGETS: &[Target] = &[
     ("association", association::target),
     ("sacks", sacks::target),
     ("asconf", asconf::target),
+    ("keys", keys::target),
 ];

@@ -50,6 +50,8 @@ mod driver;
 mod endpoint;
 mod error;
 pub mod host;
+#[cfg(feature = "encryption")]
+pub mod security;
 mod shared;
 mod transport;
 

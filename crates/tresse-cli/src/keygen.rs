@@ -1,0 +1,44 @@
+//! `tresse keygen`: a private key in a file that only its owner may read, and the fingerprint that others know it by.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use tresse::security::Identity;
+
+use crate::args::KeygenArgs;
+use crate::failure::{Failure, words};
+use crate::output;
+
+pub(crate) fn run(args: &KeygenArgs) -> Result<(), Failure> {
+    let refuse = |error: &io::Error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            let hint = "exists; a key is never overwritten (--show prints the fingerprint of this one)";
+            Failure::usage(format!("{}: {hint}", args.file.display()))
+        }
+        _ => Failure::usage(format!("{}: {}", args.file.display(), words(error))),
+    };
+    if !args.show {
+        let key = Identity::generate_pem().map_err(Failure::running)?;
+        let mut file = create_private(&args.file).map_err(|error| refuse(&error))?;
+        let written = file.write_all(key.as_bytes()).and_then(|()| file.sync_all());
+        if let Err(error) = written {
+            // Half a key is of no use to anybody.
+            let _ = fs::remove_file(&args.file);
+            return Err(Failure::running(format!("{}: {error}", args.file.display())));
+        }
+    }
+    let text = fs::read(&args.file).map_err(|error| refuse(&error))?;
+    let identity = Identity::from_pem(&text)
+        .map_err(|error| Failure::usage(format!("{}: {error}", args.file.display())))?;
+    output::print(&format!("{}\n", identity.fingerprint()))
+}
+
+/// A new file, readable and writable by its owner alone from its first moment.
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

@@ -1,0 +1,441 @@
+//! The key management of one association (draft-porfiri-tsvwg-sctp-dtls-handshake-02, method 192): which key message is due,
+//! and in which order keys are installed. A state machine without I/O and without a clock: what happens is told to it, and
+//! what is to be done is taken from it in order.
+//!
+//! ```text
+//! client                                           server
+//!   TLS flights            (4242)  ⇄                 TLS flights
+//!   receive keys, RKI      (4243)  →                 TLS complete and RKI: receive keys, send keys,
+//!   send keys, only sealed         ←  (4243)         only sealed, RKI
+//! ```
+//!
+//! Agreeing anew is the same, sealed with the keys of before. Only the client begins; the server asks it to.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tresse_proto::{Instant, Ppid};
+
+use super::layer::record_keys;
+use super::records::{Content, first_content, messages};
+use super::tls::{Failed, PeerIdentity, Session};
+use super::{Security, SecurityFault};
+use tresse_proto::protection::{
+    Agreed, EXPORTER_LABEL, Epoch, KEY_CONTROL, KEY_MANAGEMENT, KeyDirection, KeyPart, RecordKeys, Role,
+};
+
+/// What is to be done next.
+pub enum Action {
+    /// Send a key message, in order on stream 0.
+    Send {
+        /// 4242 or 4243.
+        ppid: Ppid,
+        /// The whole message.
+        message: Bytes,
+    },
+    /// Open records of this epoch with these keys from now on.
+    InstallReceiveKeys(Epoch, RecordKeys),
+    /// Seal everything with these keys from now on.
+    InstallSendKeys(Epoch, RecordKeys),
+    /// Forget the receive keys of an epoch.
+    DestroyReceiveKeys(Epoch),
+    /// Discard from now on what is not sealed. The peer is who [`KeyManager::peer`] says.
+    RequireProtection,
+    /// End the association; [`KeyManager::fault`] says why.
+    Abort,
+}
+
+impl std::fmt::Debug for Action {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Action::Send { ppid, message } => write!(f, "Send({}, {} bytes)", ppid.0, message.len()),
+            Action::InstallReceiveKeys(epoch, _) => write!(f, "InstallReceiveKeys({})", epoch.0),
+            Action::InstallSendKeys(epoch, _) => write!(f, "InstallSendKeys({})", epoch.0),
+            Action::DestroyReceiveKeys(epoch) => write!(f, "DestroyReceiveKeys({})", epoch.0),
+            Action::RequireProtection => f.write_str("RequireProtection"),
+            Action::Abort => f.write_str("Abort"),
+        }
+    }
+}
+
+/// The key management of one association.
+pub struct KeyManager {
+    security: Arc<Security>,
+    agreed: Agreed,
+    phase: Phase,
+    /// The TLS connection under way, or the last one while its end is not agreed.
+    session: Option<Session>,
+    /// The epoch of the keys that are used, once there are some, and since when.
+    current: Option<(Epoch, Instant)>,
+    peer: Option<PeerIdentity>,
+    /// New keys are wanted; at the latest then.
+    wanted: Option<Instant>,
+    deadline: Option<Instant>,
+    fault: Option<SecurityFault>,
+    actions: VecDeque<Action>,
+}
+
+enum Phase {
+    /// No agreement is under way.
+    Idle,
+    /// TLS is under way. Of the server: whether the peer said that it can read.
+    Handshake { peer_reads: bool },
+    /// The client has said that it can read, and waits for the server to say so.
+    Confirming { keys: Box<RecordKeys> },
+    /// It failed: the peer is told, and then the association ends.
+    Failed,
+}
+
+impl KeyManager {
+    /// Begins, once the association is set up and both ends know what they agreed on.
+    pub fn new(security: Arc<Security>, agreed: Agreed, now: Instant) -> Self {
+        let mut manager = KeyManager {
+            deadline: Some(now + security.rekeying.patience),
+            security,
+            agreed,
+            phase: Phase::Idle,
+            session: None,
+            current: None,
+            peer: None,
+            wanted: None,
+            fault: None,
+            actions: VecDeque::new(),
+        };
+        if manager.agreed.role == Role::Client {
+            manager.begin(now);
+        }
+        manager
+    }
+
+    /// What is to be done next.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When [`KeyManager::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let wanted = self.wanted.filter(|_| matches!(self.phase, Phase::Idle));
+        [self.deadline, wanted].into_iter().flatten().min()
+    }
+
+    /// Who the peer has proved to be; `None` before the first agreement.
+    pub fn peer(&self) -> Option<&PeerIdentity> {
+        self.peer.as_ref()
+    }
+
+    /// Why the association is to end, once it is.
+    pub fn fault(&self) -> Option<&SecurityFault> {
+        self.fault.as_ref()
+    }
+
+    /// The epoch of the keys in use.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.current.map(|(epoch, _)| epoch)
+    }
+
+    /// Takes a key message of the peer. `protected`: all of it came sealed.
+    pub fn handle_message(&mut self, now: Instant, ppid: Ppid, message: &[u8], protected: bool) {
+        if matches!(self.phase, Phase::Failed) {
+            return;
+        }
+        let only_sealed = match &self.phase {
+            _ if self.current.is_some() => true,
+            // Said by the client as its last word in the clear.
+            Phase::Handshake { peer_reads } => *peer_reads,
+            // The server says that sealed, or sends an alert instead.
+            Phase::Confirming { .. } => ppid == KEY_CONTROL,
+            Phase::Idle | Phase::Failed => false,
+        };
+        if only_sealed && !protected {
+            return self.fail(now, SecurityFault::broken("a key message in the clear among sealed ones"));
+        }
+        let outcome = match ppid {
+            KEY_MANAGEMENT => self.on_records(now, message),
+            KEY_CONTROL => self.on_control(now, message),
+            _ => Err(SecurityFault::broken("a key message of unknown kind")),
+        };
+        if let Err(fault) = outcome {
+            self.fail(now, fault);
+        }
+    }
+
+    /// Lets what is due happen.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.deadline.is_some_and(|due| due <= now) {
+            self.deadline = None;
+            match self.phase {
+                Phase::Failed => self.actions.push_back(Action::Abort),
+                _ => self.end(SecurityFault::NoAnswer),
+            }
+        }
+        if self.wanted.is_some_and(|due| due <= now) && matches!(self.phase, Phase::Idle) {
+            self.renew(now);
+        }
+    }
+
+    /// Agrees on new keys, as soon as two sets of them are enough: the keys of before may still be needed for what is
+    /// on its way. `urgent` (a limit of the keys is near) shortens that.
+    pub fn rekey(&mut self, now: Instant, urgent: bool) {
+        let (Some((_, since)), Phase::Idle) = (self.current, &self.phase) else { return };
+        let rekeying = &self.security.rekeying;
+        let due = since + if urgent { rekeying.shortest_drain } else { rekeying.drain };
+        self.wanted = Some(self.wanted.map_or(due, |wanted| wanted.min(due)));
+        if due <= now {
+            self.renew(now);
+        }
+    }
+
+    /// The client begins, the server asks it to.
+    fn renew(&mut self, now: Instant) {
+        match self.agreed.role {
+            Role::Client => self.begin(now),
+            Role::Server => {
+                self.wanted = None;
+                self.deadline = Some(now + self.security.rekeying.patience_rekeying);
+                self.say(REKEY_REQUEST);
+            }
+        }
+    }
+
+    /// A TLS connection of its own for each agreement.
+    fn begin(&mut self, now: Instant) {
+        self.wanted = None;
+        if self.current.is_some() {
+            self.deadline = Some(now + self.security.rekeying.patience_rekeying);
+        }
+        self.phase = Phase::Handshake { peer_reads: false };
+        match Session::begin(&self.security.tls, self.agreed.role, self.security.raw) {
+            Ok(session) => self.session = Some(session),
+            Err(failed) => return self.fail(now, self.judge(failed)),
+        }
+        self.flush();
+    }
+
+    fn on_records(&mut self, now: Instant, message: &[u8]) -> Result<(), SecurityFault> {
+        let Some(content) = first_content(message) else {
+            return Err(SecurityFault::broken("a key message that is not made of whole TLS records"));
+        };
+        match (&self.phase, self.agreed.role) {
+            // Behind its handshake a connection has encrypted records only: this is a new one.
+            (Phase::Idle, Role::Server) if content == Content::Handshake => self.begin(now),
+            // The end of the connection of before.
+            (Phase::Handshake { .. }, Role::Client)
+                if content == Content::ApplicationData && self.is_fresh() =>
+            {
+                return Ok(());
+            }
+            _ => {}
+        }
+        let Some(session) = &mut self.session else {
+            return match content {
+                // Of a connection that has ended.
+                Content::Alert | Content::ApplicationData => Ok(()),
+                _ => Err(SecurityFault::broken("a TLS record out of turn")),
+            };
+        };
+        let fed = session.feed(message);
+        let over = session.is_over();
+        self.flush();
+        if let Err(failed) = fed {
+            return Err(self.judge(failed));
+        }
+        if let Phase::Handshake { peer_reads } = self.phase {
+            if over {
+                return Err(SecurityFault::broken("TLS ended before it was complete"));
+            }
+            return self.advance(now, peer_reads);
+        }
+        if over {
+            self.close_session();
+        }
+        Ok(())
+    }
+
+    /// Whether the connection under way has heard nothing yet.
+    fn is_fresh(&self) -> bool {
+        self.session.as_ref().is_some_and(Session::is_fresh)
+    }
+
+    /// Goes on once TLS is complete; the server once the client can read, too.
+    fn advance(&mut self, now: Instant, peer_reads: bool) -> Result<(), SecurityFault> {
+        let Some(session) = self.session.as_ref().filter(|session| session.is_complete()) else {
+            return Ok(());
+        };
+        let peer = session.peer().map_err(|failed| self.judge(failed))?;
+        if self.peer.as_ref().is_some_and(|known| known.fingerprint != peer.fingerprint) {
+            return Err(SecurityFault::IdentityChanged);
+        }
+        match self.agreed.role {
+            Role::Client => {
+                let (epoch, receive, send) = self.make_keys(session)?;
+                self.install_receive_keys(epoch, receive);
+                self.say(READ_KEY_INSTALLED);
+                self.phase = Phase::Confirming { keys: Box::new(send) };
+            }
+            Role::Server if peer_reads => {
+                let (epoch, receive, send) = self.make_keys(session)?;
+                self.install_receive_keys(epoch, receive);
+                self.complete(now, epoch, send, Some(peer.clone()));
+                self.say(READ_KEY_INSTALLED);
+            }
+            Role::Server => {}
+        }
+        if self.peer.is_none() && self.agreed.role == Role::Client {
+            self.peer = Some(peer);
+        }
+        Ok(())
+    }
+
+    fn on_control(&mut self, now: Instant, message: &[u8]) -> Result<(), SecurityFault> {
+        let &[byte] = message else {
+            return Err(SecurityFault::broken("a control message that is not one byte"));
+        };
+        let turn = (byte, self.agreed.role, std::mem::replace(&mut self.phase, Phase::Idle));
+        match turn {
+            (READ_KEY_INSTALLED, Role::Client, Phase::Confirming { keys }) => {
+                let epoch = self.coming_epoch();
+                self.complete(now, epoch, *keys, None);
+                if let Some(session) = &mut self.session {
+                    session.close();
+                }
+                self.flush();
+                Ok(())
+            }
+            (READ_KEY_INSTALLED, Role::Server, Phase::Handshake { peer_reads: false }) => {
+                self.phase = Phase::Handshake { peer_reads: true };
+                self.advance(now, true)
+            }
+            (REKEY_REQUEST, Role::Client, Phase::Idle) if self.current.is_some() => {
+                self.rekey(now, true);
+                Ok(())
+            }
+            // One is under way.
+            (REKEY_REQUEST, Role::Client, phase) if self.current.is_some() => {
+                self.phase = phase;
+                Ok(())
+            }
+            (READ_KEY_INSTALLED | REKEY_REQUEST, ..) => {
+                Err(SecurityFault::broken("a control message out of turn"))
+            }
+            _ => Err(SecurityFault::broken("a control message of unknown kind")),
+        }
+    }
+
+    fn coming_epoch(&self) -> Epoch {
+        self.current.map_or(Epoch::FIRST, |(epoch, _)| epoch.next())
+    }
+
+    /// The keys of the coming epoch, of the receiving and of the sending direction.
+    fn make_keys(&self, session: &Session) -> Result<(Epoch, RecordKeys, RecordKeys), SecurityFault> {
+        let keys = |direction: KeyDirection| -> Result<RecordKeys, Failed> {
+            let suite = session.suite()?;
+            let export = |length, part| {
+                session.export(length, EXPORTER_LABEL, &self.agreed.exporter_context(direction, part))
+            };
+            let key = export(suite.key_len(), KeyPart::Key)?;
+            let sn_key = export(suite.key_len(), KeyPart::NumberKey)?;
+            let iv = export(IV, KeyPart::Iv)?;
+            let keys = record_keys(suite, &key, &sn_key, &iv);
+            keys.ok_or_else(|| Failed::Broken("keys of another length than the suite's".to_owned()))
+        };
+        let receive = keys(self.agreed.receives()).map_err(|failed| self.judge(failed))?;
+        let send = keys(self.agreed.sends()).map_err(|failed| self.judge(failed))?;
+        Ok((self.coming_epoch(), receive, send))
+    }
+
+    /// Never three epochs at once: two bits tell them apart, and the peer keeps two.
+    fn install_receive_keys(&mut self, epoch: Epoch, keys: RecordKeys) {
+        if let Some(old) = epoch.0.checked_sub(2).map(Epoch).filter(|old| *old >= Epoch::FIRST) {
+            self.actions.push_back(Action::DestroyReceiveKeys(old));
+        }
+        self.actions.push_back(Action::InstallReceiveKeys(epoch, keys));
+    }
+
+    fn complete(&mut self, now: Instant, epoch: Epoch, keys: RecordKeys, peer: Option<PeerIdentity>) {
+        self.actions.push_back(Action::InstallSendKeys(epoch, keys));
+        if self.current.is_none() {
+            self.actions.push_back(Action::RequireProtection);
+        }
+        self.peer = peer.or(self.peer.take());
+        self.current = Some((epoch, now));
+        self.phase = Phase::Idle;
+        self.deadline = None;
+        let rekeying = &self.security.rekeying;
+        let margin = match self.agreed.role {
+            Role::Client => Duration::ZERO,
+            // The server asks only a client that has not begun by itself.
+            Role::Server => rekeying.drain,
+        };
+        self.wanted = Some(now + rekeying.interval + margin);
+    }
+
+    /// Both directions of a TLS connection end.
+    fn close_session(&mut self) {
+        if let Some(mut session) = self.session.take()
+            && self.agreed.role == Role::Server
+        {
+            session.close();
+            self.send_records(&session.take_output());
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Some(session) = &mut self.session {
+            let records = session.take_output();
+            self.send_records(&records);
+        }
+    }
+
+    fn send_records(&mut self, records: &[u8]) {
+        for message in messages(records, LONGEST_MESSAGE) {
+            let message = Bytes::copy_from_slice(message);
+            self.actions.push_back(Action::Send { ppid: KEY_MANAGEMENT, message });
+        }
+    }
+
+    fn say(&mut self, byte: u8) {
+        self.actions.push_back(Action::Send { ppid: KEY_CONTROL, message: Bytes::copy_from_slice(&[byte]) });
+    }
+
+    fn judge(&self, failed: Failed) -> SecurityFault {
+        match failed {
+            // Another peer at a new agreement is one that has changed.
+            Failed::Stranger if self.current.is_some() => SecurityFault::IdentityChanged,
+            Failed::Stranger => SecurityFault::Stranger,
+            Failed::Refused => SecurityFault::Refused,
+            Failed::Broken(why) => SecurityFault::Broken(why),
+        }
+    }
+
+    /// During set-up, the peer has an alert to read before the association ends, unless it was the one to send one. Later
+    /// there is a peer to be rid of.
+    fn fail(&mut self, now: Instant, fault: SecurityFault) {
+        if fault == SecurityFault::Refused || self.current.is_some() {
+            return self.end(fault);
+        }
+        self.fault.get_or_insert(fault);
+        self.session = None;
+        self.wanted = None;
+        self.phase = Phase::Failed;
+        self.deadline = Some(now + FAREWELL);
+    }
+
+    fn end(&mut self, fault: SecurityFault) {
+        self.fault.get_or_insert(fault);
+        (self.session, self.wanted, self.deadline) = (None, None, None);
+        self.phase = Phase::Failed;
+        self.actions.push_back(Action::Abort);
+    }
+}
+
+/// Receive keys are installed (RKI).
+const READ_KEY_INSTALLED: u8 = 0x01;
+/// The server wants new keys.
+const REKEY_REQUEST: u8 = 0x02;
+const IV: usize = 12;
+/// Records are cut into messages of about this.
+const LONGEST_MESSAGE: usize = 16_384;
+/// Between an alert and the end: time for the alert to arrive.
+const FAREWELL: Duration = Duration::from_secs(2);

@@ -1,0 +1,182 @@
+//! Encryption, and who is at the other end: identities, whom to trust, and the agreement on keys by TLS 1.3.
+//!
+//! The core seals packets (DTLS chunks); here the keys for that are agreed on, over messages of the same association, with
+//! a peer that proves who it is. Cryptography is that of `rustls` and `ring`.
+
+mod fingerprint;
+mod identity;
+mod layer;
+mod manager;
+mod records;
+mod secret;
+mod tls;
+mod trust;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::server::WebPkiClientVerifier;
+
+pub use fingerprint::{Fingerprint, FingerprintError};
+pub use identity::{Identity, IdentityError};
+pub use manager::{Action, KeyManager};
+pub use tls::PeerIdentity;
+pub use trust::{Names, Peers};
+
+use tls::{Settings, Side};
+use trust::{Trust, Verifier};
+
+/// Who this side is, whom it trusts, and how often keys are agreed on anew.
+#[derive(Debug)]
+pub struct Security {
+    tls: Settings,
+    /// Public keys are shown instead of certificates.
+    raw: bool,
+    rekeying: Rekeying,
+}
+
+impl Security {
+    /// Both sides have keys of their own, and each knows the fingerprints of the other's.
+    ///
+    /// # Errors
+    /// None that is known: the settings are checked by the TLS library.
+    pub fn pinned(identity: &Identity, peers: &Peers) -> Result<Self, IdentityError> {
+        Security::raw(identity, peers.clone(), identity, peers.clone())
+    }
+
+    /// Both sides know one secret, and nobody else does. It takes some tenths of a second and 64 MiB of memory: guessing it
+    /// shall be expensive.
+    ///
+    /// # Errors
+    /// A secret of less than 16 bytes.
+    pub fn shared_secret(secret: &[u8]) -> Result<Self, IdentityError> {
+        let secret::Shared { client, server } = secret::Shared::new(secret)?;
+        let peers = |identity: &Identity| Peers::new([identity.fingerprint()]);
+        Security::raw(&client, peers(&server), &server, peers(&client))
+    }
+
+    /// Both sides have certificates of authorities that the other one trusts, given in PEM. `names` says which of their
+    /// peers are wanted, on whichever side the association was begun.
+    ///
+    /// # Errors
+    /// An identity without certificate, no authority, or a name that no certificate can have.
+    pub fn certified(identity: &Identity, authorities: &[u8], names: &Names) -> Result<Self, IdentityError> {
+        let own = identity.certified().ok_or(IdentityError::NotCertified)?;
+        let mut roots = RootCertStore::empty();
+        for authority in CertificateDer::pem_slice_iter(authorities) {
+            let authority = authority.map_err(|_| IdentityError::NoAuthority)?;
+            roots.add(authority).map_err(|_| IdentityError::NoAuthority)?;
+        }
+        let roots = Arc::new(roots);
+        let provider = Arc::new(tls::provider());
+        let clients =
+            WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider)).build();
+        let clients = clients.map_err(|_| IdentityError::NoAuthority)?;
+        let names = match names {
+            Names::Any => Vec::new(),
+            Names::OneOf(names) => {
+                if names.is_empty() {
+                    return Err(IdentityError::NoName { name: String::new() });
+                }
+                let name = |name: &String| {
+                    ServerName::try_from(name.clone())
+                        .map_err(|_| IdentityError::NoName { name: name.clone() })
+                };
+                names.iter().map(name).collect::<Result<_, _>>()?
+            }
+        };
+        let trust = Trust::Authorities { roots, clients, names };
+        let verifier = Arc::new(Verifier { trust, algorithms: provider.signature_verification_algorithms });
+        let side = || Side { own: Arc::clone(&own), verifier: Arc::clone(&verifier), raw: false };
+        Security::with_sides(side(), side(), false)
+    }
+
+    /// The same with another rhythm of new keys.
+    #[must_use]
+    pub fn with_rekeying(self, rekeying: Rekeying) -> Self {
+        Security { rekeying, ..self }
+    }
+
+    fn raw(
+        client: &Identity,
+        servers: Peers,
+        server: &Identity,
+        clients: Peers,
+    ) -> Result<Self, IdentityError> {
+        let side = |identity: &Identity, peers: Peers| {
+            let algorithms = tls::provider().signature_verification_algorithms;
+            let verifier = Arc::new(Verifier { trust: Trust::Pinned(peers), algorithms });
+            Side { own: identity.raw(), verifier, raw: true }
+        };
+        Security::with_sides(side(client, servers), side(server, clients), true)
+    }
+
+    fn with_sides(client: Side, server: Side, raw: bool) -> Result<Self, IdentityError> {
+        let tls = Settings::new(client, server).map_err(|_| IdentityError::UnknownKind)?;
+        Ok(Security { tls, raw, rekeying: Rekeying::default() })
+    }
+}
+
+/// How often keys are agreed on anew, and how long that may take.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rekeying {
+    /// Between two agreements.
+    pub interval: Duration,
+    /// How long the keys of before stay, for what is still on its way: no agreement follows sooner.
+    pub drain: Duration,
+    /// The same when a limit of the keys is near.
+    pub shortest_drain: Duration,
+    /// How long the first agreement may take.
+    pub patience: Duration,
+    /// How long the later ones may take, with data beside them and paths that fail.
+    pub patience_rekeying: Duration,
+}
+
+impl Default for Rekeying {
+    /// The recommendations of draft-porfiri-tsvwg-sctp-dtls-handshake-02, sections 3.4 and 6.2: an hour, and 120 s of
+    /// drain, at least 10 s where the next limit is near.
+    fn default() -> Self {
+        Rekeying {
+            interval: Duration::from_secs(3_600),
+            drain: Duration::from_secs(120),
+            shortest_drain: Duration::from_secs(10),
+            patience: Duration::from_secs(30),
+            patience_rekeying: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Why an association ended, or never began, for the sake of security.
+///
+/// The text says nothing about the peer.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecurityFault {
+    /// The peer showed a key, or a certificate, that is not trusted here.
+    #[error("the peer is not one of those that are trusted here")]
+    Stranger,
+    /// The peer does not trust this side.
+    #[error("the peer does not trust this side's key")]
+    Refused,
+    /// The peer is another one than before, or not trusted any more.
+    #[error("the peer's identity changed, or is not trusted any more")]
+    IdentityChanged,
+    /// The agreement on keys did not end in time.
+    #[error("the peer did not agree on keys in time")]
+    NoAnswer,
+    /// The peer broke the rules of the agreement, or somebody changed its messages.
+    #[error("the agreement on keys failed: {0}")]
+    Broken(String),
+}
+
+impl SecurityFault {
+    fn broken(why: &str) -> Self {
+        SecurityFault::Broken(why.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests;
