@@ -28,6 +28,7 @@ pub mod units;
 pub use config::{AssociationConfig, ConfigError, EndpointConfig};
 pub use endpoint::{AssociationHandle, Connect, Endpoint};
 pub use interface::addresses::{AddressChange, AddressOutcome};
+pub use interface::adjustment::{AdjustError, Adjustment, PacketSize, PathAdjustment};
 pub use interface::association_id::AssociationId;
 pub use interface::datagram::{Datagram, Ecn, Transmit};
 pub use interface::error::{

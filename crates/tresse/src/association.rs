@@ -10,9 +10,9 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::coop::consume_budget;
 use tresse_proto::config::{StreamClass, StreamMap};
 use tresse_proto::{
-    Abandonments, AddressError, AssociationHandle, AssociationId, AssociationStats, CloseReason, Direction,
-    Event, KeyError, Message, NoSuchPath, PathId, PathStats, ReconfigurationError, ScheduleError, SendError,
-    SendOptions, SendQueueInfo, StreamId, Streams,
+    Abandonments, AddressError, AdjustError, Adjustment, AssociationConfig, AssociationHandle, AssociationId,
+    AssociationStats, CloseReason, Direction, Event, KeyError, Message, NoSuchPath, PathAdjustment, PathId,
+    PathStats, ReconfigurationError, ScheduleError, SendError, SendOptions, SendQueueInfo, StreamId, Streams,
 };
 
 use crate::error::Ended;
@@ -195,6 +195,42 @@ impl Association {
     /// A path that does not exist.
     pub fn set_primary(&self, path: PathId) -> Result<(), NoSuchPath> {
         self.inner.command(|association| association.set_primary(path))
+    }
+
+    /// Changes settings while the association runs.
+    ///
+    /// # Errors
+    /// Values that are not usable, or an association that has ended; nothing is changed then.
+    pub fn adjust(&self, change: Adjustment) -> Result<(), AdjustError> {
+        self.inner.command(|association| association.adjust(change))
+    }
+
+    /// Changes settings of one path, which then go before those of [`Association::adjust`] until that names them again.
+    ///
+    /// # Errors
+    /// A path that does not exist, or values that are not usable; nothing is changed then.
+    pub fn adjust_path(&self, path: PathId, change: PathAdjustment) -> Result<(), AdjustError> {
+        self.inner.command(|association| association.adjust_path(path, change))
+    }
+
+    /// Sends a heartbeat on `path`, due or not (RFC 9260 §8.3); where one awaits its answer already, no other is sent.
+    /// What comes of it is in [`Association::path_stats`].
+    ///
+    /// # Errors
+    /// A path that does not exist.
+    pub fn request_heartbeat(&self, path: PathId) -> Result<(), NoSuchPath> {
+        let now = self.inner.shared.now();
+        self.inner.command(|association| association.request_heartbeat(now, path))
+    }
+
+    /// The settings of the association, as they are now.
+    pub fn config(&self) -> AssociationConfig {
+        self.inner.ask(|association| association.config().clone())
+    }
+
+    /// The peer's SCTP port.
+    pub fn remote_port(&self) -> u16 {
+        self.inner.ask(|association| association.remote_port())
     }
 
     /// Gives a stream a value: its priority, weight, or what else the stream scheduler makes of it.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tresse_proto::congestion::ControllerFactory;
 use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
-use tresse_proto::{AssociationConfig, Connect, Discards, EndpointConfig, KeyError, Registry, ScheduleError};
+use tresse_proto::{
+    AssociationConfig, ConfigError, Connect, Discards, EndpointConfig, KeyError, Registry, ScheduleError,
+};
 
 use crate::association::Association;
 use crate::connecting::Connecting;
@@ -263,6 +265,25 @@ impl Endpoint {
     /// An unknown name, or a configuration that the scheduler refuses; the old choice then stays.
     pub fn set_stream_scheduler(&self, name: &str, config: &str) -> Result<(), ScheduleError> {
         self.shared.lock().core.set_stream_scheduler(name, config)
+    }
+
+    /// Chooses the settings of the associations to come, those that peers set up and those of [`Endpoint::connect`]; those
+    /// there are keep theirs.
+    ///
+    /// # Errors
+    /// Settings that contradict each other, or that name a scheduler that does not exist; the old ones then stay.
+    pub fn set_template(&self, template: AssociationConfig) -> Result<(), ConfigError> {
+        self.shared.lock().core.set_template(config_for_sockets(template))
+    }
+
+    /// Starts or stops to answer peers that want to set up an association; those that there are go on.
+    pub fn set_listening(&self, listen: bool) {
+        self.shared.lock().core.set_listening(listen);
+    }
+
+    /// Whether peers can set up associations.
+    pub fn is_listening(&self) -> bool {
+        self.shared.lock().core.is_listening()
     }
 
     /// Opens an association to `peer` with the endpoint's settings and waits until it is set up.

@@ -63,11 +63,12 @@ pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};
 
 pub use bytes::Bytes;
 pub use tresse_proto::{
-    Abandoned, Abandonments, AddressChange, AddressError, AddressOutcome, AssociationConfig, AssociationId,
-    AssociationStats, CloseReason, ConfigError, Direction, Discards, EndpointConfig, Event, Joiner, KeyError,
-    Limit, LimitTimes, Message, NoSuchPath, Part, PathId, PathState, PathStats, Payload, PolicyKind, Ppid,
-    Reconfiguration, ReconfigurationError, ReconfigurationOutcome, Registry, Reliability, ScheduleError,
-    SchedulerFault, SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, units,
+    Abandoned, Abandonments, AddressChange, AddressError, AddressOutcome, AdjustError, Adjustment,
+    AssociationConfig, AssociationId, AssociationStats, CloseReason, ConfigError, Direction, Discards,
+    EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, NoSuchPath, PacketSize, Part,
+    PathAdjustment, PathId, PathState, PathStats, Payload, PolicyKind, Ppid, Reconfiguration,
+    ReconfigurationError, ReconfigurationOutcome, Registry, Reliability, ScheduleError, SchedulerFault,
+    SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, units,
 };
 pub use tresse_proto::{config, congestion, schedule};
 

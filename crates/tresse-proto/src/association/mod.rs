@@ -3,6 +3,7 @@
 
 mod abandon;
 mod addresses;
+mod adjust;
 mod answer;
 mod assign;
 mod capabilities;
@@ -57,6 +58,7 @@ use crate::paths::{LimitClock, Paths};
 use crate::receiver::Receiver;
 use crate::transmission::{AckReport, Extent, Transmission};
 
+pub(crate) use adjust::{adjust, adjust_path, request_heartbeat};
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
 pub(crate) use peer::{Aside, InitFault, Peer, reach};

@@ -17,6 +17,7 @@ use tresse_wire::{
     Tsn,
 };
 
+use super::adjust::adjust;
 use super::answer::Answer;
 use super::peer::{address_type, reach};
 use super::scope::Scope;
@@ -24,8 +25,9 @@ use super::settings::Settings;
 use super::shutdown::shortened;
 use super::{Association, Beginnings, Identity, InitFault, PathSeed, Peer};
 use crate::collections::InlineVec as Few;
-use crate::config::StreamMap;
+use crate::config::{ConfigError, StreamMap};
 use crate::extensions::auth::{Auth, Handshake, SharedKeys};
+use crate::interface::adjustment::Adjustment;
 use crate::interface::datagram::Transmit;
 use crate::interface::error::KeyError;
 use crate::interface::event::CloseReason;
@@ -209,6 +211,18 @@ impl Setup {
             association.set_stream_map(registry, map.clone())?;
         }
         self.config = self.config.with(|settings| settings.stream_map = map);
+        Ok(())
+    }
+
+    /// The association will begin with these settings.
+    ///
+    /// # Errors
+    /// Values that are not usable, or contradict others.
+    pub(crate) fn adjust(&mut self, change: &Adjustment) -> Result<(), ConfigError> {
+        let config = self.config.with(|config| change.apply(config));
+        config.check()?;
+        self.ahead().map_or(Ok(()), |association| adjust(association, change))?;
+        self.config = config;
         Ok(())
     }
 

@@ -96,7 +96,7 @@ impl Association {
         self.on_failure(cx.now, failure);
     }
 
-    fn send_heartbeat(&mut self, cx: &mut Context<'_>, path: PathId) {
+    pub(super) fn send_heartbeat(&mut self, cx: &mut Context<'_>, path: PathId) {
         let info = self.paths.heartbeat(path, cx.now, cx.rng);
         let mut body = Vec::new();
         heartbeat_info_tlv(&info, &mut body);

@@ -9,11 +9,13 @@ use tresse_wire::StreamId;
 use super::Endpoint;
 use super::demux::Slot;
 use super::slots::Occupant;
-use crate::association::{Association, State};
+use crate::association::{self, Association, State};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
+use crate::context::Context;
 use crate::extensions::auth::SharedKeys;
 use crate::extensions::reconfig::Ask;
 use crate::interface::addresses::AddressChange;
+use crate::interface::adjustment::{AdjustError, Adjustment, PathAdjustment};
 use crate::interface::error::{AddressError, KeyError, NoSuchPath, ReconfigurationError, SendError};
 use crate::interface::event::{CloseReason, Message, SendOptions};
 use crate::interface::reconfiguration::{Direction, Streams};
@@ -207,6 +209,51 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
+    /// Changes settings while the association runs, or before it is set up.
+    ///
+    /// # Errors
+    /// Values that are not usable, or an association that has ended; nothing is changed then.
+    pub fn adjust(&mut self, change: Adjustment) -> Result<(), AdjustError> {
+        let state = self.state_name();
+        match self.endpoint.slots.get_mut(self.slot) {
+            Some(Occupant::Open(association)) if association.state() != State::Closed => {
+                association::adjust(association, &change)?;
+            }
+            Some(Occupant::Setup(setup)) => setup.adjust(&change)?,
+            _ => return Err(AdjustError::NotOpen { state }),
+        }
+        self.endpoint.settle(self.slot);
+        Ok(())
+    }
+
+    /// Changes settings of one path; for that path they go before those of [`adjust`](Self::adjust) until that
+    /// names them again.
+    ///
+    /// # Errors
+    /// A path that does not exist, none does before the association is set up; values that are not usable. Nothing is
+    /// changed then.
+    pub fn adjust_path(&mut self, path: PathId, change: PathAdjustment) -> Result<(), AdjustError> {
+        let nowhere = NoSuchPath { path, count: 0 };
+        association::adjust_path(self.open_mut().ok_or(nowhere)?, path, &change)?;
+        self.endpoint.settle(self.slot);
+        Ok(())
+    }
+
+    /// Sends a heartbeat on `path`, due or not (RFC 9260 §8.3); where one awaits its answer already, no other is sent.
+    /// What comes of it is in [`path_stats`](Self::path_stats). None is sent once a shutdown has begun.
+    ///
+    /// # Errors
+    /// A path that does not exist; none does before the association is set up.
+    pub fn request_heartbeat(&mut self, now: Instant, path: PathId) -> Result<(), NoSuchPath> {
+        let Some(Occupant::Open(association)) = self.endpoint.slots.get_mut(self.slot) else {
+            return Err(NoSuchPath { path, count: 0 });
+        };
+        let mut cx = Context { now, rng: &mut self.endpoint.rng };
+        association::request_heartbeat(association, &mut cx, path)?;
+        self.endpoint.settle(self.slot);
+        Ok(())
+    }
+
     /// Tells the loss rate of `path`, as a share from 0 to 1, to whoever asks for it: schedulers and the policy
     /// `loss_rate` of retransmission. It goes before the estimate until `None` is told. A path that does not
     /// exist is ignored.
@@ -326,6 +373,15 @@ impl<'a> AssociationHandle<'a> {
             Some(Occupant::Setup(setup)) => setup.settings(),
             Some(Occupant::Failed(config)) => config,
             None => &self.endpoint.template,
+        }
+    }
+
+    /// The peer's SCTP port; 0 when the association could not be set up.
+    pub fn remote_port(&self) -> u16 {
+        match self.endpoint.slots.get(self.slot) {
+            Some(Occupant::Open(association)) => association.identity().remote_port,
+            Some(Occupant::Setup(setup)) => setup.remote_port(),
+            Some(Occupant::Failed(_)) | None => 0,
         }
     }
 

@@ -234,6 +234,28 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Chooses the settings of the associations to come that peers set up; those there are keep theirs.
+    ///
+    /// # Errors
+    /// As [`Endpoint::new`]; the old settings then stay.
+    pub fn set_template(&mut self, template: AssociationConfig) -> Result<(), ConfigError> {
+        template.check()?;
+        self.reserved = check_names(&self.registry, &template)?;
+        self.template = Settings::new(template);
+        Ok(())
+    }
+
+    /// Starts or stops to answer INITs of strangers (the setting `listen`). Associations that there are go on, and so do
+    /// set-ups of this side; a cookie that was given out before counts only while the endpoint listens.
+    pub fn set_listening(&mut self, listen: bool) {
+        self.config.listen = listen;
+    }
+
+    /// Whether INITs of strangers are answered.
+    pub fn is_listening(&self) -> bool {
+        self.config.listen
+    }
+
     /// Starts to set up an association.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! What applications and drivers exchange with an endpoint: commands and their errors, events, packets, statistics.
 
 pub(crate) mod addresses;
+pub(crate) mod adjustment;
 pub(crate) mod association_id;
 pub(crate) mod datagram;
 pub(crate) mod error;

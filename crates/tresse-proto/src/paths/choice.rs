@@ -55,7 +55,7 @@ impl Paths {
             let shares = to.local == from.local || to.remote == from.remote;
             (doubts, errors, to.id == id, shares, turn(to.id))
         };
-        let dormant = self.rules.tolerance.has_potentially_failed();
+        let dormant = from.tolerance(&self.rules).has_potentially_failed();
         let candidate =
             |path: &&Path| path.health.confirmed() && (dormant || path.state() == PathState::Active);
         let best = self.joined().filter(candidate).min_by_key(rank);

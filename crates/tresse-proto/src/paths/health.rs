@@ -1,9 +1,12 @@
 //! Error counters and what follows from them: paths turn potentially failed (RFC 7829) and inactive,
 //! associations end (RFC 9260 §8.1 to §8.3, §5.4 for confirmation). Knows no timers and no addresses.
 
+use std::time::Duration;
+
 use tresse_policy::PathState;
 
 use crate::config::AssociationConfig;
+use crate::interface::adjustment::{NEVER, PathAdjustment};
 
 /// How many timeouts in a row a path may have.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -16,25 +19,53 @@ pub(super) struct Tolerance {
     pub(super) primary: Option<u32>,
 }
 
-/// PSMR that switches the switchover off (RFC 7829 §7).
-const NEVER: u32 = 65_535;
-
 /// The counter of an inactive path grows up to so many times what makes it inactive: paths that are all
 /// inactive are told apart by it (RFC 7829 §4.1).
 const DORMANT_FACTOR: u32 = 10;
 
-impl Tolerance {
+/// How a path is watched over: by the settings of all, unless it was given its own.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Watch {
+    /// HB.interval; zero sends no heartbeats but those that confirm a path.
+    pub(super) heartbeat_interval: Duration,
+    max_retrans: u32,
+    /// PFMR, whether heartbeats are sent or not.
+    potentially_failed: Option<u32>,
+    primary: Option<u32>,
+}
+
+impl Watch {
     pub(super) fn new(config: &AssociationConfig) -> Self {
-        // Only a heartbeat brings a path back that carries no data: without them, data keeps trying.
-        let on = config.potentially_failed && !config.heartbeat_interval.is_zero();
         let primary = config.primary_switchover_max_retrans;
-        Tolerance {
-            inactive: config.path_max_retrans,
-            potentially_failed: on.then_some(config.potentially_failed_max_retrans),
+        Watch {
+            heartbeat_interval: config.heartbeat_interval,
+            max_retrans: config.path_max_retrans,
+            potentially_failed: config.potentially_failed.then_some(config.potentially_failed_max_retrans),
             primary: (primary < NEVER).then_some(primary),
         }
     }
 
+    pub(super) fn adjust(&mut self, change: &PathAdjustment) {
+        let threshold = |most: u32| (most < NEVER).then_some(most);
+        self.heartbeat_interval = change.heartbeat_interval.unwrap_or(self.heartbeat_interval);
+        self.max_retrans = change.max_retrans.unwrap_or(self.max_retrans);
+        self.potentially_failed =
+            change.potentially_failed_max_retrans.map_or(self.potentially_failed, threshold);
+        self.primary = change.primary_switchover_max_retrans.map_or(self.primary, threshold);
+    }
+
+    pub(super) fn tolerance(&self) -> Tolerance {
+        // Only a heartbeat brings a path back that carries no data: without them, data keeps trying.
+        let on = !self.heartbeat_interval.is_zero();
+        Tolerance {
+            inactive: self.max_retrans,
+            potentially_failed: self.potentially_failed.filter(|_| on),
+            primary: self.primary,
+        }
+    }
+}
+
+impl Tolerance {
     /// Whether RFC 7829 is followed.
     pub(super) fn has_potentially_failed(&self) -> bool {
         self.potentially_failed.is_some()
@@ -146,6 +177,11 @@ impl AssociationHealth {
         AssociationHealth { errors: 0, max_retrans }
     }
 
+    /// Lets an association have another number of timeouts in a row.
+    pub(super) fn set_max_retrans(&mut self, most: u32) {
+        self.max_retrans = most;
+    }
+
     pub(super) fn on_error(&mut self) {
         self.errors = self.errors.saturating_add(1);
     }
@@ -236,9 +272,9 @@ mod tests {
     #[test]
     fn without_heartbeats_nothing_is_potentially_failed() {
         let config = AssociationConfig::default();
-        assert!(Tolerance::new(&config).has_potentially_failed());
+        assert!(Watch::new(&config).tolerance().has_potentially_failed());
         let silent = AssociationConfig { heartbeat_interval: std::time::Duration::ZERO, ..config };
-        assert!(!Tolerance::new(&silent).has_potentially_failed());
+        assert!(!Watch::new(&silent).tolerance().has_potentially_failed());
     }
 
     #[test]

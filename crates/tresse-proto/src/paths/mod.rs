@@ -5,6 +5,7 @@
 //! of outstanding chunks, and who sends what is decided elsewhere.
 
 mod address;
+mod adjust;
 mod choice;
 mod estimate;
 mod health;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use address::{can_meet, is_usable, pairs, partners, unreachable};
+pub(crate) use adjust::{adjust, adjust_one};
 pub(crate) use health::Failure;
 pub(crate) use limit::LimitClock;
 pub(crate) use member::Member;
@@ -41,7 +43,7 @@ use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 use crate::config::{AssociationConfig, BufferShares, LossDetection, SackPath, StreamMap};
 use crate::fragment::Carrier;
 
-use health::{AssociationHealth, Tolerance};
+use health::{AssociationHealth, Watch};
 use path::MtuRule;
 use pipe::{Acked, Pipe};
 use rtt::RtoRules;
@@ -77,10 +79,9 @@ pub(crate) struct Paths {
 #[derive(Debug)]
 pub(crate) struct PathRules {
     rto: RtoRules,
-    tolerance: Tolerance,
+    watch: Watch,
     /// Full packets in the window of a path that a heartbeat has brought back.
     window_after_failure: usize,
-    heartbeat_interval: Duration,
     mtu: MtuRule,
     initial_window: usize,
     /// Full packets that a loss leaves of ssthresh at least.
@@ -302,7 +303,6 @@ impl Paths {
     ///
     /// `acks` and `progress` are in step and have at most one entry for each path.
     pub(crate) fn on_sack(&mut self, now: Instant, acks: &[PathAck], progress: &[PathProgress]) {
-        let tolerance = self.rules.tolerance;
         for step in progress {
             if let Some(sample) = step.rtt {
                 self.on_rtt(step.path, sample);
@@ -352,7 +352,7 @@ impl Paths {
                     self.quiet_until.set(None);
                 }
                 // What another path may have brought does not clear a suspicion (RFC 7829 §3.2).
-                if step.proven || !tolerance.has_potentially_failed() {
+                if step.proven || !path.tolerance(&self.rules).has_potentially_failed() {
                     let returns = path.state() != PathState::Active;
                     path.health.on_alive();
                     if returns {
@@ -482,7 +482,8 @@ impl Paths {
 
     /// The RTO backs off and the path's error counter grows. Answers where that leaves the association.
     fn on_error(&mut self, id: PathId) -> Failure {
-        let PathRules { rto, tolerance, .. } = *self.rules;
+        let rto = self.rules.rto;
+        let tolerance = self.get(id).tolerance(&self.rules);
         let path = self.path_mut(id);
         path.rtt.back_off(&rto);
         path.health.on_error(&tolerance);
@@ -518,9 +519,8 @@ impl PathRules {
     pub(crate) fn new(config: &AssociationConfig) -> Self {
         PathRules {
             rto: RtoRules { initial: config.rto_initial, min: config.rto_min, max: config.rto_max },
-            tolerance: Tolerance::new(config),
+            watch: Watch::new(config),
             window_after_failure: config.potentially_failed_window as usize,
-            heartbeat_interval: config.heartbeat_interval,
             mtu: if config.mtu_discovery {
                 MtuRule::UpTo(config.mtu.0)
             } else {

@@ -82,6 +82,11 @@ impl PathMtu {
         PathMtu { size: base, base, floor, tried: base, phase, ..Self::given(ceiling) }
     }
 
+    /// Whether nothing is searched for.
+    pub(super) fn is_given(&self) -> bool {
+        self.phase == Phase::Given
+    }
+
     /// The largest packet to send.
     pub(super) fn size(&self) -> usize {
         usize::from(self.size)

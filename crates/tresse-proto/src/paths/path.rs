@@ -7,9 +7,8 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId, PathState};
 use tresse_wire::COMMON_HEADER_LEN;
 
-use super::PathProgress;
 use super::estimate::Estimate;
-use super::health::PathHealth;
+use super::health::{PathHealth, Tolerance, Watch};
 use super::heartbeat::{Heartbeats, Pace};
 use super::limit::LimitClock;
 use super::member::Member;
@@ -18,6 +17,7 @@ use super::pacer::{Flow, Pacer};
 use super::pipe::Pipe;
 use super::rtt::{RtoRules, Rtt};
 use super::tail::TailProbe;
+use super::{PathProgress, PathRules};
 use crate::collections::{LazyBox, Untouched};
 use crate::fragment::Carrier;
 use crate::interface::stats::Limit;
@@ -40,6 +40,8 @@ pub(crate) struct Path {
     /// What fills it, where buffers are shared out by that.
     pub(super) pipe: Option<Box<Pipe>>,
     pub(super) heartbeats: Heartbeats,
+    /// In place of the settings of all paths.
+    pub(super) own_watch: Option<Box<Watch>>,
     /// When T3 expires.
     pub(super) t3: Option<Instant>,
     /// The window decays one RTO after this.
@@ -128,6 +130,7 @@ impl Path {
             traffic: LazyBox::default(),
             pipe: None,
             heartbeats: Heartbeats::new(now),
+            own_watch: None,
             t3: None,
             idle_since: None,
             last_data: Instant::ZERO,
@@ -261,6 +264,23 @@ impl Path {
     /// Length of the IP packet around a single chunk of so many bytes.
     pub(super) fn ip_packet_len(&self, chunk: usize) -> usize {
         self.headers_len() + COMMON_HEADER_LEN + chunk
+    }
+
+    /// Its own settings, or those of all paths.
+    #[inline]
+    pub(super) fn watch<'a>(&'a self, rules: &'a PathRules) -> &'a Watch {
+        self.own_watch.as_deref().unwrap_or(&rules.watch)
+    }
+
+    /// How many timeouts in a row it may have.
+    #[inline]
+    pub(super) fn tolerance(&self, rules: &PathRules) -> Tolerance {
+        self.watch(rules).tolerance()
+    }
+
+    /// Whether a heartbeat is on its way, or waits for a packet.
+    pub(crate) fn awaits_heartbeat(&self) -> bool {
+        self.heartbeats.answer_due().is_some()
     }
 
     /// Bytes of the headers that IP and UDP put in front of a packet.

@@ -45,6 +45,14 @@ impl Rtt {
         (self.srtt, self.rttvar, self.rto) = (nanos(srtt), nanos(rttvar), nanos(rto));
     }
 
+    /// The bounds are others now, or the start, if nothing was measured yet.
+    pub(super) fn rebound(&mut self, rules: &RtoRules) {
+        self.rto = match self.srtt() {
+            None => nanos(rules.initial),
+            Some(_) => self.rto.clamp(nanos(rules.min), nanos(rules.max)),
+        };
+    }
+
     /// Nothing came back in time: the RTO doubles (RFC 9260 §6.3.3 E2).
     pub(super) fn back_off(&mut self, rules: &RtoRules) {
         self.rto = self.rto.saturating_mul(2).min(nanos(rules.max));

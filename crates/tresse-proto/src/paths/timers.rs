@@ -257,7 +257,7 @@ impl Paths {
             // From now on chunks have to fit this path too.
             self.refresh_payload(info.path);
         }
-        if failed && self.rules.tolerance.has_potentially_failed() {
+        if failed && self.get(info.path).tolerance(&self.rules).has_potentially_failed() {
             self.windows[info.path.index()].reopen(self.rules.window_after_failure);
         }
         self.refresh_usable(info.path);
@@ -346,7 +346,7 @@ impl Paths {
         let chooses = self.rules.sack_path == SackPath::Fastest && self.paths.len() > 1;
         let wanted = chooses.then_some(self.rules.sack_path_probes);
         if self.probing {
-            path.heartbeat_due(self.rules.heartbeat_interval, self.next_probe, wanted)
+            path.heartbeat_due(path.watch(&self.rules).heartbeat_interval, self.next_probe, wanted)
         } else {
             None
         }

@@ -164,6 +164,12 @@ impl Delay {
         }
     }
 
+    /// Goes by other settings from the next packet on.
+    pub(super) fn adjust(&mut self, config: &AssociationConfig) {
+        self.frequency = config.sack_frequency;
+        self.longest = nanos(config.sack_delay);
+    }
+
     pub(super) fn on_packet(&mut self, now: Instant, path: PathId, what: PacketSummary) {
         let mut first_ever = false;
         if self.packets == 0 {

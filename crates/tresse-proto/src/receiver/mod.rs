@@ -45,6 +45,11 @@ impl Receiver {
         }
     }
 
+    /// Delays reports by these settings from the next packet on.
+    pub(crate) fn set_delay(&mut self, config: &AssociationConfig) {
+        self.delay.adjust(config);
+    }
+
     /// What to think of a DATA chunk with `tsn`. A duplicate is noted for the next report
     /// (RFC 9260 §6.2); nothing else changes.
     #[inline]

@@ -5,6 +5,7 @@ mod common;
 
 mod added_streams;
 mod addresses;
+mod adjustments;
 mod assigned;
 mod authentication;
 mod blocked_copies;

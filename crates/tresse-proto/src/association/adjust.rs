@@ -1,0 +1,66 @@
+//! Settings that change while an association runs, carried to the rooms that go by them.
+
+use tresse_policy::PathId;
+
+use super::{Association, State};
+use crate::config::{AssociationConfig, ConfigError};
+use crate::context::Context;
+use crate::interface::adjustment::{AdjustError, Adjustment, PathAdjustment};
+use crate::interface::error::NoSuchPath;
+use crate::paths::{self, Member};
+
+/// Changes settings of an association.
+///
+/// # Errors
+/// Values that are not usable, or contradict others; nothing is changed then.
+pub(crate) fn adjust(association: &mut Association, change: &Adjustment) -> Result<(), ConfigError> {
+    let config = association.config.with(|config| change.apply(config));
+    config.check()?;
+    association.receiver.set_delay(&config);
+    paths::adjust(&mut association.paths, config.path_rules(), &config, &change.paths);
+    association.config = config;
+    association.stir();
+    Ok(())
+}
+
+/// Changes settings of one path.
+///
+/// # Errors
+/// No such path, or values that are not usable; nothing is changed then.
+pub(crate) fn adjust_path(
+    association: &mut Association,
+    path: PathId,
+    change: &PathAdjustment,
+) -> Result<(), AdjustError> {
+    joined(association, path)?;
+    let mut config = AssociationConfig::clone(&association.config);
+    change.apply(&mut config);
+    config.check()?;
+    paths::adjust_one(&mut association.paths, path, change);
+    association.stir();
+    Ok(())
+}
+
+/// Sends a heartbeat on a path, due or not (RFC 9260 §8.3, §11.1.8).
+///
+/// # Errors
+/// No such path.
+pub(crate) fn request_heartbeat(
+    association: &mut Association,
+    cx: &mut Context<'_>,
+    path: PathId,
+) -> Result<(), NoSuchPath> {
+    joined(association, path)?;
+    // A shutdown sends none (RFC 9260 §8.3), and the answer to one under way is that to this one.
+    if association.state == State::Established && !association.paths.get(path).awaits_heartbeat() {
+        association.send_heartbeat(cx, path);
+        association.stir();
+    }
+    Ok(())
+}
+
+fn joined(association: &Association, path: PathId) -> Result<(), NoSuchPath> {
+    let count = association.paths.len();
+    let known = path.index() < count && association.paths.member(path) == Member::Joined;
+    if known { Ok(()) } else { Err(NoSuchPath { path, count }) }
+}

@@ -1,0 +1,121 @@
+//! Changes of settings of an association that runs.
+
+use std::time::Duration;
+
+use crate::config::{AssociationConfig, ConfigError, Size};
+use crate::interface::error::NoSuchPath;
+
+/// New values of settings of one association; `None` leaves a setting as it is.
+///
+/// These are the settings that RFC 6458 changes while an association runs (SCTP_RTOINFO, SCTP_ASSOCINFO,
+/// SCTP_DELAYED_SACK, SCTP_MAX_BURST, and SCTP_PEER_ADDR_PARAMS without an address). They act from the next event on
+/// that they concern; what was measured stays.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use tresse_proto::{Adjustment, PathAdjustment};
+/// let paths = PathAdjustment { heartbeat_interval: Some(Duration::from_secs(5)), ..PathAdjustment::default() };
+/// let change = Adjustment { rto_min: Some(Duration::from_millis(200)), paths, ..Adjustment::default() };
+/// ```
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Adjustment {
+    /// The setting `rto_initial`.
+    pub rto_initial: Option<Duration>,
+    /// The setting `rto_min`.
+    pub rto_min: Option<Duration>,
+    /// The setting `rto_max`.
+    pub rto_max: Option<Duration>,
+    /// The setting `association_max_retrans`.
+    pub association_max_retrans: Option<u32>,
+    /// The setting `sack_delay`.
+    pub sack_delay: Option<Duration>,
+    /// The setting `sack_frequency`.
+    pub sack_frequency: Option<u32>,
+    /// The setting `max_burst`.
+    pub max_burst: Option<u32>,
+    /// Of all paths, and of those to come.
+    pub paths: PathAdjustment,
+}
+
+/// New values of settings of one path, or of all; `None` leaves a setting as it is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct PathAdjustment {
+    /// The setting `heartbeat_interval`; zero sends no heartbeats but those that confirm a path.
+    pub heartbeat_interval: Option<Duration>,
+    /// The setting `path_max_retrans`.
+    pub max_retrans: Option<u32>,
+    /// The setting `potentially_failed_max_retrans`, and with it `potentially_failed`; 65535 switches that off.
+    pub potentially_failed_max_retrans: Option<u32>,
+    /// The setting `primary_switchover_max_retrans`; 65535 for never.
+    pub primary_switchover_max_retrans: Option<u32>,
+    /// The packet size.
+    pub packet_size: Option<PacketSize>,
+}
+
+/// Where the largest IP packet of a path comes from.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum PacketSize {
+    /// It has so many bytes, IP and UDP headers included (RFC 6458 §8.1.12, SPP_PMTUD_DISABLE).
+    Fixed(usize),
+    /// It is found out by probing, up to the setting `mtu` (RFC 8899; SPP_PMTUD_ENABLE).
+    Discovered,
+}
+
+/// A threshold of RFC 7829 that is never reached (§7.2, §7.3).
+pub(crate) const NEVER: u32 = 65_535;
+
+impl Adjustment {
+    /// Puts the new values into settings.
+    pub(crate) fn apply(&self, config: &mut AssociationConfig) {
+        let set = |setting: &mut Duration, value: Option<Duration>| *setting = value.unwrap_or(*setting);
+        set(&mut config.rto_initial, self.rto_initial);
+        set(&mut config.rto_min, self.rto_min);
+        set(&mut config.rto_max, self.rto_max);
+        set(&mut config.sack_delay, self.sack_delay);
+        let set = |setting: &mut u32, value: Option<u32>| *setting = value.unwrap_or(*setting);
+        set(&mut config.association_max_retrans, self.association_max_retrans);
+        set(&mut config.sack_frequency, self.sack_frequency);
+        set(&mut config.max_burst, self.max_burst);
+        self.paths.apply(config);
+    }
+}
+
+impl PathAdjustment {
+    /// Puts the new values into settings.
+    pub(crate) fn apply(&self, config: &mut AssociationConfig) {
+        config.heartbeat_interval = self.heartbeat_interval.unwrap_or(config.heartbeat_interval);
+        config.path_max_retrans = self.max_retrans.unwrap_or(config.path_max_retrans);
+        if let Some(most) = self.potentially_failed_max_retrans {
+            config.potentially_failed = most < NEVER;
+            config.potentially_failed_max_retrans = most;
+        }
+        let switchover = &mut config.primary_switchover_max_retrans;
+        *switchover = self.primary_switchover_max_retrans.unwrap_or(*switchover);
+        match self.packet_size {
+            Some(PacketSize::Fixed(size)) => {
+                config.mtu_discovery = false;
+                config.mtu = Size(size);
+            }
+            Some(PacketSize::Discovered) => config.mtu_discovery = true,
+            None => {}
+        }
+    }
+}
+
+/// Why settings of an association were not changed. None was.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdjustError {
+    /// The association has ended, or the path belongs to one that is being set up.
+    #[error("cannot be changed in state {state}")]
+    NotOpen {
+        /// The state of the association, in the words of RFC 9260 §4.
+        state: &'static str,
+    },
+    /// There is no such path.
+    #[error(transparent)]
+    NoSuchPath(#[from] NoSuchPath),
+    /// A value that is not usable, or contradicts another one.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}

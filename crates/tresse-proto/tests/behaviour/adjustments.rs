@@ -1,0 +1,266 @@
+//! Settings that change while the association runs, and an endpoint that changes what it gives to associations to come.
+
+use std::time::Duration;
+
+use tresse_proto::{
+    AdjustError, Adjustment, AssociationConfig, ConfigError, Endpoint, EndpointConfig, Event, PacketSize,
+    PathAdjustment, PathId, PathState,
+};
+use tresse_wire::ChunkKind;
+
+use crate::common::{Network, Pair};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn all_lost() -> Network {
+    Box::new(|_| None)
+}
+
+/// When packets with a chunk of `kind` left from the client since `from`, in ms.
+fn sent(pair: &Pair, from: usize, kind: ChunkKind) -> Vec<u64> {
+    let sent = pair.sent_since(from).iter().filter(|flight| flight.to_server && flight.carries(kind));
+    sent.map(|flight| flight.sent.as_nanos() / 1_000_000).collect()
+}
+
+#[test]
+fn a_timeout_keeps_to_bounds_that_were_changed() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    assert_eq!(pair.path(0).rto, ms(1000));
+    let change = Adjustment {
+        rto_initial: Some(ms(100)),
+        rto_min: Some(ms(50)),
+        rto_max: Some(ms(200)),
+        ..Adjustment::default()
+    };
+    pair.client().adjust(change).expect("sound bounds");
+    assert_eq!(pair.path(0).rto, ms(200), "the estimate is bounded at once");
+    pair.network = all_lost();
+    let (start, before) = (pair.now, pair.wire.len());
+    pair.send(0, 1, 100);
+    pair.run_for(ms(1300));
+    let start = (start.as_nanos() / 1_000_000) as i64;
+    let after: Vec<i64> = sent(&pair, before, ChunkKind::DATA).iter().map(|&at| at as i64 - start).collect();
+    assert_eq!(after, [0, 200, 400, 600, 800, 1000, 1200], "a back-off that the bound holds");
+}
+
+#[test]
+fn what_contradicts_itself_changes_nothing() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let change = Adjustment { sack_frequency: Some(9), rto_min: Some(ms(90_000)), ..Adjustment::default() };
+    let error = pair.client().adjust(change).expect_err("more than rto_max");
+    assert!(matches!(error, AdjustError::Config(ConfigError::Inconsistent { name: "rto_max", .. })));
+    assert_eq!(pair.client().config(), &AssociationConfig::default());
+    let tiny = PathAdjustment { packet_size: Some(PacketSize::Fixed(100)), ..PathAdjustment::default() };
+    assert!(matches!(pair.client().adjust_path(PathId(0), tiny), Err(AdjustError::Config(_))));
+    assert!(matches!(pair.client().adjust_path(PathId(7), tiny), Err(AdjustError::NoSuchPath(_))));
+    let now = pair.now;
+    pair.client().shutdown(now);
+    pair.run_for(ms(500));
+    assert_eq!(pair.client().adjust(Adjustment::default()), Err(AdjustError::NotOpen { state: "CLOSED" }));
+}
+
+#[test]
+fn what_is_changed_during_the_set_up_the_association_begins_with() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    pair.connect();
+    let change = Adjustment { max_burst: Some(3), ..Adjustment::default() };
+    pair.client().adjust(change).expect("sound");
+    pair.run_for(ms(500));
+    assert!(pair.client().is_established());
+    assert_eq!(pair.client().config().max_burst, 3);
+}
+
+#[test]
+fn a_burst_is_limited_from_the_next_packet_on() {
+    let config = AssociationConfig { pacing: false, mtu_discovery: false, ..AssociationConfig::default() };
+    let mut pair = Pair::established(1, &config);
+    let burst = |pair: &mut Pair, number| {
+        let before = pair.wire.len();
+        pair.send(0, number, 20 * 1452);
+        let count = sent(pair, before, ChunkKind::DATA).len();
+        pair.run_for(ms(2000));
+        count
+    };
+    let unlimited = burst(&mut pair, 1);
+    assert!(unlimited > 2, "{unlimited}");
+    let change = Adjustment { max_burst: Some(2), ..Adjustment::default() };
+    pair.client().adjust(change).expect("sound");
+    assert_eq!(burst(&mut pair, 2), 2);
+}
+
+#[test]
+fn reports_are_delayed_as_the_application_says_now() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    pair.send(0, 1, 100);
+    pair.run_for(ms(1000));
+    let answered_after = |pair: &mut Pair, number| {
+        let (start, before) = (pair.now, pair.wire.len());
+        pair.send(0, number, 100);
+        pair.run_for(ms(1000));
+        let report = pair.sent_since(before).iter().find(|flight| !flight.to_server).expect("a SACK");
+        report.sent - start
+    };
+    assert_eq!(answered_after(&mut pair, 2), ms(210));
+    let change = Adjustment { sack_delay: Some(ms(50)), ..Adjustment::default() };
+    pair.server().adjust(change).expect("sound");
+    assert_eq!(answered_after(&mut pair, 3), ms(60));
+    let change = Adjustment { sack_frequency: Some(1), ..Adjustment::default() };
+    pair.server().adjust(change).expect("sound");
+    assert_eq!(answered_after(&mut pair, 4), ms(10));
+}
+
+#[test]
+fn the_end_comes_after_as_many_timeouts_as_are_allowed_now() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let change = Adjustment { association_max_retrans: Some(2), ..Adjustment::default() };
+    pair.client().adjust(change).expect("sound");
+    pair.network = all_lost();
+    let start = pair.now;
+    pair.send(0, 1, 100);
+    pair.run_until(Duration::from_secs(60), |pair| {
+        pair.client.events.iter().any(|event| matches!(event, Event::Closed(_)))
+    });
+    assert_eq!(pair.now - start, Duration::from_secs(1 + 2 + 4));
+}
+
+#[test]
+fn each_path_has_thresholds_of_its_own_until_all_are_given_others() {
+    let config = AssociationConfig { heartbeat_interval: ms(100), ..AssociationConfig::default() };
+    let mut pair = Pair::established(2, &config);
+    let own = PathAdjustment { max_retrans: Some(0), ..PathAdjustment::default() };
+    pair.client().adjust_path(PathId(1), own).expect("a path");
+    let fail = |pair: &mut Pair| {
+        pair.network = all_lost();
+        pair.run_until(Duration::from_secs(60), |pair| {
+            (0..2).all(|path| pair.path(path).state != PathState::Active)
+        });
+        pair.run_for(ms(50));
+        let states = [pair.path(0).state, pair.path(1).state];
+        pair.network = Box::new(|_| Some(ms(10)));
+        pair.run_until(Duration::from_secs(60), |pair| {
+            (0..2).all(|path| pair.path(path).state == PathState::Active)
+        });
+        states
+    };
+    assert_eq!(fail(&mut pair), [PathState::PotentiallyFailed, PathState::Inactive]);
+    let paths = PathAdjustment { max_retrans: Some(5), ..PathAdjustment::default() };
+    pair.client().adjust(Adjustment { paths, ..Adjustment::default() }).expect("sound");
+    assert_eq!(fail(&mut pair), [PathState::PotentiallyFailed; 2]);
+    let paths = PathAdjustment { potentially_failed_max_retrans: Some(65_535), ..PathAdjustment::default() };
+    pair.client().adjust(Adjustment { paths, ..Adjustment::default() }).expect("sound");
+    assert!(!pair.client().config().potentially_failed);
+    pair.network = all_lost();
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(
+        [pair.path(0).state, pair.path(1).state],
+        [PathState::Active; 2],
+        "5 errors make none inactive"
+    );
+}
+
+#[test]
+fn heartbeats_are_switched_off_and_on_for_one_path() {
+    let config = AssociationConfig {
+        heartbeat_interval: Duration::from_secs(1),
+        sack_path_probes: Duration::ZERO,
+        ..AssociationConfig::default()
+    };
+    let mut pair = Pair::established(2, &config);
+    let count = |pair: &mut Pair| {
+        let before = [0, 1].map(|path| pair.path(path).heartbeats_sent);
+        pair.run_for(Duration::from_secs(20));
+        [0, 1].map(|path| pair.path(path).heartbeats_sent - before[path])
+    };
+    let both = count(&mut pair);
+    assert!(both.iter().all(|&count| count > 5), "{both:?}");
+    let off = PathAdjustment { heartbeat_interval: Some(Duration::ZERO), ..PathAdjustment::default() };
+    pair.client().adjust_path(PathId(1), off).expect("a path");
+    let one = count(&mut pair);
+    assert!(one[0] > 5 && one[1] == 0, "{one:?}");
+    let on = PathAdjustment { heartbeat_interval: Some(ms(1)), ..PathAdjustment::default() };
+    pair.client().adjust_path(PathId(1), on).expect("a path");
+    let more = count(&mut pair);
+    assert!(more[1] > more[0], "{more:?}");
+}
+
+#[test]
+fn a_heartbeat_leaves_when_the_application_asks_for_it() {
+    let config = AssociationConfig { heartbeat_interval: Duration::ZERO, ..AssociationConfig::default() };
+    let mut pair = Pair::established(2, &config);
+    pair.run_for(Duration::from_secs(10));
+    let before = pair.wire.len();
+    let (now, acked) = (pair.now, pair.path(1).heartbeats_acked);
+    pair.client().request_heartbeat(now, PathId(1)).expect("a path");
+    pair.client().request_heartbeat(now, PathId(1)).expect("a path");
+    pair.run_for(ms(100));
+    assert_eq!(sent(&pair, before, ChunkKind::HEARTBEAT).len(), 1, "one that is under way is enough");
+    assert_eq!(pair.path(1).heartbeats_acked, acked + 1);
+    assert!(pair.client().request_heartbeat(now, PathId(2)).is_err());
+    pair.client().shutdown(now);
+    let before = pair.wire.len();
+    pair.client().request_heartbeat(now, PathId(1)).expect("a path");
+    pair.run_for(ms(100));
+    assert_eq!(sent(&pair, before, ChunkKind::HEARTBEAT), [0; 0], "none in a shutdown");
+}
+
+#[test]
+fn a_packet_size_is_fixed_and_found_out_again() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let fixed = PathAdjustment { packet_size: Some(PacketSize::Fixed(800)), ..PathAdjustment::default() };
+    pair.client().adjust_path(PathId(0), fixed).expect("a path");
+    let largest = |pair: &mut Pair, number| {
+        let before = pair.wire.len();
+        pair.send(0, number, 50_000);
+        pair.run_for(Duration::from_secs(5));
+        let lengths = pair.sent_since(before).iter().filter(|flight| flight.to_server);
+        20 + lengths.map(|flight| flight.bytes.len()).max().expect("packets")
+    };
+    assert_eq!(largest(&mut pair, 1), 800);
+    let searched = PathAdjustment { packet_size: Some(PacketSize::Discovered), ..PathAdjustment::default() };
+    pair.client().adjust_path(PathId(0), searched).expect("a path");
+    assert_eq!(largest(&mut pair, 2), 1500);
+}
+
+#[test]
+fn an_endpoint_stops_and_starts_listening() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    pair.server.endpoint.set_listening(false);
+    assert!(!pair.server.endpoint.is_listening());
+    pair.connect();
+    pair.run_for(ms(500));
+    assert!(matches!(pair.client.events[..], [Event::Closed(_)]), "{:?}", pair.client.events);
+    assert_eq!(pair.server.endpoint.discards().refused, 1);
+    pair.server.endpoint.set_listening(true);
+    pair.connect();
+    pair.run_for(ms(500));
+    assert!(pair.client().is_established());
+    pair.server.endpoint.set_listening(false);
+    pair.send(0, 1, 100);
+    pair.run_for(ms(500));
+    assert_eq!(pair.server.received.len(), 1, "associations that there are go on");
+}
+
+#[test]
+fn associations_to_come_are_made_of_a_new_template() {
+    let mut pair = Pair::new(1, &AssociationConfig::default());
+    let template = AssociationConfig { inbound_streams: 3, ..AssociationConfig::default() };
+    pair.server.endpoint.set_template(template.clone()).expect("sound settings");
+    let bad = AssociationConfig { stream_scheduler: "none such".to_owned(), ..template.clone() };
+    assert!(pair.server.endpoint.set_template(bad).is_err());
+    assert_eq!(pair.server.endpoint.template(), &template);
+    pair.connect();
+    pair.run_for(ms(500));
+    assert_eq!(pair.client().streams(), (3, 10));
+}
+
+#[test]
+fn both_sides_know_the_other_ones_port() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let ports = (pair.client.endpoint.port(), pair.server.endpoint.port());
+    assert_eq!((pair.server().remote_port(), pair.client().remote_port()), ports);
+    let config = EndpointConfig::default();
+    let endpoint = Endpoint::new(config, AssociationConfig::default(), [9; 32]).expect("sound settings");
+    assert!(!endpoint.is_listening());
+}
