@@ -9,7 +9,6 @@ pub use crate::names::NameInUse;
 pub use crate::registry::{NamesInUse, PolicyName};
 pub use crate::schedule::factories::FALLBACK;
 pub use crate::schedule::path::{fallback as fallback_path_scheduler, most_assigned};
-pub use crate::schedule::reschedule::HeadOfLine;
 pub use crate::time::{earlier, earliest, nanos};
 
 /// The path of a SACK.
@@ -17,32 +16,7 @@ pub mod ack_path {
     pub use crate::schedule::ack_path::{DataSource, choose};
 }
 
-/// Duplicates of chunks in flight while a buffer keeps new data back.
-pub mod blocked_copies {
-    pub use crate::schedule::blocked_copies::{MOST_PACKETS, Moment, is_crowded, moment, pays};
-}
-
-/// Deadline-based reinjection of the head-of-line chunk.
-pub mod in_time {
-    pub use crate::schedule::in_time::{Outlook, Repeat, choose, is_left_alone, next_turn, overdue_after};
-}
-
-/// Opportunistic retransmission as MPTCP has it.
-pub mod opportunistic {
-    pub use crate::schedule::opportunistic::choose;
-}
-
-/// Chunk rescheduling.
-pub mod reschedule {
-    pub use crate::schedule::reschedule::choose;
-}
-
 /// The path of a retransmission.
 pub mod resend_path {
     pub use crate::schedule::resend_path::{choose, moves_on};
-}
-
-/// Allocation of a split buffer to paths.
-pub mod shares {
-    pub use crate::schedule::shares::{Claim, allot, most_needed, shortest_hold, split};
 }

@@ -101,6 +101,7 @@ mod panics;
 mod path;
 mod registry;
 pub mod schedule;
+pub mod sharing;
 mod stream_table;
 mod time;
 

@@ -12,7 +12,7 @@ type Layers = &'static [&'static [&'static str]];
 /// Rooms of the policies; the first line is vocabulary, whose words may use each other.
 const POLICY: Layers = &[
     &["choices", "error", "names", "panics", "path", "stream_table", "time"],
-    &["congestion", "maps", "schedule"],
+    &["congestion", "maps", "schedule", "sharing"],
     &["registry"],
     &["engine"],
 ];

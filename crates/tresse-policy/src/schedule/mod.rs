@@ -44,16 +44,11 @@
 //! ```
 
 pub(crate) mod ack_path;
-pub(crate) mod blocked_copies;
 mod built;
 pub(crate) mod factories;
 pub(crate) mod guard;
-pub(crate) mod in_time;
-pub(crate) mod opportunistic;
 pub(crate) mod path;
-pub(crate) mod reschedule;
 pub(crate) mod resend_path;
-pub(crate) mod shares;
 mod stream;
 
 pub use crate::time::Instant;

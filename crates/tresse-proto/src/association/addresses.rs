@@ -153,6 +153,9 @@ impl Association {
                 Change::Joined(path) => {
                     let count = self.paths.len();
                     self.transmission.renew_path(path, count);
+                    if let Some(sharing) = self.sharing.changed() {
+                        sharing.capacities().forget(path);
+                    }
                     if let Some(marks) = self.marks.changed() {
                         marks.renew_path(path);
                     }

@@ -498,6 +498,7 @@ impl Association {
         let losing = report.acks.iter().filter(|ack| ack.lost);
         let before: Vec<_> = losing.map(|ack| (ack.path, self.paths.window(ack.path).repairs())).collect();
         self.paths.on_sack(now, &report.acks, &report.progress);
+        self.estimate_capacities(now, report);
         for (path, recovery) in before {
             let recovers = self.paths.window(path).repairs() != recovery;
             self.redirect_missing(path, recovers);
@@ -506,7 +507,11 @@ impl Association {
             self.settle_t3(path);
         }
         for &path in &report.reneged {
-            self.paths.on_data_sent(path, now, 0, false);
+            if self.paths.on_data_sent(path, now, 0, false)
+                && let Some(sharing) = self.sharing.changed()
+            {
+                sharing.capacities().on_busy(path);
+            }
         }
         if self.outbound.release(report.released) {
             self.tell(Event::Writable);

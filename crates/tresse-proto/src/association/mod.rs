@@ -9,7 +9,7 @@ mod assign;
 mod capabilities;
 mod commands;
 mod control;
-mod copies;
+mod duplicate;
 mod early;
 mod input;
 #[cfg(feature = "invariants")]
@@ -17,14 +17,13 @@ mod invariants;
 mod output;
 mod peer;
 mod reconfig;
-mod reschedule;
+mod reinject;
 mod resend;
-mod rest;
 mod restart;
 mod scope;
 mod settings;
 mod setup;
-mod shares;
+mod sharing;
 mod shutdown;
 mod state;
 mod timeout;
@@ -37,8 +36,8 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::engine::earliest;
-use tresse_policy::engine::shares::Claim;
 use tresse_policy::schedule::{OpenPath, PathScheduler, PathView};
+use tresse_policy::sharing::{PathSample, Sharing};
 use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 
@@ -121,6 +120,8 @@ pub(crate) struct Association {
     transmission: Transmission,
     receiver: Receiver,
     inbound: Inbound,
+    /// What is known of the paths that share the buffers; from the first acknowledgement over several paths on.
+    sharing: LazyBox<Sharing>,
 
     /// From the first request of either side on.
     reconfig: Option<Box<Reconfig>>,
@@ -138,8 +139,8 @@ pub(crate) struct Association {
     abandoned: Option<Box<AbandonLog>>,
     deliverable: LazyBox<Vec<std::ops::Range<u64>>>,
     workspace: Workspace,
-    /// When the chunk that everything waits for will be overdue.
-    patience_until: Option<Instant>,
+    /// When the head-of-line chunk will be overdue.
+    reinjection_due: Option<Instant>,
     /// Output found nothing to send since the last thing that happened.
     dry: bool,
     /// Whether the association before a restart of the peer had the same tag, as after both sides set up: what is late of
@@ -191,8 +192,7 @@ struct Scratch {
     candidates: Vec<PathView>,
     /// Which of them are open, and what the peer can take there.
     open: Vec<OpenPath>,
-    claims: Vec<Claim>,
-    shares: Vec<usize>,
+    samples: Vec<PathSample>,
     /// What the application is to be told: the endpoint takes it over after every step.
     events: VecDeque<Event>,
 }
@@ -277,6 +277,7 @@ impl Association {
             identity,
             paths,
             transmission,
+            sharing: LazyBox::default(),
             reconfig: None,
             auth: Authentication::new(auth),
             asconf: None,
@@ -288,7 +289,7 @@ impl Association {
             abandoned: None,
             deliverable: LazyBox::default(),
             workspace,
-            patience_until: None,
+            reinjection_due: None,
             dry: false,
             kept_tag: false,
             foreseen: None,
@@ -389,7 +390,7 @@ impl Association {
             self.outbound.next_expiry(),
             requests,
             self.asconf.as_deref().and_then(Asconf::deadline),
-            self.patience_until,
+            self.reinjection_due,
         ])
     }
 
@@ -531,6 +532,7 @@ impl Association {
         for path in self.path_ids() {
             let limit = self.limit_of(path);
             self.paths.note_limit(path, now, limit);
+            self.note_sharing_limit(path, limit);
             total = stronger(limit, total);
         }
         self.counters.limits.note(now, total);

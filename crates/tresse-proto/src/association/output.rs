@@ -157,8 +157,8 @@ impl Association {
         }
         if !std::mem::replace(&mut self.dry, true) {
             self.note_limits(now);
-            self.note_missed();
-            self.note_patience(now);
+            self.note_stall();
+            self.note_reinjection_time(now);
         }
         self.outbound.forget_declined();
         while let Some((name, fault)) = self.outbound.pop_failure() {
@@ -310,8 +310,8 @@ impl Association {
         if data {
             self.bursts.count(path);
             let late = self.transmission.is_answered_late(path);
-            self.paths.on_data_sent(path, now, len.saturating_sub(COMMON_HEADER_LEN), late);
-            self.paths.note_flight(path, now, self.transmission.flight_on(path));
+            let was_idle = self.paths.on_data_sent(path, now, len.saturating_sub(COMMON_HEADER_LEN), late);
+            self.note_sharing_sent(now, path, was_idle);
         }
         if written.without_data {
             self.on_shutdown_chunk_sent(now);

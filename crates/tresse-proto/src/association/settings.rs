@@ -7,11 +7,12 @@ use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use tresse_policy::sharing::Rules;
 use tresse_wire::{ChunkKind, Init, KindSet, Param, Params, Tsn};
 
 use super::capabilities::{Capabilities, Extension};
 use super::peer::LOWER_LAYER_DTLS;
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, BlockedCopies, BufferShares, StreamMap};
 use crate::extensions::auth::{OwnOffer, RANDOM_LEN, Terms};
 use crate::paths::PathRules;
 
@@ -29,6 +30,7 @@ pub(crate) struct Settings {
     /// Chunks to look at closely before they are processed: AUTH, and what this side takes only when authenticated.
     screened: KindSet,
     paths: Arc<PathRules>,
+    sharing: Rules,
 }
 
 impl Settings {
@@ -44,6 +46,7 @@ impl Settings {
             auth,
             screened,
             paths: Arc::new(PathRules::new(&config)),
+            sharing: sharing_rules(&config),
             config,
         })
     }
@@ -70,6 +73,11 @@ impl Settings {
     /// What the paths of an association go by.
     pub(super) fn path_rules(&self) -> &Arc<PathRules> {
         &self.paths
+    }
+
+    /// What the sharing of buffers among paths goes by.
+    pub(super) fn sharing(&self) -> &Rules {
+        &self.sharing
     }
 
     /// Whether a chunk of this kind may need authentication, or is what others need.
@@ -123,6 +131,17 @@ impl Settings {
             initial_tsn,
             params: Params::Values(params),
         }
+    }
+}
+
+fn sharing_rules(config: &AssociationConfig) -> Rules {
+    let allocates = config.concurrent && config.buffer_shares != BufferShares::Equal;
+    Rules {
+        estimates: allocates || (config.concurrent && config.stream_map == StreamMap::Adaptive),
+        allocates,
+        when_short: config.buffer_shares == BufferShares::WhenShort,
+        suspends: allocates && config.paths_rest,
+        duplicates: config.blocked_copies != BlockedCopies::Off,
     }
 }
 

@@ -37,7 +37,7 @@ impl Association {
                 PathTimer::MtuProbe(path) => self.send_mtu_probe(cx, path),
             }
         }
-        self.patience_until = None;
+        self.reinjection_due = None;
         self.spread_path_changes(cx.now);
         self.repeat_unheard_report(cx.now);
         if self.receiver.is_due(cx.now) {
@@ -90,6 +90,9 @@ impl Association {
     fn on_t3(&mut self, cx: &mut Context<'_>, path: PathId) {
         self.distrust_marks(path);
         let failure = self.paths.on_t3(path, cx.now);
+        if let Some(sharing) = self.sharing.changed() {
+            sharing.capacities().on_timeout(path);
+        }
         let target = self.resend_path(self.config.timeout_retransmit_path, path);
         self.transmission.on_timeout(path, target);
         self.transmission.hand_over(path, target);

@@ -148,7 +148,7 @@ impl Association {
         if self.has_nothing_to_send() {
             return self.forward_wants().map(Turn::of);
         }
-        self.reschedule(now);
+        self.reinject(now);
         if self.transmission.has_lost() {
             let path = self.path_ids().find(|&path| self.may_resend(path)).or_else(|| self.move_losses_on());
             if let Some(path) = path {
@@ -273,7 +273,7 @@ impl Association {
     /// may leave does leave, whatever the stream map and the schedulers say.
     pub(super) fn ends_wait(&mut self) -> bool {
         self.may_end_wait()
-            && (self.transmission.wake_paths()
+            && (self.transmission.resume_paths()
                 || self.outbound.insist(|path| self.paths.may_carry_new_data(path)))
     }
 
@@ -384,7 +384,7 @@ impl Association {
         if !self.paths.may_carry_new_data(path) {
             return Limit::Path;
         }
-        match self.transmission.rests_for(path) {
+        match self.transmission.suspended_for(path) {
             Some(limit) => limit,
             None if !self.burst_allows(path) => Limit::CongestionWindow,
             None => self.why_no_data(),
@@ -403,7 +403,7 @@ impl Association {
     }
 
     /// What user data the next packet may have; `None` for none at all.
-    pub(super) fn load_of(&self, now: Instant, turn: Turn) -> Option<Load> {
+    pub(super) fn load_of(&mut self, now: Instant, turn: Turn) -> Option<Load> {
         if !self.state.sends_data() || self.has_nothing_to_send() {
             return None;
         }

@@ -15,15 +15,11 @@ mod member;
 mod mtu;
 mod pacer;
 mod path;
-mod pipe;
 mod probing;
-mod response;
 mod rtt;
 mod tail;
 mod timers;
 mod view;
-mod width;
-mod wobble;
 
 use std::cell::Cell;
 use std::net::IpAddr;
@@ -40,12 +36,11 @@ pub(crate) use timers::{Look, PathTimer};
 use tresse_policy::engine::{CongestionControl, PathAck, Window};
 use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 
-use crate::config::{AssociationConfig, BufferShares, LossDetection, SackPath, StreamMap};
+use crate::config::{AssociationConfig, LossDetection, SackPath};
 use crate::fragment::Carrier;
 
 use health::{AssociationHealth, Watch};
 use path::MtuRule;
-use pipe::{Acked, Pipe};
 use rtt::RtoRules;
 
 /// The paths of one association. A [`PathId`] given to its methods is one that it gave out.
@@ -92,20 +87,9 @@ pub(crate) struct PathRules {
     paces: bool,
     /// Losses are found by time, and the end of what was sent is probed.
     probes_tail: bool,
-    /// Buffers are shared out by what fills each path.
-    measures_pipes: bool,
-    /// Those shares hold only while a buffer is short.
-    shares_when_short: bool,
     sack_path: SackPath,
     /// How often a path that brings data is measured, where SACKs go by that.
     sack_path_probes: Duration,
-}
-
-impl PathRules {
-    /// What had gone before the pipe of a path with `flight` bytes under way was measured: see [`Pipe::new`].
-    fn pipe_start(&self, flight: usize) -> Option<usize> {
-        self.shares_when_short.then_some(flight)
-    }
 }
 
 /// What a SACK did on one path besides what congestion control is told.
@@ -323,7 +307,6 @@ impl Paths {
                 }
             }
         }
-        let measures_pipes = self.rules.measures_pipes && self.paths.len() > 1;
         let mut any = false;
         for (ack, step) in acks.iter().zip(progress) {
             let path = &mut self.paths[ack.path.index()];
@@ -332,16 +315,6 @@ impl Paths {
             let lost = ack.flight_before.saturating_sub(ack.flight_after + acked);
             path.traffic.estimate.on_sack(now, acked, lost, path.rtt.srtt());
             path.counters.bytes_acked += step.user_data as u64;
-            if measures_pipes {
-                let pmdcs = self.windows[ack.path.index()].pmdcs;
-                let flight = ack.flight_before;
-                let before = self.rules.pipe_start(flight);
-                let pipe = path.pipe.get_or_insert_with(|| Box::new(Pipe::new(pmdcs, before)));
-                pipe.acked += acked as u64;
-                let total = pipe.acked;
-                let what = Acked { bytes: acked, flight, total, rtt: step.shortest, via: step.via, pmdcs };
-                pipe.on_acked(now, what);
-            }
             self.windows[ack.path.index()].held = path.is_held(now);
             if acked > 0 {
                 self.windows[ack.path.index()].one_packet = false;
@@ -533,9 +506,6 @@ impl PathRules {
             concurrent: config.concurrent,
             paces: config.pacing,
             probes_tail: config.loss_detection == LossDetection::Rack,
-            measures_pipes: config.concurrent
-                && (config.buffer_shares != BufferShares::Equal || config.stream_map == StreamMap::Adaptive),
-            shares_when_short: config.buffer_shares == BufferShares::WhenShort,
             sack_path: config.sack_path,
             sack_path_probes: config.sack_path_probes,
         }

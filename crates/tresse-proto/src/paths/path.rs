@@ -14,7 +14,6 @@ use super::limit::LimitClock;
 use super::member::Member;
 use super::mtu::PathMtu;
 use super::pacer::{Flow, Pacer};
-use super::pipe::Pipe;
 use super::rtt::{RtoRules, Rtt};
 use super::tail::TailProbe;
 use super::{PathProgress, PathRules};
@@ -37,8 +36,6 @@ pub(crate) struct Path {
     pub(super) health: PathHealth,
     pub(super) rtt: Rtt,
     pub(super) traffic: LazyBox<Traffic>,
-    /// What fills it, where buffers are shared out by that.
-    pub(super) pipe: Option<Box<Pipe>>,
     pub(super) heartbeats: Heartbeats,
     /// In place of the settings of all paths.
     pub(super) own_watch: Option<Box<Watch>>,
@@ -128,7 +125,6 @@ impl Path {
             health: PathHealth::new(confirmed),
             rtt: Rtt::new(rto),
             traffic: LazyBox::default(),
-            pipe: None,
             heartbeats: Heartbeats::new(now),
             own_watch: None,
             t3: None,
@@ -183,11 +179,6 @@ impl Path {
         self.health.unreported(state)
     }
 
-    /// When data was last sent; the origin if never.
-    pub(crate) fn last_data(&self) -> Instant {
-        self.last_data
-    }
-
     /// Smoothed round-trip time, once measured.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
@@ -240,9 +231,6 @@ impl Path {
     /// Data is sent although nothing was in flight.
     pub(super) fn on_busy(&mut self) {
         self.traffic.estimate.on_busy();
-        if let Some(pipe) = &mut self.pipe {
-            pipe.on_busy();
-        }
     }
 
     /// Whether pacing holds back what its window would let leave at `now`.

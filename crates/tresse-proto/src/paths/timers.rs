@@ -119,8 +119,9 @@ impl Paths {
     }
 
     /// A packet with `bytes` of data was sent: T3 starts if it does not run (RFC 9260 §6.3.2 R1), and the next packet may
-    /// have to wait. With `late`, the peer may hold back its report on what is in flight.
-    pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant, bytes: usize, late: bool) {
+    /// have to wait. With `late`, the peer may hold back its report on what is in flight. Answers whether nothing was in flight
+    /// before.
+    pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant, bytes: usize, late: bool) -> bool {
         if self.rules.paces
             && let Some(flow) = Flow::of(self.window(id))
             && let Some(ready) = self.path_mut_quietly(id).pace(now, bytes, flow)
@@ -128,8 +129,9 @@ impl Paths {
             self.quiet_until.set(self.quiet_until.get().map(|until| until.min(ready)));
         }
         let path = self.path_mut_quietly(id);
-        let starts = path.t3.is_none() || path.idle_since.is_none();
-        if path.t3.is_none() {
+        let was_idle = path.t3.is_none();
+        let starts = was_idle || path.idle_since.is_none();
+        if was_idle {
             path.t3 = Some(now + path.rto());
             path.on_busy();
         }
@@ -143,6 +145,7 @@ impl Paths {
             let due = self.path_mut_quietly(id).watch_tail(now, late);
             self.quiet_until.set(self.quiet_until.get().map(|until| due.map_or(until, |due| until.min(due))));
         }
+        was_idle
     }
 
     /// What was overtaken on the path was looked after: when that is to be done again.
@@ -197,9 +200,6 @@ impl Paths {
         }
         self.controller.on_timeout(now, &mut self.windows, id);
         self.windows[id.index()].one_packet = true;
-        for pipe in self.paths.iter_mut().filter_map(|path| path.pipe.as_mut()) {
-            pipe.on_timeout_of(id);
-        }
         if std::mem::take(&mut self.path_mut(id).probe_answered) {
             let rules = self.rules.rto;
             self.path_mut(id).rtt.back_off(&rules);

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use tresse_policy::engine::Window;
-use tresse_policy::engine::shares::Claim;
 use tresse_policy::schedule::PathView;
+use tresse_policy::sharing::PathSample;
 use tresse_policy::{Instant, PathId};
 
 use super::Paths;
-use super::pipe::Pipe;
 use crate::interface::stats::{Limit, PathStats};
 
 impl Paths {
@@ -62,49 +61,28 @@ impl Paths {
         }
     }
 
-    /// The smoothed round-trip time of a path and its variation, once that is measured and as long as the path is in use.
-    pub(crate) fn round_trip(&self, id: PathId) -> Option<(Duration, Duration)> {
-        let path = self.get(id);
-        path.srtt().filter(|_| self.usable(id)).map(|srtt| (srtt, path.rtt.rttvar()))
-    }
-
     /// The shortest round-trip time measured on a path; zero before the first.
     pub(crate) fn shortest_rtt(&self, id: PathId) -> Duration {
         self.get(id).rtt.range().0
     }
 
-    /// What a path with `flight` bytes under way could use of a buffer; nothing while it carries no new data.
-    pub(crate) fn claim(&self, id: PathId, flight: usize) -> Claim {
-        let none = Claim { rtt: Duration::ZERO, need: 0, burden: Duration::ZERO, held: 0, rests: false };
-        if !self.may_carry_new_data(id) {
-            return none;
+    /// A path as the sharing of buffers sees it, with `flight` bytes in flight.
+    pub(crate) fn sample(&self, id: PathId, flight: usize) -> PathSample {
+        let (path, window) = (self.get(id), self.window(id));
+        PathSample {
+            id,
+            carries_new_data: self.may_carry_new_data(id),
+            without_data: false,
+            recovering: window.repairs().is_some(),
+            flight,
+            room: window.room(flight),
+            pmdcs: path.pmdcs(),
+            srtt: path.srtt(),
+            rttvar: path.rtt.rttvar(),
+            shortest_rtt: self.shortest_rtt(id),
+            loss: path.traffic.estimate.loss(),
+            last_data: path.last_data,
         }
-        let (rtt, need) = match &self.get(id).pipe {
-            Some(pipe) => (pipe.base(), pipe.size()),
-            None => (Duration::ZERO, Pipe::first_size(self.get(id).pmdcs(), self.rules.pipe_start(flight))),
-        };
-        // Small packets have been there already.
-        let rtt = if rtt.is_zero() { self.shortest_rtt(id) } else { rtt };
-        Claim { rtt, need, ..none }
-    }
-
-    /// How many bytes in flight a path could use, as far as its bursts tell and it claims them.
-    pub(crate) fn width(&self, id: PathId, flight: usize) -> usize {
-        let claimed = self.claim(id, flight).need;
-        self.get(id).pipe.as_ref().map_or(claimed, |pipe| pipe.width().min(claimed))
-    }
-
-    /// Whether the path is to be filled without a queue.
-    pub(crate) fn set_calm(&mut self, id: PathId, calm: bool) {
-        if let Some(pipe) = &mut self.paths[id.index()].pipe {
-            pipe.set_calm(calm);
-        }
-    }
-
-    /// The share of what was lately sent on a path that was lost, from 0 to 1.
-    #[inline]
-    pub(crate) fn loss(&self, id: PathId) -> f64 {
-        self.get(id).traffic.estimate.loss()
     }
 
     /// The loss rate of a path is known, from 0 to 1, or no longer known.
@@ -116,20 +94,7 @@ impl Paths {
 
     /// From `now` on, `limit` keeps the path from sending more.
     pub(crate) fn note_limit(&mut self, id: PathId, now: Instant, limit: Limit) {
-        let path = self.path_mut_quietly(id);
-        path.limits.note(now, limit);
-        if let (Some(pipe), Limit::ReceiveBuffer | Limit::SendBuffer) = (&mut path.pipe, limit) {
-            pipe.on_kept();
-        }
-    }
-
-    /// A packet with data was sent, and `flight` bytes are in flight on the path now.
-    pub(crate) fn note_flight(&mut self, id: PathId, now: Instant, flight: usize) {
-        let path = self.path_mut_quietly(id);
-        let pmdcs = path.pmdcs();
-        if let Some(pipe) = &mut path.pipe {
-            pipe.on_sent(now, flight, pmdcs);
-        }
+        self.path_mut_quietly(id).limits.note(now, limit);
     }
 
     /// A packet of `bytes` was sent, SCTP headers included, `data` among it or not.

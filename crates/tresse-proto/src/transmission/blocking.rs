@@ -2,8 +2,10 @@
 //! was sent before them has arrived (GLOBECOM 2010 paper, §IV-C).
 
 use tresse_policy::PathId;
+use tresse_policy::sharing::Blocking;
+use tresse_policy::sharing::reinject::chunk_rescheduling::{EarlyArrivals, Threshold};
 
-use super::{PathLoad, Transmission};
+use super::{PathLoad, Standing, Transmission};
 use crate::config::{BufferSplit, ChunkRescheduling};
 
 impl Transmission {
@@ -27,30 +29,44 @@ impl Transmission {
         self.flight <= FEW_PACKETS * full || self.held_early() > 0 || self.mends_by_copies()
     }
 
-    /// Whether chunks of `path` that arrived early hold more than the settings' share of one of the watched buffers,
-    /// or of the path's part of it where buffers are split between `paths` paths.
-    ///
-    /// The sender keeps what was not acknowledged for good, the receiver also what it promised to keep, less what
-    /// the application has taken. Which ordered data that is cannot be told from here, so all of it counts.
-    pub(crate) fn blocks(&self, path: PathId, paths: usize) -> bool {
+    /// Whether chunks of `path` that arrived early fill one of the watched buffers beyond the settings' threshold, or the
+    /// path's part of it where buffers are split between `paths` paths.
+    pub(crate) fn fills_buffer_early(&self, path: PathId, paths: usize) -> bool {
         let Some(load) = self.load(path) else { return false };
-        let parts = if self.rules.buffer_split == BufferSplit::None { 1 } else { paths };
-        let exceeds = |held: usize, buffer: usize| {
-            100 * parts * held > usize::from(self.rules.rescheduling_threshold) * buffer
+        let early = EarlyArrivals {
+            kept: self.kept(path, load),
+            promised: load.promised,
+            send_buffer: self.rules.send_buffer,
+            receive_buffer: self.peer_window() + self.held.saturating_sub(self.assigned()),
         };
-        let (kept, promised) = (self.kept(path, load), load.promised);
-        if kept + promised == 0 {
-            return false;
-        }
-        let sender = || exceeds(kept, self.rules.send_buffer);
-        let receiver =
-            || exceeds(kept + promised, self.peer_window() + self.held.saturating_sub(self.assigned()));
+        let parts = if self.rules.buffer_split == BufferSplit::None { 1 } else { paths };
+        let threshold = Threshold { percent: self.rules.rescheduling_threshold, parts };
         match self.rules.chunk_rescheduling {
             ChunkRescheduling::Off | ChunkRescheduling::InTime => false,
-            ChunkRescheduling::Sender => sender(),
-            ChunkRescheduling::Receiver => receiver(),
-            ChunkRescheduling::Both => sender() || receiver(),
+            ChunkRescheduling::Sender => early.fill_sender(threshold),
+            ChunkRescheduling::Receiver => early.fill_receiver(threshold),
+            ChunkRescheduling::Both => early.fill_sender(threshold) || early.fill_receiver(threshold),
         }
+    }
+
+    /// Head-of-line blocking now, charged to the path that the head-of-line chunk was first sent on.
+    pub(crate) fn blocking(&self) -> Option<Blocking> {
+        let bytes = self.held_early();
+        let first = self.ring.get(self.ring.cumulative() + 1).filter(|_| bytes > 0)?;
+        let late = matches!(first.standing, Standing::InFlight | Standing::Lost);
+        late.then_some(Blocking { path: first.origin, bytes })
+    }
+
+    /// New data ever sent on each path, by position; duplicates and retransmissions do not count.
+    pub(crate) fn new_data_sent(&self) -> impl ExactSizeIterator<Item = u64> {
+        let header = self.carrier.header_len() as u64;
+        self.loads.iter().map(move |load| load.history.bytes_sent + load.history.chunks_sent * header)
+    }
+
+    /// Bytes that arrived early and are kept, by either side: of what the sender keeps, all that is neither in flight nor
+    /// assigned, and what is promised.
+    pub(crate) fn held_early(&self) -> usize {
+        self.held - self.flight - self.assigned()
     }
 
     /// Bytes of `path` that arrived before something with a lower TSN, as far as the peer says so.

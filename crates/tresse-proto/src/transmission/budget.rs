@@ -20,7 +20,7 @@ impl Transmission {
     /// largest chunk has `chunk` bytes; `paths` is the number of all paths.
     ///
     /// The window is a gate, not a measure: a packet may exceed it by less than one full chunk
-    /// (RFC 9260 §6.1 B). Shares that follow the paths only keep queues short: what is `urgent` may exceed them.
+    /// (RFC 9260 §6.1 B). An allocation by demand only keeps queues short: what is `urgent` may exceed it.
     pub(crate) fn verdict(
         &self,
         path: PathId,
@@ -89,7 +89,7 @@ impl Transmission {
         paths: usize,
         urgent: impl Fn() -> bool,
     ) -> Verdict {
-        if let Some(limit) = self.keeps_at_rest(load) {
+        if let Some(limit) = self.suspended_by(load) {
             return Verdict::Wait(limit);
         }
         let window = self.room_at_peer();
@@ -112,9 +112,9 @@ impl Transmission {
         }
         let blocked = match self.rules.buffer_shares {
             BufferShares::Equal => self.split(path, load, chunk, paths),
-            BufferShares::WhenShort if load.share.is_none() => self.split(path, load, chunk, paths),
+            BufferShares::WhenShort if load.allocation.is_none() => self.split(path, load, chunk, paths),
             BufferShares::Paths | BufferShares::WhenShort => {
-                self.share_used_up(path, load).filter(|_| !urgent())
+                self.allocation_used_up(path, load).filter(|_| !urgent())
             }
         };
         match blocked {
@@ -170,51 +170,38 @@ impl Transmission {
         self.rules.send_buffer.min(self.widest as usize)
     }
 
-    /// Each path may own so much from now on, by position, of the buffer named by `limit`.
-    pub(crate) fn share_out(&mut self, shares: &[usize], limit: Limit) {
-        for (load, &share) in self.loads.iter_mut().zip(shares) {
-            load.share = Some((share, limit));
+    /// Each path may own so many bytes from now on, by position, of the buffer named by `limit`; equal parts without any.
+    pub(crate) fn allocate(&mut self, allocation: &[usize], limit: Limit) {
+        for (position, load) in self.loads.iter_mut().enumerate() {
+            load.allocation = allocation.get(position).map(|&bytes| (bytes, limit));
         }
     }
 
-    /// No path rests any more, until the buffers are shared out again; answers whether one did.
-    pub(crate) fn wake_paths(&mut self) -> bool {
-        let any = self.loads.iter().any(|load| self.keeps_at_rest(load).is_some());
-        for (share, _) in self.loads.iter_mut().filter_map(|load| load.share.as_mut()) {
-            *share = (*share).max(1);
+    /// No path is suspended any more, until the buffers are allocated again; answers whether one was.
+    pub(crate) fn resume_paths(&mut self) -> bool {
+        let any = self.loads.iter().any(|load| self.suspended_by(load).is_some());
+        for (bytes, _) in self.loads.iter_mut().filter_map(|load| load.allocation.as_mut()) {
+            *bytes = (*bytes).max(1);
         }
         any
     }
 
-    /// No path has a share of its own any more: equal ones hold.
-    pub(crate) fn share_equally(&mut self) {
-        for load in &mut self.loads {
-            load.share = None;
-        }
-    }
-
-    /// Whether a path carries no new data, because others would wait for it.
-    pub(crate) fn rests(&self, path: PathId) -> bool {
-        self.rests_for(path).is_some()
-    }
-
-    /// Which buffer a path that rests leaves to the others.
-    pub(crate) fn rests_for(&self, path: PathId) -> Option<Limit> {
-        self.load(path).and_then(|load| self.keeps_at_rest(load))
+    /// Which buffer a suspended path leaves to the others.
+    pub(crate) fn suspended_for(&self, path: PathId) -> Option<Limit> {
+        self.load(path).and_then(|load| self.suspended_by(load))
     }
 
     /// The same for a path whose load is at hand.
-    fn keeps_at_rest(&self, load: &PathLoad) -> Option<Limit> {
-        load.share.filter(|&(share, _)| self.rules.paths_rest && share == 0).map(|(_, limit)| limit)
+    fn suspended_by(&self, load: &PathLoad) -> Option<Limit> {
+        load.allocation.filter(|&(bytes, _)| self.rules.paths_rest && bytes == 0).map(|(_, limit)| limit)
     }
 
-    /// Whether a path has used up its share, and of which buffer. A share is what fills the path, so it is compared
-    /// with what is in flight and assigned, whatever waits for others at the peer. Like the congestion window it is a
-    /// gate: a packet may exceed it, so that rounding costs no path a packet. A path with nothing in flight may
-    /// always send one, unless it rests.
-    fn share_used_up(&self, path: PathId, load: &PathLoad) -> Option<Limit> {
-        let (share, limit) = load.share?;
+    /// Whether a path has used up its allocation, and of which buffer. It is compared with what is in flight and assigned,
+    /// whatever the path blocks at the peer. Like the congestion window it is a gate: a packet may exceed it, so that
+    /// rounding costs no path a packet. A path with nothing in flight may always send one, unless it is suspended.
+    fn allocation_used_up(&self, path: PathId, load: &PathLoad) -> Option<Limit> {
+        let (bytes, limit) = load.allocation?;
         let owned = self.owned_by(path, load);
-        (owned > 0 && owned >= share).then_some(limit)
+        (owned > 0 && owned >= bytes).then_some(limit)
     }
 }

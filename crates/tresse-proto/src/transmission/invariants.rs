@@ -6,6 +6,8 @@
 use std::collections::btree_set;
 use std::fmt::Debug;
 
+use tresse_policy::PathId;
+
 use super::assigned::Queue;
 use super::ring::{Ring, SendOrder, Sent};
 use super::{PathLoad, Standing, Transmission};
@@ -63,6 +65,8 @@ impl Transmission {
         agree("bytes in flight", &self.flight, &flight)?;
         agree("bytes held", &self.held, &held)?;
         agree("bytes assigned", &self.assigned(), &assigned)?;
+        let early = (0..).map(PathId).zip(&self.loads).map(|(path, _)| self.early_on(path)).sum();
+        agree("early arrivals", &self.held_early(), &early)?;
         let believed = self.renegable.iter().all(|range| self.acked.holds(&range));
         agree("what may be taken back is acknowledged", &believed, &true)
     }

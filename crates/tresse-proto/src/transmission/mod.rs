@@ -12,7 +12,6 @@ mod answers;
 mod assigned;
 mod blocking;
 mod budget;
-mod burden;
 mod copies;
 mod departed;
 mod detector;
@@ -53,7 +52,6 @@ pub(crate) use sack::{AckReport, SackFault, SackView};
 
 use abandon::Revocable;
 use assigned::Assigned;
-use burden::Burdens;
 use copies::Copies;
 use departed::Departed;
 use detector::LossDetector;
@@ -93,8 +91,6 @@ pub(crate) struct Transmission {
     assigned: Option<Box<Assigned>>,
     /// Chunks that are under way on several paths; where that is wanted.
     copies: Option<Box<Copies>>,
-    /// What paths make each other wait for; made with the first question.
-    burdens: Option<Box<Burdens>>,
 }
 
 /// The settings that this room reads, taken out of the configuration once.
@@ -142,8 +138,8 @@ struct PathLoad {
     departed: Departed,
     /// One packet of lost chunks may leave whatever the window says (RFC 9260 §7.2.4, §6.3.3 E3).
     free_packet: bool,
-    /// Most bytes that the path may own where shares follow the paths, and of which buffer.
-    share: Option<(usize, Limit)>,
+    /// Most bytes that the path may own where buffers are allocated by demand, and of which buffer; 0 where it is suspended.
+    allocation: Option<(usize, Limit)>,
     /// The chunk whose round trip is being timed.
     timed: Mark,
     history: LazyBox<History>,
@@ -225,7 +221,6 @@ impl Transmission {
             revocable: None,
             assigned: None,
             copies: None,
-            burdens: None,
         }
     }
 

@@ -3,7 +3,7 @@
 //! Owns the one step that takes a chunk in flight from path to path: the bytes in flight of each path stay the sum over
 //! the ring. Refuses to know why a chunk is moved and what that costs the window of its old path.
 
-use tresse_policy::engine::HeadOfLine;
+use tresse_policy::sharing::reinject::HeadOfLine;
 use tresse_policy::{Instant, PathId};
 
 use super::loss::Evidence;

@@ -6,7 +6,6 @@ mod abandoned;
 mod assigned;
 mod blocking;
 mod budget;
-mod burden;
 mod by_time;
 mod chosen_copies;
 mod copies;

@@ -80,7 +80,7 @@ fn a_fast_path_whose_delay_varies_is_not_taken_to_be_full() {
     assert_not_slower(varying_both_to_one(better, other, ("113KiB", "113KiB"), ("1000B", "4")));
 }
 
-/// Less than half of it without what `paths/response.rs` knows.
+/// Less than half of it without what `sharing/delivery_rate.rs` knows.
 #[test]
 fn a_path_that_varies_nearly_as_much_as_it_is_long_is_filled_while_that_brings_more() {
     let better = (("25Mbit/s", "11ms", "0"), "9ms");

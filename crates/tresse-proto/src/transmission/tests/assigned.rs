@@ -242,5 +242,5 @@ fn it_does_not_count_as_what_arrived_early() {
     );
     bench.assign(0, LEN);
     bench.send(1, LEN);
-    assert!(!bench.sent.blocks(PathId(0), 2) && !bench.sent.blocks(PathId(1), 2));
+    assert!(!bench.sent.fills_buffer_early(PathId(0), 2) && !bench.sent.fills_buffer_early(PathId(1), 2));
 }

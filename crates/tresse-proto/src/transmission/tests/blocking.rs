@@ -1,4 +1,4 @@
-//! When early arrivals of a path fill their share of a buffer.
+//! Early arrivals: when they fill a buffer, and whose late chunk they wait for.
 
 use super::*;
 use crate::config::{ChunkRescheduling, Size};
@@ -19,7 +19,7 @@ fn blocked(config: &AssociationConfig, early: u16, window: u32) -> Bench {
 }
 
 fn blocks(bench: &Bench) -> [bool; 2] {
-    [0, 1].map(|path| bench.sent.blocks(PathId(path), 2))
+    [0, 1].map(|path| bench.sent.fills_buffer_early(PathId(path), 2))
 }
 
 #[test]
@@ -76,4 +76,41 @@ fn the_threshold_is_a_setting() {
         blocks(&blocked(&AssociationConfig { rescheduling_threshold: 99, ..config }, 8, 100_000)),
         [true, false]
     );
+}
+
+fn blocking(bench: &Bench) -> Option<(u8, usize)> {
+    bench.sent.blocking().map(|blocking| (blocking.path.0, blocking.bytes))
+}
+
+#[test]
+fn early_arrivals_wait_for_the_path_that_the_late_chunk_was_sent_on() {
+    let mut bench = Bench::new(2, &AssociationConfig::default());
+    bench.send_over(&[1, 0, 0]);
+    assert_eq!(blocking(&bench), None, "nothing has arrived early");
+    bench.nr_sack(0, 0, &[], &[(2, 3)]);
+    assert_eq!(blocking(&bench), Some((1, 2 * LEN)));
+    bench.sack(1, 3, &[]);
+    assert_eq!(blocking(&bench), None);
+    assert_eq!(bench.sent.new_data_sent().collect::<Vec<_>>(), [2 * LEN as u64, LEN as u64]);
+}
+
+#[test]
+fn a_chunk_that_is_retransmitted_elsewhere_is_still_its_first_paths() {
+    let mut bench = Bench::new(2, &AssociationConfig::default());
+    bench.send_over(&[1, 0]);
+    bench.nr_sack(0, 0, &[], &[(2, 2)]);
+    bench.sent.move_chunk(1, PathId(0)).expect("it is in flight");
+    bench.sent.resend(bench.now, 1).expect("it waits");
+    assert_eq!(blocking(&bench), Some((1, LEN)), "it is in flight again");
+    assert_eq!(bench.sent.new_data_sent().collect::<Vec<_>>(), [LEN as u64, LEN as u64]);
+}
+
+#[test]
+fn nothing_waits_for_the_path_of_unordered_messages() {
+    let mut bench = Bench::new(2, &AssociationConfig::default());
+    for path in [1, 0, 0] {
+        bench.send_message(path, LEN, true);
+    }
+    bench.nr_sack(0, 0, &[], &[(2, 3)]);
+    assert_eq!(blocking(&bench), None);
 }

@@ -229,7 +229,7 @@ fn a_share_smaller_than_a_packet_does_not_silence_a_path() {
         let mut bench = Bench::new(4, &split(*kind, SplitCounts::Queued, 2000));
         bench.send(0, LEN);
         bench.announce(3000);
-        assert_eq!(bench.verdict(1), Verdict::Go(2000), "{}: 500 would be its share", kind.print());
+        assert_eq!(bench.verdict(1), Verdict::Go(2000), "{}: 500 would be its part", kind.print());
     }
 }
 
@@ -243,10 +243,10 @@ fn shared() -> Bench {
 }
 
 #[test]
-fn a_share_is_a_gate_and_never_silences_a_path() {
+fn an_allocation_is_a_gate_and_never_silences_a_path() {
     let mut bench = shared();
     assert_eq!(bench.sent.shared_buffer(), Some((100_000, Limit::SendBuffer)));
-    bench.sent.share_out(&[2500, 0], Limit::SendBuffer);
+    bench.sent.allocate(&[2500, 0], Limit::SendBuffer);
     bench.send_over(&[0, 0]);
     assert_eq!(bench.verdict(0), Verdict::Go(998_000), "2,000 of 2,500 bytes");
     assert_eq!(bench.verdict(1), Verdict::Go(998_000), "nothing is under way there");
@@ -258,29 +258,29 @@ fn a_share_is_a_gate_and_never_silences_a_path() {
 }
 
 #[test]
-fn a_path_without_a_share_rests_where_paths_may() {
+fn a_path_without_an_allocation_is_suspended_where_paths_may_be() {
     let mut bench = shared();
     bench.sent.rules.paths_rest = true;
-    bench.sent.share_out(&[2500, 0], Limit::SendBuffer);
+    bench.sent.allocate(&[2500, 0], Limit::SendBuffer);
     bench.send_over(&[0, 0]);
     assert_eq!(bench.verdict(1), Verdict::Wait(Limit::SendBuffer));
-    bench.sent.share_out(&[2500, 1], Limit::SendBuffer);
+    bench.sent.allocate(&[2500, 1], Limit::SendBuffer);
     assert_eq!(bench.verdict(1), Verdict::Go(998_000), "it is tried with one packet");
 }
 
 #[test]
-fn a_path_rests_also_when_nothing_is_under_way_unless_it_is_woken() {
+fn a_path_is_suspended_also_when_nothing_is_in_flight_unless_it_is_resumed() {
     let mut bench = shared();
     bench.sent.rules.paths_rest = true;
-    bench.sent.share_out(&[2500, 0], Limit::SendBuffer);
+    bench.sent.allocate(&[2500, 0], Limit::SendBuffer);
     assert_eq!(bench.verdict(1), Verdict::Wait(Limit::SendBuffer), "the other one goes first");
-    assert!(bench.sent.wake_paths());
+    assert!(bench.sent.resume_paths());
     assert!(matches!(bench.verdict(1), Verdict::Go(_)));
-    assert!(!bench.sent.wake_paths(), "nobody rests any more");
+    assert!(!bench.sent.resume_paths(), "none is suspended any more");
 }
 
 #[test]
-fn shares_when_short_hold_until_they_are_given_up_and_equal_ones_then() {
+fn an_allocation_when_short_holds_until_it_is_given_up_and_equal_parts_then() {
     let config = AssociationConfig {
         buffer_shares: BufferShares::WhenShort,
         ..split(BufferSplit::Sender, SplitCounts::Outstanding, 10_000)
@@ -288,9 +288,9 @@ fn shares_when_short_hold_until_they_are_given_up_and_equal_ones_then() {
     let mut bench = Bench::new(2, &config);
     bench.send_over(&[0, 0]);
     assert!(matches!(bench.verdict(0), Verdict::Go(_)), "2,000 of 5,000 bytes");
-    bench.sent.share_out(&[1500, 8500], Limit::SendBuffer);
+    bench.sent.allocate(&[1500, 8500], Limit::SendBuffer);
     assert_eq!(bench.verdict(0), Verdict::Wait(Limit::SendBuffer));
-    bench.sent.share_equally();
+    bench.sent.allocate(&[], Limit::SendBuffer);
     assert!(matches!(bench.verdict(0), Verdict::Go(_)));
     bench.send_over(&[0, 0, 0]);
     assert_eq!(bench.verdict(0), Verdict::Wait(Limit::SendBuffer), "its half is full");

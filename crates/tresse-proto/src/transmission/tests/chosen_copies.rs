@@ -38,14 +38,14 @@ fn new_data_waits_for_no_copy_that_was_not_sent() {
 }
 
 #[test]
-fn copies_hold_no_share_of_a_buffer_but_fill_the_window() {
+fn copies_hold_no_part_of_a_buffer_but_fill_the_window() {
     let config = AssociationConfig { buffer_shares: BufferShares::WhenShort, ..cmt() };
     let mut bench = bench(&config);
-    bench.sent.share_out(&[2 * LEN, 2 * LEN], Limit::ReceiveBuffer);
+    bench.sent.allocate(&[2 * LEN, 2 * LEN], Limit::ReceiveBuffer);
     bench.send_over(&[0, 0, 1]);
     assert_eq!([bench.copy(), bench.copy()], [1, 2]);
     assert_eq!(bench.flight(1), 3 * LEN);
-    assert!(matches!(bench.verdict_of(4 * LEN), Verdict::Go(_)), "one of two chunks of its share");
+    assert!(matches!(bench.verdict_of(4 * LEN), Verdict::Go(_)), "one of two chunks of its allocation");
     assert_eq!(bench.verdict_of(3 * LEN), Verdict::Wait(Limit::CongestionWindow));
     bench.send(1, LEN);
     assert_eq!(

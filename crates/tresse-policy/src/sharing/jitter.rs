@@ -1,19 +1,19 @@
-//! By how much the round trips of a path vary without our doing.
+//! RTT variation (jitter) of a path that is not caused by our own flight.
 //!
-//! Paths of the real world do: radio links that send again or take turns, busy hosts. A round trip that is longer than
-//! the shortest one ever seen is a queue only as far as that does not explain it. What goes up and comes down again from
-//! one round to the next, although no less was in flight, is such a variation; what stays is a queue.
+//! Radio links that retransmit or take turns have it, and busy hosts. A round trip longer than the minimum tells of a
+//! queue only as far as jitter does not explain it. What goes up and comes down again from one round to the next, although
+//! no less was in flight, is jitter; what stays is a queue.
 
 use std::time::Duration;
 
-/// What is known of it.
+/// The jitter of one path.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Wobble {
+pub(super) struct Jitter {
     /// The shortest round trip of the last round, and the most in flight then.
     last: Option<(Duration, usize)>,
     /// By how much it was longer or shorter than that of the round before, unless the flight explains it.
     step: Option<Step>,
-    /// The smaller one of two steps that undo each other, in the mean of all rounds.
+    /// The smaller one of two consecutive steps that undo each other, in the mean of all rounds.
     mean: Duration,
 }
 
@@ -23,7 +23,7 @@ struct Step {
     by: Duration,
 }
 
-impl Wobble {
+impl Jitter {
     /// A round is over whose shortest round trip was `rtt`, with `peak` bytes in flight at most.
     pub(super) fn on_round(&mut self, rtt: Duration, peak: usize) {
         let Some((before, flight)) = self.last.replace((rtt, peak)) else { return };
@@ -45,10 +45,10 @@ impl Wobble {
     }
 }
 
-/// The mean is that of about so many rounds.
+/// Rounds in the moving mean.
 const MEMORY: u32 = 8;
-/// Three times the mean difference of two rounds, of which two steps that undo each other are one half in the mean
-/// where rounds vary independently of each other.
+/// The allowance in means: three times the mean difference of two rounds, half of which is the mean of two steps that undo
+/// each other where rounds vary independently.
 const MEANS: u32 = 6;
 
 #[cfg(test)]
@@ -57,11 +57,11 @@ mod tests {
 
     /// What is allowed after rounds with these round trips, in milliseconds, and packets in flight.
     fn allowance(rounds: impl IntoIterator<Item = (u64, usize)>) -> u64 {
-        let mut wobble = Wobble::default();
+        let mut jitter = Jitter::default();
         for (millis, peak) in rounds {
-            wobble.on_round(Duration::from_millis(millis), peak);
+            jitter.on_round(Duration::from_millis(millis), peak);
         }
-        wobble.allowance().as_millis() as u64
+        jitter.allowance().as_millis() as u64
     }
 
     #[test]
@@ -77,13 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_or_stays_is_no_variation() {
+    fn a_queue_that_grows_or_stays_is_no_jitter() {
         assert_eq!(allowance((0..40).map(|round| (50 + 2 * round, 10))), 0, "somebody else fills it");
         assert_eq!(allowance([(50, 10); 20].into_iter().chain([(90, 10); 20])), 0);
     }
 
     #[test]
-    fn what_the_flight_explains_is_no_variation() {
+    fn what_the_flight_explains_is_no_jitter() {
         let ours = [(50, 10), (60, 20)];
         assert_eq!(allowance(ours.into_iter().cycle().take(100)), 0);
     }

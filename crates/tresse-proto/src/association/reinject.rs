@@ -1,11 +1,10 @@
-//! Sending again before anything counts as lost: a policy names the path, `transmission` moves the chunk, `paths` charges
-//! the window of its old path.
+//! Reinjection of the head-of-line chunk before it counts as lost: a rule of the sharing policy names the path,
+//! `transmission` moves the chunk, `paths` charges the window of its old path.
 
-use std::time::Duration;
-
-use tresse_policy::engine::in_time::{self, Outlook, Repeat};
-use tresse_policy::engine::{HeadOfLine, opportunistic, reschedule};
-use tresse_policy::{Instant, PathId, PathView};
+use tresse_policy::sharing::PathSample;
+use tresse_policy::sharing::reinject::deadline::{self, Reinjection};
+use tresse_policy::sharing::reinject::{HeadOfLine, chunk_rescheduling, opportunistic};
+use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
 use super::Association;
@@ -14,9 +13,8 @@ use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
 
 impl Association {
-    /// Moves the chunk that everything waits for, if a path wants to repeat it. It then waits there like a lost one.
-    #[inline]
-    pub(super) fn reschedule(&mut self, now: Instant) {
+    /// Moves the head-of-line chunk, if a path is to reinject it. It then waits there like a lost one.
+    pub(super) fn reinject(&mut self, now: Instant) {
         let config = &self.config;
         let wanted = config.chunk_rescheduling != ChunkRescheduling::Off
             || config.opportunistic_retransmission
@@ -25,81 +23,65 @@ impl Association {
             return;
         }
         if config.chunk_rescheduling == ChunkRescheduling::InTime {
-            self.repeat_in_time(now);
+            self.reinject_by_deadline(now);
         } else {
-            self.reschedule_head(now);
+            self.reinject_by_rule(now);
         }
     }
 
-    fn repeat_in_time(&mut self, now: Instant) {
-        // Asked at every chance to send: mostly nothing arrived early, or what is missing is on its way, and there is
-        // nothing to do.
+    fn reinject_by_deadline(&mut self, now: Instant) {
+        // Asked at every chance to send, and mostly nothing arrived early.
         if self.transmission.held_early() == 0 {
             return;
         }
         let Some(head) = self.transmission.head_of_line(now, true) else { return };
-        let round_trips = || self.paths.usable_ids().filter_map(|path| self.paths.get(path).srtt());
-        let own = self.paths.round_trip(head.path);
-        if own.is_some_and(|own| in_time::is_left_alone(&head, own, round_trips())) {
-            debug_assert_eq!(in_time::choose(&head, &self.all_usable().collect::<Vec<_>>(), 0), None);
-            return;
-        }
-        let headroom = self.transmission.headroom();
-        let outlook = self.paths.usable_ids().fold(Outlook::NONE, |outlook, path| {
-            let (srtt, loss) = (self.paths.get(path).srtt(), self.paths.loss(path));
-            outlook.with(srtt, loss, self.transmission.flight_on(path))
-        });
-        if !outlook.is_borne_by(headroom) {
-            self.repeat_head(now, &head, headroom);
-        }
-    }
-
-    // Never: it is rare, and takes registers.
-    #[inline(never)]
-    fn repeat_head(&mut self, now: Instant, head: &HeadOfLine, headroom: usize) {
-        let usable = self.repeaters(head.bytes);
-        let repeat = in_time::choose(head, &usable, headroom);
-        self.workspace.get().candidates = usable;
-        if let Some(Repeat { to, overdue }) = repeat {
+        let usable = self.take_usable(head.bytes);
+        let reinjection = deadline::choose(&head, &usable, self.transmission.headroom());
+        self.workspace.get().samples = usable;
+        if let Some(Reinjection { to, overdue }) = reinjection {
             let why = if overdue { Mechanism::RescheduledOverdue } else { Mechanism::RescheduledInTime };
             self.move_chunk(now, head.index, to, why);
         }
     }
 
-    fn reschedule_head(&mut self, now: Instant) {
+    fn reinject_by_rule(&mut self, now: Instant) {
         let paths = self.paths.len();
         let overtakes = self.config.opportunistic_retransmission || self.config.penalisation;
         // Here too.
-        if !overtakes && !self.path_ids().any(|path| self.transmission.blocks(path, paths)) {
+        if !overtakes && !self.path_ids().any(|path| self.transmission.fills_buffer_early(path, paths)) {
             return;
         }
         let Some(head) = self.transmission.head_of_line(now, false) else { return };
-        let usable = self.repeaters(head.bytes);
-        let to = reschedule::choose(&head, &usable, |path| self.transmission.blocks(path, paths));
+        let usable = self.take_usable(head.bytes);
+        let fills = |path| self.transmission.fills_buffer_early(path, paths);
+        let to = chunk_rescheduling::choose(&head, &usable, fills);
         let mut step = to.map(|to| (to, Mechanism::RescheduledForShare));
         if step.is_none() && overtakes && !self.outbound.is_empty() {
-            let silenced = |path| self.may_send_new(path) == Err(Limit::ReceiveBuffer);
-            let fast = opportunistic::choose(&head, &usable, silenced);
+            let window_limited = |path| self.may_send_new(path) == Err(Limit::ReceiveBuffer);
+            let fast = opportunistic::choose(&head, &usable, window_limited);
             let to = fast.and_then(|fast| self.overtake(now, &head, fast));
             step = to.map(|to| (to, Mechanism::Overtaken));
         }
-        self.workspace.get().candidates = usable;
+        self.workspace.get().samples = usable;
         if let Some((to, why)) = step {
             self.move_chunk(now, head.index, to, why);
         }
     }
 
-    /// The usable paths; one whose packets cannot hold a chunk of `bytes` has no room for it.
-    fn repeaters(&mut self, bytes: usize) -> Vec<PathView> {
+    /// The usable paths, to be given back to the workspace; one whose packets cannot hold a chunk of `bytes` has no room for it.
+    fn take_usable(&mut self, bytes: usize) -> Vec<PathSample> {
         let overhead = self.auth.overhead();
-        let mut usable = self.usable_views();
-        for view in usable.iter_mut().filter(|view| self.paths.get(view.id).pmdcs() < bytes + overhead) {
-            view.room = 0;
-        }
-        usable
+        let mut samples = std::mem::take(&mut self.workspace.get().samples);
+        samples.clear();
+        samples.extend(self.paths.usable_ids().map(|path| {
+            let sample = self.paths.sample(path, self.transmission.flight_on(path));
+            let room = if sample.pmdcs < bytes + overhead { 0 } else { sample.room };
+            PathSample { room, ..sample }
+        }));
+        samples
     }
 
-    /// The peer's window silences the path `fast`, and `head`, on a slower path, fills it: what MPTCP does about it.
+    /// The peer's window keeps the path `fast` from new data, and `head`, on a slower path, fills it: what MPTCP does about it.
     fn overtake(&mut self, now: Instant, head: &HeadOfLine, fast: PathId) -> Option<PathId> {
         if self.config.penalisation {
             let pause = self.paths.get(fast).srtt().unwrap_or_default();
@@ -109,10 +91,10 @@ impl Association {
         self.config.opportunistic_retransmission.then_some(fast)
     }
 
-    /// When output should be asked again though nothing has happened: the chunk that everything waits for will be
-    /// overdue. The buffers may be full by then, and nothing be under way whose acknowledgement would ask.
-    pub(super) fn note_patience(&mut self, now: Instant) {
-        self.patience_until = None;
+    /// When output should be asked again though nothing has happened: the head-of-line chunk will be overdue. The buffers may
+    /// be full by then, and nothing be in flight whose acknowledgement would ask.
+    pub(super) fn note_reinjection_time(&mut self, now: Instant) {
+        self.reinjection_due = None;
         if self.config.chunk_rescheduling != ChunkRescheduling::InTime
             || self.paths.len() < 2
             || self.transmission.held_early() == 0
@@ -120,21 +102,9 @@ impl Association {
             return;
         }
         let Some(head) = self.transmission.head_of_line(now, true) else { return };
-        self.patience_until = self.next_turn_of(&head).map(|age| now + (age - head.age));
-    }
-
-    /// The age at which `head` may go again on one more path than now.
-    fn next_turn_of(&mut self, head: &HeadOfLine) -> Option<Duration> {
-        let overdue =
-            self.paths.round_trip(head.path).map(|(srtt, rttvar)| in_time::overdue_after(srtt, rttvar));
-        if overdue.is_some_and(|overdue| head.age < overdue) {
-            debug_assert_eq!(overdue, in_time::next_turn(head, &self.all_usable().collect::<Vec<_>>()));
-            return overdue;
-        }
-        let usable = self.usable_views();
-        let turn = in_time::next_turn(head, &usable);
-        self.workspace.get().candidates = usable;
-        turn
+        let usable = self.take_usable(head.bytes);
+        self.reinjection_due = deadline::next_turn(&head, &usable).map(|age| now + (age - head.age));
+        self.workspace.get().samples = usable;
     }
 
     /// Lets the chunk `index` wait to leave on `to`, and charges the path that it leaves; one that is overdue was

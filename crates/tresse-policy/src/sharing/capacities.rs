@@ -1,0 +1,101 @@
+//! The capacity estimates of an association's paths: made as paths are first acknowledged, and told what happens to them.
+
+use std::time::Duration;
+
+use super::allocate::Demand;
+use super::capacity::Capacity;
+use super::situation::{PathReport, PathSample, Rules};
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// The estimates by position; `None` before a path's first acknowledgement.
+#[derive(Debug, Default)]
+pub struct Capacities(Vec<Option<Box<Capacity>>>);
+
+impl Capacities {
+    pub(crate) const NEW: Self = Capacities(Vec::new());
+
+    /// Another path takes the place of `path`.
+    pub fn forget(&mut self, path: PathId) {
+        if let Some(capacity) = self.0.get_mut(path.index()) {
+            *capacity = None;
+        }
+    }
+
+    /// A SACK has acknowledged bytes of `path`, or declared some lost.
+    pub fn on_sack(&mut self, now: Instant, rules: &Rules, path: PathId, report: PathReport) {
+        if self.0.len() <= path.index() {
+            self.0.resize(path.index() + 1, None);
+        }
+        let startup = rules.when_short.then_some(report.flight);
+        self.0[path.index()]
+            .get_or_insert_with(|| Box::new(Capacity::new(report.pmdcs, startup)))
+            .on_sack(now, report);
+    }
+
+    /// A packet with data was sent on `path`, of at most `pmdcs` bytes, and `flight` bytes are in flight now.
+    pub fn on_sent(&mut self, now: Instant, path: PathId, flight: usize, pmdcs: usize) {
+        if let Some(capacity) = self.get_mut(path) {
+            capacity.on_sent(now, flight, pmdcs);
+        }
+    }
+
+    /// Data is sent on `path` although nothing was in flight there.
+    pub fn on_busy(&mut self, path: PathId) {
+        if let Some(capacity) = self.get_mut(path) {
+            capacity.on_busy();
+        }
+    }
+
+    /// A full buffer keeps `path` from sending.
+    pub fn on_buffer_limited(&mut self, path: PathId) {
+        if let Some(capacity) = self.get_mut(path) {
+            capacity.on_buffer_limited();
+        }
+    }
+
+    /// T3 of `path` has expired.
+    pub fn on_timeout(&mut self, path: PathId) {
+        for capacity in self.0.iter_mut().flatten() {
+            capacity.on_timeout_of(path);
+        }
+    }
+
+    /// Whether `path` is to be filled without any queue: latency-critical data is on it, or another path needs the buffer.
+    pub fn set_low_queue(&mut self, path: PathId, low_queue: bool) {
+        if let Some(capacity) = self.get_mut(path) {
+            capacity.set_low_queue(low_queue);
+        }
+    }
+
+    /// What a path could use of a buffer, whatever it blocks; nothing while it carries no new data.
+    pub(crate) fn demand(&self, rules: &Rules, sample: &PathSample) -> Demand {
+        if !sample.carries_new_data {
+            return Demand::default();
+        }
+        let (min_rtt, bdp) = match self.get(sample.id) {
+            Some(capacity) => (capacity.min_rtt(), capacity.bdp()),
+            None => {
+                let startup = rules.when_short.then_some(sample.flight);
+                (Duration::ZERO, Capacity::initial(sample.pmdcs, startup))
+            }
+        };
+        // Small packets have been there already.
+        let min_rtt = if min_rtt.is_zero() { sample.shortest_rtt } else { min_rtt };
+        Demand { min_rtt, bdp, ..Demand::default() }
+    }
+
+    /// How many bytes in flight a path holds for certain; its demand, if that is less or nothing else is known.
+    pub(crate) fn lower_bound(&self, rules: &Rules, sample: &PathSample) -> usize {
+        let demand = self.demand(rules, sample).bdp;
+        self.get(sample.id).map_or(demand, |capacity| capacity.lower_bound().min(demand))
+    }
+
+    fn get(&self, path: PathId) -> Option<&Capacity> {
+        self.0.get(path.index())?.as_deref()
+    }
+
+    fn get_mut(&mut self, path: PathId) -> Option<&mut Capacity> {
+        self.0.get_mut(path.index())?.as_deref_mut()
+    }
+}

@@ -1,0 +1,99 @@
+//! Delivery rate of a path against the bytes in flight: its slope over the last rounds.
+//!
+//! With more in flight a queue only grows, and the delivery rate stays that of the bottleneck. On a path that delays
+//! packets by chance and keeps their order round trips grow as well, because one late packet holds up all behind it; but
+//! there the rate grows with the flight. Round trips alone do not tell the two apart.
+
+/// The last rounds.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct DeliveryRate {
+    /// Most bytes in flight, and bytes acknowledged a second; the oldest round makes room for the next.
+    rounds: [(f64, f64); ROUNDS],
+    /// Rounds ever seen.
+    seen: usize,
+}
+
+impl DeliveryRate {
+    /// A round is over in which `peak` bytes were in flight at most and `rate` bytes a second were acknowledged.
+    pub(super) fn on_round(&mut self, peak: usize, rate: f64) {
+        self.rounds[self.seen % ROUNDS] = (peak as f64, rate);
+        self.seen += 1;
+    }
+
+    /// Whether the rate has lately risen with the flight: by half as large a part at least, on the line that fits the rounds
+    /// best. False as long as rounds are few, or their flights alike.
+    pub(super) fn rises_with_flight(&self) -> bool {
+        let rounds = &self.rounds[..self.seen.min(ROUNDS)];
+        let count = rounds.len() as f64;
+        let flight = rounds.iter().map(|(flight, _)| flight).sum::<f64>() / count;
+        let rate = rounds.iter().map(|(_, rate)| rate).sum::<f64>() / count;
+        let (mut variance, mut covariance) = (0.0, 0.0);
+        for (in_flight, carried) in rounds {
+            variance += (in_flight - flight) * (in_flight - flight) / count;
+            covariance += (in_flight - flight) * (carried - rate) / count;
+        }
+        rounds.len() >= ROUNDS / 2
+            && variance.sqrt() > LEAST_SPREAD * flight
+            && covariance * flight > LEAST_SLOPE * variance * rate
+    }
+}
+
+/// The rounds that count; half of them at the beginning.
+const ROUNDS: usize = 32;
+/// The standard deviation of the flights, as a part of their mean, below which they say nothing.
+const LEAST_SPREAD: f64 = 0.08;
+/// The relative slope that counts as rising. A path with room to spare has 1, a full one 0.
+const LEAST_SLOPE: f64 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the rate rises after rounds with so many packets in flight, over a path that carries what `rate` says.
+    fn rises(flights: impl IntoIterator<Item = usize>, rate: impl Fn(usize, usize) -> f64) -> bool {
+        let mut rates = DeliveryRate::default();
+        for (round, flight) in flights.into_iter().enumerate() {
+            rates.on_round(1000 * flight, rate(flight, round));
+        }
+        rates.rises_with_flight()
+    }
+
+    fn sawtooth(rounds: usize) -> impl Iterator<Item = usize> {
+        (20..30).cycle().take(rounds)
+    }
+
+    /// Up to a tenth more or less, in no relation to the flight.
+    fn noise(round: usize) -> f64 {
+        [0.93, 1.07, 1.02, 0.9, 1.1, 0.98, 1.0][round % 7]
+    }
+
+    #[test]
+    fn the_rate_of_a_path_with_room_rises() {
+        assert!(rises(sawtooth(40), |flight, round| 20_000.0 * flight as f64 * noise(round)));
+        assert!(
+            rises(sawtooth(40), |flight, _| 1e5 * (flight as f64).powf(0.7)),
+            "though each packet takes longer"
+        );
+    }
+
+    #[test]
+    fn that_of_a_full_path_does_not() {
+        assert!(!rises(sawtooth(40), |_, _| 500_000.0));
+        assert!(!rises(sawtooth(40), |_, round| 500_000.0 * noise(round)));
+    }
+
+    #[test]
+    fn that_of_a_path_that_becomes_full_does_not_after_as_many_rounds() {
+        let filled_by = |packets: usize| move |flight: usize, _| 20_000.0 * flight.min(packets) as f64;
+        assert!(rises(2..20, filled_by(20)));
+        assert!(!rises((2..20).chain(sawtooth(ROUNDS)), filled_by(20)));
+    }
+
+    #[test]
+    fn few_rounds_and_flights_that_are_alike_say_nothing() {
+        let proportional = |flight: usize, _| 20_000.0 * flight as f64;
+        assert!(!rises(sawtooth(ROUNDS / 2 - 1), proportional));
+        assert!(!rises([30, 31].into_iter().cycle().take(40), proportional));
+        assert!(!rises([], proportional));
+    }
+}

@@ -1,0 +1,172 @@
+//! Duplicates of chunks in flight on a path that has been losing, on another one that a full buffer keeps from new data.
+//!
+//! Optimises throughput behind a buffer that is short, over paths that lose: there a loss costs everybody the round trip
+//! of its retransmission, and nobody knows in advance which packet will be lost. A duplicate takes a packet of room that no
+//! new data can have, and the loss is mended before anyone knows of it. It loses where that packet was somebody else's: a
+//! path on which nothing is lost, or the queue of a path that is full, must see none.
+
+use std::time::Duration;
+
+use super::capacities::Capacities;
+use super::situation::{PathSample, Rules, Situation};
+use crate::path::PathId;
+
+/// Duplicates in one situation: on which path, of what, and when.
+#[derive(Copy, Clone, Debug)]
+pub struct Duplication<'a> {
+    capacities: &'a Capacities,
+    rules: &'a Rules,
+    situation: Situation<'a>,
+}
+
+/// Whether a duplicate may leave now.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Moment {
+    /// An acknowledgement could be for either sending: it waits.
+    TooEarly,
+    /// It may leave.
+    Right,
+    /// It would save little: the original is acknowledged soon, or missed.
+    TooLate,
+}
+
+impl<'a> Duplication<'a> {
+    pub(crate) fn new(capacities: &'a Capacities, rules: &'a Rules, situation: Situation<'a>) -> Self {
+        Duplication { capacities, rules, situation }
+    }
+
+    /// Whether some other path loses so much, and takes so long, that duplicates of what it carries are worth it on `path`.
+    pub fn is_possible_on(&self, path: PathId) -> bool {
+        let in_time = |from| self.moment(Duration::ZERO, from, path) != Moment::TooLate;
+        self.is_wanted()
+            && self.is_wide(path)
+            && self.paths().any(|from| from != path && in_time(from) && self.is_worth(from))
+    }
+
+    /// Whether `path` has been losing as much as is worth duplicates of what it carries.
+    pub fn is_worth(&self, path: PathId) -> bool {
+        let Some(sample) = self.sample(path) else { return false };
+        let packets = self.situation.whole_buffer / self.situation.chunk.max(1);
+        sample.loss > 0.0 && pays(sample.loss, packets) && self.is_wide(path)
+    }
+
+    /// Whether a chunk that left `age` ago on `from` may be duplicated on `to`, as far as time goes.
+    pub fn moment(&self, age: Duration, from: PathId, to: PathId) -> Moment {
+        let srtt = |path| self.sample(path).and_then(|sample| sample.srtt);
+        moment(age, srtt(from), srtt(to))
+    }
+
+    /// Whether a duplicate on `path` would meet no queue there: what is more than fills the path would wait.
+    pub fn finds_no_queue_on(&self, path: PathId) -> bool {
+        self.sample(path).is_some_and(|sample| {
+            let demand = self.capacities.demand(self.rules, sample);
+            sample.flight < demand.bdp && !has_standing_queue(sample.srtt, demand.min_rtt)
+        })
+    }
+
+    /// Whether `path` alone could use half of the buffer: one of little capacity brings little, and queues what it carries
+    /// besides. The estimate may never have been measured; so the lower bound counts.
+    pub fn is_wide(&self, path: PathId) -> bool {
+        let bound = |sample| self.capacities.lower_bound(self.rules, sample);
+        2 * self.sample(path).map_or(0, bound) >= self.situation.whole_buffer
+    }
+
+    fn is_wanted(&self) -> bool {
+        let Situation { paths, whole_buffer, chunk, .. } = self.situation;
+        self.rules.duplicates && paths.len() > 1 && is_short(whole_buffer, chunk)
+    }
+
+    fn paths(&self) -> impl Iterator<Item = PathId> {
+        self.situation.paths.iter().map(|sample| sample.id)
+    }
+
+    fn sample(&self, path: PathId) -> Option<&'a PathSample> {
+        self.situation.paths.get(path.index())
+    }
+}
+
+/// Whether the losses of a path are worth duplicates, where `packets` fit the buffer: each costs a round trip of the whole
+/// buffer, so that together they take `loss` times `packets` of the time.
+pub(crate) fn pays(loss: f64, packets: usize) -> bool {
+    loss * packets as f64 * LEAST_LOST_TIME >= 1.0
+}
+
+/// Whether a buffer is so short that duplicates can pay, where a full packet has `packet` bytes.
+pub fn is_short(buffer: usize, packet: usize) -> bool {
+    buffer <= MOST_PACKETS * packet
+}
+
+/// Whether the smoothed RTT of a path tells of a standing queue: what is lost there is lost to congestion, and what room
+/// there is belongs to whoever fills the queue.
+pub(crate) fn has_standing_queue(srtt: Option<Duration>, min_rtt: Duration) -> bool {
+    srtt.is_none_or(|srtt| srtt > min_rtt + min_rtt / QUEUE_PART)
+}
+
+/// When a chunk may be duplicated that left `age` ago on a path with the round trip `srtt`, on one with the round trip `to`.
+/// Lost, it would be acknowledged after two of its own at the earliest. What is not measured waits.
+pub(crate) fn moment(age: Duration, srtt: Option<Duration>, to: Option<Duration>) -> Moment {
+    let (Some(srtt), Some(to)) = (srtt, to) else { return Moment::TooEarly };
+    if age > srtt / LATEST || age + to + srtt / LATEST > 2 * srtt {
+        Moment::TooLate
+    } else if age >= srtt / EARLIEST {
+        Moment::Right
+    } else {
+        Moment::TooEarly
+    }
+}
+
+/// Losses that take less than this part of the time (a 32nd) are worth no duplicates.
+const LEAST_LOST_TIME: f64 = 32.0;
+/// In a buffer for more packets new data finds room soon enough.
+const MOST_PACKETS: usize = 16;
+/// A smoothed RTT longer than the minimum by more than this part of it is no chance.
+const QUEUE_PART: u32 = 4;
+/// A duplicate leaves this part of a round trip after its original, or more: else nobody could tell which of the two an
+/// acknowledgement is for, and a path would pay for losses of another.
+const EARLIEST: u32 = 16;
+/// After this part of a round trip it does not leave any more. It would save the rest only.
+const LATEST: u32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shorter_the_buffer_the_more_a_path_has_to_lose_before_duplicates_pay() {
+        assert!(pays(0.01, 11) && pays(0.003, 11) && !pays(0.002, 11));
+        assert!(pays(0.002, 45) && pays(0.1, 1) && !pays(0.01, 1));
+        assert!(!pays(0.0, usize::MAX), "where nothing is lost nothing is duplicated");
+        assert!(is_short(16_000, 1000) && !is_short(16_001, 1000));
+    }
+
+    #[test]
+    fn a_path_with_a_long_smoothed_rtt_or_none_is_taken_to_have_a_queue() {
+        let millis = Duration::from_millis;
+        assert!(!has_standing_queue(Some(millis(50)), millis(40)));
+        assert!(has_standing_queue(Some(millis(51)), millis(40)));
+        assert!(has_standing_queue(Some(millis(40)), Duration::ZERO) && has_standing_queue(None, millis(40)));
+    }
+
+    #[test]
+    fn a_duplicate_leaves_when_it_can_be_told_from_its_original_and_still_saves_time() {
+        let at = |millis| {
+            let srtt = Some(Duration::from_millis(160));
+            moment(Duration::from_millis(millis), srtt, srtt)
+        };
+        assert_eq!([at(0), at(9), at(10)], [Moment::TooEarly, Moment::TooEarly, Moment::Right]);
+        assert_eq!([at(80), at(81), at(500)], [Moment::Right, Moment::TooLate, Moment::TooLate]);
+        let second = Duration::from_secs(1);
+        assert_eq!(moment(second, None, Some(second)), Moment::TooEarly);
+        assert_eq!(moment(second, Some(second), None), Moment::TooEarly);
+    }
+
+    #[test]
+    fn on_a_path_that_takes_longer_than_a_retransmission_nothing_is_duplicated() {
+        let at = |age, to| {
+            let millis = Duration::from_millis;
+            moment(millis(age), Some(millis(160)), Some(millis(to)))
+        };
+        assert_eq!([at(10, 230), at(11, 230), at(0, 241)], [Moment::Right, Moment::TooLate, Moment::TooLate]);
+        assert_eq!([at(80, 10), at(81, 10)], [Moment::Right, Moment::TooLate]);
+    }
+}

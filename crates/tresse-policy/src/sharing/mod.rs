@@ -1,0 +1,185 @@
+//! Sharing of short buffers among paths: the default multipath policy of the core.
+//!
+//! With a buffer that is too small for all paths, what one path holds another one lacks, and in ordered data each late chunk
+//! holds back everybody. This policy estimates each path's [capacity], measures what its head-of-line blocking costs the
+//! others ([`hol_cost`]), [allocates](allocate) the buffer, [suspends](suspend) paths that cost more than they bring, and says
+//! which chunks are [reinjected](reinject) or [duplicated](duplicate). docs/sharing.md has the whole on one page.
+//!
+//! It is told what acknowledgements, timers and full buffers say of each path, and sees plain samples. A [`Plan`] is the
+//! answer after each acknowledgement, and holds until the next; reinjections and duplicates are asked for at each
+//! opportunity to send. The core carries them out: it owns windows, chunks and packets.
+
+mod allocate;
+mod capacities;
+mod capacity;
+mod delivery_rate;
+mod duplicate;
+mod hol_cost;
+mod jitter;
+pub mod reinject;
+mod situation;
+mod suspend;
+
+pub use allocate::Demand;
+pub use capacities::Capacities;
+pub use duplicate::{Duplication, Moment, is_short};
+pub use hol_cost::Blocking;
+pub use situation::{PathReport, PathSample, Rules, Situation};
+
+use crate::path::PathId;
+use crate::time::Instant;
+use hol_cost::HolCosts;
+
+/// What the core is to do from one acknowledgement to the next.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Plan {
+    /// Bytes of the split buffer that each path may own, by position; 0 for a suspended path. Empty where each may own an
+    /// equal part.
+    pub allocation: Vec<usize>,
+}
+
+/// What is known of the paths of one association, and the plan made of it.
+#[derive(Debug, Default)]
+pub struct Sharing {
+    capacities: Capacities,
+    /// Made with the first report.
+    hol_costs: Option<Box<HolCosts>>,
+    demands: Vec<Demand>,
+    plan: Plan,
+}
+
+impl Sharing {
+    /// Nothing is known yet.
+    pub const NEW: Sharing = Sharing {
+        capacities: Capacities::NEW,
+        hol_costs: None,
+        demands: Vec::new(),
+        plan: Plan { allocation: Vec::new() },
+    };
+
+    /// The capacities of the paths, to be told what happens to them.
+    pub fn capacities(&mut self) -> &mut Capacities {
+        &mut self.capacities
+    }
+
+    /// Head-of-line blocking from now on, and the new data ever sent on each path, by position; to be reported after each
+    /// acknowledgement, before [`allocate`](Self::allocate).
+    pub fn on_blocking(
+        &mut self,
+        now: Instant,
+        blocking: Option<Blocking>,
+        sent: impl ExactSizeIterator<Item = u64>,
+    ) {
+        self.hol_costs.get_or_insert_with(|| Box::new(HolCosts::new(now))).on_report(now, blocking, sent);
+    }
+
+    /// What the other paths could send if nothing were blocked, in bytes a second: what fills them, but for what is in flight,
+    /// on each that only a full buffer keeps from sending, as `is_buffer_limited` says. To be asked when nothing more can
+    /// be sent.
+    pub fn unused_rate(
+        &self,
+        rules: &Rules,
+        situation: &Situation<'_>,
+        is_buffer_limited: impl Fn(PathId) -> bool,
+    ) -> f64 {
+        let Some(blocking) = self.blocking() else { return 0.0 };
+        // Bytes a second; seconds.
+        let (mut rate, mut shortest) = (0.0, f64::INFINITY);
+        for sample in situation.paths.iter().filter(|sample| sample.id != blocking.path) {
+            let Demand { min_rtt, bdp, .. } = self.capacities.demand(rules, sample);
+            if bdp == 0 || min_rtt.is_zero() {
+                continue;
+            }
+            let rtt = min_rtt.as_secs_f64();
+            shortest = shortest.min(rtt);
+            if sample.flight + situation.packet <= bdp && is_buffer_limited(sample.id) {
+                rate += (bdp - sample.flight) as f64 / rtt;
+            }
+        }
+        // The room of what is blocked would have carried as much in each round trip.
+        rate.min(blocking.bytes as f64 / shortest)
+    }
+
+    /// Until the next acknowledgement the other paths could send `rate` bytes a second if nothing were blocked.
+    pub fn on_stalled(&mut self, rate: f64) {
+        if let Some(costs) = &mut self.hol_costs {
+            costs.set_unused_rate(rate);
+        }
+    }
+
+    /// Head-of-line blocking as it was last reported.
+    pub fn blocking(&self) -> Option<Blocking> {
+        self.hol_costs.as_ref()?.blocking()
+    }
+
+    /// Works out what each path demands, and allocates the buffer that is split among them; `None` where none is.
+    pub fn allocate(&mut self, now: Instant, rules: &Rules, situation: &Situation<'_>) -> Option<&Plan> {
+        let mut demands = std::mem::take(&mut self.demands);
+        demands.clear();
+        demands.extend(situation.paths.iter().map(|sample| self.demand(rules, sample)));
+        let buffer = situation.split_buffer.filter(|_| rules.allocates);
+        if let Some(buffer) = buffer {
+            self.allocate_to(&mut demands, now, rules, situation, buffer);
+        }
+        self.demands = demands;
+        buffer.map(|_| &self.plan)
+    }
+
+    /// The demands that the last allocation was made for, by position.
+    pub fn demands(&self) -> &[Demand] {
+        &self.demands
+    }
+
+    fn allocate_to(
+        &mut self,
+        demands: &mut [Demand],
+        now: Instant,
+        rules: &Rules,
+        situation: &Situation<'_>,
+        buffer: usize,
+    ) {
+        let suspends = rules.suspends && self.suspend(demands, rules, situation);
+        let needed: usize = demands.iter().map(Demand::buffer_needed).sum();
+        let suffices = rules.when_short && needed <= situation.whole_buffer;
+        let equal = demands.iter().all(|demand| demand.bdp <= buffer / demands.len());
+        let mut allocation = std::mem::take(&mut self.plan.allocation);
+        if suffices && equal && !suspends {
+            allocation.clear();
+        } else {
+            let rule = if suffices { allocate::equal_or_demand } else { allocate::shortest_first };
+            rule(demands, buffer, &mut allocation);
+            if let Some(costs) = self.hol_costs.as_deref_mut().filter(|_| rules.suspends) {
+                suspend::suspend_or_try(now, buffer, situation, demands, costs, &mut allocation);
+            }
+        }
+        self.plan.allocation = allocation;
+    }
+
+    /// Takes the demand of paths that cost the others too much; answers whether there are any. Where streams are bound to
+    /// paths there are none: no other path could carry theirs.
+    fn suspend(&self, demands: &mut [Demand], rules: &Rules, situation: &Situation<'_>) -> bool {
+        let Some(costs) = self.hol_costs.as_deref().filter(|_| !situation.bound) else { return false };
+        let duplication = self.duplication(rules, *situation);
+        let costs_too_much = |path| suspend::costs_too_much(costs, path, || duplication.is_possible_on(path));
+        suspend::suspend(demands, costs_too_much)
+    }
+
+    /// What a path could use of a buffer; nothing while it carries no new data. One whose streams are silent needs no more
+    /// than it has in flight.
+    fn demand(&self, rules: &Rules, sample: &PathSample) -> Demand {
+        let mut demand = self.capacities.demand(rules, sample);
+        if let Some(costs) = &self.hol_costs {
+            demand.blocked_time = costs.blocked_time(sample.id);
+            demand.most_blocked = costs.most_blocked(sample.id);
+        }
+        if sample.without_data {
+            demand.bdp = demand.bdp.min(sample.flight);
+        }
+        demand
+    }
+
+    /// Duplicates in this situation.
+    pub fn duplication<'a>(&'a self, rules: &'a Rules, situation: Situation<'a>) -> Duplication<'a> {
+        Duplication::new(&self.capacities, rules, situation)
+    }
+}

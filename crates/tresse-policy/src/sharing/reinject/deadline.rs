@@ -1,0 +1,156 @@
+//! Deadline-based reinjection: the head-of-line chunk is reinjected as late as the buffers allow, on a path that delivers
+//! it sooner.
+//!
+//! Optimises throughput of ordered data over paths of unlike rate, delay or loss with short buffers, at the least
+//! price in repeated data. Unlike under [chunk rescheduling](super::chunk_rescheduling), a slow path that is on time is left
+//! alone as long as the buffers have room for what all paths send meanwhile, and so can grow its window. It loses where
+//! round trips vary by more than their estimate.
+
+use std::time::Duration;
+
+use super::HeadOfLine;
+use crate::path::PathId;
+use crate::sharing::PathSample;
+
+/// The reinjection of the head-of-line chunk.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Reinjection {
+    /// The path that the chunk is sent on again.
+    pub to: PathId,
+    /// It is overdue on its own path: as good as lost.
+    pub overdue: bool,
+}
+
+/// The reinjection of `head` that is due now: on the one of the `usable` paths with room, not in fast recovery, that is
+/// likely to deliver it first. `headroom` is how many bytes can be sent before a buffer is full. A chunk changes its path to a
+/// faster one, or when it is overdue. Then a path that takes longer than the fastest one has to wait for as much longer:
+/// that one may have room by then.
+pub fn choose(head: &HeadOfLine, usable: &[PathSample], headroom: usize) -> Option<Reinjection> {
+    let carrier = carrier(head, usable);
+    let overdue = carrier.is_none_or(|path| head.age >= due(path));
+    let left = carrier.and_then(|path| path.srtt).unwrap_or_default().saturating_sub(head.age);
+    let turn = turns(head, usable);
+    let has_turn = |path| turn(path).is_some_and(|age| head.age >= age);
+    usable
+        .iter()
+        .filter(|path| path.room > 0 && !path.recovering)
+        .filter_map(|path| path.srtt.map(|srtt| (expected(path, srtt), path)))
+        .filter(|&(expected, path)| if overdue { has_turn(path) } else { expected < left })
+        .filter(|&(expected, _)| headroom < sent_within(expected, usable))
+        .map(|(expected, path)| (expected, path.id))
+        .min()
+        .map(|(_, to)| Reinjection { to, overdue })
+}
+
+/// The age at which `head` may be reinjected on one more path than now; `None` when it may on all.
+pub fn next_turn(head: &HeadOfLine, usable: &[PathSample]) -> Option<Duration> {
+    usable.iter().filter_map(turns(head, usable)).filter(|&age| age > head.age).min()
+}
+
+/// The ages at which `head` may be reinjected on each path once it is overdue; `None` for a path never measured.
+fn turns(head: &HeadOfLine, usable: &[PathSample]) -> impl Fn(&PathSample) -> Option<Duration> {
+    let times = |path: &PathSample| path.srtt.map(|srtt| expected(path, srtt));
+    let soonest = usable.iter().filter_map(times).min();
+    let due = carrier(head, usable).map_or(Duration::ZERO, due);
+    move |path| due.checked_add(times(path)? - soonest?)
+}
+
+/// The path that carries `head`, if it is in use.
+fn carrier<'a>(head: &HeadOfLine, usable: &'a [PathSample]) -> Option<&'a PathSample> {
+    usable.iter().find(|path| path.id == head.path)
+}
+
+/// How long after its sending an acknowledgement over `path` is overdue.
+fn due(path: &PathSample) -> Duration {
+    path.srtt.map_or(Duration::MAX, |srtt| srtt + path.rttvar.max(srtt / OVERDUE_PART))
+}
+
+/// When the acknowledgement may be expected of a chunk sent now: a loss costs two round trips more.
+fn expected(path: &PathSample, srtt: Duration) -> Duration {
+    if path.loss == 0.0 { srtt } else { srtt + (srtt * 2).mul_f64(path.loss.clamp(0.0, 1.0)) }
+}
+
+/// Bytes that all paths send in `time`, if each keeps as many in flight.
+fn sent_within(time: Duration, paths: &[PathSample]) -> usize {
+    let sent = |path: &PathSample| {
+        let srtt = path.srtt.unwrap_or(time).as_secs_f64().max(f64::MIN_POSITIVE);
+        path.flight as f64 * time.as_secs_f64() / srtt
+    };
+    paths.iter().map(sent).sum::<f64>() as usize
+}
+
+/// An acknowledgement is overdue this part of a round trip late, or the RTT variation if that is more.
+const OVERDUE_PART: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{full, head, unmeasured, with_srtt};
+    use super::*;
+
+    fn busy(id: u8, millis: u64) -> PathSample {
+        PathSample { flight: 10_000, ..with_srtt(id, millis) }
+    }
+
+    fn to(path: u8, overdue: bool) -> Option<Reinjection> {
+        Some(Reinjection { to: PathId(path), overdue })
+    }
+
+    #[test]
+    fn a_chunk_on_its_way_is_reinjected_only_where_it_comes_sooner_and_when_the_buffers_run_out() {
+        let paths = [busy(0, 20), busy(1, 200)];
+        // In 20 ms the one path sends 10,000 bytes and the other 1,000.
+        assert_eq!(choose(&head(1, 100), &paths, 10_999), to(0, false));
+        assert_eq!(choose(&head(1, 100), &paths, 11_000), None, "the buffers have room");
+        assert_eq!(choose(&head(1, 190), &paths, 0), None, "it will be there before");
+        assert_eq!(choose(&head(0, 0), &paths, 0), None, "no path is faster");
+    }
+
+    #[test]
+    fn an_overdue_chunk_is_reinjected_on_any_path_that_loses_little() {
+        let paths = [busy(0, 20), busy(1, 200)];
+        assert_eq!(choose(&head(1, 249), &paths, 0), None, "a quarter of a round trip late at most");
+        assert_eq!(choose(&head(1, 250), &paths, 0), to(0, true));
+        assert_eq!(choose(&head(0, 25), &paths[..1], 0), to(0, true), "its own, if there is no other");
+        let lossy = PathSample { loss: 0.3, ..busy(0, 20) };
+        assert_eq!(choose(&head(0, 25), &[lossy, busy(1, 22)], 0), to(1, true));
+        assert_eq!(choose(&head(2, 0), &paths, 0), to(0, true), "its path is in use no more");
+    }
+
+    #[test]
+    fn an_overdue_chunk_waits_for_a_fast_path_as_long_as_a_slow_one_would_take_longer() {
+        let recovering = PathSample { recovering: true, ..busy(0, 20) };
+        let paths = [recovering, busy(1, 200)];
+        assert_eq!(choose(&head(0, 25), &paths, 0), None);
+        assert_eq!(choose(&head(0, 204), &paths, 0), None);
+        assert_eq!(choose(&head(0, 205), &paths, 0), to(1, true));
+        let turn = |millis| next_turn(&head(0, millis), &paths).map(|age| age.as_millis());
+        assert_eq!((turn(0), turn(25), turn(205)), (Some(25), Some(205), None));
+        assert_eq!(choose(&head(0, 25), &[busy(0, 20), busy(1, 200)], 0), to(0, true), "it has room");
+    }
+
+    #[test]
+    fn a_chunk_that_is_not_late_has_its_turn_when_it_is_overdue() {
+        for rttvar in [0, 7] {
+            let own = PathSample { rttvar: Duration::from_millis(rttvar), ..busy(0, 20) };
+            let overdue = Duration::from_millis(20 + rttvar.max(5));
+            assert_eq!(next_turn(&head(0, 3), &[own, busy(1, 20)]), Some(overdue));
+        }
+    }
+
+    #[test]
+    fn a_chunk_that_has_gone_to_the_fastest_path_stays_there() {
+        let paths = [busy(0, 20), busy(1, 20), busy(2, 20)];
+        for path in 0..3 {
+            assert_eq!(choose(&head(path, 0), &paths, 0), None);
+        }
+    }
+
+    #[test]
+    fn a_full_unmeasured_or_recovering_path_reinjects_nothing() {
+        for other in [full(busy(0, 20)), unmeasured(0), PathSample { recovering: true, ..busy(0, 20) }] {
+            assert_eq!(choose(&head(1, 10), &[other, busy(1, 200)], 0), None);
+        }
+        let unknown = [busy(0, 20), unmeasured(1)];
+        assert_eq!(choose(&head(1, 10), &unknown, 0), None, "nobody knows how slow path 1 is");
+    }
+}

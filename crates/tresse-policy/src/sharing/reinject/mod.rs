@@ -1,0 +1,48 @@
+//! Reinjection: the head-of-line chunk is sent again on another path before it counts as lost.
+//!
+//! Three rules, of which one at a time is in force: [`deadline`] (our default), [`chunk_rescheduling`] (the rule of the
+//! GLOBECOM 2010 paper) and [`opportunistic`] (the rule of MPTCP).
+
+pub mod chunk_rescheduling;
+pub mod deadline;
+pub mod opportunistic;
+
+use std::time::Duration;
+
+use crate::path::PathId;
+
+/// The chunk in flight that keeps the cumulative acknowledgement where it is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct HeadOfLine {
+    /// Its index.
+    pub index: u64,
+    /// The path it was sent on.
+    pub path: PathId,
+    /// Its length.
+    pub bytes: usize,
+    /// How long ago it was sent.
+    pub age: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sharing::PathSample;
+
+    /// A path with room and such a round-trip time.
+    pub(super) fn with_srtt(id: u8, millis: u64) -> PathSample {
+        PathSample { srtt: Some(Duration::from_millis(millis)), ..unmeasured(id) }
+    }
+
+    pub(super) fn unmeasured(id: u8) -> PathSample {
+        PathSample { room: 10_000, ..PathSample::new(PathId(id)) }
+    }
+
+    pub(super) fn full(path: PathSample) -> PathSample {
+        PathSample { room: 0, ..path }
+    }
+
+    pub(super) fn head(path: u8, millis: u64) -> HeadOfLine {
+        HeadOfLine { index: 7, path: PathId(path), bytes: 1000, age: Duration::from_millis(millis) }
+    }
+}

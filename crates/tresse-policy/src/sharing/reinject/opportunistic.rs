@@ -1,0 +1,52 @@
+//! Opportunistic retransmission of MPTCP (Raiciu et al., "How Hard Can It Be?", NSDI 2012, §4.2): a fast path that the
+//! peer's window keeps from new data reinjects the head-of-line chunk.
+//!
+//! Optimises throughput over paths of unlike delay with a receive buffer too short for them, at the price of sending
+//! twice. It loses where the buffer is ample, and where the slow path would have delivered just as soon.
+
+use super::HeadOfLine;
+use crate::path::PathId;
+use crate::sharing::PathSample;
+
+/// The path that reinjects `head`: of the `usable` ones with room for which `window_limited` says that the peer's window
+/// keeps them from new data, the fastest, if it is faster than the path that carries the chunk.
+pub fn choose(
+    head: &HeadOfLine,
+    usable: &[PathSample],
+    mut window_limited: impl FnMut(PathId) -> bool,
+) -> Option<PathId> {
+    let carrier = usable.iter().find(|path| path.id == head.path)?.srtt?;
+    usable
+        .iter()
+        .filter(|path| path.id != head.path && path.room > 0)
+        .filter_map(|path| path.srtt.filter(|&srtt| srtt < carrier).map(|srtt| (srtt, path.id)))
+        .filter(|&(_, path)| window_limited(path))
+        .min()
+        .map(|(_, path)| path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{full, head, unmeasured, with_srtt};
+    use super::*;
+
+    const ALL: fn(PathId) -> bool = |_| true;
+
+    #[test]
+    fn the_fastest_limited_path_reinjects_the_chunk_of_a_slower_one() {
+        let paths = [with_srtt(0, 30), with_srtt(1, 200), with_srtt(2, 20)];
+        assert_eq!(choose(&head(1, 0), &paths, ALL), Some(PathId(2)));
+        assert_eq!(choose(&head(1, 0), &paths, |path| path == PathId(0)), Some(PathId(0)));
+        assert_eq!(choose(&head(1, 0), &paths, |_| false), None, "none is kept from sending new data");
+    }
+
+    #[test]
+    fn a_slower_full_or_unmeasured_path_reinjects_nothing() {
+        for other in [with_srtt(0, 201), full(with_srtt(0, 20)), unmeasured(0)] {
+            assert_eq!(choose(&head(1, 0), &[other, with_srtt(1, 200)], ALL), None);
+        }
+        let unknown = [with_srtt(0, 20), unmeasured(1)];
+        assert_eq!(choose(&head(1, 0), &unknown, ALL), None, "nobody knows how slow path 1 is");
+        assert_eq!(choose(&head(1, 0), &[with_srtt(0, 20)], ALL), None, "its path is not in use");
+    }
+}
