@@ -41,6 +41,20 @@ reproduce-check: $(VENV)/.binding ## the same, and fail unless every row has the
 build: $(VENV)/.binding ## target/release/tresse and .venv/bin/tresse-lab
 	$(CARGO) build --locked --release --package tresse-cli
 
+# The socket interface for C: libraries, header and what pkg-config tells of them.
+PREFIX ?= /usr/local
+DESTDIR ?=
+SOCKETS_INTO = $(DESTDIR)$(PREFIX)
+
+.PHONY: install-sockets
+install-sockets: ## the C library tresse-sockets, its header and tresse-sockets.pc (PREFIX=/usr/local, DESTDIR=)
+	$(CARGO) build --locked --release --package tresse-sockets
+	install -d $(SOCKETS_INTO)/lib/pkgconfig $(SOCKETS_INTO)/include
+	install -m 755 $${CARGO_TARGET_DIR:-target}/release/libtresse_sockets.so $(SOCKETS_INTO)/lib/
+	install -m 644 $${CARGO_TARGET_DIR:-target}/release/libtresse_sockets.a $(SOCKETS_INTO)/lib/
+	install -m 644 include/tresse_sctp.h $(SOCKETS_INTO)/include/
+	sed 's|@PREFIX@|$(PREFIX)|' crates/tresse-sockets/tresse-sockets.pc.in > $(SOCKETS_INTO)/lib/pkgconfig/tresse-sockets.pc
+
 # ---- check -------------------------------------------------------------------------------------
 
 .PHONY: test
@@ -152,12 +166,11 @@ robustness: ## what attacks cost beside honest peers, and docs/robustness.md fro
 	UPDATE_DOCS=1 $(CARGO) bench --locked --package tresse-proto --bench robustness
 
 .PHONY: bench
-bench: ## speed of the core (and of sctp-proto beside it) and of the simulator; delays of messages where packets are lost
+bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
 	$(CARGO) bench --locked --package tresse-proto --bench goodput
 	$(CARGO) bench --locked --package tresse-proto --bench associations
 	$(CARGO) bench --locked --package tresse-proto --bench schedulers
 	$(CARGO) bench --locked --package tresse-sim --bench packets
-	$(CARGO) bench --locked --package tresse-sim --bench delays
 
 TABLES ?=
 SOCKET_BENCH := benches/sockets/target

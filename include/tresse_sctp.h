@@ -64,6 +64,73 @@ int tresse_synchronous(void);
 int tresse_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 void tresse_turn(void);
 
+/* Schedulers of Linux's newer kernels. */
+#define SCTP_SS_TRESSE_FC 3
+#define SCTP_SS_TRESSE_WFQ 4
+
+/* The stream scheduler by its name, with a configuration of its own: as in "A pluggable multi-stream scheduler for SCTP".
+ * Names: fcfs, rr, rr_pkt, prio (a priority for each stream, the lowest first), fb, wfq (a weight for each stream), or one that
+ * is registered, which gets its configuration as hexadecimal digits. Of streams that are not negotiated nothing is used. */
+#define SCTP_SCHED 2002
+#define SCTP_SCHED_NAME_MAX 32
+struct sctp_sched {
+    char ssched_name[SCTP_SCHED_NAME_MAX];
+    __u16 ssched_config_len;
+    __u16 ssched_config[0];
+};
+
+/* What waits to be sent, in bytes, of an association and of each of its streams, as many as there is room for. */
+#define SCTP_TRESSE_STREAM_QUEUE 2003
+struct sctp_tresse_stream_queue {
+    sctp_assoc_t ssq_assoc_id;
+    uint32_t ssq_limit;   /* what the send buffer holds */
+    uint32_t ssq_used;    /* not yet acknowledged for good, sent or not */
+    uint32_t ssq_unsent;  /* of this, not yet sent */
+    uint32_t ssq_streams; /* streams that there are to send on */
+    uint32_t ssq_unsent_on[];
+};
+
+/* Asks for the notification SCTP_TRESSE_STREAM_LOW (to be subscribed by SCTP_EVENT): at once, and each time that no more than
+ * `slw_bytes` of the stream wait to be sent; UINT32_MAX ends it. The descriptor becomes readable then. */
+#define SCTP_TRESSE_LOW_WATER 2004
+struct sctp_tresse_low_water {
+    sctp_assoc_t slw_assoc_id;
+    uint16_t slw_stream;
+    uint16_t slw_reserved;
+    uint32_t slw_bytes;
+};
+#define SCTP_TRESSE_STREAM_LOW 0x801f
+struct sctp_tresse_stream_low {
+    uint16_t ssl_type;
+    uint16_t ssl_flags;
+    uint32_t ssl_length;
+    sctp_assoc_t ssl_assoc_id;
+    uint16_t ssl_stream;
+    uint16_t ssl_reserved;
+    uint32_t ssl_unsent;
+};
+
+/* Any setting of docs/switches.md by its name, for associations to come; ENOENT for an unknown one. */
+#define SCTP_TRESSE_SETTING 2005
+struct sctp_tresse_setting {
+    sctp_assoc_t sts_assoc_id;
+    char sts_name[64];
+    char sts_value[188];
+};
+
+/* Concurrent multipath transfer, struct sctp_assoc_value: 0 off, 1 on, 2 CMT/RPv1, 3 CMT/RPv2, 4 coupled as MPTCP's (OLIA). */
+#ifndef SCTP_CMT_ON_OFF
+#define SCTP_CMT_ON_OFF 2006
+#endif
+/* By their names in docs/switches.md; the stream map also of an association that runs. */
+#define SCTP_TRESSE_PATH_SCHEDULER 2007
+#define SCTP_TRESSE_STREAM_MAP 2008
+#define SCTP_TRESSE_CONGESTION_CONTROL 2009
+struct sctp_tresse_choice {
+    sctp_assoc_t stc_assoc_id;
+    char stc_name[60];
+};
+
 /* RFC 6458 has this option, and Linux no number for it. */
 #ifndef SCTP_EXPLICIT_EOR
 #define SCTP_EXPLICIT_EOR 2001

@@ -26,6 +26,8 @@ pub(crate) struct Engine {
     /// Own addresses; what comes to others is for somebody else.
     addresses: Mutex<Vec<IpAddr>>,
     deadline: AtomicU64,
+    /// Descriptors show more than there is.
+    woken: AtomicBool,
 }
 
 /// Where an engine is bound.
@@ -48,8 +50,6 @@ pub(crate) struct State {
     pub(crate) names: HashMap<(IpAddr, u16), AssociationId>,
     /// Sockets whose readiness may have changed.
     touched: Vec<u64>,
-    /// The peer's port in the packet that was taken last.
-    latest_port: u16,
 }
 
 impl Engine {
@@ -61,7 +61,6 @@ impl Engine {
             associations: HashMap::new(),
             names: HashMap::new(),
             touched: vec![key],
-            latest_port: 0,
         };
         Arc::new(Engine {
             state: Mutex::new(state),
@@ -69,6 +68,7 @@ impl Engine {
             busy: AtomicBool::new(false),
             addresses: Mutex::default(),
             deadline: AtomicU64::new(u64::MAX),
+            woken: AtomicBool::new(false),
         })
     }
 
@@ -106,6 +106,12 @@ impl Engine {
             }
             state.touch(key);
         }
+        self.woken.store(true, Ordering::Release);
+    }
+
+    /// Whether descriptors have to be put right.
+    pub(crate) fn is_woken(&self) -> bool {
+        self.woken.swap(false, Ordering::AcqRel)
     }
 
     /// The contract loop of the core, once around.
@@ -136,14 +142,7 @@ impl Engine {
 impl State {
     fn handle(&mut self, now: Instant, datagram: Datagram) {
         let Some(endpoint) = &mut self.endpoint else { return };
-        let sets_up = datagram.payload.get(FIRST_CHUNK) == Some(&COOKIE_ECHO);
-        let port = datagram.payload.get(..2).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
         endpoint.handle_datagram(now, datagram);
-        if sets_up {
-            // Who has set up an association is known from its packet.
-            self.latest_port = port;
-            self.hear(now);
-        }
     }
 
     /// Lets happen what is due, sends and hands out events until there is nothing left.
@@ -211,7 +210,8 @@ impl State {
             endpoint.release(now, id);
             return false;
         };
-        let entry = Entry::new(key, self.latest_port, socket.settings.clone(), now);
+        let port = endpoint.association(id).map_or(0, |association| association.remote_port());
+        let entry = Entry::new(key, port, socket.settings.clone(), now);
         if socket.style == Style::OneToOne {
             socket.backlog.push_back(id);
         }
@@ -391,7 +391,3 @@ pub(crate) fn fresh_number() -> i32 {
     static NEXT: AtomicI32 = AtomicI32::new(0);
     3 + (NEXT.fetch_add(1, Ordering::Relaxed) & (i32::MAX >> 1))
 }
-
-/// Offset of the type of a packet's first chunk.
-const FIRST_CHUNK: usize = 12;
-const COOKIE_ECHO: u8 = 10;

@@ -8,7 +8,6 @@
 
 // Descriptors that every event loop can wait for are made of what Linux has.
 #![cfg(target_os = "linux")]
-#![allow(dead_code, reason = "options use it")]
 
 mod ancillary;
 mod association;
@@ -24,6 +23,7 @@ mod open;
 mod options;
 mod ports;
 mod receive;
+mod schedulers;
 mod send;
 mod settings;
 mod socket;
@@ -35,7 +35,7 @@ pub use notify::{NextInfo, ReceiveInfo};
 pub use open::{
     accept, bind, bind_add, bind_remove, close, connect, duplicate, listen, peel_off, shutdown, socket,
 };
-pub use options::{get as option, set as set_option};
+pub use options::{ALL_OPTIONS, Known, get as option, set as set_option};
 pub use receive::{Received, readable_bytes, receive};
 pub use rustix::io::Errno;
 pub use send::{SendFields, SendInfo, send};

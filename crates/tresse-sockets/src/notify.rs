@@ -2,14 +2,14 @@
 
 use std::net::IpAddr;
 
-use tresse_proto::{CloseReason, Reliability, StreamId, Streams};
+use tresse_proto::{CloseReason, StreamId, Streams};
 
 use crate::layout::{Filled, STORAGE, SocketName};
-use crate::settings::policy_of;
 
 pub(crate) const ASSOC_CHANGE: u16 = 0x8001;
 pub(crate) const PEER_ADDR_CHANGE: u16 = 0x8002;
 pub(crate) const SEND_FAILED: u16 = 0x8003;
+pub(crate) const REMOTE_ERROR: u16 = 0x8004;
 pub(crate) const SHUTDOWN_EVENT: u16 = 0x8005;
 pub(crate) const PARTIAL_DELIVERY: u16 = 0x8006;
 pub(crate) const ADAPTATION: u16 = 0x8007;
@@ -259,9 +259,4 @@ impl NextInfo {
             .i32(12, self.number)
             .bytes()
     }
-}
-
-/// Flags of a message's policy, as `sinfo_flags` has them.
-pub(crate) fn policy_flags(reliability: Reliability) -> u16 {
-    policy_of(reliability).0
 }

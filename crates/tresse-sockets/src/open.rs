@@ -12,6 +12,7 @@ use crate::descriptor::Readiness;
 use crate::engine::{Engine, Place, State};
 use crate::layout::SocketName;
 use crate::lower::{Carrier, host_addresses, source_towards};
+use crate::options::Target;
 use crate::settings::Style;
 use crate::socket::{Call, Need, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
@@ -129,6 +130,10 @@ pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
 
 /// Binds a socket that is not bound.
 fn take_place(call: &Call, names: &[SocketName]) -> Result<(), Errno> {
+    place_state(call, &mut call.lock(), names)
+}
+
+fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(), Errno> {
     let port = names.iter().map(|name| name.port).find(|&port| port != 0).unwrap_or(0);
     if names.iter().any(|name| name.port != 0 && name.port != port) {
         return Err(Errno::INVAL);
@@ -140,9 +145,7 @@ fn take_place(call: &Call, names: &[SocketName]) -> Result<(), Errno> {
         return Err(Errno::ACCESS);
     }
     let wildcard = names.iter().any(|name| name.is_wildcard());
-    let mut state = call.lock();
-    let key = call.key();
-    let (six, shared) = state.socket(key).map(|socket| (socket.six, socket.options.reuse_port))?;
+    let (six, shared) = state.socket(call.key()).map(|socket| (socket.six, socket.options.reuse_port))?;
     let addresses: Vec<IpAddr> = if wildcard {
         host_addresses()?.into_iter().filter(|address| six || address.is_ipv4()).collect()
     } else {
@@ -187,6 +190,10 @@ pub fn listen(fd: i32, backlog: i32) -> Result<(), Errno> {
     let limit = if backlog < 0 { MOST_WAITING } else { backlog.unsigned_abs() as usize };
     socket.limit = if many && backlog == 0 { None } else { Some(limit.clamp(1, MOST_WAITING)) };
     state.open_endpoint(&call)?;
+    let listens = state.sockets.values().any(|socket| socket.limit.is_some());
+    if let Some(endpoint) = &mut state.endpoint {
+        endpoint.set_listening(listens);
+    }
     state.touch(call.key());
     state.refresh();
     Ok(())
@@ -347,8 +354,7 @@ pub(crate) fn bind_implicitly(call: &Call, towards: Option<IpAddr>) -> Result<()
         }
         state.socket(call.key())?.six
     };
-    let any: IpAddr = if six { [0_u16; 8].into() } else { [0_u8; 4].into() };
-    let mut names = vec![SocketName { address: any, port: 0 }];
+    let mut names = vec![any_name(six)];
     if let Some(remote) = towards {
         let source = source_towards(remote)?;
         // A loopback address besides that of the interface: nobody would look for it.
@@ -357,6 +363,20 @@ pub(crate) fn bind_implicitly(call: &Call, towards: Option<IpAddr>) -> Result<()
         }
     }
     take_place(call, &names)
+}
+
+/// No address in particular, and no port.
+fn any_name(six: bool) -> SocketName {
+    SocketName { address: if six { [0_u16; 8].into() } else { [0_u8; 4].into() }, port: 0 }
+}
+
+/// Has an endpoint for an option that only it can keep; the socket is bound by that.
+pub(crate) fn bind_and_open(target: &mut Target<'_>) -> Result<(), Errno> {
+    if target.state.place.is_none() {
+        let any = any_name(target.socket()?.six);
+        place_state(target.call, &mut target.state, &[any])?;
+    }
+    target.state.open_endpoint(target.call)
 }
 
 /// `shutdown(2)` (RFC 6458 §4.1.7).
@@ -440,7 +460,7 @@ impl State {
         let socket = self.socket(call.key())?;
         let config = EndpointConfig {
             port: place.port,
-            listen: true,
+            listen: socket.limit.is_some(),
             encapsulation_port: call.stack.carrier.peer_port(),
             cookie_lifetime: std::time::Duration::from_millis(u64::from(socket.options.cookie_life)),
             ..EndpointConfig::default()
@@ -546,6 +566,11 @@ impl State {
         let now = stack.now();
         let at_once = socket.options.linger.is_some_and(|linger| linger.is_zero());
         let abort = at_once.then_some("closed with SO_LINGER 0");
+        if socket.limit.is_some()
+            && let Some(endpoint) = &mut self.endpoint
+        {
+            endpoint.set_listening(false);
+        }
         for id in socket.backlog {
             self.end_at(stack, id, Some("the application has closed its socket"));
             self.associations.entry(id).and_modify(|entry| entry.abandoned = true);

@@ -9,6 +9,7 @@ use crate::association::{Ended, Phase};
 use crate::engine::State;
 use crate::layout::{Fields, SocketName};
 use crate::open::begin;
+use crate::options::PACKET_OVERHEAD;
 use crate::settings::{PR_MASK, Settings, Style, reliability};
 use crate::socket::{Call, Need};
 
@@ -223,6 +224,9 @@ impl State {
                 data = [pieces.as_slice(), &data].concat().into();
             }
         }
+        if self.socket(call.key())?.options.whole_only && data.len() > self.largest_whole(call, id) {
+            return Err(Errno::MSGSIZE);
+        }
         if !data.is_empty() {
             let core = self.endpoint.as_mut().and_then(|core| core.association(id)).ok_or(Errno::PIPE)?;
             let sent = { core }.send(now, options, data);
@@ -236,6 +240,16 @@ impl State {
             self.end(call, id);
         }
         Ok(())
+    }
+
+    /// The longest message that leaves in one chunk, by the smallest packet of the paths.
+    fn largest_whole(&mut self, call: &Call, id: AssociationId) -> usize {
+        let now = call.stack.now();
+        let Some(association) = self.endpoint.as_mut().and_then(|core| core.association(id)) else {
+            return 0;
+        };
+        let smallest = association.path_stats(now).iter().map(|path| path.mtu).min();
+        smallest.unwrap_or(association.config().mtu.0).saturating_sub(PACKET_OVERHEAD)
     }
 
     fn on_sent(&mut self, key: u64, id: AssociationId, sent: Result<(), SendError>) -> Result<(), Errno> {

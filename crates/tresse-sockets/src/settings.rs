@@ -27,6 +27,12 @@ pub(crate) struct Settings {
     pub(crate) max_segment: u32,
     /// Potentially failed paths are told as such (RFC 7829 §7.3).
     pub(crate) exposes_pf: bool,
+    /// The shared key that data is authenticated with.
+    pub(crate) active_key: u16,
+    /// The stream scheduler, where one was chosen.
+    pub(crate) scheduler: Option<String>,
+    /// Its configuration as SCTP_SCHED gave it.
+    pub(crate) scheduler_config: Vec<u8>,
 }
 
 /// SCTP_DEFAULT_SNDINFO and SCTP_DEFAULT_PRINFO.

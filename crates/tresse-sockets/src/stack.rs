@@ -35,6 +35,8 @@ pub(crate) struct Stack {
     engines: RwLock<HashMap<u16, Vec<Arc<Engine>>>>,
     pub(crate) ports: Mutex<Ports>,
     intake: Mutex<Intake>,
+    /// Held by who wakes descriptors, and by who looks at them.
+    gate: Mutex<()>,
 }
 
 /// What arrived, on its way to the engines.
@@ -77,11 +79,13 @@ pub fn set_synchronous() -> bool {
     STACK.get().is_none_or(|stack| stack.synchronous)
 }
 
-/// In the synchronous mode takes what arrived and lets happen what is due. Answers how many milliseconds may pass until the
-/// next time; `None` where the thread does it.
-pub(crate) fn turn_in_call() -> Option<u64> {
+/// In the synchronous mode takes what arrived and lets happen what is due, until nothing is left, and then asks `look` what
+/// descriptors show: nothing that was only woken. `None` where the thread does it.
+pub(crate) fn turn_in_call<T>(look: impl FnOnce() -> T) -> Option<T> {
     let stack = STACK.get().filter(|stack| stack.synchronous)?;
-    Some(if stack.turn() { 0 } else { 1 })
+    let _quiet = lock(&stack.gate);
+    while stack.turn() {}
+    Some(look())
 }
 
 impl Stack {
@@ -98,6 +102,7 @@ impl Stack {
             lower: RwLock::default(),
             engines: RwLock::default(),
             ports: Mutex::default(),
+            gate: Mutex::default(),
             intake: Mutex::new(Intake {
                 scratch: vec![0; RECEIVE_SCRATCH],
                 inbox: Vec::new(),
@@ -201,6 +206,13 @@ impl Stack {
             engine.busy.store(false, Ordering::Release);
             touched.push(engine);
         }
+        if self.synchronous {
+            self.each_engine(|engine| {
+                if engine.is_woken() {
+                    touched.push(Arc::clone(engine));
+                }
+            });
+        }
         let now = self.now();
         if self.next.load(Ordering::Acquire) <= now.as_nanos() {
             self.next.store(NEVER, Ordering::Release);
@@ -292,7 +304,9 @@ impl Stack {
             if told || came.is_err() {
                 continue;
             }
+            let gate = lock(&self.gate);
             self.each_engine(|engine| engine.wake_descriptors());
+            drop(gate);
             // A packet stays until a call takes it: looking again at once would not let anybody else run.
             std::thread::sleep(WATCH_PAUSE);
         }
@@ -328,7 +342,8 @@ pub(crate) fn send_all(endpoint: &mut Endpoint, now: Instant, lower: &[Arc<Lower
 pub(crate) fn endpoint(config: EndpointConfig, template: AssociationConfig) -> Result<Endpoint, Errno> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|_| Errno::AGAIN)?;
-    Endpoint::new(config, template, seed).map_err(|_| Errno::INVAL)
+    let policies = crate::schedulers::registry().clone();
+    Endpoint::with_schedulers(config, template, policies, seed).map_err(|_| Errno::INVAL)
 }
 
 /// A lock that a panic elsewhere does not take away.

@@ -17,7 +17,6 @@ mod reported;
 mod resends;
 mod sacks;
 mod timing;
-mod undone;
 
 use std::time::Duration;
 

@@ -11,7 +11,6 @@ mod delivery;
 mod determinism;
 mod ecn;
 mod emulated;
-mod failover;
 mod fairness;
 mod impairments;
 mod joins;

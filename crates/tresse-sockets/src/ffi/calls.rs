@@ -238,19 +238,22 @@ pub unsafe extern "C" fn tresse_getsockopt(
 pub unsafe extern "C" fn tresse_poll(fds: *mut libc::pollfd, number: libc::nfds_t, timeout: c_int) -> c_int {
     let started = std::time::Instant::now();
     loop {
-        let turned = stack::turn_in_call();
+        // SAFETY: the caller's.
+        let Some(ready) = stack::turn_in_call(|| unsafe { libc::poll(fds, number, 0) }) else {
+            // SAFETY: the caller's.
+            return unsafe { libc::poll(fds, number, timeout) };
+        };
         let left = u64::try_from(timeout)
             .ok()
             .map(|limit| limit.saturating_sub(started.elapsed().as_millis() as u64));
-        let pause = match (turned, left) {
-            (None, _) => timeout,
-            // The thread wakes nobody for what takes part in this very call.
-            (Some(pause), left) => left.map_or(pause, |left| pause.min(left)) as c_int,
-        };
-        // SAFETY: the caller's.
-        let ready = unsafe { libc::poll(fds, number, pause) };
-        if ready != 0 || turned.is_none() || left == Some(0) {
+        if ready != 0 || left == Some(0) {
             return ready;
+        }
+        // Its own packets wake nobody: they are looked for again and again.
+        let pause = left.map_or(1, |left| left.min(1)) as c_int;
+        // SAFETY: the caller's.
+        if unsafe { libc::poll(fds, number, pause) } < 0 {
+            return -1;
         }
     }
 }
@@ -259,7 +262,7 @@ pub unsafe extern "C" fn tresse_poll(fds: *mut libc::pollfd, number: libc::nfds_
 /// `tresse_poll`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tresse_turn() {
-    stack::turn_in_call();
+    stack::turn_in_call(|| ());
 }
 
 /// Whether a descriptor is one of our sockets.

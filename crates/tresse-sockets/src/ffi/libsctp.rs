@@ -112,9 +112,9 @@ pub unsafe extern "C" fn sctp_opt_info(
     // SAFETY: the caller's.
     let room = unsafe { lent(value, *size as usize) };
     let got = room.and_then(|room| {
-        // Where a structure has its association, which is almost always its beginning.
-        let at = options::association_offset(option);
-        room.get_mut(at..at + 4).ok_or(Errno::INVAL)?.copy_from_slice(&id.to_ne_bytes());
+        if let Some(at) = options::association_offset(option) {
+            room.get_mut(at..at + 4).ok_or(Errno::INVAL)?.copy_from_slice(&id.to_ne_bytes());
+        }
         let bytes = options::get(fd, libc::IPPROTO_SCTP, option, room)?;
         let fits = bytes.len().min(room.len());
         room[..fits].copy_from_slice(&bytes[..fits]);

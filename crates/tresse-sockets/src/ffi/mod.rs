@@ -10,6 +10,7 @@ pub mod libsctp;
 pub mod messages;
 
 use std::ffi::{c_int, c_void};
+use std::os::fd::{AsFd, AsRawFd};
 
 use libc::{sockaddr, socklen_t, ssize_t};
 use rustix::io::Errno;
@@ -76,6 +77,31 @@ unsafe fn lent<'a>(data: *mut c_void, len: usize) -> Result<&'a mut [u8], Errno>
 unsafe fn name_at<'a>(name: *const sockaddr, len: socklen_t) -> Result<&'a [u8], Errno> {
     // SAFETY: the caller's.
     unsafe { given(name.cast(), len as usize) }
+}
+
+/// Sets an option of the descriptor itself.
+pub(crate) fn set_native_option(fd: impl AsFd, name: c_int, value: &[u8]) -> Result<(), Errno> {
+    let len = socklen_t::try_from(value.len()).map_err(|_| Errno::INVAL)?;
+    // SAFETY: the value is as long as it says, and only read.
+    let done = unsafe {
+        libc::setsockopt(fd.as_fd().as_raw_fd(), libc::SOL_SOCKET, name, value.as_ptr().cast(), len)
+    };
+    if done == 0 { Ok(()) } else { Err(last_error()) }
+}
+
+/// What an option of the descriptor itself says, at most `room` bytes.
+pub(crate) fn native_option(fd: impl AsFd, name: c_int, room: usize) -> Result<Vec<u8>, Errno> {
+    let mut value = vec![0; room.min(4096)];
+    let mut len = socklen_t::try_from(value.len()).unwrap_or(0);
+    let (level, to) = (libc::SOL_SOCKET, value.as_mut_ptr().cast());
+    // SAFETY: there is room for as many bytes as it says.
+    let done = unsafe { libc::getsockopt(fd.as_fd().as_raw_fd(), level, name, to, &raw mut len) };
+    value.truncate(len as usize);
+    if done == 0 { Ok(value) } else { Err(last_error()) }
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
 /// Writes as much of `bytes` as there is room for, and how long they are.

@@ -1,18 +1,58 @@
-//! Options of sockets and associations: `setsockopt`, `getsockopt` and `sctp_opt_info`.
+//! Options of sockets and associations: `setsockopt`, `getsockopt` and `sctp_opt_info`, by the numbers and structures of Linux.
+//!
+//! An option about associations changes one of them, those that there are, those to come, or both (RFC 6458 §7): the number in
+//! its structure says which. Those to come are made of the socket's settings.
+
+mod addresses;
+mod keys;
+mod legacy;
+mod limits;
+mod numbers;
+mod own;
+mod queries;
+mod sending;
+mod sockets;
+mod streams;
+
+use std::sync::MutexGuard;
 
 use rustix::io::Errno;
+use tresse_proto::{AssociationConfig, AssociationHandle, AssociationId, Instant};
 
+use crate::engine::State;
 use crate::layout::Fields;
+use crate::names::{ALL, CURRENT, FUTURE};
+use crate::settings::{Settings, Style};
 use crate::socket::{Call, SocketState};
 
-/// `setsockopt(2)`.
+pub(crate) use limits::PACKET_OVERHEAD;
+pub use numbers::{Known, OPTIONS as ALL_OPTIONS};
+pub(crate) use sending::init_message;
+
+/// `setsockopt(2)`. Options that make a descriptor or a number answer with it.
 ///
 /// # Errors
 /// As that call's and RFC 6458 §8.
 pub fn set(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<i32, Errno> {
     let call = Call::on(fd)?;
-    let _ = (call, level, name, value);
-    Err(Errno::NOPROTOOPT)
+    match level {
+        libc::SOL_SOCKET => sockets::set(&call, name, value),
+        libc::IPPROTO_SCTP => {
+            if let Some(made) = legacy::set(fd, &call, name, value) {
+                return made;
+            }
+            let mut target = Target::new(&call);
+            let set = set_sctp(&mut target, name, value);
+            target.state.refresh();
+            drop(target);
+            call.leave();
+            set
+        }
+        // One socket is for both families, and says so.
+        libc::IPPROTO_IPV6 if name == libc::IPV6_V6ONLY => Ok(()),
+        _ => Err(Errno::NOPROTOOPT),
+    }
+    .map(|()| 0)
 }
 
 /// `getsockopt(2)`; `value` is what the program has put there, the association for instance.
@@ -21,35 +61,170 @@ pub fn set(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<i32, Errno> {
 /// As that call's and RFC 6458 §8.
 pub fn get(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let call = Call::on(fd)?;
-    if (level, name) == (libc::SOL_SOCKET, libc::SO_ERROR) {
-        let mut state = call.lock();
-        let error = state.take_error(call.key());
-        return Ok(error.map_or(0, Errno::raw_os_error).to_ne_bytes().to_vec());
+    match level {
+        libc::SOL_SOCKET => sockets::get(&call, name, value),
+        libc::IPPROTO_SCTP => {
+            if let Some(got) = legacy::get(fd, &call, name, value) {
+                return got;
+            }
+            get_sctp(&mut Target::new(&call), name, value)
+        }
+        libc::IPPROTO_IPV6 if name == libc::IPV6_V6ONLY => Ok(0_i32.to_ne_bytes().to_vec()),
+        _ => Err(Errno::NOPROTOOPT),
     }
-    let _ = value;
-    Err(Errno::NOPROTOOPT)
 }
 
-/// `struct sctp_initmsg`.
-pub(crate) fn init_message(socket: &mut SocketState, bytes: &[u8]) -> Result<(), Errno> {
-    let [outbound, inbound, attempts, timeout] = [0, 2, 4, 6].map(|at| bytes.u16_at(at));
-    let (outbound, inbound, attempts, timeout) = (outbound?, inbound?, attempts?, timeout?);
-    if outbound != 0 {
-        socket.config.outbound_streams = outbound;
-    }
-    if inbound != 0 {
-        socket.config.inbound_streams = inbound;
-    }
-    if attempts != 0 {
-        socket.config.max_init_retransmits = u32::from(attempts);
-    }
-    if timeout != 0 {
-        socket.options.init_timeout = timeout;
-    }
-    Ok(())
+fn set_sctp(target: &mut Target<'_>, name: i32, value: &[u8]) -> Result<(), Errno> {
+    let known = numbers::find(name).ok_or(Errno::NOPROTOOPT)?;
+    let set = known.set.ok_or(Errno::NOPROTOOPT)?;
+    set(target, value)
 }
 
-/// Where the structure of an option has its association, for `sctp_opt_info`.
-pub(crate) fn association_offset(_option: i32) -> usize {
-    0
+fn get_sctp(target: &mut Target<'_>, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let known = numbers::find(name).ok_or(Errno::NOPROTOOPT)?;
+    let get = known.get.ok_or(Errno::NOPROTOOPT)?;
+    get(target, value)
+}
+
+/// Where the structure of an option has its association, for `sctp_opt_info`; `None` where it has none.
+pub(crate) fn association_offset(option: i32) -> Option<usize> {
+    numbers::find(option).and_then(|known| known.association_at)
+}
+
+/// The socket that an option is set on, with the lock held.
+pub(crate) struct Target<'a> {
+    pub(crate) call: &'a Call,
+    pub(crate) key: u64,
+    pub(crate) now: Instant,
+    pub(crate) state: MutexGuard<'a, State>,
+}
+
+/// What an option is to change.
+pub(crate) struct Scope {
+    /// Associations to come.
+    pub(crate) future: bool,
+    pub(crate) ids: Vec<AssociationId>,
+}
+
+impl<'a> Target<'a> {
+    fn new(call: &'a Call) -> Self {
+        Target { call, key: call.key(), now: call.stack.now(), state: call.lock() }
+    }
+
+    pub(crate) fn socket(&mut self) -> Result<&mut SocketState, Errno> {
+        self.state.socket(self.key)
+    }
+
+    /// What `number` means for an option that is set.
+    ///
+    /// # Errors
+    /// `INVAL` for a number that is none.
+    pub(crate) fn scope(&mut self, number: i32) -> Result<Scope, Errno> {
+        if self.call.socket().style == Style::OneToOne {
+            let id = self.socket()?.association;
+            return Ok(Scope { future: id.is_none(), ids: id.into_iter().collect() });
+        }
+        let key = self.key;
+        let present = |state: &State| {
+            let own = state.associations.iter().filter(|(_, entry)| entry.owner == key && !entry.is_over());
+            own.map(|(&id, _)| id).collect()
+        };
+        match number {
+            FUTURE => Ok(Scope { future: true, ids: Vec::new() }),
+            CURRENT => Ok(Scope { future: false, ids: present(&self.state) }),
+            ALL => Ok(Scope { future: true, ids: present(&self.state) }),
+            _ => {
+                let id = self.state.by_number(self.key, number).ok_or(Errno::INVAL)?;
+                Ok(Scope { future: false, ids: vec![id] })
+            }
+        }
+    }
+
+    /// The association that an option is asked of; `None` for those to come.
+    ///
+    /// # Errors
+    /// `INVAL` for a number that is none; CURRENT and ALL name nothing in particular.
+    pub(crate) fn asked(&mut self, value: &[u8]) -> Result<Option<AssociationId>, Errno> {
+        let number = value.i32_at(0)?;
+        if self.call.socket().style == Style::OneToMany && matches!(number, CURRENT | ALL) {
+            return Err(Errno::INVAL);
+        }
+        self.state.named(self.key, number)
+    }
+
+    /// The one association that an option needs.
+    ///
+    /// # Errors
+    /// `INVAL` where there is none.
+    pub(crate) fn one(&mut self, value: &[u8]) -> Result<AssociationId, Errno> {
+        self.asked(value)?.ok_or(Errno::INVAL)
+    }
+
+    /// Commands for an association.
+    ///
+    /// # Errors
+    /// `NOTCONN` for one that is gone.
+    pub(crate) fn association(&mut self, id: AssociationId) -> Result<AssociationHandle<'_>, Errno> {
+        self.state.endpoint.as_mut().and_then(|core| core.association(id)).ok_or(Errno::NOTCONN)
+    }
+
+    /// The number of an association; 0 for none.
+    pub(crate) fn number(&self, id: Option<AssociationId>) -> i32 {
+        id.and_then(|id| self.state.associations.get(&id)).map_or(0, |entry| entry.number)
+    }
+
+    /// The settings that an option asks about.
+    pub(crate) fn settings(&mut self, id: Option<AssociationId>) -> Result<&mut Settings, Errno> {
+        match id {
+            Some(id) => {
+                self.state.associations.get_mut(&id).map(|entry| &mut entry.settings).ok_or(Errno::INVAL)
+            }
+            None => self.socket().map(|socket| &mut socket.settings),
+        }
+    }
+
+    /// Changes the settings of all that `number` means.
+    pub(crate) fn change(&mut self, number: i32, change: impl Fn(&mut Settings)) -> Result<(), Errno> {
+        let scope = self.scope(number)?;
+        if scope.future {
+            change(&mut self.socket()?.settings);
+        }
+        for id in scope.ids {
+            change(self.settings(Some(id))?);
+        }
+        Ok(())
+    }
+
+    /// The core's settings of an association, or of those to come.
+    pub(crate) fn config(&mut self, id: Option<AssociationId>) -> Result<AssociationConfig, Errno> {
+        match id {
+            Some(id) => self.association(id).map(|association| association.config().clone()),
+            None => self.socket().map(|socket| socket.config.clone()),
+        }
+    }
+
+    /// Changes the core's settings for associations to come.
+    ///
+    /// # Errors
+    /// `INVAL` for settings that contradict each other; nothing is changed then.
+    pub(crate) fn configure(&mut self, change: impl FnOnce(&mut AssociationConfig)) -> Result<(), Errno> {
+        let mut config = self.socket()?.config.clone();
+        change(&mut config);
+        config.check().map_err(|_| Errno::INVAL)?;
+        if let Some(endpoint) = &mut self.state.endpoint {
+            endpoint.set_template(config.clone()).map_err(|_| Errno::INVAL)?;
+        }
+        self.socket()?.config = config;
+        Ok(())
+    }
+}
+
+/// A number that stands for on or off.
+pub(crate) fn on(value: &[u8]) -> Result<bool, Errno> {
+    value.i32_at(0).map(|value| value != 0)
+}
+
+/// An `int` as an option has it.
+pub(crate) fn int(value: u32) -> Vec<u8> {
+    value.to_ne_bytes().to_vec()
 }

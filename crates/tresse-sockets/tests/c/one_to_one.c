@@ -64,15 +64,12 @@ static void not_blocking(void)
     static char block[10000], into[10000];
     long sent = 0, received = 0;
     /* Until the peer's window and the own buffer are full. */
-    for (;;) {
-        ssize_t count = send(near, block, sizeof block, 0);
-        if (count < 0) {
-            CHECK(errno == EAGAIN);
-            break;
-        }
-        sent += count;
-    }
-    CHECK(!ready(near, POLLOUT));
+    do {
+        ssize_t count;
+        while ((count = send(near, block, sizeof block, 0)) > 0)
+            sent += count;
+        CHECK(count < 0 && errno == EAGAIN);
+    } while (ready(near, POLLOUT));
     while (received < sent) {
         wait_for(far, POLLIN);
         ssize_t count = recv(far, into, sizeof into, 0);

@@ -1,0 +1,306 @@
+//! Options about addresses and paths (RFC 6458 §8.1.10, 8.1.11, 8.1.12, RFC 7829 §7, RFC 6951 §6).
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tresse_proto::{AddressError, Adjustment, PacketSize, PathAdjustment, PathId};
+
+use super::limits::{NEVER, millis};
+use super::{Target, int, on};
+use crate::layout::{Fields, Filled, STORAGE, SocketName};
+
+/// Options of associations to come that are on or off: `struct sctp_assoc_value`.
+macro_rules! offers {
+    ($($get:ident, $set:ident: $field:ident;)+) => {$(
+        pub(crate) fn $get(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+            let id = target.asked(value)?;
+            let has = target.config(id)?.$field;
+            Ok(Filled::new(8).i32(0, target.number(id)).u32(4, u32::from(has)).bytes())
+        }
+
+        /// What is offered at the set-up cannot be changed later.
+        pub(crate) fn $set(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+            let on = value.u32_at(4)? != 0;
+            if !target.scope(value.i32_at(0)?)?.future {
+                return Err(Errno::INVAL);
+            }
+            target.configure(|config| config.$field = on)
+        }
+    )+};
+}
+pub(super) use offers;
+
+offers! {
+    asconf, set_asconf: dynamic_addresses;
+    ecn, set_ecn: ecn;
+}
+
+fn error_of(error: &AddressError) -> Errno {
+    match error {
+        AddressError::NotAgreed => Errno::PERM,
+        AddressError::NotOpen { .. } => Errno::NOTCONN,
+        AddressError::Unknown { .. } | AddressError::NotBound { .. } => Errno::ADDRNOTAVAIL,
+        AddressError::TooManyRequests => Errno::BUSY,
+        _ => Errno::INVAL,
+    }
+}
+
+/// `struct sctp_setpeerprim`.
+pub(super) fn set_peer_primary(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let id = target.one(value)?;
+    let name = Target::name_in(value, 4)?.ok_or(Errno::INVAL)?;
+    let now = target.now;
+    target.association(id)?.set_peer_primary(now, name.address).map_err(|error| error_of(&error))
+}
+
+/// `struct sctp_prim`.
+pub(super) fn primary(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.one(value)?;
+    let path = target.path_to(id, None)?;
+    let mapped = target.socket()?.writes_mapped();
+    let port = target.state.associations.get(&id).map_or(0, |entry| entry.remote_port);
+    let name = SocketName { address: path.remote, port }.write(mapped);
+    Ok(Filled::new(4 + STORAGE).i32(0, target.number(Some(id))).put(4, &name).bytes())
+}
+
+pub(super) fn set_primary(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let id = target.one(value)?;
+    let name = Target::name_in(value, 4)?.ok_or(Errno::INVAL)?;
+    let path = target.path_to(id, Some(name))?;
+    target.association(id)?.set_primary(path.id).map_err(|_| Errno::INVAL)?;
+    let now = target.now;
+    target.state.note_peers(now, id);
+    Ok(())
+}
+
+const HB_ENABLE: u32 = 1;
+const HB_DISABLE: u32 = 2;
+const HB_DEMAND: u32 = 4;
+const PMTUD_ENABLE: u32 = 8;
+const PMTUD_DISABLE: u32 = 0x10;
+const SACKDELAY_ENABLE: u32 = 0x20;
+const SACKDELAY_DISABLE: u32 = 0x40;
+const HB_TIME_IS_ZERO: u32 = 0x80;
+const FLOWLABEL_OR_DSCP: u32 = 0x300;
+
+/// `struct sctp_paddrparams`.
+pub(super) fn parameters(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let (id, name) = (target.asked(value)?, Target::name_in(value, 4)?);
+    let config = target.config(id)?;
+    let path = match id {
+        Some(id) if name.is_some() => Some(target.path_to(id, name)?),
+        _ => None,
+    };
+    let mut flags = if config.heartbeat_interval.is_zero() { HB_DISABLE } else { HB_ENABLE };
+    flags |= if config.mtu_discovery { PMTUD_ENABLE } else { PMTUD_DISABLE };
+    flags |= if config.sack_frequency == 1 { SACKDELAY_DISABLE } else { SACKDELAY_ENABLE };
+    let most = u16::try_from(config.path_max_retrans).unwrap_or(u16::MAX);
+    let mtu = path.map_or(if config.mtu_discovery { 0 } else { config.mtu.0 }, |path| path.mtu);
+    let storage = value.get(4..4 + STORAGE).ok_or(Errno::INVAL)?;
+    Ok(Filled::new(156)
+        .i32(0, target.number(id))
+        .put(4, storage)
+        .u32(132, millis(config.heartbeat_interval))
+        .u16(136, most)
+        .size(138, mtu)
+        .u32(142, millis(config.sack_delay))
+        .u32(146, flags)
+        .bytes())
+}
+
+pub(super) fn set_parameters(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (interval, most, mtu) = (value.u32_at(132)?, value.u16_at(136)?, value.u32_at(138)?);
+    let (delay, flags) = (value.u32_at(142)?, value.u32_at(146)?);
+    let both = |pair: u32| flags & pair == pair;
+    if both(HB_ENABLE | HB_DISABLE)
+        || both(PMTUD_ENABLE | PMTUD_DISABLE)
+        || both(SACKDELAY_ENABLE | SACKDELAY_DISABLE)
+        || delay > 500
+    {
+        return Err(Errno::INVAL);
+    }
+    if flags & FLOWLABEL_OR_DSCP != 0 {
+        return Err(Errno::OPNOTSUPP);
+    }
+    let heartbeat_interval = match flags {
+        _ if flags & (HB_DISABLE | HB_TIME_IS_ZERO) != 0 => Some(Duration::ZERO),
+        _ if interval != 0 => Some(Duration::from_millis(u64::from(interval))),
+        // What was off begins again with the default.
+        _ if flags & HB_ENABLE != 0 => Some(Duration::from_secs(30)),
+        _ => None,
+    };
+    let packet_size = match flags {
+        _ if flags & PMTUD_DISABLE != 0 && mtu != 0 => Some(PacketSize::Fixed(mtu as usize)),
+        _ if flags & PMTUD_ENABLE != 0 => Some(PacketSize::Discovered),
+        _ => None,
+    };
+    let max_retrans = (most != 0).then_some(u32::from(most));
+    let paths = PathAdjustment { heartbeat_interval, max_retrans, packet_size, ..PathAdjustment::default() };
+    let sack_delay = (delay != 0).then(|| Duration::from_millis(u64::from(delay)));
+    let sack_frequency = match flags {
+        _ if flags & SACKDELAY_DISABLE != 0 => Some(1),
+        _ if flags & SACKDELAY_ENABLE != 0 => Some(2),
+        _ => None,
+    };
+    let number = value.i32_at(0)?;
+    let Some(name) = Target::name_in(value, 4)? else {
+        target.adjust(number, &Adjustment { sack_delay, sack_frequency, paths, ..Adjustment::default() })?;
+        return demand(target, number, None, flags);
+    };
+    let key = target.key;
+    let id =
+        target.state.named(key, number)?.or_else(|| target.state.by_name(key, name)).ok_or(Errno::INVAL)?;
+    for path in paths_to(target, id, name)? {
+        target.association(id)?.adjust_path(path, paths).map_err(|_| Errno::INVAL)?;
+    }
+    demand(target, number, Some(name), flags)
+}
+
+/// The paths that lead to this address.
+fn paths_to(
+    target: &mut Target<'_>,
+    id: tresse_proto::AssociationId,
+    name: SocketName,
+) -> Result<Vec<PathId>, Errno> {
+    let now = target.now;
+    let paths = target.association(id)?.path_stats(now);
+    let to: Vec<PathId> =
+        paths.iter().filter(|path| path.remote == name.address).map(|path| path.id).collect();
+    if to.is_empty() { Err(Errno::INVAL) } else { Ok(to) }
+}
+
+/// Sends the heartbeats that SPP_HB_DEMAND asks for.
+fn demand(target: &mut Target<'_>, number: i32, name: Option<SocketName>, flags: u32) -> Result<(), Errno> {
+    if flags & HB_DEMAND == 0 {
+        return Ok(());
+    }
+    let (now, key) = (target.now, target.key);
+    let id =
+        target.state.named(key, number)?.or_else(|| target.state.by_name(key, name?)).ok_or(Errno::INVAL)?;
+    let paths = match name {
+        Some(name) => paths_to(target, id, name)?,
+        None => target.association(id)?.path_stats(now).iter().map(|path| path.id).collect(),
+    };
+    for path in paths {
+        target.association(id)?.request_heartbeat(now, path).map_err(|_| Errno::INVAL)?;
+    }
+    Ok(())
+}
+
+/// `struct sctp_paddrthlds`, and with `switchover` that of version 2.
+fn read_thresholds(target: &mut Target<'_>, value: &[u8], switchover: bool) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(value)?;
+    let config = target.config(id)?;
+    let short = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
+    let failed = if config.potentially_failed { config.potentially_failed_max_retrans } else { NEVER };
+    let storage = value.get(8..8 + STORAGE).ok_or(Errno::INVAL)?;
+    let filled = Filled::new(144)
+        .i32(0, target.number(id))
+        .put(8, storage)
+        .u16(136, short(config.path_max_retrans))
+        .u16(138, short(failed));
+    let switch = short(config.primary_switchover_max_retrans);
+    Ok(if switchover { filled.u16(140, switch) } else { filled }.bytes())
+}
+
+fn write_thresholds(target: &mut Target<'_>, value: &[u8], switchover: bool) -> Result<(), Errno> {
+    let (most, failed) = (value.u16_at(136)?, value.u16_at(138)?);
+    let paths = PathAdjustment {
+        max_retrans: (most != 0).then_some(u32::from(most)),
+        potentially_failed_max_retrans: Some(u32::from(failed)),
+        primary_switchover_max_retrans: if switchover { Some(u32::from(value.u16_at(140)?)) } else { None },
+        ..PathAdjustment::default()
+    };
+    let number = value.i32_at(0)?;
+    let Some(name) = Target::name_in(value, 8)? else {
+        return target.adjust(number, &Adjustment { paths, ..Adjustment::default() });
+    };
+    let key = target.key;
+    let id =
+        target.state.named(key, number)?.or_else(|| target.state.by_name(key, name)).ok_or(Errno::INVAL)?;
+    for path in paths_to(target, id, name)? {
+        target.association(id)?.adjust_path(path, paths).map_err(|_| Errno::INVAL)?;
+    }
+    Ok(())
+}
+
+pub(super) fn thresholds(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    read_thresholds(target, value, false)
+}
+
+pub(super) fn set_thresholds(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    write_thresholds(target, value, false)
+}
+
+pub(super) fn thresholds_v2(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    read_thresholds(target, value, true)
+}
+
+pub(super) fn set_thresholds_v2(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    write_thresholds(target, value, true)
+}
+
+pub(super) fn automatic(_target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+    Ok(int(0))
+}
+
+/// Interfaces are not watched: addresses that come and go are told by `sctp_bindx`.
+pub(super) fn set_automatic(_target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    if on(value)? { Err(Errno::OPNOTSUPP) } else { Ok(()) }
+}
+
+/// `struct sctp_assoc_value`.
+pub(super) fn exposes(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(value)?;
+    let exposes = target.settings(id)?.exposes_pf;
+    Ok(Filled::new(8).i32(0, target.number(id)).u32(4, u32::from(exposes)).bytes())
+}
+
+pub(super) fn set_exposes(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let on = value.u32_at(4)? != 0;
+    target.change(value.i32_at(0)?, |settings| settings.exposes_pf = on)
+}
+
+/// `struct sctp_udpencaps`; the port is in the order of the network.
+pub(super) fn encapsulation(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(value)?;
+    let usual = target.call.stack.carrier.peer_port();
+    let port = target.socket()?.options.encapsulation_port.unwrap_or(usual);
+    let storage = value.get(8..8 + STORAGE).ok_or(Errno::INVAL)?;
+    let number = target.number(id);
+    Ok(Filled::new(144).i32(0, number).put(8, storage).put(136, &port.to_be_bytes()).bytes())
+}
+
+/// For associations to come: the peers of those there are have told theirs. Over raw IP there is no port to be had.
+pub(super) fn set_encapsulation(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let port = value.array(136).map(u16::from_be_bytes)?;
+    if !target.scope(value.i32_at(0)?)?.future {
+        return Err(Errno::OPNOTSUPP);
+    }
+    if (port == 0) != (target.call.stack.carrier == crate::lower::Carrier::RawIp) {
+        return Err(Errno::OPNOTSUPP);
+    }
+    target.socket()?.options.encapsulation_port = Some(port);
+    Ok(())
+}
+
+/// `struct sctp_probeinterval`: the core chooses its own pace (RFC 8899), or does not probe.
+pub(super) fn probing(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(value)?;
+    let storage = value.get(8..8 + STORAGE).ok_or(Errno::INVAL)?;
+    let interval = if target.config(id)?.mtu_discovery { PROBE_INTERVAL } else { 0 };
+    Ok(Filled::new(144).i32(0, target.number(id)).put(8, storage).u32(136, interval).bytes())
+}
+
+pub(super) fn set_probing(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let packet_size = match value.u32_at(136)? {
+        0 => PacketSize::Fixed(target.socket()?.config.mtu.0),
+        PROBE_INTERVAL => PacketSize::Discovered,
+        _ => return Err(Errno::INVAL),
+    };
+    let paths = PathAdjustment { packet_size: Some(packet_size), ..PathAdjustment::default() };
+    target.adjust(value.i32_at(0)?, &Adjustment { paths, ..Adjustment::default() })
+}
+
+/// PMTU_RAISE_TIMER of RFC 8899 §5.1.1, in milliseconds.
+const PROBE_INTERVAL: u32 = 600_000;

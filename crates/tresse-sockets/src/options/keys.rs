@@ -1,0 +1,158 @@
+//! Options about authentication (RFC 6458 §8.1.21 and on, §8.3).
+
+use rustix::io::Errno;
+use tresse_proto::KeyError;
+use tresse_proto::config::{AuthHash, SwitchValue};
+
+use super::Target;
+use super::addresses::offers;
+use crate::layout::{Fields, Filled};
+use crate::notify;
+
+offers! {
+    supported, set_supported: authentication;
+}
+
+fn error_of(error: &KeyError) -> Errno {
+    match error {
+        KeyError::NotAgreed => Errno::ACCESS,
+        _ => Errno::INVAL,
+    }
+}
+
+/// `struct sctp_authchunk`: one more that must be authenticated.
+pub(super) fn set_chunk(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let kind = tresse_wire::ChunkKind(value.u8_at(0)?);
+    if !target.socket()?.config.authentication {
+        return Err(Errno::ACCESS);
+    }
+    let name = kind.name().ok_or(Errno::INVAL)?.to_lowercase().replace([' ', '-'], "_");
+    let listed = target.socket()?.config.authenticated_chunks.print();
+    let all = if listed == "none" { name } else { format!("{listed},{name}") };
+    // It refuses the types that cannot be authenticated.
+    target.configure_text("authenticated_chunks", &all)
+}
+
+const SHA1: u16 = 1;
+const SHA256: u16 = 3;
+
+/// `struct sctp_hmacalgo`: both, with the preferred one first; SHA-1 alone where it was asked for.
+pub(super) fn hash(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let hashes: &[u16] = match target.socket()?.config.authentication_hash {
+        AuthHash::Sha256 => &[SHA256, SHA1],
+        AuthHash::Sha1 => &[SHA1],
+    };
+    let list: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_ne_bytes()).collect();
+    Ok(Filled::new(4).size(0, hashes.len()).tail(&list).bytes())
+}
+
+pub(super) fn set_hash(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let count = value.u32_at(0)? as usize;
+    let hashes: Vec<u16> = (0..count.min(8)).map(|at| value.u16_at(4 + 2 * at)).collect::<Result<_, _>>()?;
+    // SHA-1 has to be among them (RFC 4895 §6.1).
+    if count != hashes.len()
+        || !hashes.contains(&SHA1)
+        || hashes.iter().any(|&hash| hash != SHA1 && hash != SHA256)
+    {
+        return Err(Errno::INVAL);
+    }
+    let hash = if hashes[0] == SHA256 { AuthHash::Sha256 } else { AuthHash::Sha1 };
+    target.configure(|config| config.authentication_hash = hash)
+}
+
+/// Does something to the keys of the endpoint and of associations.
+fn each(
+    target: &mut Target<'_>,
+    number: i32,
+    endpoint: impl Fn(&mut tresse_proto::Endpoint) -> Result<(), KeyError>,
+    association: impl Fn(&mut tresse_proto::AssociationHandle<'_>) -> Result<(), KeyError>,
+) -> Result<(), Errno> {
+    let scope = target.scope(number)?;
+    if scope.future {
+        if !target.socket()?.config.authentication {
+            return Err(Errno::ACCESS);
+        }
+        crate::open::bind_and_open(target)?;
+        let core = target.state.endpoint.as_mut().ok_or(Errno::INVAL)?;
+        endpoint(core).map_err(|error| error_of(&error))?;
+    }
+    for id in scope.ids {
+        association(&mut target.association(id)?).map_err(|error| error_of(&error))?;
+    }
+    Ok(())
+}
+
+/// `struct sctp_authkey`.
+pub(super) fn set_key(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (number, key, length) = (value.i32_at(0)?, value.u16_at(4)?, value.u16_at(6)?);
+    let secret = value.get(8..8 + usize::from(length)).ok_or(Errno::INVAL)?;
+    each(
+        target,
+        number,
+        |core| {
+            core.set_shared_key(key, secret);
+            Ok(())
+        },
+        |association| association.set_shared_key(key, secret),
+    )
+}
+
+/// `struct sctp_authkeyid`.
+pub(super) fn active(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(value)?;
+    let key = target.settings(id)?.active_key;
+    Ok(Filled::new(8).i32(0, target.number(id)).u16(4, key).bytes())
+}
+
+pub(super) fn set_active(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (number, key) = (value.i32_at(0)?, value.u16_at(4)?);
+    each(target, number, |core| core.use_shared_key(key), |association| association.use_shared_key(key))?;
+    target.change(number, |settings| settings.active_key = key)
+}
+
+pub(super) fn delete(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (number, key) = (value.i32_at(0)?, value.u16_at(4)?);
+    each(target, number, |core| core.remove_shared_key(key), |association| association.remove_shared_key(key))
+}
+
+/// Nothing is sent with a key that is not the active one: it can be let go at once (RFC 6458 §8.3.4).
+pub(super) fn deactivate(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (number, key) = (value.i32_at(0)?, value.u16_at(4)?);
+    let scope = target.scope(number)?;
+    for id in scope.ids.iter().map(|&id| Some(id)).chain(scope.future.then_some(None)) {
+        if target.settings(id)?.active_key == key {
+            return Err(Errno::INVAL);
+        }
+    }
+    for id in scope.ids {
+        target.state.tell(id, notify::AUTHENTICATION, |number| notify::authentication(number, key, FREE_KEY));
+    }
+    Ok(())
+}
+
+const FREE_KEY: u32 = 1;
+
+/// The core keeps no list of what its peer wants.
+pub(super) fn peer_chunks(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    target.one(value)?;
+    Err(Errno::OPNOTSUPP)
+}
+
+/// `struct sctp_authchunks`: those that were set, and those of ASCONF (RFC 5061 §4.1.1).
+pub(super) fn local_chunks(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(value)?;
+    let config = target.config(id)?;
+    if !config.authentication {
+        return Err(Errno::ACCESS);
+    }
+    let mut chunks: Vec<u8> = config.authenticated_chunks.0.iter().map(|kind| kind.0).collect();
+    if config.dynamic_addresses {
+        chunks.extend(
+            [ASCONF, ASCONF_ACK].iter().filter(|kind| !chunks.contains(kind)).copied().collect::<Vec<u8>>(),
+        );
+    }
+    Ok(Filled::new(8).i32(0, target.number(id)).size(4, chunks.len()).tail(&chunks).bytes())
+}
+
+const ASCONF: u8 = 0xc1;
+const ASCONF_ACK: u8 = 0x80;

@@ -1,0 +1,196 @@
+//! Timers, buffers and bounds of associations (RFC 6458 §8.1.1, 8.1.2, 8.1.8, 8.1.16, 8.1.19, 8.1.24).
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tresse_proto::config::Size;
+use tresse_proto::{Adjustment, AssociationConfig, PacketSize, PathAdjustment};
+
+use super::{Target, int};
+use crate::layout::{Fields, Filled};
+use crate::settings::Style;
+
+pub(super) fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
+fn some_millis(value: u32) -> Option<Duration> {
+    (value != 0).then(|| Duration::from_millis(u64::from(value)))
+}
+
+impl Target<'_> {
+    /// Changes settings of all associations that `number` means, those to come included.
+    pub(super) fn adjust(&mut self, number: i32, adjustment: &Adjustment) -> Result<(), Errno> {
+        let scope = self.scope(number)?;
+        if scope.future {
+            self.configure(|config| apply(adjustment, config))?;
+        }
+        for id in scope.ids {
+            self.association(id)?.adjust(*adjustment).map_err(|_| Errno::INVAL)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the core does to an association, done to the settings of those to come.
+fn apply(change: &Adjustment, config: &mut AssociationConfig) {
+    let set = |setting: &mut Duration, value: Option<Duration>| *setting = value.unwrap_or(*setting);
+    set(&mut config.rto_initial, change.rto_initial);
+    set(&mut config.rto_min, change.rto_min);
+    set(&mut config.rto_max, change.rto_max);
+    set(&mut config.sack_delay, change.sack_delay);
+    set(&mut config.heartbeat_interval, change.paths.heartbeat_interval);
+    let set = |setting: &mut u32, value: Option<u32>| *setting = value.unwrap_or(*setting);
+    set(&mut config.association_max_retrans, change.association_max_retrans);
+    set(&mut config.sack_frequency, change.sack_frequency);
+    set(&mut config.max_burst, change.max_burst);
+    set(&mut config.path_max_retrans, change.paths.max_retrans);
+    set(&mut config.primary_switchover_max_retrans, change.paths.primary_switchover_max_retrans);
+    if let Some(most) = change.paths.potentially_failed_max_retrans {
+        config.potentially_failed = most < NEVER;
+        config.potentially_failed_max_retrans = most;
+    }
+    match change.paths.packet_size {
+        Some(PacketSize::Fixed(size)) => (config.mtu_discovery, config.mtu) = (false, Size(size)),
+        Some(PacketSize::Discovered) => config.mtu_discovery = true,
+        None => {}
+    }
+}
+
+/// A threshold of RFC 7829 that is never reached.
+pub(super) const NEVER: u32 = 65_535;
+
+/// `struct sctp_rtoinfo`.
+pub(super) fn rto(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(value)?;
+    let config = target.config(id)?;
+    Ok(Filled::new(16)
+        .i32(0, target.number(id))
+        .u32(4, millis(config.rto_initial))
+        .u32(8, millis(config.rto_max))
+        .u32(12, millis(config.rto_min))
+        .bytes())
+}
+
+pub(super) fn set_rto(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let adjustment = Adjustment {
+        rto_initial: some_millis(value.u32_at(4)?),
+        rto_max: some_millis(value.u32_at(8)?),
+        rto_min: some_millis(value.u32_at(12)?),
+        ..Adjustment::default()
+    };
+    target.adjust(value.i32_at(0)?, &adjustment)
+}
+
+/// `struct sctp_assocparams`.
+pub(super) fn association(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(value)?;
+    let config = target.config(id)?;
+    let cookie_life = target.socket()?.options.cookie_life;
+    let now = target.now;
+    let stats = id.and_then(|id| target.association(id).ok()?.stats(now));
+    let peers = id.and_then(|id| target.state.associations.get(&id)).map_or(0, |entry| entry.peers.len());
+    let retransmissions = u16::try_from(config.association_max_retrans).unwrap_or(u16::MAX);
+    Ok(Filled::new(20)
+        .i32(0, target.number(id))
+        .u16(4, retransmissions)
+        .u16(6, u16::try_from(peers).unwrap_or(u16::MAX))
+        .size(8, stats.as_ref().map_or(0, |stats| stats.peer_window))
+        .size(12, stats.as_ref().map_or(config.receive_buffer.0, |stats| stats.own_window))
+        .u32(16, cookie_life)
+        .bytes())
+}
+
+pub(super) fn set_association(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (most, cookie_life) = (value.u16_at(4)?, value.u32_at(16)?);
+    let adjustment = Adjustment {
+        association_max_retrans: (most != 0).then_some(u32::from(most)),
+        ..Adjustment::default()
+    };
+    target.adjust(value.i32_at(0)?, &adjustment)?;
+    if cookie_life != 0 {
+        target.socket()?.options.cookie_life = cookie_life;
+    }
+    Ok(())
+}
+
+pub(super) fn autoclose(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+    if target.call.socket().style == Style::OneToOne {
+        return Err(Errno::OPNOTSUPP);
+    }
+    let pause = target.socket()?.autoclose;
+    Ok(int(pause.map_or(0, |pause| u32::try_from(pause.as_secs()).unwrap_or(u32::MAX))))
+}
+
+pub(super) fn set_autoclose(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    if target.call.socket().style == Style::OneToOne {
+        return Err(Errno::OPNOTSUPP);
+    }
+    let seconds = value.u32_at(0)?;
+    target.socket()?.autoclose = (seconds != 0).then(|| Duration::from_secs(u64::from(seconds)));
+    Ok(())
+}
+
+pub(super) fn max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    // Of old it was an `int`.
+    if value.len() < 8 {
+        return Ok(int(target.socket()?.settings.max_segment));
+    }
+    let id = target.asked(value)?;
+    let size = target.settings(id)?.max_segment;
+    Ok(Filled::new(8).i32(0, target.number(id)).u32(4, size).bytes())
+}
+
+/// Bounds the user data of a chunk by bounding packets: the core fills a packet with one chunk where there is data for it.
+pub(super) fn set_max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (number, size) =
+        if value.len() < 8 { (0, value.u32_at(0)?) } else { (value.i32_at(0)?, value.u32_at(4)?) };
+    let packet = match size {
+        0 => PacketSize::Discovered,
+        _ => PacketSize::Fixed(size as usize + PACKET_OVERHEAD),
+    };
+    let paths = PathAdjustment { packet_size: Some(packet), ..PathAdjustment::default() };
+    target.adjust(number, &Adjustment { paths, ..Adjustment::default() })?;
+    target.change(number, |settings| settings.max_segment = size)
+}
+
+/// `struct sctp_sack_info`.
+pub(super) fn delayed_sack(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(value)?;
+    let config = target.config(id)?;
+    // Delays that are off are told as such (RFC 6458 §8.1.19).
+    let (delay, frequency) =
+        if config.sack_frequency == 1 { (0, 1) } else { (millis(config.sack_delay), config.sack_frequency) };
+    Ok(Filled::new(12).i32(0, target.number(id)).u32(4, delay).u32(8, frequency).bytes())
+}
+
+pub(super) fn set_delayed_sack(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (delay, frequency) = (value.u32_at(4)?, value.u32_at(8)?);
+    if delay > 500 {
+        return Err(Errno::INVAL);
+    }
+    let adjustment = Adjustment {
+        sack_delay: some_millis(delay),
+        sack_frequency: (frequency != 0).then_some(frequency),
+        ..Adjustment::default()
+    };
+    target.adjust(value.i32_at(0)?, &adjustment)
+}
+
+pub(super) fn max_burst(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    if value.len() < 8 {
+        return Ok(int(target.socket()?.config.max_burst));
+    }
+    let id = target.asked(value)?;
+    let burst = target.config(id)?.max_burst;
+    Ok(Filled::new(8).i32(0, target.number(id)).u32(4, burst).bytes())
+}
+
+pub(super) fn set_max_burst(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (number, burst) =
+        if value.len() < 8 { (0, value.u32_at(0)?) } else { (value.i32_at(0)?, value.u32_at(4)?) };
+    target.adjust(number, &Adjustment { max_burst: Some(burst), ..Adjustment::default() })
+}
+
+/// Headers of IPv6, UDP, SCTP and DATA.
+pub(crate) const PACKET_OVERHEAD: usize = 40 + 8 + 12 + 16;

@@ -1,0 +1,238 @@
+//! How messages are sent and received where a call says nothing of it, and which notifications come (RFC 6458 §6.2, §8.1).
+
+use rustix::io::Errno;
+use tresse_proto::config::Size;
+
+use super::{Target, int, on};
+use crate::layout::{Fields, Filled};
+use crate::notify;
+use crate::settings::{PR_MASK, Style, policy_of, reliability};
+use crate::socket::SocketState;
+
+/// Options that are on or off and only concern the socket.
+macro_rules! switches {
+    ($($get:ident, $set:ident: $field:ident;)+) => {$(
+        pub(super) fn $get(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+            Ok(int(u32::from(target.socket()?.options.$field)))
+        }
+
+        pub(super) fn $set(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+            target.socket()?.options.$field = on(value)?;
+            Ok(())
+        }
+    )+};
+}
+
+switches! {
+    nodelay, set_nodelay: nodelay;
+    whole_only, set_whole_only: whole_only;
+    mapped, set_mapped: mapped;
+    receive_info, set_receive_info: receive_info;
+    next_info, set_next_info: next_info;
+    explicit, set_explicit: explicit_eor;
+}
+
+/// `struct sctp_initmsg`; 0 leaves a number as it is.
+pub(crate) fn init_message(socket: &mut SocketState, bytes: &[u8]) -> Result<(), Errno> {
+    let [outbound, inbound, attempts, timeout] = [0, 2, 4, 6].map(|at| bytes.u16_at(at));
+    let (outbound, inbound, attempts, timeout) = (outbound?, inbound?, attempts?, timeout?);
+    if outbound != 0 {
+        socket.config.outbound_streams = outbound;
+    }
+    if inbound != 0 {
+        socket.config.inbound_streams = inbound;
+    }
+    if attempts != 0 {
+        socket.config.max_init_retransmits = u32::from(attempts);
+    }
+    if timeout != 0 {
+        socket.options.init_timeout = timeout;
+    }
+    Ok(())
+}
+
+pub(super) fn init(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let socket = target.socket()?;
+    let attempts = u16::try_from(socket.config.max_init_retransmits).unwrap_or(u16::MAX);
+    Ok(Filled::new(8)
+        .u16(0, socket.config.outbound_streams)
+        .u16(2, socket.config.inbound_streams)
+        .u16(4, attempts)
+        .u16(6, socket.options.init_timeout)
+        .bytes())
+}
+
+pub(super) fn set_init(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    init_message(target.socket()?, value)?;
+    // Peers that set up associations meet these numbers too.
+    target.configure(|_| {})
+}
+
+pub(super) fn adaptation(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+    Ok(int(target.socket()?.config.adaptation.unwrap_or(0)))
+}
+
+pub(super) fn set_adaptation(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let code = value.u32_at(0)?;
+    target.configure(|config| config.adaptation = Some(code))
+}
+
+pub(super) fn reuse_port(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+    Ok(int(u32::from(target.socket()?.options.reuse_port)))
+}
+
+/// Only for one-to-one sockets, and before `bind` (RFC 6458 §8.1.27).
+pub(super) fn set_reuse_port(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    if target.call.socket().style == Style::OneToMany || target.state.place.is_some() {
+        return Err(Errno::INVAL);
+    }
+    target.socket()?.options.reuse_port = on(value)?;
+    Ok(())
+}
+
+pub(super) fn interleave(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+    Ok(int(target.socket()?.options.interleave))
+}
+
+/// Level 2 needs SCTP_RECVRCVINFO or the event of old: without them nobody could tell messages apart (RFC 6458 §8.1.20).
+pub(super) fn set_interleave(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let level = value.u32_at(0)?;
+    let socket = target.socket()?;
+    let tells = socket.options.receive_info || socket.settings.wants(notify::DATA_IO);
+    if level > 2 || (level == 2 && !tells) {
+        return Err(Errno::INVAL);
+    }
+    socket.options.interleave = level;
+    Ok(())
+}
+
+pub(super) fn partial(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+    Ok(int(target.socket()?.options.partial_point))
+}
+
+pub(super) fn set_partial(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let point = value.u32_at(0)?;
+    if point as usize > target.socket()?.config.receive_buffer.0 {
+        return Err(Errno::INVAL);
+    }
+    target.configure(|config| config.partial_delivery_point = Size(point as usize))?;
+    target.socket()?.options.partial_point = point;
+    Ok(())
+}
+
+/// `struct sctp_assoc_value`, or an `int` as of old.
+pub(super) fn context(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(value)?;
+    let context = target.settings(id)?.receive_context;
+    Ok(Filled::new(8).i32(0, target.number(id)).u32(4, context).bytes())
+}
+
+pub(super) fn set_context(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let context = value.u32_at(4)?;
+    target.change(value.i32_at(0)?, |settings| settings.receive_context = context)
+}
+
+/// `struct sctp_sndrcvinfo`.
+pub(super) fn default_old(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(&value.array::<4>(28)?)?;
+    let send = target.settings(id)?.send.clone();
+    let (policy, lifetime) = policy_of(send.reliability);
+    Ok(Filled::new(32)
+        .u16(0, send.stream)
+        .u16(4, send.flags | policy)
+        .u32(8, send.ppid)
+        .u32(12, send.context)
+        .u32(16, lifetime)
+        .i32(28, target.number(id))
+        .bytes())
+}
+
+pub(super) fn set_default_old(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (stream, flags, ppid) = (value.u16_at(0)?, value.u16_at(4)?, value.u32_at(8)?);
+    let (context, lifetime, number) = (value.u32_at(12)?, value.u32_at(16)?, value.i32_at(28)?);
+    let policy = reliability(flags, lifetime)?;
+    target.change(number, |settings| {
+        let send = &mut settings.send;
+        (send.stream, send.flags, send.ppid, send.context) = (stream, flags & !PR_MASK, ppid, context);
+        send.reliability = policy;
+    })
+}
+
+/// `struct sctp_sndinfo`.
+pub(super) fn default_new(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let id = target.asked(&value.array::<4>(12)?)?;
+    let send = target.settings(id)?.send.clone();
+    Ok(Filled::new(16)
+        .u16(0, send.stream)
+        .u16(2, send.flags)
+        .u32(4, send.ppid)
+        .u32(8, send.context)
+        .i32(12, target.number(id))
+        .bytes())
+}
+
+pub(super) fn set_default_new(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (stream, flags, ppid) = (value.u16_at(0)?, value.u16_at(2)?, value.u32_at(4)?);
+    let (context, number) = (value.u32_at(8)?, value.i32_at(12)?);
+    target.change(number, |settings| {
+        let send = &mut settings.send;
+        (send.stream, send.flags, send.ppid, send.context) = (stream, flags, ppid, context);
+    })
+}
+
+/// `struct sctp_event_subscribe`: a byte for each kind, in their order; except for the last, which are out of it.
+const SUBSCRIPTIONS: [u16; 14] = [
+    notify::DATA_IO,
+    notify::ASSOC_CHANGE,
+    notify::PEER_ADDR_CHANGE,
+    notify::SEND_FAILED,
+    notify::REMOTE_ERROR,
+    notify::SHUTDOWN_EVENT,
+    notify::PARTIAL_DELIVERY,
+    notify::ADAPTATION,
+    notify::AUTHENTICATION,
+    notify::SENDER_DRY,
+    notify::STREAM_RESET,
+    notify::ASSOC_RESET,
+    notify::STREAM_CHANGE,
+    notify::SEND_FAILED_EVENT,
+];
+
+pub(super) fn events(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let settings = &target.socket()?.settings;
+    Ok(SUBSCRIPTIONS.iter().map(|&kind| u8::from(settings.wants(kind))).collect())
+}
+
+/// For the socket and all its associations (RFC 6458 §6.2.1). A program of before some kinds gives fewer bytes.
+pub(super) fn set_events(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    if value.is_empty() || value.len() > SUBSCRIPTIONS.len() {
+        return Err(Errno::INVAL);
+    }
+    let change = |settings: &mut crate::settings::Settings| {
+        for (&kind, &wanted) in SUBSCRIPTIONS.iter().zip(value) {
+            settings.want(kind, wanted != 0);
+        }
+    };
+    change(&mut target.socket()?.settings);
+    for id in target.scope(super::CURRENT)?.ids {
+        change(target.settings(Some(id))?);
+    }
+    Ok(())
+}
+
+fn kind_of(value: &[u8]) -> Result<u16, Errno> {
+    let kind = value.u16_at(4)?;
+    if notify::KINDS.contains(&kind) || kind == notify::STREAM_LOW { Ok(kind) } else { Err(Errno::INVAL) }
+}
+
+/// `struct sctp_event`.
+pub(super) fn event(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let (id, kind) = (target.asked(value)?, kind_of(value)?);
+    let wanted = target.settings(id)?.wants(kind);
+    Ok(Filled::new(8).i32(0, target.number(id)).u16(4, kind).u8(6, u8::from(wanted)).bytes())
+}
+
+pub(super) fn set_event(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
+    let (kind, wanted) = (kind_of(value)?, value.u8_at(6)? != 0);
+    target.change(value.i32_at(0)?, |settings| settings.want(kind, wanted))
+}

@@ -1,0 +1,83 @@
+//! Options at level SOL_SOCKET. Those that are about waiting belong to the descriptor itself.
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tresse_proto::config::Size;
+
+use super::{Target, int, on};
+use crate::ffi;
+use crate::layout::{Fields, Filled};
+use crate::settings::Style;
+use crate::socket::Call;
+
+pub(super) fn set(call: &Call, name: i32, value: &[u8]) -> Result<(), Errno> {
+    let mut target = Target::new(call);
+    match name {
+        // Linux takes any number here, and what it can have.
+        libc::SO_SNDBUF => {
+            let size = Size(buffer_size(value)?);
+            target.configure(|config| config.send_buffer = size)
+        }
+        libc::SO_RCVBUF => {
+            let size = Size(buffer_size(value)?);
+            target.configure(|config| config.receive_buffer = size)
+        }
+        libc::SO_LINGER => {
+            let (on, seconds) = (value.i32_at(0)? != 0, value.u32_at(4)?);
+            target.socket()?.options.linger = on.then(|| Duration::from_secs(u64::from(seconds)));
+            Ok(())
+        }
+        libc::SO_REUSEPORT => {
+            target.socket()?.options.reuse_port = on(value)?;
+            Ok(())
+        }
+        // No port is kept after its socket: there is nothing to wait for.
+        libc::SO_REUSEADDR | libc::SO_KEEPALIVE => value.i32_at(0).map(|_| ()),
+        libc::SO_ERROR | libc::SO_TYPE | libc::SO_PROTOCOL | libc::SO_DOMAIN | libc::SO_ACCEPTCONN => {
+            Err(Errno::NOPROTOOPT)
+        }
+        _ => {
+            drop(target);
+            ffi::set_native_option(&*call.alias, name, value)
+        }
+    }
+}
+
+pub(super) fn get(call: &Call, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    let mut target = Target::new(call);
+    let number = match name {
+        libc::SO_ERROR => {
+            let key = target.key;
+            target.state.take_error(key).map_or(0, Errno::raw_os_error)
+        }
+        libc::SO_TYPE if call.socket().style == Style::OneToOne => libc::SOCK_STREAM,
+        libc::SO_TYPE => libc::SOCK_SEQPACKET,
+        libc::SO_PROTOCOL => libc::IPPROTO_SCTP,
+        libc::SO_DOMAIN if target.socket()?.six => libc::AF_INET6,
+        libc::SO_DOMAIN => libc::AF_INET,
+        libc::SO_ACCEPTCONN => i32::from(target.socket()?.limit.is_some()),
+        libc::SO_SNDBUF => i32::try_from(target.socket()?.config.send_buffer.0).unwrap_or(i32::MAX),
+        libc::SO_RCVBUF => i32::try_from(target.socket()?.config.receive_buffer.0).unwrap_or(i32::MAX),
+        libc::SO_REUSEPORT => i32::from(target.socket()?.options.reuse_port),
+        libc::SO_LINGER => {
+            let linger = target.socket()?.options.linger;
+            let seconds = linger.map_or(0, |linger| linger.as_secs() as u32);
+            return Ok(Filled::new(8).u32(0, u32::from(linger.is_some())).u32(4, seconds).bytes());
+        }
+        _ => {
+            drop(target);
+            return ffi::native_option(&*call.alias, name, value.len());
+        }
+    };
+    Ok(int(number.cast_unsigned()))
+}
+
+fn buffer_size(value: &[u8]) -> Result<usize, Errno> {
+    let asked = value.u32_at(0)? as usize;
+    Ok(asked.clamp(SMALLEST_BUFFER, LARGEST_BUFFER))
+}
+
+/// As the core takes it.
+const SMALLEST_BUFFER: usize = 4096;
+const LARGEST_BUFFER: usize = 1 << 30;

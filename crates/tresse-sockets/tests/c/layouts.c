@@ -1,0 +1,81 @@
+/* What a C compiler says of libsctp-dev's structures: a line each, with their size and the offset of the field that is named. */
+#define TRESSE_LAYOUTS
+#include "common.h"
+#include <stddef.h>
+
+#define LINE(type, field) printf("%s %s %zu %zu\n", #type, #field, sizeof(struct type), offsetof(struct type, field))
+
+int main(void)
+{
+    LINE(sctp_initmsg, sinit_max_init_timeo);
+    LINE(sctp_sndrcvinfo, sinfo_ppid);
+    LINE(sctp_sndrcvinfo, sinfo_timetolive);
+    LINE(sctp_sndrcvinfo, sinfo_assoc_id);
+    LINE(sctp_sndinfo, snd_assoc_id);
+    LINE(sctp_rcvinfo, rcv_ppid);
+    LINE(sctp_rcvinfo, rcv_context);
+    LINE(sctp_rcvinfo, rcv_assoc_id);
+    LINE(sctp_nxtinfo, nxt_length);
+    LINE(sctp_nxtinfo, nxt_assoc_id);
+    LINE(sctp_prinfo, pr_value);
+    LINE(sctp_sendv_spa, sendv_prinfo);
+    LINE(sctp_rtoinfo, srto_min);
+    LINE(sctp_assocparams, sasoc_cookie_life);
+    LINE(sctp_prim, ssp_addr);
+    LINE(sctp_setpeerprim, sspp_addr);
+    LINE(sctp_paddrparams, spp_hbinterval);
+    LINE(sctp_paddrparams, spp_pathmaxrxt);
+    LINE(sctp_paddrparams, spp_pathmtu);
+    LINE(sctp_paddrparams, spp_sackdelay);
+    LINE(sctp_paddrparams, spp_flags);
+    LINE(sctp_paddrinfo, spinfo_address);
+    LINE(sctp_paddrinfo, spinfo_state);
+    LINE(sctp_paddrinfo, spinfo_cwnd);
+    LINE(sctp_paddrinfo, spinfo_mtu);
+    LINE(sctp_status, sstat_rwnd);
+    LINE(sctp_status, sstat_instrms);
+    LINE(sctp_status, sstat_fragmentation_point);
+    LINE(sctp_status, sstat_primary);
+    LINE(sctp_paddrthlds, spt_pathmaxrxt);
+    LINE(sctp_paddrthlds_v2, spt_pathcpthld);
+    LINE(sctp_event, se_on);
+    LINE(sctp_event_subscribe, sctp_send_failure_event_event);
+    LINE(sctp_assoc_value, assoc_value);
+    LINE(sctp_stream_value, stream_value);
+    LINE(sctp_sack_info, sack_freq);
+    LINE(sctp_authkey, sca_key);
+    LINE(sctp_authkeyid, scact_keynumber);
+    LINE(sctp_authchunks, gauth_chunks);
+    LINE(sctp_reset_streams, srs_stream_list);
+    LINE(sctp_add_streams, sas_outstrms);
+    LINE(sctp_default_prinfo, pr_policy);
+    LINE(sctp_prstatus, sprstat_abandoned_sent);
+    LINE(sctp_udpencaps, sue_port);
+    LINE(sctp_probeinterval, spi_interval);
+    LINE(sctp_getaddrs, addrs);
+    LINE(sctp_assoc_stats, sas_maxrto);
+    LINE(sctp_assoc_stats, sas_rtxchunks);
+    LINE(sctp_assoc_stats, sas_idupchunks);
+    LINE(sctp_assoc_stats, sas_oodchunks);
+    LINE(sctp_assoc_change, sac_assoc_id);
+    LINE(sctp_paddr_change, spc_state);
+    LINE(sctp_paddr_change, spc_assoc_id);
+    LINE(sctp_remote_error, sre_data);
+    LINE(sctp_send_failed, ssf_assoc_id);
+    LINE(sctp_send_failed_event, ssf_assoc_id);
+    LINE(sctp_shutdown_event, sse_assoc_id);
+    LINE(sctp_adaptation_event, sai_assoc_id);
+    LINE(sctp_pdapi_event, pdapi_seq);
+    LINE(sctp_authkey_event, auth_assoc_id);
+    LINE(sctp_sender_dry_event, sender_dry_assoc_id);
+    LINE(sctp_stream_reset_event, strreset_stream_list);
+    LINE(sctp_assoc_reset_event, assocreset_assoc_id);
+    LINE(sctp_stream_change_event, strchange_outstrms);
+    LINE(sctp_sched, ssched_config);
+    LINE(sctp_tresse_stream_queue, ssq_unsent_on);
+    LINE(sctp_tresse_low_water, slw_bytes);
+    LINE(sctp_tresse_stream_low, ssl_unsent);
+    LINE(sctp_tresse_setting, sts_value);
+    LINE(sctp_tresse_choice, stc_name);
+    return 0;
+}

@@ -1,0 +1,175 @@
+/* One-to-many sockets: associations that messages set up, notifications, ancillary data, peel-off. */
+#include "common.h"
+
+struct got {
+    char data[2000];
+    long len;
+    int flags;
+    struct sctp_rcvinfo info;
+    struct sctp_nxtinfo next;
+    int has_info, has_next;
+    struct sockaddr_in from;
+};
+
+static struct got receive(int fd)
+{
+    struct got got = { .has_info = 0 };
+    struct iovec into = { got.data, sizeof got.data };
+    char control[200];
+    struct msghdr message = { .msg_name = &got.from, .msg_namelen = sizeof got.from, .msg_iov = &into, .msg_iovlen = 1,
+        .msg_control = control, .msg_controllen = sizeof control };
+    got.len = recvmsg(fd, &message, 0);
+    CHECK(got.len >= 0);
+    got.flags = message.msg_flags;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        CHECK(header->cmsg_level == IPPROTO_SCTP);
+        if (header->cmsg_type == SCTP_RCVINFO) {
+            memcpy(&got.info, CMSG_DATA(header), sizeof got.info);
+            got.has_info = 1;
+        } else if (header->cmsg_type == SCTP_NXTINFO) {
+            memcpy(&got.next, CMSG_DATA(header), sizeof got.next);
+            got.has_next = 1;
+        }
+    }
+    return got;
+}
+
+static union sctp_notification *notification(struct got *got, int type)
+{
+    union sctp_notification *one = (union sctp_notification *)got->data;
+    CHECK((got->flags & MSG_NOTIFICATION) && (got->flags & MSG_EOR));
+    CHECK(one->sn_header.sn_type == type && one->sn_header.sn_length == got->len);
+    return one;
+}
+
+static void subscribe(int fd, int type)
+{
+    struct sctp_event event = { .se_assoc_id = SCTP_FUTURE_ASSOC, .se_type = type, .se_on = 1 };
+    CHECK(setsockopt(fd, IPPROTO_SCTP, SCTP_EVENT, &event, sizeof event) == 0);
+    event.se_on = 0;
+    socklen_t len = sizeof event;
+    CHECK(getsockopt(fd, IPPROTO_SCTP, SCTP_EVENT, &event, &len) == 0 && event.se_on == 1);
+}
+
+static int many(const char *address)
+{
+    int fd = listener(SOCK_SEQPACKET, address), on = 1;
+    subscribe(fd, SCTP_ASSOC_CHANGE);
+    subscribe(fd, SCTP_SHUTDOWN_EVENT);
+    subscribe(fd, SCTP_SENDER_DRY_EVENT);
+    CHECK(setsockopt(fd, IPPROTO_SCTP, SCTP_RECVRCVINFO, &on, sizeof on) == 0);
+    CHECK(setsockopt(fd, IPPROTO_SCTP, SCTP_RECVNXTINFO, &on, sizeof on) == 0);
+    return fd;
+}
+
+int main(void)
+{
+    int near = many("127.0.0.1"), far = many("127.0.0.1");
+    struct sockaddr_in name = name_of("127.0.0.1", port_of(far));
+    /* The first message sets the association up. */
+    CHECK(sctp_sendmsg(near, "first", 5, NAME(name), sizeof name, htonl(7), 0, 3, 0, 0) == 5);
+    CHECK(sctp_sendmsg(near, "second", 6, NAME(name), sizeof name, htonl(8), SCTP_UNORDERED, 4, 0, 99) == 6);
+    struct got got = receive(near);
+    union sctp_notification *one = notification(&got, SCTP_ASSOC_CHANGE);
+    CHECK(one->sn_assoc_change.sac_state == SCTP_COMM_UP && one->sn_assoc_change.sac_outbound_streams == 10);
+    sctp_assoc_t near_id = one->sn_assoc_change.sac_assoc_id;
+    CHECK(near_id >= 3);
+    got = receive(far);
+    one = notification(&got, SCTP_ASSOC_CHANGE);
+    CHECK(one->sn_assoc_change.sac_state == SCTP_COMM_UP);
+    sctp_assoc_t far_id = one->sn_assoc_change.sac_assoc_id;
+    struct got first, second;
+    do
+        first = receive(far);
+    while (first.flags & MSG_NOTIFICATION);
+    wait_for(far, POLLIN);
+    do
+        second = receive(far);
+    while (second.flags & MSG_NOTIFICATION);
+    if (first.info.rcv_sid == 4) {
+        got = first;
+        first = second;
+        second = got;
+    }
+    CHECK(first.len == 5 && !memcmp(first.data, "first", 5) && first.has_info);
+    CHECK(first.info.rcv_sid == 3 && first.info.rcv_ppid == htonl(7) && first.info.rcv_assoc_id == far_id);
+    CHECK(first.info.rcv_flags == 0 && ntohs(first.from.sin_port) == port_of(near));
+    CHECK(second.info.rcv_sid == 4 && second.info.rcv_flags == SCTP_UNORDERED && second.info.rcv_ppid == htonl(8));
+    do
+        got = receive(near);
+    while (((union sctp_notification *)got.data)->sn_header.sn_type != SCTP_SENDER_DRY_EVENT);
+
+    /* By the number alone, and with ancillary data. */
+    struct sctp_sndinfo info = { .snd_sid = 1, .snd_ppid = htonl(5), .snd_assoc_id = far_id };
+    struct iovec parts[2] = { { "ba", 2 }, { "ck", 2 } };
+    CHECK(sctp_sendv(far, parts, 2, NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0) == 4);
+    char control[CMSG_SPACE(sizeof info)] = { 0 };
+    struct msghdr message = { .msg_iov = parts, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    *header = (struct cmsghdr) { .cmsg_len = CMSG_LEN(sizeof info), .cmsg_level = IPPROTO_SCTP, .cmsg_type = SCTP_SNDINFO };
+    info.snd_sid = 2;
+    memcpy(CMSG_DATA(header), &info, sizeof info);
+    CHECK(sendmsg(far, &message, 0) == 2);
+    struct iovec into = { got.data, sizeof got.data };
+    struct sctp_recvv_rn both;
+    socklen_t from_len = sizeof got.from, info_len = sizeof both;
+    unsigned kind = 0;
+    int flags = 0;
+    CHECK(sctp_recvv(near, &into, 1, NAME(got.from), &from_len, &both, &info_len, &kind, &flags) == 4);
+    CHECK((kind == SCTP_RECVV_RN || kind == SCTP_RECVV_RCVINFO) && both.recvv_rcvinfo.rcv_sid == 1 && (flags & MSG_EOR));
+    got = receive(near);
+    CHECK(got.len == 2 && got.info.rcv_sid == 2 && got.info.rcv_assoc_id == near_id);
+    info.snd_assoc_id = 12345678;
+    CHECK(sctp_sendv(far, parts, 1, NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0) == -1);
+
+    /* What there is. */
+    unsigned count = 0;
+    socklen_t len = sizeof count;
+    CHECK(getsockopt(far, IPPROTO_SCTP, SCTP_GET_ASSOC_NUMBER, &count, &len) == 0 && count == 1);
+    struct sockaddr *names = NULL;
+    CHECK(sctp_getpaddrs(near, near_id, &names) == 1);
+    CHECK(((struct sockaddr_in *)names)->sin_port == name.sin_port);
+    sctp_freepaddrs(names);
+    CHECK(sctp_getladdrs(near, near_id, &names) == 1);
+    sctp_freeladdrs(names);
+
+    /* Peeled off, it is a socket of its own, and what waits goes along. */
+    CHECK(sctp_sendmsg(near, "waits", 5, NAME(name), sizeof name, 0, 0, 0, 0, 0) == 5);
+    wait_for(far, POLLIN);
+    int own = sctp_peeloff(far, far_id);
+    CHECK(own >= 0);
+    do
+        got = receive(own);
+    while (got.flags & MSG_NOTIFICATION);
+    CHECK(got.len == 5 && !ready(far, POLLIN));
+    CHECK(send(own, "mine", 4, 0) == 4);
+    do
+        got = receive(near);
+    while (got.flags & MSG_NOTIFICATION);
+    CHECK(got.len == 4);
+    FAILS(sctp_peeloff(far, far_id), EINVAL);
+
+    /* The end, asked for with a message. */
+    CHECK(sctp_sendmsg(near, "end", 3, NAME(name), sizeof name, 0, SCTP_EOF, 0, 0, 0) == 3);
+    do
+        got = receive(own);
+    while (got.flags & MSG_NOTIFICATION);
+    CHECK(got.len == 3);
+    do
+        got = receive(own);
+    while (((union sctp_notification *)got.data)->sn_header.sn_type == SCTP_SENDER_DRY_EVENT);
+    notification(&got, SCTP_SHUTDOWN_EVENT);
+    for (;;) {
+        got = receive(near);
+        one = (union sctp_notification *)got.data;
+        if (one->sn_header.sn_type == SCTP_ASSOC_CHANGE)
+            break;
+    }
+    CHECK(one->sn_assoc_change.sac_state == SCTP_SHUTDOWN_COMP);
+    do
+        got = receive(own);
+    while (got.flags & MSG_NOTIFICATION);
+    CHECK(got.len == 0);
+    CHECK(close(own) == 0 && close(near) == 0 && close(far) == 0);
+    return 0;
+}
