@@ -3,63 +3,12 @@
 
 #![cfg(target_os = "linux")]
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 
-/// Where cargo has put the shared object for these tests.
-fn library() -> &'static Path {
-    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| {
-        // Tests are linked with the crate as Rust: the shared object is beside the directory of the tests.
-        let own = std::env::current_exe().expect("a path");
-        let target = own.parent().and_then(Path::parent).expect("target/debug").to_owned();
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--locked", "--package", "tresse-sockets", "--lib"])
-            .env("CARGO_TARGET_DIR", target.parent().expect("target"))
-            .status();
-        assert!(built.expect("cargo").success(), "the library builds");
-        assert!(target.join("libtresse_sockets.so").exists(), "{}", target.display());
-        target
-    })
-}
-
-/// Compiles `tests/c/<name>.c`.
-fn compiled(name: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let output = Command::new("cc")
-        .args([
-            "-std=gnu11",
-            "-Wall",
-            "-Wextra",
-            "-Wno-unused-function",
-            "-Werror",
-            "-O1",
-            "-g",
-            "-pthread",
-            "-o",
-        ])
-        .arg(&program)
-        .arg(root.join("tests/c").join(name).with_extension("c"))
-        .arg("-I")
-        .arg(root.join("../../include"))
-        .arg("-L")
-        .arg(library())
-        .arg(format!("-Wl,-rpath,{}", library().display()))
-        .arg("-ltresse_sockets")
-        .output()
-        .expect("a C compiler");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    program
-}
-
-/// UDP ports of processes that run at the same time are different.
-fn udp_port() -> String {
-    static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
-    let step = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    (20_000 + (std::process::id() as u16 % 1000) * 20 + step % 20).to_string()
-}
+use common::{compiled, udp_port};
 
 #[track_caller]
 fn succeeds(mut command: Command) {
@@ -70,7 +19,7 @@ fn succeeds(mut command: Command) {
 
 /// Runs a program in every way that the library can carry packets.
 #[track_caller]
-fn runs(name: &str) {
+fn runs(name: &'static str) {
     let program = compiled(name);
     let timed = || {
         let mut command = Command::new("timeout");
@@ -85,6 +34,19 @@ fn runs(name: &str) {
     succeeds(synchronous);
     // Raw IP where this process may; UDP else, once more.
     succeeds(timed());
+}
+
+/// Runs a program under valgrind: no invalid access, no descriptor or block that is lost.
+#[track_caller]
+fn runs_clean(name: &'static str) {
+    let found =
+        Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success());
+    assert!(found, "valgrind is not installed");
+    let mut command = Command::new("timeout");
+    command.args(["300", "valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full"]);
+    command.args(["--errors-for-leak-kinds=definite", "--show-leak-kinds=definite"]);
+    command.arg(compiled(name)).env("TRESSE_UDP_PORT", udp_port());
+    succeeds(command);
 }
 
 #[test]
@@ -105,6 +67,18 @@ fn figure_7_of_the_paper_on_pluggable_schedulers_runs_word_for_word() {
 #[test]
 fn options_say_what_was_set_and_refuse_what_cannot_be() {
     runs("options");
+}
+
+#[test]
+fn messages_come_in_parts_in_pieces_to_all_or_not_at_all() {
+    runs("messages");
+}
+
+#[test]
+fn valgrind_finds_nothing_in_any_of_the_programs() {
+    for name in ["one_to_one", "one_to_many", "options", "figure7", "messages"] {
+        runs_clean(name);
+    }
 }
 
 /// Sizes and offsets that this crate reads and writes by; `docs/sockets.md` promises libsctp-dev's.
