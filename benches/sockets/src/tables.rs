@@ -64,7 +64,8 @@ fn goodput() -> Result<(), Box<dyn Error>> {
         "Goodput over UDP on loopback, one association, defaults, one thread a side: median (lowest to highest) of"
     );
     println!(
-        "{TURNS} turns of {} ms; CPU seconds of both sides; ratio to plain UDP's median.\n",
+        "{TURNS} turns of {} ms; CPU seconds of both sides; ratio to plain UDP's median;\n\
+         \"many\" is tresse with `send_many` and `recv_many`.\n",
         MEASURE.as_millis()
     );
     println!(
@@ -72,7 +73,7 @@ fn goodput() -> Result<(), Box<dyn Error>> {
         "message", "stack", "goodput", "messages", "CPU-s/GB", "ratio"
     );
     let stacks: Vec<&str> =
-        ["udp", "tresse", "quinn"].into_iter().chain(usrsctp().ok().map(|_| "usrsctp")).collect();
+        ["udp", "tresse", "many", "quinn"].into_iter().chain(usrsctp().ok().map(|_| "usrsctp")).collect();
     for message in MESSAGES {
         let mut rows: Vec<Vec<Turn>> = stacks.iter().map(|_| Vec::new()).collect();
         for _ in 0..TURNS {

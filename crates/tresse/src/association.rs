@@ -2,8 +2,10 @@
 //!
 //! Handles are cheap to clone and may be used from several tasks at once.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use tokio::sync::broadcast::{self, error::RecvError};
@@ -31,11 +33,13 @@ struct Inner {
     shared: Arc<Shared>,
     id: AssociationId,
     signals: Arc<Signals>,
+    /// Bytes since the budget of the runtime was last charged; approximate where several tasks send.
+    carried: AtomicUsize,
 }
 
 impl Association {
     pub(crate) fn new(shared: Arc<Shared>, id: AssociationId, signals: Arc<Signals>) -> Self {
-        Association { inner: Arc::new(Inner { shared, id, signals }) }
+        Association { inner: Arc::new(Inner { shared, id, signals, carried: AtomicUsize::new(0) }) }
     }
 
     /// Its identifier within the endpoint.
@@ -56,8 +60,8 @@ impl Association {
     /// A message that can never be queued, or an association that has ended
     /// ([`Association::close_reason`] says why).
     pub async fn send(&self, options: SendOptions, data: impl Into<Bytes>) -> Result<(), SendError> {
-        consume_budget().await;
         let data = data.into();
+        self.inner.consume_budget(data.len()).await;
         until(&self.inner.signals.writable, || match self.try_send(options, data.clone()) {
             // Whoever drives the endpoint may be gone, and no room will ever be made.
             Err(SendError::Full { .. }) => {
@@ -77,6 +81,72 @@ impl Association {
         self.inner.command(|association| association.send(now, options, data.into()))
     }
 
+    /// Queues messages from the front of `messages` until none is left, waiting for room in the send buffer: cheaper than one
+    /// by one, where many are there. Each has its own options.
+    ///
+    /// What was queued is gone from `messages`, also when the future is given up, or fails.
+    ///
+    /// # Errors
+    /// As [`Association::send`], for the message that is then at the front.
+    pub async fn send_many(&self, messages: &mut VecDeque<(SendOptions, Bytes)>) -> Result<(), SendError> {
+        while !messages.is_empty() {
+            consume_budget().await;
+            until(&self.inner.signals.writable, || match self.try_send_many(messages) {
+                Err(SendError::Full { .. }) => {
+                    self.close_reason().map(|_| Err(SendError::NotOpen { state: "CLOSED" }))
+                }
+                outcome => Some(outcome.map(|_| ())),
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Queues messages from the front of `messages` as far as there is room for them now, a few hundred at most; answers how
+    /// many.
+    ///
+    /// # Errors
+    /// As [`Association::try_send`], for the first one: none was queued then.
+    pub fn try_send_many(&self, messages: &mut VecDeque<(SendOptions, Bytes)>) -> Result<usize, SendError> {
+        let now = self.inner.shared.now();
+        self.inner.command(|association| {
+            for sent in 0..MOST_AT_ONCE {
+                let Some((options, data)) = messages.front() else { return Ok(sent) };
+                match association.send(now, *options, data.clone()) {
+                    Ok(()) => messages.pop_front(),
+                    Err(error) if sent == 0 => return Err(error),
+                    Err(_) => return Ok(sent),
+                };
+            }
+            Ok(MOST_AT_ONCE)
+        })
+    }
+
+    /// Waits for messages and appends those that are there to `messages`, at most `limit`: cheaper than one by one, where
+    /// many are there. Answers how many; 0 where [`Association::recv`] would answer `None`, or `limit` is 0.
+    ///
+    /// Giving up the future loses nothing.
+    ///
+    /// # Errors
+    /// As [`Association::recv`].
+    pub async fn recv_many(&self, messages: &mut Vec<Message>, limit: usize) -> Result<usize, Ended> {
+        consume_budget().await;
+        if limit == 0 {
+            return Ok(0);
+        }
+        until(&self.inner.signals.readable, || {
+            let mut state = self.inner.shared.lock();
+            let limit = limit.min(MOST_AT_ONCE);
+            let before = messages.len();
+            messages.extend(std::iter::from_fn(|| self.inner.take(&mut state)).take(limit));
+            match messages.len() - before {
+                0 => self.inner.end_of_messages(&state).map(|end| end.map(|_| 0)),
+                count => Some(Ok(count)),
+            }
+        })
+        .await
+    }
+
     /// The next message, in the order of its stream, or a part of one that is too long for the receive
     /// buffer ([`Message::part`]); `None` once the peer has ended the association
     /// gracefully and everything was taken.
@@ -86,7 +156,7 @@ impl Association {
     /// # Errors
     /// The association ended in another way. What had arrived was handed out before.
     pub async fn recv(&self) -> Result<Option<Message>, Ended> {
-        consume_budget().await;
+        self.inner.consume_budget(0).await;
         until(&self.inner.signals.readable, || {
             let mut state = self.inner.shared.lock();
             match self.inner.take(&mut state) {
@@ -424,11 +494,24 @@ impl Inner {
     }
 
     fn take(&self, state: &mut State) -> Option<Message> {
-        let now = self.shared.now();
+        let now = state.clock();
         let message = state.with(self.id, |association| association.recv(now)).flatten()?;
         // The window has opened: there may be a report to send.
-        state.wake_driver();
+        if state.core.wants_to_transmit() {
+            state.wake_driver();
+        }
         Some(message)
+    }
+
+    /// Lets others on this thread have their turn now and then, by what was carried rather than by messages: a call with a
+    /// short one costs little.
+    async fn consume_budget(&self, bytes: usize) {
+        let carried = self.carried.load(Ordering::Relaxed).saturating_add(bytes + MESSAGE_COST);
+        let due = carried >= BYTES_PER_TURN;
+        self.carried.store(if due { 0 } else { carried }, Ordering::Relaxed);
+        if due {
+            consume_budget().await;
+        }
     }
 
     fn end_of_messages(&self, state: &State) -> Option<Result<Option<Message>, Ended>> {
@@ -447,6 +530,13 @@ impl Drop for Inner {
         self.shared.lock().detach(self.id, now);
     }
 }
+
+/// Bytes for which one unit of the runtime's budget is charged, of 128 before others have their turn.
+const BYTES_PER_TURN: usize = 2048;
+/// What a message costs beside its bytes, in bytes.
+const MESSAGE_COST: usize = 128;
+/// Messages that are queued or taken while the endpoint is locked.
+const MOST_AT_ONCE: usize = 512;
 
 /// What happens to an association, as [`Association::events`] gives it.
 pub struct Events(broadcast::Receiver<Event>);

@@ -9,16 +9,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::time::Sleep;
-use tresse_proto::{Datagram, Instant};
+use tresse_proto::Instant;
 
 use crate::shared::{Shared, State};
-use crate::transport::{Batch, Sockets};
+use crate::transport::{Room, Sockets, with_room};
 
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     sockets: Sockets,
-    inbox: Vec<Datagram>,
-    batch: Batch,
     sleep: Pin<Box<Sleep>>,
     /// What `sleep` is set to.
     alarm: Option<Instant>,
@@ -40,32 +38,53 @@ impl Driver {
         Driver {
             shared,
             sockets,
-            inbox: Vec::new(),
-            batch: Batch::default(),
             sleep: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
             alarm: None,
             faults: 0,
         }
     }
 
+    /// Rounds until there is nothing to do, or others shall have their turn.
+    fn work(&mut self, cx: &mut Context<'_>, room: &mut Room) -> Poll<()> {
+        for _ in 0..TURNS {
+            let arrived = self.sockets.poll_receive(cx, &mut room.buffers, &mut room.inbox).is_ready();
+            let more = self.turn(room);
+            self.sockets.send(&room.batch);
+            let flushed = self.sockets.poll_flush(cx).is_ready();
+            match self.settle(cx, more) {
+                Next::Again => {}
+                Next::Finish => return if flushed { Poll::Ready(()) } else { Poll::Pending },
+                Next::Wait(alarm) => {
+                    if !arrived && self.poll_alarm(cx, alarm).is_pending() {
+                        return Poll::Pending;
+                    }
+                }
+            }
+        }
+        // There is more to do.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
     /// Tells the core what happened and takes its packets into the batch; answers whether there are more.
-    fn turn(&mut self) -> bool {
+    fn turn(&mut self, room: &mut Room) -> bool {
         let mut guard = self.shared.lock();
         let state: &mut State = &mut guard;
         let now = self.shared.now();
-        self.batch.clear();
+        state.set_clock(now);
+        room.batch.clear();
         state.note_commands();
         let joining = state.take_joining();
         // A socket wakes nobody before it has been asked.
         let joined = !joining.is_empty();
         joining.into_iter().for_each(|socket| self.sockets.join(socket));
-        for datagram in self.inbox.drain(..) {
+        for datagram in room.inbox.drain(..) {
             state.core.handle_datagram(now, datagram);
         }
         if state.core.poll_timeout().is_some_and(|due| due <= now) {
             state.core.handle_timeout(now);
         }
-        let more = self.batch.fill(&mut state.core, now);
+        let more = room.batch.fill(&mut state.core, now);
         let faults = self.sockets.faults();
         if faults != self.faults {
             self.faults = faults;
@@ -108,25 +127,7 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let driver = self.get_mut();
-        for _ in 0..TURNS {
-            let arrived = driver.sockets.poll_receive(cx, &mut driver.inbox).is_ready();
-            let more = driver.turn();
-            driver.sockets.send(&driver.batch);
-            let flushed = driver.sockets.poll_flush(cx).is_ready();
-            let next = driver.settle(cx, more);
-            match next {
-                Next::Again => {}
-                Next::Finish => return if flushed { Poll::Ready(()) } else { Poll::Pending },
-                Next::Wait(alarm) => {
-                    if !arrived && driver.poll_alarm(cx, alarm).is_pending() {
-                        return Poll::Pending;
-                    }
-                }
-            }
-        }
-        // Others on this thread have their turn; there is more to do.
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        with_room(|room| driver.work(cx, room))
     }
 }
 

@@ -54,7 +54,8 @@ impl Endpoint {
     /// Binds one UDP socket on each address of `local` and starts the driver task.
     ///
     /// `udp_port` 0 takes a port that is free on all addresses. An endpoint that does not listen and names no SCTP port
-    /// has the number of its UDP port: no other on these addresses has it. `template` holds the settings of the
+    /// has the number of its UDP port: no other on these addresses has it; it takes another when a peer of its first association
+    /// knows that number from another host behind the same translator. `template` holds the settings of the
     /// associations that peers set up, and of [`Endpoint::connect`].
     ///
     /// # Errors
@@ -90,12 +91,17 @@ impl Endpoint {
             config.encapsulation_port = DEFAULT_UDP_PORT;
         }
         let (bound, udp_port) = bind_udp(local, udp_port)?;
-        if config.port == 0 && !config.listen {
+        let port_is_free = config.port == 0 && !config.listen;
+        if port_is_free {
             // To a peer, an address and an SCTP port are one endpoint, whichever UDP port it comes from. A number drawn by
             // each of many endpoints on one address soon comes twice; UDP ports are taken once.
             config.port = udp_port;
         }
-        let core = core(config, template, schedulers)?;
+        let mut core = core(config, template, schedulers)?;
+        if port_is_free {
+            // Behind an address translator other hosts have numbers of their own.
+            core.let_port_change();
+        }
         Ok(Endpoint::start(core, Sockets::new(bound), Some(udp_port)))
     }
 

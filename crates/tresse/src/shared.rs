@@ -33,6 +33,7 @@ impl Shared {
             slots: BTreeMap::new(),
             backlog: VecDeque::new(),
             driver: None,
+            clock: Instant::ZERO,
             touched: false,
             open: true,
             driven: true,
@@ -117,6 +118,7 @@ pub(crate) struct State {
     /// Set up by peers and not accepted yet.
     backlog: VecDeque<AssociationId>,
     driver: Option<Waker>,
+    clock: Instant,
     /// The core was given a command since the driver last looked.
     touched: bool,
     /// The application still holds the endpoint.
@@ -140,6 +142,16 @@ impl State {
         if let Some(waker) = self.driver.take() {
             waker.wake();
         }
+    }
+
+    /// A recent point of the core's clock: when the driver last looked. For what needs no better one.
+    pub(crate) fn clock(&self) -> Instant {
+        self.clock
+    }
+
+    /// Takes note of the time.
+    pub(crate) fn set_clock(&mut self, now: Instant) {
+        self.clock = now;
     }
 
     /// The addresses that paths can start from.

@@ -12,7 +12,7 @@ use crate::child::{Load, Tally};
 /// Starts to receive; answers what a sender needs to know.
 pub(crate) fn serve(stack: &str, tally: &Arc<Tally>) -> Result<String, Box<dyn Error>> {
     match stack {
-        "tresse" => sctp::serve(tally),
+        "tresse" | "many" => sctp::serve(tally, stack == "many"),
         "quinn" => quic::serve(tally),
         "udp" => udp::serve(tally),
         _ => Err(format!("no stack {stack:?}").into()),
@@ -22,7 +22,7 @@ pub(crate) fn serve(stack: &str, tally: &Arc<Tally>) -> Result<String, Box<dyn E
 /// Opens associations, and leaves behind tasks that send.
 pub(crate) async fn send(stack: &str, load: Load) -> Result<(), Box<dyn Error>> {
     match stack {
-        "tresse" => sctp::send(load).await,
+        "tresse" | "many" => sctp::send(load, stack == "many").await,
         "quinn" => quic::send(load).await,
         "udp" => udp::send(load).await,
         _ => Err(format!("no stack {stack:?}").into()),

@@ -1,9 +1,10 @@
-//! tresse with its defaults: messages, ordered, on one stream.
+//! tresse with its defaults: messages, ordered, on one stream; one in a call, or many.
 
+use std::collections::VecDeque;
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer, SendOptions, StreamId};
@@ -12,8 +13,10 @@ use crate::child::{Load, Tally};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PORT: u16 = 7;
+/// Messages in a call, where several are given.
+const AT_ONCE: usize = 256;
 
-pub(crate) fn serve(tally: &Arc<Tally>) -> Result<String, Box<dyn Error>> {
+pub(crate) fn serve(tally: &Arc<Tally>, many: bool) -> Result<String, Box<dyn Error>> {
     let config = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
     let endpoint = Endpoint::bind(&[HERE], 0, config, AssociationConfig::preset("cmt")?)?;
     let address = endpoint.udp_port().to_string();
@@ -22,6 +25,9 @@ pub(crate) fn serve(tally: &Arc<Tally>) -> Result<String, Box<dyn Error>> {
         while let Some(association) = endpoint.accept().await {
             let counter = tally.join();
             tokio::spawn(async move {
+                if many {
+                    return drain(&association, &counter).await;
+                }
                 while let Ok(Some(message)) = association.recv().await {
                     counter.fetch_add(message.payload.len() as u64, Ordering::Relaxed);
                 }
@@ -31,7 +37,15 @@ pub(crate) fn serve(tally: &Arc<Tally>) -> Result<String, Box<dyn Error>> {
     Ok(address)
 }
 
-pub(crate) async fn send(load: Load) -> Result<(), Box<dyn Error>> {
+async fn drain(association: &Association, counter: &AtomicU64) {
+    let mut messages = Vec::new();
+    while association.recv_many(&mut messages, AT_ONCE).await.is_ok_and(|count| count > 0) {
+        let bytes: usize = messages.drain(..).map(|message| message.payload.len()).sum();
+        counter.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+pub(crate) async fn send(load: Load, many: bool) -> Result<(), Box<dyn Error>> {
     let udp_port = load.server[0].parse()?;
     let mut opened = Vec::new();
     for _ in 0..load.count {
@@ -42,17 +56,35 @@ pub(crate) async fn send(load: Load) -> Result<(), Box<dyn Error>> {
     }
     let message = Bytes::from(vec![0x5a; load.message]);
     for (endpoint, association) in opened {
-        tokio::spawn(fill(endpoint, association, message.clone(), load.messages));
+        let (message, messages) = (message.clone(), load.messages);
+        tokio::spawn(async move {
+            match many {
+                true => fill_many(&association, message, messages).await,
+                false => fill(&association, message, messages).await,
+            }
+            std::future::pending::<()>().await;
+            drop((endpoint, association));
+        });
     }
     Ok(())
 }
 
-async fn fill(endpoint: Endpoint, association: Association, message: Bytes, messages: u64) {
+async fn fill(association: &Association, message: Bytes, messages: u64) {
     for _ in 0..messages {
         if association.send(SendOptions::on(StreamId(1)), message.clone()).await.is_err() {
-            break;
+            return;
         }
     }
-    std::future::pending::<()>().await;
-    drop(endpoint);
+}
+
+async fn fill_many(association: &Association, message: Bytes, mut messages: u64) {
+    let mut waiting = VecDeque::new();
+    while messages > 0 {
+        let count = messages.min(AT_ONCE as u64);
+        waiting.resize(count as usize, (SendOptions::on(StreamId(1)), message.clone()));
+        if association.send_many(&mut waiting).await.is_err() {
+            return;
+        }
+        messages -= count;
+    }
 }

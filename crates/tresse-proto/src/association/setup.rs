@@ -58,6 +58,8 @@ pub(crate) struct Setup {
     attempts: u32,
     /// Cookies that the peer called stale.
     stale_cookies: u32,
+    /// Own ports with which the peer has associations already.
+    ports_taken: u32,
     /// By how many milliseconds the peer is asked to let its cookie live longer.
     cookie_extension: Option<u32>,
     rto: Duration,
@@ -137,6 +139,7 @@ impl Setup {
             position: 0,
             attempts: 0,
             stale_cookies: 0,
+            ports_taken: 0,
             cookie_extension: None,
             due: true,
             t1: None,
@@ -453,6 +456,18 @@ impl Setup {
         self.drop_ahead();
         self.enter(Phase::CookieWait);
         SetupStep::Waiting
+    }
+
+    /// The peer has an association with this host's address and port: begin again with another port; false where INIT was
+    /// answered otherwise, or this has happened as often as INIT may be repeated.
+    pub(crate) fn on_port_taken(&mut self, port: u16, tag: u32, tsn: Tsn) -> bool {
+        self.ports_taken += 1;
+        if !matches!(self.phase, Phase::CookieWait) || self.ports_taken > self.config.max_init_retransmits {
+            return false;
+        }
+        (self.local_port, self.local_tag, self.initial_tsn) = (port, tag, tsn);
+        self.enter(Phase::CookieWait);
+        true
     }
 
     /// COOKIE ACK came: both sides have agreed.

@@ -40,10 +40,7 @@ impl Association {
         self.reinjection_due = None;
         self.spread_path_changes(cx.now);
         self.repeat_unheard_report(cx.now);
-        if self.receiver.is_due(cx.now) {
-            // The delay of a SACK is over: from now on it waits for output, not for time.
-            self.receiver.demand();
-        }
+        self.receiver.on_time(cx.now);
         self.give_up(cx.now);
         self.on_reconfig_timer(cx.now);
         self.on_asconf_timer(cx.now);

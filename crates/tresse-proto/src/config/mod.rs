@@ -46,7 +46,7 @@ switches! {
         heartbeat_interval: Duration = millis(30_000),
         /// Longest delay of a SACK (SACK.Delay; at most 500ms, RFC 9260 §6.2).
         sack_delay: Duration = millis(200),
-        /// Packets with DATA after which a SACK is due; 1 acknowledges each (RFC 9260 §6.2 says 2).
+        /// Packets with DATA after which a SACK is due; 1 acknowledges each (RFC 9260 §6.2 says 2). Above 2, each time that SACK.Delay ends with fewer it falls to half of what came: the peer's window may be less.
         sack_frequency: u32 = 2,
         /// Most packets with user data that a path may send at one instant (Max.Burst, RFC 9260 §6.1 D, which says 4); 0 for no limit. A driver that hands in several SACKs at one instant gets one such burst for all of them.
         max_burst: u32 = 0,

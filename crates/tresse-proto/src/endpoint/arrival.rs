@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use tresse_policy::Instant;
-use tresse_wire::{Abort, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
+use tresse_wire::{Abort, Cause, Causes, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
 
 use super::demux::Slot;
 use super::slots::Occupant;
-use super::{Endpoint, admit, reply_header, stray};
+use super::{Endpoint, admit, ephemeral_port, reply_header, stray};
 use crate::association::{Origin, SetupStep, State};
 use crate::context::Context;
 use crate::extensions::asconf::Source;
@@ -61,6 +61,35 @@ impl Endpoint {
         setup.on_stale_cookie(now, tag, tsn)
     }
 
+    /// Whether the peer refuses a set-up because it has an association with another host of this address and port.
+    fn port_is_taken(&self, causes: &Causes<'_>) -> bool {
+        self.port_is_free
+            && !self.config.listen
+            && causes.iter().flatten().any(|cause| {
+                matches!(
+                    cause,
+                    Cause::RestartWithNewEncapsulationPort { .. } | Cause::RestartWithNewAddresses(_)
+                )
+            })
+    }
+
+    /// Begins a set-up again with another port, which is that of the endpoint from now on; false where others use the old
+    /// one, or it was tried often.
+    fn change_port(&mut self, slot: Slot) -> bool {
+        if self.slots.len() > 1 {
+            return false;
+        }
+        let (port, tag, tsn) = (ephemeral_port(&mut self.rng), self.fresh_tag(), self.fresh_tsn());
+        let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return false };
+        let old = setup.local_tag();
+        if !setup.on_port_taken(port, tag, tsn) {
+            return false;
+        }
+        self.demux.change_tag(slot, old, tag);
+        self.config.port = port;
+        true
+    }
+
     /// A packet for an association that this side is setting up.
     fn on_setup_packet(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
         // Both sides opened: keys follow from the INIT in the cookie, not from the INIT ACK to the own INIT.
@@ -95,6 +124,9 @@ impl Endpoint {
                 }
                 Chunk::CookieAck => setup.on_cookie_ack(now),
                 Chunk::Abort(abort) if !abort.tag_reflected => {
+                    if self.port_is_taken(&abort.causes) && self.change_port(slot) {
+                        return;
+                    }
                     return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
                 }
                 Chunk::Error(error) if admit::says_stale_cookie(&error) && setup.awaits_cookie_ack() => {

@@ -97,6 +97,8 @@ pub struct Endpoint {
     workspace: Workspace,
     /// The shared keys of associations to come, if the application set any.
     shared_keys: Option<Box<SharedKeys>>,
+    /// The SCTP port may change while nobody knows it.
+    port_is_free: bool,
     /// In place of a number of chance.
     #[cfg(feature = "invariants")]
     first_tsn: Option<Tsn>,
@@ -146,7 +148,7 @@ impl Endpoint {
                 let reason = "a listening endpoint needs a port".to_owned();
                 return Err(ConfigError::Inconsistent { name: "port", reason });
             }
-            config.port = EPHEMERAL_PORTS + (rng.next_u32() % u32::from(u16::MAX - EPHEMERAL_PORTS)) as u16;
+            config.port = ephemeral_port(&mut rng);
         }
         let reserved = check_names(&registry, &template)?;
         // Another stream of numbers: what is drawn from the first does not depend on how associations are found.
@@ -171,6 +173,7 @@ impl Endpoint {
             discards: Discards::default(),
             workspace: Workspace::default(),
             shared_keys: None,
+            port_is_free: false,
             #[cfg(feature = "invariants")]
             first_tsn: None,
             #[cfg(feature = "invariants")]
@@ -187,6 +190,13 @@ impl Endpoint {
     /// The SCTP port.
     pub fn port(&self) -> u16 {
         self.config.port
+    }
+
+    /// Lets the endpoint take another SCTP port when a peer refuses its first association because it has one with that port
+    /// already, of another host behind the same address (RFC 6951 §5.3): for those that do not listen, over a lower layer
+    /// that does not go by SCTP ports.
+    pub fn let_port_change(&mut self) {
+        self.port_is_free = true;
     }
 
     /// Sets a shared key for the associations to come (RFC 4895 §6.1); each has its own copy from its beginning
@@ -361,6 +371,11 @@ impl Endpoint {
     /// anew only when its old time has come.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadlines.first()
+    }
+
+    /// Whether `poll_transmit` may have something to give. False is certain.
+    pub fn wants_to_transmit(&self) -> bool {
+        !self.ready.is_empty() || !self.answers.is_empty()
     }
 
     /// Appends the next packets to `buffer`: up to `max_packets`, all for one destination.
@@ -637,8 +652,13 @@ fn push_answer(answers: &mut VecDeque<Answer>, discards: &mut Discards, answer: 
     }
 }
 
-/// The first of the ports that are free for any use (RFC 6335 §6).
-const EPHEMERAL_PORTS: u16 = 49_152;
+/// A port of those that a client may take (RFC 6056 §3.2: all that need no privilege). Peers tell the hosts behind one
+/// address apart by it alone: of a thousand 3 % would meet in the 16,384 of RFC 6335 §6.
+fn ephemeral_port(rng: &mut ChaCha12Rng) -> u16 {
+    EPHEMERAL_PORTS + (rng.next_u32() % (u32::from(u16::MAX - EPHEMERAL_PORTS) + 1)) as u16
+}
+
+const EPHEMERAL_PORTS: u16 = 1024;
 
 #[cfg(test)]
 mod tests;

@@ -120,6 +120,9 @@ impl Concurrency {
 /// brought by then its sender takes for lost.
 const CONCURRENT_FOR: Duration = Duration::from_secs(1);
 
+/// Packets with DATA after which a report is due (RFC 9260 §6.2).
+const STANDARD_FREQUENCY: u32 = 2;
+
 /// Decides when the next report is due.
 #[derive(Debug)]
 pub(super) struct Delay {
@@ -196,6 +199,17 @@ impl Delay {
             || what.refused
             || (what.out_of_order && !self.delays_gaps);
         self.timer = self.timer.min(now + Duration::from_nanos(self.longest));
+    }
+
+    /// Time has passed. Where the SACK timer ran out, the peer sent less than it takes until a report is due, and perhaps
+    /// waits for one: from now on one is due after half as many packets, and never after fewer than RFC 9260 §6.2 has. A
+    /// window smaller than the setting so costs a few rounds of the timer, not each round. What is due waits for output then,
+    /// not for time.
+    pub(super) fn on_time(&mut self, now: Instant) {
+        if !self.due && has_passed(self.timer, now) {
+            self.frequency = self.frequency.min((self.packets / 2).max(STANDARD_FREQUENCY));
+            self.due = true;
+        }
     }
 
     pub(super) fn demand(&mut self) {

@@ -147,6 +147,11 @@ impl Receiver {
         self.delay.demand_elsewhere();
     }
 
+    /// Lets the SACK timer run out, if its time has come.
+    pub(crate) fn on_time(&mut self, now: Instant) {
+        self.delay.on_time(now);
+    }
+
     /// Whether a report should leave at `now`.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.delay.is_due(now)

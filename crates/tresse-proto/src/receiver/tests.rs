@@ -518,6 +518,40 @@ fn the_frequency_is_a_setting() {
 }
 
 #[test]
+fn a_window_below_the_frequency_waits_for_the_timer_a_few_times_only() {
+    let mut receiver = settled(&[("sack_frequency", "64")]);
+    let mut now = Instant::ZERO;
+    // The peer sends 11 packets and then nothing before they are all reported: how many rounds does the timer end?
+    let mut stalls = 0;
+    for _ in 0..50 {
+        for _ in 0..11 {
+            receiver.on_packet(now, PathId(0), NEW);
+            if receiver.is_due(now) {
+                report(&mut receiver, false);
+                stalls = 0;
+            }
+        }
+        if let Some(timer) = receiver.deadline() {
+            now = timer;
+            receiver.on_time(now);
+            assert!(receiver.is_due(now));
+            stalls += 1;
+            report(&mut receiver, false);
+        }
+        assert!(stalls <= 2, "no report leaves while the peer sends");
+    }
+    // One that waits for the timer with a single packet goes by RFC 9260 §6.2.
+    receiver.on_packet(now, PathId(0), NEW);
+    let timer = receiver.deadline().expect("it runs");
+    receiver.on_time(timer);
+    report(&mut receiver, false);
+    receiver.on_packet(timer, PathId(0), NEW);
+    assert!(!receiver.is_due(timer));
+    receiver.on_packet(timer, PathId(0), NEW);
+    assert!(receiver.is_due(timer));
+}
+
+#[test]
 fn the_sack_timer_runs_from_the_first_unreported_packet() {
     let mut receiver = settled(&[("sack_frequency", "9")]);
     let at = |ms| Instant::ZERO + Duration::from_millis(ms);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tresse_proto::{AssociationConfig, Connect, Datagram, EndpointConfig, Event, SendOptions};
+use tresse_proto::{AssociationConfig, Connect, Datagram, Endpoint, EndpointConfig, Event, SendOptions};
 use tresse_wire::{Cause, Chunk, ChunkKind, Param, Shutdown};
 
 use crate::common::{PORT, Pair, address, content, echo, init, packet};
@@ -251,6 +251,72 @@ fn a_restart_through_another_udp_port_is_refused() {
     assert_eq!(answer(&mut pair, None), Some((9899, 0)));
     assert_eq!(answer(&mut pair, Some(9899)), None);
     assert!(pair.server().is_established());
+}
+
+/// Two hosts behind one address: the peer takes the second for the first, come again through another UDP port.
+#[test]
+fn a_set_up_takes_another_port_when_the_peer_knows_this_one_from_another_host() {
+    let config = AssociationConfig::default();
+    let client = EndpointConfig { port: 4000, encapsulation_port: 9899, ..EndpointConfig::default() };
+    let server = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    for free in [true, false] {
+        let mut pair = Pair::between(2, (&config, client.clone()), (&config, server.clone()), 1).settled();
+        let mut second = Endpoint::new(client.clone(), config.clone(), [7; 32]).expect("settings that work");
+        if free {
+            second.let_port_change();
+        }
+        let connect = Connect {
+            local: vec![address(1, 0)],
+            remote: vec![address(2, 0)],
+            remote_port: PORT,
+            encapsulation_port: Some(9899),
+            config: config.clone(),
+        };
+        let id = second.connect(pair.now, connect).expect("it can begin");
+        let early = second.association(id).expect("it is there").send(
+            pair.now,
+            SendOptions::default(),
+            "early".into(),
+        );
+        early.expect("room");
+        // Both have the same address; the UDP port tells them apart.
+        for _ in 0..20 {
+            let mut bytes = Vec::new();
+            while let Some(transmit) = second.poll_transmit(pair.now, 1, &mut bytes) {
+                let payload = std::mem::take(&mut bytes).into();
+                let datagram = Datagram {
+                    local: transmit.remote,
+                    remote: transmit.local,
+                    encapsulation_port: Some(7000),
+                    payload,
+                    ecn: Default::default(),
+                };
+                pair.server.endpoint.handle_datagram(pair.now, datagram);
+            }
+            while let Some(transmit) = pair.server.endpoint.poll_transmit(pair.now, 1, &mut bytes) {
+                let payload = std::mem::take(&mut bytes).into();
+                let datagram = Datagram {
+                    local: transmit.remote,
+                    remote: transmit.local,
+                    encapsulation_port: Some(9899),
+                    payload,
+                    ecn: Default::default(),
+                };
+                second.handle_datagram(pair.now, datagram);
+            }
+        }
+        let closed =
+            std::iter::from_fn(|| second.poll_event()).any(|(_, event)| matches!(event, Event::Closed(_)));
+        let established = second.association(id).is_some_and(|association| association.is_established());
+        assert_eq!((established, closed), (free, !free));
+        assert_eq!(second.port() != 4000, free);
+        assert!(pair.server().is_established(), "the first association is left alone");
+        let met = std::iter::from_fn(|| pair.server.endpoint.poll_event())
+            .find_map(|(id, event)| matches!(event, Event::Established { .. }).then_some(id));
+        let now = pair.now;
+        let message = met.and_then(|id| pair.server.endpoint.association(id)?.recv(now));
+        assert_eq!(message.map(|message| message.payload.into_bytes()), free.then(|| "early".into()));
+    }
 }
 
 /// Case C of RFC 9260 §5.2.4, and a cookie of a restart that another restart has overtaken.

@@ -15,7 +15,6 @@ pub(crate) struct Batch {
     runs: Vec<Run>,
     used: usize,
     bytes: usize,
-    scratch: Vec<u8>,
 }
 
 /// Packets of one destination and, except for the last, one size.
@@ -46,46 +45,86 @@ impl Batch {
 
     /// Takes packets from `core` until it has none, or the batch is full: then the answer is true.
     pub(crate) fn fill(&mut self, core: &mut Endpoint, now: Instant) -> bool {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let mut full = true;
+        // Written where they most likely stay: behind the packets before them.
+        let mut open = self.fresh();
         while self.bytes < BATCH_BYTES {
-            scratch.clear();
-            let Some(transmit) = core.poll_transmit(now, MAX_PACKETS, &mut scratch) else {
-                full = false;
-                break;
-            };
-            self.push(&transmit, &scratch);
+            let run = &mut self.runs[open];
+            let room = run.room();
+            if room == 0 {
+                open = self.fresh();
+                continue;
+            }
+            let Some(transmit) = core.poll_transmit(now, room, &mut run.bytes) else { return false };
+            open = self.settle(open, &transmit);
         }
-        self.scratch = scratch;
-        full
+        true
     }
 
-    /// Adds what one `poll_transmit` gave.
-    pub(crate) fn push(&mut self, transmit: &Transmit, packets: &[u8]) {
-        let destination = Destination {
-            local: transmit.local,
-            remote: transmit.remote,
-            udp_port: transmit.encapsulation_port,
-            ecn: transmit.ecn,
-        };
-        let segment = transmit.segment_size.unwrap_or(packets.len());
-        self.bytes += packets.len();
-        // Only the latest run of a destination may grow, or packets would overtake each other.
-        let recent = self.runs[..self.used].iter_mut().rev().take(LOOK_BACK);
-        let latest = recent.into_iter().find(|run| run.destination == Some(destination));
-        if let Some(run) = latest.filter(|run| run.takes(segment, packets.len())) {
-            run.bytes.extend_from_slice(packets);
-            return;
+    /// Finds the place of what `transmit` describes and the run at `open` ends with; answers the run that may grow next.
+    fn settle(&mut self, open: usize, transmit: &Transmit) -> usize {
+        let destination = Destination::of(transmit);
+        let segment = transmit.segment_size.unwrap_or(transmit.size);
+        self.bytes += transmit.size;
+        let run = &mut self.runs[open];
+        let start = run.bytes.len() - transmit.size;
+        if start == 0 {
+            // Only the latest run of a destination may grow, or packets would overtake each other.
+            let latest = self.latest(destination);
+            if let Some(latest) = latest.filter(|&at| self.runs[at].takes(segment, transmit.size)) {
+                return self.shift(open, start, latest);
+            }
+            let run = &mut self.runs[open];
+            (run.destination, run.segment) = (Some(destination), segment);
+            self.used = open + 1;
+            return open;
         }
+        if run.destination == Some(destination) && run.fits(start, segment, transmit.size) {
+            return open;
+        }
+        let latest = self.latest(destination);
+        if let Some(latest) = latest.filter(|&at| at != open && self.runs[at].takes(segment, transmit.size)) {
+            return self.shift(open, start, latest);
+        }
+        let fresh = self.fresh();
+        self.shift(open, start, fresh);
+        let run = &mut self.runs[fresh];
+        (run.destination, run.segment) = (Some(destination), segment);
+        self.used = fresh + 1;
+        fresh
+    }
+
+    /// The latest run for this destination, if it is one of the last few.
+    fn latest(&self, destination: Destination) -> Option<usize> {
+        let recent = (0..self.used).rev().take(LOOK_BACK);
+        recent.into_iter().find(|&at| self.runs[at].destination == Some(destination))
+    }
+
+    /// Moves what stands from `start` on in one run to the end of another one; answers that one.
+    fn shift(&mut self, from: usize, start: usize, to: usize) -> usize {
+        let mut bytes = std::mem::take(&mut self.runs[from].bytes);
+        self.runs[to].bytes.extend_from_slice(&bytes[start..]);
+        bytes.truncate(start);
+        self.runs[from].bytes = bytes;
+        to
+    }
+
+    /// An empty run behind all others; it counts once it is given packets.
+    fn fresh(&mut self) -> usize {
         if self.used == self.runs.len() {
             self.runs.push(Run::default());
         }
         let run = &mut self.runs[self.used];
-        self.used += 1;
-        run.destination = Some(destination);
-        run.segment = segment;
         run.bytes.clear();
-        run.bytes.extend_from_slice(packets);
+        (run.destination, run.segment) = (None, 0);
+        self.used
+    }
+
+    /// Adds what one `poll_transmit` gave.
+    #[cfg(test)]
+    pub(crate) fn push(&mut self, transmit: &Transmit, packets: &[u8]) {
+        let open = self.fresh();
+        self.runs[open].bytes.extend_from_slice(packets);
+        self.settle(open, transmit);
     }
 
     /// Every run with its destination.
@@ -94,20 +133,51 @@ impl Batch {
     }
 }
 
+impl Destination {
+    fn of(transmit: &Transmit) -> Self {
+        Destination {
+            local: transmit.local,
+            remote: transmit.remote,
+            udp_port: transmit.encapsulation_port,
+            ecn: transmit.ecn,
+        }
+    }
+}
+
 impl Run {
+    /// Packets that may follow, if they are like those that are here.
+    fn room(&self) -> usize {
+        match self.segment {
+            0 => RUN_BYTES / PACKET_BYTES,
+            segment if self.bytes.len().is_multiple_of(segment) => {
+                let packets = self.bytes.len() / segment;
+                let room = (RUN_BYTES - self.bytes.len().min(RUN_BYTES)) / segment.max(PACKET_BYTES);
+                room.min(MAX_PACKETS.saturating_sub(packets))
+            }
+            _ => 0,
+        }
+    }
+
     /// Whether packets of `segment` bytes, `len` in all, may follow.
     fn takes(&self, segment: usize, len: usize) -> bool {
+        self.fits(self.bytes.len(), segment, len)
+    }
+
+    /// Whether they may follow the first `start` bytes.
+    fn fits(&self, start: usize, segment: usize, len: usize) -> bool {
         let single = len <= segment;
         let sizes_fit = segment == self.segment || (single && len < self.segment);
-        let only_full = self.bytes.len().is_multiple_of(self.segment.max(1));
-        sizes_fit && only_full && self.bytes.len() + len <= RUN_BYTES
+        let only_full = start.is_multiple_of(self.segment.max(1));
+        sizes_fit && only_full && start + len <= RUN_BYTES
     }
 }
 
 /// Bytes of packets taken from the core while it is locked.
 const BATCH_BYTES: usize = 256 * 1024;
-/// Packets of one destination in a row; the socket cuts further where the system wants it.
+/// Packets of one destination in a row: what Linux takes in one call (UDP_MAX_SEGMENTS before 6.9).
 const MAX_PACKETS: usize = 64;
+/// A packet of an Ethernet, before the first of a run is known: 44 of them are a run.
+const PACKET_BYTES: usize = 1472;
 /// What the system takes in one call: a UDP payload over IPv4, rounded down.
 pub(crate) const RUN_BYTES: usize = 65_000;
 /// Runs among which the latest of a destination is looked for.

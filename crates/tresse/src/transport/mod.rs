@@ -8,14 +8,17 @@ mod batch;
 mod interface;
 mod raw;
 mod reservation;
+mod room;
 mod socket;
 mod sockets;
 mod udp;
 
 pub use udp::{DEFAULT_UDP_PORT, source_towards};
 
-pub(crate) use batch::Batch;
+#[cfg(test)]
+use batch::Batch;
 pub(crate) use raw::bind as bind_raw;
+pub(crate) use room::{Room, with_room};
 pub(crate) use socket::Socket;
 pub(crate) use sockets::{Sockets, stats_of_addresses};
 pub(crate) use udp::bind as bind_udp;

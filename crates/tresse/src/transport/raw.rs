@@ -93,7 +93,7 @@ mod tests {
 
     use tresse_proto::{Ecn, Transmit};
 
-    use super::super::{Batch, Sockets};
+    use super::super::{Batch, Sockets, with_room};
     use super::*;
 
     #[tokio::test]
@@ -117,7 +117,8 @@ mod tests {
             let arrival = async {
                 poll_fn(|cx| sockets.poll_flush(cx)).await;
                 while inbox.len() < 2 {
-                    poll_fn(|cx| sockets.poll_receive(cx, &mut inbox)).await;
+                    poll_fn(|cx| with_room(|room| sockets.poll_receive(cx, &mut room.buffers, &mut inbox)))
+                        .await;
                 }
             };
             tokio::time::timeout(std::time::Duration::from_secs(300), arrival).await.expect("they arrive");

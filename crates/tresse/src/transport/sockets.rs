@@ -6,18 +6,16 @@ use std::task::{Context, Poll};
 
 use tresse_proto::Datagram;
 
+use super::LocalStats;
+use super::batch::Batch;
 use super::interface::Egress;
-use super::socket::{RECEIVE_BATCH, RECEIVE_BUFFER, Socket};
-use super::{Batch, LocalStats};
+use super::socket::Socket;
 use crate::error::BindError;
 
 /// The sockets of one endpoint.
 pub(crate) struct Sockets {
     sockets: Vec<Socket>,
     egress: Egress,
-    /// Room for a batch, in one piece: the system gives memory to a large one where packets reach it, and to most endpoints
-    /// of a process with thousands they come one by one.
-    scratch: Vec<u8>,
     /// The socket that is asked first next time: none may starve the others.
     first: usize,
     /// Packets that no socket here can carry.
@@ -26,8 +24,7 @@ pub(crate) struct Sockets {
 
 impl Sockets {
     pub(crate) fn new(sockets: Vec<Socket>) -> Self {
-        let scratch = vec![0; RECEIVE_BATCH * RECEIVE_BUFFER];
-        let mut all = Sockets { sockets: Vec::new(), egress: Egress::new(), scratch, first: 0, strays: 0 };
+        let mut all = Sockets { sockets: Vec::new(), egress: Egress::new(), first: 0, strays: 0 };
         sockets.into_iter().for_each(|socket| all.join(socket));
         all
     }
@@ -45,13 +42,18 @@ impl Sockets {
         self.sockets.push(socket);
     }
 
-    /// Receives at most one batch from each socket; pending when there was nothing on any.
-    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Datagram>) -> Poll<()> {
+    /// Receives at most one batch from each socket, by way of `buffers`; pending when there was nothing on any.
+    pub(crate) fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffers: &mut [u8],
+        inbox: &mut Vec<Datagram>,
+    ) -> Poll<()> {
         let count = self.sockets.len();
         let mut outcome = Poll::Pending;
         for step in 0..count {
             let socket = &mut self.sockets[(self.first + step) % count];
-            if socket.poll_receive(cx, &mut self.scratch, inbox).is_ready() {
+            if socket.poll_receive(cx, buffers, inbox).is_ready() {
                 outcome = Poll::Ready(());
             }
         }

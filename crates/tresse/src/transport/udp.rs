@@ -83,7 +83,7 @@ mod tests {
 
     use tresse_proto::{Datagram, Ecn, Transmit};
 
-    use super::super::{Batch, Sockets};
+    use super::super::{Batch, Sockets, with_room};
     use super::*;
 
     fn address(text: &str) -> IpAddr {
@@ -112,7 +112,7 @@ mod tests {
             near.send(batch);
             poll_fn(|cx| near.poll_flush(cx)).await;
             while inbox.len() < count {
-                poll_fn(|cx| far.poll_receive(cx, &mut inbox)).await;
+                poll_fn(|cx| with_room(|room| far.poll_receive(cx, &mut room.buffers, &mut inbox))).await;
             }
         };
         tokio::time::timeout(std::time::Duration::from_secs(300), arrival)

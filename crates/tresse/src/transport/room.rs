@@ -1,0 +1,38 @@
+//! Memory that a driver needs only while it is at work: one for each thread, lent to whichever driver runs there.
+//!
+//! An endpoint at rest so keeps none of it, however many packets it has carried.
+
+use std::cell::Cell;
+
+use tresse_proto::Datagram;
+
+use super::batch::Batch;
+use super::socket::{RECEIVE_BATCH, RECEIVE_BUFFER};
+
+/// What a round of a driver receives into, and sends from.
+pub(crate) struct Room {
+    /// Room for a batch from one socket, in one piece.
+    pub(crate) buffers: Vec<u8>,
+    /// What arrived.
+    pub(crate) inbox: Vec<Datagram>,
+    /// What leaves.
+    pub(crate) batch: Batch,
+}
+
+thread_local! {
+    static ROOM: Cell<Option<Box<Room>>> = const { Cell::new(None) };
+}
+
+/// Runs `work` with the room of this thread.
+pub(crate) fn with_room<T>(work: impl FnOnce(&mut Room) -> T) -> T {
+    let fresh = || {
+        let buffers = vec![0; RECEIVE_BATCH * RECEIVE_BUFFER];
+        Box::new(Room { buffers, inbox: Vec::new(), batch: Batch::default() })
+    };
+    // A driver within a driver, or one that runs while its thread ends, has one of its own.
+    let mut room = ROOM.try_with(Cell::take).ok().flatten().unwrap_or_else(fresh);
+    let outcome = work(&mut room);
+    room.inbox.clear();
+    let _ = ROOM.try_with(|place| place.set(Some(room)));
+    outcome
+}
