@@ -30,13 +30,14 @@ mod stream;
 mod table;
 mod views;
 
+use std::ffi::c_void;
 use std::path::Path;
 use std::sync::Arc;
 
 use tresse_policy::congestion::ControllerFactory;
 use tresse_policy::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 
-pub use error::LoadError;
+pub use error::{Fault, LoadError};
 
 use abi::Hooks;
 use controller::ForeignController;
@@ -44,7 +45,7 @@ use library::Loaded;
 use path::ForeignPath;
 use stream::ForeignStream;
 
-/// A scheduler or a controller out of a shared object.
+/// A scheduler or a controller out of a shared object, or a stream scheduler out of a table in memory.
 ///
 /// The object stays loaded until the plugin, every factory from it and all that came from those are gone: nothing
 /// can pull it away from under an association.
@@ -75,6 +76,24 @@ impl Plugin {
     /// A file that cannot be loaded, or a table that is missing, made for another interface, or incomplete.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         Ok(Plugin { loaded: Arc::new(Loaded::open(path.as_ref())?) })
+    }
+
+    /// Checks a table of stream scheduler hooks that is in memory, and copies it: `struct tresse_scheduler` of the header. When
+    /// the plugin, every factory from it and all that came from those are gone, `unused` is called, on the thread that let
+    /// go of the last: from then on the code may be unloaded.
+    ///
+    /// # Errors
+    /// A table that is made for another interface, or incomplete; `unused` is not called then.
+    ///
+    /// # Safety
+    /// `table` is null or points to what is, from its first byte on, at least as long as it says itself. The hooks are such
+    /// as the header demands, and stay there until `unused` is called.
+    pub unsafe fn of_table(
+        table: *const c_void,
+        unused: impl FnOnce() + Send + Sync + 'static,
+    ) -> Result<Self, LoadError> {
+        // SAFETY: the caller's.
+        Ok(Plugin { loaded: Arc::new(unsafe { Loaded::of_table(table.cast(), Box::new(unused)) }?) })
     }
 
     /// The name that its table has.

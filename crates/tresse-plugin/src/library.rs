@@ -1,4 +1,4 @@
-//! A shared object in the address space of this process, with the hooks of its table.
+//! Foreign code in the address space of this process, with the hooks of its table.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -9,16 +9,49 @@ use crate::abi::{ControllerTable, Hooks, PathTable, StreamTable};
 use crate::error::{Fault, LoadError};
 use crate::table;
 
-/// A shared object whose table is in order. The object goes when this does: hooks must not be kept for longer.
+/// A table that is in order. Its code may go when this does: hooks must not be kept for longer.
 pub(crate) struct Loaded {
     name: String,
     hooks: Hooks,
-    _library: Library,
+    _code: Code,
+}
+
+/// What the hooks lead to.
+enum Code {
+    /// A shared object, which goes with this.
+    Object(#[expect(dead_code, reason = "it is there as long as its code is")] Library),
+    /// The owner's, who is told when it is of no use any more.
+    Owned(Option<Unused>),
+}
+
+/// Called once.
+pub(crate) type Unused = Box<dyn FnOnce() + Send + Sync>;
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        if let Code::Owned(unused) = self
+            && let Some(unused) = unused.take()
+        {
+            unused();
+        }
+    }
 }
 
 impl Loaded {
     pub(crate) fn open(path: &Path) -> Result<Self, LoadError> {
         load(path).map_err(|fault| LoadError { path: path.to_owned(), fault })
+    }
+
+    /// The table of a stream scheduler in memory.
+    ///
+    /// # Safety
+    /// As [`Plugin::of_table`](crate::Plugin::of_table).
+    pub(crate) unsafe fn of_table(table: *const StreamTable, unused: Unused) -> Result<Self, LoadError> {
+        let refused = |fault| LoadError { path: IN_MEMORY.into(), fault };
+        // SAFETY: the caller's; any bits are a value of the type.
+        let table = unsafe { checked(table) }.map_err(refused)?;
+        let (name, hooks) = table::of_streams(&table).map_err(refused)?;
+        Ok(Loaded { name, hooks, _code: Code::Owned(Some(unused)) })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -55,7 +88,7 @@ fn load(path: &Path) -> Result<Loaded, Fault> {
         (None, None, None) => return Err(Fault::NoTable),
         _ => return Err(Fault::TwoTables),
     };
-    Ok(Loaded { name, hooks, _library: library })
+    Ok(Loaded { name, hooks, _code: Code::Object(library) })
 }
 
 /// All names are resolved now: what is missing is an error here, and not a crash later.
@@ -84,23 +117,34 @@ unsafe fn open(file: &Path) -> Result<Library, libloading::Error> {
 unsafe fn read<Table>(library: &Library, symbol: &[u8]) -> Result<Option<Table>, Fault> {
     // SAFETY: the symbol is only used as an address, and checked before anything is read.
     let Ok(symbol) = (unsafe { library.get::<*const Table>(symbol) }) else { return Ok(None) };
-    let address = *symbol;
+    // SAFETY: an exported object of this name has at least the two fields: the header demands so, and nothing else could be
+    // known of it before they are read. Any bits will do, as the caller says.
+    unsafe { checked(*symbol) }.map(Some)
+}
+
+/// A copy of the table that is there.
+///
+/// # Safety
+/// At `address`, unless it is null, is something that begins with a version and a size, and is as long as that says. Any bits
+/// are a value of `Table`.
+unsafe fn checked<Table>(address: *const Table) -> Result<Table, Fault> {
     if address.is_null() || !address.is_aligned() {
         return Err(Fault::NoTable);
     }
     let head = address.cast::<[u32; 2]>();
-    // SAFETY: the address is aligned, and an exported object of this name has at least these two fields: the header
-    // demands so, and nothing else could be known of it before they are read.
+    // SAFETY: the address is aligned, and has these two fields, as the caller says.
     let [abi, size] = unsafe { head.read() };
     table::check_head::<Table>(abi, size)?;
     // SAFETY: the table says that it is of our version and size, and the caller that any bits will do.
-    Ok(Some(unsafe { address.read() }))
+    Ok(unsafe { address.read() })
 }
 
 fn one_line(text: &str) -> String {
     text.lines().collect::<Vec<_>>().join("; ")
 }
 
+/// In place of a file's name.
+const IN_MEMORY: &str = "a table in memory";
 /// What an object exports, one of them.
 const OF_STREAMS: &[u8] = b"tresse_scheduler\0";
 const OF_PATHS: &[u8] = b"tresse_path_scheduler\0";

@@ -9,7 +9,10 @@ mod cleanest;
 #[expect(unreachable_pub, reason = "it is written as an application would have it")]
 mod one_by_one;
 
+use std::ffi::c_void;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tresse_plugin::{Factory, Plugin};
 use tresse_policy::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
@@ -303,4 +306,58 @@ fn an_object_is_not_pulled_away_from_a_path_scheduler() {
     assert_eq!(user.failure(), None);
     drop(user);
     assert!(!is_loaded(&object), "nobody is left");
+}
+
+/// The table that a shared object exports, where the object is loaded by the test itself.
+struct InMemory {
+    library: libloading::Library,
+}
+
+impl InMemory {
+    fn open(path: PathBuf) -> Self {
+        // SAFETY: the fixtures have no initialisers.
+        InMemory { library: unsafe { libloading::Library::new(path) }.expect("a shared object") }
+    }
+
+    fn plugin(&self, unused: impl FnOnce() + Send + Sync + 'static) -> Plugin {
+        // SAFETY: the symbol is only used as an address.
+        let table = unsafe { self.library.get::<*const c_void>(b"tresse_scheduler\0") }.expect("a table");
+        // SAFETY: the table is one of the header, and the library is there until the test ends.
+        unsafe { Plugin::of_table(*table, unused) }.expect("a sound table")
+    }
+}
+
+#[test]
+fn a_table_in_memory_is_as_good_as_that_of_an_object_and_tells_when_it_is_not_used() {
+    let in_memory = InMemory::open(example());
+    let unused = Arc::new(AtomicBool::new(false));
+    let plugin = in_memory.plugin({
+        let unused = Arc::clone(&unused);
+        move || unused.store(true, Ordering::Relaxed)
+    });
+    let of_table = simulate("one_by_one", &named(&plugin));
+    let of_object = simulate("one_by_one", &named(&Plugin::load(example()).expect("the worked example")));
+    assert_eq!(of_table.run.trace_hash, of_object.run.trace_hash);
+
+    let mut registry = Registry::default();
+    registry.register(plugin.name(), of_streams(&plugin)).expect("a free name");
+    drop(plugin);
+    let scheduler = registry.build("one_by_one", "").expect("registered");
+    assert!(matches!(registry.remove("one_by_one"), Err(ScheduleError::InUse(_))));
+    drop(scheduler);
+    assert!(!unused.load(Ordering::Relaxed), "it is registered still");
+    registry.remove("one_by_one").expect("nobody uses it");
+    assert!(unused.load(Ordering::Relaxed));
+}
+
+#[test]
+fn a_table_in_memory_that_is_none_is_refused_and_not_called_unused() {
+    let called = |table: *const c_void| {
+        // SAFETY: the table is null, or has the two fields that say that it is none.
+        let refused = unsafe { Plugin::of_table(table, || panic!("it was never used")) };
+        refused.expect_err("no table").to_string()
+    };
+    let head = [99_u32, 8];
+    assert!(called(std::ptr::null()).starts_with("a table in memory: "));
+    assert!(called(head.as_ptr().cast()).contains("version 99"));
 }

@@ -230,11 +230,20 @@ mod tests {
 
     use super::*;
 
-    const BUILT_IN: [&str; 6] =
-        ["fair_bandwidth", "first_come", "priority", "round_robin", "round_robin_packet", "weighted_fair"];
+    const BUILT_IN: [&str; 9] = [
+        "fair_bandwidth",
+        "fcfs",
+        "first_come",
+        "prio",
+        "priority",
+        "round_robin",
+        "round_robin_packet",
+        "weighted_fair",
+        "wfq",
+    ];
 
     fn factory() -> StreamSchedulerFactory {
-        let (_, first_come) = schedule::stream_schedulers().next().expect("there are six");
+        let (_, first_come) = schedule::stream_schedulers().next().expect("there are some");
         Arc::new(move |config| match config {
             "" | "fast" => first_come(""),
             _ => Err(format!("\"{config}\" is not \"fast\"")),

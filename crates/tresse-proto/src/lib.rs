@@ -41,8 +41,9 @@ pub use interface::protection;
 pub use interface::reconfiguration::{Direction, Reconfiguration, ReconfigurationOutcome, Streams};
 pub use interface::reliability::{Abandoned, Abandonments, Reliability};
 pub use interface::stats::{AssociationStats, Discards, Limit, LimitTimes, PathStats, SendQueueInfo};
+pub use interface::undelivered::Undelivered;
 pub use tresse_policy::{
     Asked, Instant, Offer, OpenPath, PathId, PathScheduler, PathState, PathView, PolicyKind, Registry,
     ScheduleError, StreamScheduler, congestion, schedule,
 };
-pub use tresse_wire::{Ppid, Ssn, StreamId, Tsn};
+pub use tresse_wire::{CauseCode, Ppid, Ssn, StreamId, Tsn};

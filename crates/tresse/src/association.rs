@@ -15,6 +15,7 @@ use tresse_proto::{
     Abandonments, AddressError, AdjustError, Adjustment, AssociationConfig, AssociationHandle, AssociationId,
     AssociationStats, CloseReason, Direction, Event, KeyError, Message, NoSuchPath, PathAdjustment, PathId,
     PathStats, ReconfigurationError, ScheduleError, SendError, SendOptions, SendQueueInfo, StreamId, Streams,
+    Tsn, Undelivered,
 };
 
 use crate::error::Ended;
@@ -298,6 +299,17 @@ impl Association {
         self.inner.ask(|association| association.config().clone())
     }
 
+    /// The TSN up to which everything of the peer has arrived.
+    pub fn cumulative_tsn(&self) -> Tsn {
+        self.inner.ask(|association| association.cumulative_tsn())
+    }
+
+    /// The messages that the association ended with, those that were sent first; none before its end, and none after a
+    /// graceful one.
+    pub fn undelivered(&self) -> Vec<Undelivered> {
+        self.inner.ask(|association| association.undelivered())
+    }
+
     /// The peer's SCTP port.
     pub fn remote_port(&self) -> u16 {
         self.inner.ask(|association| association.remote_port())
@@ -429,8 +441,9 @@ impl Association {
         }
     }
 
-    /// Ends the association at once; what was not delivered is lost. `reason` is shown to the peer.
-    pub fn abort(&self, reason: &str) {
+    /// Ends the association at once; what was not delivered is lost, and given back by [`Association::undelivered`]. The
+    /// peer is told 480 bytes of `reason`; text or not, it is the applications' own.
+    pub fn abort(&self, reason: impl AsRef<[u8]>) {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.abort(now, reason));
     }

@@ -110,7 +110,7 @@ fn close_words(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Graceful => "the association was shut down".to_owned(),
         CloseReason::Aborted => "the association was aborted here".to_owned(),
-        CloseReason::AbortedByPeer { cause } => format!("the peer aborted the association: {cause}"),
+        CloseReason::AbortedByPeer { cause, .. } => format!("the peer aborted the association: {cause}"),
         CloseReason::SetupTimeout => "the peer did not answer".to_owned(),
         CloseReason::PathsLost => "all paths to the peer were lost".to_owned(),
         CloseReason::ShutdownTimeout => "the peer did not let the shutdown come to its end".to_owned(),

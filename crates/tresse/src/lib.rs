@@ -64,11 +64,11 @@ pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};
 pub use bytes::Bytes;
 pub use tresse_proto::{
     Abandoned, Abandonments, AddressChange, AddressError, AddressOutcome, AdjustError, Adjustment,
-    AssociationConfig, AssociationId, AssociationStats, CloseReason, ConfigError, Direction, Discards,
-    EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, NoSuchPath, PacketSize, Part,
-    PathAdjustment, PathId, PathState, PathStats, Payload, PolicyKind, Ppid, Reconfiguration,
+    AssociationConfig, AssociationId, AssociationStats, CauseCode, CloseReason, ConfigError, Direction,
+    Discards, EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, NoSuchPath, PacketSize,
+    Part, PathAdjustment, PathId, PathState, PathStats, Payload, PolicyKind, Ppid, Reconfiguration,
     ReconfigurationError, ReconfigurationOutcome, Registry, Reliability, ScheduleError, SchedulerFault,
-    SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, units,
+    SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, Tsn, Undelivered, units,
 };
 pub use tresse_proto::{config, congestion, schedule};
 

@@ -292,7 +292,7 @@ async fn an_abort_tells_the_peer_why() {
     let (ours, theirs) = pair(&client, &server, server.udp_port()).await;
     ours.abort("enough of this");
     let end = timeout(FOREVER, theirs.recv()).await.expect("the abort arrives");
-    let Err(Ended(CloseReason::AbortedByPeer { cause })) = end else { panic!("{end:?}") };
+    let Err(Ended(CloseReason::AbortedByPeer { cause, .. })) = end else { panic!("{end:?}") };
     assert!(cause.contains("enough of this"), "{cause}");
     assert_eq!(ours.closed().await, CloseReason::Aborted);
     assert!(matches!(ours.send(SendOptions::default(), "late").await, Err(SendError::NotOpen { .. })));
@@ -314,7 +314,7 @@ async fn an_abort_in_mid_transfer_comes_before_any_other_end() {
         theirs.abort("enough of this");
         drop(theirs);
         let end = timeout(FOREVER, ours.closed()).await.expect("the abort arrives");
-        let CloseReason::AbortedByPeer { cause } = end else { panic!("{end:?}") };
+        let CloseReason::AbortedByPeer { cause, .. } = end else { panic!("{end:?}") };
         assert!(cause.contains("enough of this"), "{cause}");
         sending.await.expect("the sender is refused and ends");
     }

@@ -103,7 +103,7 @@ pub(super) const LONGEST: u32 = 1 << 30;
 
 #[cfg(test)]
 mod tests {
-    use tresse::{Part, Payload, Ssn};
+    use tresse::{Part, Payload, Ssn, Tsn};
 
     use super::*;
 
@@ -112,6 +112,7 @@ mod tests {
             stream: StreamId(0),
             ssn: Ssn(0),
             ppid: Ppid(FIRST_PPID + number),
+            tsn: Tsn(number),
             unordered: false,
             part: Part::Whole,
             payload: Payload::Whole(bytes.into()),

@@ -67,13 +67,13 @@ const VERSION: u8 = 1;
 
 #[cfg(test)]
 mod tests {
-    use tresse::{Part, Ssn, StreamId};
+    use tresse::{Part, Ssn, StreamId, Tsn};
 
     use super::*;
 
     fn message(ppid: Ppid, payload: Bytes) -> Message {
         let (stream, ssn, part) = (StreamId(1), Ssn(0), Part::Whole);
-        Message { stream, ssn, ppid, unordered: false, part, payload: Payload::Whole(payload) }
+        Message { stream, ssn, ppid, tsn: Tsn(0), unordered: false, part, payload: Payload::Whole(payload) }
     }
 
     #[test]

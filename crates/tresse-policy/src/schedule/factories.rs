@@ -18,23 +18,27 @@ pub type PathSchedulerFactory = Arc<dyn Fn(&str) -> Made<dyn PathScheduler> + Se
 /// The stream scheduler that stands in for one that fails.
 pub const FALLBACK: &str = "first_come";
 
-/// The six stream schedulers of RFC 8260 §3.
+/// The six stream schedulers of RFC 8260 §3, and three of them also by the names that they have in Linux: `fcfs`, `prio` and
+/// `wfq` (the paper on customisable scheduling).
 ///
-/// `priority` and `weighted_fair` take initial values of streams as configuration, such as "0=1,5=10"; streams that
-/// were not negotiated do no harm in it. The others take none.
+/// `priority` and `weighted_fair` take initial values of streams as configuration, such as "0=1,5=10", or one for each
+/// stream from 0 on, such as "1,10"; streams that were not negotiated do no harm in it. The others take none.
 pub(crate) fn stream_schedulers() -> impl Iterator<Item = (&'static str, StreamSchedulerFactory)> {
     type Make = fn(&str) -> Made<dyn StreamScheduler>;
     fn plain<S: StreamScheduler + Default + 'static>(config: &str) -> Made<dyn StreamScheduler> {
         no_settings(config)?;
         Ok(Box::new(S::default()))
     }
-    let built_in: [(&str, Make); 6] = [
+    let built_in: [(&str, Make); 9] = [
         (FALLBACK, plain::<FirstCome>),
         ("round_robin", plain::<RoundRobin>),
         ("round_robin_packet", plain::<RoundRobinPacket>),
         ("priority", |config| Ok(Box::new(Priority::new(config)?))),
         ("fair_bandwidth", plain::<FairBandwidth>),
         ("weighted_fair", |config| Ok(Box::new(WeightedFair::new(config)?))),
+        ("fcfs", plain::<FirstCome>),
+        ("prio", |config| Ok(Box::new(Priority::new(config)?))),
+        ("wfq", |config| Ok(Box::new(WeightedFair::new(config)?))),
     ];
     built_in.into_iter().map(|(name, make)| (name, Arc::new(make) as StreamSchedulerFactory))
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tresse_policy::{Instant, PathId, StreamTable};
 use tresse_wire::{Chunk, PacketWriter, StreamId, Tsn};
 
@@ -12,7 +13,7 @@ use super::control::{Control, Reason};
 use super::{Association, Extension, State};
 use crate::fragment::Carrier;
 use crate::inbound::{Refusal, Skipped};
-use crate::interface::event::{Event, SendOptions};
+use crate::interface::event::{Event, Payload, SendOptions};
 use crate::interface::reliability::{Abandonments, Pledge};
 use crate::outbound::Withdrawn;
 use crate::receiver::PacketSummary;
@@ -52,7 +53,7 @@ impl Association {
         }
         let mut any = false;
         while let Some(withdrawn) = self.outbound.withdraw_expired(now) {
-            self.abandon_withdrawn(&withdrawn);
+            self.abandon_withdrawn(withdrawn);
             any = true;
         }
         while let Some(pledge) = self.transmission.next_condemned(now) {
@@ -103,7 +104,7 @@ impl Association {
         }
         while self.outbound.shortage(options.stream, len) > 0 {
             if let Some(withdrawn) = self.outbound.evict(priority) {
-                self.abandon_withdrawn(&withdrawn);
+                self.abandon_withdrawn(withdrawn);
             } else if let Some(pledge) = self.transmission.next_eviction(priority) {
                 self.abandon_sent(&pledge);
             } else {
@@ -203,29 +204,37 @@ impl Association {
     }
 
     /// A message left the queue before it was sent, or before all of it was.
-    fn abandon_withdrawn(&mut self, withdrawn: &Withdrawn) {
-        let mut freed = withdrawn.rest;
-        let sent = self.transmission.was_sent(&withdrawn.pledge);
-        if withdrawn.begun {
-            freed += self.transmission.abandon(&withdrawn.pledge, true);
+    fn abandon_withdrawn(&mut self, withdrawn: Withdrawn) {
+        let Withdrawn { pledge, rest, begun } = withdrawn;
+        let mut freed = rest.len();
+        let sent = self.transmission.was_sent(&pledge);
+        let mut pieces = Vec::new();
+        if begun {
+            freed += self.transmission.abandon(&pledge, true, &mut pieces);
         }
-        self.tell_abandoned(&withdrawn.pledge, sent, freed);
+        pieces.push(rest);
+        self.tell_abandoned(&pledge, sent, freed, pieces);
     }
 
     fn abandon_sent(&mut self, pledge: &Arc<Pledge>) {
         let withdrawn = self.outbound.withdraw(pledge);
-        let rest = withdrawn.as_ref().map_or(0, |withdrawn| withdrawn.rest);
         let sent = self.transmission.was_sent(pledge);
-        let freed = rest + self.transmission.abandon(pledge, withdrawn.is_some());
-        self.tell_abandoned(pledge, sent, freed);
+        let mut pieces = Vec::new();
+        let mut freed = self.transmission.abandon(pledge, withdrawn.is_some(), &mut pieces);
+        if let Some(Withdrawn { rest, .. }) = withdrawn {
+            freed += rest.len();
+            pieces.push(rest);
+        }
+        self.tell_abandoned(pledge, sent, freed, pieces);
     }
 
-    fn tell_abandoned(&mut self, pledge: &Pledge, sent: bool, freed: usize) {
+    fn tell_abandoned(&mut self, pledge: &Pledge, sent: bool, freed: usize, pieces: Vec<Bytes>) {
         let log = self.abandoned.get_or_insert_default();
         log.total.note(pledge.reliability, sent);
         log.streams.entry(pledge.stream).note(pledge.reliability, sent);
         let Pledge { stream, ppid, context, bytes, .. } = *pledge;
-        self.tell(Event::Abandoned { stream, ppid, context, bytes, sent });
+        let payload = Payload::Fragments(pieces);
+        self.tell(Event::Abandoned { stream, ppid, context, bytes, sent, payload });
         if self.outbound.release(freed) {
             self.tell(Event::Writable);
         }

@@ -8,7 +8,7 @@ use tresse_wire::PacketWriter;
 
 use super::Association;
 use super::setup::EarlyMessage;
-use crate::interface::event::Event;
+use crate::interface::event::{Event, Payload};
 
 impl Association {
     /// Takes the messages that were accepted before the peer's word on streams was known; what is for a stream that it
@@ -23,6 +23,7 @@ impl Association {
                     context: options.context,
                     bytes: data.len(),
                     sent: false,
+                    payload: Payload::Whole(data.clone()),
                 });
             }
         }

@@ -520,6 +520,7 @@ impl Association {
 
     /// ERROR arrived: of a chunk that the peer does not know no more are sent.
     fn on_error(&mut self, now: Instant, error: &ErrorChunk<'_>) {
+        self.tell(Event::peer_error(&error.causes));
         for cause in error.causes.iter().flatten() {
             let Cause::UnrecognisedChunk(whole) = cause else { continue };
             match whole.first().map(|&kind| ChunkKind(kind)) {

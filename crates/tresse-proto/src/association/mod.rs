@@ -28,6 +28,7 @@ mod shutdown;
 mod state;
 mod timeout;
 mod turn;
+mod undelivered;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -64,6 +65,7 @@ pub(crate) use peer::{Aside, InitFault, Peer, reach};
 pub(crate) use settings::Settings;
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
+pub(crate) use undelivered::undelivered;
 
 use abandon::AbandonLog;
 use control::ControlQueue;
@@ -295,6 +297,7 @@ impl Association {
             foreseen: None,
             config,
         });
+        association.inbound.set_origin(association.receiver.origin());
         association.outbound.set_forwards(capabilities.has(Extension::PartialReliability));
         association.refresh_usable();
         association.share_buffers(now);
@@ -484,7 +487,7 @@ impl Association {
             // answer to a packet that came too late.
             self.close(CloseReason::Graceful);
         } else if matches!(chunk, Chunk::Abort(_)) {
-            self.close(CloseReason::AbortedByPeer { cause: "the peer knows no such association".to_owned() });
+            self.close(CloseReason::unknown_to_peer());
         }
     }
 
@@ -537,6 +540,11 @@ impl Association {
         }
         self.counters.limits.note(now, total);
     }
+}
+
+/// The TSN up to which everything of the peer has arrived.
+pub(crate) fn cumulative_tsn(association: &Association) -> Tsn {
+    association.receiver.cumulative_tsn()
 }
 
 impl Counters {

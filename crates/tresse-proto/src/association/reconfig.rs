@@ -178,6 +178,7 @@ impl Association {
                 }
                 Action::RenumberForPeer { theirs } => {
                     self.receiver.renumber(theirs);
+                    self.inbound.set_origin(self.receiver.origin());
                     self.outbound.reset(&Streams::All);
                     self.forget_all_received(self.receiver.cumulative() + 1);
                     self.outbound.resume();

@@ -81,6 +81,7 @@ impl Association {
         self.auth = Authentication::new(auth);
         let delayed_ack = self.config.delayed_ack_with(self.capabilities);
         self.receiver = Receiver::new(peer.initial_tsn, &self.config, delayed_ack);
+        self.inbound.set_origin(self.receiver.origin());
         self.serials.peer = peer.initial_tsn.0;
         self.acknowledge_cookie(via);
         self.stir();

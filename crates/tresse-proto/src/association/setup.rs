@@ -362,10 +362,9 @@ impl Setup {
 
     /// Appends an ABORT that tells the peer, which may have built its half already, that this side has given
     /// up; `None` when the peer has not answered yet and so keeps nothing.
-    pub(crate) fn write_abort(&self, why: &str, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    pub(crate) fn write_abort(&self, why: &[u8], buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.peer_tag()?;
-        let why = shortened(why);
-        let causes = [Cause::UserAbort(why.as_bytes())];
+        let causes = [Cause::UserAbort(shortened(why))];
         self.write(&[Chunk::Abort(Abort { tag_reflected: false, causes: Causes::Values(&causes) })], buffer)
     }
 

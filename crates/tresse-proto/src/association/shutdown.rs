@@ -28,8 +28,8 @@ pub(super) struct ShutdownTimers {
 /// may take as long as the peer lets it flow.
 const GUARD_RTOS: u32 = 5;
 
-/// Characters of a reason that the peer is told: in UTF-8 they fit the smallest packet there is.
-const LONGEST_REASON: usize = 120;
+/// Bytes of a reason that the peer is told: they fit the smallest packet there is.
+const LONGEST_REASON: usize = 480;
 
 impl Untouched for ShutdownTimers {
     const UNTOUCHED: &Self = &ShutdownTimers { t2: None, t5: None, backoff: 0 };
@@ -185,8 +185,8 @@ impl Association {
     }
 
     /// Ends the association at once for the application and tells the peer why (RFC 9260 §9.1).
-    pub(crate) fn abort(&mut self, why: &str, reason: CloseReason) {
-        self.abort_for(Some(Reason::User(shortened(why))), reason);
+    pub(crate) fn abort(&mut self, why: &[u8], reason: CloseReason) {
+        self.abort_for(Some(Reason::User(shortened(why).to_vec())), reason);
     }
 
     /// Ends the association because the peer did not answer, or not in time: should it still be there, an ABORT spares it
@@ -206,7 +206,9 @@ impl Association {
     }
 }
 
-/// As much of a reason as the peer is told.
-pub(super) fn shortened(why: &str) -> String {
-    why.chars().take(LONGEST_REASON).collect()
+/// As much of a reason as the peer is told; of text in UTF-8, whole characters.
+pub(super) fn shortened(why: &[u8]) -> &[u8] {
+    let end = why.len().min(LONGEST_REASON);
+    let end = std::str::from_utf8(why).map_or(end, |text| text.floor_char_boundary(end));
+    &why[..end]
 }

@@ -80,9 +80,9 @@ switches! {
         stream_map: StreamMap = StreamMap::Any,
         /// Which streams an adaptive map serves first or last, as in 0=latency,3=background; the others are bulk.
         stream_classes: StreamClasses = StreamClasses::default(),
-        /// Which stream is next: first_come, round_robin, round_robin_packet, priority, fair_bandwidth, weighted_fair, or a registered name.
+        /// Which stream is next: first_come, round_robin, round_robin_packet, priority, fair_bandwidth, weighted_fair, their Linux names fcfs, prio and wfq, or a registered name.
         stream_scheduler: String = "first_come".to_owned(),
-        /// Opaque configuration of the stream scheduler; priority and weighted_fair take initial values of streams, as in 0=1,5=10.
+        /// Opaque configuration of the stream scheduler; priority and weighted_fair take initial values of streams, as in 0=1,5=10, or one for each from 0 on, as in 1,10.
         stream_scheduler_config: String = String::new(),
         /// Congestion controller over all windows: rfc9260, cubic, cmt_rp_v1, cmt_rp_v2, lia, olia, balia, or a registered name.
         congestion_control: String = "cubic".to_owned(),

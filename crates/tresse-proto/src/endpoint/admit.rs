@@ -10,7 +10,7 @@ use tresse_wire::{Cause, CauseCode, Causes, Chunk, ChunkKind, CommonHeader, Erro
 
 use super::cookie::{Cookie, Opened, TieTags};
 use super::demux::Slot;
-use super::slots::Occupant;
+use super::slots::{Failed, Occupant};
 use super::{Endpoint, reply_header, stray};
 use crate::association::{Association, Beginnings, Identity, Origin, PathSeed, Settings, State, Workspace};
 use crate::collections::InlineVec;
@@ -280,7 +280,7 @@ impl Endpoint {
         let beginnings = self.beginnings(cookie, config, paths, auth);
         let slot = match slot {
             Some(slot) => slot,
-            None => self.slots.insert(Occupant::Failed(self.template.clone())),
+            None => self.slots.insert(Occupant::Failed(Failed::new(&self.template))),
         };
         self.open(now, slot, beginnings);
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
@@ -410,7 +410,7 @@ impl Endpoint {
             }
             // The names were checked when the settings were taken; a scheduler was removed since then.
             Err(_) => {
-                self.slots.replace(slot, Occupant::Failed(self.template.clone()));
+                self.slots.replace(slot, Occupant::Failed(Failed::new(&self.template)));
                 self.news.push(self.slots.id(slot), Event::Closed(CloseReason::Aborted));
             }
         }

@@ -275,8 +275,7 @@ impl Endpoint {
                     self.discards.unexpected_chunk += 1;
                     return true;
                 }
-                let cause = "the peer knows no such association".to_owned();
-                self.fail_setup(slot, CloseReason::AbortedByPeer { cause });
+                self.fail_setup(slot, CloseReason::unknown_to_peer());
             }
             _ => return false,
         }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use tresse_policy::{Instant, PathId, ScheduleError};
-use tresse_wire::StreamId;
+use tresse_wire::{StreamId, Tsn};
 
 use super::Endpoint;
 use super::demux::Slot;
@@ -21,6 +21,7 @@ use crate::interface::event::{CloseReason, Message, SendOptions};
 use crate::interface::reconfiguration::{Direction, Streams};
 use crate::interface::reliability::Abandonments;
 use crate::interface::stats::{AssociationStats, PathStats, SendQueueInfo};
+use crate::interface::undelivered::Undelivered;
 
 /// Commands for one association.
 pub struct AssociationHandle<'a> {
@@ -74,12 +75,14 @@ impl<'a> AssociationHandle<'a> {
         } else if let Some(Occupant::Setup(setup)) = self.endpoint.slots.get_mut(self.slot)
             && !setup.shut_down_later()
         {
-            self.endpoint.give_up_setup(self.slot, "given up during set-up");
+            self.endpoint.give_up_setup(self.slot, b"given up during set-up");
         }
     }
 
-    /// Ends the association at once (RFC 9260 §9.1); `reason` is shown to the peer.
-    pub fn abort(&mut self, _now: Instant, reason: &str) {
+    /// Ends the association at once (RFC 9260 §9.1). The peer is told `reason` as a User-Initiated Abort, of which
+    /// 480 bytes; text or not, it is the applications' own.
+    pub fn abort(&mut self, _now: Instant, reason: impl AsRef<[u8]>) {
+        let reason = reason.as_ref();
         if let Some(association) = self.open_mut() {
             association.abort(reason, CloseReason::Aborted);
             self.endpoint.settle(self.slot);
@@ -371,8 +374,24 @@ impl<'a> AssociationHandle<'a> {
         match self.endpoint.slots.get(self.slot) {
             Some(Occupant::Open(association)) => association.settings(),
             Some(Occupant::Setup(setup)) => setup.settings(),
-            Some(Occupant::Failed(config)) => config,
+            Some(Occupant::Failed(failed)) => &failed.settings,
             None => &self.endpoint.template,
+        }
+    }
+
+    /// The TSN up to which everything of the peer has arrived; 0 before the association is set up. Asked when a message
+    /// is received, it is the cumulative TSN of RFC 6458 §5.3.5.
+    pub fn cumulative_tsn(&self) -> Tsn {
+        self.open().map_or(Tsn(0), association::cumulative_tsn)
+    }
+
+    /// The messages that the association ended with, those that were sent first; none before its end, and none after a
+    /// graceful one. They are there until the association is released.
+    pub fn undelivered(&self) -> Vec<Undelivered> {
+        match self.endpoint.slots.get(self.slot) {
+            Some(Occupant::Open(association)) => association::undelivered(association),
+            Some(Occupant::Failed(failed)) => failed.undelivered.clone(),
+            Some(Occupant::Setup(_)) | None => Vec::new(),
         }
     }
 

@@ -52,7 +52,7 @@ use cookie::CookieKeys;
 use deadlines::Deadlines;
 use demux::{Demux, Slot};
 use news::News;
-use slots::{Occupant, Slots};
+use slots::{Failed, Occupant, Slots};
 use spent::SpentTags;
 
 /// What an association is to be made of.
@@ -433,7 +433,7 @@ impl Endpoint {
     /// Forgets an association that has closed; one that has not is aborted first.
     pub fn release(&mut self, now: Instant, id: AssociationId) {
         let Some(slot) = self.slots.find(id) else { return };
-        let why = "the application let go of the association";
+        let why = b"the application let go of the association";
         match self.slots.get_mut(slot) {
             Some(Occupant::Open(association)) => {
                 association.abort(why, CloseReason::Aborted);
@@ -514,12 +514,16 @@ impl Endpoint {
 
     fn fail_setup(&mut self, slot: Slot, reason: CloseReason) {
         self.forget_addresses(slot);
-        self.slots.replace(slot, Occupant::Failed(self.template.clone()));
+        let mut failed = Failed::new(&self.template);
+        if let Some(Occupant::Setup(setup)) = self.slots.get(slot) {
+            failed.undelivered = setup.undelivered();
+        }
+        self.slots.replace(slot, Occupant::Failed(failed));
         self.news.push(self.slots.id(slot), Event::Closed(reason));
     }
 
     /// The application gives up a set-up.
-    fn give_up_setup(&mut self, slot: Slot, why: &str) {
+    fn give_up_setup(&mut self, slot: Slot, why: &[u8]) {
         let mut packet = Vec::new();
         if let Some(Occupant::Setup(setup)) = self.slots.get(slot)
             && let Some(to) = setup.write_abort(why, &mut packet)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::demux::Slot;
 use crate::association::{Association, Settings, Setup};
 use crate::interface::association_id::AssociationId;
+use crate::interface::undelivered::Undelivered;
 
 /// What a slot holds.
 pub(super) enum Occupant {
@@ -13,7 +14,20 @@ pub(super) enum Occupant {
     /// Set up, closing or closed.
     Open(Box<Association>),
     /// Its set-up failed; it waits to be released.
-    Failed(Arc<Settings>),
+    Failed(Failed),
+}
+
+/// A set-up that failed.
+pub(super) struct Failed {
+    pub(super) settings: Arc<Settings>,
+    /// The messages that were given to it.
+    pub(super) undelivered: Vec<Undelivered>,
+}
+
+impl Failed {
+    pub(super) fn new(settings: &Arc<Settings>) -> Self {
+        Failed { settings: Arc::clone(settings), undelivered: Vec::new() }
+    }
 }
 
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Received data on its way to the application: reassembled, put in order, kept until it is taken.
 //!
-//! Owns the receive buffer and the streams' receiving side. Refuses to know TSNs (chunks come with their
-//! index) and reports: it says which indices can be delivered and how large the window is, and the
+//! Owns the receive buffer and the streams' receiving side. Goes by indices (a message says by which TSN it came, for
+//! who asks) and refuses to know reports: it says which indices can be delivered and how large the window is, and the
 //! association carries that on.
 
 mod consecutive;
@@ -17,6 +17,8 @@ mod window;
 
 use std::collections::VecDeque;
 use std::ops::Range;
+
+use tresse_wire::Tsn;
 
 use crate::config::AssociationConfig;
 use crate::fragment::Carrier;
@@ -59,6 +61,8 @@ pub(crate) enum Refusal {
 pub(crate) struct Inbound {
     /// Streams there are.
     streams: u16,
+    /// The TSN with index 0.
+    origin: Tsn,
     window: Window,
     reader: Reader,
     ordered: Ordered,
@@ -80,6 +84,7 @@ impl Inbound {
         };
         Inbound {
             streams,
+            origin: Tsn(0),
             window: Window::new(config.receive_buffer.0, config.mtu.0),
             reader: Reader::new(carrier, point, lenient),
             ordered: Ordered::new(carrier, lenient),
@@ -272,14 +277,15 @@ impl Inbound {
         self.window.hold(self.header_len() + length(&data, at.as_ref()));
         if data.flags.unordered() || self.ordered.pass(data.stream, data.mid.0, index) {
             deliverable.push(index..index + 1);
-            let message = self.ready.push_back_mut(whole(data));
+            let tsn = self.tsn_of(index);
+            let message = self.ready.push_back_mut(whole(tsn, data));
             if let Payload::Whole(payload) = &mut message.payload {
                 cut(payload, at);
             }
             return Ok(Acceptance::Ready);
         }
         cut(&mut data.payload, at);
-        self.deliver(Joined::whole(index, data), deliverable)
+        self.deliver(Joined::whole(index, self.tsn_of(index), data), deliverable)
     }
 
     #[inline(never)]
@@ -297,7 +303,10 @@ impl Inbound {
             self.window.hold(self.header_len() + len);
         }
         match step {
-            Step::Complete(joined) => self.deliver(joined, deliverable),
+            Step::Complete(mut joined) => {
+                joined.message.tsn = self.tsn_of(joined.indices.first());
+                self.deliver(joined, deliverable)
+            }
             Step::Held => Ok(Acceptance::Held),
             Step::Part(part) => {
                 self.deliver_part(part, deliverable);
@@ -335,6 +344,16 @@ impl Inbound {
             Err(_) => self.release(bytes, chunks),
         }
         placed.map_err(Refusal::Protocol)
+    }
+
+    /// The peer's DATA is numbered so that index 0 has the TSN `origin`.
+    pub(crate) fn set_origin(&mut self, origin: Tsn) {
+        self.origin = origin;
+    }
+
+    #[inline]
+    fn tsn_of(&self, index: u64) -> Tsn {
+        Tsn(self.origin.0.wrapping_add(index as u32))
     }
 
     /// Bytes of a chunk before its user data.

@@ -288,7 +288,7 @@ impl InStream {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use tresse_wire::{Ppid, Ssn};
+    use tresse_wire::{Ppid, Ssn, Tsn};
 
     use super::*;
     use crate::interface::event::{Part, Payload};
@@ -302,6 +302,7 @@ mod tests {
                 stream: StreamId(5),
                 ssn: Ssn(index as u16 - 1),
                 ppid: Ppid(0),
+                tsn: Tsn(index as u32),
                 unordered: false,
                 part: Part::Whole,
                 payload: Payload::Whole(Bytes::new()),

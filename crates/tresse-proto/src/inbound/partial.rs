@@ -50,6 +50,7 @@ impl Inbound {
 
     /// Hands out a part that is not the last.
     pub(super) fn deliver_part(&mut self, mut part: Joined, deliverable: &mut Vec<Range<u64>>) {
+        part.message.tsn = self.tsn_of(part.indices.first());
         part.indices.append_to(deliverable);
         self.rejoin(&mut part.message);
         hand_out(&mut self.ready, part.message);

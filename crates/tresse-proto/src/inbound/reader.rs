@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bytes::{Buf, Bytes};
-use tresse_wire::{Ssn, StreamId};
+use tresse_wire::{Ssn, StreamId, Tsn};
 
 use super::consecutive::{Consecutive, Run};
 use super::indices::Indices;
@@ -39,8 +39,8 @@ pub(super) struct Joined {
 
 impl Joined {
     /// The message of a chunk that carries all of it.
-    pub(super) fn whole(index: u64, chunk: Fragment) -> Self {
-        Joined { number: chunk.mid.0, indices: Indices::of(index), message: whole(chunk) }
+    pub(super) fn whole(index: u64, tsn: Tsn, chunk: Fragment) -> Self {
+        Joined { number: chunk.mid.0, indices: Indices::of(index), message: whole(tsn, chunk) }
     }
 }
 
@@ -58,20 +58,21 @@ pub(super) fn cut(holding: &mut Bytes, at: Option<Range<usize>>) {
 
 /// The message of a chunk that carries all of it.
 #[inline]
-pub(super) fn whole(chunk: Fragment) -> Message {
+pub(super) fn whole(tsn: Tsn, chunk: Fragment) -> Message {
     let ssn = chunk.ssn();
     let Fragment { stream, ppid, flags, payload, .. } = chunk;
     let payload = Payload::Whole(payload);
-    Message { stream, ssn, ppid, unordered: flags.unordered(), part: Part::Whole, payload }
+    Message { stream, ssn, ppid, tsn, unordered: flags.unordered(), part: Part::Whole, payload }
 }
 
-/// A message, or a part of one, whose fragments are like `head`.
+/// A message, or a part of one, whose fragments are like `head`; its TSN is still to be said.
 #[inline]
 pub(super) fn message(head: &Fragment, part: Part, payload: Payload) -> Message {
     Message {
         stream: head.stream,
         ssn: head.ssn(),
         ppid: head.ppid,
+        tsn: Tsn(0),
         unordered: head.flags.unordered(),
         part,
         payload,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use tresse_policy::{PathId, PathState, PolicyKind};
-use tresse_wire::{Cause, Causes, Ppid, Ssn, StreamId};
+use tresse_wire::{Cause, CauseCode, Causes, Ppid, Ssn, StreamId, Tsn};
 
 use crate::interface::addresses::{AddressChange, AddressOutcome};
 use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
@@ -84,6 +84,15 @@ pub enum Event {
         bytes: usize,
         /// Whether any of it was sent: then it may have arrived all the same. Else it did not.
         sent: bool,
+        /// What the peer did not acknowledge of it: all of it, if nothing was sent.
+        payload: Payload,
+    },
+    /// The peer reports an error that does not end the association: an ERROR chunk (RFC 9260 §3.3.10).
+    PeerError {
+        /// The first cause; 0 for none.
+        code: CauseCode,
+        /// The causes as they came, each with its header.
+        causes: Bytes,
     },
     /// Streams that this side sends on begin anew at SSN 0: with the first message that was queued after the reset
     /// was asked for (RFC 6525).
@@ -168,6 +177,10 @@ pub enum CloseReason {
     AbortedByPeer {
         /// The error cause, in words.
         cause: String,
+        /// The first cause (RFC 9260 §3.3.10); 0 when the peer gave none, or did not speak itself.
+        code: CauseCode,
+        /// The causes as they came, each with its header: what a user of the peer said is in a User-Initiated Abort.
+        causes: Bytes,
     },
     /// INIT or COOKIE ECHO stayed unanswered (Max.Init.Retransmits).
     SetupTimeout,
@@ -182,7 +195,26 @@ pub enum CloseReason {
 impl CloseReason {
     /// An ICMP message said so.
     pub(crate) fn no_receiver() -> Self {
-        CloseReason::AbortedByPeer { cause: "ICMP: nobody takes SCTP there".to_owned() }
+        CloseReason::without_cause("ICMP: nobody takes SCTP there")
+    }
+
+    /// The peer knows nothing of the association, as far as its answer says.
+    pub(crate) fn unknown_to_peer() -> Self {
+        CloseReason::without_cause("the peer knows no such association")
+    }
+
+    fn without_cause(what: &str) -> Self {
+        CloseReason::AbortedByPeer { cause: what.to_owned(), code: CauseCode(0), causes: Bytes::new() }
+    }
+
+    /// The error cause that the peer gave, or was given (RFC 9260 §3.3.10): 0 for an end without one.
+    pub fn code(&self) -> CauseCode {
+        match self {
+            CloseReason::AbortedByPeer { code, .. } => *code,
+            CloseReason::Aborted => CauseCode::USER_ABORT,
+            CloseReason::PeerFault(_) => CauseCode::PROTOCOL_VIOLATION,
+            _ => CauseCode(0),
+        }
     }
 
     /// The peer sent an ABORT with these causes.
@@ -193,8 +225,26 @@ impl CloseReason {
             Some(cause) => cause.code().to_string(),
             None => "no cause given".to_owned(),
         };
-        CloseReason::AbortedByPeer { cause }
+        let (code, causes) = owned(causes);
+        CloseReason::AbortedByPeer { cause, code, causes }
     }
+}
+
+impl Event {
+    /// The peer sent an ERROR with these causes.
+    pub(crate) fn peer_error(causes: &Causes<'_>) -> Self {
+        let (code, causes) = owned(causes);
+        Event::PeerError { code, causes }
+    }
+}
+
+/// The first of these causes, and all of them as they are on the wire.
+fn owned(causes: &Causes<'_>) -> (CauseCode, Bytes) {
+    let first = causes.iter().flatten().next();
+    let mut bytes = Vec::new();
+    // What came in a packet is not too long for one.
+    causes.write(&mut bytes).unwrap_or_default();
+    (first.map_or(CauseCode(0), |cause| cause.code()), bytes.into())
 }
 
 /// A peer's text, cut to a line and freed of what could confuse a terminal.
@@ -213,9 +263,12 @@ pub struct SendOptions {
     pub ppid: Ppid,
     /// Deliver without regard to the order of the stream.
     pub unordered: bool,
+    /// Ask the peer to report at once when it has the last chunk of the message (I bit, RFC 7053 §4): for the last message
+    /// before a pause, whose sender waits for the acknowledgement.
+    pub immediate: bool,
     /// How hard it is tried.
     pub reliability: Reliability,
-    /// Opaque to the transport; comes back when the message is given up.
+    /// Opaque to the transport; comes back when the message is given up, or was not delivered when the association ends.
     pub context: u64,
 }
 
@@ -240,6 +293,8 @@ pub struct Message {
     pub ssn: Ssn,
     /// Payload protocol identifier, as the peer gave it.
     pub ppid: Ppid,
+    /// The TSN of its first chunk, or of that of this part; meaningless for [`Part::Abandoned`].
+    pub tsn: Tsn,
     /// Whether it was sent without regard to order.
     pub unordered: bool,
     /// Whether this is all of it.

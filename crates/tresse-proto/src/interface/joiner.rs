@@ -13,9 +13,9 @@ use crate::interface::event::{Message, Part, Payload};
 /// Joins parts of messages ([`Part`]) to whole ones.
 ///
 /// ```
-/// # use tresse_proto::{Joiner, Message, Part, Payload, Ppid, Ssn, StreamId};
+/// # use tresse_proto::{Joiner, Message, Part, Payload, Ppid, Ssn, StreamId, Tsn};
 /// # let part = |part, text: &'static str| Message {
-/// #     stream: StreamId(0), ssn: Ssn(0), ppid: Ppid(0), unordered: false, part,
+/// #     stream: StreamId(0), ssn: Ssn(0), ppid: Ppid(0), tsn: Tsn(0), unordered: false, part,
 /// #     payload: Payload::Whole(text.into()),
 /// # };
 /// let mut joiner = Joiner::default();
@@ -66,7 +66,7 @@ impl Joiner {
 
 #[cfg(test)]
 mod tests {
-    use tresse_wire::{Ppid, Ssn};
+    use tresse_wire::{Ppid, Ssn, Tsn};
 
     use super::*;
 
@@ -75,6 +75,7 @@ mod tests {
             stream: StreamId(stream),
             ssn: Ssn(0),
             ppid: Ppid(0),
+            tsn: Tsn(0),
             unordered,
             part,
             payload: Payload::Whole(Bytes::from_static(text.as_bytes())),

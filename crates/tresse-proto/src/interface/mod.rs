@@ -12,3 +12,4 @@ pub mod protection;
 pub(crate) mod reconfiguration;
 pub(crate) mod reliability;
 pub(crate) mod stats;
+pub(crate) mod undelivered;

@@ -44,7 +44,7 @@ impl Reliability {
     }
 }
 
-/// What is known of a message that need not arrive: held with the message while it waits and with each of
+/// What is known of a message that need not arrive, or that the application gave a context: held with the message while it waits and with each of
 /// its fragments that was sent.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Pledge {
@@ -63,8 +63,8 @@ pub(crate) struct Pledge {
 }
 
 impl Pledge {
-    /// For the message `number` of `bytes` bytes; `None` for one that is sent until it arrives. `revocable`
-    /// says whether the peer understands FORWARD TSN.
+    /// For the message `number` of `bytes` bytes; `None` for one that is sent until it arrives, and that the application
+    /// has no word of its own for. `revocable` says whether the peer understands FORWARD TSN.
     pub(crate) fn new(
         now: Instant,
         number: u64,
@@ -73,7 +73,8 @@ impl Pledge {
         revocable: bool,
     ) -> Option<Arc<Self>> {
         let expires = match options.reliability {
-            Reliability::Full => return None,
+            Reliability::Full if options.context == 0 => return None,
+            Reliability::Full => Instant::FAR_FUTURE,
             Reliability::Lifetime(lifetime) => now + lifetime,
             Reliability::Retransmissions(_) | Reliability::Priority(_) if !revocable => return None,
             Reliability::Retransmissions(_) | Reliability::Priority(_) => Instant::FAR_FUTURE,
@@ -88,6 +89,12 @@ impl Pledge {
             context: options.context,
             bytes,
         }))
+    }
+
+    /// Whether it is kept with what was sent of the message: it may be given up still, or has what the application
+    /// wants to be told.
+    pub(crate) fn stays(&self) -> bool {
+        self.revocable || self.reliability == Reliability::Full
     }
 
     /// Whether its lifetime is over.

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tresse_policy::StreamTable;
 #[cfg(any(test, feature = "invariants"))]
 use tresse_wire::Mid;
@@ -53,13 +54,18 @@ impl Hold {
         self.messages.push_back(held);
     }
 
-    /// Takes out the message `number`, and answers how long it was.
-    pub(super) fn take_out(&mut self, number: u64) -> Option<usize> {
+    /// Takes out the message `number`.
+    pub(super) fn take_out(&mut self, number: u64) -> Option<Bytes> {
         let place = self.messages.binary_search_by_key(&number, |held| held.number).ok()?;
         let Held { stream, message, .. } = self.messages.remove(place)?;
         self.bytes -= message.data.len();
         *self.bytes_on.entry(stream) -= message.data.len();
-        Some(message.data.len())
+        Some(message.data)
+    }
+
+    /// The messages kept back.
+    pub(super) fn messages(&self) -> impl Iterator<Item = &Held> {
+        self.messages.iter()
     }
 
     /// Bytes kept back on `stream`.

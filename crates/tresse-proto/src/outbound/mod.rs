@@ -14,6 +14,7 @@ mod promised;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod unsent;
 mod withdraw;
 
 use std::ops::Deref;
@@ -33,6 +34,7 @@ use crate::interface::event::{SchedulerFault, SendOptions};
 use crate::interface::reliability::Pledge;
 use crate::interface::stats::SendQueueInfo;
 
+pub(crate) use unsent::unsent;
 pub(crate) use withdraw::Withdrawn;
 
 use adaptive::Adaptive;
@@ -176,14 +178,15 @@ impl Outbound {
         if let Some(pledge) = &pledge {
             self.revocable.get_or_insert_default().insert(pledge);
         }
-        let (ppid, unordered) = (options.ppid, options.unordered);
+        let SendOptions { ppid, unordered, immediate, .. } = options;
         if let Some(hold) = self.hold.as_mut().filter(|hold| hold.holds(stream)) {
-            hold.keep(Held { stream, number, message: Waiting { data, ppid, unordered, at: now }, pledge });
+            let message = Waiting { data, ppid, unordered, immediate, at: now };
+            hold.keep(Held { stream, number, message, pledge });
         } else {
             // Made where it is queued: each time that it is moved it waits for its own stores.
             let queue = self.queues.streams.entry(stream);
             let was_idle = queue.is_empty();
-            queue.push(Waiting { data, ppid, unordered, at: now }, pledge);
+            queue.push(Waiting { data, ppid, unordered, immediate, at: now }, pledge);
             self.on_queued(Queued { stream, bytes: len, was_idle, place: Place::Tail, at: now });
         }
         self.gauge(stream);

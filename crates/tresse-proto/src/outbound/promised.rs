@@ -34,6 +34,13 @@ impl Promised {
         self.messages.front().filter(|first| first.place == self.left).map(|first| &first.pledge)
     }
 
+    /// What was promised of the message behind `ahead` others.
+    pub(super) fn at(&self, ahead: usize) -> Option<&Arc<Pledge>> {
+        let place = self.left + ahead as u64;
+        let which = self.messages.binary_search_by_key(&place, |message| message.place).ok()?;
+        self.messages.get(which).map(|message| &message.pledge)
+    }
+
     /// The first message leaves the queue; what was promised of it.
     pub(super) fn pop_front(&mut self) -> Option<Arc<Pledge>> {
         let first = self.messages.pop_front_if(|first| first.place == self.left);

@@ -18,6 +18,8 @@ pub(super) struct Waiting {
     pub(super) data: Bytes,
     pub(super) ppid: Ppid,
     pub(super) unordered: bool,
+    /// The report on its end is wanted at once (RFC 7053).
+    pub(super) immediate: bool,
     /// When the application gave it.
     pub(super) at: Instant,
 }
@@ -25,12 +27,22 @@ pub(super) struct Waiting {
 /// A message that was taken out of the queue, or what was left of it.
 #[derive(Debug)]
 pub(super) struct TakenOut {
-    /// Bytes that were not cut.
-    pub(super) rest: usize,
+    /// What was not cut.
+    pub(super) rest: Bytes,
     /// Whether some of it was cut before.
     pub(super) begun: bool,
     /// Messages that stood before it.
     pub(super) ahead: usize,
+}
+
+/// A message, or what was not cut of it.
+#[derive(Debug)]
+pub(super) struct Left<'a> {
+    pub(super) waiting: &'a Waiting,
+    pub(super) rest: Bytes,
+    /// Its number, if some of it was cut before.
+    pub(super) begun: Option<Mid>,
+    pub(super) pledge: Option<&'a Arc<Pledge>>,
 }
 
 /// The queue of one stream.
@@ -74,6 +86,21 @@ impl OutStream {
         self.queue.iter().zip(begun).map(|(waiting, begun)| (waiting.data.len() - begun, waiting.at))
     }
 
+    /// What waits, first one first: what was not cut of each message, and whether some of it was cut before.
+    pub(super) fn left(&self) -> impl Iterator<Item = Left<'_>> {
+        let pledges = self.promised.as_deref();
+        self.queue.iter().enumerate().map(move |(place, waiting)| {
+            let begun = if place == 0 { self.begun } else { 0 };
+            let next = if waiting.unordered { self.next_unordered } else { self.next_ordered };
+            Left {
+                waiting,
+                rest: waiting.data.slice(begun..),
+                begun: (begun > 0).then_some(next),
+                pledge: pledges.and_then(|pledges| pledges.at(place)),
+            }
+        })
+    }
+
     /// Queues a message; `pledge` is of one that need not arrive.
     // Always: a message that is handed over in memory waits for its own stores.
     #[inline(always)]
@@ -113,7 +140,7 @@ impl OutStream {
     /// Takes the first message, or what is left of it.
     #[inline(always)]
     fn take_rest(&mut self, stream: StreamId) -> Option<Cut> {
-        let Waiting { data: mut payload, ppid, unordered, .. } = self.queue.pop_front()?;
+        let Waiting { data: mut payload, ppid, unordered, immediate, .. } = self.queue.pop_front()?;
         let pledge = self.promised.as_deref_mut().and_then(Promised::pop_front);
         let begun = std::mem::take(&mut self.begun);
         let fsn = std::mem::take(&mut self.next_fragment);
@@ -122,7 +149,7 @@ impl OutStream {
         *next = mid.next();
         payload.advance(begun);
         self.unsent -= payload.len();
-        let flags = DataFlags { beginning: begun == 0, ending: true, unordered, immediate: false };
+        let flags = DataFlags { beginning: begun == 0, ending: true, unordered, immediate };
         Some(Cut { fragment: Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload }, pledge })
     }
 
@@ -147,15 +174,15 @@ impl OutStream {
         let ahead = self.promised.as_deref_mut()?.take_out(number)?;
         let begun = ahead == 0 && self.begun > 0;
         let waiting = self.queue.remove(ahead)?;
-        let mut rest = waiting.data.len();
+        let mut rest = waiting.data;
         if begun {
-            rest -= std::mem::take(&mut self.begun);
+            rest.advance(std::mem::take(&mut self.begun));
             // Its fragments under way have this number.
             let next = if waiting.unordered { &mut self.next_unordered } else { &mut self.next_ordered };
             *next = next.next();
             self.next_fragment = Fsn(0);
         }
-        self.unsent -= rest;
+        self.unsent -= rest.len();
         Some(TakenOut { rest, begun, ahead })
     }
 }

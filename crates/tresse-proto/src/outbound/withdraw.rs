@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tresse_policy::Instant;
 use tresse_policy::schedule::Removed;
 
@@ -26,8 +27,8 @@ pub(super) struct Revocable {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Withdrawn {
     pub(crate) pledge: Arc<Pledge>,
-    /// Bytes of it that were never sent. They are in the send buffer until they are released.
-    pub(crate) rest: usize,
+    /// What of it was never sent. It is in the send buffer until it is released.
+    pub(crate) rest: Bytes,
     /// Whether some of it was sent.
     pub(crate) begun: bool,
 }
@@ -64,7 +65,7 @@ impl Outbound {
         if let Some(revocable) = &mut self.revocable {
             revocable.on_cut(&pledge, done);
         }
-        pledge.revocable.then_some(pledge)
+        pledge.stays().then_some(pledge)
     }
 
     /// Whether a message waits, or has waited, that need not arrive.
@@ -111,7 +112,7 @@ impl Outbound {
     pub(crate) fn withdraw(&mut self, pledge: &Arc<Pledge>) -> Option<Withdrawn> {
         self.revocable.as_deref_mut()?.remove(pledge);
         if let Some(rest) = self.hold.as_deref_mut().and_then(|hold| hold.take_out(pledge.number)) {
-            self.unsent -= rest;
+            self.unsent -= rest.len();
             self.gauge(pledge.stream);
             return Some(Withdrawn { pledge: Arc::clone(pledge), rest, begun: false });
         }
@@ -119,12 +120,13 @@ impl Outbound {
         let queue = self.queues.streams.entry(stream);
         let gone = queue.take_out(pledge.number)?;
         let stream_empty = queue.is_empty();
-        self.unsent -= gone.rest;
+        let bytes = gone.rest.len();
+        self.unsent -= bytes;
         if gone.begun && self.open == Some(stream) {
             self.open = None;
         }
         let group = self.group_of(stream);
-        self.groups[group].on_removed(Removed { stream, bytes: gone.rest, ahead: gone.ahead, stream_empty });
+        self.groups[group].on_removed(Removed { stream, bytes, ahead: gone.ahead, stream_empty });
         self.gauge(stream);
         Some(Withdrawn { pledge: Arc::clone(pledge), rest: gone.rest, begun: gone.begun })
     }

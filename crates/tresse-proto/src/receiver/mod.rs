@@ -88,6 +88,11 @@ impl Receiver {
         self.map.cumulative()
     }
 
+    /// The TSN of index 0.
+    pub(crate) fn origin(&self) -> Tsn {
+        self.map.origin()
+    }
+
     /// The Cumulative TSN Ack: the TSN of [`Self::cumulative`].
     pub(crate) fn cumulative_tsn(&self) -> Tsn {
         self.map.cumulative_tsn()

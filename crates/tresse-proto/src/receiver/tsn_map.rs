@@ -53,6 +53,11 @@ impl TsnMap {
         }
     }
 
+    /// The TSN of index 0.
+    pub(super) fn origin(&self) -> Tsn {
+        self.origin
+    }
+
     #[inline]
     pub(super) fn classify(&self, tsn: Tsn) -> Arrival {
         let cumulative = self.cumulative_tsn();

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::DataFlags;
 
@@ -46,6 +47,12 @@ impl Revocable {
     /// Whether the chunk `index` is of one of them.
     pub(super) fn has_chunk(&self, index: u64) -> bool {
         self.chunks.contains_key(&index)
+    }
+
+    /// What the application gave with the message of the chunk `index`.
+    pub(super) fn context_of(&self, index: u64) -> u64 {
+        let message = self.chunks.get(&index).and_then(|number| self.messages.get(number));
+        message.map_or(0, |message| message.pledge.context)
     }
 
     fn remove(&mut self, number: u64) -> Option<Message> {
@@ -152,14 +159,14 @@ impl Transmission {
 
     /// Gives up a message: all its chunks count as finally acknowledged, in no flight and no buffer, and no
     /// window grows by them (RFC 3758 §3.5 A2, A3). `cut_short` says that its last fragment was never cut.
-    /// Answers the bytes that no buffer has to keep any more.
-    pub(crate) fn abandon(&mut self, pledge: &Pledge, cut_short: bool) -> usize {
+    /// Answers the bytes that no buffer has to keep any more; what was not acknowledged is added to `pieces`.
+    pub(crate) fn abandon(&mut self, pledge: &Pledge, cut_short: bool, pieces: &mut Vec<Bytes>) -> usize {
         let Some(message) = self.revocable.as_deref_mut().and_then(|all| all.remove(pledge.number)) else {
             return 0;
         };
         let mut freed = 0;
         for &index in &message.chunks {
-            freed += self.abandon_chunk(index);
+            freed += self.abandon_chunk(index, pieces);
         }
         if cut_short {
             self.close_off(message);
@@ -167,7 +174,7 @@ impl Transmission {
         freed
     }
 
-    fn abandon_chunk(&mut self, index: u64) -> usize {
+    fn abandon_chunk(&mut self, index: u64, pieces: &mut Vec<Bytes>) -> usize {
         let Some(sent) = self.ring.get_mut(index) else { return 0 };
         let standing = std::mem::replace(&mut sent.standing, Standing::Abandoned);
         let (path, sends, bytes, waiting) = (sent.path, sent.sends, sent.bytes(), sent.waiting_bytes());
@@ -175,7 +182,10 @@ impl Transmission {
         let user_data = sent.user_data();
         sent.empty();
         if let Some(content) = self.ring.content_mut(index) {
-            content.payload = bytes::Bytes::new();
+            let payload = std::mem::take(&mut content.payload);
+            if standing != Standing::Acked {
+                pieces.push(payload);
+            }
         }
         if standing == Standing::Assigned {
             self.unassign(path, index, bytes);
@@ -230,7 +240,7 @@ impl Transmission {
     #[cold]
     pub(super) fn note_revocable(&mut self, index: u64, pledge: Arc<Pledge>) {
         let (Some(sent), Some(content)) = (self.ring.get(index), self.ring.content(index)) else { return };
-        let last = Fragment { payload: bytes::Bytes::new(), ..content.clone() };
+        let last = Fragment { payload: Bytes::new(), ..content.clone() };
         let revocable = self.revocable.get_or_insert_default();
         revocable.chunks.insert(index, pledge.number);
         if let Some(priority) = pledge.priority() {

@@ -27,6 +27,7 @@ mod ring;
 mod sack;
 #[cfg(test)]
 mod tests;
+mod unacknowledged;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,6 +50,7 @@ pub(crate) use copies::{Candidate, Extent, Trip};
 pub(crate) use dropped::Dropped;
 pub(crate) use resend::Waiting;
 pub(crate) use sack::{AckReport, SackFault, SackView};
+pub(crate) use unacknowledged::{Unacknowledged, unacknowledged};
 
 use abandon::Revocable;
 use assigned::Assigned;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tresse_proto::{AssociationConfig, CloseReason, EndpointConfig, Event, KeyError};
 use tresse_wire::{Auth, Cause, Chunk, ChunkKind, Param};
 
-use crate::common::{Flight, PORT, Pair};
+use crate::common::{Flight, PORT, Pair, aborted_for};
 
 fn config(authenticated: &str) -> AssociationConfig {
     let mut config = AssociationConfig::default();
@@ -107,8 +107,7 @@ fn chunks_that_must_be_authenticated_are_discarded_otherwise() {
     assert_eq!(pair.server().stats(now).expect("open").discards.unauthenticated_chunk, 2);
     pair.client().abort(now, "that is enough");
     pair.run_for(Duration::from_millis(100));
-    let reason = CloseReason::AbortedByPeer { cause: "User-Initiated Abort: that is enough".to_owned() };
-    assert_eq!(pair.server.events.last(), Some(&Event::Closed(reason)));
+    assert_eq!(aborted_for(&pair.server.events), Some("User-Initiated Abort: that is enough"));
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationConfig, CloseReason, Event, IcmpError, IcmpKind, Instant};
+use tresse_proto::{AssociationConfig, IcmpError, IcmpKind, Instant};
 
-use crate::common::{PORT, Pair, address};
+use crate::common::{PORT, Pair, aborted_for, address};
 
 /// Hands the client a message about its packet on path 0, quoted up to `len` bytes.
 fn tell(pair: &mut Pair, kind: IcmpKind, packet: &[u8], len: usize) {
@@ -15,8 +15,7 @@ fn tell(pair: &mut Pair, kind: IcmpKind, packet: &[u8], len: usize) {
 }
 
 fn ended(pair: &Pair) -> bool {
-    let cause = "ICMP: nobody takes SCTP there".to_owned();
-    pair.client.events.last() == Some(&Event::Closed(CloseReason::AbortedByPeer { cause }))
+    aborted_for(&pair.client.events) == Some("ICMP: nobody takes SCTP there")
 }
 
 /// A packet header of the client's association.

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod accounts;
 mod added_streams;
 mod addresses;
 mod adjustments;

@@ -6,7 +6,7 @@ use tresse_proto::config::Size;
 use tresse_proto::{AssociationConfig, CloseReason, Datagram, Ecn, Event, SendError, SendOptions, StreamId};
 use tresse_wire::{Cause, Chunk, ChunkKind, Data, DataFlags, Ppid, Ssn};
 
-use crate::common::{Dice, Flight, Pair, address, content};
+use crate::common::{Dice, Flight, Pair, aborted_for, address, content};
 
 const CLOSED: Event = Event::Closed(CloseReason::Graceful);
 
@@ -251,8 +251,7 @@ fn an_abort_tells_the_peer_why() {
         assert_eq!(abort.causes.iter().flatten().next(), Some(Cause::UserAbort(b"out of\npaper")));
         let (own, peer) = if by_client { (&pair.client, &pair.server) } else { (&pair.server, &pair.client) };
         assert_eq!(own.events.last(), Some(&Event::Closed(CloseReason::Aborted)));
-        let cause = "User-Initiated Abort: out of paper".to_owned();
-        assert_eq!(peer.events.last(), Some(&Event::Closed(CloseReason::AbortedByPeer { cause })));
+        assert_eq!(aborted_for(&peer.events), Some("User-Initiated Abort: out of paper"));
         // Neither side says another word of its own accord.
         let quiet = pair.wire.len();
         pair.run_for(Duration::from_secs(120));

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_proto::{
-    AssociationConfig, AssociationHandle, AssociationId, Connect, Datagram, Ecn, Endpoint, EndpointConfig,
-    Event, Instant, Joiner, Message, PathState, PathStats, SendOptions, StreamId,
+    AssociationConfig, AssociationHandle, AssociationId, CloseReason, Connect, Datagram, Ecn, Endpoint,
+    EndpointConfig, Event, Instant, Joiner, Message, PathState, PathStats, SendOptions, StreamId,
 };
 use tresse_wire::{Chunk, ChunkKind, CommonHeader};
 
@@ -404,6 +404,14 @@ impl Side {
                 Some(number)
             })
             .collect()
+    }
+}
+
+/// Why the peer ended the association, in words, if that was the last event.
+pub fn aborted_for(events: &[Event]) -> Option<&str> {
+    match events.last()? {
+        Event::Closed(CloseReason::AbortedByPeer { cause, .. }) => Some(cause),
+        _ => None,
     }
 }
 

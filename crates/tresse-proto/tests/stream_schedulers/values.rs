@@ -34,6 +34,25 @@ fn values_are_read_back_and_survive_a_change_of_scheduler() {
 }
 
 #[test]
+fn the_names_of_linux_take_one_value_for_each_stream() {
+    for (name, values) in [("prio", [3, 1]), ("wfq", [3, 1])] {
+        let (mut pair, _) = observed(1, name, "3,1");
+        let known = [0, 1].map(|stream| pair.client().stream_value(StreamId(stream)));
+        assert_eq!(known, values.map(Some), "{name}");
+    }
+    let many: Vec<String> = (1..=20).map(|value: u16| value.to_string()).collect();
+    let (mut pair, _) = observed(1, "prio", &many.join(","));
+    assert_eq!(pair.client().stream_value(StreamId(9)), Some(10));
+    assert_eq!(
+        pair.client().stream_value(StreamId(10)),
+        None,
+        "ten streams were negotiated: the rest is cut off"
+    );
+    pair.client().set_stream_scheduler("fcfs", "").expect("built in");
+    assert!(pair.client().set_stream_scheduler("fcfs", "1").is_err(), "it has no values");
+}
+
+#[test]
 fn values_that_cannot_be_are_refused_with_a_reason() {
     let (mut pair, _) = observed(1, "weighted_fair", "");
     let mut client = pair.client();

@@ -190,7 +190,7 @@ const LONGEST_MICROS: u64 = 3_600_000_000;
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use tresse_proto::{Part, Payload, Ssn};
+    use tresse_proto::{Part, Payload, Ssn, Tsn};
 
     use super::*;
 
@@ -203,6 +203,7 @@ mod tests {
             stream: StreamId(stream),
             ssn: Ssn(0),
             ppid: Ppid(number),
+            tsn: Tsn(number),
             unordered,
             part: Part::Whole,
             payload: Payload::Whole(Bytes::from_static(&[0; 10])),

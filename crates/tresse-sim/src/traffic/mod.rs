@@ -89,7 +89,7 @@ fn describe(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Graceful => "shut down".to_owned(),
         CloseReason::Aborted => "aborted".to_owned(),
-        CloseReason::AbortedByPeer { cause } => format!("aborted by the peer: {cause}"),
+        CloseReason::AbortedByPeer { cause, .. } => format!("aborted by the peer: {cause}"),
         CloseReason::SetupTimeout => "set-up stayed unanswered".to_owned(),
         CloseReason::PathsLost => "no path brought an answer any more".to_owned(),
         CloseReason::ShutdownTimeout => "the peer did not let the shutdown come to its end".to_owned(),

@@ -234,7 +234,7 @@ static NOISE: LazyLock<Bytes> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
-    use tresse_proto::{Part, Payload, Ssn, StreamId};
+    use tresse_proto::{Part, Payload, Ssn, StreamId, Tsn};
 
     use super::*;
 
@@ -243,7 +243,7 @@ mod tests {
     fn message(number: u32, stream: u16, payload: Bytes) -> Message {
         let payload = Payload::Whole(payload);
         let (stream, ppid) = (StreamId(stream), Ppid(number));
-        Message { stream, ssn: Ssn(0), ppid, unordered: false, part: Part::Whole, payload }
+        Message { stream, ssn: Ssn(0), ppid, tsn: Tsn(number), unordered: false, part: Part::Whole, payload }
     }
 
     /// Messages 0 and 1 on stream 0 and message 2 on stream 5, accepted; and as they come out.

@@ -13,11 +13,13 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::PacketWriter;
 
 use super::{Phase, Setup};
+use crate::association::undelivered::remaining;
 use crate::association::{Association, Beginnings};
 use crate::config::AssociationConfig;
 use crate::interface::error::SendError;
 use crate::interface::event::SendOptions;
 use crate::interface::stats::SendQueueInfo;
+use crate::interface::undelivered::Undelivered;
 
 /// What a set-up keeps once the application has given it a message.
 #[derive(Default)]
@@ -182,6 +184,15 @@ impl Setup {
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
         let ahead = self.early.as_ref().and_then(|early| early.ahead.as_deref());
         ahead.map_or(Ok(()), Association::check_invariants)
+    }
+
+    /// The messages that end with the set-up, if that fails now.
+    pub(crate) fn undelivered(&self) -> Vec<Undelivered> {
+        let Some(early) = &self.early else { return Vec::new() };
+        match &early.ahead {
+            Some(association) => remaining(association),
+            None => early.messages.iter().map(EarlyMessage::undelivered).collect(),
+        }
     }
 
     /// The messages that wait for an association.

@@ -112,7 +112,7 @@ fn a_scheduler_that_cannot_be_had_leaves_the_old_one() {
     let mut bench = Bench::new(1, &config());
     bench.push_over(&[5, 1, 5]);
     let unknown = bench.set_scheduler("alphabetic").expect_err("no such scheduler");
-    assert!(unknown.to_string().contains("first_come, priority, round_robin"), "{unknown}");
+    assert!(unknown.to_string().contains("first_come, prio, priority, round_robin"), "{unknown}");
     let refused = bench.out.set_scheduler(&bench.registry, "first_come", "fast").expect_err("no settings");
     assert!(refused.to_string().contains("fast"), "{refused}");
     bench.push(1, 0, 10).expect("room");

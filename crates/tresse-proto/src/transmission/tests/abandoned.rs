@@ -68,7 +68,7 @@ impl Bench {
     pub(super) fn give_up(&mut self) -> Vec<u64> {
         let mut numbers = Vec::new();
         while let Some(pledge) = self.sent.next_condemned(self.now) {
-            self.sent.abandon(&pledge, false);
+            self.sent.abandon(&pledge, false, &mut Vec::new());
             self.check();
             numbers.push(pledge.number);
         }
@@ -214,7 +214,7 @@ fn the_end_of_a_message_cut_short_takes_a_tsn() {
         if acknowledged {
             bench.sack(0, 2, &[]);
         }
-        let freed = bench.sent.abandon(&pledge(bench.now, 1, ONCE), true);
+        let freed = bench.sent.abandon(&pledge(bench.now, 1, ONCE), true, &mut Vec::new());
         bench.check();
         bench.sent.advance();
         assert_eq!(freed, if acknowledged { 0 } else { 2 * DATA });
@@ -256,7 +256,7 @@ fn evictions_go_by_priority_then_by_age_and_spare_what_has_arrived() {
     assert_eq!(bench.sent.evictable(3, 1), DATA, "counts no further than it has to");
     let mut order = Vec::new();
     while let Some(pledge) = bench.sent.next_eviction(3) {
-        bench.sent.abandon(&pledge, false);
+        bench.sent.abandon(&pledge, false, &mut Vec::new());
         bench.check();
         order.push(pledge.number);
     }

@@ -210,7 +210,9 @@ fn it_is_given_up_when_its_lifetime_is_over_and_the_peer_is_told_to_go_on() {
     bench.wait(1);
     let pledge = bench.sent.next_condemned(bench.now).expect("its lifetime is over");
     assert!(!bench.sent.was_sent(&pledge));
-    assert_eq!(bench.sent.abandon(&pledge, false), DATA);
+    let mut pieces = Vec::new();
+    assert_eq!(bench.sent.abandon(&pledge, false, &mut pieces), DATA);
+    assert_eq!(pieces.concat().len(), DATA, "they come back to the application");
     bench.check();
     assert_eq!((index, bench.sent.assigned()), (5, 2 * LEN));
     bench.leave(0);

@@ -208,7 +208,7 @@ impl Bench {
             Step::GiveUp => {
                 let mut freed = 0;
                 while let Some(pledge) = self.sent.next_condemned(self.now) {
-                    freed += self.sent.abandon(&pledge, pledge.number % 3 == 0);
+                    freed += self.sent.abandon(&pledge, pledge.number % 3 == 0, &mut Vec::new());
                     self.check();
                 }
                 self.sent.advance();
@@ -218,7 +218,7 @@ impl Bench {
                 let (freeable, next) =
                     (self.sent.evictable(*priority, 1), self.sent.next_eviction(*priority));
                 assert_eq!(freeable > 0, next.is_some());
-                let freed = next.map_or(0, |pledge| self.sent.abandon(&pledge, false));
+                let freed = next.map_or(0, |pledge| self.sent.abandon(&pledge, false, &mut Vec::new()));
                 self.sent.advance();
                 assert!(freed >= freeable);
                 return (0, freed);

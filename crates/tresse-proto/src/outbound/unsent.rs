@@ -1,0 +1,40 @@
+//! The messages that still waited when their association ended.
+
+use tresse_wire::StreamId;
+
+use super::Outbound;
+use super::stream::Waiting;
+use crate::interface::event::Payload;
+use crate::interface::undelivered::Undelivered;
+use crate::transmission::Unacknowledged;
+
+/// What was never cut: of messages that were begun it is added to `begun`, the others are answered.
+pub(crate) fn unsent(outbound: &Outbound, begun: &mut Unacknowledged) -> Vec<Undelivered> {
+    let mut messages = Vec::new();
+    let mut add = |stream: StreamId, waiting: &Waiting, context: Option<u64>, sent: bool, payload| {
+        messages.push(Undelivered {
+            stream,
+            ppid: waiting.ppid,
+            unordered: waiting.unordered,
+            context: context.unwrap_or_default(),
+            sent,
+            payload: Payload::Whole(payload),
+        });
+    };
+    for (stream, queue) in outbound.queues.streams.iter() {
+        for left in queue.left() {
+            let joined =
+                left.begun.map(|mid| begun.add_rest(stream, left.waiting.unordered, mid, &left.rest));
+            if joined != Some(true) {
+                let context = left.pledge.map(|pledge| pledge.context);
+                // All that was cut of it has been acknowledged, if anything was.
+                add(stream, left.waiting, context, joined.is_some(), left.rest);
+            }
+        }
+    }
+    for held in outbound.hold.iter().flat_map(|hold| hold.messages()) {
+        let context = held.pledge.as_ref().map(|pledge| pledge.context);
+        add(held.stream, &held.message, context, false, held.message.data.clone());
+    }
+    messages
+}
