@@ -53,14 +53,14 @@ impl State {
                     notify::address_change(number, address, port, state)
                 });
             }
-            Event::Abandoned { stream, ppid, context, sent, .. } => {
+            Event::Abandoned { stream, ppid, context, sent, payload, .. } => {
                 let failed = Failed {
                     stream,
                     ppid: ppid.0.to_be(),
                     context: context as u32,
                     flags: 0,
                     sent,
-                    data: Vec::new(),
+                    data: payload.into_bytes().to_vec(),
                 };
                 self.tell(id, notify::SEND_FAILED_EVENT, |number| notify::send_failed_event(number, &failed));
                 self.tell(id, notify::SEND_FAILED, |number| notify::send_failed(number, &failed));

@@ -59,16 +59,9 @@ impl Change {
     }
 }
 
-/// The error cause that an ABORT had (RFC 9260 §3.3.10), as far as it is known.
+/// The error cause that an ABORT had (RFC 9260 §3.3.10).
 pub(crate) fn cause_of(reason: &CloseReason) -> u16 {
-    const USER_ABORT: u16 = 12;
-    const PROTOCOL_VIOLATION: u16 = 13;
-    match reason {
-        CloseReason::AbortedByPeer { cause } if cause.starts_with("User-Initiated") => USER_ABORT,
-        CloseReason::AbortedByPeer { cause } if cause.starts_with("Protocol Violation") => PROTOCOL_VIOLATION,
-        CloseReason::PeerFault(_) => PROTOCOL_VIOLATION,
-        _ => 0,
-    }
+    reason.code().0
 }
 
 fn head(kind: u16, flags: u16, size: usize) -> Filled {

@@ -86,6 +86,8 @@ impl SendInfo {
 }
 
 pub(crate) const UNORDERED: u16 = 1;
+/// The report on the end of the message is wanted at once (RFC 7053 §7).
+pub(crate) const SACK_IMMEDIATELY: u16 = 8;
 const ABORT: u16 = 4;
 const SEND_ALL: u16 = 0x40;
 const EOF: u16 = 0x200;
@@ -286,6 +288,7 @@ fn options_of(settings: &Settings, info: &SendInfo) -> Result<(SendOptions, u16)
         stream: StreamId(fields.stream),
         ppid: Ppid(u32::from_be(fields.ppid)),
         unordered: fields.flags & UNORDERED != 0,
+        immediate: fields.flags & SACK_IMMEDIATELY != 0,
         reliability,
         context: u64::from(fields.context),
     };
