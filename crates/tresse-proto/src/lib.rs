@@ -26,7 +26,7 @@ mod transmission;
 pub mod units;
 
 pub use config::{AssociationConfig, ConfigError, EndpointConfig};
-pub use endpoint::{AssociationHandle, Connect, Endpoint};
+pub use endpoint::{AssociationHandle, Connect, Endpoint, PreSharedKeys};
 pub use interface::addresses::{AddressChange, AddressOutcome};
 pub use interface::adjustment::{AdjustError, Adjustment, PacketSize, PathAdjustment};
 pub use interface::association_id::AssociationId;

@@ -7,6 +7,7 @@ use tresse_wire::{Asconf as AsconfChunk, AsconfAck, Chunk, Packet};
 
 use super::control::{Control, Reason};
 use super::input::Passage;
+use super::protected::WAITS_FOR_KEYS;
 use super::{Association, Extension, State};
 use crate::context::Context as Cx;
 use crate::extensions::asconf::{Asconf, Change, Members, Source, StrayAck};
@@ -33,6 +34,9 @@ impl Association {
         }
         if !self.capabilities.has(Extension::DynamicAddresses) {
             return Err(AddressError::NotAgreed);
+        }
+        if self.protection.is_pending() {
+            return Err(AddressError::NotOpen { state: WAITS_FOR_KEYS });
         }
         self.with_asconf(now, |asconf, members| asconf.ask(members, change, address))?;
         self.send_asconf(now, None);
@@ -71,9 +75,10 @@ impl Association {
             if self.screen(&mut gate, &chunk, covered, self.paths.best_for_control()) == Passage::Stop {
                 break;
             }
+            // What opened is the peer's, whatever address it names.
+            let protected = self.protection.came_protected();
             if let Ok(Chunk::Asconf(asconf)) = chunk
-                && gate == Gate::Open
-                && self.paths.find_remote(asconf.address).is_some()
+                && (protected || gate == Gate::Open && self.paths.find_remote(asconf.address).is_some())
             {
                 self.on_asconf(cx.now, source, &asconf, count == 0);
                 count += 1;
@@ -135,7 +140,7 @@ impl Association {
             self.state,
             State::Established | State::ShutdownPending | State::ShutdownReceived | State::ShutdownSent
         );
-        state && self.capabilities.has(Extension::DynamicAddresses)
+        state && self.capabilities.has(Extension::DynamicAddresses) && !self.protection.is_pending()
     }
 
     /// Lets dynamic addresses change the paths, and does what follows.

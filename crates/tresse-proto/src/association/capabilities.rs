@@ -6,7 +6,7 @@
 use tresse_wire::{ChunkKind, KindSet, Param};
 
 use super::peer::LOWER_LAYER_DTLS;
-use crate::config::{AssociationConfig, NrSack};
+use crate::config::{AssociationConfig, Encryption, NrSack};
 use crate::fragment::Carrier;
 
 /// An extension that takes both sides.
@@ -57,10 +57,13 @@ impl Extension {
             Extension::PartialReliability => config.partial_reliability,
             Extension::InterleavedPartialReliability => config.interleaving && config.partial_reliability,
             Extension::StreamReconfiguration => config.stream_reconfiguration,
-            Extension::ZeroChecksum => config.zero_checksum,
-            Extension::Authentication => config.authentication,
-            Extension::DropReports => config.drop_reports,
-            Extension::DynamicAddresses => config.dynamic_addresses && config.authentication,
+            // No detection of errors is registered for the DTLS chunk (RFC 9653).
+            Extension::ZeroChecksum => config.zero_checksum && config.encryption == Encryption::Off,
+            Extension::Authentication => config.authentication && config.encryption != Encryption::Require,
+            Extension::DropReports => config.drop_reports && config.encryption != Encryption::Require,
+            Extension::DynamicAddresses => {
+                config.dynamic_addresses && (config.authentication || config.encryption != Encryption::Off)
+            }
             Extension::Ecn => config.ecn,
         }
     }
@@ -171,6 +174,22 @@ impl Capabilities {
     /// What remains of the set without authentication: nobody's addresses change then (RFC 5061 §6).
     pub(crate) fn unauthenticated(self) -> Self {
         self.having(Extension::Authentication, false).having(Extension::DynamicAddresses, false)
+    }
+
+    /// What remains where packets are protected: no AUTH, and no reports of damaged packets, which show nothing.
+    pub(crate) fn protected(self) -> Self {
+        [Extension::Authentication, Extension::DropReports, Extension::ZeroChecksum]
+            .into_iter()
+            .fold(self, |rest, extension| rest.having(extension, false))
+    }
+
+    /// What remains of what was agreed on where packets are protected, or chunks authenticated, or neither.
+    pub(crate) fn secured(self, protected: bool, authenticated: bool) -> Self {
+        match (protected, authenticated) {
+            (true, _) => self.protected(),
+            (false, true) => self,
+            (false, false) => self.unauthenticated(),
+        }
     }
 
     /// What either has.

@@ -107,7 +107,8 @@ impl Association {
     /// The same among what is worth a duplicate and not too late for one. What was sent again is not duplicated: nobody could
     /// tell which sending is acknowledged.
     fn seek_blocked_copy(&mut self, now: Instant, path: PathId, samples: &[PathSample]) {
-        let room = self.paths.get(path).pmdcs().saturating_sub(self.auth.overhead());
+        let room =
+            self.paths.get(path).pmdcs().saturating_sub(self.auth.overhead() + self.protection.overhead());
         while let Some(candidate) = self.transmission.copy_candidate(path) {
             let duplication = self.duplication(samples);
             let Candidate { from, bytes, sent_at, fresh, stream } = candidate;

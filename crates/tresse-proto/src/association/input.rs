@@ -10,7 +10,7 @@ use tresse_wire::{
 };
 
 use super::control::{Control, Reason};
-use super::{Association, Extension, Readable, State};
+use super::{Association, Extension, Readable, State, protected};
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::extensions::asconf::{Asconf, Source};
@@ -88,6 +88,9 @@ impl Association {
             if let Some(packet) = marked {
                 self.on_marked_packet(via, &packet);
             }
+        }
+        if self.protection.is_agreed() {
+            protected::take_key_messages(self);
         }
         self.on_heard_in_shutdown(cx.now);
         if self.paths.member(via) > Member::Pending {
@@ -277,7 +280,12 @@ impl Association {
             return;
         }
         let index = match self.receiver.classify(tsn) {
-            Arrival::New(index) => index,
+            Arrival::New(index) => {
+                if let Some(protection) = self.protection.get() {
+                    protection.on_data(index);
+                }
+                index
+            }
             Arrival::Duplicate => {
                 summary.duplicates += 1;
                 return;

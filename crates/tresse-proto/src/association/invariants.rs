@@ -48,7 +48,10 @@ impl Association {
         if let Some(path) = without_timer {
             return Err(format!("what was sent on path {path} waits for an answer and its T3 does not run"));
         }
-        if self.outbound.is_holding() && !self.reconfig.as_deref().is_some_and(Reconfig::is_under_way) {
+        if self.outbound.is_holding()
+            && !self.protection.is_pending()
+            && !self.reconfig.as_deref().is_some_and(Reconfig::is_under_way)
+        {
             return Err("messages wait for new numbers, and nobody has asked for any".to_owned());
         }
         // While no path is confirmed everything waits for heartbeats.

@@ -16,6 +16,7 @@ mod input;
 mod invariants;
 mod output;
 mod peer;
+mod protected;
 mod reconfig;
 mod reinject;
 mod resend;
@@ -46,8 +47,9 @@ use crate::collections::InlineVec;
 use crate::collections::LazyBox;
 use crate::coverage::Coverage;
 use crate::extensions::asconf::{Asconf, PeerNews};
-use crate::extensions::auth::{Auth, Authentication};
+use crate::extensions::auth::{Auth, Authentication, RANDOM_LEN};
 use crate::extensions::ecn::Marks;
+use crate::extensions::protection::PacketProtection;
 use crate::extensions::reconfig::Reconfig;
 use crate::inbound::Inbound;
 use crate::interface::datagram::{Ecn, Transmit};
@@ -62,6 +64,7 @@ pub(crate) use adjust::{adjust, adjust_path, request_heartbeat};
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
 pub(crate) use peer::{Aside, InitFault, Peer, reach};
+pub(crate) use protected::Protected;
 pub(crate) use settings::Settings;
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
@@ -103,6 +106,8 @@ pub(crate) struct Beginnings {
     pub(crate) checksum_offload: bool,
     /// There is one when authentication was agreed.
     pub(crate) auth: Option<Box<Auth>>,
+    /// What this side's parameters in INIT or INIT ACK were drawn from.
+    pub(crate) random: [u8; RANDOM_LEN],
 }
 
 /// An association in which both sides know each other.
@@ -128,6 +133,7 @@ pub(crate) struct Association {
     /// From the first request of either side on.
     reconfig: Option<Box<Reconfig>>,
     auth: Authentication,
+    protection: PacketProtection,
     /// From the first request of either side to change addresses on.
     asconf: Option<Box<Asconf>>,
     /// From the first congestion mark of either direction on.
@@ -237,8 +243,9 @@ impl Association {
         registry: &Registry,
         rng: &mut ChaCha12Rng,
     ) -> Result<Box<Self>, ScheduleError> {
-        let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload, auth } = from;
-        let capabilities = config.offered().agreed(peer.capabilities);
+        let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload, auth, random } =
+            from;
+        let (agreed, capabilities) = config.agreed_with(&peer, random, auth.is_some());
         let carrier = capabilities.carrier();
         let delayed_ack = config.delayed_ack_with(capabilities);
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
@@ -282,6 +289,7 @@ impl Association {
             sharing: LazyBox::default(),
             reconfig: None,
             auth: Authentication::new(auth),
+            protection: PacketProtection::default(),
             asconf: None,
             marks: LazyBox::default(),
             control: ControlQueue::default(),
@@ -305,6 +313,7 @@ impl Association {
         if let Some(code) = peer.adaptation {
             association.tell(Event::PeerAdaptation { code });
         }
+        protected::begin(&mut association, agreed);
         Ok(association)
     }
 
@@ -394,6 +403,7 @@ impl Association {
             requests,
             self.asconf.as_deref().and_then(Asconf::deadline),
             self.reinjection_due,
+            self.protection.deadline(),
         ])
     }
 
@@ -482,6 +492,10 @@ impl Association {
 
     /// ABORT or SHUTDOWN COMPLETE with the peer's own tag: the peer has no association (RFC 9260 §8.5.1).
     pub(crate) fn on_reflected(&mut self, chunk: &Chunk<'_>) {
+        if self.protection.is_required() {
+            self.counters.discards.unprotected += 1;
+            return;
+        }
         if self.state == State::ShutdownAckSent {
             // Everything was delivered and the peer has ended: its SHUTDOWN COMPLETE was lost, or overtaken by the
             // answer to a packet that came too late.

@@ -8,7 +8,7 @@ use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};
 
 use super::control::Written;
 use super::turn::{Load, Turn};
-use super::{Association, Extension, State};
+use super::{Association, Extension, State, protected};
 use crate::config::LossDetection;
 use crate::fragment::Cut;
 use crate::interface::event::Event;
@@ -102,11 +102,11 @@ impl Association {
         if let Some(guard) = self.auth.guard() {
             writer = writer.guarded(guard);
         }
+        writer = self.protection.prepare(writer);
         let cumulative = self.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
         if written.mtu_probe {
-            self.auth.authenticate(&mut writer);
-            let len = writer.finish(Seal::Zero);
+            let len = close_packet(self, writer)?;
             self.account(now, path, len, written, false);
             return Some(Sending { path, len, mtu_probe: true, markable: false });
         }
@@ -120,8 +120,7 @@ impl Association {
             writer.discard();
             return None;
         }
-        self.auth.authenticate(&mut writer);
-        let len = writer.finish(Seal::Zero);
+        let len = close_packet(self, writer)?;
         self.account(now, path, len, written, data != Carried::Nothing);
         // What is sent again or probes a closed window must not be marked (RFC 3168 §6.1.5, §6.1.6).
         let markable = data == Carried::New
@@ -143,7 +142,12 @@ impl Association {
         let waiting = waiting.or_else(|| self.transmission.next_assigned(path).map(|(_, len)| len));
         let copied = || self.transmission.next_copy(path).filter(|_| self.transmission.copies_everything());
         match waiting.or_else(copied) {
-            Some(len) => size.max(COMMON_HEADER_LEN + self.auth.overhead() + len.next_multiple_of(4)),
+            Some(len) => size.max(
+                COMMON_HEADER_LEN
+                    + self.auth.overhead()
+                    + self.protection.overhead()
+                    + len.next_multiple_of(4),
+            ),
             None => size,
         }
     }
@@ -317,4 +321,16 @@ impl Association {
             self.on_shutdown_chunk_sent(now);
         }
     }
+}
+
+/// Completes a packet, but for its checksum; `None` where no more may leave.
+#[inline]
+fn close_packet(association: &mut Association, mut writer: PacketWriter<'_>) -> Option<usize> {
+    association.auth.authenticate(&mut writer);
+    if let Err(fault) = association.protection.seal(&mut writer) {
+        writer.discard();
+        protected::on_seal_fault(association, fault);
+        return None;
+    }
+    Some(writer.finish(Seal::Zero))
 }

@@ -9,6 +9,7 @@ use super::scope::Scope;
 use super::settings::Settings;
 use crate::config::AssociationConfig;
 use crate::extensions::auth::{BadRandom, OfferParams, PeerOffer};
+use crate::extensions::protection::{Disagreement, peer_parameter};
 use crate::paths::is_usable;
 
 /// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
@@ -26,6 +27,8 @@ pub(crate) struct Peer {
     pub(crate) capabilities: Capabilities,
     /// What it said of authentication, if this side can take it up.
     pub(crate) auth: Option<PeerOffer>,
+    /// Its DTLS Key Management parameter as it came.
+    pub(crate) key_parameter: Option<Box<[u8]>>,
     /// What it says of its adaptation layer (RFC 5061 §4.2.6).
     pub(crate) adaptation: Option<u32>,
     /// The addresses it listed, in its order; the address its packet came from is not added.
@@ -87,6 +90,10 @@ pub(crate) enum InitFault {
     Random,
     /// The peer has no authentication, and the settings need it.
     Unauthenticated,
+    /// The settings require protection, and the peer offers none.
+    Unprotected,
+    /// The settings require protection, and the two sides have no method, or no pair of roles, for it.
+    Disagreed(Disagreement),
     /// The peer would change addresses without authentication: anybody could take the association over (RFC 5061
     /// §6).
     Careless,
@@ -99,6 +106,10 @@ impl InitFault {
             InitFault::Field => Cause::InvalidParameter,
             InitFault::HostName(whole) => Cause::UnresolvableAddress(whole),
             InitFault::NoCookie => Cause::MissingParameters(List::Values(&[ParamKind::STATE_COOKIE.0])),
+            InitFault::Unprotected => Cause::MissingDtlsChunk,
+            InitFault::Disagreed(Disagreement::NoCommonMethod) => Cause::NoCommonKeyManagement,
+            InitFault::Disagreed(Disagreement::Roles) => Cause::IncompatibleKeyRoles,
+            InitFault::Disagreed(Disagreement::TieBreaker) => Cause::TieBreakerCollision,
             InitFault::Streams | InitFault::Random | InitFault::Unauthenticated | InitFault::Careless => {
                 Cause::ProtocolViolation(self.words().as_bytes())
             }
@@ -115,6 +126,12 @@ impl InitFault {
             InitFault::Random => "a random number for authentication that has not 32 bytes",
             InitFault::Unauthenticated => {
                 "no authentication, although some chunks are accepted only when authenticated"
+            }
+            InitFault::Unprotected => "no protection by DTLS chunks, which is required here",
+            InitFault::Disagreed(Disagreement::NoCommonMethod) => "no key management that both sides have",
+            InitFault::Disagreed(Disagreement::Roles) => "no roles in the key management that go together",
+            InitFault::Disagreed(Disagreement::TieBreaker) => {
+                "the same random number for the roles in the key management; another set-up draws another one"
             }
             InitFault::Careless => "dynamic addresses without authentication",
         }
@@ -146,6 +163,7 @@ impl Peer {
             initial_tsn: init.initial_tsn,
             capabilities: Capabilities::default(),
             auth: None,
+            key_parameter: None,
             adaptation: None,
             addresses: Vec::new(),
         };
@@ -162,6 +180,9 @@ impl Peer {
                         && peer.addresses.len() < most =>
                 {
                     peer.addresses.push(address);
+                }
+                Param::DtlsKeyManagement { .. } if peer.key_parameter.is_none() => {
+                    peer.key_parameter = peer_parameter(&param);
                 }
                 Param::AdaptationIndication(code) => peer.adaptation = Some(code),
                 Param::HostName(_) => {
@@ -196,7 +217,8 @@ impl Peer {
             return Err(InitFault::Unauthenticated);
         }
         let both = settings.offered().agreed(self.capabilities);
-        if self.auth.is_none() && both.has(Extension::DynamicAddresses) {
+        // Whoever would protect packets has no need of AUTH; if it comes to nothing, no addresses change.
+        if self.auth.is_none() && self.key_parameter.is_none() && both.has(Extension::DynamicAddresses) {
             return Err(InitFault::Careless);
         }
         Ok(())

@@ -6,6 +6,7 @@ use std::ops::Range;
 use tresse_wire::Reconfig as ReconfigChunk;
 
 use super::control::Control;
+use super::protected::WAITS_FOR_KEYS;
 use super::{Association, Extension, State};
 use crate::extensions::reconfig::{
     Action, Ask, Progress, Receiving, Reconfig, Sending, SetAsideChunk, View, read, respond,
@@ -28,6 +29,9 @@ impl Association {
         }
         if !self.capabilities.has(Extension::StreamReconfiguration) {
             return Err(ReconfigurationError::NotNegotiated);
+        }
+        if self.protection.is_pending() {
+            return Err(ReconfigurationError::NotOpen { state: WAITS_FOR_KEYS });
         }
         let actions = self.with_reconfig(now, |reconfig, view| reconfig.ask(view, ask))?;
         self.carry_out(actions);

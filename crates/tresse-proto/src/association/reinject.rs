@@ -70,7 +70,7 @@ impl Association {
 
     /// The usable paths, to be given back to the workspace; one whose packets cannot hold a chunk of `bytes` has no room for it.
     fn take_usable(&mut self, bytes: usize) -> Vec<PathSample> {
-        let overhead = self.auth.overhead();
+        let overhead = self.auth.overhead() + self.protection.overhead();
         let mut samples = std::mem::take(&mut self.workspace.get().samples);
         samples.clear();
         samples.extend(self.paths.usable_ids().map(|path| {

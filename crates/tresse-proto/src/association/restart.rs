@@ -7,7 +7,7 @@ use rand_chacha::ChaCha12Rng;
 use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 
 use super::control::{Control, Reason};
-use super::{Association, Beginnings, Peer, State, Workspace};
+use super::{Association, Beginnings, Peer, State, Workspace, protected};
 use crate::extensions::auth::Auth;
 use crate::extensions::auth::Authentication;
 use crate::interface::event::{CloseReason, Event};
@@ -79,6 +79,7 @@ impl Association {
     pub(crate) fn on_collision(&mut self, peer: &Peer, auth: Option<Box<Auth>>, via: PathId) {
         self.identity.peer_tag = peer.tag;
         self.auth = Authentication::new(auth);
+        protected::begin_again(self, peer);
         let delayed_ack = self.config.delayed_ack_with(self.capabilities);
         self.receiver = Receiver::new(peer.initial_tsn, &self.config, delayed_ack);
         self.inbound.set_origin(self.receiver.origin());
@@ -108,6 +109,9 @@ impl Association {
 
     /// An ICMP message said that the peer's host takes no SCTP: it ends as by an ABORT (RFC 9260 §10, ICMP8).
     pub(crate) fn on_no_receiver(&mut self) {
+        if self.protection.is_required() {
+            return;
+        }
         self.control.clear();
         self.close(CloseReason::no_receiver());
     }

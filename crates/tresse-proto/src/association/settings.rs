@@ -8,12 +8,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use tresse_policy::sharing::Rules;
-use tresse_wire::{ChunkKind, Init, KindSet, Param, Params, Tsn};
+use tresse_wire::{ChunkKind, Init, KindSet, LARGEST_RECORD_TEXT, Param, Params, Tsn};
 
 use super::capabilities::{Capabilities, Extension};
-use super::peer::LOWER_LAYER_DTLS;
-use crate::config::{AssociationConfig, BlockedCopies, BufferShares, StreamMap};
+use super::peer::{InitFault, LOWER_LAYER_DTLS, Peer};
+use crate::config::{AssociationConfig, BlockedCopies, BufferShares, Encryption, Size, StreamMap};
 use crate::extensions::auth::{OwnOffer, RANDOM_LEN, Terms};
+use crate::extensions::protection::{agree, offered_param, own_parameter};
+use crate::interface::protection::Agreed;
 use crate::paths::PathRules;
 
 /// The settings of an association; those of the application can be read as though they stood here.
@@ -25,6 +27,8 @@ pub(crate) struct Settings {
     /// one that has not.
     extensions: Vec<u8>,
     unauthenticated: Vec<u8>,
+    /// The same to a peer with which packets will be protected.
+    protected: Vec<u8>,
     /// There are some when authentication is offered.
     auth: Option<Arc<Terms>>,
     /// Chunks to look at closely before they are processed: AUTH, and what this side takes only when authenticated.
@@ -34,7 +38,11 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    pub(crate) fn new(config: AssociationConfig) -> Arc<Self> {
+    pub(crate) fn new(mut config: AssociationConfig) -> Arc<Self> {
+        if config.encryption != Encryption::Off {
+            // No record holds more, and a larger packet could not be probed for.
+            config.mtu = config.mtu.min(Size(LARGEST_RECORD_TEXT));
+        }
         let offered = Capabilities::offered(&config);
         let auth = Terms::new(&config).map(Arc::new);
         let mut screened = auth.as_deref().map(Terms::required).unwrap_or_default();
@@ -43,6 +51,7 @@ impl Settings {
             offered,
             extensions: offered.kinds(),
             unauthenticated: offered.unauthenticated().kinds(),
+            protected: offered.protected().kinds(),
             auth,
             screened,
             paths: Arc::new(PathRules::new(&config)),
@@ -61,6 +70,19 @@ impl Settings {
     /// The extensions offered.
     pub(crate) fn offered(&self) -> Capabilities {
         self.offered
+    }
+
+    /// How packets to and from `peer` are protected, as [`protection`](Self::protection) has it, and which extensions are
+    /// agreed on with that, where chunks are authenticated or not.
+    pub(super) fn agreed_with(
+        &self,
+        peer: &Peer,
+        random: [u8; RANDOM_LEN],
+        authenticated: bool,
+    ) -> (Result<Option<Agreed>, InitFault>, Capabilities) {
+        let agreed = self.protection(random, peer);
+        let protected = matches!(agreed, Ok(Some(_)));
+        (agreed, self.offered.agreed(peer.capabilities).secured(protected, authenticated))
     }
 
     /// Whether DAC is used with a peer that has agreed on these extensions. Nothing in INIT says that a peer knows it; one
@@ -91,10 +113,46 @@ impl Settings {
         self.auth.as_ref().map(|terms| OwnOffer::new(Arc::clone(terms), random))
     }
 
+    /// This side's DTLS Key Management parameter, raw, with what `random` has for it; `None` when it makes no offer.
+    pub(crate) fn key_parameter(&self, random: [u8; RANDOM_LEN]) -> Option<Box<[u8]>> {
+        own_parameter(&self.config, &random)
+    }
+
+    /// How packets to and from `peer` are to be protected, when this side's parameter has what `random` has for it; `None`
+    /// where they stay in the clear.
+    ///
+    /// # Errors
+    /// The settings require it, and it comes to nothing.
+    pub(crate) fn protection(
+        &self,
+        random: [u8; RANDOM_LEN],
+        peer: &Peer,
+    ) -> Result<Option<Agreed>, InitFault> {
+        let agreed = match (self.key_parameter(random), &peer.key_parameter) {
+            (Some(own), Some(peer)) => agree(&own, peer).map_err(InitFault::Disagreed),
+            (Some(_), None) => Err(InitFault::Unprotected),
+            (None, _) => return Ok(None),
+        };
+        match agreed {
+            Ok(agreed) => Ok(Some(agreed)),
+            Err(_) if self.config.encryption != Encryption::Require => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
     /// The parameters of an INIT or INIT ACK. `addresses` are to be told, if there is any that the packet does not
-    /// come from itself; without an offer of authentication nothing that needs it is offered either.
-    pub(crate) fn params<'a>(&'a self, addresses: &[IpAddr], auth: Option<&'a OwnOffer>) -> Vec<Param<'a>> {
-        let extensions = if auth.is_some() { &self.extensions } else { &self.unauthenticated };
+    /// come from itself; without an offer of authentication, or of protection, nothing that needs it is offered either.
+    pub(crate) fn params<'a>(
+        &'a self,
+        addresses: &[IpAddr],
+        auth: Option<&'a OwnOffer>,
+        keys: Option<&'a [u8]>,
+    ) -> Vec<Param<'a>> {
+        let extensions = match (auth, keys) {
+            (Some(_), _) => &self.extensions,
+            (None, Some(_)) => &self.protected,
+            (None, None) => &self.unauthenticated,
+        };
         // Room for what callers add, too.
         let mut params = Vec::with_capacity(addresses.len() + 10);
         params.extend(addresses.iter().copied().map(Param::Address));
@@ -105,11 +163,12 @@ impl Settings {
             params.push(Param::ForwardTsnSupported);
         }
         params.extend(auth.into_iter().flat_map(OwnOffer::params));
+        params.extend(keys.and_then(offered_param));
         params.extend(self.config.adaptation.map(Param::AdaptationIndication));
         if self.config.ecn {
             params.push(Param::EcnCapable);
         }
-        if self.config.zero_checksum {
+        if self.offered.has(Extension::ZeroChecksum) {
             params.push(Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS));
         }
         params

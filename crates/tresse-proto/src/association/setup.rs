@@ -74,7 +74,7 @@ pub(crate) struct Setup {
 
 enum Phase {
     CookieWait,
-    CookieEchoed(Answer),
+    CookieEchoed(Box<Answer>),
 }
 
 /// What is added to a round trip when a cookie was stale (RFC 9260 §5.2.6: at most a second).
@@ -85,7 +85,7 @@ pub(crate) enum SetupStep {
     /// It goes on.
     Waiting,
     /// Both sides know each other; the round-trip time of COOKIE ECHO, when it was sent once only.
-    Done(Beginnings, Option<Duration>),
+    Done(Box<Beginnings>, Option<Duration>),
     /// The same for an association that was made ahead.
     Ready(Box<Association>, Option<Duration>),
     /// The peer answered with what cannot be used; it is to be told with an ABORT.
@@ -344,7 +344,8 @@ impl Setup {
         let (source, _) = self.pair()?;
         let told = Some(self.shown_addresses(source)).filter(|shown| shown.len() > 1);
         let offer = self.config.auth_offer(self.auth.random());
-        let mut params = self.config.params(&told.unwrap_or_default(), offer.as_ref());
+        let keys = self.config.key_parameter(self.auth.random());
+        let mut params = self.config.params(&told.unwrap_or_default(), offer.as_ref(), keys.as_deref());
         let mut types = Vec::new();
         // The address of the packet says it when there is no other; stacks of one address refuse what they do
         // not know (pion/sctp).
@@ -423,11 +424,19 @@ impl Setup {
             return SetupStep::Waiting;
         }
         let scope = self.scope().min(reach(&self.config, [between.1]));
-        match Answer::read(init, &self.config, scope, between) {
+        let random = self.auth.random();
+        let answer = Answer::read(init, &self.config, scope, between).and_then(|mut answer| {
+            if self.config.protection(random, &answer.peer)?.is_some() {
+                // Never both (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2).
+                answer.peer.auth = None;
+            }
+            Ok(answer)
+        });
+        match answer {
             Ok(mut answer) => {
                 let offer = self.config.auth_offer(self.auth.random());
                 self.auth.on_answer(offer.as_ref(), answer.peer.auth.take());
-                self.enter(Phase::CookieEchoed(answer));
+                self.enter(Phase::CookieEchoed(Box::new(answer)));
                 SetupStep::Waiting
             }
             Err(fault) => SetupStep::Refused { fault, peer_tag: init.initiate_tag },
@@ -481,7 +490,7 @@ impl Setup {
         }
         let auth = self.auth.take();
         let paths = self.path_seeds(&answer);
-        SetupStep::Done(self.beginnings(answer.peer, paths, auth), rtt)
+        SetupStep::Done(Box::new(self.beginnings(answer.peer, paths, auth)), rtt)
     }
 
     fn beginnings(&self, peer: Peer, paths: Few<PathSeed>, auth: Option<Box<Auth>>) -> Beginnings {
@@ -497,6 +506,7 @@ impl Setup {
             paths,
             peer,
             checksum_offload: self.checksum_offload,
+            random: self.auth.random(),
             auth,
         }
     }

@@ -170,6 +170,9 @@ impl Association {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             self.control.clear();
             self.control.push(via, Control::ShutdownComplete);
+            if let Some(protection) = self.protection.get() {
+                protection.say_last_word();
+            }
             self.close(CloseReason::Graceful);
         } else {
             self.counters.discards.unexpected_chunk += 1;

@@ -7,7 +7,7 @@ use tresse_wire::heartbeat_info_tlv;
 
 use super::Extension;
 use super::control::Control;
-use super::{Association, State};
+use super::{Association, State, protected};
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::interface::event::CloseReason;
@@ -44,6 +44,7 @@ impl Association {
         self.give_up(cx.now);
         self.on_reconfig_timer(cx.now);
         self.on_asconf_timer(cx.now);
+        protected::on_time(self, cx.now);
         self.advance_reconfig(cx.now);
         self.on_shutdown_timers(cx.now);
         self.stir();

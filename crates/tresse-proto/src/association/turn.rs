@@ -347,7 +347,7 @@ impl Association {
 
     /// Most user data that a DATA chunk carries in a packet of its own on every path.
     pub(super) fn full_payload(&self) -> usize {
-        self.paths.smallest_payload().saturating_sub(self.auth.overhead())
+        self.paths.smallest_payload().saturating_sub(self.auth.overhead() + self.protection.overhead())
     }
 
     /// The size of that chunk, its header included.

@@ -4,6 +4,7 @@
 
 mod authentication;
 mod classes;
+mod encryption;
 mod multipath;
 mod presets;
 mod switch;
@@ -13,6 +14,7 @@ use std::time::Duration;
 pub(crate) use authentication::UNLISTED;
 pub use authentication::{AuthHash, ChunkList};
 pub use classes::StreamClasses;
+pub use encryption::{Encryption, KeyManagement, KeyRole};
 pub use multipath::{
     BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, LossDetection, MovedChunkCut,
     NrSack, PathPairs, PeerWindowTest, SplitCounts, StreamMap,
@@ -184,6 +186,16 @@ switches! {
         authenticated_chunks: ChunkList = ChunkList::default(),
         /// Hash to ask for in authenticated chunks: sha256 or sha1.
         authentication_hash: AuthHash = AuthHash::Sha256,
+        /// Encrypt and authenticate whole packets (DTLS chunk, docs/security.md): off, offer (with peers that have it; whoever can change INIT can strip it) or require. Keys come from whoever drives the association; `authentication` gives way to it.
+        encryption: Encryption = Encryption::Off,
+        /// How both ends come to have keys: tls13, or pre_shared.
+        key_management: KeyManagement = KeyManagement::Tls13,
+        /// Which side of the key management to be: any, client or server. Both ends of a simultaneous set-up say any.
+        key_role: KeyRole = KeyRole::Any,
+        /// How long keys still open what was sent with them, once newer ones are in use.
+        key_drain: Duration = millis(120_000),
+        /// Megabytes that one key protects before new ones are asked for.
+        rekey_megabytes: u32 = 100_000,
         /// Offer I-DATA: fragments of messages of different streams take turns (RFC 8260).
         interleaving: bool = false,
         /// A message of which this much is in the receive buffer, and before which nothing is missing, is handed out in parts; 0 hands out whole messages as long as the buffer can hold them.
@@ -247,6 +259,15 @@ impl AssociationConfig {
         }
         if !self.authentication && !self.authenticated_chunks.0.is_empty() {
             return inconsistent("authenticated_chunks", "needs authentication = true");
+        }
+        if self.encryption != Encryption::Off && !self.authenticated_chunks.0.is_empty() {
+            return inconsistent(
+                "authenticated_chunks",
+                "must be none with encryption, which protects them all",
+            );
+        }
+        if self.rekey_megabytes == 0 {
+            return inconsistent("rekey_megabytes", "must be at least 1");
         }
         if self.primary_switchover_max_retrans < self.potentially_failed_max_retrans {
             return inconsistent(

@@ -12,10 +12,11 @@ use super::cookie::{Cookie, TieTags};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
-use crate::association::{Aside, Peer, Settings, State, reach};
+use crate::association::{Aside, InitFault, Peer, Settings, State, reach};
 use crate::collections::InlineVec;
 use crate::config::AssociationConfig;
 use crate::extensions::auth::RANDOM_LEN;
+use crate::extensions::protection::Disagreement;
 use crate::interface::datagram::Datagram;
 
 /// What an INIT ACK says of this side, and to which address it goes.
@@ -57,7 +58,7 @@ impl Endpoint {
         let to_peer = CommonHeader { verification_tag: init.initiate_tag, ..reply_header(packet) };
         let scope = reach(&self.template, [datagram.remote]);
         let read = Peer::read(init, scope, usize::from(self.template.max_paths));
-        let (peer, aside) = match read.and_then(|read| read.0.check(&self.template).map(|()| read)) {
+        let (peer, aside) = match read.and_then(|read| self.check_peer(&read.0).map(|()| read)) {
             Ok(read) => read,
             Err(fault) => {
                 self.discards.bad_init += 1;
@@ -90,6 +91,15 @@ impl Endpoint {
                 let cause = Cause::RestartWithNewEncapsulationPort { current, new };
                 self.refuse(datagram, to_peer, cause);
             }
+        }
+    }
+
+    /// Whether an association with this peer can be as safe as the settings ask for, if numbers are drawn that go together.
+    fn check_peer(&self, peer: &Peer) -> Result<(), InitFault> {
+        peer.check(&self.template)?;
+        match self.template.protection([0; RANDOM_LEN], peer) {
+            Ok(_) | Err(InitFault::Disagreed(Disagreement::TieBreaker)) => Ok(()),
+            Err(fault) => Err(fault),
         }
     }
 
@@ -186,7 +196,7 @@ impl Endpoint {
         now: Instant,
         datagram: &Datagram,
         header: CommonHeader,
-        peer: Peer,
+        mut peer: Peer,
         aside: &Aside<'_>,
         own: OwnHalf,
     ) -> Vec<u8> {
@@ -194,6 +204,11 @@ impl Endpoint {
         let streams = own.settings.outbound_streams.min(peer.inbound_streams);
         let (local_tag, local_initial_tsn, auth_random) =
             own.named.unwrap_or_else(|| (self.fresh_tag(), self.fresh_tsn(), self.fresh_random()));
+        let keys = peer.key_parameter.as_ref().and_then(|_| own.settings.key_parameter(auth_random));
+        if matches!(own.settings.protection(auth_random, &peer), Ok(Some(_))) {
+            // Never both (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2).
+            peer.auth = None;
+        }
         // An offer is of use to a peer only that made one too.
         let offer = peer.auth.as_ref().and_then(|_| own.settings.auth_offer(auth_random));
         let cookie = Cookie {
@@ -219,7 +234,7 @@ impl Endpoint {
             // The packet comes from there: to list it would only break behind a NAT.
             addresses = InlineVec::default();
         }
-        let mut params = own.settings.params(&addresses, offer.as_ref());
+        let mut params = own.settings.params(&addresses, offer.as_ref(), keys.as_deref());
         params.push(Param::StateCookie(&sealed));
         params.extend(aside.reported().map(Param::UnrecognisedParameter));
         let init_ack = own.settings.init(local_tag, local_initial_tsn, streams, &params);

@@ -12,7 +12,9 @@ use super::cookie::{Cookie, Opened, TieTags};
 use super::demux::Slot;
 use super::slots::{Failed, Occupant};
 use super::{Endpoint, reply_header, stray};
-use crate::association::{Association, Beginnings, Identity, Origin, PathSeed, Settings, State, Workspace};
+use crate::association::{
+    Association, Beginnings, Identity, Origin, PathSeed, Protected, Settings, State, Workspace,
+};
 use crate::collections::InlineVec;
 use crate::config::AssociationConfig;
 use crate::context::Context;
@@ -65,6 +67,14 @@ impl Endpoint {
         let owner =
             owner.or_else(|| self.owner_of(datagram.remote, cookie.remote_port, &cookie.peer.addresses));
         let met = owner.and_then(|slot| Some((slot, Action::of(&cookie, &self.known(slot)?))));
+        if let Some((slot, _)) = met
+            && let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
+            && Protected::of(association).is_some_and(|protected| protected.is_required())
+        {
+            // Neither restarted nor acknowledged: who could say so in the clear, could end any association.
+            self.discards.unprotected += 1;
+            return;
+        }
         if let Some((slot, action)) = met
             && let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
             && let Err(refusal) = screen_again(action, &cookie, association, packet)
@@ -331,6 +341,7 @@ impl Endpoint {
             peer: cookie.peer,
             paths,
             checksum_offload: self.config.checksum_offload,
+            random: cookie.auth_random,
             auth,
         }
     }

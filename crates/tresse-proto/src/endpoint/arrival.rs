@@ -9,7 +9,7 @@ use tresse_wire::{Abort, Cause, Causes, ChecksumRule, Chunk, CommonHeader, Heart
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, admit, ephemeral_port, reply_header, stray};
-use crate::association::{Origin, SetupStep, State};
+use crate::association::{Origin, Protected, SetupStep, State};
 use crate::context::Context;
 use crate::extensions::asconf::Source;
 use crate::extensions::auth::Gate;
@@ -20,6 +20,9 @@ use crate::paths::is_usable;
 impl Endpoint {
     /// A packet with the tag of the association in `slot`, which may keep it.
     pub(super) fn on_own_packet(&mut self, now: Instant, slot: Slot, datagram: &mut Datagram) {
+        if !self.is_admitted(slot, datagram) {
+            return self.settle(slot);
+        }
         let Ok(packet) = Packet::parse(&datagram.payload, ChecksumRule::Trust) else { return };
         match self.slots.get_mut(slot) {
             Some(Occupant::Open(association)) if association.state() != State::Closed => {
@@ -51,6 +54,21 @@ impl Endpoint {
             _ => self.discards.out_of_the_blue += 1,
         }
         self.settle(slot);
+    }
+
+    /// Whether a packet with the tag of the association in `slot` is to be processed; what was in a DTLS chunk takes its
+    /// place.
+    fn is_admitted(&mut self, slot: Slot, datagram: &mut Datagram) -> bool {
+        let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else { return true };
+        if Protected::of(association).is_none() || association.state() == State::Closed {
+            return true;
+        }
+        let Ok(packet) = Packet::parse(&datagram.payload, ChecksumRule::Trust) else { return true };
+        if packet.header.source_port != association.identity().remote_port {
+            return true;
+        }
+        let path = association.path_of(datagram.local, datagram.remote);
+        Protected::of(association).is_none_or(|protected| protected.admit(path, &mut datagram.payload))
     }
 
     /// The peer's cookie was too old: the set-up begins again.
@@ -149,7 +167,7 @@ impl Endpoint {
                 SetupStep::Waiting => {}
                 SetupStep::GivenUp => return self.fail_setup(slot, CloseReason::SetupTimeout),
                 SetupStep::Done(beginnings, rtt) => {
-                    self.open(now, slot, beginnings);
+                    self.open(now, slot, *beginnings);
                     return self.on_opened(now, slot, datagram, rtt);
                 }
                 SetupStep::Ready(association, rtt) => {
@@ -233,6 +251,14 @@ impl Endpoint {
             (Some(Ok(Chunk::CookieEcho(_))), _)
             | (Some(Ok(Chunk::Auth(_))), Some(Ok(Chunk::CookieEcho(_)))) => {
                 self.on_cookie_echo(now, datagram, packet);
+            }
+            // Whoever takes nothing but DTLS chunks takes no answer either, unless it comes in one.
+            (Some(Ok(Chunk::Dtls(_))), _) => {
+                let CommonHeader { source_port, verification_tag, .. } = packet.header;
+                match self.farewells.next(verification_tag, source_port) {
+                    Some(farewell) => self.answer(datagram, farewell),
+                    None => self.discards.out_of_the_blue += 1,
+                }
             }
             (Some(Ok(first)), _) => {
                 let tag_reflected = matches!(

@@ -33,7 +33,8 @@ pub(super) struct Cookie {
     pub(super) local: IpAddr,
     pub(super) remote: IpAddr,
     pub(super) encapsulation_port: Option<u16>,
-    /// The random number of this side's AUTH parameters; meaningless when the peer made no offer.
+    /// The random number of this side's AUTH parameters, and of its DTLS Key Management parameter, which follows from that
+    /// and from the settings; meaningless when the peer made no offer.
     pub(super) auth_random: [u8; RANDOM_LEN],
     /// Those of the association that existed when the INIT came (RFC 9260 §5.2.2).
     pub(super) ties: TieTags,
@@ -159,9 +160,12 @@ impl Cookie {
             out.extend_from_slice(&long.to_be_bytes());
         }
         let vector = self.peer.auth.as_ref().map_or(&[][..], PeerOffer::vector);
-        out.extend_from_slice(&(vector.len() as u16).to_be_bytes());
-        if !vector.is_empty() {
-            out.extend_from_slice(vector);
+        let parameter = self.peer.key_parameter.as_deref().unwrap_or_default();
+        for offer in [vector, parameter] {
+            out.extend_from_slice(&(offer.len() as u16).to_be_bytes());
+            out.extend_from_slice(offer);
+        }
+        if !vector.is_empty() || !parameter.is_empty() {
             out.extend_from_slice(&self.auth_random);
         }
         write_address(&mut out, self.local);
@@ -189,10 +193,16 @@ impl Cookie {
         let ties = TieTags { local: reader.u32()?, peer: reader.u32()? };
         let extension = Duration::from_millis(u64::from(reader.u32()?));
         let (adapts, code) = (reader.u32()? != 0, reader.u32()?);
-        let (auth, auth_random) = match reader.u16()? {
-            0 => (None, [0; RANDOM_LEN]),
-            len => (Some(PeerOffer::from_vector(reader.slice(len.into())?.into())?), reader.take()?),
+        let auth = match reader.u16()? {
+            0 => None,
+            len => Some(PeerOffer::from_vector(reader.slice(len.into())?.into())?),
         };
+        let key_parameter = match reader.u16()? {
+            0 => None,
+            len => Some(reader.slice(len.into())?.into()),
+        };
+        let random = auth.is_some() || key_parameter.is_some();
+        let auth_random = if random { reader.take()? } else { [0; RANDOM_LEN] };
         let local = reader.address()?;
         let remote = reader.address()?;
         let mut addresses = Vec::new();
@@ -208,6 +218,7 @@ impl Cookie {
             capabilities,
             adaptation: adapts.then_some(code),
             auth,
+            key_parameter,
             addresses,
         };
         Some(Cookie {
@@ -297,6 +308,7 @@ mod tests {
                 capabilities: Capabilities::from_iter([Extension::NrSack]),
                 adaptation: Some(0),
                 auth: PeerOffer::from_vector([0x80, 4, 0, 6, 0, 1].into()),
+                key_parameter: Some([0x80, 6, 0, 10, 1, 2, 3, 4, 3, 192].into()),
                 addresses: vec![
                     "10.0.0.2".parse().expect("an address"),
                     "fd00::2".parse().expect("an address"),

@@ -468,7 +468,12 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    fn open_mut(&mut self) -> Option<&mut Association> {
+    /// Something was done to the association.
+    pub(super) fn settle(&mut self) {
+        self.endpoint.settle(self.slot);
+    }
+
+    pub(super) fn open_mut(&mut self) -> Option<&mut Association> {
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) => Some(association),
             _ => None,

@@ -16,6 +16,8 @@ mod icmp;
 mod invariants;
 mod news;
 mod peers;
+mod pre_shared;
+mod protected;
 mod slots;
 mod spent;
 mod stray;
@@ -47,11 +49,13 @@ use crate::paths::is_usable;
 use crate::paths::unreachable;
 
 pub use handle::AssociationHandle;
+pub use pre_shared::PreSharedKeys;
 
 use cookie::CookieKeys;
 use deadlines::Deadlines;
 use demux::{Demux, Slot};
 use news::News;
+use protected::Farewells;
 use slots::{Failed, Occupant, Slots};
 use spent::SpentTags;
 
@@ -83,6 +87,7 @@ pub struct Endpoint {
     slots: Slots,
     demux: Demux,
     spent: SpentTags,
+    farewells: Farewells,
     /// Associations that may have something to send.
     ready: VecDeque<Slot>,
     /// One for each association with a deadline, never later than it.
@@ -165,6 +170,7 @@ impl Endpoint {
             slots: Slots::default(),
             demux: Demux::new(secret),
             spent: SpentTags::default(),
+            farewells: Farewells::default(),
             ready: VecDeque::new(),
             deadlines: Deadlines::default(),
             due: Vec::new(),
@@ -446,6 +452,7 @@ impl Endpoint {
             Some(Occupant::Setup(_)) => self.give_up_setup(slot, why),
             Some(Occupant::Failed(_)) | None => {}
         }
+        self.prepare_farewells(slot);
         self.forget_addresses(slot);
         self.deadlines.remove(slot);
         // What is queued of it is passed over when its turn comes: looking for it here would take the queues' length.
@@ -583,6 +590,7 @@ impl Endpoint {
         // Until the last packets of an association have left, what still comes for it is dropped: an answer
         // to a stranger would overtake them.
         if !wants_to_send && is_over {
+            self.prepare_farewells(slot);
             self.forget_addresses(slot);
         }
     }

@@ -8,4 +8,5 @@ pub(crate) mod asconf;
 pub(crate) mod auth;
 pub(crate) mod drop_report;
 pub(crate) mod ecn;
+pub(crate) mod protection;
 pub(crate) mod reconfig;

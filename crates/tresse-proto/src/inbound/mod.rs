@@ -68,6 +68,8 @@ pub(crate) struct Inbound {
     ordered: Ordered,
     /// Complete, in order, not yet taken; and parts of messages that are handed out in parts.
     ready: VecDeque<Message>,
+    /// How many of these were looked at for messages that are not the application's.
+    sifted: u32,
     /// A chunk that found no room, until another one is taken.
     starved: Option<Starved>,
     /// Chunks dropped because their messages were given up.
@@ -89,6 +91,7 @@ impl Inbound {
             reader: Reader::new(carrier, point, lenient),
             ordered: Ordered::new(carrier, lenient),
             ready: VecDeque::new(),
+            sifted: 0,
             starved: None,
             given_up: 0,
         }
@@ -220,12 +223,34 @@ impl Inbound {
         // Looked at where it is: moving it out and in again would cost more than all the rest.
         let message = self.ready.pop_front();
         if let Some(message) = &message {
+            self.sifted = self.sifted.saturating_sub(1);
             self.release(message.payload.len(), message.payload.pieces().len());
             if self.ready.is_empty() && self.ready.capacity() > KEPT_WHEN_EMPTY {
                 self.ready = VecDeque::new();
             }
         }
         message
+    }
+
+    /// Takes a message that `is_other` says is not the application's, out of its turn among those that wait to be taken: in
+    /// the order of its stream it is. Each message is looked at once.
+    pub(crate) fn sift(&mut self, is_other: impl Fn(&Message) -> bool) -> Option<Message> {
+        while let Some(message) = self.ready.get(self.sifted as usize) {
+            if is_other(message) {
+                let message = self.ready.remove(self.sifted as usize)?;
+                self.release(message.payload.len(), message.payload.pieces().len());
+                return Some(message);
+            }
+            self.sifted += 1;
+        }
+        None
+    }
+
+    /// Whether nothing that has arrived waits for anything else that is to arrive.
+    pub(crate) fn is_complete(&self) -> bool {
+        let ready = self.ready.iter().flat_map(|message| message.payload.pieces());
+        let ready: usize = ready.map(|piece| piece.len() + self.header_len()).sum();
+        self.window.used() == ready
     }
 
     /// Takes over from `old` what waits to be taken, in the order of their streams: it outlasts the

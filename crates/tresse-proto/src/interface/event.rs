@@ -7,6 +7,7 @@ use tresse_policy::{PathId, PathState, PolicyKind};
 use tresse_wire::{Cause, CauseCode, Causes, Ppid, Ssn, StreamId, Tsn};
 
 use crate::interface::addresses::{AddressChange, AddressOutcome};
+use crate::interface::protection::{Agreed, Epoch};
 use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
 use crate::interface::reliability::Reliability;
 
@@ -138,6 +139,30 @@ pub enum Event {
         /// Its number.
         number: u16,
     },
+    /// Both ends agreed to protect packets, and in which roles; follows `Established` or `Restarted`. Where this is not
+    /// told, everything is in the clear. What the application sends waits until protection is required
+    /// ([`require_protection`](crate::AssociationHandle::require_protection)).
+    ProtectionAgreed(Box<Agreed>),
+    /// A message of the peer's key management has arrived.
+    KeyMessage {
+        /// [`KEY_MANAGEMENT`](crate::protection::KEY_MANAGEMENT) or [`KEY_CONTROL`](crate::protection::KEY_CONTROL).
+        ppid: Ppid,
+        /// All of it.
+        data: Bytes,
+        /// Whether all of it came in DTLS chunks. `false` may be said of one that did, if parts of it came at different
+        /// times while keys were changing from none to the first.
+        protected: bool,
+    },
+    /// The keys in use have protected what they should, in either direction: time for new ones. Told once an epoch.
+    KeysNearLimit {
+        /// Theirs.
+        epoch: Epoch,
+    },
+    /// Old receiving keys are forgotten; new keys can be installed again.
+    KeysDrained {
+        /// The epoch of the old ones.
+        epoch: Epoch,
+    },
     /// The peer will send nothing more; what is queued here is still delivered.
     PeerShutdown,
     /// The association has ended. What was received can still be read until it is released.
@@ -188,6 +213,8 @@ pub enum CloseReason {
     PathsLost,
     /// The peer answered, but did not let a shutdown come to its end in time (T5-shutdown-guard, RFC 9260 §9.2).
     ShutdownTimeout,
+    /// Keys have protected, or failed to open, as much as they may, and there are no new ones.
+    KeysSpent,
     /// The peer broke the protocol and was sent an ABORT.
     PeerFault(&'static str),
 }

@@ -278,13 +278,8 @@ pub struct EpochStats {
 pub struct ProtectionStats {
     /// Whether only DTLS chunks are taken.
     pub required: bool,
-    /// By epoch, those whose keys are installed.
-    pub epochs: Vec<(u64, EpochStats)>,
-    /// Packets that came in the clear and were discarded, since only DTLS chunks are taken, or such in the clear only that
-    /// set-up and key management need.
-    pub clear_discarded: u64,
-    /// DTLS chunks discarded without a try: of the wrong form, for a restart, or of an epoch without keys.
-    pub unreadable: u64,
+    /// By epoch, those whose keys are installed. What was discarded besides is among [`Discards`](crate::Discards).
+    pub epochs: Vec<(Epoch, EpochStats)>,
 }
 
 #[cfg(test)]

@@ -264,6 +264,11 @@ discards! {
     unauthenticated_chunk,
     /// AUTH chunks with a wrong HMAC, or by a key or hash that is not known here, or out of place.
     bad_auth,
+    /// Packets in the clear where only DTLS chunks are taken; before that, such with more than set-up and key management
+    /// need.
+    unprotected,
+    /// DTLS chunks that did not open: forged, opened before, for a restart, or of an epoch without keys.
+    unopened,
     /// Requests and answers about addresses that come out of turn (RFC 5061).
     stray_asconf,
     /// DATA beyond the receive window.

@@ -13,6 +13,7 @@ use tresse_wire::Mid;
 use tresse_wire::StreamId;
 
 use super::Outbound;
+use super::keys::Apart;
 use super::stream::{OutStream, Waiting};
 use crate::interface::reconfiguration::Streams;
 use crate::interface::reliability::Pledge;
@@ -75,20 +76,29 @@ impl Hold {
 }
 
 impl Outbound {
+    /// What is held, if anything may be, to change it.
+    #[inline]
+    pub(super) fn holding_mut(&mut self) -> Option<&mut Hold> {
+        self.apart.as_deref_mut().and_then(|apart| apart.hold.as_mut())
+    }
+
     /// From now on messages for these streams wait; those queued before are still sent.
     pub(crate) fn hold(&mut self, streams: Streams) {
-        self.hold = Some(Box::new(Hold::new(streams)));
+        self.apart.get_or_insert_default().hold = Some(Hold::new(streams));
     }
 
     /// Whether messages of some streams wait for new numbers.
     #[cfg(feature = "invariants")]
     pub(crate) fn is_holding(&self) -> bool {
-        self.hold.is_some()
+        self.apart.as_deref().and_then(Apart::holding).is_some()
     }
 
     /// Whether everything that was queued on the held streams before is sent.
     pub(crate) fn is_drained(&self) -> bool {
-        self.hold.as_deref().is_none_or(|hold| self.has_sent(&hold.streams, hold.bytes))
+        self.apart
+            .as_deref()
+            .and_then(Apart::holding)
+            .is_none_or(|hold| self.has_sent(&hold.streams, hold.bytes))
     }
 
     /// Whether everything that is queued on these streams is sent: a hold on them would begin drained.
@@ -108,7 +118,7 @@ impl Outbound {
 
     /// Messages go on as ever, those that waited first.
     pub(crate) fn resume(&mut self) {
-        let Some(hold) = self.hold.take() else { return };
+        let Some(hold) = self.apart.as_mut().and_then(|apart| apart.hold.take()) else { return };
         for held in hold.messages {
             self.enqueue(held);
         }

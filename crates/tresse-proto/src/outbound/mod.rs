@@ -9,6 +9,7 @@ mod asking;
 mod classes;
 mod group;
 mod hold;
+mod keys;
 mod low_water;
 mod promised;
 mod stream;
@@ -41,7 +42,8 @@ use adaptive::Adaptive;
 use asking::Failures;
 use classes::Classes;
 use group::{Group, serves};
-use hold::{Held, Hold};
+use hold::Held;
+use keys::Apart;
 use low_water::LowWater;
 use stream::{OutStream, Waiting};
 use withdraw::Revocable;
@@ -69,8 +71,8 @@ pub(crate) struct Outbound {
     /// A message that was begun: without interleaving nothing else may be cut before its end
     /// (RFC 9260 §6.9).
     open: Option<StreamId>,
-    /// Streams that are about to be numbered anew, with what waits for that.
-    hold: Option<Box<Hold>>,
+    /// What goes before or after all others in these queues; made with the first.
+    apart: Option<Box<Apart>>,
     /// Made with the first mark.
     low_water: Option<Box<LowWater>>,
     /// Whose data the packet under way holds: that group alone decides what else goes into it.
@@ -132,7 +134,7 @@ impl Outbound {
             usable: std::iter::repeat_n(true, paths).collect(),
             carrier,
             open: None,
-            hold: None,
+            apart: None,
             low_water: None,
             packet: None,
             values: LazyBox::default(),
@@ -168,7 +170,7 @@ impl Outbound {
         self.admits(stream, len)?;
         if self.used + len > self.limit {
             self.refused = true;
-            return Err(SendError::Full { free: self.limit - self.used });
+            return Err(SendError::Full { free: self.limit.saturating_sub(self.used) });
         }
         self.used += len;
         self.unsent += len;
@@ -179,7 +181,7 @@ impl Outbound {
             self.revocable.get_or_insert_default().insert(pledge);
         }
         let SendOptions { ppid, unordered, immediate, .. } = options;
-        if let Some(hold) = self.hold.as_mut().filter(|hold| hold.holds(stream)) {
+        if let Some(hold) = self.holding_mut().filter(|hold| hold.holds(stream)) {
             let message = Waiting { data, ppid, unordered, immediate, at: now };
             hold.keep(Held { stream, number, message, pledge });
         } else {
@@ -226,6 +228,9 @@ impl Outbound {
         if self.unsent == 0 {
             return false;
         }
+        if self.apart.as_deref().is_some_and(Apart::has_keys) {
+            return true;
+        }
         match self.open {
             Some(stream) => self.serves(path, self.group_of(stream)),
             None => (0..self.groups.len())
@@ -253,6 +258,11 @@ impl Outbound {
         full: usize,
         allowance: usize,
     ) -> Option<Cut> {
+        if self.apart.is_some()
+            && let Some(cut) = self.take_keys(room, full, allowance)
+        {
+            return cut;
+        }
         let (group, stream) = match self.open {
             Some(stream) => Some((self.group_of(stream), stream))
                 .filter(|&(group, _)| self.serves(path, group) && self.packet.is_none_or(|own| own == group)),
@@ -394,7 +404,7 @@ impl Outbound {
 
     /// Bytes of `stream` that wait.
     pub(crate) fn unsent_on(&self, stream: StreamId) -> usize {
-        let held = self.hold.as_deref().map_or(0, |hold| hold.bytes_on(stream));
+        let held = self.apart.as_deref().and_then(Apart::holding).map_or(0, |hold| hold.bytes_on(stream));
         self.queues.unsent_bytes(stream) + held
     }
 

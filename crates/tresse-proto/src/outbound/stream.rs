@@ -130,6 +130,18 @@ impl OutStream {
         self.next_ordered == Mid(0) && self.next_unordered == Mid(0) && self.begun == 0
     }
 
+    /// Whether the first message was begun and is ordered: until its end the next number is its own.
+    pub(super) fn has_begun_ordered(&self) -> bool {
+        self.begun > 0 && self.queue.front().is_some_and(|waiting| !waiting.unordered)
+    }
+
+    /// Takes the next number of ordered messages, for one that is not in this queue.
+    pub(super) fn take_number(&mut self) -> Mid {
+        let number = self.next_ordered;
+        self.next_ordered = number.next();
+        number
+    }
+
     /// Cuts the next piece of the first message, of at most `room` bytes.
     // Always: a fragment that is handed over in memory waits for its own stores.
     #[inline(always)]

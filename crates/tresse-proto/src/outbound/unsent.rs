@@ -3,6 +3,7 @@
 use tresse_wire::StreamId;
 
 use super::Outbound;
+use super::keys::Apart;
 use super::stream::Waiting;
 use crate::interface::event::Payload;
 use crate::interface::undelivered::Undelivered;
@@ -32,7 +33,9 @@ pub(crate) fn unsent(outbound: &Outbound, begun: &mut Unacknowledged) -> Vec<Und
             }
         }
     }
-    for held in outbound.hold.iter().flat_map(|hold| hold.messages()) {
+    for held in
+        outbound.apart.as_deref().and_then(Apart::holding).into_iter().flat_map(|hold| hold.messages())
+    {
         let context = held.pledge.as_ref().map(|pledge| pledge.context);
         add(held.stream, &held.message, context, false, held.message.data.clone());
     }

@@ -111,7 +111,7 @@ impl Outbound {
     /// Takes back a message, or what was not cut of it; `None` when nothing of it waits.
     pub(crate) fn withdraw(&mut self, pledge: &Arc<Pledge>) -> Option<Withdrawn> {
         self.revocable.as_deref_mut()?.remove(pledge);
-        if let Some(rest) = self.hold.as_deref_mut().and_then(|hold| hold.take_out(pledge.number)) {
+        if let Some(rest) = self.holding_mut().and_then(|hold| hold.take_out(pledge.number)) {
             self.unsent -= rest.len();
             self.gauge(pledge.stream);
             return Some(Withdrawn { pledge: Arc::clone(pledge), rest, begun: false });

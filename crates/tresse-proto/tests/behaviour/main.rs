@@ -33,6 +33,7 @@ mod partial;
 mod partial_delivery;
 mod path_schedulers;
 mod potentially_failed;
+mod protected;
 mod refusals;
 mod renumbering;
 mod reports;

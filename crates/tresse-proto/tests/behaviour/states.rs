@@ -49,7 +49,7 @@ const TABLE: [(&str, [&str; 8]); 24] = [
 /// Chunks that ask for nothing, and those that a peer may only send once both sides have agreed on them, which these
 /// have not: as bytes, and what comes of them.
 #[rustfmt::skip]
-const OTHERS: [(&str, &str, [&str; 8]); 14] = [
+const OTHERS: [(&str, &str, [&str; 8]); 15] = [
     // Chunk           Bytes                                            C        CW  CE  E        SP       SS       SR       SA
     ("ERROR",         "09000004",                                     ["ABORT", "", "", "",      "",      "",      "",      ""]),
     ("ECNE",          "0c00000800000001",                             ["ABORT", "", "", "",      "",      "",      "",      ""]),
@@ -57,6 +57,7 @@ const OTHERS: [(&str, &str, [&str; 8]); 14] = [
     ("AUTH",          "0f00000c0000000100000000",                     ["",      "", "", "",      "",      "",      "",      ""]),
     ("NR-SACK",       "100000140000000000010000000000000000",         ["ABORT", "", "", "",      "",      "",      "",      ""]),
     ("I-DATA",        "40030015000000010000000000000000000000002e",   ["ABORT", "", "", "ABORT >C", "ABORT >C", "ABORT >C", "ABORT >C", "ABORT >C"]),
+    ("DTLS",          "4100000d002b00000000000000000000",             ["",      "", "", "",      "",      "",      "",      ""]),
     ("ASCONF-ACK",    "8000000800000001",                             ["ABORT", "", "", "",      "",      "",      "",      ""]),
     ("PKTDROP",       "8100001000001000000000000000",                 ["ABORT", "", "", "",      "",      "",      "",      ""]),
     ("RE-CONFIG",     "82000004",                                     ["ABORT", "", "", "",      "",      "",      "",      ""]),

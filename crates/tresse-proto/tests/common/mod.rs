@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "every test file uses its own part of this")]
 
 mod flight;
+mod keys;
 mod signer;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use tresse_proto::{
 use tresse_wire::{Chunk, ChunkKind, CommonHeader};
 
 pub use flight::{Flight, echo, init, packet};
+pub use keys::{Keys, Records, Sealer, new_keys};
 use signer::Signer;
 
 /// The server's SCTP port.
@@ -24,6 +26,9 @@ pub const PORT: u16 = 5001;
 
 /// What happens to a packet: `None` drops it, else it arrives after this time.
 pub type Network = Box<dyn FnMut(&Flight) -> Option<Duration>>;
+
+/// What somebody on the path makes of a packet; `None` leaves it.
+pub type Tamper = Box<dyn Fn(&Flight) -> Option<Bytes>>;
 
 /// Address of a host (1 client, 2 server) on a path.
 pub fn address(host: u8, path: u8) -> IpAddr {
@@ -38,6 +43,10 @@ pub struct Side {
     pub received: Vec<Message>,
     /// Whether messages are read as they come.
     pub reads: bool,
+    /// The key management, for associations that agree on keys which both ends have.
+    pub keys: Keys,
+    /// Whether that does what events ask of it.
+    pub manages_keys: bool,
 }
 
 /// A client and a server.
@@ -46,6 +55,8 @@ pub struct Pair {
     pub client: Side,
     pub server: Side,
     pub network: Network,
+    /// Whether somebody on the path changes packets.
+    pub tamper: Option<Tamper>,
     /// Which packets get a congestion mark, of those that may be marked.
     pub congested: Box<dyn FnMut(&Flight) -> bool>,
     /// Whether a packet may be larger than the MTU.
@@ -82,8 +93,13 @@ impl Pair {
 
     /// Both sides have ports of their own, and the server opens an association, too; the first chunk `lost` is lost.
     pub fn crossing(paths: u8, lost: Option<ChunkKind>, seed: u8) -> Self {
+        Pair::crossing_with(paths, lost, seed, &AssociationConfig::default())
+    }
+
+    /// The same with these settings on both sides.
+    pub fn crossing_with(paths: u8, lost: Option<ChunkKind>, seed: u8, config: &AssociationConfig) -> Self {
         const CLIENT_PORT: u16 = 4000;
-        let config = AssociationConfig::default();
+        let config = config.clone();
         let fixed = |port| EndpointConfig { port, ..EndpointConfig::default() };
         let mut pair = Pair::between(paths, (&config, fixed(CLIENT_PORT)), (&config, fixed(PORT)), seed);
         if let Some(kind) = lost {
@@ -112,13 +128,14 @@ impl Pair {
             let mut endpoint = Endpoint::new(endpoint_config, config.clone(), [seed ^ (host << 4); 32])
                 .expect("the settings are consistent");
             endpoint.set_local_addresses((0..paths).map(|path| address(host, path)).collect());
-            Side { endpoint, id: None, events: Vec::new(), received: Vec::new(), reads: true }
+            Side::new(endpoint)
         };
         Pair {
             now: Instant::ZERO,
             client: side(client, 1),
             server: side(server, 2),
             network: Box::new(|_| Some(Duration::from_millis(10))),
+            tamper: None,
             congested: Box::new(|_| false),
             may_fragment: false,
             wire: Vec::new(),
@@ -168,7 +185,7 @@ impl Pair {
     pub fn restart_client(&mut self) {
         let config = EndpointConfig { port: self.client.endpoint.port(), ..EndpointConfig::default() };
         let endpoint = Endpoint::new(config, self.config.clone(), [0xee; 32]).expect("sound settings");
-        self.client = Side { endpoint, id: None, events: Vec::new(), received: Vec::new(), reads: true };
+        self.client = Side::new(endpoint);
     }
 
     pub fn client(&mut self) -> AssociationHandle<'_> {
@@ -357,6 +374,9 @@ impl Pair {
                 if transmit.ecn == Ecn::Ect0 && (self.congested)(&flight) {
                     flight.transmit.ecn = Ecn::Ce;
                 }
+                if let Some(changed) = self.tamper.as_ref().and_then(|tamper| tamper(&flight)) {
+                    flight.bytes = changed;
+                }
                 match (self.network)(&flight) {
                     Some(delay) => {
                         self.flights.insert((self.now + delay, flight.number), flight);
@@ -378,9 +398,28 @@ impl Pair {
 }
 
 impl Side {
+    fn new(endpoint: Endpoint) -> Self {
+        let keys = new_keys();
+        Side {
+            endpoint,
+            id: None,
+            events: Vec::new(),
+            received: Vec::new(),
+            reads: true,
+            keys,
+            manages_keys: true,
+        }
+    }
+
     fn read_events(&mut self, now: Instant) {
         while let Some((id, event)) = self.endpoint.poll_event() {
             self.id.get_or_insert(id);
+            if self.manages_keys
+                && let Some(mut association) = self.endpoint.association(id)
+            {
+                // Of an association that has ended since, nothing more comes.
+                self.keys.on_event(now, &mut association, &event).ok();
+            }
             self.events.push(event);
         }
         if let Some(mut association) =

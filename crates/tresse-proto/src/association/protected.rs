@@ -1,0 +1,213 @@
+//! Protection among the engines: what arrives in DTLS chunks, messages of the key management, and the commands of whoever
+//! has the keys are handed to `extensions::protection`; what follows from its answers is done here.
+
+use bytes::Bytes;
+use tresse_policy::{Instant, PathId};
+use tresse_wire::{COMMON_HEADER_LEN, Chunk, CommonHeader, PacketWriter, Ppid, RECORD_OVERHEAD};
+
+use super::{Association, InitFault, Peer, State};
+use crate::extensions::protection::{
+    Admission, KEY_STREAM, LONGEST_KEY_MESSAGE, PacketProtection, Protection, SealFault, agree,
+    is_key_message,
+};
+use crate::interface::event::{CloseReason, Event, Message};
+use crate::interface::protection::{
+    Agreed, Epoch, KEY_CONTROL, KEY_MANAGEMENT, ProtectionError, ProtectionStats, RecordKeys,
+};
+use crate::interface::reconfiguration::Streams;
+
+/// The state of an association that does nothing but agree on keys, for whoever wants more.
+pub(super) const WAITS_FOR_KEYS: &str = "waiting for keys";
+
+/// The place of packets from unknown addresses among the paths: no path has it.
+const NOWHERE: usize = 255;
+
+/// Most answers to a SHUTDOWN ACK that comes again after the end: the peer repeats it as often (Association.Max.Retrans).
+const FAREWELLS: usize = 10;
+
+/// The association begins, with what both sides agreed to. What the settings require and did not come about ends it at once:
+/// it should have been refused before.
+pub(super) fn begin(association: &mut Association, agreed: Result<Option<Agreed>, InitFault>) {
+    match agreed {
+        Ok(Some(agreed)) => {
+            // Nothing of the application leaves in the clear.
+            association.outbound.hold(Streams::All);
+            association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
+            association.protection = PacketProtection::new(agreed, &association.config);
+        }
+        Ok(None) => {}
+        Err(fault) => association.fault(fault.words()),
+    }
+}
+
+/// The peer, which set up at the same time, has begun anew, and has another parameter.
+pub(super) fn begin_again(association: &mut Association, peer: &Peer) {
+    let Some(protection) = association.protection.get() else { return };
+    let own = &protection.agreed().own_parameter;
+    let Ok(agreed) = agree(own, peer.key_parameter.as_deref().unwrap_or_default()) else {
+        return association.fault("another offer of protection than before");
+    };
+    if agreed != *protection.agreed() {
+        association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
+        association.protection = PacketProtection::new(agreed, &association.config);
+    }
+}
+
+/// A packet could not be sealed: the association ends without a word, for it has none left.
+#[cold]
+pub(super) fn on_seal_fault(association: &mut Association, fault: SealFault) {
+    association.control.clear();
+    association.close(match fault {
+        SealFault::Spent => CloseReason::KeysSpent,
+        SealFault::Cipher => CloseReason::PeerFault("the cipher of the record layer refused a packet"),
+    });
+}
+
+/// Takes what has arrived for the key management out of what waits for the application.
+#[cold]
+pub(super) fn take_key_messages(association: &mut Association) {
+    while let Some(message) =
+        association.inbound.sift(|message: &Message| is_key_message(message.stream, message.ppid))
+    {
+        let Some(protection) = association.protection.get() else { return };
+        let protected =
+            protection.is_required() || (protection.came_protected() && message.part == Default::default());
+        let (ppid, ends) = (message.ppid, message.part.is_end());
+        match protection.join(&message.payload.into_bytes(), ends) {
+            Ok(Some(data)) => association.tell(Event::KeyMessage { ppid, data, protected }),
+            Ok(None) => {}
+            Err(what) => return association.fault(what),
+        }
+        // The window that this opens may have to be announced.
+        association.relieve();
+    }
+    if let Some(event) = association.protection.get().and_then(|protection| protection.pop_limit()) {
+        association.tell(event);
+    }
+}
+
+/// Lets happen what is due.
+pub(super) fn on_time(association: &mut Association, now: Instant) {
+    if let Some(epoch) = association.protection.get().and_then(|protection| protection.on_time(now)) {
+        association.tell(Event::KeysDrained { epoch });
+    }
+}
+
+/// An association whose packets are, or will be, protected.
+pub(crate) struct Protected<'a>(&'a mut Association);
+
+impl<'a> Protected<'a> {
+    /// That association, if both sides agreed on protection.
+    pub(crate) fn of(association: &'a mut Association) -> Option<Self> {
+        association.protection.get().is_some().then_some(Protected(association))
+    }
+
+    fn protection(&mut self) -> Result<&mut Protection, ProtectionError> {
+        let state = self.0.state;
+        match self.0.protection.get() {
+            Some(_) if state == State::Closed => Err(ProtectionError::NotOpen { state: state.name() }),
+            Some(protection) => Ok(protection),
+            None => Err(ProtectionError::NotAgreed),
+        }
+    }
+
+    /// A packet with this association's tag and ports came from a known path or from elsewhere: opens it, or answers that
+    /// it is not to be processed.
+    pub(crate) fn admit(self, path: Option<PathId>, packet: &mut Bytes) -> bool {
+        let Protected(association) = self;
+        let Some(protection) = association.protection.get() else { return true };
+        let discards = &mut association.counters.discards;
+        match protection.admit(path.map_or(NOWHERE, PathId::index), packet) {
+            Admission::Taken => return true,
+            Admission::Unprotected => discards.unprotected += 1,
+            Admission::Unopened => discards.unopened += 1,
+        }
+        if protection.is_spent() && association.state != State::Closed {
+            association.give_up_peer(CloseReason::KeysSpent);
+            association.stir();
+        }
+        false
+    }
+
+    /// Sends a message of the key management, before everything of the application.
+    pub(crate) fn send(mut self, ppid: Ppid, message: Bytes) -> Result<(), ProtectionError> {
+        self.protection()?;
+        if !self.0.state.sends_data() {
+            return Err(ProtectionError::NotOpen { state: self.0.state.name() });
+        }
+        let known = ppid == KEY_MANAGEMENT || ppid == KEY_CONTROL;
+        if !known || message.is_empty() || message.len() > LONGEST_KEY_MESSAGE {
+            return Err(ProtectionError::BadMessage);
+        }
+        self.0.outbound.push_keys(KEY_STREAM, ppid, message);
+        self.0.stir();
+        Ok(())
+    }
+
+    pub(crate) fn install_send(
+        mut self,
+        now: Instant,
+        epoch: Epoch,
+        keys: RecordKeys,
+    ) -> Result<(), ProtectionError> {
+        self.protection()?.install_send(now, epoch, keys)?;
+        self.0.stir();
+        Ok(())
+    }
+
+    pub(crate) fn install_receive(mut self, epoch: Epoch, keys: RecordKeys) -> Result<(), ProtectionError> {
+        self.protection()?.install_receive(epoch, keys)
+    }
+
+    pub(crate) fn destroy_receive(mut self, epoch: Epoch) -> Result<(), ProtectionError> {
+        self.protection()?.destroy_receive(epoch)
+    }
+
+    /// Takes nothing but DTLS chunks from now on; the application's messages leave.
+    pub(crate) fn require(mut self) -> Result<(), ProtectionError> {
+        let complete = self.0.inbound.is_complete() && !self.0.receiver.has_gaps();
+        let protection = self.protection()?;
+        if protection.is_required() {
+            return Ok(());
+        }
+        let sound = protection.require(complete)?;
+        let Protected(association) = self;
+        if sound {
+            association.outbound.resume();
+        } else {
+            association.fault("user data in the clear that the peer cannot have sent");
+        }
+        association.stir();
+        Ok(())
+    }
+
+    /// Whether nothing but DTLS chunks is taken.
+    pub(crate) fn is_required(&self) -> bool {
+        self.0.protection.is_required()
+    }
+
+    pub(crate) fn stats(self) -> ProtectionStats {
+        self.0.protection.get().map(|protection| protection.stats()).unwrap_or_default()
+    }
+
+    /// Answers to a SHUTDOWN ACK that may come again after this side's SHUTDOWN COMPLETE: records of their own, so that no
+    /// key has to be kept for them. The peer takes nothing else as an end.
+    pub(crate) fn farewells(self, checksum: bool) -> Vec<Vec<u8>> {
+        let Protected(association) = self;
+        let header: CommonHeader = association.header();
+        let Some(protection) = association.protection.get() else { return Vec::new() };
+        if !protection.take_last_word() {
+            return Vec::new();
+        }
+        let farewell = |_| {
+            let mut packet = Vec::new();
+            let limit = COMMON_HEADER_LEN + RECORD_OVERHEAD + 4;
+            let mut writer = protection.prepare(PacketWriter::new(&mut packet, header, limit));
+            writer.push(&Chunk::ShutdownComplete { tag_reflected: false }).ok()?;
+            protection.seal(&mut writer).ok()?;
+            writer.finish(if checksum { tresse_wire::Seal::Crc32c } else { tresse_wire::Seal::Zero });
+            Some(packet)
+        };
+        (0..FAREWELLS).map_while(farewell).collect()
+    }
+}

@@ -1,0 +1,38 @@
+//! The named choices of protection by DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04).
+
+use super::switch::choices;
+
+choices! {
+    /// Whether an association is encrypted and authenticated as a whole.
+    pub enum Encryption {
+        /// Everything is in the clear.
+        Off = "off",
+        /// With a peer that has it, all is protected, as with `require`; with one that has it not, all is in the clear.
+        /// Whoever can change INIT on its way can have that: this is safe only from those who listen.
+        Offer = "offer",
+        /// No association without it.
+        Require = "require",
+    }
+}
+
+choices! {
+    /// How both ends come to have keys.
+    pub enum KeyManagement {
+        /// TLS 1.3 in user messages (method 192), by whoever drives the association.
+        Tls13 = "tls13",
+        /// Both have them already (method 0).
+        PreShared = "pre_shared",
+    }
+}
+
+choices! {
+    /// Which side of the key management an end is ready to be.
+    pub enum KeyRole {
+        /// Either: the larger tie breaker is the server.
+        Any = "any",
+        /// Only the client, which begins.
+        Client = "client",
+        /// Only the server.
+        Server = "server",
+    }
+}

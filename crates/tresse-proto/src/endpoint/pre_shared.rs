@@ -1,0 +1,161 @@
+//! Key management for keys that both ends have already (method 0 of draft-ietf-tsvwg-sctp-dtls-chunk-04 §9.1): when each end
+//! installs which, told to each other as in draft-porfiri-tsvwg-sctp-dtls-handshake-02 §6, with no TLS before it.
+//!
+//! It makes no keys: `make` does, from a secret and from what both ends agreed on, which no two associations have alike. For
+//! simulations, tests, and hosts whose keys another protocol has agreed on.
+
+use bytes::Bytes;
+use tresse_policy::Instant;
+
+use super::handle::AssociationHandle;
+use crate::interface::event::Event;
+use crate::interface::protection::{
+    Agreed, Epoch, KEY_CONTROL, KeyDirection, METHOD_PRE_SHARED, ProtectionError, RecordKeys, Role,
+};
+
+/// "Read Key Installed": the other end may send with the keys of the next epoch.
+const READ_KEY_INSTALLED: &[u8] = &[1];
+
+/// "Rekey Request": the client is asked for new keys.
+const REKEY_REQUEST: &[u8] = &[2];
+
+/// The key management of one association whose keys are there already.
+pub struct PreSharedKeys<F> {
+    make: F,
+    agreed: Option<Agreed>,
+    /// The epoch of the sending keys.
+    sends: Option<Epoch>,
+    /// Keys of this epoch are being changed to.
+    next: Option<Epoch>,
+    /// Keys before those in use still open what comes late.
+    drains: bool,
+    /// New keys are wanted as soon as nothing drains.
+    wanted: bool,
+}
+
+impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
+    /// For an association of which nothing is known yet; `make` makes the keys of a direction and an epoch, the same at
+    /// both ends.
+    pub fn new(make: F) -> Self {
+        PreSharedKeys { make, agreed: None, sends: None, next: None, drains: false, wanted: false }
+    }
+
+    /// The epoch of the keys that packets leave with, once there are any.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.sends
+    }
+
+    /// Does what follows from an event of the association; to be called with each.
+    ///
+    /// # Errors
+    /// The association is over, or the peer does not keep to the order.
+    pub fn on_event(
+        &mut self,
+        now: Instant,
+        association: &mut AssociationHandle<'_>,
+        event: &Event,
+    ) -> Result<(), ProtectionError> {
+        match event {
+            Event::ProtectionAgreed(agreed) if agreed.method == METHOD_PRE_SHARED => {
+                (self.agreed, self.sends, self.next) = (Some((**agreed).clone()), None, None);
+                match agreed.role {
+                    Role::Client => self.begin(now, association, Epoch::FIRST),
+                    Role::Server => Ok(()),
+                }
+            }
+            Event::KeyMessage { ppid: KEY_CONTROL, data, protected } if data == READ_KEY_INSTALLED => {
+                self.on_read_key_installed(now, association, *protected)
+            }
+            Event::KeyMessage { ppid: KEY_CONTROL, data, .. } if data == REKEY_REQUEST => {
+                self.rekey(now, association)
+            }
+            Event::KeysNearLimit { .. } => self.rekey(now, association),
+            Event::KeysDrained { .. } => {
+                self.drains = false;
+                if std::mem::take(&mut self.wanted) { self.rekey(now, association) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes to new keys, or asks the client to; once nothing drains any more, if anything does.
+    ///
+    /// # Errors
+    /// The association is over, or has no keys yet.
+    pub fn rekey(
+        &mut self,
+        now: Instant,
+        association: &mut AssociationHandle<'_>,
+    ) -> Result<(), ProtectionError> {
+        let (Some(agreed), Some(epoch)) = (&self.agreed, self.sends) else { return Ok(()) };
+        if self.next.is_some() {
+            return Ok(());
+        }
+        if self.drains {
+            self.wanted = true;
+            return Ok(());
+        }
+        match agreed.role {
+            Role::Client => self.begin(now, association, epoch.next()),
+            Role::Server => association.send_key_message(now, KEY_CONTROL, Bytes::from_static(REKEY_REQUEST)),
+        }
+    }
+
+    /// The client's first step.
+    fn begin(
+        &mut self,
+        now: Instant,
+        association: &mut AssociationHandle<'_>,
+        epoch: Epoch,
+    ) -> Result<(), ProtectionError> {
+        self.install_receive(association, epoch)?;
+        self.next = Some(epoch);
+        association.send_key_message(now, KEY_CONTROL, Bytes::from_static(READ_KEY_INSTALLED))
+    }
+
+    fn on_read_key_installed(
+        &mut self,
+        now: Instant,
+        association: &mut AssociationHandle<'_>,
+        protected: bool,
+    ) -> Result<(), ProtectionError> {
+        let Some(agreed) = &self.agreed else { return Ok(()) };
+        match agreed.role {
+            // In the clear anybody could have said so.
+            Role::Client => match self.next.take_if(|_| protected) {
+                Some(epoch) => self.install_send(now, association, epoch),
+                None => Ok(()),
+            },
+            Role::Server => {
+                let epoch = self.sends.map_or(Epoch::FIRST, Epoch::next);
+                self.install_receive(association, epoch)?;
+                self.install_send(now, association, epoch)?;
+                association.send_key_message(now, KEY_CONTROL, Bytes::from_static(READ_KEY_INSTALLED))
+            }
+        }
+    }
+
+    fn install_receive(
+        &mut self,
+        association: &mut AssociationHandle<'_>,
+        epoch: Epoch,
+    ) -> Result<(), ProtectionError> {
+        let Some(agreed) = &self.agreed else { return Ok(()) };
+        let keys = (self.make)(agreed, agreed.receives(), epoch);
+        association.install_receive_keys(epoch, keys)
+    }
+
+    fn install_send(
+        &mut self,
+        now: Instant,
+        association: &mut AssociationHandle<'_>,
+        epoch: Epoch,
+    ) -> Result<(), ProtectionError> {
+        let Some(agreed) = &self.agreed else { return Ok(()) };
+        let keys = (self.make)(agreed, agreed.sends(), epoch);
+        association.install_send_keys(now, epoch, keys)?;
+        self.drains = self.sends.is_some();
+        self.sends = Some(epoch);
+        if epoch == Epoch::FIRST { association.require_protection() } else { Ok(()) }
+    }
+}

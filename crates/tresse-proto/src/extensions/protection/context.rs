@@ -1,0 +1,226 @@
+//! Key contexts: the keys of one epoch in one direction, with its record numbers and its limits
+//! (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.1, RFC 9147 §4).
+
+use bytes::Bytes;
+use tresse_wire::{COMMON_HEADER_LEN, Dtls, PacketWriter, RECORD_TAG_LEN};
+
+use super::number::Habits;
+use super::window::{ReplayWindow, Sighting};
+use crate::interface::protection::{Epoch, EpochStats, RecordFault, RecordKeys, Suite};
+
+/// How far one key may be used.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KeyLimits {
+    /// Bytes sealed, or opened, after which new keys are asked for.
+    pub(crate) rekey_bytes: u64,
+    /// Blocks of 16 bytes that AES-GCM may seal: RFC 9147 §4.5.3 allows 2^24.5 records of the largest size, which have this
+    /// many.
+    pub(crate) most_blocks: u64,
+    /// Records that may fail to open (RFC 9147 §4.5.3).
+    pub(crate) most_failures: u64,
+}
+
+impl KeyLimits {
+    /// Those of the standards; new keys after so many megabytes.
+    pub(crate) fn new(rekey_megabytes: u32) -> Self {
+        KeyLimits {
+            rekey_bytes: u64::from(rekey_megabytes).saturating_mul(1_000_000),
+            most_blocks: 1 << 34,
+            most_failures: 1 << 36,
+        }
+    }
+}
+
+/// Why no packet can be sealed any more.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum SealFault {
+    /// The key has sealed as much as it may.
+    Spent,
+    /// The cipher refused.
+    Cipher,
+}
+
+/// The nonce of a record (RFC 8446 §5.3).
+fn nonce(iv: &[u8; 12], number: u64) -> [u8; 12] {
+    let mut nonce = *iv;
+    for (byte, part) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+        *byte ^= part;
+    }
+    nonce
+}
+
+/// Hides or shows the number in a record's header: 16 bytes after it are the sample (RFC 9147 §4.2.3).
+fn mask(keys: &mut RecordKeys, header: [u8; 3], text: &[u8], tag: &[u8; RECORD_TAG_LEN]) -> [u8; 3] {
+    let mut sample = [0; 16];
+    for (byte, &from) in sample.iter_mut().zip(text.iter().chain(tag)) {
+        *byte = from;
+    }
+    let [high, low] = keys.layer.mask(&sample);
+    [header[0], header[1] ^ high, header[2] ^ low]
+}
+
+/// What is sealed with.
+#[derive(Debug)]
+pub(super) struct SendContext {
+    pub(super) epoch: Epoch,
+    keys: RecordKeys,
+    /// The number of the next record: of each at most one is ever made.
+    next: u64,
+    blocks: u64,
+}
+
+impl SendContext {
+    pub(super) fn new(epoch: Epoch, keys: RecordKeys) -> Self {
+        SendContext { epoch, keys, next: 0, blocks: 0 }
+    }
+
+    /// Records sealed.
+    pub(super) fn sealed(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes sealed, in whole blocks.
+    pub(super) fn bytes(&self) -> u64 {
+        self.blocks.saturating_mul(16)
+    }
+
+    /// Encrypts a packet that has all its chunks.
+    ///
+    /// # Errors
+    /// The packet must not leave.
+    pub(super) fn seal(
+        &mut self,
+        limits: &KeyLimits,
+        writer: &mut PacketWriter<'_>,
+    ) -> Result<(), SealFault> {
+        let Some(place) = writer.record() else { return Err(SealFault::Cipher) };
+        // One more for what the tag covers beside the text.
+        let blocks = self.blocks + 1 + (place.text.len() as u64).div_ceil(16);
+        let counted = self.keys.suite != Suite::ChaCha20Poly1305;
+        if (counted && blocks > limits.most_blocks) || self.next == u64::MAX {
+            return Err(SealFault::Spent);
+        }
+        let header = Dtls::record_header(self.epoch.0, self.next);
+        let nonce = nonce(&self.keys.iv, self.next);
+        self.next += 1;
+        self.blocks = blocks;
+        self.keys
+            .layer
+            .seal(&nonce, &header, place.text, place.tag)
+            .map_err(|RecordFault| SealFault::Cipher)?;
+        *place.header = mask(&mut self.keys, header, place.text, place.tag);
+        Ok(())
+    }
+}
+
+/// What is opened with.
+#[derive(Debug)]
+pub(super) struct ReceiveContext {
+    pub(super) epoch: Epoch,
+    keys: RecordKeys,
+    window: ReplayWindow,
+    habits: Habits,
+    blocks: u64,
+    tries_failed: u64,
+    stats: EpochStats,
+}
+
+impl ReceiveContext {
+    pub(super) fn new(epoch: Epoch, keys: RecordKeys) -> Self {
+        ReceiveContext {
+            epoch,
+            keys,
+            window: ReplayWindow::new(),
+            habits: Habits::default(),
+            blocks: 0,
+            tries_failed: 0,
+            stats: EpochStats::default(),
+        }
+    }
+
+    pub(super) fn stats(&self) -> EpochStats {
+        self.stats
+    }
+
+    /// Bytes opened, in whole blocks.
+    pub(super) fn bytes(&self) -> u64 {
+        self.blocks.saturating_mul(16)
+    }
+
+    #[cfg(test)]
+    pub(super) fn tries_failed(&self) -> u64 {
+        self.tries_failed
+    }
+
+    /// Whether more records have failed to open than may.
+    pub(super) fn is_spent(&self, limits: &KeyLimits) -> bool {
+        self.tries_failed > limits.most_failures
+    }
+
+    /// The packet that a record which came over `path` holds: `head` and the chunks. `None` for one that does not open with
+    /// any number it may have, that was opened before, or that holds nothing of SCTP. Whoever sent it hears nothing.
+    pub(super) fn open(
+        &mut self,
+        path: usize,
+        head: &[u8; COMMON_HEADER_LEN],
+        record: &Dtls<'_>,
+    ) -> Option<Bytes> {
+        let (header, text, tag) = record.parts()?;
+        let header = mask(&mut self.keys, *header, text, tag);
+        let low = u16::from_be_bytes([header[1], header[2]]);
+        let next = self.window.next();
+        let first = self.habits.first(path, low, next);
+        let mut packet = Vec::with_capacity(COMMON_HEADER_LEN + text.len());
+        packet.extend_from_slice(head);
+        packet.extend_from_slice(text);
+        let mut found = self.try_number(first, &header, &mut packet, tag).then_some(first);
+        let searched = found.is_none();
+        if searched {
+            for number in self.habits.others(path, low, next, first) {
+                // The try before has destroyed it.
+                packet[COMMON_HEADER_LEN..].copy_from_slice(text);
+                if self.try_number(number, &header, &mut packet, tag) {
+                    found = Some(number);
+                    break;
+                }
+            }
+        }
+        let Some(number) = found else {
+            self.habits.on_search_failed(path);
+            self.stats.failed += 1;
+            return None;
+        };
+        match self.window.look(number) {
+            Sighting::Fresh => {}
+            sighting => {
+                if sighting == Sighting::TooOld {
+                    self.window.grow();
+                }
+                self.stats.replayed += 1;
+                return None;
+            }
+        }
+        self.window.mark(number);
+        self.habits.on_opened(path, number, self.window.next(), searched);
+        self.stats.opened += 1;
+        self.stats.far_behind += u64::from(next.saturating_sub(number) > 1 << 15);
+        self.blocks = self.blocks.saturating_add(1 + (text.len() as u64).div_ceil(16));
+        let chunks = Dtls::chunks_in(&packet[COMMON_HEADER_LEN..])?.len();
+        packet.truncate(COMMON_HEADER_LEN + chunks);
+        Some(packet.into())
+    }
+
+    /// Opens what follows the common header in `packet`, if this is its number.
+    fn try_number(
+        &mut self,
+        number: u64,
+        header: &[u8; 3],
+        packet: &mut [u8],
+        tag: &[u8; RECORD_TAG_LEN],
+    ) -> bool {
+        let nonce = nonce(&self.keys.iv, number);
+        let opened = self.keys.layer.open(&nonce, header, &mut packet[COMMON_HEADER_LEN..], tag).is_ok();
+        self.tries_failed += u64::from(!opened);
+        opened
+    }
+}

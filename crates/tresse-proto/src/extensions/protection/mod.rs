@@ -1,0 +1,430 @@
+//! Protection of an association's packets by DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04): which keys there are, what
+//! is sealed, what is taken in the clear, and when keys have served.
+//!
+//! Owns epochs, record numbers, replay windows and limits. Refuses to know ciphers, which are the key management's, and
+//! what a packet means: it is given one and gives back one, or none.
+
+mod context;
+mod number;
+mod offer;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tresse_policy::Instant;
+use tresse_wire::{
+    COMMON_HEADER_LEN, Chunk, ChunkKind, Chunks, DataFlags, PacketWriter, Ppid, PpidOrFsn, RECORD_OVERHEAD,
+    StreamId,
+};
+
+use crate::config::AssociationConfig;
+use crate::interface::event::Event;
+use crate::interface::protection::{
+    Agreed, Epoch, KEY_CONTROL, KEY_MANAGEMENT, ProtectionError, ProtectionStats, RecordKeys,
+};
+
+pub(crate) use context::{KeyLimits, SealFault};
+pub(crate) use offer::{Disagreement, agree, offered_param, own_parameter, peer_parameter};
+
+use context::{ReceiveContext, SendContext};
+
+/// The stream of all key messages.
+pub(crate) const KEY_STREAM: StreamId = StreamId(0);
+
+/// The longest key message.
+pub(crate) const LONGEST_KEY_MESSAGE: usize = 65_535;
+
+/// Whether messages of this kind are the key management's.
+#[inline]
+pub(crate) fn is_key_message(stream: StreamId, ppid: Ppid) -> bool {
+    stream == KEY_STREAM && (ppid == KEY_MANAGEMENT || ppid == KEY_CONTROL)
+}
+
+/// How user data came whose place in the order is known.
+#[derive(Debug, Default)]
+struct Borders {
+    /// The highest index of what came in the clear.
+    highest_clear: Option<u64>,
+    /// The lowest index of what came protected.
+    lowest_protected: Option<u64>,
+}
+
+/// The protection of one association.
+#[derive(Debug)]
+pub(crate) struct Protection {
+    agreed: Agreed,
+    limits: KeyLimits,
+    drain: Duration,
+    send: Option<SendContext>,
+    /// At most two, in the order of their epochs.
+    receive: Vec<ReceiveContext>,
+    /// When the older of two is forgotten.
+    drained_at: Option<Instant>,
+    required: bool,
+    /// The packet at hand came in a DTLS chunk.
+    protected: bool,
+    borders: Borders,
+    /// This side has said SHUTDOWN COMPLETE.
+    last_word: bool,
+    /// The epoch for which new keys were asked last.
+    asked: Option<Epoch>,
+    /// What has come of a key message that is handed out in parts.
+    part: Vec<u8>,
+}
+
+/// The protection of an association, agreed on or not.
+#[derive(Debug, Default)]
+pub(crate) struct PacketProtection(Option<Box<Protection>>);
+
+impl PacketProtection {
+    /// As it was agreed on.
+    pub(crate) fn new(agreed: Agreed, config: &AssociationConfig) -> Self {
+        PacketProtection(Some(Box::new(Protection::new(agreed, config))))
+    }
+
+    /// What there is of it.
+    #[inline]
+    pub(crate) fn get(&mut self) -> Option<&mut Protection> {
+        self.0.as_deref_mut()
+    }
+
+    /// Whether it was agreed on.
+    #[inline]
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether nothing but DTLS chunks is taken.
+    #[inline]
+    pub(crate) fn is_required(&self) -> bool {
+        self.0.as_ref().is_some_and(|protection| protection.required)
+    }
+
+    /// Whether nothing but DTLS chunks will be taken, once there are keys for that.
+    #[inline]
+    pub(crate) fn is_pending(&self) -> bool {
+        self.0.as_ref().is_some_and(|protection| !protection.required)
+    }
+
+    /// Whether the packet at hand came in a DTLS chunk.
+    pub(crate) fn came_protected(&self) -> bool {
+        self.0.as_ref().is_some_and(|protection| protection.protected)
+    }
+
+    /// Bytes that each packet has for it, from the start: what is cut before there are keys leaves with them, maybe.
+    #[inline]
+    pub(crate) fn overhead(&self) -> usize {
+        if self.0.is_some() { RECORD_OVERHEAD } else { 0 }
+    }
+
+    /// The writer, to leave room for a record once there are keys.
+    #[inline]
+    pub(crate) fn prepare<'b>(&self, writer: PacketWriter<'b>) -> PacketWriter<'b> {
+        match &self.0 {
+            Some(protection) => protection.prepare(writer),
+            None => writer,
+        }
+    }
+
+    /// Encrypts a packet that has all its chunks, once there are keys.
+    ///
+    /// # Errors
+    /// The packet must not leave, nor any other one.
+    #[inline]
+    pub(crate) fn seal(&mut self, writer: &mut PacketWriter<'_>) -> Result<(), SealFault> {
+        match &mut self.0 {
+            Some(protection) => protection.seal(writer),
+            None => Ok(()),
+        }
+    }
+
+    /// When something is due.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.0.as_ref().and_then(|protection| protection.drained_at)
+    }
+}
+
+/// What becomes of a packet.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Admission {
+    /// It is processed.
+    Taken,
+    /// It came in the clear, and should not have.
+    Unprotected,
+    /// It came in a DTLS chunk that does not open.
+    Unopened,
+}
+
+impl Protection {
+    /// As both sides agreed, and without any keys.
+    pub(crate) fn new(agreed: Agreed, config: &AssociationConfig) -> Self {
+        Protection {
+            agreed,
+            limits: KeyLimits::new(config.rekey_megabytes),
+            drain: config.key_drain,
+            send: None,
+            receive: Vec::new(),
+            drained_at: None,
+            required: false,
+            protected: false,
+            borders: Borders::default(),
+            last_word: false,
+            asked: None,
+            part: Vec::new(),
+        }
+    }
+
+    pub(crate) fn agreed(&self) -> &Agreed {
+        &self.agreed
+    }
+
+    /// Whether only DTLS chunks are taken.
+    #[inline]
+    pub(crate) fn is_required(&self) -> bool {
+        self.required
+    }
+
+    /// Whether the packet at hand came in a DTLS chunk.
+    #[inline]
+    pub(crate) fn came_protected(&self) -> bool {
+        self.protected
+    }
+
+    /// The writer, to leave room for a record once there are keys.
+    #[inline]
+    pub(crate) fn prepare<'b>(&self, writer: PacketWriter<'b>) -> PacketWriter<'b> {
+        if self.send.is_some() { writer.sealed() } else { writer }
+    }
+
+    /// Encrypts a packet that has all its chunks, once there are keys.
+    ///
+    /// # Errors
+    /// The packet must not leave, nor any other one.
+    #[inline]
+    pub(crate) fn seal(&mut self, writer: &mut PacketWriter<'_>) -> Result<(), SealFault> {
+        match &mut self.send {
+            Some(context) => context.seal(&self.limits, writer),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at a packet with this association's ports and tag, which came over the path at position `path`: whether it is
+    /// to be processed. One that came in a DTLS chunk is replaced by what was in there.
+    pub(crate) fn admit(&mut self, path: usize, packet: &mut Bytes) -> Admission {
+        let kind = packet.get(COMMON_HEADER_LEN).map(|&kind| ChunkKind(kind));
+        self.protected = kind == Some(ChunkKind::DTLS);
+        if self.protected {
+            let Some(opened) = self.open(path, packet) else { return Admission::Unopened };
+            *packet = opened;
+            return Admission::Taken;
+        }
+        let fit = !self.required && is_fit_for_the_clear(packet);
+        if fit { Admission::Taken } else { Admission::Unprotected }
+    }
+
+    fn open(&mut self, path: usize, packet: &Bytes) -> Option<Bytes> {
+        let mut chunks = Chunks::of(packet);
+        let record = match chunks.next() {
+            Some(Ok(Chunk::Dtls(record))) if chunks.remaining().is_empty() && !record.restart => record,
+            _ => return None,
+        };
+        // Its last chunk is padded like any other.
+        let whole = packet.len() == COMMON_HEADER_LEN + record.wire_len().next_multiple_of(4);
+        let bits = record.epoch_bits().filter(|_| whole)?;
+        let fits = |context: &&mut ReceiveContext| context.epoch.0 & 3 == u64::from(bits);
+        let context = self.receive.iter_mut().rev().find(fits)?;
+        context.open(path, packet.first_chunk()?, &record)
+    }
+
+    /// New user data has arrived, the one with this index.
+    #[inline]
+    pub(crate) fn on_data(&mut self, index: u64) {
+        if self.required {
+            return;
+        }
+        let Borders { highest_clear, lowest_protected } = &mut self.borders;
+        if self.protected {
+            *lowest_protected = Some(lowest_protected.map_or(index, |lowest| lowest.min(index)));
+        } else {
+            *highest_clear = Some(highest_clear.map_or(index, |highest| highest.max(index)));
+        }
+    }
+
+    /// Installs sending keys: everything is sealed with them from now on, and those of the epoch before begin to drain at
+    /// the receiver of this side.
+    ///
+    /// # Errors
+    /// An epoch whose turn it is not.
+    pub(crate) fn install_send(
+        &mut self,
+        now: Instant,
+        epoch: Epoch,
+        keys: RecordKeys,
+    ) -> Result<(), ProtectionError> {
+        let expected = self.send.as_ref().map_or(Epoch::FIRST, |context| context.epoch.next());
+        let reason = if epoch != expected {
+            "its turn has not come, or is over"
+        } else if self.receive.last().is_none_or(|context| context.epoch != epoch) {
+            "the receiving keys of an epoch come first"
+        } else {
+            self.send = Some(SendContext::new(epoch, keys));
+            if self.receive.len() > 1 {
+                self.drained_at = Some(now + self.drain);
+            }
+            return Ok(());
+        };
+        Err(ProtectionError::WrongEpoch { epoch, reason })
+    }
+
+    /// Installs receiving keys.
+    ///
+    /// # Errors
+    /// An epoch whose turn it is not, or one that comes while that before the last still drains.
+    pub(crate) fn install_receive(&mut self, epoch: Epoch, keys: RecordKeys) -> Result<(), ProtectionError> {
+        let expected = self.receive.last().map_or(Epoch::FIRST, |context| context.epoch.next());
+        let reason = if epoch != expected {
+            "its turn has not come, or is over"
+        } else if self.receive.len() > 1 {
+            "the keys before those in use still drain"
+        } else {
+            self.receive.push(ReceiveContext::new(epoch, keys));
+            return Ok(());
+        };
+        Err(ProtectionError::WrongEpoch { epoch, reason })
+    }
+
+    /// Forgets receiving keys that drain, or that came of an exchange of keys which was not completed.
+    ///
+    /// # Errors
+    /// There are none of this epoch, or they are in use.
+    pub(crate) fn destroy_receive(&mut self, epoch: Epoch) -> Result<(), ProtectionError> {
+        let place = self.receive.iter().position(|context| context.epoch == epoch);
+        let place = place.ok_or(ProtectionError::NoSuchKeys { epoch })?;
+        let in_use = self.send.as_ref().map(|context| context.epoch);
+        let reason = if in_use == Some(epoch) {
+            "they are in use"
+        } else if in_use > Some(epoch) && self.drained_at.is_none() {
+            "the peer may still send with them"
+        } else {
+            self.receive.remove(place);
+            self.drained_at = None;
+            return Ok(());
+        };
+        Err(ProtectionError::WrongEpoch { epoch, reason })
+    }
+
+    /// Takes nothing but DTLS chunks from now on. `complete` says that all user data up to the highest that has arrived was
+    /// delivered. Answers whether what has come in the clear can be what the peer sent.
+    ///
+    /// # Errors
+    /// Keys of a direction are missing.
+    pub(crate) fn require(&mut self, complete: bool) -> Result<bool, ProtectionError> {
+        if self.send.is_none() || self.receive.is_empty() {
+            return Err(ProtectionError::KeysMissing);
+        }
+        self.required = true;
+        // Who protects once does so with all that follows. Where nothing came protected yet, what the peer's last clear
+        // message waited for is there, and nothing can be behind it.
+        Ok(match self.borders {
+            Borders { highest_clear: Some(clear), lowest_protected: Some(protected) } => clear < protected,
+            Borders { lowest_protected: None, .. } => complete,
+            Borders { highest_clear: None, .. } => true,
+        })
+    }
+
+    /// SHUTDOWN COMPLETE leaves with the next packet.
+    pub(crate) fn say_last_word(&mut self) {
+        self.last_word = self.send.is_some();
+    }
+
+    /// Whether SHUTDOWN COMPLETE left protected; told once.
+    pub(crate) fn take_last_word(&mut self) -> bool {
+        std::mem::take(&mut self.last_word)
+    }
+
+    /// A part of a key message; answers with the message once it is complete.
+    ///
+    /// # Errors
+    /// It is longer than any may be.
+    pub(crate) fn join(&mut self, part: &[u8], ends: bool) -> Result<Option<Bytes>, &'static str> {
+        if self.part.len() + part.len() > LONGEST_KEY_MESSAGE {
+            return Err("a key message of more than 65535 bytes");
+        }
+        self.part.extend_from_slice(part);
+        Ok(ends.then(|| std::mem::take(&mut self.part).into()))
+    }
+
+    /// Keys whose drain is over are forgotten; answers whose.
+    pub(crate) fn on_time(&mut self, now: Instant) -> Option<Epoch> {
+        if self.drained_at.is_none_or(|at| at > now) {
+            return None;
+        }
+        let epoch = self.receive.first()?.epoch;
+        self.destroy_receive(epoch).ok().map(|()| epoch)
+    }
+
+    /// The epoch in use has done its part, which is told once.
+    #[inline]
+    pub(crate) fn pop_limit(&mut self) -> Option<Event> {
+        let epoch = self.send.as_ref()?.epoch;
+        if self.asked == Some(epoch) || !self.is_near_limit() {
+            return None;
+        }
+        self.asked = Some(epoch);
+        Some(Event::KeysNearLimit { epoch })
+    }
+
+    fn is_near_limit(&self) -> bool {
+        let sent = self.send.as_ref().map_or(0, SendContext::bytes);
+        let received = self.receive.last().map_or(0, ReceiveContext::bytes);
+        sent.max(received) >= self.limits.rekey_bytes
+    }
+
+    /// Whether more records have failed to open than any key may let fail: the association must end.
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.receive.iter().any(|context| context.is_spent(&self.limits))
+    }
+
+    pub(crate) fn stats(&self) -> ProtectionStats {
+        let mut epochs: Vec<_> =
+            self.receive.iter().map(|context| (context.epoch, context.stats())).collect();
+        if let Some(send) = &self.send {
+            for (_, stats) in epochs.iter_mut().filter(|(epoch, _)| *epoch == send.epoch) {
+                stats.sealed = send.sealed();
+            }
+        }
+        ProtectionStats { required: self.required, epochs }
+    }
+
+    /// The same with other limits.
+    #[cfg(test)]
+    pub(crate) fn limited(mut self, limits: KeyLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+/// Whether a packet in the clear has nothing but what set-up and key management need, and what any association does
+/// meanwhile: user data of others is not taken before it can be protected, nor anything that changes streams or addresses.
+fn is_fit_for_the_clear(packet: &[u8]) -> bool {
+    Chunks::of(packet).flatten().all(|chunk| match chunk {
+        Chunk::Data(data) => !data.flags.unordered && is_key_message(data.stream, data.ppid),
+        Chunk::IData(data) => match (data.flags, data.ppid_or_fsn) {
+            (DataFlags { unordered: true, .. }, _) => false,
+            (_, PpidOrFsn::Ppid(ppid)) => is_key_message(data.stream, ppid),
+            (_, PpidOrFsn::Fsn(_)) => data.stream == KEY_STREAM,
+        },
+        Chunk::Dtls(_)
+        | Chunk::Asconf(_)
+        | Chunk::AsconfAck(_)
+        | Chunk::Reconfig(_)
+        | Chunk::ForwardTsn(_)
+        | Chunk::IForwardTsn(_)
+        | Chunk::PacketDrop(_) => false,
+        _ => true,
+    })
+}

@@ -1,0 +1,93 @@
+//! Messages of the key management: they go before all others, whatever schedulers say and however full the send buffer is,
+//! and take the next number of their stream when their turn comes (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §4).
+//!
+//! Without that an application that has queued much on the stream would hold up the change of keys, or the first keys for
+//! ever: until those are there its own messages wait.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
+
+use super::hold::Hold;
+use super::{Outbound, piece};
+use crate::fragment::{Cut, Fragment};
+
+/// What is not queued with its stream.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    /// Streams that are about to be numbered anew, or wait for keys, with what waits for that.
+    pub(super) hold: Option<Hold>,
+    keys: Option<KeyQueue>,
+}
+
+impl Apart {
+    /// What is held, if anything may be.
+    pub(super) fn holding(&self) -> Option<&Hold> {
+        self.hold.as_ref()
+    }
+
+    /// Whether a message of the key management waits.
+    #[inline]
+    pub(super) fn has_keys(&self) -> bool {
+        self.keys.as_ref().is_some_and(|keys| !keys.messages.is_empty())
+    }
+}
+
+/// Key messages that wait.
+#[derive(Debug)]
+struct KeyQueue {
+    stream: StreamId,
+    messages: VecDeque<(Ppid, Bytes)>,
+    /// Of the first one: bytes that were cut, its number and that of its next piece.
+    begun: usize,
+    mid: Mid,
+    fsn: Fsn,
+}
+
+impl Outbound {
+    /// Queues a key message of at least one byte on `stream`. It counts in the send buffer, and is refused by no limit.
+    pub(crate) fn push_keys(&mut self, stream: StreamId, ppid: Ppid, message: Bytes) {
+        self.used += message.len();
+        self.unsent += message.len();
+        let empty = || KeyQueue { stream, messages: VecDeque::new(), begun: 0, mid: Mid(0), fsn: Fsn(0) };
+        let keys = &mut self.apart.get_or_insert_default().keys;
+        keys.get_or_insert_with(empty).messages.push_back((ppid, message));
+    }
+
+    /// Cuts the next piece of a key message, with `room` and so on as in [`take`](Self::take). `None` when none waits, or has
+    /// to wait for the end of a message that was begun; then others go on.
+    #[cold]
+    pub(super) fn take_keys(&mut self, room: usize, full: usize, allowance: usize) -> Option<Option<Cut>> {
+        let queue = self.apart.as_deref_mut()?.keys.as_mut()?;
+        let (ppid, message) = queue.messages.front()?;
+        let begins = queue.begun == 0;
+        let stream = self.queues.streams.entry(queue.stream);
+        if begins && (self.open.is_some() || stream.has_begun_ordered()) {
+            return None;
+        }
+        let rest = message.len() - queue.begun;
+        let Some(len) = piece(rest, room, full).filter(|&len| len <= allowance) else { return Some(None) };
+        if begins {
+            (queue.mid, queue.fsn) = (stream.take_number(), Fsn(0));
+        }
+        let ending = len == rest;
+        let flags = DataFlags { beginning: begins, ending, unordered: false, immediate: false };
+        let fragment = Fragment {
+            stream: queue.stream,
+            mid: queue.mid,
+            fsn: queue.fsn,
+            ppid: *ppid,
+            flags: flags.into(),
+            payload: message.slice(queue.begun..queue.begun + len),
+        };
+        queue.begun += len;
+        queue.fsn = queue.fsn.next();
+        if ending {
+            queue.messages.pop_front();
+            queue.begun = 0;
+        }
+        self.unsent -= len;
+        Some(Some(Cut { fragment, pledge: None }))
+    }
+}
