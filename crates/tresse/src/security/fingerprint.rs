@@ -57,7 +57,7 @@ impl FromStr for Fingerprint {
     fn from_str(text: &str) -> Result<Self, FingerprintError> {
         let wrong = FingerprintError { line: None };
         let known = text.get(..PREFIX.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(PREFIX));
-        let digits = if known { text[PREFIX.len()..].as_bytes() } else { return Err(wrong) };
+        let digits = if known { &text.as_bytes()[PREFIX.len()..] } else { return Err(wrong) };
         let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|value| u8::try_from(value).ok());
         let mut bytes = [0; 32];
         if digits.len() != 2 * bytes.len() {
