@@ -1,17 +1,18 @@
 //! Both ends of a command that moves something: how one is called and how one waits for calls.
 
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
 use tokio::time::timeout;
+use tresse::host::{self, Local, Remote};
 use tresse::{
     Association, AssociationConfig, ConnectError, Ended, Endpoint, EndpointConfig, Peer, Registry, SendError,
     SendOptions,
 };
 
-use crate::addresses::{self, Own, Theirs, own, theirs};
 use crate::args::{DEFAULT_SCTP_PORT, duration};
 use crate::failure::Failure;
 use crate::links;
@@ -22,12 +23,12 @@ use crate::report::words::printable;
 #[derive(Args)]
 pub(crate) struct CallArgs {
     /// The other side's addresses, the preferred one first; a host name stands for all of its own
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = theirs)]
-    pub(crate) to: Vec<Theirs>,
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true)]
+    pub(crate) to: Vec<Remote>,
     /// Own addresses, by position those that reach the other side's: addresses, interfaces, host names, 0.0.0.0 or ::, or
     /// auto, which takes an address of every interface by which a route leads there
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto", value_parser = own)]
-    pub(crate) from: Vec<Own>,
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto")]
+    pub(crate) from: Vec<Local>,
     /// The other side's UDP port
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
@@ -47,8 +48,8 @@ pub(crate) struct CallArgs {
 pub(crate) struct ListenArgs {
     /// Own addresses to receive on, the preferred one first: addresses, interfaces, host names, 0.0.0.0 or ::, or auto,
     /// which takes all of every interface that is up
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true, value_parser = own)]
-    pub(crate) listen: Vec<Own>,
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true)]
+    pub(crate) listen: Vec<Local>,
     /// Own UDP port; 0 for any
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
     pub(crate) port: u16,
@@ -60,17 +61,17 @@ pub(crate) struct ListenArgs {
 impl CallArgs {
     /// The other side's addresses.
     pub(crate) fn remote(&self) -> Vec<IpAddr> {
-        addresses::all_of(&self.to)
+        Remote::all_of(&self.to)
     }
 
     /// Own addresses.
     pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
-        addresses::starting_from(&self.from, &self.remote())
+        host::starting_from(&self.from, &self.remote()).map_err(Failure::unreachable)
     }
 
     /// Says what was chosen for the user, and which paths are no links of their own.
     pub(crate) fn say_links(&self, association: &Association, endpoint: &Endpoint) {
-        let chosen = self.from.contains(&Own::Auto);
+        let chosen = self.from.contains(&Local::Auto);
         if chosen {
             output::say(&links::used(association));
         }
@@ -132,7 +133,10 @@ impl CallArgs {
 impl ListenArgs {
     /// Own addresses.
     pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
-        addresses::waiting_on(&self.listen)
+        host::waiting_on(&self.listen).map_err(|error| match error.kind() {
+            ErrorKind::AddrNotAvailable => Failure::usage(error).at("--listen auto"),
+            _ => Failure::running(error),
+        })
     }
 
     /// The endpoint that waits.
@@ -206,15 +210,15 @@ mod tests {
     #[tokio::test]
     async fn what_is_said_first_is_acknowledged_with_the_end_of_the_set_up() {
         let here = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
-        let listening = vec![Own::These(here.clone())];
+        let listening = vec![Local::These(here.clone())];
         let listen = ListenArgs { listen: listening, port: 0, sctp_port: DEFAULT_SCTP_PORT };
         for early in [true, false] {
             let mut config = AssociationConfig::preset("cmt").expect("a preset");
             config.data_with_cookie = early;
             let server = listen.bind(config.clone(), Registry::default()).expect("a free port");
             let call = CallArgs {
-                to: vec![theirs("127.0.0.1").expect("an address")],
-                from: vec![Own::These(here.clone())],
+                to: vec!["127.0.0.1".parse().expect("an address")],
+                from: vec![Local::These(here.clone())],
                 port: server.udp_port(),
                 local_port: 0,
                 sctp_port: DEFAULT_SCTP_PORT,

@@ -2,10 +2,8 @@
 
 use std::net::IpAddr;
 
-use tresse::host::{self, HostAddress, Route};
+use tresse::host::{self, HostAddress, Route, leads_to_any};
 use tresse::{Association, Endpoint};
-
-use crate::addresses::leads_to_any;
 
 /// Which addresses an association uses, of which interfaces; for one that chose them itself.
 pub(crate) fn used(association: &Association) -> String {

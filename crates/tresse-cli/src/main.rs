@@ -3,7 +3,6 @@
 //! Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 peer unreachable or all paths lost, 4 a
 //! required figure was missed, 130 interrupted. Results go to standard output, everything else to standard error.
 
-mod addresses;
 mod args;
 mod call;
 mod dissect;

@@ -59,8 +59,12 @@ fn refused(error: impl Display) -> Failure {
 /// Lets `say` put into words when one of them was replaced.
 pub(crate) async fn watch(mut events: Events, say: impl Fn(&str)) -> Infallible {
     while let Some(event) = events.next().await {
-        if let Event::SchedulerFailed { kind, name, fault } = event {
-            say(&format!("{kind} \"{name}\" failed and was replaced: {fault}"));
+        match event {
+            Ok(Event::SchedulerFailed { kind, name, fault }) => {
+                say(&format!("{kind} \"{name}\" failed and was replaced: {fault}"));
+            }
+            Ok(_) => {}
+            Err(missed) => say(&missed.to_string()),
         }
     }
     std::future::pending().await

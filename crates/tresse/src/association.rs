@@ -3,22 +3,25 @@
 //! Handles are cheap to clone and may be used from several tasks at once.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::task::coop::consume_budget;
 use tresse_proto::config::{StreamClass, StreamMap};
 use tresse_proto::{
     Abandonments, AddressError, AdjustError, Adjustment, AssociationConfig, AssociationHandle, AssociationId,
-    AssociationStats, CloseReason, Direction, Event, KeyError, Message, NoSuchPath, PathAdjustment, PathId,
+    AssociationStats, CloseReason, Direction, KeyError, Message, NoSuchPath, PathAdjustment, PathId,
     PathStats, ReconfigurationError, ScheduleError, SendError, SendOptions, SendQueueInfo, StreamId, Streams,
     Tsn, Undelivered,
 };
 
-use crate::error::Ended;
+use crate::byte_stream::ByteStream;
+use crate::error::{Ended, TryRecvError};
+use crate::events::Events;
+use crate::messages::Messages;
 use crate::shared::{Shared, Signals, State, until};
 
 /// One association. Clones share it.
@@ -169,14 +172,36 @@ impl Association {
     }
 
     /// The next message, if one is there.
-    pub fn try_recv(&self) -> Option<Message> {
-        self.inner.take(&mut self.inner.shared.lock())
+    ///
+    /// # Errors
+    /// There is none now, or there will be none again.
+    pub fn try_recv(&self) -> Result<Message, TryRecvError> {
+        let mut state = self.inner.shared.lock();
+        if let Some(message) = self.inner.take(&mut state) {
+            return Ok(message);
+        }
+        match self.inner.end_of_messages(&state) {
+            None => Err(TryRecvError::Empty),
+            Some(Ok(_)) => Err(TryRecvError::Finished),
+            Some(Err(ended)) => Err(TryRecvError::Ended(ended)),
+        }
+    }
+
+    /// The messages as a `Stream` of those that come and a `Sink` for those to send.
+    pub fn messages(&self) -> Messages {
+        Messages::new(self.clone())
+    }
+
+    /// One stream as bytes without boundaries (`AsyncRead` and `AsyncWrite`), of an association that is used for nothing
+    /// else.
+    pub fn byte_stream(&self, stream: StreamId) -> ByteStream {
+        ByteStream::new(self.clone(), stream)
     }
 
     /// What happens to the association from now on: path changes, streams that were reset or added, the peer's
     /// shutdown, the end.
     pub fn events(&self) -> Events {
-        Events(self.inner.shared.lock().subscribe(self.inner.id))
+        Events::new(self.inner.shared.lock().subscribe(self.inner.id))
     }
 
     /// The send queue as a whole.
@@ -537,6 +562,15 @@ impl Inner {
     }
 }
 
+impl fmt::Debug for Association {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Association")
+            .field("id", &self.id())
+            .field("close_reason", &self.close_reason())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         let now = self.shared.now();
@@ -550,20 +584,3 @@ const BYTES_PER_TURN: usize = 2048;
 const MESSAGE_COST: usize = 128;
 /// Messages that are queued or taken while the endpoint is locked.
 const MOST_AT_ONCE: usize = 512;
-
-/// What happens to an association, as [`Association::events`] gives it.
-pub struct Events(broadcast::Receiver<Event>);
-
-impl Events {
-    /// The next event; `None` after the association has ended. A listener that lags more than 64
-    /// events behind misses the oldest.
-    pub async fn next(&mut self) -> Option<Event> {
-        loop {
-            match self.0.recv().await {
-                Ok(event) => return Some(event),
-                Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return None,
-            }
-        }
-    }
-}

@@ -5,8 +5,9 @@
 use bytes::Bytes;
 use tresse_proto::{SendError, SendOptions};
 
-use crate::association::{Association, Events};
+use crate::association::Association;
 use crate::error::ConnectError;
+use crate::events::Events;
 
 /// A set-up under way, which [`Endpoint::begin`](crate::Endpoint::begin) began.
 ///
@@ -16,6 +17,7 @@ use crate::error::ConnectError;
 /// (RFC 9260 §5.1.5): what must not be done twice is better sent later.
 ///
 /// Dropping it gives up the association, and with it what it was given.
+#[derive(Debug)]
 pub struct Connecting {
     association: Association,
 }

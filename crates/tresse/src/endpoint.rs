@@ -1,5 +1,6 @@
 //! An endpoint as the application holds it: bound to addresses, opening and accepting associations.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tresse_proto::{
 };
 
 use crate::association::Association;
+use crate::builder::EndpointBuilder;
 use crate::connecting::Connecting;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
@@ -51,6 +53,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// The way to an endpoint with names for addresses, and with settings one by one.
+    pub fn builder() -> EndpointBuilder {
+        EndpointBuilder::new()
+    }
+
     /// Binds one UDP socket on each address of `local` and starts the driver task.
     ///
     /// `udp_port` 0 takes a port that is free on all addresses. An endpoint that does not listen and names no SCTP port
@@ -408,6 +415,16 @@ impl Endpoint {
     /// What the operating system refused to send or receive, for each local address.
     pub fn local_stats(&self) -> Vec<LocalStats> {
         self.shared.lock().locals.clone()
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("local_addresses", &self.local_addresses())
+            .field("udp_port", &self.udp_port)
+            .field("port", &self.port())
+            .finish_non_exhaustive()
     }
 }
 

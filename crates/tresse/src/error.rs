@@ -26,6 +26,9 @@ pub enum BindError {
         /// The address.
         address: IpAddr,
     },
+    /// The addresses of this host are not known, or none of them can be reached by others.
+    #[error("no addresses to bind: {0}")]
+    Addresses(#[from] io::Error),
     /// The operating system refused the socket.
     #[error("cannot bind {address} to UDP port {port}: {}", bind_reason(source))]
     Io {
@@ -104,6 +107,21 @@ pub enum ConnectError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}", close_words(.0))]
 pub struct Ended(pub CloseReason);
+
+/// Why no message was handed out.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TryRecvError {
+    /// None is here now.
+    #[error("no message is here now")]
+    Empty,
+    /// The peer has ended the association gracefully, and everything was taken.
+    #[error("the peer has ended the association, and every message was taken")]
+    Finished,
+    /// The association ended in another way.
+    #[error(transparent)]
+    Ended(#[from] Ended),
+}
 
 /// A reason as the end of a line that a person reads.
 fn close_words(reason: &CloseReason) -> String {

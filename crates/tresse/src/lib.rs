@@ -5,7 +5,8 @@
 //! packets between the sockets and the protocol core, [`tresse_proto`], which decides everything; this crate
 //! decides nothing but when to wake whom.
 //!
-//! [`Association::send`] and [`Association::recv`] move messages, [`Association::events`] tells what else happens,
+//! [`Association::send`] and [`Association::recv`] move messages, [`Association::messages`] does as a `Stream` and a `Sink`,
+//! [`Association::byte_stream`] moves bytes; [`Association::events`] tells what else happens,
 //! and [`PathStats::limited_by`] what kept each path from sending more, and for how long.
 //!
 //! # Example
@@ -45,20 +46,28 @@
 //! ```
 
 mod association;
+mod builder;
+mod byte_stream;
 mod connecting;
 mod driver;
 mod endpoint;
 mod error;
+mod events;
 pub mod host;
+mod messages;
 #[cfg(feature = "encryption")]
 pub mod security;
 mod shared;
 mod transport;
 
-pub use association::{Association, Events};
+pub use association::Association;
+pub use builder::EndpointBuilder;
+pub use byte_stream::ByteStream;
 pub use connecting::Connecting;
 pub use endpoint::{Endpoint, Peer};
-pub use error::{BindError, ConnectError, Ended};
+pub use error::{BindError, ConnectError, Ended, TryRecvError};
+pub use events::{Events, Lagged};
+pub use messages::Messages;
 pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};
 
 pub use bytes::Bytes;

@@ -33,7 +33,9 @@ async fn answer(events: &mut Events) -> (IpAddr, AddressChange, AddressOutcome) 
     let answered = async {
         loop {
             match events.next().await {
-                Some(Event::OwnAddress { address, change, outcome }) => return (address, change, outcome),
+                Some(Ok(Event::OwnAddress { address, change, outcome })) => {
+                    return (address, change, outcome);
+                }
                 Some(_) => {}
                 None => panic!("the association has ended"),
             }

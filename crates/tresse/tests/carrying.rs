@@ -1,12 +1,17 @@
-//! Ways to give and take many messages.
+//! Ways to give and take messages: many at once, as a stream and a sink, as bytes; and events.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
-use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer, SendOptions, StreamId};
+use tresse::{
+    Association, AssociationConfig, Endpoint, EndpointConfig, Event, Peer, SendOptions, StreamId,
+    TryRecvError,
+};
 
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 /// No time at all, except on a machine that stands still.
@@ -72,4 +77,105 @@ async fn a_message_that_cannot_be_queued_stays_at_the_front() {
     let mut waiting = VecDeque::from([good.clone(), bad.clone(), good.clone()]);
     assert!(ours.send_many(&mut waiting).await.is_err());
     assert_eq!(waiting, [bad, good]);
+}
+
+#[tokio::test]
+async fn messages_pass_through_a_sink_and_a_stream() {
+    let (_client, _server, ours, theirs) = pair().await;
+    const COUNT: u32 = 3000;
+    let sending = async {
+        let mut sink = ours.messages();
+        for number in 0..COUNT {
+            sink.feed((SendOptions::on(StreamId(1)), message(number))).await.expect("open");
+        }
+        SinkExt::<(SendOptions, Bytes)>::close(&mut sink).await.expect("everything is delivered");
+    };
+    let receiving = theirs.messages().map(|message| message.expect("a graceful end").payload.into_bytes());
+    let both = async { tokio::join!(sending, receiving.collect::<Vec<_>>()) };
+    let ((), came) = timeout(FOREVER, both).await.expect("it comes to an end");
+    assert_eq!(came, (0..COUNT).map(message).collect::<Vec<_>>());
+    assert!(theirs.messages().next().await.is_none());
+}
+
+#[tokio::test]
+async fn bytes_pass_through_a_stream_of_an_association() {
+    let (_client, _server, ours, theirs) = pair().await;
+    let bytes: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
+    let sending = async {
+        let mut stream = ours.byte_stream(StreamId(3));
+        stream.write_all(&bytes).await.expect("open");
+        stream.flush().await.expect("open");
+        let mut echo = [0; 5];
+        stream.read_exact(&mut echo).await.expect("an answer");
+        stream.shutdown().await.expect("everything is delivered");
+        echo
+    };
+    let receiving = async {
+        let mut stream = theirs.byte_stream(StreamId(3));
+        let mut came = vec![0; bytes.len()];
+        stream.read_exact(&mut came).await.expect("all of them");
+        stream.write_all(b"thank").await.expect("open");
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await.expect("a graceful end");
+        assert!(rest.is_empty());
+        came
+    };
+    let both = async { tokio::join!(sending, receiving) };
+    let (echo, came) = timeout(FOREVER, both).await.expect("it comes to an end");
+    assert_eq!(&echo, b"thank");
+    assert!(came == bytes);
+}
+
+#[tokio::test]
+async fn a_byte_stream_refuses_messages_of_other_streams() {
+    let (_client, _server, ours, theirs) = pair().await;
+    ours.send(SendOptions::on(StreamId(4)), "elsewhere").await.expect("open");
+    let mut stream = theirs.byte_stream(StreamId(3));
+    let error = timeout(FOREVER, stream.read_u8()).await.expect("an answer").expect_err("not its stream");
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+    assert!(error.to_string().contains("stream 4"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_not_there_says_whether_it_may_come() {
+    let (_client, _server, ours, theirs) = pair().await;
+    assert_eq!(theirs.try_recv(), Err(TryRecvError::Empty));
+    let (gone, _) =
+        timeout(FOREVER, async { tokio::join!(ours.shutdown(), theirs.closed()) }).await.expect("an end");
+    gone.expect("graceful");
+    assert_eq!(theirs.try_recv(), Err(TryRecvError::Finished));
+    let (_client, _server, ours, theirs) = pair().await;
+    ours.abort("no more");
+    theirs.closed().await;
+    assert!(matches!(theirs.try_recv(), Err(TryRecvError::Ended(_))));
+}
+
+#[tokio::test]
+async fn a_slow_listener_is_told_how_many_events_it_missed() {
+    let (_client, _server, ours, _theirs) = pair().await;
+    let mut events = ours.events();
+    for _ in 0..100 {
+        ours.set_low_water(StreamId(1), Some(0)).expect("a stream");
+    }
+    // The driver hands them out behind what it does for this.
+    let first = timeout(FOREVER, events.next()).await.expect("an event").expect("open");
+    let missed = first.expect_err("64 are kept").0;
+    let mut kept = 0;
+    while missed + kept < 100 {
+        let event = timeout(FOREVER, events.next()).await.expect("an event").expect("open").expect("kept");
+        kept += u64::from(matches!(event, Event::LowWater { .. }));
+    }
+    assert_eq!((missed, kept), (36, 64));
+}
+
+#[tokio::test]
+async fn an_endpoint_is_built_from_names() {
+    let server =
+        Endpoint::builder().local("127.0.0.1").expect("an address").listen(7).bind().expect("loopback");
+    let client = Endpoint::builder().local_addresses([HERE]).port(4000).bind().expect("loopback");
+    assert_eq!((client.port(), client.local_addresses()), (4000, vec![HERE]));
+    let peer = Peer::new([HERE], 7).with_udp_port(server.udp_port());
+    let association = timeout(FOREVER, client.connect(peer)).await.expect("an answer").expect("it is let in");
+    assert!(format!("{client:?} {association:?}").contains("127.0.0.1"));
+    assert!(Endpoint::builder().local("no such name").is_err());
 }

@@ -128,7 +128,8 @@ async fn a_message_for_a_stream_that_the_peer_does_not_have_is_told_of() {
     connecting.try_send(SendOptions::on(StreamId(5)), "for nobody").expect("taken on trust");
     let ours = timeout(FOREVER, connecting.established()).await.expect("an end").expect("an association");
     let told = timeout(FOREVER, events.next()).await.expect("a word");
-    let expected = matches!(told, Some(Event::Abandoned { stream: StreamId(5), bytes: 10, sent: false, .. }));
+    let expected =
+        matches!(told, Some(Ok(Event::Abandoned { stream: StreamId(5), bytes: 10, sent: false, .. })));
     assert!(expected, "{told:?}");
     assert_eq!(ours.streams().0, 2);
 }

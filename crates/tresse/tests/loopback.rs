@@ -282,7 +282,7 @@ async fn streams_begin_anew_and_more_are_added() {
 
 /// Waits for an event among others.
 async fn until_told(events: &mut Events, wanted: &Event) {
-    let told = async { while events.next().await.as_ref() != Some(wanted) {} };
+    let told = async { while events.next().await != Some(Ok(wanted.clone())) {} };
     timeout(FOREVER, told).await.unwrap_or_else(|_| panic!("never told: {wanted:?}"));
 }
 
@@ -396,7 +396,7 @@ async fn a_path_that_dies_in_mid_transfer_loses_nothing() {
 /// Waits until the path at `position` changes to `wanted`. On a busy machine others may waver meanwhile.
 async fn path_turns(events: &mut Events, position: usize, wanted: PathState) {
     loop {
-        let event = events.next().await.expect("the association is open");
+        let event = events.next().await.expect("the association is open").expect("none is missed");
         if let Event::PathChanged { path, state } = event
             && (path.index(), state) == (position, wanted)
         {
@@ -433,7 +433,9 @@ async fn a_message_that_was_given_up_is_told_of_and_passed_over() {
     ours.send(once, vec![0; 1000]).await.expect("open");
     let told = async {
         loop {
-            if let Event::Abandoned { context, sent, .. } = events.next().await.expect("open") {
+            if let Event::Abandoned { context, sent, .. } =
+                events.next().await.expect("open").expect("none is missed")
+            {
                 return (context, sent);
             }
         }

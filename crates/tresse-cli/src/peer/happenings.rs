@@ -23,7 +23,8 @@ impl Happening {
 /// Writes down what happens until the association ends; the first so many things are kept.
 pub(super) async fn record(events: &mut Events, since: Instant, happenings: &mut Vec<Happening>) {
     while let Some(event) = events.next().await {
-        if let Some(what) = words(&event).filter(|_| happenings.len() < KEPT) {
+        let what = event.map_or_else(|missed| Some(missed.to_string()), |event| words(&event));
+        if let Some(what) = what.filter(|_| happenings.len() < KEPT) {
             happenings.push(Happening { seconds: since.elapsed().as_secs_f64(), what });
         }
     }

@@ -84,7 +84,7 @@ pub(super) async fn follow(association: &Association, work: &WorkArgs, on_refusa
 async fn answered(events: &mut Events) {
     loop {
         match events.next().await {
-            Some(Event::Reconfigured { .. }) => return,
+            Some(Ok(Event::Reconfigured { .. })) => return,
             Some(_) => {}
             None => pending().await,
         }

@@ -2,8 +2,11 @@
 //!
 //! Asks the operating system anew each time and keeps nothing.
 
+mod names;
 #[cfg(target_os = "linux")]
 mod netlink;
+
+pub use names::{Local, NameError, NoRoute, Remote, leads_to_any, starting_from, waiting_on};
 
 use std::io;
 use std::net::IpAddr;

@@ -27,6 +27,7 @@ use std::net::IpAddr;
 
 /// What the operating system did with the packets of one local address.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct LocalStats {
     /// The address.
     pub local: IpAddr,

@@ -96,7 +96,7 @@ async fn done(events: &mut Events, address: IpAddr, change: AddressChange) {
         _ => None,
     };
     while outcome.is_none() {
-        outcome = is_answer(&events.next().await.expect("the association is open"));
+        outcome = is_answer(&events.next().await.expect("the association is open").expect("none is missed"));
     }
     assert_eq!(outcome, Some(AddressOutcome::Done), "{change:?} {address}");
 }

@@ -103,7 +103,7 @@ async fn listen_to(meeting: &mut Meeting, count: u32) {
 }
 
 async fn await_event(events: &mut Events, wanted: impl Fn(&Event) -> bool) {
-    while !wanted(&events.next().await.expect("the association is open")) {}
+    while !wanted(&events.next().await.expect("the association is open").expect("none is missed")) {}
 }
 
 /// Messages before something happens, and as many afterwards.

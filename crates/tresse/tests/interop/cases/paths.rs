@@ -78,7 +78,7 @@ pub(super) async fn a_path_dies_while_tresse_sends(stack: Stack) {
     converse(&mut meeting).await;
     let inactive = |event: &Event| matches!(event, Event::PathChanged { path, state: PathState::Inactive } if path.index() == 0);
     let mut seen = false;
-    while let Some(event) = events.next().await {
+    while let Some(Ok(event)) = events.next().await {
         seen |= inactive(&event);
     }
     assert!(seen, "the application is told which path died");

@@ -1,0 +1,162 @@
+//! The way to an endpoint, step by step.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use tresse_proto::congestion::ControllerFactory;
+use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
+use tresse_proto::{AssociationConfig, EndpointConfig, Registry, ScheduleError};
+
+use crate::endpoint::Endpoint;
+use crate::error::BindError;
+use crate::host::{Local, NameError};
+
+/// An endpoint to be; [`Endpoint::builder`] gives one.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tresse::Endpoint;
+///
+/// let server = Endpoint::builder().local("127.0.0.1")?.listen(7).bind()?;
+/// assert_eq!(server.port(), 7);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "it does nothing until `bind`"]
+pub struct EndpointBuilder {
+    local: Vec<Local>,
+    /// `None` for raw IP.
+    udp_port: Option<u16>,
+    config: EndpointConfig,
+    template: AssociationConfig,
+    schedulers: Registry,
+}
+
+impl EndpointBuilder {
+    pub(crate) fn new() -> Self {
+        EndpointBuilder {
+            local: Vec::new(),
+            udp_port: Some(0),
+            config: EndpointConfig::default(),
+            template: AssociationConfig::default(),
+            schedulers: Registry::default(),
+        }
+    }
+
+    /// One more address, interface or host name that paths start from, or several (`0.0.0.0`, `::`); `auto` stands for all
+    /// addresses that others can reach, and so does a builder that is given none.
+    ///
+    /// # Errors
+    /// A name that stands for nothing on this host.
+    pub fn local(mut self, name: &str) -> Result<Self, NameError> {
+        self.local.push(name.parse()?);
+        Ok(self)
+    }
+
+    /// More addresses that paths start from.
+    pub fn local_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.local.push(Local::These(addresses.into_iter().collect()));
+        self
+    }
+
+    /// The UDP port of all sockets; without this one that is free on all addresses.
+    pub fn udp_port(self, port: u16) -> Self {
+        EndpointBuilder { udp_port: Some(port), ..self }
+    }
+
+    /// SCTP straight over IP in place of UDP, for those who may open raw sockets.
+    pub fn raw_ip(self) -> Self {
+        EndpointBuilder { udp_port: None, ..self }
+    }
+
+    /// Peers can set up associations, with this SCTP port.
+    pub fn listen(mut self, port: u16) -> Self {
+        (self.config.port, self.config.listen) = (port, true);
+        self
+    }
+
+    /// The SCTP port of an endpoint that does not listen; without this one that is free.
+    pub fn port(mut self, port: u16) -> Self {
+        self.config.port = port;
+        self
+    }
+
+    /// All settings of the endpoint at once, [`EndpointBuilder::listen`] and [`EndpointBuilder::port`] among them.
+    pub fn endpoint_config(self, config: EndpointConfig) -> Self {
+        EndpointBuilder { config, ..self }
+    }
+
+    /// The settings of the associations that peers set up, and of [`Endpoint::connect`]; without this the preset `cmt`.
+    pub fn association_config(self, template: AssociationConfig) -> Self {
+        EndpointBuilder { template, ..self }
+    }
+
+    /// Brings a stream scheduler along, which the settings may name.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn stream_scheduler(
+        mut self,
+        name: &str,
+        factory: StreamSchedulerFactory,
+    ) -> Result<Self, ScheduleError> {
+        self.schedulers.register(name, factory)?;
+        Ok(self)
+    }
+
+    /// Brings a path scheduler along, which the settings may name.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn path_scheduler(
+        mut self,
+        name: &str,
+        factory: PathSchedulerFactory,
+    ) -> Result<Self, ScheduleError> {
+        self.schedulers.register_path_scheduler(name, factory)?;
+        Ok(self)
+    }
+
+    /// Brings a congestion controller along, which the settings may name.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn controller(mut self, name: &str, factory: ControllerFactory) -> Result<Self, ScheduleError> {
+        self.schedulers.register_controller(name, factory)?;
+        Ok(self)
+    }
+
+    /// Brings all of these policies along, in place of those given before.
+    pub fn schedulers(self, schedulers: Registry) -> Self {
+        EndpointBuilder { schedulers, ..self }
+    }
+
+    /// Binds the sockets and starts the driver task.
+    ///
+    /// # Errors
+    /// As [`Endpoint::bind`] or [`Endpoint::bind_raw`]; no address that others can reach, where none was given.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and time enabled.
+    pub fn bind(self) -> Result<Endpoint, BindError> {
+        let given = if self.local.is_empty() { &[Local::Auto][..] } else { &self.local };
+        let local = crate::host::waiting_on(given)?;
+        match self.udp_port {
+            Some(port) => {
+                Endpoint::bind_with_schedulers(&local, port, self.config, self.template, self.schedulers)
+            }
+            None => Endpoint::bind_raw_with_schedulers(&local, self.config, self.template, &self.schedulers),
+        }
+    }
+}
+
+impl fmt::Debug for EndpointBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndpointBuilder")
+            .field("local", &self.local)
+            .field("udp_port", &self.udp_port)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,138 @@
+//! Bytes without boundaries over one stream of an association, as TCP has them.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tresse_proto::{Message, Part, SendError, SendOptions, StreamId};
+
+use crate::association::Association;
+use crate::error::Ended;
+use crate::messages::Messages;
+
+/// A stream of an association as bytes, both ways; [`Association::byte_stream`] gives it.
+///
+/// What is written leaves as ordered messages of at most 16 KiB, and a write waits while the send buffer is full. Reading
+/// takes messages of any length; it takes those of the whole association, and one of another stream is an error
+/// ([`ErrorKind::InvalidData`]). Reading ends when the peer shuts the association down. SCTP has no half-open state: `shutdown` ends
+/// both directions once everything is delivered, and waits until the other side has been read as well.
+pub struct ByteStream {
+    messages: Messages,
+    stream: StreamId,
+    /// Of the last message, what was not read.
+    unread: Vec<Bytes>,
+}
+
+impl ByteStream {
+    pub(crate) fn new(association: Association, stream: StreamId) -> Self {
+        ByteStream { messages: Messages::new(association), stream, unread: Vec::new() }
+    }
+
+    /// The association.
+    pub fn association(&self) -> &Association {
+        self.messages.association()
+    }
+
+    /// The stream.
+    pub fn stream(&self) -> StreamId {
+        self.stream
+    }
+
+    fn take_in(&mut self, message: Message) -> io::Result<()> {
+        if message.stream != self.stream {
+            let (came, own) = (message.stream.0, self.stream.0);
+            let reason =
+                format!("a message came on stream {came}, and bytes are read from stream {own} alone");
+            return Err(io::Error::new(ErrorKind::InvalidData, reason));
+        }
+        if message.part == Part::Abandoned || message.unordered {
+            let reason = "bytes are missing: the peer sent a message that need not arrive, or not in order";
+            return Err(io::Error::new(ErrorKind::InvalidData, reason));
+        }
+        // The first to be read stands last.
+        self.unread = message.payload.pieces().iter().rev().cloned().collect();
+        Ok(())
+    }
+}
+
+impl AsyncRead for ByteStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        while buffer.remaining() > 0 {
+            if let Some(piece) = self.unread.last_mut() {
+                let len = piece.len().min(buffer.remaining());
+                buffer.put_slice(&piece[..len]);
+                piece.advance(len);
+                if piece.is_empty() {
+                    self.unread.pop();
+                }
+                continue;
+            }
+            // What is there is handed out before anything is waited for, or told.
+            if buffer.filled().len() > before {
+                break;
+            }
+            match ready!(self.messages.poll_recv(cx)) {
+                Ok(Some(message)) => self.take_in(message)?,
+                Ok(None) => break,
+                Err(ended) => return Poll::Ready(Err(ended_io(ended))),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for ByteStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.messages.poll_sent(cx)).map_err(refused)?;
+        let part = &bytes[..bytes.len().min(LONGEST_MESSAGE)];
+        if !part.is_empty() {
+            let options = SendOptions::on(self.stream);
+            self.messages.begin_send(options, Bytes::copy_from_slice(part)).map_err(refused)?;
+        }
+        Poll::Ready(Ok(part.len()))
+    }
+
+    /// Ready when everything written is in the send buffer of the association.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.messages.poll_sent(cx).map_err(refused)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.messages.poll_sent(cx)).map_err(refused)?;
+        self.messages.poll_shutdown(cx).map_err(ended_io)
+    }
+}
+
+fn refused(error: SendError) -> io::Error {
+    let kind = match error {
+        SendError::NotOpen { .. } => ErrorKind::BrokenPipe,
+        _ => ErrorKind::InvalidInput,
+    };
+    io::Error::new(kind, error)
+}
+
+fn ended_io(ended: Ended) -> io::Error {
+    io::Error::new(ErrorKind::ConnectionAborted, ended)
+}
+
+impl fmt::Debug for ByteStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unread: usize = self.unread.iter().map(Bytes::len).sum();
+        f.debug_struct("ByteStream")
+            .field("association", self.association())
+            .field("stream", &self.stream)
+            .field("unread", &unread)
+            .finish()
+    }
+}
+
+/// Bytes of one write that leave as one message.
+const LONGEST_MESSAGE: usize = 16 * 1024;

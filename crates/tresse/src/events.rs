@@ -1,0 +1,65 @@
+//! Events of an association, as the application listens to them.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tresse_proto::Event;
+
+use crate::messages::Waiting;
+
+/// What happens to an association, as [`Association::events`](crate::Association::events) gives it; also as a `Stream`.
+pub struct Events {
+    /// `None` while `waiting` has it.
+    receiver: Option<Receiver<Event>>,
+    waiting: Option<Waiting<(Result<Event, RecvError>, Receiver<Event>)>>,
+}
+
+/// So many events are lost to a listener that was slower than they came: 64 are kept. What the association is like now, its
+/// statistics tell.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0} events were missed")]
+pub struct Lagged(pub u64);
+
+impl Events {
+    pub(crate) fn new(receiver: Receiver<Event>) -> Self {
+        Events { receiver: Some(receiver), waiting: None }
+    }
+
+    /// The next event, or how many were missed before it; `None` after the association has ended. Giving up the future loses
+    /// nothing.
+    pub async fn next(&mut self) -> Option<Result<Event, Lagged>> {
+        std::future::poll_fn(|cx| self.poll(cx)).await
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Event, Lagged>>> {
+        if let Some(mut receiver) = self.receiver.take() {
+            self.waiting = Some(Box::pin(async move { (receiver.recv().await, receiver) }));
+        }
+        let Some(waiting) = &mut self.waiting else { return Poll::Ready(None) };
+        let (outcome, receiver) = ready!(waiting.as_mut().poll(cx));
+        (self.receiver, self.waiting) = (Some(receiver), None);
+        Poll::Ready(match outcome {
+            Ok(event) => Some(Ok(event)),
+            Err(RecvError::Lagged(missed)) => Some(Err(Lagged(missed))),
+            Err(RecvError::Closed) => None,
+        })
+    }
+}
+
+impl Stream for Events {
+    type Item = Result<Event, Lagged>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll(cx)
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let waiting = self.receiver.as_ref().map(Receiver::len);
+        f.debug_struct("Events").field("waiting", &waiting).finish()
+    }
+}

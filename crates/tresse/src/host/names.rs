@@ -1,0 +1,255 @@
+//! Names of addresses: an address, an interface, a host, all of them, or whatever suits.
+//!
+//! A host name is looked up by the system, and the thread waits for its answer.
+
+use std::net::{IpAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+use super::{HostAddress, addresses, route};
+use crate::transport::source_towards;
+
+/// Addresses of this host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Local {
+    /// One of each usable interface.
+    Auto,
+    /// What an address, an interface, a host name, 0.0.0.0 or :: stands for.
+    These(Vec<IpAddr>),
+}
+
+/// Addresses of another host: one, or all that a host name stands for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Remote(Vec<IpAddr>);
+
+/// A name that stands for no address, in one line.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NameError(String);
+
+/// No route leads to an address.
+#[derive(Debug, thiserror::Error)]
+#[error("no route to {remote}: {source}")]
+pub struct NoRoute {
+    /// The address.
+    pub remote: IpAddr,
+    /// What the system said.
+    pub source: std::io::Error,
+}
+
+impl FromStr for Remote {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        match literal(text) {
+            Some(any) if any.is_unspecified() => {
+                Err(NameError(format!("{any} names no other host: give an address or a host name")))
+            }
+            Some(address) => Ok(Remote(vec![address])),
+            None => resolved(text).map(Remote),
+        }
+    }
+}
+
+impl FromStr for Local {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        if text.trim() == "auto" {
+            return Ok(Local::Auto);
+        }
+        let all = addresses().map_err(|error| NameError(format!("this host's addresses: {error}")))?;
+        match literal(text) {
+            Some(any) if any.is_unspecified() => {
+                let these = every(&all, any);
+                if these.is_empty() {
+                    Err(NameError(format!("{any}: no interface has such an address")))
+                } else {
+                    Ok(Local::These(these))
+                }
+            }
+            Some(address) => Ok(Local::These(vec![address])),
+            None => match of_interface(&all, text.trim()) {
+                Some(these) => these.map(Local::These),
+                None => resolved(text).map(Local::These),
+            },
+        }
+    }
+}
+
+impl Remote {
+    /// All addresses, each once.
+    pub fn all_of(these: &[Remote]) -> Vec<IpAddr> {
+        let mut all = Vec::new();
+        add_new(&mut all, these.iter().flat_map(|one| one.0.iter().copied()));
+        all
+    }
+}
+
+fn literal(text: &str) -> Option<IpAddr> {
+    let text = text.trim();
+    let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.unwrap_or(text).parse().ok()
+}
+
+/// What the unspecified address `any` stands for: all addresses of its family but those of one link alone.
+fn every(all: &[HostAddress], any: IpAddr) -> Vec<IpAddr> {
+    let fits = |one: &&HostAddress| {
+        one.address.is_ipv4() == any.is_ipv4() && one.up && (one.loopback || one.is_usable())
+    };
+    all.iter().filter(fits).map(|one| one.address).collect()
+}
+
+/// The addresses of an interface; None where there is no such interface.
+fn of_interface(all: &[HostAddress], name: &str) -> Option<Result<Vec<IpAddr>, NameError>> {
+    let on_it: Vec<_> = all.iter().filter(|one| one.interface == name).collect();
+    if on_it.is_empty() {
+        return None;
+    }
+    let fits = |one: &&&HostAddress| one.loopback || one.is_usable();
+    let these: Vec<_> = on_it.iter().filter(fits).map(|one| one.address).collect();
+    let none = || NameError(format!("interface {name} is down, or has no address that others can reach"));
+    Some(if these.is_empty() { Err(none()) } else { Ok(these) })
+}
+
+fn resolved(text: &str) -> Result<Vec<IpAddr>, NameError> {
+    let text = text.trim();
+    let found = (text, 0).to_socket_addrs();
+    let found = found.map_err(|error| {
+        NameError(format!(
+            "\"{text}\" is no IP address, interface or host name that can be resolved: {error}"
+        ))
+    })?;
+    let mut all = Vec::new();
+    add_new(&mut all, found.map(|found| found.ip()));
+    if all.is_empty() { Err(NameError(format!("\"{text}\" has no address"))) } else { Ok(all) }
+}
+
+/// The addresses to start from towards `remote`; without any in `own`, as with [`Local::Auto`].
+///
+/// # Errors
+/// No route leads there.
+pub fn starting_from(own: &[Local], remote: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
+    let mut local = Vec::new();
+    for one in if own.is_empty() { &[Local::Auto] } else { own } {
+        let these = match one {
+            Local::Auto => automatic(remote)?,
+            Local::These(these) => these.clone(),
+        };
+        add_new(&mut local, these);
+    }
+    Ok(local)
+}
+
+/// The addresses to wait on: with [`Local::Auto`] all that others can reach.
+///
+/// # Errors
+/// What the system says where it does not tell its addresses; `AddrNotAvailable` where there are none.
+pub fn waiting_on(own: &[Local]) -> std::io::Result<Vec<IpAddr>> {
+    let mut local = Vec::new();
+    for one in own {
+        let these = match one {
+            Local::Auto => {
+                addresses()?.into_iter().filter(HostAddress::is_usable).map(|one| one.address).collect()
+            }
+            Local::These(these) => these.clone(),
+        };
+        add_new(&mut local, these);
+    }
+    let none = "no interface is up with an address that others can reach";
+    if local.is_empty() {
+        Err(std::io::Error::new(std::io::ErrorKind::AddrNotAvailable, none))
+    } else {
+        Ok(local)
+    }
+}
+
+/// By position those that routing would take for each of `remote`; then one of each further interface by which a route
+/// leads to any of them.
+fn automatic(remote: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
+    let mut local = routed(remote)?;
+    let all = addresses().unwrap_or_default();
+    let here = |to: &IpAddr| route(*to, None, None).is_ok_and(|route| route.local);
+    if remote.iter().any(here) {
+        return Ok(local);
+    }
+    for one in all.iter().filter(|one| one.is_usable()) {
+        let same_way = |other: &HostAddress| {
+            other.interface == one.interface && other.address.is_ipv4() == one.address.is_ipv4()
+        };
+        let taken = all.iter().any(|other| same_way(other) && local.contains(&other.address));
+        if !taken && leads_to_any(one, remote) {
+            local.push(one.address);
+        }
+    }
+    Ok(local)
+}
+
+/// Whether a route leads from `own` by its interface to one of `remote`.
+pub fn leads_to_any(own: &HostAddress, remote: &[IpAddr]) -> bool {
+    let mut family = remote.iter().filter(|to| to.is_ipv4() == own.address.is_ipv4());
+    family.any(|&to| route(to, Some(own.address), Some(own.index)).is_ok())
+}
+
+/// For each of a peer's addresses the own one that routing would take.
+fn routed(to: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
+    let (mut local, mut failure) = (Vec::new(), None);
+    for &remote in to {
+        match source_towards(remote) {
+            Ok(own) => add_new(&mut local, [own]),
+            Err(source) => failure = Some(NoRoute { remote, source }),
+        }
+    }
+    // A host name has addresses of families that this host need not have.
+    match failure {
+        Some(failure) if local.is_empty() => Err(failure),
+        _ => Ok(local),
+    }
+}
+
+fn add_new(known: &mut Vec<IpAddr>, more: impl IntoIterator<Item = IpAddr>) {
+    for address in more {
+        if !known.contains(&address) {
+            known.push(address);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_for_addresses() {
+        let here = IpAddr::from([127, 0, 0, 1]);
+        assert_eq!("127.0.0.1".parse(), Ok(Local::These(vec![here])));
+        assert_eq!(" auto ".parse(), Ok(Local::Auto));
+        let Ok(Local::These(all)) = "0.0.0.0".parse() else { panic!("loopback is there") };
+        assert!(all.contains(&here) && all.iter().all(IpAddr::is_ipv4), "{all:?}");
+        assert_eq!("[2001:db8::1]".parse(), Ok(Remote(vec!["2001:db8::1".parse().expect("an address")])));
+        assert!(Remote::all_of(&["localhost".parse().expect("every host has it")]).contains(&here));
+        let Ok(Local::These(of_lo)) = "lo".parse() else { return };
+        assert!(of_lo.contains(&here), "{of_lo:?}");
+    }
+
+    #[test]
+    fn what_stands_for_nothing_is_refused() {
+        let refused = |error: NameError| error.to_string();
+        assert!(
+            "0.0.0.0"
+                .parse::<Remote>()
+                .map_err(refused)
+                .expect_err("refused")
+                .contains("names no other host")
+        );
+        assert!(
+            "no such name".parse::<Local>().map_err(refused).expect_err("refused").contains("no such name")
+        );
+    }
+
+    #[test]
+    fn to_this_host_routing_alone_chooses() {
+        let here = IpAddr::from([127, 0, 0, 1]);
+        assert_eq!(starting_from(&[], &[here]).expect("always routed"), [here]);
+        assert_eq!(starting_from(&[Local::These(vec![here]), Local::Auto], &[here]).expect("routed"), [here]);
+    }
+}
