@@ -21,7 +21,7 @@ const ANSWER: usize = 4_000;
 
 pub(crate) fn target(bytes: &[u8]) {
     let mut source = Source::new(bytes);
-    let role = if source.byte() % 2 == 0 { Role::Client } else { Role::Server };
+    let role = if source.byte().is_multiple_of(2) { Role::Client } else { Role::Server };
     let (own, peer) = (source.slice(16).into(), source.slice(16).into());
     let agreed = Agreed { role, method: METHOD_TLS13, own_parameter: own, peer_parameter: peer };
     let mut manager = KeyManager::new(Arc::clone(&SECURITY), agreed, Instant::ZERO);
@@ -42,7 +42,7 @@ pub(crate) fn target(bytes: &[u8]) {
         let kind = source.byte();
         match kind % 4 {
             0 => {
-                now = now + Duration::from_secs(kind.into());
+                now += Duration::from_secs(kind.into());
                 manager.handle_timeout(now);
             }
             1 => manager.rekey(now, kind & 4 != 0),

@@ -263,7 +263,7 @@ fn an_abort_tells_the_peer_why() {
 fn an_abort_fits_its_packet_however_long_its_reason() {
     let mut pair = Pair::established(1, &AssociationConfig::default());
     let now = pair.now;
-    pair.client().abort(now, &"why ".repeat(1000));
+    pair.client().abort(now, "why ".repeat(1000));
     pair.run_for(ms(50));
     assert!(matches!(pair.server.events[..], [Event::Closed(CloseReason::AbortedByPeer { .. })]));
 }
