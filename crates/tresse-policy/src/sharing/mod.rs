@@ -183,3 +183,89 @@ impl Sharing {
         Duplication::new(&self.capacities, rules, situation)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const PACKET: usize = 1000;
+    const RULES: Rules =
+        Rules { estimates: true, allocates: true, when_short: true, suspends: true, duplicates: true };
+
+    /// Two paths of 20 and 100 ms, never acknowledged: each is taken to hold ten packets.
+    fn paths() -> [PathSample; 2] {
+        [20, 100].map(|millis| PathSample {
+            pmdcs: PACKET,
+            shortest_rtt: Duration::from_millis(millis),
+            srtt: Some(Duration::from_millis(millis)),
+            ..PathSample::new(PathId(u8::from(millis == 100)))
+        })
+    }
+
+    fn situation(paths: &[PathSample], buffer: usize) -> Situation<'_> {
+        Situation {
+            paths,
+            split_buffer: Some(buffer),
+            whole_buffer: buffer,
+            packet: PACKET,
+            chunk: PACKET,
+            bound: false,
+            duplicating: false,
+        }
+    }
+
+    fn allocate(sharing: &mut Sharing, rules: &Rules, paths: &[PathSample], buffer: usize) -> Vec<usize> {
+        let plan = sharing.allocate(Instant::ZERO, rules, &situation(paths, buffer));
+        plan.expect("a buffer is split").allocation.clone()
+    }
+
+    #[test]
+    fn parts_are_equal_while_the_buffer_suffices_and_by_demand_while_it_is_short() {
+        let mut sharing = Sharing::NEW;
+        assert_eq!(allocate(&mut sharing, &RULES, &paths(), 20 * PACKET), [0_usize; 0]);
+        assert_eq!(allocate(&mut sharing, &RULES, &paths(), 16 * PACKET), [10 * PACKET, 6 * PACKET]);
+        let always = Rules { when_short: false, ..RULES };
+        assert_eq!(allocate(&mut sharing, &always, &paths(), 40 * PACKET), [10 * PACKET, 10 * PACKET]);
+        assert_eq!(sharing.demands().iter().map(|demand| demand.bdp).sum::<usize>(), 20 * PACKET);
+    }
+
+    #[test]
+    fn nothing_is_allocated_where_no_buffer_is_split_but_demands_are_known() {
+        let paths = paths();
+        let unsplit = Situation { split_buffer: None, ..situation(&paths, 16 * PACKET) };
+        let mut sharing = Sharing::NEW;
+        assert_eq!(sharing.allocate(Instant::ZERO, &RULES, &unsplit), None);
+        assert_eq!(sharing.demands().len(), 2);
+    }
+
+    #[test]
+    fn a_path_that_displaces_more_than_it_brings_is_suspended() {
+        let (mut sharing, paths) = (Sharing::NEW, paths());
+        let blocking = Blocking { path: PathId(1), bytes: 8 * PACKET };
+        sharing.on_blocking(Instant::ZERO, Some(blocking), [0, PACKET as u64].into_iter());
+        let rate = sharing.unused_rate(&RULES, &situation(&paths, 20 * PACKET), |_| true);
+        assert_eq!(rate.round(), 400_000.0, "what is blocked, once in 20 ms, and not ten packets");
+        sharing.on_stalled(rate);
+        let later = Instant::ZERO + Duration::from_millis(100);
+        sharing.on_blocking(later, None, [0, PACKET as u64].into_iter());
+        let allocation = allocate(&mut sharing, &RULES, &paths, 20 * PACKET);
+        assert_eq!(allocation, [20 * PACKET, 0], "the other one may have all");
+        let lenient = Rules { suspends: false, ..RULES };
+        assert!(!allocate(&mut sharing, &lenient, &paths, 16 * PACKET).contains(&0));
+    }
+
+    #[test]
+    fn duplicates_are_for_short_buffers_over_paths_that_lose() {
+        let [fast, slow] = paths();
+        let possible = |rules: Rules, loss, buffer| {
+            let paths = [fast, PathSample { loss, ..slow }];
+            Sharing::NEW.duplication(&rules, situation(&paths, buffer)).is_possible_on(PathId(0))
+        };
+        assert!(possible(RULES, 0.01, 16 * PACKET));
+        assert!(!possible(RULES, 0.0, 16 * PACKET), "nothing is lost");
+        assert!(!possible(RULES, 0.01, 17 * PACKET), "the buffer is not short");
+        assert!(!possible(Rules { duplicates: false, ..RULES }, 0.01, 16 * PACKET));
+    }
+}

@@ -1,4 +1,4 @@
-//! What the policy sees: its settings, the paths and buffers of an association at one instant, and reports on a path.
+//! Views of the sharing policy: settings, paths and buffers of an association at one instant, and reports on a path.
 
 use std::time::Duration;
 
@@ -101,4 +101,17 @@ pub struct PathReport {
     pub return_path: PathId,
     /// The size of a full DATA chunk (PMDCS).
     pub pmdcs: usize,
+}
+
+/// The chunk in flight that keeps the cumulative acknowledgement where it is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct HeadOfLine {
+    /// Its index.
+    pub index: u64,
+    /// The path it was sent on.
+    pub path: PathId,
+    /// Its length.
+    pub bytes: usize,
+    /// How long ago it was sent.
+    pub age: Duration,
 }

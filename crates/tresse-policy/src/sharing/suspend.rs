@@ -93,3 +93,114 @@ const DEAR_BESIDE_DUPLICATES: f64 = 1.0 / 3.0;
 const TRIAL_ROUND_TRIPS: u32 = 16;
 /// After this it is tried whatever that costs: nothing else tells that it has become better.
 const LONGEST_SUSPENSION: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sharing::hol_cost::Blocking;
+
+    const PACKET: usize = 1000;
+
+    fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    /// Path 1 has sent a packet, blocked as much for a tenth of a second, and kept others from sending so many bytes; path 0
+    /// has sent `others` bytes.
+    fn costs(displaced: usize, others: u64) -> HolCosts {
+        let mut costs = HolCosts::new(Instant::ZERO);
+        let blocking = Blocking { path: PathId(1), bytes: PACKET };
+        costs.on_report(Instant::ZERO, Some(blocking), [0, PACKET as u64].into_iter());
+        costs.set_unused_rate(10.0 * displaced as f64);
+        costs.on_report(Instant::ZERO + millis(100), None, [others, PACKET as u64].into_iter());
+        costs
+    }
+
+    /// A fast path and a slow one.
+    fn demands() -> [Demand; 2] {
+        [20, 100].map(|rtt| Demand { min_rtt: millis(rtt), bdp: 20 * PACKET, ..Demand::default() })
+    }
+
+    fn samples() -> [PathSample; 2] {
+        [PathSample::new(PathId(0)), PathSample::new(PathId(1))]
+    }
+
+    fn situation(paths: &[PathSample]) -> Situation<'_> {
+        Situation {
+            paths,
+            split_buffer: Some(20 * PACKET),
+            whole_buffer: 20 * PACKET,
+            packet: PACKET,
+            chunk: PACKET,
+            bound: false,
+            duplicating: false,
+        }
+    }
+
+    /// What is left of these allocations at `now`.
+    fn decide(
+        now: Instant,
+        situation: &Situation<'_>,
+        costs: &mut HolCosts,
+        bytes: [usize; 2],
+    ) -> [usize; 2] {
+        let mut allocation = bytes;
+        suspend_or_try(now, 20 * PACKET, situation, &demands(), costs, &mut allocation);
+        allocation
+    }
+
+    #[test]
+    fn a_path_costs_too_much_that_displaces_more_than_it_brings() {
+        let dear = |displaced, duplicates| costs_too_much(&costs(displaced, 0), PathId(1), || duplicates);
+        assert_eq!((dear(PACKET, false), dear(PACKET + 1, false)), (false, true));
+        assert_eq!((dear(PACKET / 3, true), dear(PACKET / 3 + 1, true)), (false, true));
+        assert!(!dear(0, true), "it displaces nothing");
+    }
+
+    #[test]
+    fn a_path_that_costs_too_much_demands_nothing_unless_it_is_the_best() {
+        let mut both = demands();
+        assert!(suspend(&mut both, |_| true));
+        assert_eq!(both.map(|demand| (demand.bdp, demand.suspended)), [(20 * PACKET, false), (0, true)]);
+        assert!(!suspend(&mut demands(), |path| path == PathId(0)));
+    }
+
+    #[test]
+    fn a_path_allocated_less_than_a_packet_is_suspended_but_not_the_best_and_none_with_streams_of_its_own() {
+        let paths = samples();
+        let mut costs = costs(10 * PACKET, 0);
+        let mut situation = situation(&paths);
+        assert_eq!(decide(at(1), &situation, &mut costs, [PACKET, PACKET]), [PACKET, PACKET]);
+        assert_eq!(decide(at(1), &situation, &mut costs, [PACKET - 1, PACKET - 1]), [20 * PACKET, 0]);
+        situation.bound = true;
+        assert_eq!(decide(at(1), &situation, &mut costs, [PACKET, 0]), [PACKET, 1]);
+    }
+
+    #[test]
+    fn a_suspended_path_is_tried_when_others_can_afford_it_and_at_last_in_any_case() {
+        let paths = samples();
+        let situation = situation(&paths);
+        let tried = |now, others| decide(now, &situation, &mut costs(PACKET, others), [PACKET, 0])[1] > 0;
+        assert!(!tried(Instant::ZERO + millis(1599), 1 << 20), "sixteen of its round trips are not over");
+        assert!(tried(Instant::ZERO + millis(1600), 100 * PACKET as u64));
+        assert!(!tried(Instant::ZERO + millis(9999), 100 * PACKET as u64 - 1), "a hundredth at most");
+        assert!(tried(at(10), 0));
+    }
+
+    #[test]
+    fn while_it_carries_duplicates_a_lossy_path_is_not_tried_soon() {
+        let [best, other] = samples();
+        let tried = |loss, last_data| {
+            let paths = [best, PathSample { loss, last_data, ..other }];
+            let situation = Situation { duplicating: true, ..situation(&paths) };
+            decide(at(9), &situation, &mut costs(PACKET, 1 << 20), [PACKET, 0])[1] > 0
+        };
+        assert!(!tried(0.1, at(8)), "its duplicates tell of its losses");
+        assert!(tried(0.0, at(8)), "it loses no more than the best one");
+        assert!(tried(0.1, at(1)), "it has carried nothing lately");
+    }
+}

@@ -5,9 +5,8 @@
 //! the slow path would stop the fast one. It loses where buffers are ample, and on paths of like delay: then
 //! what it sends again would have arrived in time.
 
-use super::HeadOfLine;
 use crate::path::PathId;
-use crate::sharing::PathSample;
+use crate::sharing::situation::{HeadOfLine, PathSample};
 
 /// The path that reinjects `head`: one of `usable` with room, that is not in fast recovery and for which
 /// `fills` says that its early arrivals fill a buffer. Its own chunk is late only after two round trips.

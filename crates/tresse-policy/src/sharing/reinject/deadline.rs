@@ -8,9 +8,8 @@
 
 use std::time::Duration;
 
-use super::HeadOfLine;
 use crate::path::PathId;
-use crate::sharing::PathSample;
+use crate::sharing::situation::{HeadOfLine, PathSample};
 
 /// The reinjection of the head-of-line chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -7,27 +7,14 @@ pub mod chunk_rescheduling;
 pub mod deadline;
 pub mod opportunistic;
 
-use std::time::Duration;
-
-use crate::path::PathId;
-
-/// The chunk in flight that keeps the cumulative acknowledgement where it is.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct HeadOfLine {
-    /// Its index.
-    pub index: u64,
-    /// The path it was sent on.
-    pub path: PathId,
-    /// Its length.
-    pub bytes: usize,
-    /// How long ago it was sent.
-    pub age: Duration,
-}
+pub use super::situation::HeadOfLine;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::sharing::PathSample;
+    use std::time::Duration;
+
+    use crate::path::PathId;
+    use crate::sharing::situation::{HeadOfLine, PathSample};
 
     /// A path with room and such a round-trip time.
     pub(super) fn with_srtt(id: u8, millis: u64) -> PathSample {

@@ -4,9 +4,8 @@
 //! Optimises throughput over paths of unlike delay with a receive buffer too short for them, at the price of sending
 //! twice. It loses where the buffer is ample, and where the slow path would have delivered just as soon.
 
-use super::HeadOfLine;
 use crate::path::PathId;
-use crate::sharing::PathSample;
+use crate::sharing::situation::{HeadOfLine, PathSample};
 
 /// The path that reinjects `head`: of the `usable` ones with room for which `window_limited` says that the peer's window
 /// keeps them from new data, the fastest, if it is faster than the path that carries the chunk.
