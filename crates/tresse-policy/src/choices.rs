@@ -2,13 +2,13 @@
 //!
 //! Each is an enum whose variants have names, so that a configuration can be read and printed.
 
-/// Declares an enum whose variants have names.
+/// Declares an enum whose variants have names and documentation.
 #[macro_export]
 macro_rules! choices {
-    ($(#[$meta:meta])* pub enum $type:ident { $($(#[$variant_meta:meta])* $variant:ident = $name:literal,)+ }) => {
+    ($(#[$meta:meta])* pub enum $type:ident { $($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-        pub enum $type { $($(#[$variant_meta])* $variant,)+ }
+        pub enum $type { $($(#[doc = $doc])+ $variant,)+ }
 
         impl $type {
             /// Every variant, in the order of declaration.
@@ -17,6 +17,11 @@ macro_rules! choices {
             /// The name in its text form.
             pub const fn name(self) -> &'static str {
                 match self { $($type::$variant => $name,)+ }
+            }
+
+            /// Its documentation.
+            pub const fn doc(self) -> &'static str {
+                match self { $($type::$variant => concat!($($doc,)+).trim_ascii(),)+ }
             }
         }
     };
@@ -63,14 +68,19 @@ choices! {
 
 choices! {
     /// What a stream is for. The adaptive stream map goes by it; other maps do not.
-    #[derive(PartialOrd, Ord, Default)]
+    #[derive(PartialOrd, Ord)]
     pub enum StreamClass {
         /// Every message soon: over the path that delivers first, before everything else there.
         Latency = "latency",
         /// As much as possible; every stream whose class was not said.
-        #[default]
         Bulk = "bulk",
         /// Only what nobody else can use.
         Background = "background",
+    }
+}
+
+impl Default for StreamClass {
+    fn default() -> Self {
+        StreamClass::Bulk
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use tresse_proto::config::{PRESETS, SwitchInfo};
+use tresse_proto::config::{GROUPS, PRESETS, SwitchInfo};
 use tresse_proto::{AssociationConfig, EndpointConfig};
 
 const INTRODUCTION: &str = "\
@@ -32,10 +32,16 @@ fn the_page_is_what_the_tables_say() {
 
 fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
-    page.push_str("\n## Of an association\n\n");
-    page.push_str(&table(&AssociationConfig::describe()));
-    page.push_str("\n## Of an endpoint\n\n");
-    page.push_str(&table(&EndpointConfig::describe()));
+    page.push_str("\n## Of an association\n");
+    let mut settings = AssociationConfig::describe();
+    for group in GROUPS {
+        let place = |info: &SwitchInfo| group.settings.iter().position(|&name| name == info.name);
+        let mut own: Vec<SwitchInfo> = settings.extract_if(.., |info| place(info).is_some()).collect();
+        own.sort_by_key(place);
+        let _ = write!(page, "\n### {}\n\n{}", group.name, table(&own));
+    }
+    assert!(settings.is_empty(), "settings without a group: {settings:?}");
+    let _ = write!(page, "\n## Of an endpoint\n\n{}", table(&EndpointConfig::describe()));
     page.push_str("\n## Presets\n\nA preset sets these switches; the others keep their defaults.\n");
     for preset in PRESETS {
         let _ = write!(page, "\n**`{}`**: {}\n\n", preset.name, preset.doc);
@@ -54,7 +60,10 @@ fn table(switches: &[SwitchInfo]) -> String {
     for switch in switches {
         let default =
             if switch.default.is_empty() { "(empty)".to_owned() } else { format!("`{}`", switch.default) };
-        let _ = writeln!(table, "| `{}` | {default} | {} | {} |", switch.name, switch.accepted, switch.doc);
+        let choices: String =
+            switch.choices.iter().map(|(name, doc)| format!("<br>`{name}`: {doc}")).collect();
+        let accepted = if choices.is_empty() { &switch.accepted } else { "one of the names" };
+        let _ = writeln!(table, "| `{}` | {default} | {accepted} | {}{choices} |", switch.name, switch.doc);
     }
     table
 }

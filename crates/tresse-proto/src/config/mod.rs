@@ -3,8 +3,10 @@
 //! Checked once, when an endpoint or association is made of it; rooms read it and never change it.
 
 mod authentication;
+mod buffers;
 mod classes;
 mod encryption;
+mod groups;
 mod multipath;
 mod presets;
 mod switch;
@@ -13,8 +15,10 @@ use std::time::Duration;
 
 pub(crate) use authentication::UNLISTED;
 pub use authentication::{AuthHash, ChunkList};
+pub use buffers::{BufferPolicy, EqualParts};
 pub use classes::StreamClasses;
 pub use encryption::{Encryption, KeyManagement, KeyRole};
+pub use groups::{GROUPS, Group};
 pub use multipath::{
     BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, LossDetection, MovedChunkCut,
     NrSack, PathPairs, PeerWindowTest, SplitCounts, StreamMap,
@@ -108,29 +112,29 @@ switches! {
         nr_sack_blocks: u16 = 64,
         /// Which buffers are split between the paths. A path may send a full DATA chunk more (the MTU of the paper's equations 1 and 2, without the headers of IP and SCTP) if its part of the buffer still holds that, and always when nothing of it is counted.
         buffer_split: BufferSplit = BufferSplit::Both,
-        /// How a split buffer is shared out between the paths.
+        /// How a split buffer is allocated to the paths (docs/sharing.md).
         buffer_shares: BufferShares = BufferShares::WhenShort,
-        /// Where shares follow the paths: count what others wait for a path's late chunks, and let one rest that costs them more than it brings, or whose share is less than a packet.
+        /// Where buffers are allocated by BDP: count head-of-line blocking in, and suspend a path that costs the others more than it brings, or is allocated less than a packet.
         paths_rest: bool = true,
         /// Which bytes of a path buffer splitting counts.
         split_counts: SplitCounts = SplitCounts::Outstanding,
         /// When a sender compares what is in flight with the peer's window.
         peer_window_test: PeerWindowTest = PeerWindowTest::Packet,
-        /// Let each path exceed its share of the receive buffer by one packet.
+        /// Let each path exceed its equal part of the receive buffer by one packet.
         split_overbooking: bool = false,
-        /// Send the chunk that everything waits for again, before it counts as lost, when early arrivals of a path fill this buffer.
+        /// Reinject the head-of-line chunk, before it counts as lost: when early arrivals of a path fill this buffer, or by deadline.
         chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::InTime,
-        /// Percent of a path's share of the buffer that may be held by early arrivals before a chunk is rescheduled.
+        /// Percent of a path's part of the buffer that early arrivals may hold before the head-of-line chunk is reinjected.
         rescheduling_threshold: u16 = 50,
-        /// What the old path's window pays for a chunk that is sent again elsewhere before it counts as lost.
+        /// By what the old path's window is reduced for a reinjected chunk.
         moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
-        /// T3 of the path that a chunk left early runs on until that path answers; off stops it with the last chunk, and hides that the path died. With `chunk_rescheduling=in_time` it is always on.
+        /// T3 of a reinjected chunk's old path runs on until that path answers; off stops it with the last chunk, and hides that the path died. With `chunk_rescheduling=in_time` it is always on.
         moved_chunk_t3: bool = true,
         /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer; and report at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
-        /// Where a buffer keeps a path from new data: copy there what is under way on another that has been losing, within the path's window.
+        /// Where a full buffer keeps a path from new data: send duplicates there of what is in flight on a path that has been losing, within the window.
         blocked_copies: BlockedCopies = BlockedCopies::LossyPaths,
-        /// When the peer's window keeps a faster path silent, send the chunk that everything waits for again there, as MPTCP does.
+        /// When the peer's window keeps a faster path from new data, reinject the head-of-line chunk there, as MPTCP does.
         opportunistic_retransmission: bool = false,
         /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.
         penalisation: bool = false,

@@ -54,14 +54,14 @@ choices! {
 }
 
 choices! {
-    /// What share of a split buffer each path has.
+    /// What part of a split buffer each path may own.
     pub enum BufferShares {
         /// The same for all paths (GLOBECOM 2010 paper).
         Equal = "equal",
-        /// What fills the path, as measured, the shortest round trips first (docs/adaptive.md).
+        /// Always by measured BDP, the shortest round trips first (docs/sharing.md).
         Paths = "paths",
-        /// The same while the buffer is too short for what fills all paths and for what waits meanwhile; equal ones else,
-        /// which leave queues, and the flows that share them, to the congestion controller.
+        /// By BDP while the buffer is too short for all paths and for what waits meanwhile; equal parts else, which leave
+        /// queues to the congestion controller.
         WhenShort = "when_short",
     }
 }
@@ -89,35 +89,34 @@ choices! {
 }
 
 choices! {
-    /// Which buffers chunk rescheduling watches (GLOBECOM 2010 paper, §IV-C).
+    /// By which rule the head-of-line chunk is reinjected.
     pub enum ChunkRescheduling {
-        /// No chunk is sent again before it counts as lost.
+        /// No chunk is reinjected.
         Off = "off",
-        /// The send buffer, as in the paper.
+        /// Chunk rescheduling of the GLOBECOM 2010 paper (§IV-C), by the send buffer.
         Sender = "sender",
-        /// The peer's receive buffer.
+        /// The same by the peer's receive buffer.
         Receiver = "receiver",
-        /// Both.
+        /// The same by both.
         Both = "both",
-        /// Both, but at the last moment: when one would run out before the chunk could arrive on its own path, and it
+        /// By deadline: when it is overdue, or when a buffer would run out before it arrives on its own path, and it
         /// would come sooner on another.
         InTime = "in_time",
     }
 }
 
 choices! {
-    /// Whether what is under way is copied on paths that may send no new data because a buffer is full.
+    /// What a path carries that a full buffer keeps from new data.
     pub enum BlockedCopies {
-        /// Such a path is silent.
+        /// Nothing.
         Off = "off",
-        /// Chunks are copied once on each that has room, while the path that carries them has been losing
-        /// (docs/small-buffers.md).
+        /// Duplicates of chunks in flight on a path that has been losing, each once (docs/sharing.md).
         LossyPaths = "lossy_paths",
     }
 }
 
 choices! {
-    /// What a path's window pays for a chunk that is sent again elsewhere before it counts as lost.
+    /// By what a path's window is reduced for a reinjected chunk.
     pub enum MovedChunkCut {
         /// Nothing.
         None = "none",

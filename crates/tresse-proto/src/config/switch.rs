@@ -70,6 +70,8 @@ pub struct SwitchInfo {
     pub default: String,
     /// What it accepts.
     pub accepted: String,
+    /// Of a choice among names: each name with its documentation.
+    pub choices: Vec<(&'static str, &'static str)>,
 }
 
 /// A type that a switch can have: it has a text form.
@@ -80,6 +82,10 @@ pub trait SwitchValue: Sized {
     fn print(&self) -> String;
     /// What `parse` accepts, as the end of a sentence "… is not".
     fn accepted() -> String;
+    /// Each name with its documentation, if it is one of several.
+    fn choices() -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
 }
 
 /// A number of bytes; its text form has a unit ("64KiB").
@@ -215,6 +221,10 @@ macro_rules! switch_values {
                 let names: Vec<&str> = Self::ALL.iter().map(|choice| choice.name()).collect();
                 format!("one of {}", names.join(", "))
             }
+
+            fn choices() -> Vec<(&'static str, &'static str)> {
+                Self::ALL.iter().map(|choice| (choice.name(), choice.doc())).collect()
+            }
         }
     )+};
 }
@@ -282,6 +292,7 @@ macro_rules! switches {
                     doc: concat!($($doc,)+).trim_ascii(),
                     default: $crate::config::SwitchValue::print(&defaults.$field),
                     accepted: <$kind as $crate::config::SwitchValue>::accepted(),
+                    choices: <$kind as $crate::config::SwitchValue>::choices(),
                 },)+]
             }
         }

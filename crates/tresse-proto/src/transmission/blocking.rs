@@ -6,7 +6,7 @@ use tresse_policy::sharing::Blocking;
 use tresse_policy::sharing::reinject::chunk_rescheduling::{EarlyArrivals, Threshold};
 
 use super::{PathLoad, Standing, Transmission};
-use crate::config::{BufferSplit, ChunkRescheduling};
+use crate::config::{BufferPolicy, ChunkRescheduling};
 
 impl Transmission {
     /// How many bytes may still be sent before one of the buffers is full.
@@ -39,7 +39,7 @@ impl Transmission {
             send_buffer: self.rules.send_buffer,
             receive_buffer: self.peer_window() + self.held.saturating_sub(self.assigned()),
         };
-        let parts = if self.rules.buffer_split == BufferSplit::None { 1 } else { paths };
+        let parts = if self.rules.buffers == BufferPolicy::None { 1 } else { paths };
         let threshold = Threshold { percent: self.rules.rescheduling_threshold, parts };
         match self.rules.chunk_rescheduling {
             ChunkRescheduling::Off | ChunkRescheduling::InTime => false,

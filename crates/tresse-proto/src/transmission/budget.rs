@@ -3,7 +3,7 @@
 use tresse_policy::PathId;
 
 use super::{PathLoad, Transmission};
-use crate::config::{BufferShares, BufferSplit, PeerWindowTest, SplitCounts};
+use crate::config::{BufferPolicy, BufferSplit, EqualParts, PeerWindowTest, SplitCounts};
 use crate::interface::stats::Limit;
 
 /// Whether a packet of new data may leave on a path.
@@ -110,12 +110,13 @@ impl Transmission {
         if full {
             return Verdict::Wait(Limit::ReceiveBuffer);
         }
-        let blocked = match self.rules.buffer_shares {
-            BufferShares::Equal => self.split(path, load, chunk, paths),
-            BufferShares::WhenShort if load.allocation.is_none() => self.split(path, load, chunk, paths),
-            BufferShares::Paths | BufferShares::WhenShort => {
-                self.allocation_used_up(path, load).filter(|_| !urgent())
+        let blocked = match self.rules.buffers {
+            BufferPolicy::None => None,
+            BufferPolicy::Equal(parts) => self.exceeds_part(parts, path, load, chunk, paths),
+            BufferPolicy::Adaptive { always: false, parts, .. } if load.allocation.is_none() => {
+                self.exceeds_part(parts, path, load, chunk, paths)
             }
+            BufferPolicy::Adaptive { .. } => self.allocation_used_up(path, load).filter(|_| !urgent()),
         };
         match blocked {
             Some(limit) => Verdict::Wait(limit),
@@ -123,18 +124,25 @@ impl Transmission {
         }
     }
 
-    /// Buffer splitting (GLOBECOM 2010 paper, §IV): no path may own more than its equal share of a buffer.
-    fn split(&self, path: PathId, load: &PathLoad, chunk: usize, paths: usize) -> Option<Limit> {
-        let bytes = match self.rules.split_counts {
+    /// Buffer splitting (GLOBECOM 2010 paper, §IV): no path may own more than its equal part of a buffer.
+    fn exceeds_part(
+        &self,
+        parts: EqualParts,
+        path: PathId,
+        load: &PathLoad,
+        chunk: usize,
+        paths: usize,
+    ) -> Option<Limit> {
+        let bytes = match parts.counts {
             SplitCounts::Queued => load.queued,
             SplitCounts::Outstanding => self.owned_by(path, load),
         };
         // Asked for every packet, and a division would cost more than all the rest.
         let exceeds = |bytes: usize, buffer: usize| bytes.saturating_mul(paths.max(1)) > buffer;
-        let booked = if self.rules.split_overbooking { bytes } else { bytes + chunk };
-        let sender = matches!(self.rules.buffer_split, BufferSplit::Sender | BufferSplit::Both);
-        let receiver = matches!(self.rules.buffer_split, BufferSplit::Receiver | BufferSplit::Both);
-        // A path with nothing under way may always send one packet: a share smaller than a packet
+        let booked = if parts.overbook { bytes } else { bytes + chunk };
+        let sender = matches!(parts.buffers, BufferSplit::Sender | BufferSplit::Both);
+        let receiver = matches!(parts.buffers, BufferSplit::Receiver | BufferSplit::Both);
+        // A path with nothing under way may always send one packet: a part smaller than a packet
         // must not silence it.
         if bytes == 0 {
             return None;
@@ -156,7 +164,7 @@ impl Transmission {
     /// What the paths may share out between them: the smaller of the split buffers; `None` when none is split.
     pub(crate) fn shared_buffer(&self) -> Option<(usize, Limit)> {
         let (send, receive) = (self.rules.send_buffer, self.announced().max(self.flight));
-        match self.rules.buffer_split {
+        match self.rules.buffers.split() {
             BufferSplit::None => None,
             BufferSplit::Sender => Some((send, Limit::SendBuffer)),
             BufferSplit::Receiver => Some((receive, Limit::ReceiveBuffer)),
@@ -193,7 +201,9 @@ impl Transmission {
 
     /// The same for a path whose load is at hand.
     fn suspended_by(&self, load: &PathLoad) -> Option<Limit> {
-        load.allocation.filter(|&(bytes, _)| self.rules.paths_rest && bytes == 0).map(|(_, limit)| limit)
+        load.allocation
+            .filter(|&(bytes, _)| self.rules.buffers.suspends() && bytes == 0)
+            .map(|(_, limit)| limit)
     }
 
     /// Whether a path has used up its allocation, and of which buffer. It is compared with what is in flight and assigned,

@@ -38,8 +38,7 @@ use tresse_wire::Tsn;
 use crate::collections::RangeSet;
 use crate::collections::{LazyBox, Untouched};
 use crate::config::{
-    AssociationConfig, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, LossDetection,
-    PeerWindowTest, SplitCounts,
+    AssociationConfig, BufferPolicy, ChunkRescheduling, CwndUpdate, LossDetection, PeerWindowTest,
 };
 use crate::fragment::{Carrier, Fragment, Numbered};
 use crate::interface::reliability::Pledge;
@@ -106,17 +105,13 @@ struct Rules {
     smart_fast_retransmit: bool,
     multiple_fast_retransmit: bool,
     rtt_over_any_path: bool,
-    buffer_split: BufferSplit,
-    buffer_shares: BufferShares,
-    split_counts: SplitCounts,
-    split_overbooking: bool,
+    buffers: BufferPolicy,
     peer_window_test: PeerWindowTest,
     chunk_rescheduling: ChunkRescheduling,
     /// In percent.
     rescheduling_threshold: u16,
     moved_chunk_t3: bool,
     immediate_sack_when_full: bool,
-    paths_rest: bool,
     send_buffer: usize,
 }
 
@@ -194,10 +189,7 @@ impl Transmission {
                 smart_fast_retransmit: config.smart_fast_retransmit,
                 multiple_fast_retransmit: config.multiple_fast_retransmit,
                 rtt_over_any_path: config.rtt_over_any_path,
-                buffer_split: config.buffer_split,
-                buffer_shares: config.buffer_shares,
-                split_counts: config.split_counts,
-                split_overbooking: config.split_overbooking,
+                buffers: config.buffer_policy(),
                 peer_window_test: config.peer_window_test,
                 chunk_rescheduling: config.chunk_rescheduling,
                 rescheduling_threshold: config.rescheduling_threshold,
@@ -205,7 +197,6 @@ impl Transmission {
                 moved_chunk_t3: config.moved_chunk_t3
                     || config.chunk_rescheduling == ChunkRescheduling::InTime,
                 immediate_sack_when_full: config.immediate_sack_when_full,
-                paths_rest: config.paths_rest,
                 send_buffer: config.send_buffer.0,
             },
             initial_tsn,

@@ -25,6 +25,7 @@ use tresse_wire::{DataFlags, Fsn, GapBlock, List, Mid, Ppid, StreamId};
 
 use super::invariants::walk;
 use super::*;
+use crate::config::{BufferSplit, SplitCounts};
 
 /// Size of most chunks of these tests, header included.
 const LEN: usize = 1000;

@@ -233,10 +233,10 @@ fn a_share_smaller_than_a_packet_does_not_silence_a_path() {
     }
 }
 
-fn shared() -> Bench {
+fn shared(paths_rest: bool) -> Bench {
     let config = AssociationConfig {
         buffer_shares: BufferShares::Paths,
-        paths_rest: false,
+        paths_rest,
         ..split(BufferSplit::Both, SplitCounts::Outstanding, 100_000)
     };
     Bench::new(2, &config)
@@ -244,7 +244,7 @@ fn shared() -> Bench {
 
 #[test]
 fn an_allocation_is_a_gate_and_never_silences_a_path() {
-    let mut bench = shared();
+    let mut bench = shared(false);
     assert_eq!(bench.sent.shared_buffer(), Some((100_000, Limit::SendBuffer)));
     bench.sent.allocate(&[2500, 0], Limit::SendBuffer);
     bench.send_over(&[0, 0]);
@@ -259,8 +259,7 @@ fn an_allocation_is_a_gate_and_never_silences_a_path() {
 
 #[test]
 fn a_path_without_an_allocation_is_suspended_where_paths_may_be() {
-    let mut bench = shared();
-    bench.sent.rules.paths_rest = true;
+    let mut bench = shared(true);
     bench.sent.allocate(&[2500, 0], Limit::SendBuffer);
     bench.send_over(&[0, 0]);
     assert_eq!(bench.verdict(1), Verdict::Wait(Limit::SendBuffer));
@@ -270,8 +269,7 @@ fn a_path_without_an_allocation_is_suspended_where_paths_may_be() {
 
 #[test]
 fn a_path_is_suspended_also_when_nothing_is_in_flight_unless_it_is_resumed() {
-    let mut bench = shared();
-    bench.sent.rules.paths_rest = true;
+    let mut bench = shared(true);
     bench.sent.allocate(&[2500, 0], Limit::SendBuffer);
     assert_eq!(bench.verdict(1), Verdict::Wait(Limit::SendBuffer), "the other one goes first");
     assert!(bench.sent.resume_paths());

@@ -1,0 +1,122 @@
+//! Buffer policy: what one path may own of a buffer that several paths use, as one typed choice made of the settings on it.
+
+use super::{AssociationConfig, BufferShares, BufferSplit, SplitCounts};
+
+/// What each path may own of the buffers.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum BufferPolicy {
+    /// Any path may fill either buffer (`buffer_split = none`).
+    None,
+    /// Equal parts (`buffer_shares = equal`).
+    Equal(EqualParts),
+    /// What the sharing policy allocates (docs/sharing.md).
+    Adaptive {
+        /// Allocations hold always (`buffer_shares = paths`); else while the buffer is short, and equal parts otherwise.
+        always: bool,
+        /// Paths that cost the others more than they bring are suspended (`paths_rest`).
+        suspend: bool,
+        /// Which buffers are split, and how equal parts are counted.
+        parts: EqualParts,
+    },
+}
+
+/// Buffer splitting (GLOBECOM 2010 paper, section IV).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct EqualParts {
+    /// The buffers that are split (`buffer_split`).
+    pub buffers: BufferSplit,
+    /// The bytes of a path that count (`split_counts`).
+    pub counts: SplitCounts,
+    /// A path may exceed its part of the receive buffer by one packet (`split_overbooking`).
+    pub overbook: bool,
+}
+
+impl BufferPolicy {
+    /// The buffers that are split.
+    pub fn split(&self) -> BufferSplit {
+        match self {
+            BufferPolicy::None => BufferSplit::None,
+            BufferPolicy::Equal(parts) | BufferPolicy::Adaptive { parts, .. } => parts.buffers,
+        }
+    }
+
+    /// Whether paths are suspended.
+    pub fn suspends(&self) -> bool {
+        matches!(self, BufferPolicy::Adaptive { suspend: true, .. })
+    }
+}
+
+impl AssociationConfig {
+    /// The buffer policy that the settings amount to.
+    pub fn buffer_policy(&self) -> BufferPolicy {
+        let parts = EqualParts {
+            buffers: self.buffer_split,
+            counts: self.split_counts,
+            overbook: self.split_overbooking,
+        };
+        match self.buffer_shares {
+            _ if self.buffer_split == BufferSplit::None => BufferPolicy::None,
+            BufferShares::Equal => BufferPolicy::Equal(parts),
+            shares => BufferPolicy::Adaptive {
+                always: shares == BufferShares::Paths,
+                suspend: self.paths_rest,
+                parts,
+            },
+        }
+    }
+
+    /// Sets the settings that a buffer policy is made of. Those that it does not name keep their values.
+    pub fn set_buffer_policy(&mut self, policy: BufferPolicy) {
+        self.buffer_split = policy.split();
+        if let BufferPolicy::Equal(parts) | BufferPolicy::Adaptive { parts, .. } = policy {
+            self.split_counts = parts.counts;
+            self.split_overbooking = parts.overbook;
+        }
+        match policy {
+            BufferPolicy::None => {}
+            BufferPolicy::Equal(_) => self.buffer_shares = BufferShares::Equal,
+            BufferPolicy::Adaptive { always, suspend, .. } => {
+                self.buffer_shares = if always { BufferShares::Paths } else { BufferShares::WhenShort };
+                self.paths_rest = suspend;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_presets_have_the_policies_of_their_papers() {
+        let policy = |name| AssociationConfig::preset(name).expect("a preset").buffer_policy();
+        let parts =
+            EqualParts { buffers: BufferSplit::Both, counts: SplitCounts::Outstanding, overbook: false };
+        assert_eq!(policy("cmt"), BufferPolicy::Adaptive { always: false, suspend: true, parts });
+        assert_eq!(policy("adaptive"), BufferPolicy::Adaptive { always: true, suspend: false, parts });
+        assert_eq!(policy("rfc9260"), BufferPolicy::None);
+        let queued = EqualParts { counts: SplitCounts::Queued, ..parts };
+        assert_eq!(policy("globecom2010"), BufferPolicy::Equal(queued));
+    }
+
+    #[test]
+    fn a_policy_that_is_set_is_the_policy_that_there_is() {
+        let parts = EqualParts { buffers: BufferSplit::Sender, counts: SplitCounts::Queued, overbook: true };
+        for policy in [
+            BufferPolicy::None,
+            BufferPolicy::Equal(parts),
+            BufferPolicy::Adaptive { always: true, suspend: false, parts },
+            BufferPolicy::Adaptive { always: false, suspend: true, parts },
+        ] {
+            let mut config = AssociationConfig::default();
+            config.set_buffer_policy(policy);
+            assert_eq!(config.buffer_policy(), policy);
+            assert_eq!(
+                policy.suspends(),
+                policy.split() == BufferSplit::Sender
+                    && config.paths_rest
+                    && config.buffer_shares != BufferShares::Equal
+            );
+        }
+    }
+}
