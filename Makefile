@@ -166,11 +166,12 @@ robustness: ## what attacks cost beside honest peers, and docs/robustness.md fro
 	UPDATE_DOCS=1 $(CARGO) bench --locked --package tresse-proto --bench robustness
 
 .PHONY: bench
-bench: ## speed of the core (and of sctp-proto beside it) and of the simulator
+bench: ## speed of the core (and of sctp-proto beside it) and of the simulator; delays of messages where packets are lost
 	$(CARGO) bench --locked --package tresse-proto --bench goodput
 	$(CARGO) bench --locked --package tresse-proto --bench associations
 	$(CARGO) bench --locked --package tresse-proto --bench schedulers
 	$(CARGO) bench --locked --package tresse-sim --bench packets
+	$(CARGO) bench --locked --package tresse-sim --bench delays
 
 TABLES ?=
 SOCKET_BENCH := benches/sockets/target

@@ -35,11 +35,15 @@ pub(crate) enum Mechanism {
     Overdue,
     /// The end of what was sent was probed.
     TailProbed,
+    /// A window was what it was before a cut: what it was made for had been late.
+    CutUndone,
+    /// A path was suspected to have failed before a timeout.
+    PathSuspected,
 }
 
 impl Mechanism {
     #[cfg(feature = "invariants")]
-    const NAMED: [(Mechanism, &'static str); 14] = [
+    const NAMED: [(Mechanism, &'static str); 16] = [
         (Mechanism::RescheduledForShare, "rescheduled for a share"),
         (Mechanism::RescheduledInTime, "rescheduled in time"),
         (Mechanism::RescheduledOverdue, "rescheduled when overdue"),
@@ -54,6 +58,8 @@ impl Mechanism {
         (Mechanism::WindowProbed, "closed window probed"),
         (Mechanism::Overdue, "lost when overdue"),
         (Mechanism::TailProbed, "tail probed"),
+        (Mechanism::CutUndone, "cut undone"),
+        (Mechanism::PathSuspected, "path suspected"),
     ];
 }
 

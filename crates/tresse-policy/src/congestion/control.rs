@@ -1,5 +1,6 @@
 //! Interface of congestion control between the core and the controllers of this crate.
 
+use super::controller::Sizes;
 use super::window::{PathAck, Window};
 use crate::path::PathId;
 use crate::time::Instant;
@@ -24,6 +25,14 @@ pub trait CongestionControl: Send {
         let _ = now;
         if let Some(window) = windows.get_mut(path.index()) {
             window.decay();
+        }
+    }
+
+    /// What the window of `path` was last cut for was late and not lost; it was `before` then (RFC 4015 §3, RFC 9438 §4.9).
+    fn on_spurious(&mut self, now: Instant, windows: &mut [Window], path: PathId, before: Sizes) {
+        let _ = now;
+        if let Some(window) = windows.get_mut(path.index()) {
+            window.restore(before);
         }
     }
 

@@ -130,6 +130,13 @@ pub trait Controller: Send {
         None
     }
 
+    /// What the window was last cut for was late and not lost: it was `before` then. As without this hook, window and
+    /// threshold are the larger of both (RFC 4015 §3).
+    fn on_spurious(&mut self, situation: &Situation<'_>, before: Sizes) -> Sizes {
+        let window = situation.window();
+        Sizes { cwnd: window.cwnd.max(before.cwnd), ssthresh: window.ssthresh.max(before.ssthresh) }
+    }
+
     /// Another RTO has passed without data on the path. `None`, as without this hook, does as RFC 9260 §7.2.1 says: half of
     /// the window goes, down to four packets. Asked again after each RTO until the window stays as it is.
     fn on_idle(&mut self, situation: &Situation<'_>) -> Option<Sizes> {

@@ -9,6 +9,7 @@
 //! §4.6 allows as no window grows that is not fully used. HyStart++ (§4.10) is not there.
 
 use super::CongestionControl;
+use super::controller::Sizes;
 use super::steps::Earned;
 use super::window::{LARGEST, PathAck, Window};
 use crate::path::PathId;
@@ -34,6 +35,8 @@ struct Curve {
     prior: f64,
     /// The current stage of congestion avoidance.
     stage: Option<Stage>,
+    /// Plateau, prior and stage before the last cut.
+    before: Option<(f64, f64, Option<Stage>)>,
 }
 
 /// One stage of congestion avoidance, from its first growth on.
@@ -80,9 +83,25 @@ impl CongestionControl for Cubic {
     fn on_timeout(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
         let Some(window) = windows.get_mut(path.index()) else { return };
         let curve = self.curve(path);
+        // Of a series of timeouts the first one found the window as it was.
+        let first = if window.one_packet { curve.before } else { None };
         window.time_out(curve.on_loss(window));
+        curve.before = first.or(curve.before);
         // The next stage begins on the plateau (§4.8).
         curve.plateau = 0.0;
+    }
+
+    fn on_spurious(&mut self, _now: Instant, windows: &mut [Window], path: PathId, before: Sizes) {
+        let Some(window) = windows.get_mut(path.index()) else { return };
+        let larger = window.cwnd >= before.cwnd;
+        window.restore(before);
+        // Where the window has outgrown what it was, it goes on from there (§4.9.2).
+        if let Some(curve) = self.known_curve(path)
+            && let Some((plateau, prior, stage)) = curve.before.take()
+            && !larger
+        {
+            *curve = Curve { plateau, prior, stage, before: None };
+        }
     }
 
     fn on_idle(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
@@ -119,7 +138,7 @@ impl Curve {
             self.stage = Some(self.begin(now, cwnd));
         }
         // Changed where it is: it is too large to be taken out and put back for each SACK.
-        let Curve { plateau, prior, stage: Some(stage) } = self else { return };
+        let Curve { plateau, prior, stage: Some(stage), .. } = self else { return };
         let rtt = window.srtt.unwrap_or_default();
         let fully_used = window.is_fully_used(ack);
         if fully_used {
@@ -165,6 +184,7 @@ impl Curve {
     /// The new threshold, in bytes; where the plateau will be (§4.6, §4.7).
     fn on_loss(&mut self, window: &Window) -> usize {
         let cwnd = window.cwnd as f64 / window.pmdcs as f64;
+        self.before = Some((self.plateau, self.prior, self.stage));
         // Below the last plateau: someone else came, and gets room sooner (fast convergence).
         self.plateau = if cwnd < self.plateau { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.prior = cwnd;

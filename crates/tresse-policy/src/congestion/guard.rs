@@ -71,6 +71,19 @@ impl CongestionControl for Guarded {
         }
     }
 
+    fn on_spurious(&mut self, now: Instant, windows: &mut [Window], path: PathId, before: Sizes) {
+        self.look(windows);
+        let ask = |controller: &mut dyn Controller, situation: &Situation<'_>| {
+            Some(controller.on_spurious(situation, before))
+        };
+        let restored = self.decide(now, path, ask);
+        let Some(window) = windows.get_mut(path.index()) else { return };
+        window.restore(restored.unwrap_or(before));
+        if let Some(sizes) = restored {
+            window.set(sizes);
+        }
+    }
+
     fn pop_failure(&mut self) -> Option<(String, String)> {
         self.failed.take()
     }

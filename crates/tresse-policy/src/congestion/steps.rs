@@ -1,6 +1,7 @@
 //! The steps of RFC 9260 §7.2 that most algorithms share: when a window may grow, and what is set
 //! when it is cut, times out or idles. By how much is each algorithm's business.
 
+use super::controller::Sizes;
 use super::window::{LARGEST, PathAck, Window};
 
 /// What a SACK has earned a window, as RFC 9260 counts it.
@@ -61,6 +62,14 @@ impl Window {
         self.cwnd = self.pmdcs;
         self.partial_bytes_acked = 0;
         self.recovery = None;
+    }
+
+    /// Nothing was lost when it was cut (RFC 4015 §3): it is what it was `before`, unless it has grown beyond that meanwhile.
+    pub(super) fn restore(&mut self, before: Sizes) {
+        self.cwnd = self.cwnd.max(before.cwnd).min(LARGEST);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+        self.recovery = None;
+        self.one_packet = false;
     }
 
     /// The path was thought to have failed and answers again: slow start from so many full packets

@@ -13,6 +13,7 @@ use crate::path::PathId;
 enum Step {
     Sack(Vec<PathAck>),
     Timeout(PathId),
+    Spurious(PathId, usize, usize),
     Idle(PathId),
     DataSent(PathId),
     Rtt(PathId, Option<Duration>),
@@ -68,6 +69,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => prop::collection::vec(ack(), 1..4).prop_map(Step::Sack),
         1 => path().prop_map(Step::Timeout),
+        1 => (path(), bytes(), bytes())
+            .prop_map(|(path, cwnd, ssthresh)| Step::Spurious(path, cwnd.min(LARGEST), ssthresh.min(LARGEST))),
         1 => path().prop_map(Step::Idle),
         1 => path().prop_map(Step::DataSent),
         2 => (path(), srtt()).prop_map(|(path, srtt)| Step::Rtt(path, srtt)),
@@ -116,6 +119,10 @@ impl Run {
         match step {
             Step::Sack(acks) => self.controller.on_sack(now, windows, acks),
             Step::Timeout(path) => self.controller.on_timeout(now, windows, *path),
+            Step::Spurious(path, cwnd, ssthresh) => {
+                let before = Sizes { cwnd: *cwnd, ssthresh: *ssthresh };
+                self.controller.on_spurious(now, windows, *path, before);
+            }
             Step::Idle(path) => self.controller.on_idle(now, windows, *path),
             Step::DataSent(path) => {
                 windows.get_mut(path.index()).into_iter().for_each(|window| window.decayed = false);
@@ -133,6 +140,39 @@ impl Run {
             }
             Step::PathAdded if windows.len() < usize::from(PATHS) => self.add_path(0),
             Step::PathAdded => {}
+        }
+    }
+}
+
+/// RFC 4015 §3, RFC 9438 §4.9: by a loss, a timeout, and a series of timeouts.
+#[test]
+fn every_controller_takes_back_a_cut_that_was_for_nothing() {
+    let path = PathId(0);
+    let loss = Step::Sack(vec![PathAck {
+        path,
+        acked: 0,
+        flight_before: 0,
+        flight_after: 0,
+        may_grow: false,
+        lost: true,
+        exit_point: 8,
+        recovered_to: 0,
+    }]);
+    let timeout = Step::Timeout(path);
+    for cuts in [vec![&loss], vec![&timeout], vec![&timeout; 3]] {
+        for (name, controller) in controllers() {
+            let mut run = Run::new(controller, 1452, 60_000);
+            let before = Sizes { cwnd: run.windows[0].cwnd, ssthresh: 60_000 };
+            run.windows[0].ssthresh = before.ssthresh;
+            for cut in &cuts {
+                run.step(Instant::ZERO, cut);
+                run.windows[0].one_packet = matches!(cut, Step::Timeout(_));
+            }
+            assert!(run.windows[0].cwnd < before.cwnd, "{name}");
+            run.controller.on_spurious(Instant::ZERO, &mut run.windows, path, before);
+            let window = &run.windows[0];
+            assert_eq!((window.cwnd, window.ssthresh), (before.cwnd, before.ssthresh), "{name}");
+            assert!(!window.one_packet && window.recovery.is_none(), "{name}");
         }
     }
 }

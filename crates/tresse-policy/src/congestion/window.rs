@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::controller::Sizes;
 use crate::path::PathId;
 
 /// The congestion state of one path.
@@ -86,6 +87,13 @@ impl Window {
     /// The least that a loss leaves: four full packets (RFC 9260 §7.2.3), unless a setting says otherwise.
     pub(super) fn floor(&self) -> usize {
         usize::from(self.min_ssthresh) * self.pmdcs
+    }
+}
+
+impl From<&Window> for Sizes {
+    /// The window as it stands.
+    fn from(window: &Window) -> Self {
+        Sizes { cwnd: window.cwnd, ssthresh: window.ssthresh }
     }
 }
 

@@ -22,9 +22,9 @@ use crate::fragment::Carrier;
 use crate::inbound::{InboundData, Refusal};
 use crate::interface::datagram::{Datagram, Ecn};
 use crate::interface::event::{CloseReason, Event};
-use crate::paths::Member;
+use crate::paths::{self, Member};
 use crate::receiver::{Arrival, PacketSummary};
-use crate::transmission::{AckReport, Dropped, SackFault, SackView};
+use crate::transmission::{AckReport, Dropped, SackFault, SackView, doubt_cut};
 
 /// What becomes of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -509,7 +509,21 @@ impl Association {
         self.estimate_capacities(now, report);
         for (path, recovery) in before {
             let recovers = self.paths.window(path).repairs() != recovery;
+            if recovers {
+                doubt_cut(&mut self.transmission, path);
+            }
             self.redirect_missing(path, recovers);
+        }
+        for &(path, sent_at) in &report.spurious {
+            if paths::undo_cut(&mut self.paths, now, path, sent_at) {
+                self.counters.coverage.note(Mechanism::CutUndone);
+                self.refresh_usable();
+            }
+            if self.transmission.awaits(path) {
+                self.paths.restart_t3(path, now);
+            } else {
+                self.paths.stop_t3(path);
+            }
         }
         if let Some(path) = report.reopened {
             self.settle_t3(path);

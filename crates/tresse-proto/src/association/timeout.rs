@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use tresse_policy::congestion::Sizes;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::heartbeat_info_tlv;
 
@@ -11,7 +12,8 @@ use super::{Association, State, protected};
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::interface::event::CloseReason;
-use crate::paths::{Failure, Look, PathTimer};
+use crate::paths::{self, Failure, Look, PathTimer};
+use crate::transmission::{doubt_cut, doubt_timeout, evacuate};
 
 impl Association {
     /// Lets everything happen that is due.
@@ -27,6 +29,7 @@ impl Association {
                         self.paths.restart_t3(path, cx.now);
                     }
                 }
+                PathTimer::Look(path, Look::Silence) => on_silence(self, cx, path),
                 PathTimer::Look(path, Look::Overtaken) => self.find_overdue(cx.now, path),
                 PathTimer::T3(path) => self.on_t3(cx, path),
                 PathTimer::Heartbeat(path) => self.send_heartbeat(cx, path),
@@ -78,8 +81,14 @@ impl Association {
             self.counters.coverage.note(Mechanism::Overdue);
             let flight = self.transmission.flight_on(path);
             let repairs = self.paths.window(path).repairs();
+            let window = Sizes::from(self.paths.window(path));
             self.paths.on_late_loss(now, path, before - flight, flight, exit_point);
-            self.redirect_missing(path, self.paths.window(path).repairs() != repairs);
+            paths::note_cut(&mut self.paths, path, window);
+            let recovers = self.paths.window(path).repairs() != repairs;
+            if recovers {
+                doubt_cut(&mut self.transmission, path);
+            }
+            self.redirect_missing(path, recovers);
             self.settle_t3(path);
         }
     }
@@ -92,6 +101,7 @@ impl Association {
             sharing.capacities().on_timeout(path);
         }
         let target = self.resend_path(self.config.timeout_retransmit_path, path);
+        doubt_timeout(&mut self.transmission, cx.now, path);
         self.transmission.on_timeout(path, target);
         self.transmission.hand_over(path, target);
         self.on_failure(cx.now, failure);
@@ -129,5 +139,22 @@ impl Association {
             self.spread_path_changes(now);
             self.give_up_peer(CloseReason::PathsLost);
         }
+    }
+}
+
+/// Not even the probe of what was sent on `path` was answered. Where others speak, what is in flight goes elsewhere at once, the
+/// first first, and T3 goes on to ask the path for it; else the probe may have been lost.
+fn on_silence(association: &mut Association, cx: &mut Context<'_>, path: PathId) {
+    let target = association.resend_path(association.config.timeout_retransmit_path, path);
+    let alternate = if target == path { association.paths.alternate(path) } else { target };
+    let probes_window = association.transmission.is_probing_window();
+    if !probes_window && alternate != path && paths::suspect(&mut association.paths, path) {
+        association.counters.coverage.note(Mechanism::PathSuspected);
+        evacuate(&mut association.transmission, path, alternate);
+        association.transmission.hand_over(path, alternate);
+        association.refresh_usable();
+        association.send_heartbeat(cx, path);
+    } else {
+        association.transmission.probe_tail(path);
     }
 }

@@ -150,6 +150,8 @@ pub struct PathStats {
     pub copies_sent: u64,
     /// T3 expirations.
     pub timeouts: u64,
+    /// Times its window was cut for what turned out to be late and not lost, and that was taken back (RFC 4015).
+    pub cuts_undone: u64,
     /// Packets that came with a congestion mark (ECN).
     pub marks: u64,
     /// Times the window was cut because the peer reported congestion marks.

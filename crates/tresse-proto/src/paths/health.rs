@@ -125,6 +125,14 @@ impl PathHealth {
         self.judge();
     }
 
+    /// It is silent while others speak.
+    pub(super) fn on_suspected(&mut self) {
+        if self.standing == Standing::Good {
+            self.standing = Standing::Doubtful;
+        }
+        self.judge();
+    }
+
     /// Something sent here has been answered.
     pub(super) fn on_alive(&mut self) {
         self.errors = 0;

@@ -70,6 +70,8 @@ pub(super) struct Pace {
     pub(super) state: PathState,
     /// Data is in flight, whose fate says as much as a probe of a potentially failed path would.
     pub(super) busy: bool,
+    /// How long a path that failed is waited for before it is asked again, where others carry data that it could.
+    pub(super) wanted_back: Option<Duration>,
     /// When data was last sent, which serves as well as a heartbeat.
     pub(super) last_data: Instant,
     /// Before this no unconfirmed path is probed: HB.Max.Burst is 1 per RTO.
@@ -108,7 +110,19 @@ impl Heartbeats {
 
     /// When the next one is due; `None` while one is queued or awaits its answer.
     pub(super) fn due(&self, pace: &Pace) -> Option<Instant> {
-        if self.queued || self.answer_due.is_some() {
+        if self.queued {
+            return None;
+        }
+        let failed = matches!(pace.state, PathState::PotentiallyFailed | PathState::Inactive);
+        let soon =
+            pace.wanted_back.filter(|_| failed && !pace.interval.is_zero()).map(|pause| self.since + pause);
+        let regular = self.regularly_due(pace);
+        soon.into_iter().chain(regular).min()
+    }
+
+    /// The same as RFCs 9260 and 7829 have it.
+    fn regularly_due(&self, pace: &Pace) -> Option<Instant> {
+        if self.answer_due.is_some() {
             return None;
         }
         if pace.state == PathState::Unconfirmed {
@@ -162,7 +176,8 @@ impl Heartbeats {
             jitter: draw_jitter(rng),
             nonce,
             answerable: true,
-            answer_due: Some(now + rto),
+            // What is asked in between is no second failure.
+            answer_due: self.answer_due.or(Some(now + rto)),
             queued: false,
             data_since: false,
         };
@@ -205,6 +220,7 @@ mod tests {
             rto: Duration::from_secs(1),
             state,
             busy: false,
+            wanted_back: None,
             last_data: Instant::ZERO,
             next_probe: Instant::ZERO,
             unmeasured: false,
@@ -291,5 +307,21 @@ mod tests {
         heartbeats.on_expired();
         assert!(heartbeats.accept(&info));
         assert!(!heartbeats.accept(&info));
+    }
+
+    #[test]
+    fn a_path_that_failed_is_asked_often_where_it_is_wanted_back_and_that_is_no_failure_more() {
+        let mut rng = ChaCha12Rng::seed_from_u64(1);
+        for state in [PathState::PotentiallyFailed, PathState::Inactive] {
+            let mut heartbeats = Heartbeats::new(at(0));
+            let failed = Pace { wanted_back: Some(Duration::from_millis(500)), ..pace(state) };
+            heartbeats.on_sent(at(1000), Duration::from_secs(8), &mut rng);
+            assert_eq!(heartbeats.due(&failed), Some(at(1500)));
+            assert_eq!(heartbeats.due(&Pace { wanted_back: None, ..failed }), None);
+            heartbeats.on_sent(at(1500), Duration::from_secs(8), &mut rng);
+            assert_eq!(heartbeats.answer_due(), Some(at(9000)));
+        }
+        let active = Pace { wanted_back: Some(Duration::from_millis(500)), ..pace(PathState::Active) };
+        assert_eq!(Heartbeats::new(at(0)).due(&active), Heartbeats::new(at(0)).due(&pace(PathState::Active)));
     }
 }

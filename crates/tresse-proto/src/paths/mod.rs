@@ -19,6 +19,7 @@ mod probing;
 mod rtt;
 mod tail;
 mod timers;
+mod undo;
 mod view;
 
 use std::cell::Cell;
@@ -33,9 +34,12 @@ pub(crate) use limit::LimitClock;
 pub(crate) use member::Member;
 pub(crate) use path::Path;
 pub(crate) use timers::{Look, PathTimer};
+use tresse_policy::congestion::Sizes;
 use tresse_policy::engine::{CongestionControl, PathAck, Window};
 use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
+pub(crate) use undo::{note_cut, suspect, undo_cut};
 
+use crate::collections::InlineVec;
 use crate::config::{AssociationConfig, LossDetection, SackPath};
 use crate::fragment::Carrier;
 
@@ -340,7 +344,13 @@ impl Paths {
         if any && self.paths.iter().any(|path| path.mtu.awaits_proof()) {
             self.begin_mtu_search();
         }
+        let lossy = acks.iter().filter(|ack| ack.lost && self.rules.probes_tail);
+        let before: InlineVec<(PathId, Sizes)> =
+            lossy.map(|ack| (ack.path, Sizes::from(self.window(ack.path)))).collect();
         self.controller.on_sack(now, &mut self.windows, acks);
+        for &(path, before) in before.iter() {
+            undo::note_cut(self, path, before);
+        }
     }
 
     /// The name of a congestion controller that could not go on and why, once: another goes on in its place.
@@ -413,6 +423,9 @@ impl Paths {
         self.controller.on_sack(now, &mut self.windows, &[loss]);
         let window = &mut self.windows[loss.path.index()];
         window.cwnd = window.cwnd.min(before);
+        if window.cwnd < before {
+            undo::keep_cut(self, loss.path);
+        }
     }
 
     /// The path holds up a faster one: its window is halved, and its threshold unless slow start still looks for one

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use tresse_policy::congestion::Sizes;
 use tresse_policy::{Instant, PathId, PathState};
 use tresse_wire::COMMON_HEADER_LEN;
 
@@ -64,11 +65,21 @@ pub(super) struct Traffic {
     pub(super) tail: TailProbe,
     /// When something counts as lost that was overtaken.
     pub(super) look_again: Option<Instant>,
+    /// When the path answered last, or had nothing to answer.
+    pub(super) answered: Instant,
+    /// What the window was before it was last cut, as long as that may have been for nothing.
+    pub(super) before_cut: Option<Sizes>,
 }
 
 impl Traffic {
-    const NEW: Self =
-        Traffic { estimate: Estimate::NEW, pacer: Pacer::NEW, tail: TailProbe::NEW, look_again: None };
+    const NEW: Self = Traffic {
+        estimate: Estimate::NEW,
+        pacer: Pacer::NEW,
+        tail: TailProbe::NEW,
+        look_again: None,
+        answered: Instant::ZERO,
+        before_cut: None,
+    };
 
     /// When what is in flight is to be looked after, before T3 is.
     pub(super) fn next_look(&self) -> Option<Instant> {
@@ -95,6 +106,7 @@ pub(super) struct Counters {
     pub(super) packet_bytes_received: u64,
     pub(super) bytes_acked: u64,
     pub(super) timeouts: u32,
+    pub(super) cuts_undone: u32,
     pub(super) heartbeats_sent: u32,
     pub(super) heartbeats_acked: u32,
 }
@@ -203,6 +215,7 @@ impl Path {
     pub(super) fn look_after(&mut self, now: Instant, step: &PathProgress) -> Option<Instant> {
         let traffic = &mut *self.traffic;
         traffic.tail.on_answered();
+        traffic.answered = now;
         traffic.tail.disarm();
         traffic.look_again = step.look_again;
         match step.look_again {
@@ -229,7 +242,8 @@ impl Path {
     }
 
     /// Data is sent although nothing was in flight.
-    pub(super) fn on_busy(&mut self) {
+    pub(super) fn on_busy(&mut self, now: Instant) {
+        self.traffic.answered = now;
         self.traffic.estimate.on_busy();
     }
 
@@ -293,6 +307,7 @@ impl Path {
         interval: Duration,
         next_probe: Instant,
         wanted: Option<Duration>,
+        wanted_back: bool,
     ) -> Option<Instant> {
         if self.member != Member::Joined {
             return None;
@@ -302,6 +317,7 @@ impl Path {
             rto: self.rto(),
             state: self.state(),
             busy: self.t3_runs(),
+            wanted_back: wanted_back.then(|| RETURN_PAUSE.max(self.srtt().unwrap_or_default() * 2)),
             last_data: self.last_data,
             next_probe,
             unmeasured: wanted.is_some() && self.srtt().is_none(),
@@ -329,6 +345,8 @@ fn headers_len(remote: IpAddr, encapsulation_port: Option<u16>) -> usize {
     ip + udp
 }
 
+/// A path that failed is asked so often whether it is back while others carry data: a second after its return it does, too.
+const RETURN_PAUSE: Duration = Duration::from_millis(500);
 const IPV4_HEADER_LEN: usize = 20;
 const IPV6_HEADER_LEN: usize = 40;
 const UDP_HEADER_LEN: usize = 8;

@@ -1,7 +1,8 @@
 //! Tail loss probes of one path (TLP, RFC 8985 §7): when the end of what was sent should have been answered, the last of
 //! it goes again, so that the answer shows what is missing. Only T3 would, otherwise, and much later.
 //!
-//! One probe for each flight: until something sent on the path is acknowledged, T3 is next.
+//! Until something sent on the path is acknowledged, its silence is noted a few times more, as long as T3 has not expired:
+//! where other paths speak, it has perhaps failed.
 
 use std::time::Duration;
 
@@ -11,15 +12,24 @@ use tresse_policy::Instant;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TailProbe {
     due: Option<Instant>,
-    /// The path has been probed since it answered last.
-    spent: bool,
+    /// How often the path was silent when it should have answered.
+    silences: u8,
+}
+
+/// What a silence calls for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Silence {
+    /// It is the first: the end of what was sent goes again.
+    First,
+    /// So did that, and was not answered either.
+    Again,
 }
 
 /// The smoothed one, once measured, and its variation.
 pub(super) type RoundTrip = (Option<Duration>, Duration);
 
 impl TailProbe {
-    pub(super) const NEW: Self = TailProbe { due: None, spent: false };
+    pub(super) const NEW: Self = TailProbe { due: None, silences: 0 };
 
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
@@ -28,10 +38,10 @@ impl TailProbe {
     /// Data was sent, or some was acknowledged and more is in flight: something should be answered within two round trips,
     /// or `late`, where the peer may hold back its report for a second packet. A probe puts off T3, which expires at `t3`;
     /// one that would come no sooner is left to it.
-    pub(super) fn arm(&mut self, now: Instant, (srtt, rttvar): RoundTrip, late: bool, t3: Option<Instant>) {
-        let Some(srtt) = srtt.filter(|_| !self.spent) else { return };
+    pub(super) fn arm(&mut self, now: Instant, round_trip: RoundTrip, late: bool, t3: Option<Instant>) {
+        let Some(timeout) = timeout(round_trip).filter(|_| self.silences == 0) else { return };
         let delay = if late { SACK_DELAY } else { Duration::ZERO };
-        let due = now + (srtt * 2).max(srtt + rttvar * 4).max(LEAST) + delay;
+        let due = now + timeout + delay;
         // What is sent meanwhile puts nothing off.
         let due = self.due.map_or(due, |before| before.min(due));
         self.due = Some(due).filter(|&due| t3.is_none_or(|t3| due < t3));
@@ -39,7 +49,7 @@ impl TailProbe {
 
     /// Something sent on the path was acknowledged.
     pub(super) fn on_answered(&mut self) {
-        self.spent = false;
+        self.silences = 0;
     }
 
     /// Nothing is in flight, or what is missing is known.
@@ -47,15 +57,24 @@ impl TailProbe {
         self.due = None;
     }
 
-    /// The probe is to be sent.
-    pub(super) fn on_due(&mut self) {
-        self.due = None;
-        self.spent = true;
+    /// The path did not answer in time.
+    pub(super) fn on_due(&mut self, now: Instant, round_trip: RoundTrip) -> Silence {
+        let again = self.silences > 0;
+        self.silences = self.silences.saturating_add(1);
+        self.due = timeout(round_trip).filter(|_| self.silences < MOST_SILENCES).map(|timeout| now + timeout);
+        if again { Silence::Again } else { Silence::First }
     }
+}
+
+/// How long an answer takes at most (PTO), as far as round trips are known.
+fn timeout((srtt, rttvar): RoundTrip) -> Option<Duration> {
+    srtt.map(|srtt| (srtt * 2).max(srtt + rttvar * 4).max(LEAST))
 }
 
 /// As long as peers usually wait for a second packet before they report (RFC 9260 §6.2).
 const SACK_DELAY: Duration = Duration::from_millis(200);
+/// Silences that are noted; T3 comes soon after.
+const MOST_SILENCES: u8 = 4;
 /// Peers and timers take that long to wake.
 const LEAST: Duration = Duration::from_millis(10);
 
@@ -98,13 +117,17 @@ mod tests {
     }
 
     #[test]
-    fn there_is_one_until_the_path_answers() {
+    fn silences_are_counted_until_the_path_answers() {
         let mut tail = TailProbe::NEW;
         let arm = |tail: &mut TailProbe| tail.arm(at(100), (Some(ms(50)), ms(0)), false, None);
         arm(&mut tail);
-        tail.on_due();
-        arm(&mut tail);
-        assert_eq!(tail.due(), None);
+        for (due, silence) in [(200, Silence::First), (300, Silence::Again), (400, Silence::Again)] {
+            assert_eq!(tail.due(), Some(at(due)));
+            assert_eq!(tail.on_due(at(due), (Some(ms(50)), ms(0))), silence);
+            arm(&mut tail);
+        }
+        tail.on_due(at(500), (Some(ms(50)), ms(0)));
+        assert_eq!(tail.due(), None, "T3 is next");
         tail.on_answered();
         arm(&mut tail);
         assert_eq!(tail.due(), Some(at(200)));

@@ -483,7 +483,7 @@ mod heartbeats {
             paths.paths[1].heartbeats.on_expired();
         }
         assert_eq!(changes(&mut paths), [(b, PathState::Inactive)]);
-        assert!(paths.paths[1].heartbeat_due(Duration::from_secs(30), now, None).is_some());
+        assert!(paths.paths[1].heartbeat_due(Duration::from_secs(30), now, None, false).is_some());
         let info = paths.heartbeat(b, now, &mut rng());
         paths.on_heartbeat_ack(now, &info).unwrap();
         assert_eq!(changes(&mut paths), [(b, PathState::Active)]);

@@ -4,12 +4,14 @@
 //! for as long as nothing can have brought a timer forward, since data in flow only puts timers off.
 
 use rand_chacha::ChaCha12Rng;
+use tresse_policy::congestion::Sizes;
 use tresse_policy::{Instant, PathId, PathState};
 
 use super::health::Failure;
 use super::heartbeat::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
 use super::pacer::Flow;
-use super::{Path, Paths};
+use super::tail::Silence;
+use super::{Path, Paths, undo};
 use crate::config::SackPath;
 
 /// A timer that expired.
@@ -36,6 +38,8 @@ pub(crate) enum Look {
     Overtaken,
     /// The end of what was sent.
     Tail,
+    /// A path that has not answered that either.
+    Silence,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -82,9 +86,10 @@ impl Paths {
                     if traffic.look_again.take_if(|due| *due <= now).is_some() {
                         return Some(PathTimer::Look(id, Look::Overtaken));
                     }
-                    traffic.tail.on_due();
+                    let silence = traffic.tail.on_due(now, (path.rtt.srtt(), path.rtt.rttvar()));
                     if path.state() == PathState::Active {
-                        return Some(PathTimer::Look(id, Look::Tail));
+                        let look = if silence == Silence::First { Look::Tail } else { Look::Silence };
+                        return Some(PathTimer::Look(id, look));
                     }
                 }
                 Kind::T3 => {
@@ -133,7 +138,7 @@ impl Paths {
         let starts = was_idle || path.idle_since.is_none();
         if was_idle {
             path.t3 = Some(now + path.rto());
-            path.on_busy();
+            path.on_busy(now);
         }
         path.last_data = now;
         path.idle_since = Some(now);
@@ -198,8 +203,13 @@ impl Paths {
         if smaller {
             self.refresh_payload(id);
         }
+        let before = Sizes::from(self.window(id));
+        let first = !self.window(id).one_packet;
         self.controller.on_timeout(now, &mut self.windows, id);
         self.windows[id.index()].one_packet = true;
+        if first && self.rules.probes_tail {
+            undo::note_cut(self, id, before);
+        }
         if std::mem::take(&mut self.path_mut(id).probe_answered) {
             let rules = self.rules.rto;
             self.path_mut(id).rtt.back_off(&rules);
@@ -250,7 +260,9 @@ impl Paths {
         }
         let path = &mut self.paths[info.path.index()];
         path.counters.heartbeats_acked = path.counters.heartbeats_acked.saturating_add(1);
-        let failed = matches!(path.state(), PathState::PotentiallyFailed | PathState::Inactive);
+        // One that was only suspected has lost nothing that anybody knows of.
+        let failed = matches!(path.state(), PathState::PotentiallyFailed | PathState::Inactive)
+            && path.health.errors() > 0;
         let confirmed_before = path.health.confirmed();
         path.health.on_confirmed();
         if !confirmed_before {
@@ -259,6 +271,7 @@ impl Paths {
         }
         if failed && self.get(info.path).tolerance(&self.rules).has_potentially_failed() {
             self.windows[info.path.index()].reopen(self.rules.window_after_failure);
+            undo::keep_cut(self, info.path);
         }
         self.refresh_usable(info.path);
         self.on_rtt(info.path, now - info.sent);
@@ -346,7 +359,15 @@ impl Paths {
         let chooses = self.rules.sack_path == SackPath::Fastest && self.paths.len() > 1;
         let wanted = chooses.then_some(self.rules.sack_path_probes);
         if self.probing {
-            path.heartbeat_due(path.watch(&self.rules).heartbeat_interval, self.next_probe, wanted)
+            let wanted_back = self.rules.probes_tail
+                && path.state() != PathState::Active
+                && self.paths.iter().any(|path| path.state() == PathState::Active && path.t3_runs());
+            path.heartbeat_due(
+                path.watch(&self.rules).heartbeat_interval,
+                self.next_probe,
+                wanted,
+                wanted_back,
+            )
         } else {
             None
         }

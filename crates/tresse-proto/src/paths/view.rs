@@ -138,6 +138,7 @@ impl Paths {
             drop_reports: 0,
             copies_sent: 0,
             timeouts: counters.timeouts.into(),
+            cuts_undone: counters.cuts_undone.into(),
             marks: 0,
             mark_cuts: 0,
             heartbeats_sent: counters.heartbeats_sent.into(),

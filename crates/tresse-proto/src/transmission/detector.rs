@@ -5,10 +5,11 @@
 //! nothing while its packets have kept their order, a part of its shortest round trip once they have not, and more for
 //! every round in which something was sent again in vain. Refuses to know chunks: it is shown when they were sent.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use tresse_policy::Instant;
+
+use super::doubts::Doubts;
 
 /// Where a sending stands among those of its path: by time, and by TSN where that is the same.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -82,8 +83,8 @@ pub(super) struct LossDetector {
     round: Instant,
     /// When the first loss was found that nothing sent later has cleared.
     recovers: Option<Instant>,
-    /// What was lately found lost, ascending in time of finding.
-    struck: VecDeque<u64>,
+    /// What was lately found lost, and whether it was.
+    pub(super) doubts: Doubts,
 }
 
 impl LossDetector {
@@ -97,7 +98,7 @@ impl LossDetector {
         persist: 0,
         round: Instant::ZERO,
         recovers: None,
-        struck: VecDeque::new(),
+        doubts: Doubts::NEW,
     };
 
     /// A report has come at `now`.
@@ -106,6 +107,7 @@ impl LossDetector {
         self.reordered |= answered.first.is_some() && before.is_some() && answered.first < before;
         if let Some(last) = answered.last {
             self.shortest.add(now, now.since(last.at));
+            self.doubts.on_answered(last.at);
         }
         // An answer that comes sooner than any is for an earlier sending.
         let again = answered.again.filter(|sending| now.since(sending.at) >= self.shortest.get());
@@ -139,25 +141,29 @@ impl LossDetector {
         self.overtakers = 0;
     }
 
-    /// The chunk `index` was found lost.
-    pub(super) fn on_lost(&mut self, now: Instant, index: u64) {
+    /// The chunk `index` was found lost; `once`: it had been sent once.
+    pub(super) fn on_lost(&mut self, now: Instant, index: u64, once: bool) {
         self.recovers.get_or_insert(now);
-        if self.struck.len() == REMEMBERED {
-            self.struck.pop_front();
-        }
-        self.struck.push_back(index);
+        self.doubts.on_lost(index, once);
     }
 
-    /// The chunk `index` arrived twice: if it was found lost, it was only late.
-    pub(super) fn on_duplicate(&mut self, now: Instant, index: u64) {
-        let Some(position) = self.struck.iter().rposition(|&struck| struck == index) else { return };
-        self.struck.remove(position);
-        if self.newest.is_some_and(|newest| newest.at >= self.round) {
+    /// The chunk `index` arrived by its first sending, at `sent_at` if that is certain: if it was found lost, it was only late.
+    pub(super) fn on_late(&mut self, now: Instant, index: u64, sent_at: Option<Instant>) {
+        let by_order = !self.doubts.timed_out();
+        if self.doubts.on_late(index, sent_at)
+            && by_order
+            && self.newest.is_some_and(|newest| newest.at >= self.round)
+        {
             self.round = now;
             self.reordered = true;
             self.quarters = (self.quarters + 1).min(MOST_QUARTERS);
             self.persist = PERSISTENCE;
         }
+    }
+
+    /// No answer comes sooner; zero while that is not known.
+    pub(super) fn shortest(&self) -> Duration {
+        self.shortest.get()
     }
 
     /// By how much a packet may be late.
@@ -209,8 +215,6 @@ const FULL: usize = 1200;
 const PERSISTENCE: u8 = 16;
 /// The patience is bounded by the round trip anyway.
 const MOST_QUARTERS: u32 = 16;
-/// Losses that a later report of duplicates may be about.
-const REMEMBERED: usize = 64;
 /// Half of the time that a shortest round trip holds for.
 const SPAN: Duration = Duration::from_secs(15);
 
@@ -302,17 +306,17 @@ mod tests {
     fn what_went_again_in_vain_makes_patient_once_a_round() {
         let mut detector = detector();
         for index in [2, 12, 22] {
-            detector.on_lost(at(80), index);
+            detector.on_lost(at(80), index, true);
         }
-        detector.on_duplicate(at(120), 2);
-        detector.on_duplicate(at(121), 12);
+        detector.on_late(at(120), 2, None);
+        detector.on_late(at(121), 12, None);
         assert_eq!((detector.quarters, detector.patience()), (2, Duration::from_millis(20)));
         detector.on_answers(at(165), &answered(&[sent(122, 30)]));
-        detector.on_duplicate(at(166), 22);
-        detector.on_duplicate(at(166), 22);
+        detector.on_late(at(166), 22, None);
+        detector.on_late(at(166), 22, None);
         assert_eq!((detector.quarters, detector.patience()), (3, Duration::from_millis(30)));
         for round in 0..16 {
-            detector.on_lost(at(200 + 100 * round), 40 + round);
+            detector.on_lost(at(200 + 100 * round), 40 + round, true);
             detector.on_answers(at(290 + 100 * round), &answered(&[sent(250 + 100 * round, 60 + round)]));
         }
         assert_eq!(detector.quarters, 1, "forgotten after 16 recoveries");

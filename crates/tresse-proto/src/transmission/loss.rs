@@ -6,7 +6,7 @@ use super::departed::Departed;
 use super::detector::{Outlook, Sending};
 use super::ring::{Mark, Sent};
 use super::sack::{Note, SackView};
-use super::{Standing, Transmission};
+use super::{Standing, Transmission, undo};
 use crate::config::LossDetection;
 
 /// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
@@ -40,13 +40,7 @@ impl Transmission {
     pub(super) fn find_losses(&mut self, now: Instant, sack: &SackView<'_>, all: bool, notes: &mut [Note]) {
         let by_time = self.rules.loss_detection == LossDetection::Rack;
         if by_time {
-            for tsn in sack.duplicates.iter() {
-                let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
-                let Some(index) = self.ring.cumulative().checked_add_signed(i64::from(ahead)) else {
-                    continue;
-                };
-                self.loads.iter_mut().for_each(|load| load.history.detector.on_duplicate(now, index));
-            }
+            undo::judge_duplicates(self, now, sack.duplicates);
             for (position, note) in notes.iter_mut().enumerate() {
                 let Some(load) = self.loads.get_mut(position) else { break };
                 if note.answered.is_any() {
@@ -83,7 +77,8 @@ impl Transmission {
     /// whether some of it was sent three times and more, and when to look again.
     pub(crate) fn look_again(&mut self, now: Instant, path: PathId) -> (bool, bool, Option<Instant>) {
         let (mut any, mut stubborn, mut again, mut overtaken) = (false, false, None, false);
-        let Some(load) = self.load(path) else { return (false, false, None) };
+        let Some(load) = self.loads.get_mut(path.index()) else { return (false, false, None) };
+        load.history.detector.doubts.begin();
         for head in [load.fresh.head(), load.again.head()] {
             let mut next = head;
             while let Some((index, sent)) = next.and_then(|index| Some((index, *self.ring.get(index)?))) {
@@ -98,7 +93,7 @@ impl Transmission {
                 }
                 let order = if sent.sends == 1 { load.fresh } else { load.again };
                 next = order.after(&self.ring, index);
-                load.history.detector.on_lost(now, index);
+                load.history.detector.on_lost(now, index, sent.sends == 1);
                 self.lose(index, path, Evidence::Missing);
                 any = true;
                 stubborn |= sent.sends > 2;
@@ -186,6 +181,12 @@ impl Transmission {
         while let Some(index) =
             self.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head()))
         {
+            if let Some(sent) =
+                self.ring.get(index).filter(|_| self.rules.loss_detection == LossDetection::Rack)
+            {
+                let once = sent.sends == 1 && !sent.moved;
+                self.loads[path.index()].history.detector.doubts.on_lost(index, once);
+            }
             self.lose(index, target, Evidence::Timeout);
             count += 1;
         }
@@ -254,6 +255,9 @@ impl Transmission {
         if let Some(load) = self.loads.get_mut(target.index()) {
             load.lost.insert(index);
             load.queued += bytes;
+        }
+        if by == Evidence::Early && sends > 1 && self.rules.loss_detection == LossDetection::Rack {
+            self.loads.iter_mut().for_each(|load| load.history.detector.doubts.obscure(index));
         }
         if self.revocable.is_some() && by != Evidence::Early {
             self.note_struck(index);

@@ -15,6 +15,7 @@ mod budget;
 mod copies;
 mod departed;
 mod detector;
+mod doubts;
 mod dropped;
 mod forward;
 #[cfg(any(test, feature = "invariants"))]
@@ -28,6 +29,7 @@ mod sack;
 #[cfg(test)]
 mod tests;
 mod unacknowledged;
+mod undo;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,6 +52,7 @@ pub(crate) use dropped::Dropped;
 pub(crate) use resend::Waiting;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 pub(crate) use unacknowledged::{Unacknowledged, unacknowledged};
+pub(crate) use undo::{doubt_cut, doubt_timeout, evacuate};
 
 use abandon::Revocable;
 use assigned::Assigned;
@@ -86,6 +89,8 @@ pub(crate) struct Transmission {
     probe: Mark,
     /// The path whose SACK last acknowledged something by a gap block.
     acked_via: PathId,
+    /// The peer had something twice that was sent once: reports of duplicates mean nothing here.
+    doubled: bool,
     /// Messages that need not arrive; made with the first.
     revocable: Option<Box<Revocable>>,
     /// Chunks that wait for the window of their path; made with the first.
@@ -211,6 +216,7 @@ impl Transmission {
             widest: peer_window,
             probe: Mark::default(),
             acked_via: PathId::default(),
+            doubled: false,
             revocable: None,
             assigned: None,
             copies: None,

@@ -249,6 +249,19 @@ impl SendOrder {
         self.tail = index;
     }
 
+    /// Puts `index`, which must be in the ring and in no list, before all others.
+    pub(crate) fn prepend(&mut self, ring: &mut Ring, index: u64) {
+        match ring.get_mut(self.head) {
+            Some(head) => head.previous = index,
+            None => self.tail = index,
+        }
+        if let Some(sent) = ring.get_mut(index) {
+            sent.previous = NONE;
+            sent.next = self.head;
+        }
+        self.head = index;
+    }
+
     /// Takes `index` out of the list that it is in.
     pub(crate) fn unlink(&mut self, ring: &mut Ring, index: u64) {
         let Some(sent) = ring.get_mut(index) else { return };

@@ -9,9 +9,9 @@ use tresse_wire::{GapBlock, List, Tsn};
 
 use super::answers::Answer;
 use super::detector::{Answered, Sending};
-use super::{PathLoad, Rules, Sent, Standing, Transmission};
+use super::{PathLoad, Rules, Sent, Standing, Transmission, undo};
 use crate::collections::{difference, intersection};
-use crate::config::CwndUpdate;
+use crate::config::{CwndUpdate, LossDetection};
 use crate::paths::PathProgress;
 
 /// What a SACK or an NR-SACK says, in one shape.
@@ -64,6 +64,8 @@ pub(crate) struct AckReport {
     pub(crate) progress: Vec<PathProgress>,
     /// Paths with a reneged chunk: their T3 must run (RFC 9260 §6.3.2 R4).
     pub(crate) reneged: Vec<PathId>,
+    /// Paths whose window was cut for nothing, and when what was late had been sent, if that is certain.
+    pub(crate) spurious: Vec<(PathId, Option<Instant>)>,
     /// The window has opened: what probed it on this path flies no longer and goes again at once.
     pub(crate) reopened: Option<PathId>,
     /// Of the pass that fills the rest, which has it meanwhile.
@@ -140,10 +142,13 @@ impl Transmission {
         self.announced = sack.a_rwnd;
         self.widest = self.widest.max(sack.a_rwnd);
         report.advanced = cumulative > self.ring.cumulative();
-        self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
-        self.acknowledge_blocks(&sack, &mut scratch, via, report);
+        self.acknowledge_up_to(now, cumulative, &mut scratch.notes, report);
+        self.acknowledge_blocks(now, &sack, &mut scratch, via, report);
         self.end_answers(&mut scratch.notes);
         self.find_losses(now, &sack, recovering && report.advanced, &mut scratch.notes);
+        if self.rules.loss_detection == LossDetection::Rack {
+            undo::find_spurious(self, &mut report.spurious);
+        }
         report.reopened = self.recall_probe();
         self.window_full = self.peer_window() < LEAST_PEER_WINDOW;
         self.fill_report(now, &scratch.notes, via, report);
@@ -167,7 +172,7 @@ impl Transmission {
         let mut scratch = report.begin(&self.loads);
         self.begin_answers(now, via);
         report.advanced = cumulative > self.ring.cumulative();
-        self.acknowledge_up_to(cumulative, &mut scratch.notes, report);
+        self.acknowledge_up_to(now, cumulative, &mut scratch.notes, report);
         self.end_answers(&mut scratch.notes);
         self.fill_report(now, &scratch.notes, via, report);
         report.end(scratch);
@@ -235,9 +240,15 @@ impl Transmission {
         sound
     }
 
-    fn acknowledge_up_to(&mut self, cumulative: u64, notes: &mut [Note], report: &mut AckReport) {
+    fn acknowledge_up_to(
+        &mut self,
+        now: Instant,
+        cumulative: u64,
+        notes: &mut [Note],
+        report: &mut AckReport,
+    ) {
         for index in self.ring.cumulative() + 1..cumulative + 1 {
-            self.acknowledge(index, notes, true);
+            self.acknowledge(now, index, notes, true);
             self.forget(index, report);
         }
         self.ring.drop_up_to(cumulative);
@@ -266,6 +277,7 @@ impl Transmission {
 
     fn acknowledge_blocks(
         &mut self,
+        now: Instant,
         sack: &SackView<'_>,
         scratch: &mut Scratch,
         via: PathId,
@@ -288,7 +300,7 @@ impl Transmission {
         for range in news.iter() {
             self.acked_via = via;
             for index in range.clone() {
-                self.acknowledge(index, notes, false);
+                self.acknowledge(now, index, notes, false);
                 if promised {
                     self.release(index, report);
                 }
@@ -300,7 +312,7 @@ impl Transmission {
         }
         let reach = blocks.last().map_or(u64::MAX, |last| last.end);
         for index in gone.iter().flat_map(|range| range.start..range.end.min(reach)) {
-            self.renege(index, report);
+            self.renege(now, index, report);
         }
         if !sack.non_renegable.is_empty() && !self.renegable.is_empty() {
             let promises = if promised { blocks } else { promises };
@@ -331,11 +343,19 @@ impl Transmission {
     /// Takes a chunk out of flight, or out of what is to be sent again.
     // Always: called for every chunk, mostly in one place.
     #[inline(always)]
-    fn acknowledge(&mut self, index: u64, notes: &mut [Note], by_cumulative: bool) {
+    fn acknowledge(&mut self, now: Instant, index: u64, notes: &mut [Note], by_cumulative: bool) {
         let sure = match self.attribute(index, notes) {
             Answer::Ring { sure } => sure,
             Answer::Copy => return,
         };
+        let Some(sent) = self.ring.get(index) else { return };
+        if (sent.sends > 1 || sent.standing == Standing::Lost)
+            && self.rules.loss_detection == LossDetection::Rack
+            && self.copies.is_none()
+        {
+            let sent = *sent;
+            undo::judge_late(self, now, index, &sent);
+        }
         let Some(sent) = self.ring.get_mut(index) else { return };
         let flying = match sent.standing {
             Standing::InFlight => true,
@@ -379,7 +399,8 @@ impl Transmission {
         }
     }
 
-    fn renege(&mut self, index: u64, report: &mut AckReport) {
+    fn renege(&mut self, now: Instant, index: u64, report: &mut AckReport) {
+        let by_time = self.rules.loss_detection == LossDetection::Rack;
         self.acked.remove(index);
         self.renegable.remove(index);
         // What was given up meanwhile is missed by nobody.
@@ -389,6 +410,10 @@ impl Transmission {
         // It was sent once or more; either way its place in the order of first sending is gone.
         sent.sends = sent.sends.max(2);
         sent.misses = 1;
+        if by_time {
+            // As late as the news of it: else a peer that takes back and gives again in turn would be sent a copy each time.
+            sent.sent_at = now;
+        }
         let (path, bytes) = (sent.path, sent.bytes());
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.again.append(&mut self.ring, index);
@@ -500,6 +525,7 @@ impl AckReport {
         self.acks.clear();
         self.progress.clear();
         self.reneged.clear();
+        self.spurious.clear();
         self.reopened = None;
     }
 }

@@ -17,6 +17,7 @@ mod reported;
 mod resends;
 mod sacks;
 mod timing;
+mod undone;
 
 use std::time::Duration;
 

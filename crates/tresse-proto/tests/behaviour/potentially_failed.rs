@@ -164,8 +164,10 @@ fn a_primary_path_that_fails_may_lose_its_rank_for_good() {
 
 #[test]
 fn what_another_path_may_have_brought_clears_no_suspicion() {
-    // Path 1 only seems slow: its SACKs and heartbeat answers are lost, its data arrives late.
-    let mut pair = Pair::established(2, &config(&[("sack_path", "last_data")]));
+    // Path 1 only seems slow: its SACKs and heartbeat answers are lost, its data arrives late. By time, the peer's reports
+    // that everything came twice would show that path 1 brought it.
+    let lines = [("sack_path", "last_data"), ("loss_detection", "rfc9260")];
+    let mut pair = Pair::established(2, &config(&lines));
     pair.network = Box::new(|flight| match (flight.path(), flight.to_server) {
         (1, true) if flight.carries(ChunkKind::HEARTBEAT) => None,
         (1, true) => Some(ms(1040)),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{BufferSplit, ChunkRescheduling, MovedChunkCut, NrSack, Size};
+use tresse_proto::config::{BufferSplit, ChunkRescheduling, LossDetection, MovedChunkCut, NrSack, Size};
 use tresse_proto::{AssociationConfig, Event, PathId, PathState, SendOptions, StreamId};
 use tresse_wire::DATA_HEADER_LEN;
 
@@ -26,6 +26,8 @@ fn watching(chunk_rescheduling: ChunkRescheduling) -> AssociationConfig {
         send_buffer: Size(20 * M),
         initial_window: Size(20 * M),
         congestion_control: "rfc9260".to_owned(),
+        // By time, a path that is silent is suspected before T3, whoever reschedules.
+        loss_detection: LossDetection::Rfc9260,
         ..AssociationConfig::default()
     }
 }

@@ -11,6 +11,7 @@ mod delivery;
 mod determinism;
 mod ecn;
 mod emulated;
+mod failover;
 mod fairness;
 mod impairments;
 mod joins;

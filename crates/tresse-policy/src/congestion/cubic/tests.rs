@@ -80,7 +80,7 @@ fn the_window_follows_the_curve_to_the_old_maximum_and_beyond() {
 #[test]
 fn growth_is_in_proportion_to_what_is_acknowledged() {
     let mut one = One::new(window(700, 100));
-    *one.curve() = Curve { plateau: 1000.0, prior: 1000.0, stage: None };
+    *one.curve() = Curve { plateau: 1000.0, prior: 1000.0, ..Curve::default() };
     one.ack(at(0), M);
     near(one.packets(), 700.0, 0.001);
     one.ack(at(100), 350 * M);
@@ -196,4 +196,26 @@ fn slow_start_is_that_of_rfc_9260() {
     one.ack(at(0), 10 * M);
     assert_eq!(one.windows[0].cwnd, 11 * M);
     assert_eq!(one.curve().stage, None);
+}
+
+/// RFC 9438 §4.9.2, and §4.9.1 for a series of timeouts: the curve goes on where it was.
+#[test]
+fn a_cut_that_was_for_nothing_is_taken_back_with_its_curve() {
+    for timeouts in 0..3 {
+        let mut one = One::new(window(100, 100));
+        one.lose(at(0));
+        one.ack(at(100), 70 * M);
+        let (before, windows) = (*one.curve(), one.windows.clone());
+        if timeouts == 0 {
+            one.lose(at(200));
+        }
+        for _ in 0..timeouts {
+            one.cubic.on_timeout(at(200), &mut one.windows, PathId(0));
+            one.windows[0].one_packet = true;
+        }
+        let sizes = Sizes { cwnd: windows[0].cwnd, ssthresh: windows[0].ssthresh };
+        one.cubic.on_spurious(at(300), &mut one.windows, PathId(0), sizes);
+        assert_eq!(one.windows[0].cwnd, windows[0].cwnd);
+        assert_eq!(*one.curve(), Curve { before: None, ..before });
+    }
 }

@@ -231,3 +231,36 @@ proptest! {
         prop_assert!(told <= 1);
     }
 }
+
+#[test]
+fn a_cut_that_was_for_nothing_is_taken_back_unless_the_controller_says_otherwise() {
+    struct Stubborn;
+    impl Controller for Stubborn {
+        fn on_ack(&mut self, situation: &Situation<'_>, _ack: &Ack) -> Sizes {
+            situation.window().unchanged()
+        }
+        fn on_loss(&mut self, situation: &Situation<'_>, _ack: &Ack) -> Sizes {
+            situation.window().cut_to(5 * M)
+        }
+        fn on_spurious(&mut self, situation: &Situation<'_>, before: Sizes) -> Sizes {
+            situation.window().cut_to((before.cwnd + situation.window().cwnd) / 2)
+        }
+    }
+    let stubborn: ControllerFactory = Arc::new(|_| Ok(Box::new(Stubborn)));
+    let stubborn = make(&stubborn, "", NameInUse::of("mine")).unwrap_or_else(|reason| panic!("{reason}"));
+    let expected = [
+        (guarded(&[Answer::Cwnd(7 * M)]), 20 * M),
+        (guarded(&[Answer::Fails]), 20 * M),
+        (stubborn, 12 * M + M / 2),
+    ];
+    for (mut controller, expected) in expected {
+        let mut windows = [window(20, 100)];
+        controller.on_path_added(&mut windows, PathId(0));
+        let lost = loss(0, &windows[0]);
+        controller.on_sack(Instant::ZERO, &mut windows, &[lost]);
+        assert!(windows[0].cwnd < 20 * M);
+        let before = Sizes { cwnd: 20 * M, ssthresh: 20 * M };
+        controller.on_spurious(Instant::ZERO, &mut windows, PathId(0), before);
+        assert_eq!((windows[0].cwnd, windows[0].recovery), (expected, None));
+    }
+}

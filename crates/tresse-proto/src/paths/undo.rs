@@ -1,0 +1,51 @@
+//! Verdicts on a path that may be wrong, and taking them back: cuts of its window, and the suspicion that it has failed.
+
+use tresse_policy::congestion::Sizes;
+use tresse_policy::{Instant, PathId, PathState};
+
+use super::{Path, Paths};
+
+/// The window was `before`, and has perhaps been cut for losses that may turn out to be none.
+pub(crate) fn note_cut(paths: &mut Paths, id: PathId, before: Sizes) {
+    if paths.window(id).cwnd < before.cwnd {
+        paths.path_mut_quietly(id).traffic.before_cut = Some(before);
+    }
+}
+
+/// The window was last cut for good.
+pub(super) fn keep_cut(paths: &mut Paths, id: PathId) {
+    if let Some(traffic) = paths.path_mut_quietly(id).traffic.changed() {
+        traffic.before_cut = None;
+    }
+}
+
+/// What the window was last cut for was late: it is what it was before, and the path answers. `sent_at` is when what was late
+/// had left, if that is certain: such a round trip tells T3 how long to wait (RFC 4015 §3.2). Answers false where there is
+/// nothing to take back.
+pub(crate) fn undo_cut(paths: &mut Paths, now: Instant, id: PathId, sent_at: Option<Instant>) -> bool {
+    let path = paths.path_mut(id);
+    let Some(before) = path.traffic.before_cut.take() else { return false };
+    path.counters.cuts_undone = path.counters.cuts_undone.saturating_add(1);
+    paths.controller.on_spurious(now, &mut paths.windows, id, before);
+    if let Some(sent_at) = sent_at {
+        paths.on_rtt(id, now.since(sent_at));
+    }
+    paths.on_answered(id);
+    true
+}
+
+/// The path is silent while others speak (RFC 7829 has a timeout for the first sign): it carries no new data until it answers,
+/// and is to be asked at once. Answers whether it has just become suspect.
+pub(crate) fn suspect(paths: &mut Paths, id: PathId) -> bool {
+    let since = paths.get(id).traffic.answered;
+    let speaks = |path: &Path| path.id != id && path.state() == PathState::Active && path.heard > since;
+    if !paths.get(id).tolerance(&paths.rules).has_potentially_failed()
+        || paths.get(id).state() != PathState::Active
+        || !paths.paths.iter().any(speaks)
+    {
+        return false;
+    }
+    paths.path_mut(id).health.on_suspected();
+    paths.refresh_usable(id);
+    true
+}

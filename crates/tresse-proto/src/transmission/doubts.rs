@@ -1,0 +1,239 @@
+//! Evidence that a cut of one path's window was for nothing: what counted as lost was only late.
+//!
+//! A chunk was late that arrived by its first sending after it had counted as lost: it was acknowledged before it went again,
+//! or sooner after that than any answer takes (RFC 3522 §3.2), or the peer had it twice (RFC 3708 §3). A cut was for nothing
+//! when all were late that it was made for. After T3 fewer will do (F-RTO, RFC 5682 §3.1): a first answer may only repeat
+//! what reports said that were lost; when a second one brings more of what did not go again, before anything sent later is
+//! answered, then T3 was hasty. Refuses to know windows.
+
+use std::collections::VecDeque;
+
+use tresse_policy::Instant;
+
+/// The losses of one path that may have been none.
+#[derive(Clone, Debug)]
+pub(super) struct Doubts {
+    /// Chunks lately found lost that were not shown to be late, in the order of finding.
+    struck: VecDeque<u64>,
+    /// How many of the last of these the cut was made for.
+    open: usize,
+    /// Something was lost, or too much happened to know better: the cut stands.
+    stands: bool,
+    /// What was found since the last report: how much, and whether any of it could not be told late from lost.
+    found: (usize, bool),
+    timeout: Option<Timeout>,
+    /// How long what was late took, once the cut is known to be for nothing.
+    verdict: Option<Verdict>,
+}
+
+/// A cut that was for nothing.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Verdict {
+    /// When what was late had been sent, where one sending alone could bring it.
+    pub(super) sent_at: Option<Instant>,
+    /// T3 was hasty: what it declared lost and did not go again is under way.
+    pub(super) timeout: bool,
+}
+
+/// The first T3 since the path answered last.
+#[derive(Copy, Clone, Debug)]
+struct Timeout {
+    at: Instant,
+    /// When something arrived late for the first time since.
+    answered: Option<Instant>,
+}
+
+impl Doubts {
+    pub(super) const NEW: Self = Doubts {
+        struck: VecDeque::new(),
+        open: 0,
+        stands: true,
+        found: (0, false),
+        timeout: None,
+        verdict: None,
+    };
+
+    /// Losses are looked for.
+    pub(super) fn begin(&mut self) {
+        self.found = (0, false);
+    }
+
+    /// The chunk `index` was found lost; `once` says that it had been sent once, so that a late arrival can be told.
+    pub(super) fn on_lost(&mut self, index: u64, once: bool) {
+        if self.struck.len() == REMEMBERED {
+            self.struck.pop_front();
+        }
+        self.struck.push_back(index);
+        self.open += 1;
+        self.found = (self.found.0 + 1, self.found.1 || !once);
+        self.stands |= !once || self.open > REMEMBERED;
+    }
+
+    /// The window was cut for what has just been found.
+    pub(super) fn on_cut(&mut self) {
+        let (open, stands) = self.found;
+        (self.open, self.stands) = (open, stands || open > REMEMBERED);
+        self.timeout = None;
+    }
+
+    /// T3 expired, and its losses follow. A series of expirations counts as one.
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        if self.timeout.is_none_or(|timeout| timeout.answered.is_some()) {
+            (self.open, self.stands) = (0, false);
+            self.timeout = Some(Timeout { at: now, answered: None });
+        }
+    }
+
+    /// Something arrived that was sent once, the last of it at `sent_at`.
+    pub(super) fn on_answered(&mut self, sent_at: Instant) {
+        if self.verdict.is_none() && self.timeout.is_some_and(|timeout| sent_at >= timeout.at) {
+            self.timeout = None;
+        }
+    }
+
+    /// The chunk `index` arrived by its first sending after all, which was at `sent_at` if that is certain. Answers whether it was
+    /// remembered as lost.
+    pub(super) fn on_late(&mut self, index: u64, sent_at: Option<Instant>) -> bool {
+        let Some(position) = self.struck.iter().rposition(|&struck| struck == index) else { return false };
+        if position + self.open >= self.struck.len() {
+            self.open -= 1;
+            if self.open == 0 && !self.stands {
+                self.settle(Verdict { sent_at, timeout: self.timeout.is_some() });
+            }
+        }
+        self.struck.remove(position);
+        true
+    }
+
+    /// A chunk sent on the path at `sent_at` arrived, which T3 had declared lost and which did not go again.
+    pub(super) fn on_unrepeated(&mut self, now: Instant, sent_at: Instant) {
+        let Some(timeout) = self.timeout.as_mut().filter(|timeout| sent_at < timeout.at) else { return };
+        if *timeout.answered.get_or_insert(now) < now {
+            self.settle(Verdict { sent_at: Some(sent_at), timeout: true });
+        }
+    }
+
+    /// The chunk `index` goes once more, which nobody asked for: twice at the peer, it need not have come by its first sending.
+    pub(super) fn obscure(&mut self, index: u64) {
+        if let Some(position) = self.struck.iter().rposition(|&struck| struck == index) {
+            if position + self.open >= self.struck.len() {
+                self.open -= 1;
+                self.stands = true;
+            }
+            self.struck.remove(position);
+        }
+    }
+
+    fn settle(&mut self, verdict: Verdict) {
+        self.verdict = Some(verdict);
+        (self.open, self.stands, self.timeout) = (0, true, None);
+    }
+
+    /// That a cut was for nothing, once.
+    pub(super) fn take_verdict(&mut self) -> Option<Verdict> {
+        self.verdict.take()
+    }
+
+    /// Whether the last losses were found by T3, which says nothing about the order of packets.
+    pub(super) fn timed_out(&self) -> bool {
+        self.timeout.is_some()
+    }
+}
+
+/// Losses that a later report of duplicates may be about.
+const REMEMBERED: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    /// The window was cut at 100 ms for these.
+    fn cut_for(lost: &[u64]) -> Doubts {
+        let mut doubts = Doubts::NEW;
+        doubts.begin();
+        lost.iter().for_each(|&index| doubts.on_lost(index, true));
+        doubts.on_cut();
+        doubts
+    }
+
+    #[test]
+    fn a_cut_was_for_nothing_when_all_were_late_that_it_was_made_for() {
+        let mut doubts = cut_for(&[3, 4]);
+        assert!(doubts.on_late(3, Some(at(50))));
+        assert!(!doubts.on_late(3, Some(at(50))), "once");
+        assert_eq!(doubts.take_verdict(), None);
+        assert!(doubts.on_late(4, Some(at(51))));
+        assert_eq!(doubts.take_verdict(), Some(Verdict { sent_at: Some(at(51)), timeout: false }));
+        assert_eq!(doubts.take_verdict(), None);
+    }
+
+    #[test]
+    fn what_is_lost_later_in_the_same_window_keeps_the_cut() {
+        let mut doubts = cut_for(&[3]);
+        doubts.begin();
+        doubts.on_lost(9, true);
+        assert!(doubts.on_late(3, Some(at(50))) && doubts.take_verdict().is_none());
+        assert!(doubts.on_late(9, Some(at(60))) && doubts.take_verdict().is_some());
+    }
+
+    #[test]
+    fn what_an_earlier_cut_was_made_for_says_nothing_of_a_later_one() {
+        let mut doubts = cut_for(&[3]);
+        doubts.begin();
+        doubts.on_lost(9, true);
+        doubts.on_cut();
+        assert!(doubts.on_late(3, Some(at(50))) && doubts.take_verdict().is_none());
+        assert!(doubts.on_late(9, Some(at(60))) && doubts.take_verdict().is_some());
+    }
+
+    #[test]
+    fn what_had_gone_again_before_and_what_is_too_much_to_remember_keeps_the_cut() {
+        let mut doubts = Doubts::NEW;
+        doubts.begin();
+        doubts.on_lost(3, false);
+        doubts.on_cut();
+        assert!(doubts.on_late(3, Some(at(50))) && doubts.take_verdict().is_none());
+        let many: Vec<u64> = (1..=REMEMBERED as u64 + 1).collect();
+        let mut doubts = cut_for(&many);
+        for &index in &many {
+            doubts.on_late(index, Some(at(50)));
+        }
+        assert_eq!(doubts.take_verdict(), None);
+    }
+
+    #[test]
+    fn what_goes_a_third_time_keeps_the_cut() {
+        let mut doubts = cut_for(&[3, 4]);
+        doubts.obscure(3);
+        assert!(!doubts.on_late(3, None) && doubts.on_late(4, None));
+        assert_eq!(doubts.take_verdict(), None);
+    }
+
+    #[test]
+    fn t3_was_hasty_when_a_second_answer_brings_what_did_not_go_again() {
+        let mut doubts = Doubts::NEW;
+        doubts.on_timeout(at(1000));
+        doubts.on_timeout(at(3000));
+        doubts.on_unrepeated(at(3100), at(700));
+        doubts.on_unrepeated(at(3100), at(701));
+        assert_eq!(doubts.take_verdict(), None, "one report");
+        doubts.on_unrepeated(at(3101), at(702));
+        assert_eq!(doubts.take_verdict(), Some(Verdict { sent_at: Some(at(702)), timeout: true }));
+    }
+
+    #[test]
+    fn t3_was_right_when_something_sent_later_is_answered_first() {
+        let mut doubts = Doubts::NEW;
+        doubts.on_timeout(at(1000));
+        doubts.on_unrepeated(at(1100), at(700));
+        doubts.on_answered(at(1050));
+        doubts.on_unrepeated(at(1200), at(701));
+        assert_eq!(doubts.take_verdict(), None);
+    }
+}

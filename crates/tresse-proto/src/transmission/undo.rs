@@ -1,0 +1,109 @@
+//! Losses that were none: which chunks were late, and taking back what a hasty T3 declared lost; and chunks that leave a path
+//! before any loss is known, because it is silent.
+
+use tresse_policy::{Instant, PathId};
+use tresse_wire::{List, Tsn};
+
+use super::doubts::Verdict;
+use super::ring::Sent;
+use super::{Standing, Transmission};
+use crate::config::LossDetection;
+
+/// T3 of `path` expired, and its window is cut; what it declares lost follows. Where copies are under way, no answer
+/// could tell.
+pub(crate) fn doubt_timeout(room: &mut Transmission, now: Instant, path: PathId) {
+    let blind = room.copies.is_some() || room.rules.loss_detection != LossDetection::Rack;
+    if let Some(load) = room.loads.get_mut(path.index()).filter(|_| !blind) {
+        load.history.detector.doubts.on_timeout(now);
+    }
+}
+
+/// The window of `path` was cut for what was found lost last.
+pub(crate) fn doubt_cut(room: &mut Transmission, path: PathId) {
+    if let Some(load) = room.loads.get_mut(path.index()) {
+        load.history.detector.doubts.on_cut();
+    }
+}
+
+/// The peer had these before (RFC 3708 §3). One that went once was doubled by the network, which says that no report of
+/// this kind means anything.
+pub(super) fn judge_duplicates(room: &mut Transmission, now: Instant, duplicates: List<'_, Tsn>) {
+    for tsn in duplicates.iter() {
+        let ahead = tsn.0.wrapping_sub(room.cumulative_tsn().0) as i32;
+        let Some(index) = room.ring.cumulative().checked_add_signed(i64::from(ahead)) else { continue };
+        let once = |sent: &Sent| sent.sends == 1 && sent.standing != Standing::Abandoned;
+        room.doubled |= room.copies.is_none() && room.ring.get(index).is_some_and(once);
+        if room.doubled {
+            return;
+        }
+        room.loads.iter_mut().for_each(|load| load.history.detector.on_late(now, index, None));
+    }
+}
+
+/// A chunk was acknowledged that had counted as lost: `sent` is how it stood. It was late if it did not go again, or
+/// went so lately that the answer comes too soon.
+pub(super) fn judge_late(room: &mut Transmission, now: Instant, index: u64, sent: &Sent) {
+    let flying = sent.standing == Standing::InFlight;
+    let shortest = room.loads.get(sent.path.index()).map(|load| load.history.detector.shortest());
+    let too_soon = || shortest.is_some_and(|shortest| now.since(sent.sent_at) < shortest / 2);
+    let late = if flying { sent.sends == 2 && !sent.early && too_soon() } else { sent.sends == 1 };
+    if let Some(load) = room.loads.get_mut(sent.origin.index()).filter(|_| late) {
+        let detector = &mut load.history.detector;
+        detector.on_late(now, index, (!flying).then_some(sent.sent_at));
+        if !flying {
+            detector.doubts.on_unrepeated(now, sent.sent_at);
+        }
+    }
+}
+
+/// Paths whose window was cut for nothing, and when what was late had left, if that is certain. What T3 declared lost there
+/// and has not gone again is under way once more.
+pub(super) fn find_spurious(room: &mut Transmission, spurious: &mut Vec<(PathId, Option<Instant>)>) {
+    for position in 0..room.loads.len() {
+        let Some(load) = room.loads.get_mut(position) else { break };
+        let Some(verdict) = load.history.changed().and_then(|history| history.detector.doubts.take_verdict())
+        else {
+            continue;
+        };
+        let Verdict { sent_at, timeout } = verdict;
+        let path = PathId(position as u8);
+        if timeout {
+            revive(room, path);
+        }
+        spurious.push((path, sent_at));
+    }
+}
+
+/// What was sent once on `path` and waits to go again does not.
+fn revive(room: &mut Transmission, path: PathId) {
+    let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin == path && !sent.early;
+    let waiting = room.loads.iter().flat_map(|load| load.lost.iter().copied());
+    let mut revived: Vec<u64> =
+        waiting.filter(|&index| room.ring.get(index).is_some_and(waits_here)).collect();
+    revived.sort_unstable_by(|one, other| other.cmp(one));
+    for index in revived {
+        // All that follows in the order of sending has left since.
+        let follows = room.load(path).is_some_and(|load| load.fresh.head().is_none_or(|head| index < head));
+        let Some(sent) = room.ring.get_mut(index).filter(|_| follows) else { continue };
+        let (waited, bytes) = (sent.path, sent.bytes());
+        (sent.standing, sent.path, sent.moved) = (Standing::InFlight, path, false);
+        if let Some(load) = room.loads.get_mut(waited.index()) {
+            load.lost.remove(&index);
+            load.queued -= bytes;
+        }
+        if let Some(load) = room.loads.get_mut(path.index()) {
+            load.fresh.prepend(&mut room.ring, index);
+            load.queued += bytes;
+            load.flight += bytes;
+            room.flight += bytes;
+        }
+    }
+}
+
+/// Takes everything in flight off `path`, which is silent; it waits to leave on `to`.
+pub(crate) fn evacuate(room: &mut Transmission, path: PathId, to: PathId) {
+    while let Some(index) = room.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head())) {
+        room.move_chunk(index, to);
+    }
+    room.redirect(path, to, true);
+}

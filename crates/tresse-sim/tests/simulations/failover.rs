@@ -1,0 +1,40 @@
+//! A path that falls silent in mid-transfer: how soon the other one carries everything, and how soon it is back.
+
+use tresse_sim::{Outcome, Scenario};
+
+use crate::common::checked;
+
+/// Two paths of 50 ms there and back. From the fifth second on one of them brings nothing, for ten seconds.
+fn dying(dies: usize, traffic: &str, settle_ms: u32, measure_ms: u32) -> Outcome {
+    let path = |position| {
+        let outage =
+            "[[path.change]]\nat = \"5s\"\noutage = true\n[[path.change]]\nat = \"15s\"\noutage = false\n";
+        let changes = if position == dies { outage } else { "" };
+        format!("[[path]]\nrate = \"10Mbit/s\"\ndelay = \"25ms\"\n{changes}")
+    };
+    let text = format!(
+        "preset = \"cmt\"\nsettle = \"{settle_ms}ms\"\nmeasure = \"{measure_ms}ms\"\n[transport]\nloss_detection = \"rack\"\n{traffic}{}{}",
+        path(0),
+        path(1)
+    );
+    checked(&Scenario::from_toml(&text, "dying").unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Three round trips and two probe timeouts are 350 ms, and less is asked for.
+#[test]
+fn the_survivor_is_full_three_tenths_of_a_second_after_the_other_path_died() {
+    for dies in [0, 1] {
+        let outcome = dying(dies, "", 5_300, 500);
+        assert!(outcome.paths[1 - dies].throughput_mbps >= 0.9 * 10.0 * 1452.0 / 1500.0, "{outcome:#?}");
+    }
+}
+
+#[test]
+fn a_path_that_returns_carries_data_within_a_second() {
+    for dies in [0, 1] {
+        let outcome = dying(dies, "", 15_000, 1_000);
+        assert!(outcome.paths[dies].throughput_mbps > 0.0, "{outcome:#?}");
+        let outcome = dying(dies, "", 17_000, 1_000);
+        assert!(outcome.throughput_mbps >= 0.9 * 20.0 * 1452.0 / 1500.0, "{outcome:#?}");
+    }
+}
