@@ -8,7 +8,7 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
 use super::Association;
-use crate::config::{ChunkRescheduling, MovedChunkCut};
+use crate::config::{ChunkRescheduling, LossDetection, MovedChunkCut};
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
 
@@ -35,11 +35,21 @@ impl Association {
             return;
         }
         let Some(head) = self.transmission.head_of_line(now, true) else { return };
-        let usable = self.take_usable(head.bytes);
-        let reinjection = deadline::choose(&head, &usable, self.transmission.headroom());
+        let mut usable = self.take_usable(head.bytes);
+        let mut reinjection = deadline::choose(&head, &usable, self.transmission.headroom());
+        // Where nothing waits to be sent, an overdue chunk takes nobody's place, and messages wait for it. On a path that does not
+        // answer it would wait for T3.
+        let silent = |path| self.paths.get(path).is_silent();
+        let by_time = self.config.loss_detection == LossDetection::Rack;
+        let idle = by_time && reinjection.is_none() && (self.outbound.is_empty() || silent(head.path));
+        if idle {
+            usable.iter_mut().filter(|sample| silent(sample.id)).for_each(|sample| sample.room = 0);
+            reinjection = deadline::choose(&head, &usable, 0).filter(|reinjection| reinjection.overdue);
+        }
         self.workspace.get().samples = usable;
         if let Some(Reinjection { to, overdue }) = reinjection {
-            let why = if overdue { Mechanism::RescheduledOverdue } else { Mechanism::RescheduledInTime };
+            let why =
+                if overdue && !idle { Mechanism::RescheduledOverdue } else { Mechanism::RescheduledInTime };
             self.move_chunk(now, head.index, to, why);
         }
     }

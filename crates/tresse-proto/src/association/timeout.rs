@@ -9,6 +9,7 @@ use tresse_wire::heartbeat_info_tlv;
 use super::Extension;
 use super::control::Control;
 use super::{Association, State, protected};
+use crate::config::LossDetection;
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::interface::event::CloseReason;
@@ -34,6 +35,12 @@ impl Association {
                 PathTimer::T3(path) => self.on_t3(cx, path),
                 PathTimer::Heartbeat(path) => self.send_heartbeat(cx, path),
                 PathTimer::HeartbeatExpired(path) => {
+                    // As T3, which a suspected path with nothing in flight has not.
+                    if self.config.loss_detection == LossDetection::Rack
+                        && let Some(sharing) = self.sharing.changed()
+                    {
+                        sharing.capacities().on_timeout(path);
+                    }
                     let failure = self.paths.on_heartbeat_expired(path);
                     self.on_failure(cx.now, failure);
                 }

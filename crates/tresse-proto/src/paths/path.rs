@@ -65,8 +65,8 @@ pub(super) struct Traffic {
     pub(super) tail: TailProbe,
     /// When something counts as lost that was overtaken.
     pub(super) look_again: Option<Instant>,
-    /// When the path answered last, or had nothing to answer.
-    pub(super) answered: Instant,
+    /// When it was noted last that the path did not answer, having answered before.
+    pub(super) silent_since: Instant,
     /// What the window was before it was last cut, as long as that may have been for nothing.
     pub(super) before_cut: Option<Sizes>,
 }
@@ -77,7 +77,7 @@ impl Traffic {
         pacer: Pacer::NEW,
         tail: TailProbe::NEW,
         look_again: None,
-        answered: Instant::ZERO,
+        silent_since: Instant::ZERO,
         before_cut: None,
     };
 
@@ -213,15 +213,24 @@ impl Path {
 
     /// A SACK has told of the path: when its flight is to be looked after, if that may be sooner than before.
     pub(super) fn look_after(&mut self, now: Instant, step: &PathProgress) -> Option<Instant> {
+        let round_trip = (self.rtt.srtt(), self.rtt.rttvar());
         let traffic = &mut *self.traffic;
+        let before = step.shortest.is_some_and(|taken| now.since(traffic.silent_since) < taken);
+        if before && traffic.tail.is_stale(step.shortest, round_trip) && step.look_again.is_none() {
+            return traffic.tail.due();
+        }
         traffic.tail.on_answered();
-        traffic.answered = now;
         traffic.tail.disarm();
         traffic.look_again = step.look_again;
         match step.look_again {
             None if step.flight_after > 0 => self.watch_tail(now, step.late),
             due => due,
         }
+    }
+
+    /// Whether it did not answer when it should have.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.traffic.tail.is_silent()
     }
 
     /// Something is in flight, and nothing there is known to be overtaken: the end of it is to be answered in time.
@@ -242,8 +251,7 @@ impl Path {
     }
 
     /// Data is sent although nothing was in flight.
-    pub(super) fn on_busy(&mut self, now: Instant) {
-        self.traffic.answered = now;
+    pub(super) fn on_busy(&mut self) {
         self.traffic.estimate.on_busy();
     }
 

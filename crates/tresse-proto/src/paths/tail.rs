@@ -35,8 +35,8 @@ impl TailProbe {
         self.due
     }
 
-    /// Data was sent, or some was acknowledged and more is in flight: something should be answered within two round trips,
-    /// or `late`, where the peer may hold back its report for a second packet. A probe puts off T3, which expires at `t3`;
+    /// Data was sent, or some was acknowledged and more is in flight: something should be answered in time, or
+    /// `late`, where the peer may hold back its report for a second packet. A probe puts off T3, which expires at `t3`;
     /// one that would come no sooner is left to it.
     pub(super) fn arm(&mut self, now: Instant, round_trip: RoundTrip, late: bool, t3: Option<Instant>) {
         let Some(timeout) = timeout(round_trip).filter(|_| self.silences == 0) else { return };
@@ -45,6 +45,16 @@ impl TailProbe {
         // What is sent meanwhile puts nothing off.
         let due = self.due.map_or(due, |before| before.min(due));
         self.due = Some(due).filter(|&due| t3.is_none_or(|t3| due < t3));
+    }
+
+    /// Whether an answer that took so long breaks no silence: reports were late, and what they say of the path is old.
+    pub(super) fn is_stale(&self, taken: Option<Duration>, round_trip: RoundTrip) -> bool {
+        self.silences > 0 && taken > timeout(round_trip)
+    }
+
+    /// Whether the path did not answer when it should have.
+    pub(super) fn is_silent(&self) -> bool {
+        self.silences > 0
     }
 
     /// Something sent on the path was acknowledged.
@@ -66,9 +76,11 @@ impl TailProbe {
     }
 }
 
-/// How long an answer takes at most (PTO), as far as round trips are known.
+/// How long an answer takes at most (PTO), as far as round trips are known. RFC 8985 §7.2 has two round trips, for peers that
+/// report late; as the end of what is sent asks for its report at once (RFC 7053), what they vary by is enough (RFC 9002 §6.2.1),
+/// but for half a round trip: it may not have varied for long.
 fn timeout((srtt, rttvar): RoundTrip) -> Option<Duration> {
-    srtt.map(|srtt| (srtt * 2).max(srtt + rttvar * 4).max(LEAST))
+    srtt.map(|srtt| (srtt * 3 / 2).max(srtt + rttvar * 4).max(LEAST))
 }
 
 /// As long as peers usually wait for a second packet before they report (RFC 9260 §6.2).
@@ -91,16 +103,16 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_is_due_after_two_round_trips_or_what_they_vary_by() {
+    fn a_probe_is_due_after_a_round_trip_and_a_half_or_what_they_vary_by() {
         let due = |srtt, rttvar, t3| {
             let mut tail = TailProbe::NEW;
             tail.arm(at(100), (srtt, rttvar), false, t3);
             tail.due()
         };
-        assert_eq!(due(Some(ms(50)), ms(5), Some(at(1100))), Some(at(200)));
+        assert_eq!(due(Some(ms(50)), ms(5), Some(at(1100))), Some(at(175)));
         assert_eq!(due(Some(ms(50)), ms(25), Some(at(1100))), Some(at(250)));
         assert_eq!(due(Some(ms(1)), ms(0), Some(at(1100))), Some(at(110)));
-        assert_eq!(due(Some(ms(600)), ms(5), Some(at(1100))), None, "T3 comes first");
+        assert_eq!(due(Some(ms(700)), ms(5), Some(at(1100))), None, "T3 comes first");
         assert_eq!(due(None, ms(0), Some(at(1100))), None);
     }
 
@@ -109,11 +121,22 @@ mod tests {
         let round_trip = (Some(ms(50)), ms(0));
         let mut tail = TailProbe::NEW;
         tail.arm(at(100), round_trip, true, None);
-        assert_eq!(tail.due(), Some(at(400)));
+        assert_eq!(tail.due(), Some(at(375)));
         tail.arm(at(110), round_trip, false, None);
-        assert_eq!(tail.due(), Some(at(210)));
+        assert_eq!(tail.due(), Some(at(185)));
         tail.arm(at(120), round_trip, false, None);
-        assert_eq!(tail.due(), Some(at(210)), "what is sent meanwhile puts nothing off");
+        assert_eq!(tail.due(), Some(at(185)), "what is sent meanwhile puts nothing off");
+    }
+
+    #[test]
+    fn an_answer_to_what_is_older_than_the_silence_does_not_break_it() {
+        let round_trip = (Some(ms(50)), ms(0));
+        let mut tail = TailProbe::NEW;
+        tail.arm(at(100), round_trip, false, None);
+        assert!(!tail.is_stale(Some(ms(200)), round_trip) && !tail.is_silent());
+        tail.on_due(at(175), round_trip);
+        assert!(tail.is_stale(Some(ms(76)), round_trip) && tail.is_silent());
+        assert!(!tail.is_stale(Some(ms(75)), round_trip) && !tail.is_stale(None, round_trip));
     }
 
     #[test]
@@ -121,16 +144,16 @@ mod tests {
         let mut tail = TailProbe::NEW;
         let arm = |tail: &mut TailProbe| tail.arm(at(100), (Some(ms(50)), ms(0)), false, None);
         arm(&mut tail);
-        for (due, silence) in [(200, Silence::First), (300, Silence::Again), (400, Silence::Again)] {
+        for (due, silence) in [(175, Silence::First), (250, Silence::Again), (325, Silence::Again)] {
             assert_eq!(tail.due(), Some(at(due)));
             assert_eq!(tail.on_due(at(due), (Some(ms(50)), ms(0))), silence);
             arm(&mut tail);
         }
-        tail.on_due(at(500), (Some(ms(50)), ms(0)));
+        tail.on_due(at(400), (Some(ms(50)), ms(0)));
         assert_eq!(tail.due(), None, "T3 is next");
         tail.on_answered();
         arm(&mut tail);
-        assert_eq!(tail.due(), Some(at(200)));
+        assert_eq!(tail.due(), Some(at(175)));
         tail.disarm();
         assert_eq!(tail.due(), None);
     }

@@ -87,6 +87,9 @@ impl Paths {
                         return Some(PathTimer::Look(id, Look::Overtaken));
                     }
                     let silence = traffic.tail.on_due(now, (path.rtt.srtt(), path.rtt.rttvar()));
+                    if silence == Silence::First {
+                        traffic.silent_since = now;
+                    }
                     if path.state() == PathState::Active {
                         let look = if silence == Silence::First { Look::Tail } else { Look::Silence };
                         return Some(PathTimer::Look(id, look));
@@ -138,7 +141,7 @@ impl Paths {
         let starts = was_idle || path.idle_since.is_none();
         if was_idle {
             path.t3 = Some(now + path.rto());
-            path.on_busy(now);
+            path.on_busy();
         }
         path.last_data = now;
         path.idle_since = Some(now);
@@ -263,6 +266,9 @@ impl Paths {
         // One that was only suspected has lost nothing that anybody knows of.
         let failed = matches!(path.state(), PathState::PotentiallyFailed | PathState::Inactive)
             && path.health.errors() > 0;
+        if let Some(traffic) = path.traffic.changed() {
+            traffic.tail.on_answered();
+        }
         let confirmed_before = path.health.confirmed();
         path.health.on_confirmed();
         if !confirmed_before {

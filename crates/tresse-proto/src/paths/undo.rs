@@ -37,7 +37,8 @@ pub(crate) fn undo_cut(paths: &mut Paths, now: Instant, id: PathId, sent_at: Opt
 /// The path is silent while others speak (RFC 7829 has a timeout for the first sign): it carries no new data until it answers,
 /// and is to be asked at once. Answers whether it has just become suspect.
 pub(crate) fn suspect(paths: &mut Paths, id: PathId) -> bool {
-    let since = paths.get(id).traffic.answered;
+    // What others said before may be the last that came over a path which failed, and took the reports on this one.
+    let since = paths.get(id).traffic.silent_since;
     let speaks = |path: &Path| path.id != id && path.state() == PathState::Active && path.heard > since;
     if !paths.get(id).tolerance(&paths.rules).has_potentially_failed()
         || paths.get(id).state() != PathState::Active
@@ -45,7 +46,13 @@ pub(crate) fn suspect(paths: &mut Paths, id: PathId) -> bool {
     {
         return false;
     }
-    paths.path_mut(id).health.on_suspected();
+    let may_probe = !paths.mtu_search_over;
+    let path = paths.path_mut(id);
+    path.health.on_suspected();
+    // It may swallow full packets alone: what asks it is short, and answered before T3 could tell.
+    if path.mtu.on_timeout(may_probe) {
+        paths.refresh_payload(id);
+    }
     paths.refresh_usable(id);
     true
 }

@@ -104,6 +104,13 @@ fn revive(room: &mut Transmission, path: PathId) {
 pub(crate) fn evacuate(room: &mut Transmission, path: PathId, to: PathId) {
     while let Some(index) = room.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head())) {
         room.move_chunk(index, to);
+        // It is as good as lost, and earns its new path a larger window as any other.
+        if let Some(sent) = room.ring.get_mut(index) {
+            sent.early = false;
+        }
     }
     room.redirect(path, to, true);
+    if let Some(load) = room.loads.get_mut(to.index()) {
+        load.free_packet |= !load.lost.is_empty();
+    }
 }

@@ -29,6 +29,19 @@ fn the_survivor_is_full_three_tenths_of_a_second_after_the_other_path_died() {
     }
 }
 
+/// A message of 1 KiB every 5 ms, and no gap above a quarter of a second, which is three round trips and a probe timeout of two:
+/// in no quarter of a second after the last message has come over the path that died, or later, does none come.
+#[test]
+fn a_paced_flow_hardly_notices_the_death_of_a_path() {
+    let traffic = "[traffic]\n[[traffic.sporadic]]\nstream = 0\ngap = \"5ms\"\nsize = \"1KiB\"\n";
+    for dies in [0, 1] {
+        for since in [5_030, 5_280, 5_530, 5_780] {
+            let outcome = dying(dies, traffic, since, 245);
+            assert!(outcome.streams[0].throughput_mbps > 0.0, "path {dies}, {since} ms: {outcome:#?}");
+        }
+    }
+}
+
 #[test]
 fn a_path_that_returns_carries_data_within_a_second() {
     for dies in [0, 1] {

@@ -31,7 +31,7 @@ fn p99_ms(overrides: &[(&str, &str)]) -> f64 {
 }
 
 #[test]
-fn a_lone_message_that_is_lost_goes_again_after_two_round_trips() {
+fn a_lone_message_that_is_lost_goes_again_within_two_round_trips() {
     for seed in ["7", "8", "9"] {
         let [probed, waited] = ["rack", "rfc9260"]
             .map(|detection| p99_ms(&[("seed", seed), ("transport.loss_detection", detection)]));

@@ -60,6 +60,7 @@ fn a_path_that_dies_silently_is_found_as_soon_as_without_rescheduling() {
             settle = "5s"
             measure = "10s"
             [transport]
+            loss_detection = "rfc9260"
             send_buffer = "200KiB"
             receive_buffer = "200KiB"
             [[path]]
