@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use tokio::task::coop::consume_budget;
 use tresse_proto::config::{StreamClass, StreamMap};
+use tresse_proto::protection::ProtectionStats;
 use tresse_proto::{
     Abandonments, AddressError, AdjustError, Adjustment, AssociationConfig, AssociationHandle, AssociationId,
     AssociationStats, CloseReason, Direction, KeyError, Message, NoSuchPath, PathAdjustment, PathId,
@@ -22,6 +23,8 @@ use crate::byte_stream::ByteStream;
 use crate::error::{Ended, TryRecvError};
 use crate::events::Events;
 use crate::messages::Messages;
+#[cfg(feature = "encryption")]
+use crate::security::{PeerIdentity, SecurityFault};
 use crate::shared::{Shared, Signals, State, until};
 
 /// One association. Clones share it.
@@ -423,6 +426,38 @@ impl Association {
     pub fn set_peer_primary(&self, address: IpAddr) -> Result<(), AddressError> {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.set_peer_primary(now, address))
+    }
+
+    /// Who the peer has proved to be; `None` where associations are not encrypted.
+    #[cfg(feature = "encryption")]
+    pub fn peer_identity(&self) -> Option<PeerIdentity> {
+        self.inner.shared.lock().keyring.as_ref().and_then(|keyring| keyring.peer(self.inner.id).cloned())
+    }
+
+    /// Why the association ended, where it was for the sake of security: [`Association::close_reason`] only says that one
+    /// side aborted it.
+    #[cfg(feature = "encryption")]
+    pub fn security_fault(&self) -> Option<SecurityFault> {
+        self.inner.shared.lock().keyring.as_ref().and_then(|keyring| keyring.fault(self.inner.id).cloned())
+    }
+
+    /// Agrees on new keys, as soon as the keys of before have had time to open what was on its way. That happens without
+    /// being asked for too: [`Rekeying`](crate::security::Rekeying).
+    #[cfg(feature = "encryption")]
+    pub fn renew_keys(&self) {
+        let now = self.inner.shared.now();
+        self.inner.shared.lock().renew_keys(self.inner.id, now);
+    }
+
+    /// How many sets of keys there have been so far; 0 where associations are not encrypted.
+    #[cfg(feature = "encryption")]
+    pub fn key_generation(&self) -> u64 {
+        self.inner.shared.lock().keyring.as_ref().map_or(0, |keyring| keyring.generation(self.inner.id))
+    }
+
+    /// What encryption has done so far; `None` where associations are not encrypted.
+    pub fn protection_stats(&self) -> Option<ProtectionStats> {
+        self.inner.ask(|association| association.protection_stats())
     }
 
     /// Sets or replaces a shared key of this association (RFC 4895 §6.1). The peer needs the same, and should

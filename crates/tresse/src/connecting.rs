@@ -63,9 +63,14 @@ impl Connecting {
     /// Waits until the association is set up. Giving up the future gives up the association.
     ///
     /// # Errors
-    /// A peer that refuses or does not answer.
+    /// A peer that refuses or does not answer, or does not prove who it is.
     pub async fn established(self) -> Result<Association, ConnectError> {
-        self.association.settled().await?;
-        Ok(self.association)
+        match self.association.settled().await {
+            Ok(()) => Ok(self.association),
+            #[cfg(feature = "encryption")]
+            Err(ended) => Err(self.association.security_fault().map_or(ended.into(), ConnectError::from)),
+            #[cfg(not(feature = "encryption"))]
+            Err(ended) => Err(ended.into()),
+        }
     }
 }

@@ -81,9 +81,7 @@ impl Driver {
         for datagram in room.inbox.drain(..) {
             state.core.handle_datagram(now, datagram);
         }
-        if state.core.poll_timeout().is_some_and(|due| due <= now) {
-            state.core.handle_timeout(now);
-        }
+        state.handle_timeout(now);
         let more = room.batch.fill(&mut state.core, now);
         let faults = self.sockets.faults();
         if faults != self.faults {
@@ -105,7 +103,7 @@ impl Driver {
             return Next::Finish;
         }
         state.set_driver(cx.waker());
-        Next::Wait(state.core.poll_timeout())
+        Next::Wait(state.poll_timeout())
     }
 
     /// Ready when `alarm` is reached.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tresse_proto::config::Encryption;
 use tresse_proto::congestion::ControllerFactory;
 use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 use tresse_proto::{
@@ -15,6 +16,10 @@ use crate::builder::EndpointBuilder;
 use crate::connecting::Connecting;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
+#[cfg(not(feature = "encryption"))]
+use crate::no_keyring::Keyring;
+#[cfg(feature = "encryption")]
+use crate::security::{Keyring, Security};
 use crate::shared::{Shared, until};
 use crate::transport::{DEFAULT_UDP_PORT, LocalStats, Sockets, TELLS_MARKS, bind_raw, bind_udp};
 
@@ -90,10 +95,43 @@ impl Endpoint {
     pub fn bind_with_schedulers(
         local: &[IpAddr],
         udp_port: u16,
-        mut config: EndpointConfig,
+        config: EndpointConfig,
         template: AssociationConfig,
         schedulers: Registry,
     ) -> Result<Self, BindError> {
+        Endpoint::bind_udp(local, udp_port, config, template, schedulers, None)
+    }
+
+    /// As [`Endpoint::bind_with_schedulers`], for associations that are encrypted, with peers that prove who they are: there
+    /// are no others. What the template says of encryption is overruled.
+    ///
+    /// # Errors
+    /// As [`Endpoint::bind`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and time enabled.
+    #[cfg(feature = "encryption")]
+    pub fn bind_secured(
+        local: &[IpAddr],
+        udp_port: u16,
+        config: EndpointConfig,
+        template: AssociationConfig,
+        schedulers: Registry,
+        security: &Arc<Security>,
+    ) -> Result<Self, BindError> {
+        let keyring = Keyring::new(Arc::clone(security), config.listen);
+        Endpoint::bind_udp(local, udp_port, config, template, schedulers, Some(keyring))
+    }
+
+    fn bind_udp(
+        local: &[IpAddr],
+        udp_port: u16,
+        mut config: EndpointConfig,
+        template: AssociationConfig,
+        schedulers: Registry,
+        keyring: Option<Keyring>,
+    ) -> Result<Self, BindError> {
+        let template = settings(keyring.as_ref(), template).ok_or(BindError::NoKeys)?;
         if config.encapsulation_port == 0 {
             config.encapsulation_port = DEFAULT_UDP_PORT;
         }
@@ -109,7 +147,7 @@ impl Endpoint {
             // Behind an address translator other hosts have numbers of their own.
             core.let_port_change();
         }
-        Ok(Endpoint::start(core, Sockets::new(bound), Some(udp_port)))
+        Ok(Endpoint::start(core, Sockets::new(bound), Some(udp_port), keyring))
     }
 
     /// Opens one raw socket for SCTP (protocol 132) on each address of `local` and starts the driver task.
@@ -141,10 +179,41 @@ impl Endpoint {
     /// Outside a tokio runtime with I/O and time enabled.
     pub fn bind_raw_with_schedulers(
         local: &[IpAddr],
-        mut config: EndpointConfig,
+        config: EndpointConfig,
         template: AssociationConfig,
         schedulers: &Registry,
     ) -> Result<Self, BindError> {
+        Endpoint::bind_ip(local, config, template, schedulers, None)
+    }
+
+    /// As [`Endpoint::bind_raw_with_schedulers`], for associations that are encrypted, with peers that prove who they are:
+    /// there are no others. What the template says of encryption is overruled.
+    ///
+    /// # Errors
+    /// As [`Endpoint::bind_raw`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and time enabled.
+    #[cfg(feature = "encryption")]
+    pub fn bind_raw_secured(
+        local: &[IpAddr],
+        config: EndpointConfig,
+        template: AssociationConfig,
+        schedulers: &Registry,
+        security: &Arc<Security>,
+    ) -> Result<Self, BindError> {
+        let keyring = Keyring::new(Arc::clone(security), config.listen);
+        Endpoint::bind_ip(local, config, template, schedulers, Some(keyring))
+    }
+
+    fn bind_ip(
+        local: &[IpAddr],
+        mut config: EndpointConfig,
+        template: AssociationConfig,
+        schedulers: &Registry,
+        keyring: Option<Keyring>,
+    ) -> Result<Self, BindError> {
+        let template = settings(keyring.as_ref(), template).ok_or(BindError::NoKeys)?;
         config.encapsulation_port = 0;
         let any_port = config.port == 0;
         let mut attempt = 1;
@@ -152,16 +221,21 @@ impl Endpoint {
             // Without a port in the settings, the core takes one at random.
             let core = core(config.clone(), template.clone(), schedulers.clone())?;
             match bind_raw(local, core.port()) {
-                Ok(bound) => return Ok(Endpoint::start(core, Sockets::new(bound), None)),
+                Ok(bound) => return Ok(Endpoint::start(core, Sockets::new(bound), None, keyring)),
                 Err(BindError::PortTaken { .. }) if any_port && attempt < PORT_ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn start(mut core: tresse_proto::Endpoint, sockets: Sockets, udp_port: Option<u16>) -> Self {
+    fn start(
+        mut core: tresse_proto::Endpoint,
+        sockets: Sockets,
+        udp_port: Option<u16>,
+        keyring: Option<Keyring>,
+    ) -> Self {
         core.set_local_addresses(sockets.addresses());
-        let shared = Arc::new(Shared::new(core, sockets.stats()));
+        let shared = Arc::new(Shared::new(core, sockets.stats(), keyring));
         tokio::spawn(Driver::new(Arc::clone(&shared), sockets));
         Endpoint { shared, udp_port }
     }
@@ -347,6 +421,7 @@ impl Endpoint {
     /// As [`Endpoint::begin`], and settings that contradict each other.
     pub fn begin_with(&self, peer: Peer, config: AssociationConfig) -> Result<Connecting, ConnectError> {
         let mut state = self.shared.lock();
+        let config = settings(state.keyring.as_ref(), config).ok_or(ConnectError::NoKeys)?;
         let connect = Connect {
             local: state.addresses(),
             remote: peer.addresses,
@@ -398,6 +473,12 @@ impl Endpoint {
         self.shared.lock().core.remove_shared_key(number)
     }
 
+    /// Peers that were turned away because they are not trusted.
+    #[cfg(feature = "encryption")]
+    pub fn strangers(&self) -> u64 {
+        self.shared.lock().keyring.as_ref().map_or(0, Keyring::strangers)
+    }
+
     /// Waits until no association is left: everything that was queued is delivered or given up.
     pub async fn wait_idle(&self) {
         until(&self.shared.idle, || {
@@ -445,6 +526,15 @@ fn core(
     getrandom::fill(&mut seed).map_err(|error| BindError::Seed(error.to_string()))?;
     let template = config_for_sockets(template);
     Ok(tresse_proto::Endpoint::with_schedulers(config, template, schedulers, seed)?)
+}
+
+/// The settings with encryption where there are keys, and without where there are none; `None` where it is asked for and
+/// nobody could agree on keys.
+fn settings(keyring: Option<&Keyring>, config: AssociationConfig) -> Option<AssociationConfig> {
+    match keyring {
+        Some(keyring) => Some(keyring.require(config)),
+        None => Some(config).filter(|config| config.encryption == Encryption::Off),
+    }
 }
 
 /// The settings without what sockets cannot do here.

@@ -63,6 +63,9 @@ pub enum BindError {
     /// The settings are not usable.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Encryption is asked for, and there are no keys for it.
+    #[error("encryption needs keys: bind with them (Endpoint::bind_secured), or set encryption = off")]
+    NoKeys,
     /// The system has no random numbers to give, and an endpoint must be unpredictable.
     #[error("no random seed from the operating system: {0}")]
     Seed(String),
@@ -98,9 +101,16 @@ pub enum ConnectError {
     /// It was not even started.
     #[error(transparent)]
     Refused(#[from] tresse_proto::ConnectError),
+    /// Encryption is asked for, and the endpoint has no keys for it.
+    #[error("encryption needs keys: bind with them (Endpoint::bind_secured), or set encryption = off")]
+    NoKeys,
     /// It ended before it was set up.
     #[error(transparent)]
     Ended(#[from] Ended),
+    /// The peer did not prove that it is one of those that are trusted, or does not trust this side.
+    #[cfg(feature = "encryption")]
+    #[error(transparent)]
+    NotAuthenticated(#[from] crate::security::SecurityFault),
 }
 
 /// The association ended otherwise than by a shutdown with everything delivered.

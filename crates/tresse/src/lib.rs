@@ -55,6 +55,8 @@ mod error;
 mod events;
 pub mod host;
 mod messages;
+#[cfg(not(feature = "encryption"))]
+mod no_keyring;
 #[cfg(feature = "encryption")]
 pub mod security;
 mod shared;
@@ -79,7 +81,7 @@ pub use tresse_proto::{
     ReconfigurationError, ReconfigurationOutcome, Registry, Reliability, ScheduleError, SchedulerFault,
     SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, Tsn, Undelivered, units,
 };
-pub use tresse_proto::{config, congestion, schedule};
+pub use tresse_proto::{config, congestion, protection, schedule};
 
 /// The examples of the page on schedulers are compiled with the documentation's.
 #[cfg(doctest)]

@@ -13,6 +13,10 @@ use std::task::Waker;
 use tokio::sync::{Notify, broadcast};
 use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Event, Instant};
 
+#[cfg(not(feature = "encryption"))]
+use crate::no_keyring::{Heard, Keyring};
+#[cfg(feature = "encryption")]
+use crate::security::{Heard, Keyring};
 use crate::transport::{LocalStats, Socket, stats_of_addresses};
 
 pub(crate) struct Shared {
@@ -25,9 +29,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(core: tresse_proto::Endpoint, locals: Vec<LocalStats>) -> Self {
+    pub(crate) fn new(
+        core: tresse_proto::Endpoint,
+        locals: Vec<LocalStats>,
+        keyring: Option<Keyring>,
+    ) -> Self {
         let state = State {
             core,
+            keyring,
             locals,
             joining: Vec::new(),
             slots: BTreeMap::new(),
@@ -72,17 +81,22 @@ impl Shared {
     }
 
     fn on_event(&self, state: &mut State, now: Instant, id: AssociationId, event: Event) {
+        let sealed = state.keyring.is_some();
         if !state.slots.contains_key(&id) {
             // How many may wait is bounded with all the others, by `max_associations`.
-            let welcome = state.open;
-            let owner = if welcome { Owner::Backlog } else { Owner::Nobody };
-            state.slots.insert(id, Slot::new(owner));
-            if welcome {
-                state.backlog.push_back(id);
-                self.incoming.notify_one();
-            } else {
-                state.abort(id, now, "nobody accepts associations here now");
+            state.slots.insert(id, Slot::new(Owner::Nobody));
+            if !sealed {
+                self.welcome(state, now, id);
             }
+        }
+        match state.hear(now, id, &event) {
+            Heard::Foreign => {}
+            Heard::Own => return,
+            Heard::Sealed => return self.on_sealed(state, now, id),
+        }
+        if sealed && matches!(event, Event::Established { .. }) {
+            // To the application it is there once the peer has proved who it is.
+            return;
         }
         let Some(slot) = state.slots.get_mut(&id) else { return };
         let restarted = matches!(event, Event::Restarted { .. });
@@ -93,6 +107,32 @@ impl Shared {
                 state.with(id, |association| association.shutdown(now));
             }
             state.tidy(id, now);
+        }
+    }
+
+    /// Lets an association of a peer wait for `accept`.
+    fn welcome(&self, state: &mut State, now: Instant, id: AssociationId) {
+        if !state.open {
+            return state.abort(id, now, "nobody accepts associations here now");
+        }
+        if let Some(slot) = state.slots.get_mut(&id) {
+            slot.owner = Owner::Backlog;
+            state.backlog.push_back(id);
+            self.incoming.notify_one();
+        }
+    }
+
+    /// The peer has proved who it is, and everything is encrypted from now on.
+    fn on_sealed(&self, state: &mut State, now: Instant, id: AssociationId) {
+        let Some(slot) = state.slots.get_mut(&id) else { return };
+        slot.open();
+        match slot.owner {
+            // Where this side called, the application has let go of it meanwhile.
+            Owner::Nobody if slot.called => {
+                state.with(id, |association| association.shutdown(now)).unwrap_or_default()
+            }
+            Owner::Nobody => self.welcome(state, now, id),
+            Owner::Application | Owner::Backlog => {}
         }
     }
 
@@ -110,6 +150,8 @@ impl Shared {
 
 pub(crate) struct State {
     pub(crate) core: tresse_proto::Endpoint,
+    /// Who agrees on keys, where associations are encrypted.
+    pub(crate) keyring: Option<Keyring>,
     /// What the operating system did with packets, as the driver last saw it.
     pub(crate) locals: Vec<LocalStats>,
     /// Sockets that the driver has not taken yet.
@@ -182,6 +224,39 @@ impl State {
         self.touched = false;
     }
 
+    /// Shows the key management an event.
+    fn hear(&mut self, now: Instant, id: AssociationId, event: &Event) -> Heard {
+        let Some(keyring) = &mut self.keyring else { return Heard::Foreign };
+        let heard = keyring.on_event(&mut self.core, now, id, event);
+        self.touched |= heard != Heard::Foreign;
+        heard
+    }
+
+    /// New keys for an association.
+    #[cfg(feature = "encryption")]
+    pub(crate) fn renew_keys(&mut self, id: AssociationId, now: Instant) {
+        if let Some(keyring) = &mut self.keyring {
+            keyring.renew_now(&mut self.core, now, id);
+            self.wake_driver();
+        }
+    }
+
+    /// When [`State::handle_timeout`] is due.
+    pub(crate) fn poll_timeout(&mut self) -> Option<Instant> {
+        let keys = self.keyring.as_ref().and_then(Keyring::poll_timeout);
+        [self.core.poll_timeout(), keys].into_iter().flatten().min()
+    }
+
+    /// Lets what is due happen.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.core.poll_timeout().is_some_and(|due| due <= now) {
+            self.core.handle_timeout(now);
+        }
+        if let Some(keyring) = &mut self.keyring {
+            keyring.handle_timeout(&mut self.core, now);
+        }
+    }
+
     /// Whether the driver still runs.
     pub(crate) fn is_driven(&self) -> bool {
         self.driven
@@ -199,6 +274,7 @@ impl State {
     /// Remembers an association that this side opened; it has ended already where nothing will move it.
     pub(crate) fn insert(&mut self, id: AssociationId) -> Arc<Signals> {
         let mut slot = Slot::new(Owner::Application);
+        slot.called = true;
         if !self.driven {
             slot.on_event(Event::Closed(CloseReason::Aborted));
         }
@@ -279,6 +355,9 @@ impl State {
         if self.slots.get(&id).is_some_and(|slot| slot.ended().is_some()) {
             self.core.release(now, id);
             self.slots.remove(&id);
+            if let Some(keyring) = &mut self.keyring {
+                keyring.forget(id);
+            }
         }
     }
 }
@@ -286,6 +365,8 @@ impl State {
 /// What this crate knows of one association beside the core.
 pub(crate) struct Slot {
     owner: Owner,
+    /// This side began it.
+    called: bool,
     phase: Phase,
     peer_done: bool,
     signals: Arc<Signals>,
@@ -294,7 +375,14 @@ pub(crate) struct Slot {
 
 impl Slot {
     fn new(owner: Owner) -> Self {
-        Slot { owner, phase: Phase::Opening, peer_done: false, signals: Arc::default(), events: None }
+        Slot {
+            owner,
+            called: false,
+            phase: Phase::Opening,
+            peer_done: false,
+            signals: Arc::default(),
+            events: None,
+        }
     }
 
     /// Whether set-up is complete, or the association over.
@@ -315,12 +403,15 @@ impl Slot {
         self.peer_done
     }
 
+    /// It is there for the application.
+    fn open(&mut self) {
+        self.phase = Phase::Open;
+        self.signals.phase.notify_waiters();
+    }
+
     fn on_event(&mut self, event: Event) {
         match &event {
-            Event::Established { .. } => {
-                self.phase = Phase::Open;
-                return self.signals.phase.notify_waiters();
-            }
+            Event::Established { .. } => return self.open(),
             Event::Readable => return self.signals.readable.notify_waiters(),
             Event::Writable => return self.signals.writable.notify_waiters(),
             Event::LowWater { .. } => self.signals.low_water.notify_waiters(),
@@ -351,7 +442,7 @@ enum Owner {
     Application,
     /// It waits for `accept`.
     Backlog,
-    /// The last handle is gone; it only winds down.
+    /// The last handle is gone; it only winds down. Or the peer has not proved yet who it is.
     Nobody,
 }
 

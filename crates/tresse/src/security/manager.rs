@@ -422,6 +422,11 @@ impl KeyManager {
         self.deadline = Some(now + FAREWELL);
     }
 
+    /// The core has refused something.
+    pub(super) fn give_up(&mut self, fault: SecurityFault) {
+        self.end(fault);
+    }
+
     fn end(&mut self, fault: SecurityFault) {
         self.fault.get_or_insert(fault);
         (self.session, self.wanted, self.deadline) = (None, None, None);

@@ -5,6 +5,7 @@
 
 mod fingerprint;
 mod identity;
+mod keyring;
 mod layer;
 mod manager;
 mod records;
@@ -22,6 +23,7 @@ use rustls::server::WebPkiClientVerifier;
 
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError};
+pub(crate) use keyring::{Heard, Keyring};
 pub use manager::{Action, KeyManager};
 pub use tls::PeerIdentity;
 pub use trust::{Names, Peers};

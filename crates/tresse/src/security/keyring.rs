@@ -1,0 +1,179 @@
+//! The key management of all associations of an endpoint: hands events of the core to the state machine of each, and does in
+//! the core what they ask for. Knows nothing of who waits for what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tresse_proto::config::{Encryption, KeyManagement, KeyRole};
+use tresse_proto::{AssociationConfig, AssociationId, Endpoint, Event, Instant};
+
+use super::manager::{Action, KeyManager};
+use super::tls::PeerIdentity;
+use super::{Security, SecurityFault};
+
+pub(crate) struct Keyring {
+    security: Arc<Security>,
+    role: KeyRole,
+    entries: BTreeMap<AssociationId, Entry>,
+    /// When which one has something due.
+    due: BTreeSet<(Instant, AssociationId)>,
+    strangers: u64,
+}
+
+struct Entry {
+    manager: KeyManager,
+    due: Option<Instant>,
+}
+
+/// What an event was to the key management.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// None of its own.
+    Foreign,
+    /// One of its own.
+    Own,
+    /// One with which the peer has proved who it is, and everything is sealed.
+    Sealed,
+}
+
+impl Keyring {
+    pub(crate) fn new(security: Arc<Security>, listens: bool) -> Self {
+        // Who may be called while it calls can have either role.
+        let role = if listens { KeyRole::Any } else { KeyRole::Client };
+        Keyring { security, role, entries: BTreeMap::new(), due: BTreeSet::new(), strangers: 0 }
+    }
+
+    /// The settings of an association, with no way around encryption.
+    pub(crate) fn require(&self, config: AssociationConfig) -> AssociationConfig {
+        AssociationConfig {
+            encryption: Encryption::Require,
+            key_management: KeyManagement::Tls13,
+            key_role: self.role,
+            ..config
+        }
+    }
+
+    pub(crate) fn on_event(
+        &mut self,
+        core: &mut Endpoint,
+        now: Instant,
+        id: AssociationId,
+        event: &Event,
+    ) -> Heard {
+        match event {
+            Event::ProtectionAgreed(agreed) => {
+                let manager = KeyManager::new(Arc::clone(&self.security), (**agreed).clone(), now);
+                self.forget(id);
+                self.entries.insert(id, Entry { manager, due: None });
+            }
+            Event::KeyMessage { ppid, data, protected } => {
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.manager.handle_message(now, *ppid, data, *protected);
+                }
+            }
+            Event::KeysNearLimit { .. } => self.renew(now, id),
+            Event::KeysDrained { .. } => return Heard::Own,
+            _ => return Heard::Foreign,
+        }
+        if self.carry_out(core, now, id) { Heard::Sealed } else { Heard::Own }
+    }
+
+    /// Agrees on new keys as soon as that can be; [`Keyring::carry_out`] has to follow.
+    fn renew(&mut self, now: Instant, id: AssociationId) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.manager.rekey(now, true);
+        }
+    }
+
+    /// The same, on somebody's wish.
+    pub(crate) fn renew_now(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId) {
+        self.renew(now, id);
+        self.carry_out(core, now, id);
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// Lets what is due happen; answers whether anything was.
+    pub(crate) fn handle_timeout(&mut self, core: &mut Endpoint, now: Instant) -> bool {
+        let mut any = false;
+        while let Some((at, id)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
+            self.due.remove(&(at, id));
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.due = None;
+                entry.manager.handle_timeout(now);
+            }
+            self.carry_out(core, now, id);
+            any = true;
+        }
+        any
+    }
+
+    pub(crate) fn peer(&self, id: AssociationId) -> Option<&PeerIdentity> {
+        self.entries.get(&id).and_then(|entry| entry.manager.peer())
+    }
+
+    pub(crate) fn fault(&self, id: AssociationId) -> Option<&SecurityFault> {
+        self.entries.get(&id).and_then(|entry| entry.manager.fault())
+    }
+
+    /// How many sets of keys an association has had.
+    pub(crate) fn generation(&self, id: AssociationId) -> u64 {
+        let epoch = self.entries.get(&id).and_then(|entry| entry.manager.epoch());
+        epoch.map_or(0, |epoch| (epoch.0 + 1).saturating_sub(tresse_proto::protection::Epoch::FIRST.0))
+    }
+
+    pub(crate) fn strangers(&self) -> u64 {
+        self.strangers
+    }
+
+    /// An association is no more.
+    pub(crate) fn forget(&mut self, id: AssociationId) {
+        let Some(entry) = self.entries.remove(&id) else { return };
+        if let Some(due) = entry.due {
+            self.due.remove(&(due, id));
+        }
+        self.strangers += u64::from(entry.manager.fault() == Some(&SecurityFault::Stranger));
+    }
+
+    /// Does in the core what is to be done; answers whether everything is sealed from now on.
+    fn carry_out(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId) -> bool {
+        let Some(Entry { manager, due }) = self.entries.get_mut(&id) else { return false };
+        let mut sealed = false;
+        while let Some(action) = manager.poll_action() {
+            let Some(mut association) = core.association(id) else { break };
+            let done = match action {
+                Action::Send { ppid, message } => association.send_key_message(now, ppid, message),
+                Action::InstallReceiveKeys(epoch, keys) => association.install_receive_keys(epoch, keys),
+                Action::InstallSendKeys(epoch, keys) => association.install_send_keys(now, epoch, keys),
+                Action::DestroyReceiveKeys(epoch) => {
+                    // They may have gone by themselves.
+                    let _ = association.destroy_receive_keys(epoch);
+                    Ok(())
+                }
+                Action::RequireProtection => {
+                    let done = association.require_protection();
+                    sealed |= done.is_ok();
+                    done
+                }
+                Action::Abort => {
+                    association.abort(now, "the agreement on keys failed");
+                    Ok(())
+                }
+            };
+            if let Err(error) = done {
+                manager.give_up(SecurityFault::Broken(error.to_string()));
+            }
+        }
+        let next = manager.poll_timeout();
+        if next != *due {
+            if let Some(old) = due.take() {
+                self.due.remove(&(old, id));
+            }
+            *due = next;
+            self.due.extend(next.map(|at| (at, id)));
+        }
+        sealed
+    }
+}
