@@ -2,12 +2,14 @@
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
 use tokio::time::timeout;
 use tresse::host::{self, Local, Remote};
+use tresse::security::Security;
 use tresse::{
     Association, AssociationConfig, ConnectError, Ended, Endpoint, EndpointConfig, Peer, Registry, SendError,
     SendOptions,
@@ -18,6 +20,7 @@ use crate::failure::Failure;
 use crate::links;
 use crate::output;
 use crate::report::words::printable;
+use crate::security::{self, SecurityArgs};
 
 /// Whom to call, and from where.
 #[derive(Args)]
@@ -41,6 +44,8 @@ pub(crate) struct CallArgs {
     /// How long to wait for the other side's first answer
     #[arg(long, default_value = "15s", value_parser = duration)]
     pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
 }
 
 /// Where to wait for calls.
@@ -56,6 +61,8 @@ pub(crate) struct ListenArgs {
     /// Own SCTP port
     #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) sctp_port: u16,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
 }
 
 impl CallArgs {
@@ -80,9 +87,14 @@ impl CallArgs {
 
     /// The endpoint that calls.
     pub(crate) fn bind(&self, config: AssociationConfig, schedulers: Registry) -> Result<Endpoint, Failure> {
-        let local = self.local()?;
-        let endpoint = EndpointConfig::default();
-        Ok(Endpoint::bind_with_schedulers(&local, self.local_port, endpoint, config, schedulers)?)
+        let keys = self.keys()?;
+        let settings = (EndpointConfig::default(), config);
+        Ok(security::bind(&self.local()?, self.local_port, settings, schedulers, keys.as_ref())?)
+    }
+
+    /// The keys to call with, if any are given.
+    pub(crate) fn keys(&self) -> Result<Option<Arc<Security>>, Failure> {
+        self.security.keys(&self.remote())
     }
 
     /// The association, once the other side has answered.
@@ -142,7 +154,9 @@ impl ListenArgs {
     /// The endpoint that waits.
     pub(crate) fn bind(&self, config: AssociationConfig, schedulers: Registry) -> Result<Endpoint, Failure> {
         let listening = EndpointConfig { port: self.sctp_port, listen: true, ..EndpointConfig::default() };
-        Ok(Endpoint::bind_with_schedulers(&self.local()?, self.port, listening, config, schedulers)?)
+        let local = self.local()?;
+        let keys = self.security.keys(&local)?;
+        Ok(security::bind(&local, self.port, (listening, config), schedulers, keys.as_ref())?)
     }
 
     /// A line that says where `endpoint` waits.
@@ -172,6 +186,9 @@ pub(crate) async fn put(association: &Association, options: SendOptions, data: B
 
 /// Why an association takes nothing any more.
 pub(crate) fn ended(association: &Association, error: SendError) -> Failure {
+    if let Some(fault) = association.security_fault() {
+        return Failure::not_authenticated(fault);
+    }
     match association.close_reason() {
         Some(reason) => Ended(reason).into(),
         None => Failure::running(error),
@@ -211,7 +228,12 @@ mod tests {
     async fn what_is_said_first_is_acknowledged_with_the_end_of_the_set_up() {
         let here = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
         let listening = vec![Local::These(here.clone())];
-        let listen = ListenArgs { listen: listening, port: 0, sctp_port: DEFAULT_SCTP_PORT };
+        let listen = ListenArgs {
+            listen: listening,
+            port: 0,
+            sctp_port: DEFAULT_SCTP_PORT,
+            security: SecurityArgs::default(),
+        };
         for early in [true, false] {
             let mut config = AssociationConfig::preset("cmt").expect("a preset");
             config.data_with_cookie = early;
@@ -223,6 +245,7 @@ mod tests {
                 local_port: 0,
                 sctp_port: DEFAULT_SCTP_PORT,
                 timeout: Duration::from_secs(300),
+                security: SecurityArgs::default(),
             };
             let client = call.bind(config, Registry::default()).expect("a free port");
             let first = call.connect_saying(&client, SendOptions::default(), Bytes::from_static(b"hello"));

@@ -18,6 +18,7 @@ enum Kind {
     Usage,
     Unreachable,
     Missed,
+    NotAuthenticated,
     Interrupted,
 }
 
@@ -42,6 +43,11 @@ impl Failure {
         Failure { kind: Kind::Missed, message: message.to_string() }
     }
 
+    /// The peer is not trusted, or does not trust this side.
+    pub(crate) fn not_authenticated(message: impl Display) -> Self {
+        Failure { kind: Kind::NotAuthenticated, message: message.to_string() }
+    }
+
     /// The user asked to stop; `message` says what is left of the work.
     pub(crate) fn interrupted(message: impl Display) -> Self {
         Failure { kind: Kind::Interrupted, message: message.to_string() }
@@ -59,6 +65,7 @@ impl Failure {
             Kind::Usage => 2,
             Kind::Unreachable => 3,
             Kind::Missed => 4,
+            Kind::NotAuthenticated => 5,
             Kind::Interrupted => 130,
         }
     }
@@ -110,6 +117,7 @@ impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::Ended(ended) => ended.into(),
+            ConnectError::NotAuthenticated(fault) => Failure::not_authenticated(fault),
             refused => Failure::usage(refused),
         }
     }

@@ -87,9 +87,9 @@ struct Measured {
 
 /// Measures from the one host to the other.
 fn measure(hosts: &Hosts, listen: &str, call: &str) -> Measured {
-    let serve = format!("perf server --listen {listen} --once --json");
+    let serve = format!("perf server --listen {listen} --once --json --insecure");
     let mut server = tresse_in(&hosts.far, &serve).stdout(Stdio::null()).spawn().expect("a server");
-    let done = client(&hosts.near, &format!("perf client {call} --json"));
+    let done = client(&hosts.near, &format!("perf client {call} --json --insecure"));
     let _ = server.kill();
     let _ = server.wait();
     let said = String::from_utf8_lossy(&done.stderr).replace("tresse: ", "");
@@ -155,9 +155,9 @@ fn an_interface_without_a_route_is_named_with_what_mends_it() {
 #[test]
 fn two_endpoints_of_one_host_hear_each_other_over_two_interfaces() {
     let Some(hosts) = Hosts::new("self") else { return };
-    let serve = "perf server --listen up2 --once --json";
+    let serve = "perf server --listen up2 --once --json --insecure";
     let mut server = tresse_in(&hosts.near, serve).stdout(Stdio::null()).spawn().expect("a server");
-    let done = client(&hosts.near, "perf client --from up1 --to 10.77.2.2 --bytes 1MB --json");
+    let done = client(&hosts.near, "perf client --from up1 --to 10.77.2.2 --bytes 1MB --json --insecure");
     let _ = server.kill();
     let _ = server.wait();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

@@ -2,10 +2,12 @@
 //! association for a pair of ports.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tresse::security::Security;
 use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer, Registry};
 
 use super::args::ClientArgs;
@@ -14,15 +16,17 @@ use super::summary::{Facts, Summary};
 use super::{Stop, refused, stopped, streams_for, trouble};
 use crate::call::{self, list};
 use crate::failure::Failure;
+use crate::security;
 
 pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
     let (mut settings, common) = args.transport.plain()?;
     settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
+    let keys = args.call.keys()?;
     let local = args.call.local()?;
     let schedulers = args.schedulers.registry()?;
     let mut endpoints = Vec::new();
     for position in 0..args.associations {
-        endpoints.push(bind(&args, &local, (&common, &settings, &schedulers), position)?);
+        endpoints.push(bind(&args, &local, (&common, &settings, &schedulers), keys.as_ref(), position)?);
     }
     let (stop, stopping) = watch::channel(false);
     let mut sessions = JoinSet::new();
@@ -77,6 +81,7 @@ fn bind(
     args: &ClientArgs,
     local: &[IpAddr],
     (common, settings, schedulers): (&EndpointConfig, &AssociationConfig, &Registry),
+    keys: Option<&Arc<Security>>,
     position: u32,
 ) -> Result<Endpoint, Failure> {
     let at = |first: u16, option: &str| match first {
@@ -86,11 +91,12 @@ fn bind(
     };
     let port = at(args.local_sctp_port, "--local-sctp-port")?;
     let config = EndpointConfig { port, ..common.clone() };
+    let settings = (config, settings.clone());
     let endpoint = if args.raw {
-        Endpoint::bind_raw_with_schedulers(local, config, settings.clone(), schedulers)
+        security::bind_raw(local, settings, schedulers, keys)
     } else {
         let udp_port = at(args.call.local_port, "--local-port")?;
-        Endpoint::bind_with_schedulers(local, udp_port, config, settings.clone(), schedulers.clone())
+        security::bind(local, udp_port, settings, schedulers.clone(), keys)
     };
     endpoint.map_err(refused)
 }

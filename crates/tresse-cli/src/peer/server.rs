@@ -11,16 +11,19 @@ use super::{Stop, refused, stopped, streams_for, trouble};
 use crate::call::{self, list};
 use crate::failure::Failure;
 use crate::output::say;
+use crate::security;
 
 pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let (mut settings, common) = args.transport.plain()?;
     settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
     let config = EndpointConfig { port: args.listen.sctp_port, listen: true, ..common };
     let schedulers = args.schedulers.registry()?;
+    let local = args.listen.local()?;
+    let keys = args.listen.security.keys(&local)?;
     let endpoint = if args.raw {
-        Endpoint::bind_raw_with_schedulers(&args.listen.local()?, config, settings, &schedulers)
+        security::bind_raw(&local, (config, settings), &schedulers, keys.as_ref())
     } else {
-        Endpoint::bind_with_schedulers(&args.listen.local()?, args.listen.port, config, settings, schedulers)
+        security::bind(&local, args.listen.port, (config, settings), schedulers, keys.as_ref())
     };
     let endpoint = endpoint.map_err(refused)?;
     if !args.output.quiet {
