@@ -18,11 +18,18 @@ struct Tunnel {
     client: Running,
     /// Where TCP connections are accepted.
     entry: SocketAddr,
+    /// The server's UDP port.
+    port: String,
 }
 
 impl Tunnel {
     /// To a TCP server, with at most so many connections at a time.
     fn to(target: SocketAddr, connections: &str) -> Self {
+        Tunnel::with(target, connections, &[])
+    }
+
+    /// The same, with more options of the client.
+    fn with(target: SocketAddr, connections: &str, more: &[&str]) -> Self {
         let target = target.to_string();
         let limit = ["--connections", connections];
         let args = ["tunnel", "server", "--listen", THERE, "--port", "0", "--tcp", &target];
@@ -32,11 +39,11 @@ impl Tunnel {
         let port = port.unwrap_or_else(|| panic!("no port in {line:?}")).to_owned();
         let args =
             ["tunnel", "client", "--from", HERE, "--to", THERE, "--port", &port, "--tcp", "127.0.0.1:0"];
-        let mut client = Running::start(&[&args[..], &limit].concat());
+        let mut client = Running::start(&[&args[..], &limit, more].concat());
         let line = client.line();
         let entry = line.split("connections to ").nth(1).and_then(|rest| rest.split(' ').next());
         let entry = entry.unwrap_or_else(|| panic!("no address in {line:?}")).parse().expect("an address");
-        Tunnel { server, client, entry }
+        Tunnel { server, client, entry, port }
     }
 
     fn connect(&self) -> TcpStream {
@@ -164,7 +171,7 @@ fn a_target_that_refuses_is_named_and_the_tunnel_goes_on() {
 
 #[test]
 fn a_tunnel_that_ends_takes_its_connections_along_and_says_why() {
-    let tunnel = Tunnel::to(tcp_server(echo), "256");
+    let tunnel = Tunnel::with(tcp_server(echo), "256", &["--once"]);
     let mut stream = tunnel.connect();
     stream.write_all(b"x").expect("it is taken");
     stream.read_exact(&mut [0]).expect("it came back");
@@ -174,4 +181,36 @@ fn a_tunnel_that_ends_takes_its_connections_along_and_says_why() {
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.stdout.contains("in total limited by "), "what was measured is not lost: {done:?}");
     assert!(stream.read_to_end(&mut Vec::new()).is_err(), "it was reset");
+}
+
+#[test]
+fn a_server_that_comes_back_finds_the_client_waiting() {
+    for while_down in ["wait", "refuse"] {
+        let target = tcp_server(echo);
+        let tunnel = Tunnel::with(target, "256", &["--while-down", while_down]);
+        let mut old = tunnel.connect();
+        old.write_all(b"x").expect("it is taken");
+        old.read_exact(&mut [0]).expect("it came back");
+        let Tunnel { server, mut client, entry, port } = tunnel;
+        server.interrupt();
+        assert_eq!(server.finish().code, Some(130));
+        let line = client.line();
+        assert!(line.contains("; trying again in 250ms"), "{line}");
+        assert!(old.read_to_end(&mut Vec::new()).is_err(), "it was reset");
+        if while_down == "refuse" {
+            let mut meanwhile = TcpStream::connect(entry).expect("somebody listens");
+            meanwhile.set_read_timeout(Some(FOREVER)).expect("not zero");
+            assert!(meanwhile.read_to_end(&mut Vec::new()).is_err(), "it was reset");
+        }
+        let waiting = (while_down == "wait").then(|| TcpStream::connect(entry).expect("somebody listens"));
+        let target = target.to_string();
+        let args = ["tunnel", "server", "--listen", THERE, "--port", &port, "--tcp", &target];
+        let _server = Running::start(&args);
+        let mut lines = std::iter::repeat_with(|| client.line());
+        assert!(lines.any(|line| line.contains("the tunnel is there again") || line.is_empty()));
+        let stream = waiting.unwrap_or_else(|| TcpStream::connect(entry).expect("somebody listens"));
+        stream.set_read_timeout(Some(FOREVER)).expect("not zero");
+        let data = noise(100_000);
+        assert_eq!(echoed(stream, data.clone()), data, "{while_down}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use tresse::AssociationConfig;
 
 use crate::args::{SchedulerArgs, TransportArgs};
@@ -41,8 +41,23 @@ pub(super) struct ClientArgs {
     /// Where to accept TCP connections
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]
     pub(super) tcp: SocketAddr,
+    /// What becomes of connections that are made while the tunnel is down
+    #[arg(long, value_enum, default_value_t = WhileDown::Wait)]
+    pub(super) while_down: WhileDown,
+    /// End with the association, instead of setting the tunnel up anew
+    #[arg(long)]
+    pub(super) once: bool,
     #[command(flatten)]
     pub(super) common: CommonArgs,
+}
+
+/// What becomes of connections while the tunnel is down.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum WhileDown {
+    /// They wait to be accepted until it is there again
+    Wait,
+    /// They are reset
+    Refuse,
 }
 
 #[derive(Args)]

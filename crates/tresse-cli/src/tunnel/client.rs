@@ -1,13 +1,15 @@
 //! The side that accepts TCP connections and opens the association.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use tresse::StreamId;
+use tresse::{Association, Endpoint, StreamId, units};
 
-use super::args::ClientArgs;
+use super::args::{ClientArgs, WhileDown};
 use super::connection::carry;
 use super::hub::Hub;
 use super::message::Word;
@@ -23,31 +25,87 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
     let tcp = TcpListener::bind(args.tcp).await;
     let tcp = tcp.map_err(|error| Failure::usage(format!("--tcp {}: {error}", args.tcp)))?;
     let endpoint = args.call.bind(config, args.common.schedulers.registry()?)?;
-    let association = tokio::select! {
-        association = args.call.connect(&endpoint) => association?,
-        () = signal::interrupted() => return Err(Failure::interrupted("interrupted before the tunnel was there")),
-    };
-    if !args.common.quiet {
-        let place = tcp.local_addr().map_or_else(|_| args.tcp.to_string(), |local| local.to_string());
-        args.call.say_links(&association, &endpoint);
-        output::say(&format!("TCP connections to {place} go through {}", call::list(&args.call.remote())));
-    }
-    let began = std::time::Instant::now();
-    let hub = Hub::new(association);
-    let failure = tokio::select! {
-        outcome = hub.serve(|_| Err(breach("a connection of its own"))) => outcome.err().unwrap_or_else(|| Failure::running("the server closed the tunnel")),
-        failure = accept_all(&hub, &tcp) => failure,
-        never = schedulers::watch(hub.association().events(), output::say) => match never {},
-        () = signal::interrupted() => Failure::interrupted("interrupted"),
-    };
-    if !args.common.quiet {
-        let paths = PathsReport::new(&Snapshot::take(hub.association()), Side::Sender, began.elapsed());
-        output::print(&(paths.lines().join("\n") + "\n"))?;
-    }
-    hub.association().abort("the tunnel was given up");
-    drop(hub);
+    let failure = last(&args, &tcp, &endpoint).await;
     let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
     Err(call::with_causes(failure, &endpoint))
+}
+
+/// One association after the other, until the user ends it or the first cannot be had; answers why it ends.
+async fn last(args: &ClientArgs, tcp: &TcpListener, endpoint: &Endpoint) -> Failure {
+    let mut interrupt = std::pin::pin!(signal::interrupted());
+    let (mut first, mut pause) = (true, SHORTEST_PAUSE);
+    loop {
+        let attempt = tokio::select! {
+            attempt = args.call.connect(endpoint) => attempt,
+            never = turn_away_all(tcp), if !first && args.while_down == WhileDown::Refuse => match never {},
+            () = &mut interrupt => return Failure::interrupted("interrupted before the tunnel was there"),
+        };
+        let failure = match attempt {
+            Ok(association) => {
+                if !args.common.quiet && first {
+                    args.call.say_links(&association, endpoint);
+                    let place =
+                        tcp.local_addr().map_or_else(|_| args.tcp.to_string(), |local| local.to_string());
+                    let server = call::list(&args.call.remote());
+                    output::say(&format!("TCP connections to {place} go through {server}"));
+                } else if !args.common.quiet {
+                    output::say("the tunnel is there again");
+                }
+                (first, pause) = (false, SHORTEST_PAUSE);
+                let began = Instant::now();
+                let failure = tokio::select! {
+                    failure = carry_all(tcp, &association) => failure,
+                    () = &mut interrupt => Failure::interrupted("interrupted"),
+                };
+                if args.once || failure.is_interruption() {
+                    if !args.common.quiet {
+                        let _ = output::print(&report(&association, began));
+                    }
+                    association.abort("the tunnel was given up");
+                    return failure;
+                }
+                association.abort("the tunnel broke down");
+                failure
+            }
+            Err(failure) if first || args.once => return failure,
+            Err(failure) => failure,
+        };
+        output::say(&format!("{}; trying again in {}", failure.message(), units::format_duration(pause)));
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            never = turn_away_all(tcp), if args.while_down == WhileDown::Refuse => match never {},
+            () = &mut interrupt => return Failure::interrupted("interrupted while the tunnel was down"),
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Carries connections over one association, until it ends; answers why.
+async fn carry_all(tcp: &TcpListener, association: &Association) -> Failure {
+    let hub = Hub::new(association.clone());
+    tokio::select! {
+        outcome = hub.serve(|_| Err(breach("a connection of its own"))) => {
+            outcome.err().unwrap_or_else(|| Failure::running("the server closed the tunnel"))
+        }
+        failure = accept_all(&hub, tcp) => failure,
+        never = schedulers::watch(association.events(), output::say) => match never {},
+    }
+}
+
+/// What the paths carried since the association began, and what limited them.
+fn report(association: &Association, began: Instant) -> String {
+    let paths = PathsReport::new(&Snapshot::take(association), Side::Sender, began.elapsed());
+    paths.lines().join("\n") + "\n"
+}
+
+/// Resets whatever connects.
+async fn turn_away_all(tcp: &TcpListener) -> Infallible {
+    loop {
+        match tcp.accept().await {
+            Ok((connection, _)) => drop(connection.set_zero_linger()),
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
 }
 
 /// Gives each connection a stream, as long as there are any.
@@ -84,4 +142,8 @@ async fn accept_all(hub: &Arc<Hub>, tcp: &TcpListener) -> Failure {
 }
 
 /// Before another connection is accepted, when one could not be.
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(100);
+/// Before the tunnel is set up anew, and at most so after many attempts: a server that restarts is soon there again, and one
+/// that is gone is not bothered.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
