@@ -204,3 +204,23 @@ async fn two_hosts_need_one_secret_and_both_may_call_at_once() {
         called.expect("known").peer_identity().is_some() && accepted.expect("open").peer_identity().is_some()
     );
 }
+
+#[tokio::test]
+async fn an_association_that_is_shut_down_while_keys_change_ends_well() {
+    let rekeying = Rekeying { drain: Duration::ZERO, shortest_drain: Duration::ZERO, ..Rekeying::default() };
+    let [caller, called] = [identity(), identity()];
+    let client = client(pinned(&caller, &called).with_rekeying(rekeying.clone()));
+    let server = server(pinned(&called, &caller).with_rekeying(rekeying));
+    for _ in 0..5 {
+        let (here, there) = connected(&client, &server).await;
+        here.send(SendOptions::on(StreamId(1)), "the last word").await.expect("open");
+        here.renew_keys();
+        let receiving = async {
+            let last = there.recv().await.expect("a good end").expect("a message");
+            assert_eq!(last.payload.into_bytes(), b"the last word".as_slice());
+            assert!(there.recv().await.expect("a good end").is_none());
+        };
+        let both = async { tokio::join!(here.shutdown(), receiving) };
+        timeout(FOREVER, both).await.expect("an end").0.expect("all delivered");
+    }
+}

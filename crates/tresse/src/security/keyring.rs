@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tresse_proto::config::{Encryption, KeyManagement, KeyRole};
+use tresse_proto::protection::ProtectionError;
 use tresse_proto::{AssociationConfig, AssociationId, Endpoint, Event, Instant};
 
 use super::manager::{Action, KeyManager};
@@ -162,8 +163,11 @@ impl Keyring {
                     Ok(())
                 }
             };
-            if let Err(error) = done {
-                manager.give_up(SecurityFault::Broken(error.to_string()));
+            match done {
+                Ok(()) => {}
+                // It is being shut down, and ends with the keys that it has.
+                Err(ProtectionError::NotOpen { .. }) if manager.epoch().is_some() => manager.rest(),
+                Err(error) => manager.give_up(SecurityFault::Broken(error.to_string())),
             }
         }
         let next = manager.poll_timeout();

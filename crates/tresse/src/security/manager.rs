@@ -422,6 +422,11 @@ impl KeyManager {
         self.deadline = Some(now + FAREWELL);
     }
 
+    /// The association is being shut down: nothing more is agreed on, and nothing is waited for.
+    pub(super) fn rest(&mut self) {
+        (self.deadline, self.wanted) = (None, None);
+    }
+
     /// The core has refused something.
     pub(super) fn give_up(&mut self, fault: SecurityFault) {
         self.end(fault);
