@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::net::IpAddr;
+#[cfg(feature = "encryption")]
+use std::sync::Arc;
 
 use tresse_proto::congestion::ControllerFactory;
 use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
@@ -10,6 +12,8 @@ use tresse_proto::{AssociationConfig, EndpointConfig, Registry, ScheduleError};
 use crate::endpoint::Endpoint;
 use crate::error::BindError;
 use crate::host::{Local, NameError};
+#[cfg(feature = "encryption")]
+use crate::security::Security;
 
 /// An endpoint to be; [`Endpoint::builder`] gives one.
 ///
@@ -31,6 +35,8 @@ pub struct EndpointBuilder {
     config: EndpointConfig,
     template: AssociationConfig,
     schedulers: Registry,
+    #[cfg(feature = "encryption")]
+    security: Option<Arc<Security>>,
 }
 
 impl EndpointBuilder {
@@ -41,6 +47,8 @@ impl EndpointBuilder {
             config: EndpointConfig::default(),
             template: AssociationConfig::default(),
             schedulers: Registry::default(),
+            #[cfg(feature = "encryption")]
+            security: None,
         }
     }
 
@@ -132,6 +140,12 @@ impl EndpointBuilder {
         EndpointBuilder { schedulers, ..self }
     }
 
+    /// Encrypts all associations, and has them only with peers that prove who they are.
+    #[cfg(feature = "encryption")]
+    pub fn security(self, security: Arc<Security>) -> Self {
+        EndpointBuilder { security: Some(security), ..self }
+    }
+
     /// Binds the sockets and starts the driver task.
     ///
     /// # Errors
@@ -142,6 +156,17 @@ impl EndpointBuilder {
     pub fn bind(self) -> Result<Endpoint, BindError> {
         let given = if self.local.is_empty() { &[Local::Auto][..] } else { &self.local };
         let local = crate::host::waiting_on(given)?;
+        #[cfg(feature = "encryption")]
+        if let Some(keys) = &self.security {
+            return match self.udp_port {
+                Some(port) => {
+                    Endpoint::bind_secured(&local, port, self.config, self.template, self.schedulers, keys)
+                }
+                None => {
+                    Endpoint::bind_raw_secured(&local, self.config, self.template, &self.schedulers, keys)
+                }
+            };
+        }
         match self.udp_port {
             Some(port) => {
                 Endpoint::bind_with_schedulers(&local, port, self.config, self.template, self.schedulers)

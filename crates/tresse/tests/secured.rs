@@ -43,8 +43,8 @@ fn server(security: Security) -> Endpoint {
 }
 
 fn client(security: Security) -> Endpoint {
-    let (ends, security) = (EndpointConfig::default(), Arc::new(security));
-    Endpoint::bind_secured(&here(), 0, ends, config(), Registry::default(), &security).expect("a free port")
+    let builder = Endpoint::builder().local_addresses(here()).association_config(config());
+    builder.security(Arc::new(security)).bind().expect("a free port")
 }
 
 fn place(server: &Endpoint) -> Peer {
