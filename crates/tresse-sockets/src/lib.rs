@@ -15,6 +15,7 @@ mod descriptor;
 mod engine;
 mod events;
 pub mod ffi;
+mod finish;
 mod layout;
 mod lower;
 mod names;
@@ -30,6 +31,7 @@ mod socket;
 mod stack;
 mod table;
 
+pub use finish::finish;
 pub use names::{local_name, local_names, peer_name, peer_names};
 pub use notify::{NextInfo, ReceiveInfo};
 pub use open::{

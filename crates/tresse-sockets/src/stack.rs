@@ -112,6 +112,16 @@ impl Stack {
         })
     }
 
+    /// The stack of this process, if there is one.
+    pub(crate) fn existing() -> Option<&'static Self> {
+        STACK.get()
+    }
+
+    /// Whether there is no socket and no association.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.engines.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     pub(crate) fn now(&self) -> Instant {
         Instant::from_nanos(u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(NEVER))
     }

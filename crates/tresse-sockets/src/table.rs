@@ -78,6 +78,12 @@ pub(crate) fn forget(alias: Arc<Alias>) {
     }
 }
 
+/// All descriptors.
+pub(crate) fn all() -> Vec<i32> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    table.iter().flatten().map(|alias| alias.fd.as_raw_fd()).collect()
+}
+
 /// Any descriptor of the socket with this key.
 pub(crate) fn any_of(key: u64) -> Option<Arc<Alias>> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,241 @@
+//! Descriptors from `socket` to `close`.
+
+use std::ffi::{c_int, c_uint, c_ulong, c_void};
+
+use libc::{sockaddr, socklen_t};
+use tresse_sockets::ffi::calls;
+
+use crate::route::{self, Inside, Route, refused, set_errno, tcp_as_sctp};
+use crate::{fork, real};
+
+/// Whether these are the arguments of an SCTP socket.
+fn is_sctp(family: c_int, kind: c_int, protocol: c_int) -> bool {
+    let style = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
+    let stream = style == libc::SOCK_STREAM;
+    let named = protocol == libc::IPPROTO_SCTP && (stream || style == libc::SOCK_SEQPACKET);
+    let disguised = stream && matches!(protocol, 0 | libc::IPPROTO_TCP) && tcp_as_sctp();
+    (family == libc::AF_INET || family == libc::AF_INET6) && (named || disguised)
+}
+
+/// `socket(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int {
+    if Inside::is_on() || !is_sctp(family, kind, protocol) {
+        // SAFETY: the arguments are numbers.
+        return unsafe { real::socket(family, kind, protocol) };
+    }
+    if fork::in_child() {
+        return refused();
+    }
+    let _inside = Inside::enter();
+    fork::watch();
+    without_signals(|| calls::tresse_socket(family, kind, libc::IPPROTO_SCTP))
+}
+
+/// The thread that the first socket starts takes none of the program's signals.
+fn without_signals<T>(act: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are of this function, and the one that is restored is the one that was there.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let done = act();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        done
+    }
+}
+
+/// `close(2)`.
+///
+/// # Safety
+/// `fd` is no descriptor that somebody else still counts on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close(fd: c_int) -> c_int {
+    match route::of_closing(fd) {
+        Route::Ours(_inside) => calls::tresse_close(fd),
+        Route::Parents => {
+            fork::forget(fd);
+            // SAFETY: the caller's.
+            unsafe { real::close(fd) }
+        }
+        // SAFETY: the caller's.
+        Route::System => unsafe { real::close(fd) },
+    }
+}
+
+/// `close_range(2)`.
+///
+/// # Safety
+/// The descriptors are none that somebody else still counts on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    if flags == 0 {
+        for fd in first..=last.min(HIGHEST) {
+            if let Route::Ours(_inside) = route::of_closing(fd as c_int) {
+                calls::tresse_close(fd as c_int);
+            }
+        }
+    }
+    // SAFETY: the caller's.
+    unsafe { real::close_range(first, last, flags) }
+}
+
+/// `closefrom(3)`.
+///
+/// # Safety
+/// As [`close_range`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn closefrom(first: c_int) {
+    // SAFETY: the caller's.
+    unsafe { close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
+}
+
+/// `dup(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn dup(fd: c_int) -> c_int {
+    match route::of(fd) {
+        Route::Ours(_inside) => calls::tresse_dup(fd),
+        Route::Parents => refused(),
+        // SAFETY: the argument is a number.
+        Route::System => unsafe { real::dup(fd) },
+    }
+}
+
+/// Lets go of the socket that had the number `to`, which is to be another descriptor now.
+fn give_up(fd: c_int, to: c_int) {
+    if fd != to {
+        match route::of_closing(to) {
+            Route::Ours(_inside) => drop(calls::tresse_close(to)),
+            Route::Parents => fork::forget(to),
+            Route::System => {}
+        }
+    }
+}
+
+/// `dup2(2)`.
+///
+/// # Safety
+/// `to` is no descriptor that somebody else still counts on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
+    match route::of_closing(fd) {
+        // SAFETY: the caller's.
+        Route::Ours(_inside) => unsafe { calls::tresse_dup2(fd, to) },
+        Route::Parents => refused(),
+        Route::System => {
+            give_up(fd, to);
+            // SAFETY: the caller's.
+            unsafe { real::dup2(fd, to) }
+        }
+    }
+}
+
+/// `dup3(2)`.
+///
+/// # Safety
+/// As [`dup2`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
+    match route::of_closing(fd) {
+        // SAFETY: the caller's.
+        Route::Ours(_inside) => unsafe { calls::tresse_dup3(fd, to, flags) },
+        Route::Parents => refused(),
+        Route::System => {
+            give_up(fd, to);
+            // SAFETY: the caller's.
+            unsafe { real::dup3(fd, to, flags) }
+        }
+    }
+}
+
+/// `fcntl(2)`.
+///
+/// # Safety
+/// `argument` is what `command` needs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
+    match route::of_closing(fd) {
+        // SAFETY: the caller's.
+        Route::Ours(_inside) => unsafe { calls::tresse_fcntl(fd, command, argument) },
+        Route::Parents if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) => refused(),
+        // SAFETY: the caller's.
+        Route::Parents | Route::System => unsafe { real::fcntl(fd, command, argument) },
+    }
+}
+
+/// `fcntl(2)` of programs with large files.
+///
+/// # Safety
+/// As [`fcntl`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
+    match route::of_closing(fd) {
+        // SAFETY: the caller's.
+        Route::Ours(_inside) => unsafe { calls::tresse_fcntl(fd, command, argument) },
+        Route::Parents if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) => refused(),
+        // SAFETY: the caller's.
+        Route::Parents | Route::System => unsafe { real::fcntl64(fd, command, argument) },
+    }
+}
+
+/// `ioctl(2)`.
+///
+/// # Safety
+/// `argument` is what `request` needs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    match route::of(fd) {
+        // SAFETY: the caller's.
+        Route::Ours(_inside) => unsafe { calls::tresse_ioctl(fd, request, argument) },
+        Route::Parents => refused(),
+        // SAFETY: the caller's.
+        Route::System => unsafe { real::ioctl(fd, request, argument) },
+    }
+}
+
+/// Declares calls that take a descriptor first, and go to the C library or to ours as they are.
+macro_rules! forward {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $out:ty = $ours:path;)*) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// That of the call: pointers are null or name as much memory as it says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(fd: c_int, $($arg: $type),*) -> $out {
+            match route::of(fd) {
+                #[allow(unused_unsafe, reason = "some take numbers only")]
+                // SAFETY: the caller's.
+                Route::Ours(_inside) => unsafe { $ours(fd, $($arg),*) },
+                Route::Parents => refused() as $out,
+                // SAFETY: the caller's.
+                Route::System => unsafe { real::$name(fd, $($arg),*) },
+            }
+        }
+    )* };
+}
+pub(crate) use forward;
+
+forward! {
+    /// `bind(2)`.
+    fn bind(name: *const sockaddr, len: socklen_t) -> c_int = calls::tresse_bind;
+    /// `listen(2)`.
+    fn listen(backlog: c_int) -> c_int = calls::tresse_listen;
+    /// `accept(2)`.
+    fn accept(name: *mut sockaddr, len: *mut socklen_t) -> c_int = calls::tresse_accept;
+    /// `accept4(2)`.
+    fn accept4(name: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int = calls::tresse_accept4;
+    /// `connect(2)`.
+    fn connect(name: *const sockaddr, len: socklen_t) -> c_int = calls::tresse_connect;
+    /// `shutdown(2)`.
+    fn shutdown(how: c_int) -> c_int = calls::tresse_shutdown;
+}
+
+/// Higher numbers no program has.
+const HIGHEST: c_uint = 1 << 20;
+
+/// For calls that SCTP sockets do not have.
+pub(crate) fn invalid() -> c_int {
+    set_errno(libc::EINVAL);
+    -1
+}

@@ -1,0 +1,78 @@
+//! Whose a call is: the system's, ours, or nobody's any more.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::sync::OnceLock;
+
+use crate::fork;
+
+thread_local! {
+    /// A call of ours is under way on this thread: what it calls in turn is meant for the system.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Where a call on a descriptor goes.
+pub(crate) enum Route {
+    System,
+    /// Ours, as long as this is kept.
+    Ours(Inside),
+    /// To a socket of the process that this one was forked from.
+    Parents,
+}
+
+/// A call of ours is under way.
+pub(crate) struct Inside(());
+
+impl Inside {
+    pub(crate) fn enter() -> Self {
+        INSIDE.set(true);
+        Inside(())
+    }
+
+    pub(crate) fn is_on() -> bool {
+        INSIDE.get()
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
+
+/// Whose descriptor `fd` is.
+pub(crate) fn of(fd: c_int) -> Route {
+    if INSIDE.get() {
+        return Route::System;
+    }
+    if fork::in_child() {
+        return if fork::was_ours(fd) { Route::Parents } else { Route::System };
+    }
+    if tresse_sockets::owns(fd) { Route::Ours(Inside::enter()) } else { Route::System }
+}
+
+/// The same for calls that close a descriptor: a child of `vfork` has the memory of its parent, and closes what the parent
+/// goes on with.
+pub(crate) fn of_closing(fd: c_int) -> Route {
+    match of(fd) {
+        Route::Ours(_) if fork::is_other_process() => Route::System,
+        route => route,
+    }
+}
+
+/// A call on a socket of the parent process.
+pub(crate) fn refused() -> c_int {
+    set_errno(libc::EOPNOTSUPP);
+    -1
+}
+
+pub(crate) fn set_errno(number: c_int) {
+    // SAFETY: the system's place for the number of this thread is there as long as the thread.
+    unsafe { *libc::__errno_location() = number };
+}
+
+/// Whether TCP sockets become SCTP sockets, as with lksctp's `withsctp`: `TRESSE_TCP_AS_SCTP=1`.
+pub(crate) fn tcp_as_sctp() -> bool {
+    static ASKED: OnceLock<bool> = OnceLock::new();
+    *ASKED.get_or_init(|| std::env::var_os("TRESSE_TCP_AS_SCTP").is_some_and(|text| text == "1"))
+}

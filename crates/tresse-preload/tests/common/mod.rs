@@ -1,0 +1,123 @@
+//! Programs under the preload library: where that is, which programs this machine has, and processes that end with their test.
+
+#![allow(dead_code, unreachable_pub, reason = "every test file uses its own part of this")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+/// Where cargo has put the library.
+pub fn library() -> &'static Path {
+    static PLACE: OnceLock<PathBuf> = OnceLock::new();
+    PLACE.get_or_init(|| {
+        // A shared object that nothing links is not built for tests: it is built here, beside their directory.
+        let own = std::env::current_exe().expect("a path");
+        let target = own.parent().and_then(Path::parent).expect("target/debug").to_owned();
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--locked", "--package", "tresse-preload", "--lib"])
+            .env("CARGO_TARGET_DIR", target.parent().expect("target"))
+            .status();
+        assert!(built.expect("cargo").success(), "the library builds");
+        let library = target.join("libtresse_preload.so");
+        assert!(library.exists(), "{}", library.display());
+        library
+    })
+}
+
+/// Whether this machine has these programs; says which it has not.
+pub fn has(programs: &[&str]) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there =
+        |program: &str| std::env::split_paths(&path).any(|directory| directory.join(program).exists());
+    let missing: Vec<_> = programs.iter().filter(|program| !is_there(program)).collect();
+    if !missing.is_empty() {
+        eprintln!("SKIPPED: {missing:?} are not installed (.ci/run installs them)");
+    }
+    missing.is_empty()
+}
+
+/// Port numbers that no other test has at the same time: one for UDP, one for SCTP.
+pub fn ports() -> (u16, u16) {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let step = NEXT.fetch_add(1, Ordering::Relaxed);
+    let udp = 22_000 + (std::process::id() as u16 % 900) * 40 + step % 40;
+    (udp, 5000 + step)
+}
+
+/// A program over tresse, reached by UDP port `udp`.
+pub fn program(name: impl AsRef<std::ffi::OsStr>, udp: u16) -> Command {
+    // Whatever happens, it ends.
+    let mut command = Command::new("timeout");
+    command.args(["-k", "5", "100"]).arg(name.as_ref());
+    command.env("LD_PRELOAD", library()).env("TRESSE_UDP_PORT", udp.to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A process that ends with its test.
+pub struct Running(Option<Child>);
+
+impl Running {
+    pub fn start(mut command: Command) -> Self {
+        Running(Some(command.spawn().expect("it starts")))
+    }
+
+    /// Starts a server, and waits until it has its UDP port: a client that came first would have that, and nobody found the
+    /// server then.
+    pub fn serve(command: Command, udp: u16) -> Self {
+        let server = Running::start(command);
+        let bound = format!("0100007F:{udp:04X} ");
+        let started = Instant::now();
+        while !std::fs::read_to_string("/proc/net/udp").expect("Linux").contains(&bound) {
+            assert!(started.elapsed() < Duration::from_secs(60), "it does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        server
+    }
+
+    /// Waits for its end: what it said, if it was content.
+    #[track_caller]
+    pub fn finish(mut self) -> String {
+        let child = self.0.take().expect("it runs");
+        let output = child.wait_with_output().expect("it ends");
+        said(&output)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            end(child);
+            let _ = child.wait();
+        }
+    }
+}
+
+/// `timeout` hands the signal on to its program.
+fn end(child: &mut Child) {
+    let _ = Command::new("kill").arg(child.id().to_string()).status();
+}
+
+/// What a program said, if it was content.
+#[track_caller]
+pub fn said(output: &Output) -> String {
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{text}", output.status);
+    text
+}
+
+/// Runs a client until it is content: its server may not listen yet.
+#[track_caller]
+pub fn until_served(mut client: impl FnMut() -> Command) -> String {
+    let started = Instant::now();
+    loop {
+        let output = client().output().expect("it runs");
+        if output.status.success() || started.elapsed() > Duration::from_secs(30) {
+            return said(&output);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

@@ -1,0 +1,146 @@
+//! Programs of others, unmodified, with both ends over tresse.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{Running, has, library, ports, program, until_served};
+
+/// Compiles `tests/c/<name>.c`, which knows nothing of tresse.
+fn compiled(name: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
+    let flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-D_FORTIFY_SOURCE=2", "-pthread", "-o"];
+    let output = Command::new("cc").args(flags).arg(&program).arg(source).output().expect("a C compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+#[test]
+fn sockets_of_a_program_are_ours_and_everything_else_is_untouched() {
+    let (udp, port) = ports();
+    Running::start({
+        let mut command = program(compiled("plain"), udp);
+        command.arg(port.to_string());
+        command
+    })
+    .finish();
+}
+
+#[test]
+fn socat_carries_bytes_from_one_process_to_another() {
+    if !has(&["socat"]) {
+        return;
+    }
+    let (udp, port) = ports();
+    let text: String = (0..20_000).map(|line| format!("line {line}\n")).collect();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("socat-{port}"));
+    let mut server = program("socat", udp);
+    server
+        .args(["-u", &format!("SCTP4-LISTEN:{port},bind=127.0.0.1")])
+        .arg(format!("CREATE:{}", file.display()));
+    let server = Running::serve(server, udp);
+    until_served(|| {
+        let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("socat-{port}-in"));
+        std::fs::File::create(&source).and_then(|mut file| file.write_all(text.as_bytes())).expect("a file");
+        let mut client = program("socat", udp);
+        client.args([
+            "-u",
+            &format!("OPEN:{}", source.display()),
+            &format!("SCTP4-CONNECT:127.0.0.1:{port}"),
+        ]);
+        client
+    });
+    server.finish();
+    assert_eq!(std::fs::read_to_string(file).expect("it was written").len(), text.len());
+}
+
+#[test]
+fn a_tcp_program_speaks_sctp_where_that_is_asked_for() {
+    if !has(&["socat"]) {
+        return;
+    }
+    let (udp, port) = ports();
+    let disguised = |mut command: Command| {
+        command.env("TRESSE_TCP_AS_SCTP", "1");
+        command
+    };
+    let mut server = disguised(program("socat", udp));
+    server.args(["-u", &format!("TCP4-LISTEN:{port},bind=127.0.0.1"), "STDOUT"]);
+    let server = Running::serve(server, udp);
+    until_served(|| {
+        let mut client = disguised(program("sh", udp));
+        client.args(["-c", &format!("echo hello | socat -u STDIN TCP4:127.0.0.1:{port}")]);
+        client
+    });
+    assert_eq!(server.finish(), "hello\n");
+}
+
+/// iperf3 with these arguments of its client; answers what that said.
+fn iperf3(arguments: &[&str]) -> String {
+    let (udp, port) = ports();
+    let port = port.to_string();
+    let mut server = program("iperf3", udp);
+    server.args(["-s", "-1", "-B", "127.0.0.1", "-p", &port]);
+    // It has no SCTP socket before the client has called it by TCP.
+    let server = Running::start(server);
+    let said = until_served(|| {
+        let mut client = program("iperf3", udp);
+        client.args(["-c", "127.0.0.1", "-p", &port, "--sctp", "-n", "4M"]).args(arguments);
+        client
+    });
+    server.finish();
+    assert!(said.contains("receiver"), "{said}");
+    said
+}
+
+#[test]
+fn iperf3_measures_one_association() {
+    if has(&["iperf3"]) {
+        iperf3(&[]);
+    }
+}
+
+#[test]
+fn iperf3_measures_the_other_direction() {
+    if has(&["iperf3"]) {
+        iperf3(&["-R"]);
+    }
+}
+
+#[test]
+fn sctp_darn_sets_up_an_association() {
+    if !has(&["sctp_darn"]) {
+        return;
+    }
+    let (udp, port) = ports();
+    let port = port.to_string();
+    let own = (port.parse::<u16>().expect("a number") + 1000).to_string();
+    let mut server = program("sctp_darn", udp);
+    server.args(["-H", "127.0.0.1", "-P", &port, "-l"]);
+    let _server = Running::serve(server, udp);
+    let said = until_served(|| {
+        let mut client = program("sh", udp);
+        let darn = format!("sctp_darn -H 127.0.0.1 -P {own} -h 127.0.0.1 -p {port} -s");
+        // It ends with the number of bytes that it sent last: what it says is asked instead.
+        let heard = "tee /dev/stderr | grep -q SCTP_COMM_UP";
+        client.args(["-c", &format!("printf 'hello\\nquit\\n' | {darn} | {heard}")]);
+        client
+    });
+    assert!(said.contains("SCTP_COMM_UP"), "{said}");
+}
+
+#[test]
+fn a_program_without_sctp_sockets_does_not_notice_the_library() {
+    let output = Command::new("sh")
+        .args(["-c", "echo one two | (read a b; echo $b $a)"])
+        .env("LD_PRELOAD", library())
+        .stdin(Stdio::null())
+        .output()
+        .expect("a shell");
+    assert_eq!(common::said(&output), "two one\n");
+}
