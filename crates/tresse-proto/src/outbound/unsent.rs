@@ -1,16 +1,20 @@
 //! The messages that still waited when their association ended.
 
-use tresse_wire::StreamId;
+use bytes::Bytes;
+use tresse_wire::{Mid, StreamId};
 
 use super::Outbound;
 use super::keys::Apart;
 use super::stream::Waiting;
 use crate::interface::event::Payload;
 use crate::interface::undelivered::Undelivered;
-use crate::transmission::Unacknowledged;
 
-/// What was never cut: of messages that were begun it is added to `begun`, the others are answered.
-pub(crate) fn unsent(outbound: &Outbound, begun: &mut Unacknowledged) -> Vec<Undelivered> {
+/// What was never cut. Of a message that was begun, which `add_rest` is told of by stream, whether unordered, and MID, it
+/// is the rest: if that answers `true` it has taken it. The others are answered.
+pub(crate) fn unsent(
+    outbound: &Outbound,
+    mut add_rest: impl FnMut(StreamId, bool, Mid, &Bytes) -> bool,
+) -> Vec<Undelivered> {
     let mut messages = Vec::new();
     let mut add = |stream: StreamId, waiting: &Waiting, context: Option<u64>, sent: bool, payload| {
         messages.push(Undelivered {
@@ -24,8 +28,7 @@ pub(crate) fn unsent(outbound: &Outbound, begun: &mut Unacknowledged) -> Vec<Und
     };
     for (stream, queue) in outbound.queues.streams.iter() {
         for left in queue.left() {
-            let joined =
-                left.begun.map(|mid| begun.add_rest(stream, left.waiting.unordered, mid, &left.rest));
+            let joined = left.begun.map(|mid| add_rest(stream, left.waiting.unordered, mid, &left.rest));
             if joined != Some(true) {
                 let context = left.pledge.map(|pledge| pledge.context);
                 // All that was cut of it has been acknowledged, if anything was.

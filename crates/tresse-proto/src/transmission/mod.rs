@@ -51,7 +51,7 @@ pub(crate) use copies::{Candidate, Extent, Trip};
 pub(crate) use dropped::Dropped;
 pub(crate) use resend::Waiting;
 pub(crate) use sack::{AckReport, SackFault, SackView};
-pub(crate) use unacknowledged::{Unacknowledged, unacknowledged};
+pub(crate) use unacknowledged::unacknowledged;
 pub(crate) use undo::{doubt_cut, doubt_timeout, evacuate};
 
 use abandon::Revocable;
