@@ -13,6 +13,7 @@ use tresse_proto::{
 
 use crate::error::RunError;
 use crate::network::{Happening, Network, Packet, Protocol};
+use crate::records::SimulatedKeys;
 use crate::route::NodeId;
 use crate::traffic::{Application, Ledger, Turn};
 
@@ -25,6 +26,7 @@ pub(crate) struct Host {
     /// The counters of paths that left, in case that others take their places in the association.
     left: Vec<PathStats>,
     endpoint: Endpoint,
+    keys: SimulatedKeys,
     application: Box<dyn Application>,
     /// The earliest wake-up that is under way; later ones in the event queue are stale.
     wake_at: Option<Instant>,
@@ -44,6 +46,7 @@ impl Host {
         node: NodeId,
         ends: Vec<(IpAddr, IpAddr)>,
         endpoint: Endpoint,
+        keys: SimulatedKeys,
         application: Box<dyn Application>,
     ) -> Self {
         Host {
@@ -52,6 +55,7 @@ impl Host {
             ends,
             left: Vec::new(),
             endpoint,
+            keys,
             application,
             wake_at: None,
             scheduler_failures: Vec::new(),
@@ -209,6 +213,7 @@ impl Host {
             if let Event::PathChanged { state: PathState::Removed, path } = event {
                 self.on_path_left(now, id, path);
             }
+            self.keys.on_event(now, &mut self.endpoint, id, &event);
             let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
             self.application.on_event(&mut turn, id, &event)?;
             told = true;

@@ -31,6 +31,7 @@ mod outcome;
 mod pcap;
 pub mod queue;
 mod record;
+pub mod records;
 mod recovery;
 pub mod route;
 mod run;

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tresse_proto::config::Encryption;
 use tresse_proto::congestion::ControllerFactory;
 use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 use tresse_proto::{AddressChange, AssociationConfig, Connect, Endpoint, EndpointConfig, Instant, Registry};
@@ -12,6 +13,7 @@ use crate::error::RunError;
 use crate::host::Host;
 use crate::network::Network;
 use crate::record::Recorder;
+use crate::records::{SimulatedKeys, with_simulated_keys};
 use crate::route::{LinkId, NodeId};
 use crate::scenario::{Resolved, Sporadic};
 use crate::seed::{Generator, Seed, unit_interval};
@@ -72,7 +74,8 @@ pub(crate) fn build<'w>(
         for (name, factory) in own.controllers {
             registry.register_controller(name, Arc::clone(factory))?;
         }
-        Ok(Endpoint::with_schedulers(config, template.clone(), registry, seed.bytes(name))?)
+        let template = with_simulated_keys(template);
+        Ok(Endpoint::with_schedulers(config, template, registry, seed.bytes(name))?)
     };
     let sending = endpoint(SENDER_PORT, false, &resolved.sender, "sender")?;
     let mut receiving = endpoint(RECEIVER_PORT, true, &resolved.receiver, "receiver")?;
@@ -88,7 +91,8 @@ pub(crate) fn build<'w>(
         let far = if number == 0 { layout.receiver } else { layout.sender };
         let ends = addresses(node).into_iter().zip(addresses(far)).collect();
         residents[node.index()] = Some(Resident::Host(number));
-        hosts.push(Host::new(number, node, ends, endpoint, application));
+        let keys = SimulatedKeys::new(seed.bytes("keys"));
+        hosts.push(Host::new(number, node, ends, endpoint, keys, application));
     }
     for (number, host) in tcp_hosts.iter().enumerate() {
         residents[host.node().index()] = Some(Resident::TcpHost(number as u16));
@@ -97,6 +101,7 @@ pub(crate) fn build<'w>(
     let recorder =
         resolved.record_interval.map(|interval| Recorder::new(interval, SENDER, RECEIVER, forward));
     let ledger = Ledger::new(traffic.streams);
+    let ledger = if resolved.sender.encryption == Encryption::Off { ledger } else { ledger.beside_keys() };
     let mut world = World {
         network,
         hosts,
@@ -133,7 +138,7 @@ fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
             remote: at_first(resolved, addresses(layout.receiver)),
             remote_port: RECEIVER_PORT,
             encapsulation_port: None,
-            config: resolved.sender.clone(),
+            config: with_simulated_keys(&resolved.sender),
         },
         streams: traffic.streams,
         saturated: shuffled(traffic.saturated(), &mut seed.generator("order of the streams")),

@@ -7,6 +7,7 @@ use tresse_wire::StreamId;
 use super::{Association, Readable, State};
 use crate::config::{StreamClass, StreamMap};
 use crate::extensions::auth::SharedKeys;
+use crate::extensions::protection::is_key_message;
 use crate::interface::error::KeyError;
 use crate::interface::error::{NoSuchPath, SendError};
 use crate::interface::event::{Event, Message, Part, SendOptions};
@@ -22,6 +23,9 @@ impl Association {
     pub(crate) fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         if self.state != State::Established {
             return Err(SendError::NotOpen { state: self.state.name() });
+        }
+        if self.protection.is_agreed() && is_key_message(options.stream, options.ppid) {
+            return Err(SendError::ReservedPpid);
         }
         let gave_up = self.make_room(now, &options, data.len());
         let queued = self.outbound.push(now, options, data);

@@ -71,6 +71,9 @@ pub enum SendError {
         /// How many there are, from 0 on.
         count: u16,
     },
+    /// On the first stream of a protected association these identifiers are the key management's.
+    #[error("the payload protocol identifiers 4242 and 4243 are the key management's on stream 0")]
+    ReservedPpid,
     /// SCTP has no empty messages.
     #[error("a message has at least one byte")]
     Empty,

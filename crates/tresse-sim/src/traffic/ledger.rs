@@ -52,6 +52,8 @@ pub enum Breach {
 pub struct Ledger {
     streams: Vec<Stream>,
     digits: u8,
+    /// The identifier of a message has these bits other than its number.
+    marks: u32,
 }
 
 #[derive(Debug, Default)]
@@ -87,13 +89,19 @@ impl Ledger {
     /// A ledger for `streams` streams.
     pub fn new(streams: u16) -> Self {
         let digits = if streams <= FEW_STREAMS { 3 } else { 2 };
-        Ledger { streams: (0..streams).map(|_| Stream::default()).collect(), digits }
+        Ledger { streams: (0..streams).map(|_| Stream::default()).collect(), digits, marks: 0 }
+    }
+
+    /// The same for an association that is protected: on its first stream the key management has identifiers of its own.
+    pub fn beside_keys(self) -> Self {
+        Ledger { marks: 1 << 31, ..self }
     }
 
     /// The identifier that the next message of `stream` is to carry.
     pub fn next_ppid(&self, stream: StreamId) -> Ppid {
         let stream = self.streams.get(usize::from(stream.0));
-        Ppid(stream.map_or(0, |stream| stream.first.wrapping_add(stream.under_way.len() as u32)))
+        let number = stream.map_or(0, |stream| stream.first.wrapping_add(stream.under_way.len() as u32));
+        Ppid(number ^ self.marks)
     }
 
     /// Notes that the transport accepted the next message of `stream`.
@@ -110,9 +118,9 @@ impl Ledger {
     /// When it should not have, or not yet.
     pub fn delivered(&mut self, now: Instant, message: &Message) -> Result<(), Breach> {
         let id = message.stream.0;
-        let digits = self.digits;
+        let (digits, marks) = (self.digits, self.marks);
         let stream = self.streams.get_mut(usize::from(id)).ok_or(Breach::NoSuchStream(id))?;
-        let number = message.ppid.0;
+        let number = message.ppid.0 ^ marks;
         let place = number.wrapping_sub(stream.first) as usize;
         let handed = stream.under_way.get_mut(place).and_then(Option::take);
         let Some(handed) = handed else { return Err(Breach::NotUnderWay { stream: id, message: number }) };

@@ -20,6 +20,7 @@ mod lossy;
 mod mtu;
 mod outside;
 mod path_schedulers;
+mod protected;
 mod records;
 mod rescheduling;
 mod throughput;

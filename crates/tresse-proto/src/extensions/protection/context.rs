@@ -190,15 +190,9 @@ impl ReceiveContext {
             self.stats.failed += 1;
             return None;
         };
-        match self.window.look(number) {
-            Sighting::Fresh => {}
-            sighting => {
-                if sighting == Sighting::TooOld {
-                    self.window.grow();
-                }
-                self.stats.replayed += 1;
-                return None;
-            }
+        if self.window.look(number) != Sighting::Fresh {
+            self.stats.replayed += 1;
+            return None;
         }
         self.window.mark(number);
         self.habits.on_opened(path, number, self.window.next(), searched);

@@ -4,7 +4,7 @@
 //! on this path was. Where that does not open, the numbers further back are tried, some 65,536 apart. A forged record would
 //! cost all these tries; each path has only a few failures in hand, which records that open give back.
 
-use super::window::MOST_BITS;
+use super::window::BITS;
 
 /// Numbers that have the same 16 lowest bits are this far from each other.
 const WRAP: u64 = 1 << 16;
@@ -73,7 +73,7 @@ impl Habits {
         first: u64,
     ) -> impl Iterator<Item = u64> + use<> {
         let nearest = closest(low, next);
-        let count = if self.of(path).searches > 0 { MOST_BITS / WRAP + 1 } else { 0 };
+        let count = if self.of(path).searches > 0 { BITS / WRAP + 1 } else { 0 };
         (0..count)
             .map_while(move |wraps| nearest.checked_sub(wraps * WRAP))
             .filter(move |&number| number != first)

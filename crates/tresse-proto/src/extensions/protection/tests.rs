@@ -203,11 +203,7 @@ fn records_that_are_far_behind_open() {
             taken +=
                 u64::from(admit(&mut receiver, 1, &numbered(3, now - distance - 7)).0 == Admission::Taken);
         }
-        // A few at first are older than the window, which grows by them.
-        assert!(taken >= 30, "{distance}: {taken} of 60");
-        if distance < 60_000 {
-            assert_eq!(taken, 60, "{distance} is within the first window");
-        }
+        assert_eq!(taken, 60, "{distance}");
         let far = stats(&receiver).far_behind;
         assert_eq!(far, if distance > 32_768 { taken } else { 0 }, "{distance}");
     }

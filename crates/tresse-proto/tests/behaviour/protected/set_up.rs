@@ -226,3 +226,18 @@ fn one_side_without_keys_never_sends_what_the_application_gave() {
     let all = tresse_proto::Streams::All;
     assert!(pair.client().reset_streams(now, all, tresse_proto::Direction::Outbound).is_err());
 }
+
+#[test]
+fn nobody_but_the_key_management_sends_its_messages() {
+    let mut pair = protected(1, &required());
+    let now = pair.now;
+    for ppid in [4242, 4243] {
+        let options = SendOptions { ppid: tresse_wire::Ppid(ppid), ..SendOptions::on(StreamId(0)) };
+        let refused = pair.client().send(now, options, content(0, 0, 10));
+        assert_eq!(refused, Err(tresse_proto::SendError::ReservedPpid));
+        let elsewhere = SendOptions { stream: StreamId(1), ..options };
+        pair.client().send(now, elsewhere, content(1, 0, 10)).expect("another stream is the application's");
+    }
+    pair.run_for(ms(300));
+    assert_eq!(pair.server.received.len(), 2);
+}
