@@ -79,6 +79,7 @@ choices! {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "the macro has no place for the mark of a default variant")]
 impl Default for StreamClass {
     fn default() -> Self {
         StreamClass::Bulk

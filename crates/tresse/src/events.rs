@@ -10,11 +10,14 @@ use tresse_proto::Event;
 
 use crate::messages::Waiting;
 
+/// What a wait comes to, and what goes on with the next one.
+type Heard = (Result<Event, RecvError>, Receiver<Event>);
+
 /// What happens to an association, as [`Association::events`](crate::Association::events) gives it; also as a `Stream`.
 pub struct Events {
     /// `None` while `waiting` has it.
     receiver: Option<Receiver<Event>>,
-    waiting: Option<Waiting<(Result<Event, RecvError>, Receiver<Event>)>>,
+    waiting: Option<Waiting<Heard>>,
 }
 
 /// So many events are lost to a listener that was slower than they came: 64 are kept. What the association is like now, its

@@ -350,11 +350,11 @@ async fn nobody_at_home_is_a_set_up_timeout() {
 #[tokio::test]
 async fn addresses_that_cannot_work_are_refused_by_name() {
     let client = caller(&host(&["127.0.0.1"]));
-    let refused = client.connect(Peer::new(host(&["::1"]), PORT)).await.err().expect("wrong family");
+    let refused = client.connect(Peer::new(host(&["::1"]), PORT)).await.expect_err("wrong family");
     assert_eq!(refused.to_string(), "no local address can reach ::1: give a local IPv6 address");
 
     let bind = |addresses: &[&str], port| {
-        Endpoint::bind(&host(addresses), port, EndpointConfig::default(), quick()).err().expect("refused")
+        Endpoint::bind(&host(addresses), port, EndpointConfig::default(), quick()).expect_err("refused")
     };
     assert!(matches!(bind(&[], 0), BindError::NoAddress));
     assert!(matches!(bind(&["127.0.0.1", "127.0.0.1"], 0), BindError::Twice { .. }));

@@ -135,7 +135,7 @@ async fn endpoints_of_one_address_leave_each_others_packets_alone() {
 #[tokio::test]
 async fn a_port_that_another_endpoint_has_is_refused_while_that_one_lives() {
     let Some(first) = listener(&[address(0)], PORT + 4) else { return };
-    let error = bind(&[address(1), address(0)], PORT + 4, true).err().expect("taken");
+    let error = bind(&[address(1), address(0)], PORT + 4, true).expect_err("taken");
     assert_eq!(
         error.to_string(),
         format!("cannot use SCTP port {} on {}: another endpoint over raw IP has it", PORT + 4, address(0))
