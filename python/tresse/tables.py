@@ -16,11 +16,15 @@ from tresse.sweep import Label, Point
 
 LIMITS = (
     "nothing",
+    "full",
     "congestion_window",
+    "pacing",
+    "burst",
     "receive_buffer",
     "send_buffer",
     "scheduler",
     "application",
+    "host",
     "path_down",
 )
 """What can keep a path from sending; `limit_<name>` is the share of time under it."""

@@ -127,14 +127,16 @@ fn lines(outcome: &Outcome) -> String {
     if outcome.streams.len() > SHOWN_STREAMS {
         lines.push(format!("  … {} more streams (--json has all)", outcome.streams.len() - SHOWN_STREAMS));
     }
-    lines.push("  path       Mbit/s     loss   srtt ms   queue   limited by".to_owned());
+    lines.push("  path       Mbit/s   used     loss   srtt ms  min ms   queue   limited by".to_owned());
     for (path, limits) in outcome.paths.iter().zip(&outcome.limited_by.paths) {
         lines.push(format!(
-            "  {:>4}   {:>10.3} {:>7.2} % {:>8} {:>7.1}   {}",
+            "  {:>4}   {:>10.3} {:>4.0} % {:>6.2} % {:>9} {:>7} {:>7.1}   {}",
             path.id,
             path.throughput_mbps,
+            path.utilisation * 100.0,
             path.loss * 100.0,
-            path.srtt_ms.map_or("-".to_owned(), |srtt| format!("{srtt:.1}")),
+            or_dash(path.srtt_ms),
+            or_dash(path.min_rtt_ms),
             path.queue_mean_packets,
             in_words(limits)
         ));
@@ -170,6 +172,10 @@ fn lines(outcome: &Outcome) -> String {
         lines.push(format!("  the association ended early: {ended}"));
     }
     lines.join("\n") + "\n"
+}
+
+fn or_dash(millis: Option<f64>) -> String {
+    millis.map_or("-".to_owned(), |millis| format!("{millis:.1}"))
 }
 
 fn in_words(shares: &Shares) -> String {

@@ -115,6 +115,8 @@ pub struct PathOutcome {
     pub duplicated: u64,
     /// Packets that came out later than in their turn.
     pub late: u64,
+    /// Share of the time that the forward link's transmitter was busy.
+    pub utilisation: f64,
     /// Mean number of packets that waited in the forward queue.
     pub queue_mean_packets: f64,
     /// The most that ever waited there.
@@ -123,6 +125,8 @@ pub struct PathOutcome {
     pub reverse_loss: f64,
     /// Smoothed round-trip time at the end, once measured.
     pub srtt_ms: Option<f64>,
+    /// The shortest round-trip time of full packets whose acknowledgements took the way that they take now.
+    pub min_rtt_ms: Option<f64>,
     /// Congestion window at the end.
     pub cwnd_bytes: usize,
     /// Slow-start threshold at the end.

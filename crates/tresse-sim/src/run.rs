@@ -22,8 +22,8 @@ use crate::trace::Trace;
 use crate::watch::Watch;
 use crate::world::World;
 
-/// What a run does besides measuring, and with what. Of that, only schedulers and controllers change the outcome, and `stop` ends
-/// it early.
+/// What a run does besides measuring, and with what. Of that, only schedulers, controllers and how it is read change the outcome, and
+/// `stop` ends it early.
 #[derive(Default)]
 pub struct RunOptions<'a> {
     /// Where a capture of all packets goes, as pcapng.
@@ -42,6 +42,8 @@ pub struct RunOptions<'a> {
     pub path_schedulers: &'a [(String, PathSchedulerFactory)],
     /// The same for congestion controllers.
     pub controllers: &'a [(String, ControllerFactory)],
+    /// The receiver's application reads so often; at once where it is zero.
+    pub reads_every: Duration,
     /// Check the rules that always hold after every event, and the content of every message.
     pub check: bool,
 }
@@ -53,7 +55,7 @@ pub struct RunOptions<'a> {
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunError> {
     let resolved = scenario.resolved();
     let RunOptions { pcap, trace, progress, stop, checksums, check, .. } = options;
-    let RunOptions { schedulers, path_schedulers, controllers, .. } = options;
+    let RunOptions { schedulers, path_schedulers, controllers, reads_every, .. } = options;
     let layout = Topology::of(resolved);
     let capture = pcap.map(|output| Capture::new(output, &layout.topology)).transpose();
     let seed = Seed(resolved.seed);
@@ -62,7 +64,7 @@ pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunE
     let recoveries = resolved.record_recovery.then(Recoveries::default);
     network.watch = Watch::new(&layout, trace, recoveries);
     let own = Own { schedulers, path_schedulers, controllers };
-    let mut world = build(resolved, &layout, network, seed, Care { checksums, check }, &own)?;
+    let mut world = build(resolved, &layout, network, seed, Care { checksums, check, reads_every }, &own)?;
     let mut pace = Pace { end: Instant::ZERO + resolved.settle + resolved.measure, progress, stop };
 
     let settled = Instant::ZERO + resolved.settle;

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tresse_proto::config::Encryption;
 use tresse_proto::congestion::ControllerFactory;
@@ -21,8 +22,9 @@ use crate::topology::Layout;
 use crate::traffic::{AddressPlan, Application, Bulk, BulkSpec, Ledger, Sink, pattern};
 use crate::world::{Resident, World};
 
-/// What is checked although the outcome does not depend on it.
+/// What is checked although the outcome does not depend on it, and how often the receiver reads.
 pub(crate) struct Care {
+    pub(crate) reads_every: Duration,
     /// Packet checksums.
     pub(crate) checksums: bool,
     /// The rules of `invariant`, and the content of messages.
@@ -59,7 +61,8 @@ pub(crate) fn build<'w>(
     let bulk = bulk(resolved, layout, seed);
     let longest =
         traffic.sporadic.iter().map(|sporadic| sporadic.size.1).fold(traffic.message_size, usize::max);
-    let sink = Sink::new(plan(resolved, &addresses(layout.receiver)), care.check.then(|| pattern(longest)));
+    let sink = Sink::new(plan(resolved, &addresses(layout.receiver)), care.check.then(|| pattern(longest)))
+        .reading_every(care.reads_every);
 
     let endpoint = |port, listen, template: &AssociationConfig, name: &str| -> Result<_, RunError> {
         let config =

@@ -52,10 +52,12 @@ class PathOutcome:
     damaged: int
     duplicated: int
     late: int
+    utilisation: float
     queue_mean_packets: float
     queue_max_packets: int
     reverse_loss: float
     srtt_ms: float | None
+    min_rtt_ms: float | None
     cwnd_bytes: int
     ssthresh_bytes: int
     chunks_sent: int

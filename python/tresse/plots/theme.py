@@ -27,11 +27,15 @@ BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW = "#0072b2", "#d55e00", "#009e73", "#cc
 
 LIMIT_COLOURS = {
     "nothing": GREEN,
+    "full": "#004d40",
     "congestion_window": BLUE,
+    "pacing": "#8c9eff",
+    "burst": "#5d4037",
     "send_buffer": YELLOW,
     "receive_buffer": ORANGE,
     "scheduler": PURPLE,
     "application": SKY,
+    "host": "#b71c1c",
     "path_down": FAINT,
 }
 """One colour for each limit, the same in every figure."""

@@ -12,9 +12,14 @@ use crate::output;
 use paths::{PathsReport, Side, Snapshot};
 use words::{rate, size};
 
+/// The version of the document.
+const SCHEMA: u32 = 1;
+
 /// One transfer, as seen by one side. Every key names its unit.
 #[derive(Serialize)]
 pub(crate) struct Report {
+    /// The version of this document (docs/schemas).
+    schema: u32,
     name: String,
     size_bytes: u64,
     /// Bytes that an earlier transfer had brought.
@@ -56,6 +61,7 @@ impl Report {
         let seconds = facts.elapsed.as_secs_f64();
         let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 };
         Report {
+            schema: SCHEMA,
             name: facts.name,
             size_bytes: facts.size,
             resumed_bytes: facts.resumed,

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tresse::{Abandoned, Association, AssociationStats, PathStats};
+use tresse::{Abandoned, Association, AssociationStats, Limit, PathStats};
 
-use super::words::{Shares, limit_words, meaning, printable, rate, shares};
+use super::words::{Shares, limit_words, main_limit, meaning, printable, rate, shares};
 
 /// The paths of one association, as seen by one side. Every key names its unit.
 #[derive(Clone, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ struct PathReport {
     wire_mbps: f64,
     share: f64,
     srtt_ms: Option<f64>,
+    /// The sender's: the shortest of full packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    min_rtt_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chunks_sent: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +54,22 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     pub(crate) fn take(association: &Association) -> Self {
         Snapshot { association: association.stats(), paths: association.path_stats() }
+    }
+
+    /// What went since `earlier`.
+    pub(crate) fn since(mut self, earlier: &Snapshot) -> Self {
+        let before = &earlier.association.limited_by;
+        self.association.limited_by = self.association.limited_by.since(before);
+        for path in &mut self.paths {
+            let Some(before) = earlier.paths.iter().find(|one| one.id == path.id) else { continue };
+            path.packet_bytes_sent -= before.packet_bytes_sent.min(path.packet_bytes_sent);
+            path.packet_bytes_received -= before.packet_bytes_received.min(path.packet_bytes_received);
+            path.chunks_sent -= before.chunks_sent.min(path.chunks_sent);
+            path.chunks_resent -= before.chunks_resent.min(path.chunks_resent);
+            path.timeouts -= before.timeouts.min(path.timeouts);
+            path.limited_by = path.limited_by.since(&before.limited_by);
+        }
+        self
     }
 
     /// Messages that were given up.
@@ -85,7 +104,8 @@ impl PathsReport {
             state: path.state.name().to_owned(),
             wire_mbps: mbps(carried(path)),
             share: if all > 0 { carried(path) as f64 / all as f64 } else { 0.0 },
-            srtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
+            srtt_ms: path.srtt.or(path.seen_rtt).map(|srtt| srtt.as_secs_f64() * 1e3),
+            min_rtt_ms: path.min_rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
             chunks_sent: sending(path.chunks_sent),
             chunks_resent: sending(path.chunks_resent),
             timeouts: sending(path.timeouts),
@@ -97,8 +117,21 @@ impl PathsReport {
         PathsReport { paths: paths.collect(), limited_by }
     }
 
+    /// The limit of all paths together that held most of the time.
+    pub(crate) fn main_limit(&self) -> Option<Limit> {
+        main_limit(&self.limited_by.as_ref()?.total)
+    }
+
     /// One line for each path, one for all together, and what that means.
     pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines = self.plain_lines();
+        let meaning = self.limited_by.as_ref().and_then(|limits| meaning(&limits.total));
+        lines.extend(meaning.map(|meaning| format!("  {meaning}")));
+        lines
+    }
+
+    /// The same without what that means.
+    pub(crate) fn plain_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for path in &self.paths {
             let mut line = format!(
@@ -110,6 +143,13 @@ impl PathsReport {
                 rate(path.wire_mbps * 1e6),
                 path.share * 100.0
             );
+            match (path.srtt_ms, path.min_rtt_ms) {
+                (Some(srtt), Some(min)) => {
+                    line.push_str(&format!(", round trip {srtt:.1} ms, {min:.1} at least"))
+                }
+                (Some(srtt), None) => line.push_str(&format!(", round trip {srtt:.1} ms")),
+                _ => {}
+            }
             if let (Some(sent), Some(resent)) = (path.chunks_sent, path.chunks_resent) {
                 line.push_str(&format!(", {resent} of {} chunks sent again", sent.saturating_add(resent)));
             }
@@ -120,7 +160,6 @@ impl PathsReport {
         }
         if let Some(limits) = &self.limited_by {
             lines.push(format!("  in total limited by {}", limit_words(&limits.total)));
-            lines.extend(meaning(&limits.total).map(|meaning| format!("  {meaning}")));
         }
         lines
     }

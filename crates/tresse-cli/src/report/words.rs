@@ -25,12 +25,28 @@ pub(crate) fn limit_words(shares: &Shares) -> String {
 
 /// What the limit means that held longest, and what helps against it; `None` where none stands out.
 pub(crate) fn meaning(shares: &Shares) -> Option<&'static str> {
+    main_limit(shares).map(explained)
+}
+
+/// The limit that held longest, if it stands out.
+pub(crate) fn main_limit(shares: &Shares) -> Option<Limit> {
     let (longest, share) = shares.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
-    let longest = Limit::ALL.into_iter().find(|limit| limit.name() == longest && *share >= STANDS_OUT)?;
-    Some(match longest {
-        Limit::CongestionWindow => {
-            "the network set the pace: the paths carried what they could without losing more"
+    Limit::ALL.into_iter().find(|limit| limit.name() == longest && *share >= STANDS_OUT)
+}
+
+/// What a limit means, and what helps against it.
+pub(crate) fn explained(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Full => {
+            "the paths are full: a queue stood in the network all the time, as round trips never came down to their shortest"
         }
+        Limit::CongestionWindow => {
+            "the network set the pace: losses or marks kept the windows smaller than the paths, or they still grew"
+        }
+        Limit::Pacing => {
+            "pacing set the pace, at the window over the round trip: no queue stood yet, and no buffer was short"
+        }
+        Limit::Burst => "the burst limit set the pace: a larger max_burst, or 0, lets more leave at once",
         Limit::ReceiveBuffer => {
             "the receiver's buffer set the pace, with what came early, was not read yet, or is still under way: \
              paths that are not full need a larger receive_buffer there"
@@ -43,9 +59,12 @@ pub(crate) fn meaning(shares: &Shares) -> Option<&'static str> {
             "data waited that was not for the paths with room: stream_map and the schedulers say which is"
         }
         Limit::Application => "the sender had no more to send: the paths could have carried more",
+        Limit::Host => {
+            "this host set the pace: packets left later than pacing allowed, as the processor was busy or woke up late"
+        }
         Limit::Path => "no path could be used",
         Limit::Nothing => "nothing held the data up but this host's own pace",
-    })
+    }
 }
 
 /// Text from elsewhere without what could steer a terminal.

@@ -26,7 +26,7 @@ impl Association {
     pub(super) fn may_send_assigned(&self, path: PathId) -> bool {
         self.transmission.may_send_assigned(path, self.paths.window(path).gate())
             && self.paths.accepts_data(path)
-            && self.burst_allows(path)
+            && self.burst_limit(path).is_none()
     }
 
     /// Completes the views for a scheduler that assigns data.

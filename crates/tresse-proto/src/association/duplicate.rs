@@ -57,7 +57,7 @@ impl Association {
         self.transmission.is_copying()
             && self.paths.may_carry_new_data(path)
             && self.transmission.may_copy(path, self.paths.window(path).gate())
-            && self.burst_allows(path)
+            && self.burst_limit(path).is_none()
     }
 
     /// Whether it is to be duplicated there now: always where everything is. Else while a buffer keeps new data from the

@@ -545,13 +545,16 @@ impl Association {
 
     /// Notes for each path, and for the association, what keeps it from sending more.
     fn note_limits(&mut self, now: Instant) {
-        let mut total = Limit::Path;
+        let (mut total, mut late) = (Limit::Path, None);
         for path in self.path_ids() {
             let limit = self.limit_of(path);
-            self.paths.note_limit(path, now, limit);
             self.note_sharing_limit(path, limit);
+            let (limit, paced) = reported(self, path, limit);
+            let (limit, due) = self.paths.note_limit(path, now, limit, paced);
             total = stronger(limit, total);
+            late = [late, due].into_iter().flatten().min();
         }
+        self.counters.limits.note_late(late);
         self.counters.limits.note(now, total);
     }
 }
@@ -576,18 +579,43 @@ impl Counters {
     }
 }
 
+/// What reports say of `path`, which `limit` keeps from sending, and whether pacing does.
+fn reported(association: &Association, path: PathId, limit: Limit) -> (Limit, bool) {
+    let outbound = &association.outbound;
+    let (waiting, none) = (outbound.unsent(), !outbound.has_data_for(path));
+    match limit {
+        // Pace and bursts keep nothing back where there is nothing.
+        Limit::Pacing | Limit::Burst if none => (association.why_no_data(), false),
+        Limit::Pacing => {
+            let window = association.paths.window(path).cwnd;
+            let room = window.saturating_sub(association.transmission.flight_on(path));
+            // What does not fit the window leaves within a round trip either way.
+            (if waiting > room { Limit::CongestionWindow } else { Limit::Pacing }, true)
+        }
+        // A larger buffer would hold more of the same: what fills it waits for its turn elsewhere, not for acknowledgements.
+        Limit::SendBuffer if none && waiting > association.config.send_buffer.0 / 2 => {
+            (Limit::Scheduler, false)
+        }
+        other => (other, false),
+    }
+}
+
 /// Which of two paths' limits is that of the association: a full window is the network's business, so
 /// a path that is kept back although its window has room counts for more. One that is down counts for nothing.
 fn stronger(one: Limit, other: Limit) -> Limit {
     if one == other {
         return one;
     }
-    const ORDER: [Limit; 7] = [
+    const ORDER: [Limit; 11] = [
         Limit::ReceiveBuffer,
         Limit::SendBuffer,
         Limit::Scheduler,
         Limit::Application,
+        Limit::Host,
+        Limit::Burst,
+        Limit::Pacing,
         Limit::CongestionWindow,
+        Limit::Full,
         Limit::Nothing,
         Limit::Path,
     ];

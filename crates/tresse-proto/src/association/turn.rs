@@ -295,11 +295,15 @@ impl Association {
         (0..self.paths.len()).map(|position| PathId(position as u8))
     }
 
-    /// Whether pacing and Max.Burst let one more packet of new data leave on `path` at this instant. What has left at it may
-    /// be answered or given up at it, too; with nothing in flight nobody would ask again.
-    pub(super) fn burst_allows(&self, path: PathId) -> bool {
+    /// Which of pacing and Max.Burst keeps one more packet of new data from leaving on `path` at this instant. What has left at
+    /// it may be answered or given up at it, too; with nothing in flight nobody would ask again.
+    pub(super) fn burst_limit(&self, path: PathId) -> Option<Limit> {
+        if self.transmission.flight() == 0 {
+            return None;
+        }
+        let spent = !self.bursts.allows(path, self.config.max_burst);
         let held = || self.paths.get(path).is_held(self.bursts.instant);
-        (self.bursts.allows(path, self.config.max_burst) && !held()) || self.transmission.flight() == 0
+        spent.then_some(Limit::Burst).or_else(|| held().then_some(Limit::Pacing))
     }
 
     pub(super) fn may_resend(&self, path: PathId) -> bool {
@@ -336,8 +340,8 @@ impl Association {
             Verdict::Go(allowance) => allowance,
             Verdict::Wait(limit) => return Err(limit),
         };
-        if !self.burst_allows(path) {
-            return Err(Limit::CongestionWindow);
+        if let Some(limit) = self.burst_limit(path) {
+            return Err(limit);
         }
         if !self.outbound.has_data_for(path) {
             return Err(self.why_no_data());
@@ -357,7 +361,7 @@ impl Association {
 
     /// Why a path that could send has nothing to: the send buffer is full of what waits for
     /// acknowledgements, what waits to be sent is for other paths, or the application gives nothing.
-    fn why_no_data(&self) -> Limit {
+    pub(super) fn why_no_data(&self) -> Limit {
         if self.outbound.is_full() {
             Limit::SendBuffer
         } else if !self.outbound.is_empty() || self.transmission.assigned() > 0 {
@@ -386,8 +390,7 @@ impl Association {
         }
         match self.transmission.suspended_for(path) {
             Some(limit) => limit,
-            None if !self.burst_allows(path) => Limit::CongestionWindow,
-            None => self.why_no_data(),
+            None => self.burst_limit(path).unwrap_or_else(|| self.why_no_data()),
         }
     }
 

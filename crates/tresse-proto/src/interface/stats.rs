@@ -16,8 +16,15 @@ pub enum Limit {
     /// Nothing: data is on its way out, or there is no association yet.
     #[default]
     Nothing,
-    /// The congestion window: the network.
+    /// The path carries its capacity: a queue stands in the network, so more in flight would only wait. Evidence:
+    /// [`PathStats::min_rtt`] beside the round-trip times of now.
+    Full,
+    /// The congestion window: losses or marks, or others who share the network.
     CongestionWindow,
+    /// Pacing, which spreads what the window allows over the round trip.
+    Pacing,
+    /// The burst limit (`max_burst`).
+    Burst,
     /// The peer's receive buffer, or this path's share of it.
     ReceiveBuffer,
     /// The own send buffer, or this path's share of it.
@@ -26,19 +33,25 @@ pub enum Limit {
     Scheduler,
     /// The application: there is room, but no data.
     Application,
+    /// This host: pacing had let data go, and the driver asked for it late.
+    Host,
     /// The path is down: inactive or not confirmed yet.
     Path,
 }
 
 impl Limit {
     /// Every limit, in the order of `LimitTimes`.
-    pub const ALL: [Limit; 7] = [
+    pub const ALL: [Limit; 11] = [
         Limit::Nothing,
+        Limit::Full,
         Limit::CongestionWindow,
+        Limit::Pacing,
+        Limit::Burst,
         Limit::ReceiveBuffer,
         Limit::SendBuffer,
         Limit::Scheduler,
         Limit::Application,
+        Limit::Host,
         Limit::Path,
     ];
 
@@ -46,11 +59,15 @@ impl Limit {
     pub const fn name(self) -> &'static str {
         match self {
             Limit::Nothing => "nothing",
+            Limit::Full => "full",
             Limit::CongestionWindow => "congestion_window",
+            Limit::Pacing => "pacing",
+            Limit::Burst => "burst",
             Limit::ReceiveBuffer => "receive_buffer",
             Limit::SendBuffer => "send_buffer",
             Limit::Scheduler => "scheduler",
             Limit::Application => "application",
+            Limit::Host => "host",
             Limit::Path => "path_down",
         }
     }
@@ -122,6 +139,11 @@ pub struct PathStats {
     pub queued: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
+    /// The shortest round-trip time of full packets whose acknowledgements took the way that they take now.
+    pub min_rtt: Option<Duration>,
+    /// Round-trip times as they are seen, smoothed like `srtt`: also those whose acknowledgement took another path, which the
+    /// setting `rtt_over_any_path` keeps out of `srtt`.
+    pub seen_rtt: Option<Duration>,
     /// Retransmission timeout with its back-off.
     pub rto: Duration,
     /// Largest IP packet.

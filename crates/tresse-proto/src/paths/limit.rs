@@ -27,6 +27,14 @@ impl LimitClock {
         }
     }
 
+    /// What let data go was `due` then, and the driver asked later: until now it was the host.
+    pub(crate) fn note_late(&mut self, due: Option<Instant>) {
+        let paced = matches!(self.current, Limit::Pacing | Limit::CongestionWindow | Limit::Host);
+        if let Some(due) = due.filter(|_| paced) {
+            self.note(due.max(self.since), Limit::Host);
+        }
+    }
+
     fn turn_to(&mut self, now: Instant, limit: Limit) {
         let held = now - self.since;
         // Most first limits hold for no time at all, and an association at rest keeps the second.
@@ -67,5 +75,18 @@ mod tests {
         assert_eq!(times.of(Limit::CongestionWindow), Duration::from_millis(45));
         assert_eq!(times.of(Limit::SendBuffer), Duration::from_millis(15));
         assert_eq!(times.of(Limit::Nothing), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_pacing_let_go_and_the_driver_sent_later_waited_for_the_host() {
+        let mut clock = LimitClock::new(at(0), Limit::Pacing);
+        clock.note_late(None);
+        clock.note_late(Some(at(4)));
+        clock.note(at(9), Limit::Pacing);
+        clock.note(at(12), Limit::Application);
+        clock.note_late(Some(at(13)));
+        let times = clock.times(at(20));
+        let held = [Limit::Pacing, Limit::Host, Limit::Application].map(|limit| times.of(limit).as_millis());
+        assert_eq!(held, [7, 5, 8], "a late pace is nobody's limit where the application was");
     }
 }

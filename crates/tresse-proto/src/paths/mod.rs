@@ -8,6 +8,7 @@ mod address;
 mod adjust;
 mod choice;
 mod estimate;
+mod fill;
 mod health;
 mod heartbeat;
 mod limit;
@@ -43,6 +44,7 @@ use crate::collections::InlineVec;
 use crate::config::{AssociationConfig, LossDetection, SackPath};
 use crate::fragment::Carrier;
 
+use fill::Arrived;
 use health::{AssociationHealth, Watch};
 use path::MtuRule;
 use rtt::RtoRules;
@@ -319,6 +321,10 @@ impl Paths {
             let lost = ack.flight_before.saturating_sub(ack.flight_after + acked);
             path.traffic.estimate.on_sack(now, acked, lost, path.rtt.srtt());
             path.counters.bytes_acked += step.user_data as u64;
+            let pmdcs = self.windows[ack.path.index()].pmdcs;
+            path.traffic
+                .fill
+                .on_acked(now, &Arrived { bytes: acked, rtt: step.shortest, via: step.via, pmdcs });
             self.windows[ack.path.index()].held = path.is_held(now);
             if acked > 0 {
                 self.windows[ack.path.index()].one_packet = false;

@@ -69,6 +69,12 @@ impl Pacer {
         now < self.ready
     }
 
+    /// Since when what may leave again is later than is made up for.
+    pub(super) fn overdue(&self, now: Instant) -> Option<Instant> {
+        let due = self.ready + MOST_LATE;
+        (due < now).then_some(due)
+    }
+
     /// When something may leave again, until that was noted.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.wakes.then_some(self.ready)

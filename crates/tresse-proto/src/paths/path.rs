@@ -9,6 +9,7 @@ use tresse_policy::{Instant, PathId, PathState};
 use tresse_wire::COMMON_HEADER_LEN;
 
 use super::estimate::Estimate;
+use super::fill::Fill;
 use super::health::{PathHealth, Tolerance, Watch};
 use super::heartbeat::{Heartbeats, Pace};
 use super::limit::LimitClock;
@@ -62,6 +63,9 @@ pub(crate) struct Path {
 pub(super) struct Traffic {
     pub(super) estimate: Estimate,
     pub(super) pacer: Pacer,
+    pub(super) fill: Fill,
+    /// Pacing alone held data back when that was last noted.
+    pub(super) paced: bool,
     pub(super) tail: TailProbe,
     /// When something counts as lost that was overtaken.
     pub(super) look_again: Option<Instant>,
@@ -75,6 +79,8 @@ impl Traffic {
     const NEW: Self = Traffic {
         estimate: Estimate::NEW,
         pacer: Pacer::NEW,
+        fill: Fill::NEW,
+        paced: false,
         tail: TailProbe::NEW,
         look_again: None,
         silent_since: Instant::ZERO,
@@ -253,6 +259,30 @@ impl Path {
     /// Data is sent although nothing was in flight.
     pub(super) fn on_busy(&mut self) {
         self.traffic.estimate.on_busy();
+        self.traffic.fill.on_busy();
+    }
+
+    /// As [`Paths::note_limit`](super::Paths::note_limit).
+    pub(super) fn note_limit(&mut self, now: Instant, limit: Limit, paced: bool) -> (Limit, Option<Instant>) {
+        let limit = match limit {
+            Limit::CongestionWindow
+            | Limit::Pacing
+            | Limit::Burst
+            | Limit::ReceiveBuffer
+            | Limit::SendBuffer
+                if self.traffic.fill.is_full() =>
+            {
+                Limit::Full
+            }
+            other => other,
+        };
+        let due = self.traffic.pacer.overdue(now).filter(|_| self.traffic.paced);
+        if self.traffic.paced != paced {
+            self.traffic.paced = paced;
+        }
+        self.limits.note_late(due);
+        self.limits.note(now, limit);
+        (limit, due)
     }
 
     /// Whether pacing holds back what its window would let leave at `now`.

@@ -92,9 +92,16 @@ impl Paths {
         }
     }
 
-    /// From `now` on, `limit` keeps the path from sending more.
-    pub(crate) fn note_limit(&mut self, id: PathId, now: Instant, limit: Limit) {
-        self.path_mut_quietly(id).limits.note(now, limit);
+    /// From `now` on, `limit` keeps the path from sending more, and `paced` its pacing. Answers what that comes to where the
+    /// path is full, and since when data has been late that pacing let go.
+    pub(crate) fn note_limit(
+        &mut self,
+        id: PathId,
+        now: Instant,
+        limit: Limit,
+        paced: bool,
+    ) -> (Limit, Option<Instant>) {
+        self.path_mut_quietly(id).note_limit(now, limit, paced)
     }
 
     /// A packet of `bytes` was sent, SCTP headers included, `data` among it or not.
@@ -124,6 +131,8 @@ impl Paths {
             copied: 0,
             queued: 0,
             srtt: path.srtt(),
+            min_rtt: path.traffic.fill.min_rtt(),
+            seen_rtt: path.traffic.fill.seen_rtt(),
             rto: path.rto(),
             mtu: path.mtu.size(),
             packets_sent: counters.packets_sent,

@@ -31,6 +31,8 @@ pub struct LinkCounters {
     pub arrived: u64,
     /// Bytes of these.
     pub arrived_bytes: u64,
+    /// Time that its transmitter was busy, of packets that were lost on the way too, in nanoseconds.
+    pub busy_nanos: u64,
     /// Integral of the queue's length over time, in packet-nanoseconds.
     pub queue_packet_nanos: u128,
 }
@@ -68,6 +70,7 @@ impl LinkCounters {
             late: self.late - earlier.late,
             arrived: self.arrived - earlier.arrived,
             arrived_bytes: self.arrived_bytes - earlier.arrived_bytes,
+            busy_nanos: self.busy_nanos - earlier.busy_nanos,
             queue_packet_nanos: self.queue_packet_nanos - earlier.queue_packet_nanos,
         }
     }

@@ -299,14 +299,15 @@ impl Link {
         let occupied = u64::from(bytes) + u64::from(self.spec.framing);
         match &mut self.dynamics {
             None => self.free_at = starts + transmission_time(occupied, self.spec.rate),
-            Some(dynamics) => {
-                self.free_at = dynamics.transmit(starts, occupied);
-                if let Some(loss) = dynamics.new_loss.take() {
-                    self.losses.set_model(loss);
-                }
-                if dynamics.outage {
-                    return self.drop(Cause::Outage);
-                }
+            Some(dynamics) => self.free_at = dynamics.transmit(starts, occupied),
+        }
+        self.counters.busy_nanos += (self.free_at - starts).as_nanos() as u64;
+        if let Some(dynamics) = &mut self.dynamics {
+            if let Some(loss) = dynamics.new_loss.take() {
+                self.losses.set_model(loss);
+            }
+            if dynamics.outage {
+                return self.drop(Cause::Outage);
             }
         }
         if self.losses.strike() {

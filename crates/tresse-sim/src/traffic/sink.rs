@@ -1,4 +1,6 @@
-//! The receiver: takes every message at once.
+//! The receiver: takes every message at once, or whatever there is now and then.
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_proto::{AssociationId, Event, Instant, Joiner, Part};
@@ -7,7 +9,7 @@ use super::{AddressPlan, Application, Turn};
 use crate::error::RunError;
 use crate::traffic::Breach;
 
-/// A receiver that reads as soon as there is something to read.
+/// A receiver that reads as soon as there is something to read, unless it is told to wait.
 #[derive(Debug, Default)]
 pub struct Sink {
     association: Option<AssociationId>,
@@ -16,12 +18,35 @@ pub struct Sink {
     /// What every message must begin with, as far as it goes, when contents are to be compared.
     expected: Option<Bytes>,
     ended: Option<String>,
+    /// How long it waits after reading.
+    pause: Duration,
+    /// It reads nothing before this.
+    next: Instant,
+    /// There is something to read then.
+    waits: bool,
 }
 
 impl Sink {
     /// A receiver whose addresses change as planned; with `expected`, it also compares the content of every message.
     pub fn new(addresses: AddressPlan, expected: Option<Bytes>) -> Self {
         Sink { addresses, expected, ..Sink::default() }
+    }
+
+    /// The same receiver, reading so often.
+    #[must_use]
+    pub fn reading_every(self, pause: Duration) -> Self {
+        Sink { pause, ..self }
+    }
+
+    /// Reads what there is, unless it is too early.
+    fn read(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), RunError> {
+        let at = turn.now;
+        self.waits = at < self.next;
+        if self.waits {
+            return Ok(());
+        }
+        self.next = at + self.pause;
+        self.read_all(turn, id).map_err(|breach| RunError::Broken { at, breach })
     }
 
     fn read_all(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), Breach> {
@@ -44,20 +69,24 @@ impl Sink {
 
 impl Application for Sink {
     fn due(&self) -> Option<Instant> {
-        self.association.filter(|_| self.ended.is_none()).and_then(|_| self.addresses.due())
+        let reading = self.waits.then_some(self.next);
+        let addresses = || self.addresses.due();
+        let open = self.association.filter(|_| self.ended.is_none());
+        open.and_then(|_| [reading, addresses()].into_iter().flatten().min())
     }
 
     fn on_due(&mut self, turn: &mut Turn<'_>) -> Result<(), RunError> {
-        self.association.map_or(Ok(()), |id| self.addresses.on_due(turn, id))
+        let Some(id) = self.association else { return Ok(()) };
+        if self.waits {
+            self.read(turn, id)?;
+        }
+        self.addresses.on_due(turn, id)
     }
 
     fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: &Event) -> Result<(), RunError> {
         match event {
             Event::Established { .. } => self.association = Some(id),
-            Event::Readable => {
-                let at = turn.now;
-                self.read_all(turn, id).map_err(|breach| RunError::Broken { at, breach })?;
-            }
+            Event::Readable => self.read(turn, id)?,
             Event::Closed(reason) => self.ended = Some(super::describe(reason)),
             _ => {}
         }

@@ -25,3 +25,4 @@ mod records;
 mod rescheduling;
 mod throughput;
 mod together;
+mod verdicts;

@@ -1,0 +1,175 @@
+//! Evidence that a path carries its capacity: a queue that stands in the network.
+//!
+//! A full packet takes at least `min_rtt` there and back. Where the quickest of a round trip takes longer, a queue stood all the
+//! time, and its link was never idle. Knows nothing of windows: what it says is for reports, and no rule depends on it. A
+//! path that becomes longer for good counts as full from then on.
+
+use std::time::Duration;
+
+use tresse_policy::{Instant, PathId};
+
+/// The evidence of one path.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Fill {
+    /// The shortest round-trip time of a full packet, by the path that its acknowledgement took; the one in use first.
+    shortest: [Option<(PathId, Duration)>; 2],
+    /// When the round began, which lasts a round trip.
+    since: Instant,
+    /// Bytes acknowledged in it.
+    acked: usize,
+    /// Its shortest round-trip time.
+    quickest: Option<Duration>,
+    /// All round-trip times, smoothed (RFC 9260 section 6.3.1 C3).
+    smoothed: Option<Duration>,
+    full: bool,
+}
+
+/// What an acknowledgement brought.
+pub(super) struct Arrived {
+    /// Bytes of DATA chunks.
+    pub(super) bytes: usize,
+    /// The shortest round-trip time among them.
+    pub(super) rtt: Option<Duration>,
+    /// The path that it took.
+    pub(super) via: PathId,
+    /// A full DATA chunk.
+    pub(super) pmdcs: usize,
+}
+
+impl Fill {
+    pub(super) const NEW: Self = Fill {
+        shortest: [None; 2],
+        since: Instant::ZERO,
+        acked: 0,
+        quickest: None,
+        smoothed: None,
+        full: false,
+    };
+
+    /// Whether the last round says that the path is full.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// The shortest round-trip time of a full packet on the way in use.
+    pub(super) fn min_rtt(&self) -> Option<Duration> {
+        self.shortest[0].map(|(_, rtt)| rtt)
+    }
+
+    /// Round-trip times lately, whatever way their acknowledgements took.
+    pub(super) fn seen_rtt(&self) -> Option<Duration> {
+        self.smoothed
+    }
+
+    /// Data is sent although nothing was in flight.
+    pub(super) fn on_busy(&mut self) {
+        self.quickest = None;
+        self.full = false;
+    }
+
+    pub(super) fn on_acked(&mut self, now: Instant, what: &Arrived) {
+        if self.quickest.is_none() {
+            (self.since, self.acked) = (now, 0);
+        } else {
+            self.acked += what.bytes;
+        }
+        if let Some(rtt) = what.rtt {
+            self.smoothed = Some(self.smoothed.map_or(rtt, |smoothed| smoothed * 7 / 8 + rtt / 8));
+        }
+        // Short packets are quicker.
+        if let Some(rtt) = what.rtt.filter(|_| what.bytes + what.bytes / ALIKE >= what.pmdcs) {
+            self.see(what.via, rtt);
+        }
+        let (Some(quickest), Some(least)) = (self.quickest, self.min_rtt()) else { return };
+        let elapsed = now - self.since;
+        if elapsed < quickest || elapsed.is_zero() {
+            return;
+        }
+        let longer = quickest.saturating_sub(least);
+        let queued =
+            self.acked as f64 / elapsed.as_secs_f64() * longer.as_secs_f64() / what.pmdcs.max(1) as f64;
+        self.full = longer >= SHORTEST_QUEUE && queued >= QUEUED;
+        self.quickest = None;
+    }
+
+    fn see(&mut self, via: PathId, rtt: Duration) {
+        if self.shortest[0].is_none_or(|(known, _)| known != via) {
+            self.shortest.swap(0, 1);
+            if self.shortest[0].is_none_or(|(known, _)| known != via) {
+                self.shortest[0] = Some((via, rtt));
+            }
+            self.quickest = None;
+        }
+        if let Some((_, least)) = &mut self.shortest[0] {
+            *least = rtt.min(*least);
+        }
+        self.quickest = Some(self.quickest.map_or(rtt, |quickest| quickest.min(rtt)));
+    }
+}
+
+/// Packets that wait at least, all the time, on a full path. Adaptive buffer shares keep about one.
+const QUEUED: f64 = 0.75;
+/// A shorter wait may be that of a busy processor.
+const SHORTEST_QUEUE: Duration = Duration::from_micros(500);
+/// Packets whose lengths differ by less than this part of the shorter one count as alike.
+const ALIKE: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: usize = 1000;
+
+    /// A packet is acknowledged each `gap` for `rounds` round trips of `rtt`, all in milliseconds, by way of `via`.
+    fn carry(fill: &mut Fill, begin: u64, (rounds, rtt, gap): (u64, u64, u64), via: u8) -> u64 {
+        let mut at = begin;
+        while at < begin + rounds * rtt {
+            at += gap;
+            let rtt = Some(Duration::from_millis(rtt));
+            let what = Arrived { bytes: PACKET, rtt, via: PathId(via), pmdcs: PACKET };
+            fill.on_acked(Instant::ZERO + Duration::from_millis(at), &what);
+        }
+        at
+    }
+
+    #[test]
+    fn a_path_is_full_as_long_as_a_queue_stands() {
+        let mut fill = Fill::NEW;
+        let at = carry(&mut fill, 0, (3, 20, 2), 0);
+        assert!(!fill.is_full());
+        let at = carry(&mut fill, at, (3, 24, 2), 0);
+        assert!(fill.is_full(), "two packets wait");
+        assert_eq!(fill.min_rtt(), Some(Duration::from_millis(20)));
+        let at = carry(&mut fill, at, (3, 21, 2), 0);
+        assert!(!fill.is_full(), "half a packet");
+        carry(&mut fill, at, (3, 40, 2), 0);
+        fill.on_busy();
+        assert!(!fill.is_full(), "it was idle");
+    }
+
+    #[test]
+    fn a_longer_way_back_is_no_queue() {
+        let mut fill = Fill::NEW;
+        let at = carry(&mut fill, 0, (3, 20, 2), 0);
+        let at = carry(&mut fill, at, (3, 50, 2), 1);
+        assert!(!fill.is_full());
+        let at = carry(&mut fill, at, (3, 56, 2), 1);
+        assert!(fill.is_full());
+        carry(&mut fill, at, (3, 20, 2), 0);
+        assert!(!fill.is_full());
+        assert_eq!(fill.min_rtt(), Some(Duration::from_millis(20)), "it is remembered");
+    }
+
+    #[test]
+    fn short_packets_tell_nothing() {
+        let mut fill = Fill::NEW;
+        let quick = Arrived {
+            bytes: 100,
+            rtt: Some(Duration::from_millis(2)),
+            via: PathId::default(),
+            pmdcs: PACKET,
+        };
+        fill.on_acked(Instant::ZERO, &quick);
+        assert_eq!(fill.min_rtt(), None);
+    }
+}
