@@ -9,6 +9,7 @@ use tresse::config::{AssociationConfig, EndpointConfig};
 use tresse::units;
 
 use crate::call::{CallArgs, ListenArgs};
+use crate::doctor::DoctorArgs;
 use crate::emulate::EmulateArgs;
 use crate::failure::Failure;
 use crate::peer::PeerArgs;
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Keygen(KeygenArgs),
     /// Be a plain endpoint that tests can talk to: discard, echo or generate messages
     Peer(PeerArgs),
+    /// Look for what keeps several paths from being used well, and say what mends it
+    Doctor(DoctorArgs),
     /// Print one line for every SCTP packet of a capture
     Dissect(DissectArgs),
     /// List every setting and preset of the transport
@@ -88,6 +91,9 @@ pub(crate) struct SendArgs {
     /// The name that the receiver gives to the file; the file's own if not given
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// Send no faster than this, such as 50Mbit/s of the file
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) rate: Option<u64>,
     #[command(flatten)]
     pub(crate) schedulers: SchedulerArgs,
     #[command(flatten)]
@@ -161,6 +167,11 @@ pub(crate) struct SchedulerArgs {
 }
 
 impl TransportArgs {
+    /// A preset as it is.
+    pub(crate) fn of_preset(preset: &str) -> Self {
+        TransportArgs { preset: preset.to_owned(), settings: Vec::new() }
+    }
+
     /// Exactly the preset and what the user set, of associations and of endpoints.
     pub(crate) fn plain(&self) -> Result<(AssociationConfig, EndpointConfig), Failure> {
         let mut config = AssociationConfig::preset(&self.preset).map_err(Failure::usage)?;

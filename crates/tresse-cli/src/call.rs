@@ -1,5 +1,6 @@
 //! Both ends of a command that moves something: how one is called and how one waits for calls.
 
+use std::convert::Infallible;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::Args;
 use tokio::time::timeout;
-use tresse::host::{self, Local, Remote};
+use tresse::host::{self, Followed, HostAddress, Local, Remote};
 use tresse::security::Security;
 use tresse::{
     Association, AssociationConfig, ConnectError, Ended, Endpoint, EndpointConfig, Peer, Registry, SendError,
@@ -23,7 +24,7 @@ use crate::report::words::printable;
 use crate::security::{self, SecurityArgs};
 
 /// Whom to call, and from where.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct CallArgs {
     /// The other side's addresses, the preferred one first; a host name stands for all of its own
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true)]
@@ -69,6 +70,11 @@ impl CallArgs {
     /// The other side's addresses.
     pub(crate) fn remote(&self) -> Vec<IpAddr> {
         Remote::all_of(&self.to)
+    }
+
+    /// The same call over one path.
+    pub(crate) fn between(&self, local: IpAddr, remote: IpAddr) -> Self {
+        CallArgs { to: vec![Remote::from(remote)], from: vec![Local::These(vec![local])], ..self.clone() }
     }
 
     /// Own addresses.
@@ -117,6 +123,30 @@ impl CallArgs {
         };
         let association = self.answered(endpoint, setup).await?;
         said.map(|()| association).map_err(Failure::running)
+    }
+
+    /// Lets the association's addresses follow the interfaces where these were left to `auto`. It never ends.
+    pub(crate) async fn follow(
+        &self,
+        endpoint: &Endpoint,
+        association: &Association,
+        quiet: bool,
+    ) -> Infallible {
+        if !self.from.contains(&Local::Auto) {
+            return std::future::pending().await;
+        }
+        let remote = self.remote();
+        let wanted = |one: &HostAddress| host::is_wanted(one, &remote);
+        let say = |followed: &Followed| match followed {
+            _ if quiet => {}
+            Followed::Joined(address) => output::say(&format!("{address} has come and joins")),
+            Followed::Left(address) => output::say(&format!("{address} is gone and leaves")),
+            Followed::Refused(address, why) => {
+                output::say(&format!("{address} has come and is not used: {why}"))
+            }
+            _ => {}
+        };
+        host::follow(endpoint, association, wanted, say).await
     }
 
     fn peer(&self) -> Peer {

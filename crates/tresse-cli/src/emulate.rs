@@ -67,9 +67,14 @@ async fn timer(duration: Option<Duration>) {
     }
 }
 
+/// The version of the document.
+const SCHEMA: u32 = 1;
+
 /// What went through.
 #[derive(Serialize)]
 struct Report {
+    /// The version of this document (docs/schemas).
+    schema: u32,
     name: String,
     seed: u64,
     elapsed_s: f64,
@@ -108,6 +113,7 @@ impl Report {
         let (strangers, unsent) = relay.discarded();
         let counters = emulation.counters(relay.now()).into_iter().enumerate();
         Report {
+            schema: SCHEMA,
             name: name.to_owned(),
             seed,
             elapsed_s: relay.elapsed().as_secs_f64(),

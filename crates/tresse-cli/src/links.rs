@@ -17,27 +17,36 @@ pub(crate) fn used(association: &Association) -> String {
     format!("from {}", used.join(", "))
 }
 
+/// What is wrong with a link, and the commands that mend it.
+pub(crate) struct Fault {
+    pub(crate) says: String,
+    pub(crate) mend: String,
+}
+
+impl Fault {
+    fn line(&self) -> String {
+        format!("{}; mend it with: {}", self.says, self.mend)
+    }
+}
+
 /// What is wrong with the links of an association's paths, a line each; with `all`, also which interfaces have no route to
 /// the peer.
 pub(crate) fn faults(association: &Association, endpoint: &Endpoint, all: bool) -> Vec<String> {
     let paths: Vec<_> = association.path_stats().iter().map(|path| (path.local, path.remote)).collect();
-    let addresses = host::addresses().unwrap_or_default();
     let bound: Vec<_> =
         endpoint.local_stats().into_iter().filter(|stats| stats.interface.is_some()).collect();
-    let mut lines = misled(&addresses, &paths, |local| bound.iter().any(|stats| stats.local == local));
+    let mut faults = misrouted(&paths, |local| bound.iter().any(|stats| stats.local == local));
     if all {
-        lines.extend(left_out(&addresses, &paths));
+        faults.extend(left_out(&paths));
     }
-    lines
+    faults.iter().map(Fault::line).collect()
 }
 
-/// A line for each path that leaves by another interface than that of its address.
-fn misled(
-    addresses: &[HostAddress],
-    paths: &[(IpAddr, IpAddr)],
-    binds: impl Fn(IpAddr) -> bool,
-) -> Vec<String> {
-    let mut lines = Vec::new();
+/// The paths that leave by another interface than that of their address; `binds` says of which addresses packets leave by
+/// their interface wherever a route leads there.
+pub(crate) fn misrouted(paths: &[(IpAddr, IpAddr)], binds: impl Fn(IpAddr) -> bool) -> Vec<Fault> {
+    let addresses = host::addresses().unwrap_or_default();
+    let mut faults = Vec::new();
     for &(local, remote) in paths {
         let Some(own) = addresses.iter().find(|one| one.address == local && !one.loopback) else { continue };
         let Ok(route) = host::route(remote, Some(local), None) else { continue };
@@ -52,17 +61,17 @@ fn misled(
             Some(_) => "the system does not bind sockets to interfaces",
             None => "no route leads there by it",
         };
-        let interface = &own.interface;
-        lines.push(format!(
-            "path {local} -> {remote} leaves by {other}, not by {interface}: {why}; mend it with: {}",
-            mend(own, by_own.as_ref())
-        ));
+        faults.push(Fault {
+            says: format!("path {local} -> {remote} leaves by {other}, not by {}: {why}", own.interface),
+            mend: mend(own, by_own.as_ref()),
+        });
     }
-    lines
+    faults
 }
 
-/// A line for each interface that no path starts from because no route leads to the peer by it.
-fn left_out(addresses: &[HostAddress], paths: &[(IpAddr, IpAddr)]) -> Vec<String> {
+/// The interfaces that no path starts from because no route leads to the peer by them.
+pub(crate) fn left_out(paths: &[(IpAddr, IpAddr)]) -> Vec<Fault> {
+    let addresses = host::addresses().unwrap_or_default();
     let remotes: Vec<_> = paths.iter().map(|(_, remote)| *remote).collect();
     let elsewhere = |to: &IpAddr| host::route(*to, None, None).is_ok_and(|route| !route.local);
     let Some(remote) = remotes.iter().copied().find(elsewhere) else { return Vec::new() };
@@ -72,15 +81,11 @@ fn left_out(addresses: &[HostAddress], paths: &[(IpAddr, IpAddr)]) -> Vec<String
     };
     let family = |one: &&HostAddress| one.address.is_ipv4() == remote.is_ipv4();
     let idle = addresses.iter().filter(family).filter(|one| one.is_usable() && !used(&one.interface));
-    let idle = idle.filter(|one| !leads_to_any(one, &remotes));
-    let line = |one: &HostAddress| {
-        let (interface, address) = (&one.interface, one.address);
-        format!(
-            "{interface} ({address}) is not used: no route leads to {remote} by it; to use it: {}",
-            mend(one, None)
-        )
+    let fault = |one: &HostAddress| Fault {
+        says: format!("{} ({}) is not used: no route leads to {remote} by it", one.interface, one.address),
+        mend: mend(one, None),
     };
-    idle.map(line).collect()
+    idle.filter(|one| !leads_to_any(one, &remotes)).map(fault).collect()
 }
 
 /// The commands that let packets from `own` leave by its interface.

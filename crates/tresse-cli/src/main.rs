@@ -7,6 +7,7 @@
 mod args;
 mod call;
 mod dissect;
+mod doctor;
 mod emulate;
 mod failure;
 mod keygen;
@@ -60,6 +61,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Tunnel(args) => on_runtime(tunnel::run(args)),
         Command::Keygen(args) => keygen::run(&args),
         Command::Peer(args) => on_runtime(peer::run(args)),
+        Command::Doctor(args) => on_runtime(doctor::run(args)),
         Command::Dissect(args) => dissect::run(&args),
         Command::Switches(args) => switches::run(&args),
     }

@@ -1,6 +1,7 @@
 //! `tresse recv`: accepts associations and stores the files that they bring.
 
 mod incoming;
+mod under_way;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -18,6 +19,7 @@ use crate::output;
 use crate::progress;
 use crate::signal;
 use incoming::Settings;
+use under_way::UnderWay;
 
 pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
     let config = args.transport.config()?;
@@ -28,7 +30,8 @@ pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
     }
     let display = progress::display(args.output.quiet || args.output.json);
     let once = args.once;
-    let outcome = serve(&endpoint, Arc::new(Settings { args, display }), once).await;
+    let outcome =
+        serve(&endpoint, Arc::new(Settings { args, display, under_way: UnderWay::default() }), once).await;
     call::say_farewell(&endpoint).await;
     outcome
 }

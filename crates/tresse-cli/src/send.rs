@@ -1,7 +1,7 @@
 //! `tresse send`: opens an association over all paths and moves one file through it.
 
 use std::pin::pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -39,6 +39,7 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     }
     let outcome = tokio::select! {
         outcome = transfer(&association, source, &args) => outcome,
+        never = args.call.follow(&endpoint, &association, args.output.quiet) => match never {},
         () = signal::interrupted() => {
             association.abort("the sender was interrupted");
             Err(Failure::interrupted(format!("interrupted: {again}")))
@@ -63,7 +64,7 @@ async fn transfer(association: &Association, source: Source, args: &SendArgs) ->
         }
     };
     let resumed = have.total();
-    let work = send_and_hear(association, source, have, &name);
+    let work = send_and_hear(association, source, have, (&name, args.rate));
     let display = progress::display(args.output.quiet || args.output.json);
     let faults = schedulers::watch(association.events(), |line| display.suspend(|| output::say(line)));
     let progress = Progress::new(&display, &name, announced);
@@ -94,11 +95,11 @@ async fn send_and_hear(
     association: &Association,
     source: Source,
     have: Ranges,
-    name: &str,
+    (name, rate): (&str, Option<u64>),
 ) -> Result<Whole, Failure> {
     let mut verdict = pin!(hear(association));
     let whole = tokio::select! {
-        whole = send_all(association, source, have) => whole,
+        whole = send_all(association, source, have, rate) => whole,
         early = &mut verdict => {
             let refused = early.and_then(|message| verdict_of(message, name));
             return Err(refused.err().unwrap_or_else(|| breach("a verdict before the end")));
@@ -110,12 +111,22 @@ async fn send_and_hear(
     }
 }
 
-async fn send_all(association: &Association, source: Source, have: Ranges) -> Result<Whole, Failure> {
+async fn send_all(
+    association: &Association,
+    source: Source,
+    have: Ranges,
+    rate: Option<u64>,
+) -> Result<Whole, Failure> {
     let (sender, mut pieces) = mpsc::channel(QUEUE);
     let reading = tokio::task::spawn_blocking(move || source.read_all(&have, &sender));
     let data_streams = association.streams().0.saturating_sub(1).min(DATA_STREAMS);
-    let mut turn = 0;
+    let (mut turn, began, mut sent) = (0, Instant::now(), 0);
     while let Some(piece) = pieces.recv().await {
+        if let Some(rate) = rate {
+            let due = began + Duration::from_secs_f64(sent as f64 * 8.0 / rate as f64);
+            tokio::time::sleep_until(due.into()).await;
+            sent += piece.len();
+        }
         // Stream 0 is for control, unless there is no other.
         let stream = if data_streams == 0 { 0 } else { 1 + turn % data_streams };
         turn = turn.wrapping_add(1) % DATA_STREAMS.max(1);

@@ -3,9 +3,13 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "a test")]
 
-use std::process::{Command, Output, Stdio};
+mod netns;
+
+use std::process::Stdio;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use netns::{client, ip, left_by, tresse_in};
 use serde_json::Value;
 
 /// A host with two uplinks whose default routes have unlike metrics, and one with two addresses behind both.
@@ -59,25 +63,6 @@ impl Drop for Hosts {
     }
 }
 
-fn ip(arguments: &str) -> bool {
-    let done = Command::new("ip").args(arguments.split(' ')).output();
-    done.is_ok_and(|done| done.status.success())
-}
-
-/// `tresse` in the namespace `host`.
-fn tresse_in(host: &str, arguments: &str) -> Command {
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", host, env!("CARGO_BIN_EXE_tresse")]).args(arguments.split(' '));
-    command
-}
-
-/// Bytes that left by an interface.
-fn left_by(host: &str, interface: &str) -> u64 {
-    let file = format!("/sys/class/net/{interface}/statistics/tx_bytes");
-    let read = Command::new("ip").args(["netns", "exec", host, "cat", &file]).output().expect("ip");
-    String::from_utf8_lossy(&read.stdout).trim().parse().expect("a number")
-}
-
 /// What a measurement says: its document and what went to standard error.
 struct Measured {
     paths: Vec<Value>,
@@ -97,17 +82,6 @@ fn measure(hosts: &Hosts, listen: &str, call: &str) -> Measured {
     let document: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let paths = document["out"]["paths"].as_array().expect("paths").clone();
     Measured { paths, mbps: document["out"]["throughput_mbps"].as_f64().expect("a number"), said }
-}
-
-/// Asks until the server listens.
-fn client(host: &str, call: &str) -> Output {
-    let begun = Instant::now();
-    loop {
-        let done = tresse_in(host, call).output().expect("a client");
-        if done.status.success() || begun.elapsed() > Duration::from_secs(60) {
-            return done;
-        }
-    }
 }
 
 #[test]
@@ -132,7 +106,7 @@ fn an_interface_without_a_route_is_named_with_what_mends_it() {
     assert!(ip(&format!("-n {near} route del default via 10.77.2.1")));
     let call = "--to 10.78.1.1,10.78.2.1 --bytes 1MB";
     let said = measure(&hosts, "lo", call).said;
-    let idle = "up2 (10.77.2.2) is not used: no route leads to 10.78.1.1 by it; to use it: ip route add default via ROUTER";
+    let idle = "up2 (10.77.2.2) is not used: no route leads to 10.78.1.1 by it; mend it with: ip route add default via ROUTER";
     assert!(said.starts_with("from 10.77.1.2 (up1)\n") && said.contains(idle), "{said}");
 
     let named = format!("{call} --from up1,up2");
@@ -179,4 +153,49 @@ fn two_links_of_50_mbits_carry_90() {
     let measured = measure(&hosts, "lo", "--to 10.78.1.1,10.78.2.1 --time 20s");
     eprintln!("{:.1} Mbit/s of user data over two links of 50 Mbit/s: {:?}", measured.mbps, measured.paths);
     assert!(measured.mbps >= 90.0);
+}
+
+#[test]
+fn an_address_that_is_replaced_in_mid_transfer_is_followed() {
+    let Some(hosts) = Hosts::new("moved") else { return };
+    let near = &hosts.near;
+    // Slow enough to last while the address changes, however busy the machine is.
+    let shape = "root tbf rate 8mbit burst 32kbit latency 100ms";
+    for link in [1, 2] {
+        assert!(ip(&format!("netns exec {near} tc qdisc add dev up{link} {shape}")), "tc(8) with tbf");
+    }
+    let serve = "perf server --listen lo --once --json";
+    let mut server = tresse_in(&hosts.far, serve).stdout(Stdio::null()).spawn().expect("a server");
+    let call = "perf client --to 10.78.1.1,10.78.2.1 --bytes 20MB --json";
+    let measuring = thread::spawn({
+        let near = near.clone();
+        move || client(&near, call)
+    });
+    let begun = Instant::now();
+    while left_by(near, "up1") < 1_000_000 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing leaves");
+        thread::sleep(Duration::from_millis(20));
+    }
+    // What DHCP does with a new lease.
+    for command in [
+        "addr del 10.77.1.2/24 dev up1",
+        "addr add 10.77.1.3/24 dev up1",
+        "route add default via 10.77.1.1 metric 100",
+    ] {
+        assert!(ip(&format!("-n {near} {command}")), "{command}");
+    }
+    let done = measuring.join().expect("a client");
+    let _ = server.kill();
+    let _ = server.wait();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    assert!(
+        said.contains("10.77.1.3 has come and joins") && said.contains("10.77.1.2 is gone and leaves"),
+        "{said}"
+    );
+    let document: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!(document["out"]["bytes"], 20_000_000, "nothing is lost");
+    let paths = document["out"]["paths"].as_array().expect("paths");
+    let new = paths.iter().find(|path| path["local"] == "10.77.1.3").expect("a path from the new address");
+    assert!(new["chunks_sent"].as_u64() > Some(100), "{paths:?}");
 }

@@ -11,9 +11,14 @@ use crate::output;
 use crate::report::paths::{PathsReport, Side};
 use crate::report::words::{rate, size};
 
+/// The version of the document.
+const SCHEMA: u32 = 1;
+
 /// The whole run. Every key names its unit.
 #[derive(Serialize)]
 pub(super) struct Summary {
+    /// The version of this document (docs/schemas).
+    schema: u32,
     role: &'static str,
     mode: &'static str,
     lower_layer: &'static str,
@@ -85,6 +90,7 @@ impl Summary {
             _ => SHOWN,
         };
         Summary {
+            schema: SCHEMA,
             role: facts.role,
             mode,
             lower_layer,

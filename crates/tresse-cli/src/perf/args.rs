@@ -30,6 +30,9 @@ pub(super) struct ServerArgs {
     /// End after one client
     #[arg(long)]
     pub(super) once: bool,
+    /// Read no faster than this: to see what a slow reader does
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(super) read_rate: Option<u64>,
     #[command(flatten)]
     pub(super) schedulers: SchedulerArgs,
     #[command(flatten)]
@@ -45,6 +48,12 @@ pub(super) struct ClientArgs {
     /// Send for this long
     #[arg(long, default_value = "10s", value_parser = positive_duration)]
     pub(super) time: Duration,
+    /// Let so much pass before what is sent counts; it comes on top
+    #[arg(long, default_value = "0s", value_parser = duration, conflicts_with = "bytes")]
+    pub(super) omit: Duration,
+    /// Measure each path alone first, and all of them together at last; the server must not end after one client
+    #[arg(long, conflicts_with = "json_stream")]
+    pub(super) compare_single: bool,
     /// Send this much instead, however long it takes
     #[arg(long, value_name = "SIZE", value_parser = positive_size, conflicts_with = "time")]
     pub(super) bytes: Option<u64>,
@@ -58,7 +67,7 @@ pub(super) struct ClientArgs {
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = message_size)]
     pub(super) message_size: u32,
     /// Spread messages over so many streams, in turn
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short = 'P', visible_alias = "parallel", value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) streams: u16,
     /// Let no message wait for those before it in its stream
     #[arg(long)]
@@ -99,6 +108,7 @@ impl ClientArgs {
                 streams: self.streams,
                 unordered: self.unordered,
                 bits_per_second: self.rate,
+                omit_seconds: self.omit.as_secs_f64(),
             },
         }
     }

@@ -1,16 +1,20 @@
 //! The side that asks for a measurement and reports on it.
 
+use std::cell::RefCell;
+
 use serde::Serialize;
 use tokio::time::timeout;
-use tresse::Association;
+use tresse::{Association, host};
 
 use super::args::ClientArgs;
+use super::clock::{Offset, Question};
+use super::events::{self, PathEvent};
 use super::exchange::{Ear, Flow, exchange, put};
 use super::message::{Ask, Control};
 use super::meter::{Interval, Meter};
-use super::report::Report;
+use super::report::{Report, SCHEMA};
 use super::tally::Tally;
-use crate::call::{self, FAREWELL, breach};
+use crate::call::{self, CallArgs, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::output;
 use crate::report::required;
@@ -19,41 +23,74 @@ use crate::schedulers;
 use crate::signal;
 
 pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
+    let mut single_mbps = Vec::new();
+    if args.compare_single {
+        for (local, remote) in host::by_position(&args.call.local()?, &args.call.remote()) {
+            let call = args.call.between(local, remote);
+            let report = measured(&args, &call, &mut Listing::silent(), None).await?;
+            single_mbps.push(report.slowest() / 1e6);
+        }
+    }
+    let mut listing = Listing::new(&args);
+    let report = match measured(&args, &args.call, &mut listing, Some(args.output.quiet)).await {
+        Ok(report) => report,
+        Err(failure) => {
+            listing.give_up()?;
+            return Err(failure);
+        }
+    };
+    let report = if args.compare_single { report.compared(single_mbps) } else { report };
+    let slowest = report.slowest();
+    listing.conclude(report)?;
+    required(args.require_throughput, slowest)
+}
+
+/// One measurement over an association of its own; `quiet` says whether links and events are kept back, and without it all is.
+async fn measured(
+    args: &ClientArgs,
+    call: &CallArgs,
+    listing: &mut Listing,
+    quiet: Option<bool>,
+) -> Result<Report, Failure> {
     let ask = args.ask();
     let mut config = args.transport.config()?;
     config.outbound_streams = config.outbound_streams.max(args.streams.saturating_add(1));
-    let endpoint = args.call.bind(config, args.schedulers.registry()?)?;
+    let endpoint = call.bind(config, args.schedulers.registry()?)?;
     let association = tokio::select! {
-        association = args.call.connect(&endpoint) => association?,
+        association = call.connect(&endpoint) => association?,
         () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was measured")),
     };
-    if !args.output.quiet {
-        args.call.say_links(&association, &endpoint);
+    let quiet = quiet.unwrap_or(true);
+    if !quiet {
+        call.say_links(&association, &endpoint);
     }
-    let mut listing = Listing::new(&args);
+    let kept = RefCell::default();
+    let say = |event: &PathEvent| {
+        if !quiet {
+            output::say(&event.line())
+        }
+    };
     let outcome = tokio::select! {
-        outcome = measure(&association, &ask, &args, &mut listing) => outcome,
+        outcome = measure(&association, &ask, args, listing) => outcome,
         never = schedulers::watch(association.events(), output::say) => match never {},
+        never = events::watch(&association, &kept, say) => match never {},
+        never = call.follow(&endpoint, &association, quiet) => match never {},
         () = signal::interrupted() => Err(Failure::interrupted("interrupted: the intervals show what was measured before")),
     };
     match outcome {
-        Ok(_) => drop(timeout(FAREWELL, association.shutdown()).await),
+        // The server ends the association, once it knows that nothing is missing here.
+        Ok(_) => drop(timeout(FAREWELL, association.closed()).await),
         Err(_) => association.abort("the measurement was given up"),
     }
     drop(association);
     call::say_farewell(&endpoint).await;
-    let place = call::list(&args.call.remote());
-    let flows = match outcome {
-        Ok(flows) => flows,
-        Err(failure) => {
-            listing.give_up()?;
-            return Err(call::with_causes(failure.at(place), &endpoint));
+    let place = call::list(&call.remote());
+    match outcome {
+        Ok((flows, clocks)) => {
+            Ok(Report::new(place, ask.load, flows, Some(clocks)).with_events(kept.into_inner()))
         }
-    };
-    let report = Report::new(place, ask.load, flows);
-    let slowest = report.slowest();
-    listing.conclude(report)?;
-    required(args.require_throughput, slowest)
+        Err(failure) => Err(call::with_causes(failure.at(place), &endpoint)),
+    }
 }
 
 /// The whole dialogue; intervals are listed as they end.
@@ -62,28 +99,31 @@ async fn measure(
     ask: &Ask,
     args: &ClientArgs,
     listing: &mut Listing,
-) -> Result<(Option<Flow>, Option<Flow>), Failure> {
-    let tally = Tally::default();
+) -> Result<((Option<Flow>, Option<Flow>), Offset), Failure> {
+    let tally = Tally::new(args.omit);
     let mut ear = Ear::new(association, &tally);
+    let question = Question::new();
     put(association, Control::Ask(ask.clone())).await?;
-    match ear.control().await? {
-        Control::Go => {}
+    let clocks = match ear.control(ask.server_sends).await? {
+        Control::Go(there) => question.answered(there),
         Control::Refuse(reason) => {
             return Err(Failure::usage(format!("the server refused: {}", printable(&reason))));
         }
         _ => return Err(breach("a message out of turn")),
-    }
+    };
     let mut meter = Meter::new(association, &tally, ask);
     let mut ticks = tokio::time::interval(args.interval);
     ticks.tick().await;
-    let work = exchange(&mut ear, ask.client_sends.then_some(&ask.load), ask.server_sends);
+    let work = exchange(&mut ear, &ask.load, (ask.client_sends, ask.server_sends));
     let mut work = std::pin::pin!(work);
-    loop {
+    let flows = loop {
         tokio::select! {
-            flows = &mut work => return flows,
+            flows = &mut work => break flows?,
             _ = ticks.tick() => listing.add(meter.read())?,
         }
-    }
+    };
+    put(association, Control::Done).await?;
+    Ok((flows, clocks))
 }
 
 /// What goes to standard output, in the form that was asked for.
@@ -119,6 +159,11 @@ impl Listing {
         Listing { form, intervals: Vec::new() }
     }
 
+    /// Shows nothing.
+    fn silent() -> Self {
+        Listing { form: Form::Nothing, intervals: Vec::new() }
+    }
+
     fn add(&mut self, interval: Interval) -> Result<(), Failure> {
         match self.form {
             Form::Lines => output::print(&(interval.lines().join("\n") + "\n")),
@@ -144,10 +189,11 @@ impl Listing {
     fn give_up(self) -> Result<(), Failure> {
         #[derive(Serialize)]
         struct Unfinished {
+            schema: u32,
             intervals: Vec<Interval>,
         }
         match self.form {
-            Form::Document => document(&Unfinished { intervals: self.intervals }),
+            Form::Document => document(&Unfinished { schema: SCHEMA, intervals: self.intervals }),
             Form::Lines | Form::Stream | Form::Nothing => Ok(()),
         }
     }

@@ -1,7 +1,11 @@
 //! What both sides do once they agree: send a load or not, count what comes, and tell each other.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
 use tresse::{Association, Joiner, Message, Part, SendOptions};
 
+use super::load::delay;
 use super::message::{CONTROL, Control, DATA, Got, LONGEST_CONTROL, Load, Sent};
 use super::tally::Tally;
 use crate::call::{self, breach};
@@ -19,17 +23,20 @@ pub(super) struct Flow {
 /// The association ended, or the peer does not keep to the protocol.
 pub(super) async fn exchange(
     ear: &mut Ear<'_>,
-    load: Option<&Load>,
-    receives: bool,
+    load: &Load,
+    (sends, receives): (bool, bool),
 ) -> Result<(Option<Flow>, Option<Flow>), Failure> {
     let association = ear.association;
     let sending = async {
-        let Some(load) = load else { return Ok(None) };
+        if !sends {
+            return Ok(None);
+        }
         let sent = load.send(association).await?;
         put(association, Control::Sent(sent.clone())).await?;
         Ok(Some(sent))
     };
-    let (sent, (got, received)) = tokio::try_join!(sending, ear.hear_out(load.is_some(), receives))?;
+    let (sent, (got, received)) =
+        tokio::try_join!(sending, ear.hear_out((sends, receives), load.is_timed()))?;
     Ok((sent.zip(got).map(|(sent, got)| Flow { sent, got }), received))
 }
 
@@ -38,6 +45,8 @@ pub(super) struct Ear<'a> {
     association: &'a Association,
     joiner: Joiner,
     tally: &'a Tally,
+    /// Bits a second, and since when.
+    pace: Option<(u64, Instant)>,
 }
 
 enum Heard {
@@ -48,27 +57,47 @@ enum Heard {
 impl<'a> Ear<'a> {
     /// Data is counted in `tally`.
     pub(super) fn new(association: &'a Association, tally: &'a Tally) -> Self {
-        Ear { association, joiner: Joiner::default(), tally }
+        Ear { association, joiner: Joiner::default(), tally, pace: None }
     }
 
-    /// The next control message, before any data.
-    pub(super) async fn control(&mut self) -> Result<Control, Failure> {
-        match self.next().await? {
-            Heard::Control(control) => Ok(control),
-            Heard::Data => Err(breach("data out of turn")),
+    /// The same, which takes no more than so many bits a second.
+    pub(super) fn reading_at(self, rate: Option<u64>) -> Self {
+        Ear { pace: rate.map(|rate| (rate, Instant::now())), ..self }
+    }
+
+    /// Waits until the client has all accounts; what still comes of a timed load does not count.
+    pub(super) async fn until_done(&mut self) -> Result<(), Failure> {
+        loop {
+            match self.next().await? {
+                Heard::Control(Control::Done) => return Ok(()),
+                Heard::Data => {}
+                Heard::Control(_) => return Err(breach("a message out of turn")),
+            }
         }
     }
 
-    /// Listens until the peer has got what this side `sends`, and this side all that it `receives`.
+    /// The next control message. Data may overtake it where this side `receives`, on other streams and paths.
+    pub(super) async fn control(&mut self, receives: bool) -> Result<Control, Failure> {
+        loop {
+            match self.next().await? {
+                Heard::Control(control) => return Ok(control),
+                Heard::Data if receives => {}
+                Heard::Data => return Err(breach("data out of turn")),
+            }
+        }
+    }
+
+    /// Listens until the peer has got what this side `sends`, and this side all that it `receives`; where the load is `timed`,
+    /// what has come when its time is over.
     async fn hear_out(
         &mut self,
-        sends: bool,
-        receives: bool,
+        (sends, receives): (bool, bool),
+        timed: bool,
     ) -> Result<(Option<Got>, Option<Flow>), Failure> {
         let (mut announced, mut received, mut got) = (None::<Sent>, None, None);
         loop {
             // What was announced on stream 0 may have overtaken data on the others.
-            if let Some(sent) = announced.take_if(|sent| self.tally.got().bytes >= sent.bytes) {
+            if let Some(sent) = announced.take_if(|sent| timed || self.tally.all_bytes() >= sent.bytes) {
                 let got = self.tally.got();
                 put(self.association, Control::Got(got)).await?;
                 received = Some(Flow { sent, got });
@@ -77,7 +106,7 @@ impl<'a> Ear<'a> {
                 return Ok((got, received));
             }
             match self.next().await? {
-                Heard::Data if receives && received.is_none() => {}
+                Heard::Data if receives && (timed || received.is_none()) => {}
                 Heard::Control(Control::Sent(sent)) if receives && received.is_none() => {
                     announced = Some(sent);
                 }
@@ -95,6 +124,10 @@ impl<'a> Ear<'a> {
             match message.ppid {
                 DATA => {
                     self.count(&message);
+                    if let Some((rate, since)) = self.pace {
+                        let due = self.tally.all_bytes() as f64 * 8.0 / rate as f64;
+                        tokio::time::sleep_until(since + Duration::from_secs_f64(due)).await;
+                    }
                     return Ok(Heard::Data);
                 }
                 CONTROL => {
@@ -113,7 +146,8 @@ impl<'a> Ear<'a> {
 
     fn count(&self, message: &Message) {
         let completes = matches!(message.part, Part::Whole | Part::Last);
-        self.tally.add(message.payload.len() as u64, completes);
+        let head = message.payload.pieces().first().filter(|_| message.part == Part::Whole);
+        self.tally.add(message.payload.len() as u64, completes, head.and_then(|head| delay(head)));
     }
 }
 

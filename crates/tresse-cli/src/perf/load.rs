@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tresse::host::Load as ProcessorTime;
 use tresse::{Association, SendOptions, StreamId};
 
-use super::message::{DATA, Load, Sent, Until};
+use super::clock::unix_nanos;
+use super::message::{DATA, Load, Processor, Sent, Until};
 use crate::call::put;
 use crate::failure::Failure;
 use crate::report::paths::{PathsReport, Side, Snapshot};
@@ -18,12 +20,15 @@ impl Load {
     /// # Errors
     /// The association ended.
     pub(super) async fn send(&self, association: &Association) -> Result<Sent, Failure> {
-        let message = Bytes::from(vec![FILLING; self.message_bytes as usize]);
+        let mut messages_of = Messages::new(self.message_bytes as usize);
         let begin = Instant::now();
+        let counts = begin + Duration::from_secs_f64(self.omit_seconds);
         let end = match self.until {
-            Until::Seconds(seconds) => Some(begin + Duration::from_secs_f64(seconds)),
+            Until::Seconds(seconds) => Some(counts + Duration::from_secs_f64(seconds)),
             Until::Bytes(_) => None,
         };
+        let mut since = Base::take(association);
+        let mut omitting = counts > begin;
         let (mut messages, mut bytes) = (0, 0);
         while let Some(len) = self.next_len(bytes) {
             let due = begin + self.due(bytes);
@@ -31,9 +36,12 @@ impl Load {
                 break;
             }
             sleep_until(due).await;
+            if omitting && Instant::now() >= counts {
+                (omitting, since) = (false, Base::take(association));
+            }
             let stream = StreamId(1 + (messages % u64::from(self.streams)) as u16);
             let options = SendOptions { ppid: DATA, unordered: self.unordered, ..SendOptions::on(stream) };
-            let sending = put(association, options, message.slice(..len));
+            let sending = put(association, options, messages_of.next(len));
             match end {
                 Some(end) => match timeout_at(end, sending).await {
                     Ok(outcome) => outcome?,
@@ -44,8 +52,9 @@ impl Load {
             messages += 1;
             bytes += len as u64;
         }
-        let paths = PathsReport::new(&Snapshot::take(association), Side::Sender, begin.elapsed());
-        Ok(Sent { messages, bytes, paths })
+        let paths = Snapshot::take(association).since(&since.snapshot);
+        let paths = PathsReport::new(&paths, Side::Sender, since.at.elapsed());
+        Ok(Sent { messages, bytes, processor: Processor::since(since.processor), paths })
     }
 
     /// The length of the message after `bytes` of them.
@@ -64,6 +73,55 @@ impl Load {
     }
 }
 
+/// Where a sender's account begins.
+struct Base {
+    at: Instant,
+    snapshot: Snapshot,
+    processor: Option<ProcessorTime>,
+}
+
+impl Base {
+    fn take(association: &Association) -> Self {
+        Base { at: Instant::now(), snapshot: Snapshot::take(association), processor: ProcessorTime::now() }
+    }
+}
+
+/// Messages of one length. Now and then one begins with the time at which it was made, and the others with none.
+struct Messages {
+    plain: Bytes,
+    stamped: Option<Instant>,
+}
+
+impl Messages {
+    fn new(len: usize) -> Self {
+        let mut plain = vec![FILLING; len];
+        plain.iter_mut().take(STAMP).for_each(|byte| *byte = 0);
+        Messages { plain: plain.into(), stamped: None }
+    }
+
+    fn next(&mut self, len: usize) -> Bytes {
+        let now = Instant::now();
+        let recently = self.stamped.is_some_and(|at| now - at < BETWEEN_STAMPS);
+        if len < STAMP || recently {
+            return self.plain.slice(..len);
+        }
+        self.stamped = Some(now);
+        let mut message = self.plain[..len].to_vec();
+        message[..STAMP].copy_from_slice(&unix_nanos().to_be_bytes());
+        message.into()
+    }
+}
+
+/// How long a message took that begins with `head`, in nanoseconds by the clocks of both hosts; None where it has no time.
+pub(super) fn delay(head: &[u8]) -> Option<i64> {
+    let stamp = u64::from_be_bytes(head.get(..STAMP)?.try_into().ok()?);
+    (stamp > 0).then(|| unix_nanos().wrapping_sub(stamp) as i64)
+}
+
+/// Bytes of the time in a message.
+const STAMP: usize = 8;
+/// Writing the time costs a copy of the message.
+const BETWEEN_STAMPS: Duration = Duration::from_millis(1);
 /// What data consists of.
 const FILLING: u8 = 0x5a;
 
@@ -79,11 +137,23 @@ mod tests {
             streams: 1,
             unordered: false,
             bits_per_second: Some(8000),
+            omit_seconds: 0.0,
         };
         assert_eq!(
             [0, 1000, 2000, 2500].map(|sent| load.next_len(sent)),
             [Some(1000), Some(1000), Some(500), None]
         );
         assert_eq!(load.due(1500), Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn one_message_in_a_while_says_when_it_left() {
+        let mut messages = Messages::new(100);
+        let (first, second) = (messages.next(100), messages.next(50));
+        assert!(delay(&first).is_some_and(|nanos| (0..60_000_000_000).contains(&nanos)));
+        assert_eq!((second.len(), first[99]), (50, FILLING));
+        assert_eq!(delay(&messages.plain), None);
+        assert_eq!(delay(&first[..7]), None, "too short for one");
+        assert_eq!(messages.next(3).len(), 3);
     }
 }

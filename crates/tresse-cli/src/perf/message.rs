@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tresse::Ppid;
+use tresse::host::Load as ProcessorTime;
 
 use crate::report::paths::PathsReport;
 
@@ -17,7 +18,7 @@ const LONGEST_SECONDS: f64 = 86_400.0;
 /// Bytes of the longest control message.
 pub(super) const LONGEST_CONTROL: usize = 64 * 1024;
 /// What is spoken.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A control message.
 #[derive(Clone, Serialize, Deserialize)]
@@ -25,14 +26,16 @@ const VERSION: u32 = 1;
 pub(super) enum Control {
     /// The client's wish.
     Ask(Ask),
-    /// It is granted.
-    Go,
+    /// It is granted. The server's clock, in nanoseconds since 1970, tells the client how far it is from its own.
+    Go(u64),
     /// It is not, and why.
     Refuse(String),
-    /// All of a load has been handed to the transport.
+    /// All of a load has been handed to the transport, or its time is over.
     Sent(Sent),
-    /// All of a load has come.
+    /// All of a load has come, or its time is over.
     Got(Got),
+    /// The client has all accounts.
+    Done,
 }
 
 /// What is to be measured.
@@ -53,6 +56,8 @@ pub(super) struct Load {
     pub(super) unordered: bool,
     /// User data; as fast as possible if not given.
     pub(super) bits_per_second: Option<u64>,
+    /// So much at the beginning does not count, and comes on top.
+    pub(super) omit_seconds: f64,
 }
 
 /// When a load ends.
@@ -68,6 +73,8 @@ pub(super) enum Until {
 pub(super) struct Sent {
     pub(super) messages: u64,
     pub(super) bytes: u64,
+    /// The sender's processor.
+    pub(super) processor: Option<Processor>,
     #[serde(flatten)]
     pub(super) paths: PathsReport,
 }
@@ -79,6 +86,49 @@ pub(super) struct Got {
     pub(super) bytes: u64,
     /// From the first byte to the last.
     pub(super) seconds: f64,
+    /// From handing a message over to its arrival, by the receiver's clock and the sender's.
+    pub(super) delay: Option<Delay>,
+    /// The receiver's processor.
+    pub(super) processor: Option<Processor>,
+}
+
+/// Shares of the time that the thread which moves packets ran, and that it waited for a processor.
+#[derive(Copy, Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Processor {
+    pub(crate) running: f64,
+    pub(crate) waiting: f64,
+}
+
+impl Processor {
+    /// Since `begin`.
+    pub(super) fn since(begin: Option<ProcessorTime>) -> Option<Self> {
+        let shares = ProcessorTime::now()?.since(&begin?);
+        Some(Processor { running: shares.running, waiting: shares.waiting })
+    }
+}
+
+/// Delays of messages, in milliseconds.
+#[derive(Copy, Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Delay {
+    pub(super) p50_ms: f64,
+    pub(super) p95_ms: f64,
+    pub(super) p99_ms: f64,
+    pub(super) max_ms: f64,
+    /// How far these may be off, as the two clocks are compared over the network; 0 before they are.
+    pub(super) error_ms: f64,
+}
+
+impl Delay {
+    /// As of clocks of which the receiver's is `ahead` of the sender's, within `error`; in milliseconds.
+    pub(super) fn corrected(self, ahead: f64, error: f64) -> Self {
+        Delay {
+            p50_ms: self.p50_ms - ahead,
+            p95_ms: self.p95_ms - ahead,
+            p99_ms: self.p99_ms - ahead,
+            max_ms: self.max_ms - ahead,
+            error_ms: error,
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -113,6 +163,13 @@ impl Control {
     }
 }
 
+impl Load {
+    /// Whether it ends by the clock, and what is under way then does not count.
+    pub(super) fn is_timed(&self) -> bool {
+        matches!(self.until, Until::Seconds(_))
+    }
+}
+
 impl Ask {
     /// Refuses what a server should not do for a stranger. `streams` of each direction were negotiated.
     ///
@@ -130,6 +187,10 @@ impl Ask {
             && !(seconds > 0.0 && seconds <= LONGEST_SECONDS)
         {
             return Err(format!("a measurement takes {LONGEST_SECONDS} s at most, not {seconds} s"));
+        }
+        let omit = self.load.omit_seconds;
+        if !(omit >= 0.0 && omit <= LONGEST_SECONDS) {
+            return Err(format!("{LONGEST_SECONDS} s at most are left out, not {omit} s"));
         }
         if bits_per_second == Some(0) {
             return Err("a rate is more than nothing".to_owned());
@@ -149,7 +210,14 @@ mod tests {
 
     fn ask() -> Ask {
         let until = Until::Seconds(1.5);
-        let load = Load { until, message_bytes: 1000, streams: 3, unordered: false, bits_per_second: None };
+        let load = Load {
+            until,
+            message_bytes: 1000,
+            streams: 3,
+            unordered: false,
+            bits_per_second: None,
+            omit_seconds: 0.0,
+        };
         Ask { client_sends: true, server_sends: false, load }
     }
 
@@ -159,15 +227,15 @@ mod tests {
         let Ok(Control::Ask(back)) = Control::decode(&bytes) else { panic!("{bytes:?}") };
         assert_eq!(back.load.streams, 3);
         assert!(matches!(back.load.until, Until::Seconds(seconds) if seconds == 1.5));
-        assert!(matches!(Control::decode(&Control::Go.encode().expect("one")), Ok(Control::Go)));
+        assert!(matches!(Control::decode(&Control::Go(7).encode().expect("one")), Ok(Control::Go(7))));
     }
 
     #[test]
     fn what_is_no_message_is_named() {
         for (bytes, complaint) in [
             (&b"\xff"[..], "that is none"),
-            (br#"{"version":2,"dance":1}"#, "version 2, where version 1"),
-            (br#"{"version":1,"dance":1}"#, "cannot be read"),
+            (br#"{"version":1,"dance":1}"#, "version 1, where version 2"),
+            (br#"{"version":2,"dance":1}"#, "cannot be read"),
         ] {
             let error = Control::decode(bytes).err().expect("refused");
             assert!(error.contains(complaint), "{error}");

@@ -109,7 +109,7 @@ impl Reading {
             at: Instant::now(),
             limited_by: association.stats().limited_by,
             paths: association.path_stats(),
-            received: tally.got().bytes,
+            received: tally.all_bytes(),
         }
     }
 }
@@ -120,7 +120,7 @@ fn path_interval(path: &PathStats, before: Option<&PathStats>, elapsed: Duration
         id: path.id.index(),
         state: path.state.name(),
         throughput_mbps: mbps(since(|path| path.bytes_acked), elapsed),
-        srtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
+        srtt_ms: path.srtt.or(path.seen_rtt).map(|srtt| srtt.as_secs_f64() * 1e3),
         cwnd_bytes: path.cwnd,
         flight_bytes: path.flight,
         chunks_resent: since(|path| path.chunks_resent),

@@ -3,11 +3,12 @@
 //! ```text
 //! client                                        server
 //!   stream 0   Ask: directions, load         →
-//!              ←  Go (or Refuse: why)
+//!              ←  Go: the server's clock (or Refuse: why)
 //!   streams 1… data                          →        ←  data, in the directions asked for
 //!   stream 0   Sent: how much, which paths   →        ←  each sender, once its load has ended
-//!              ←  Got: how much, how long              →  each receiver, once all of that is here
-//!   shutdown                                 →
+//!              ←  Got: how much, how long              →  each receiver, once all of that is here, or its time is over
+//!   stream 0   Done                          →
+//!              ←  shutdown, or ABORT where the time was over before all had come
 //! ```
 //!
 //! What counts is what the receiving application got, over the time from its first byte to its last; what limited
@@ -15,6 +16,10 @@
 
 mod args;
 mod client;
+mod clock;
+mod compare;
+mod delays;
+mod events;
 mod exchange;
 mod load;
 mod message;

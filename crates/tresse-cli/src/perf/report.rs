@@ -2,15 +2,22 @@
 
 use serde::Serialize;
 
+use tresse::Limit;
+
+use super::clock::Offset;
+use super::compare::Compared;
+use super::events::PathEvent;
 use super::exchange::Flow;
-use super::message::Load;
+use super::message::{Delay, Load, Processor};
 use super::meter::Interval;
 use crate::report::paths::PathsReport;
-use crate::report::words::{rate, size};
+use crate::report::words::{explained, rate, size};
 
-/// One measurement, as seen by one side. Every key names its unit.
+/// One measurement, as seen by one side. Every key names its unit; docs/schemas/perf.schema.json has them all.
 #[derive(Serialize)]
 pub(super) struct Report {
+    /// The version of this document.
+    schema: u32,
     /// The peer's first address.
     peer: String,
     load: Load,
@@ -18,6 +25,10 @@ pub(super) struct Report {
     outward: Option<FlowReport>,
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     inward: Option<FlowReport>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    events: Vec<PathEvent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<Compared>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     intervals: Vec<Interval>,
 }
@@ -29,14 +40,49 @@ struct FlowReport {
     messages: u64,
     bytes: u64,
     seconds: f64,
+    /// From handing a message over to its arrival, corrected by what the two clocks differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delay: Option<Delay>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender_processor: Option<Processor>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receiver_processor: Option<Processor>,
+    /// What limited it, by all that is known; absent where nothing stands out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
     #[serde(flatten)]
     paths: PathsReport,
 }
 
+/// The version of the documents of `tresse perf`.
+pub(super) const SCHEMA: u32 = 1;
+/// From this share of the time on that a thread ran or waited to, its host set the pace.
+const BUSY: f64 = 0.9;
+
 impl Report {
-    pub(super) fn new(peer: String, load: Load, (outward, inward): (Option<Flow>, Option<Flow>)) -> Self {
-        let (outward, inward) = (outward.map(FlowReport::new), inward.map(FlowReport::new));
-        Report { peer, load, outward, inward, intervals: Vec::new() }
+    /// `clocks` tells how far the peer's clock is from this host's; without, there are no delays.
+    pub(super) fn new(
+        peer: String,
+        load: Load,
+        (outward, inward): (Option<Flow>, Option<Flow>),
+        clocks: Option<Offset>,
+    ) -> Self {
+        let outward = outward.map(|flow| FlowReport::new(flow, clocks));
+        let back = clocks.map(|offset| Offset { ahead_ms: -offset.ahead_ms, ..offset });
+        let inward = inward.map(|flow| FlowReport::new(flow, back));
+        let (events, intervals) = (Vec::new(), Vec::new());
+        Report { schema: SCHEMA, peer, load, outward, inward, events, compared: None, intervals }
+    }
+
+    /// With what became of paths meanwhile.
+    pub(super) fn with_events(self, events: Vec<PathEvent>) -> Self {
+        Report { events, ..self }
+    }
+
+    /// With what each path carried alone.
+    pub(super) fn compared(self, single_mbps: Vec<f64>) -> Self {
+        let together_mbps = self.slowest() / 1e6;
+        Report { compared: Some(Compared::new(single_mbps, together_mbps)), ..self }
     }
 
     /// With what was seen on the way.
@@ -63,21 +109,66 @@ impl Report {
                 flow.seconds,
                 rate(flow.throughput_mbps * 1e6)
             ));
-            lines.extend(flow.paths.lines());
+            lines.extend(flow.lines());
+        }
+        if let Some(compared) = &self.compared {
+            let flow = self.outward.as_ref().or(self.inward.as_ref());
+            lines.extend(compared.lines(flow.and_then(|flow| flow.verdict)));
         }
         lines
     }
 }
 
 impl FlowReport {
-    fn new(Flow { sent, got }: Flow) -> Self {
+    fn new(Flow { sent, got }: Flow, clocks: Option<Offset>) -> Self {
+        let delay = got.delay.zip(clocks);
+        let busy = [sent.processor, got.processor]
+            .into_iter()
+            .flatten()
+            .any(|one| one.running + one.waiting >= BUSY);
+        let limit = sent.paths.main_limit();
+        // Who has nothing to send, or no path to send it on, is not helped by a faster host.
+        let idle = matches!(limit, Some(Limit::Application | Limit::Scheduler | Limit::Path));
+        let verdict = if busy && !idle { Some(Limit::Host) } else { limit };
         let mbps = if got.seconds > 0.0 { got.bytes as f64 * 8e-6 / got.seconds } else { 0.0 };
         FlowReport {
             throughput_mbps: mbps,
             messages: got.messages,
             bytes: got.bytes,
             seconds: got.seconds,
+            delay: delay.map(|(delay, clocks)| delay.corrected(clocks.ahead_ms, clocks.error_ms)),
+            sender_processor: sent.processor,
+            receiver_processor: got.processor,
+            verdict: verdict.map(Limit::name),
             paths: sent.paths,
         }
+    }
+    /// One line for each path, then what limited them, the processors and delays.
+    fn lines(&self) -> Vec<String> {
+        let mut lines = self.paths.plain_lines();
+        let used = |who: &str, processor: &Option<Processor>| {
+            let Processor { running, waiting } = (*processor)?;
+            let (running, waiting) = (running * 100.0, waiting * 100.0);
+            Some(format!("{who} {running:.0} % running and {waiting:.0} % waiting for it"))
+        };
+        let used = [used("sender", &self.sender_processor), used("receiver", &self.receiver_processor)];
+        let used: Vec<_> = used.into_iter().flatten().collect();
+        if !used.is_empty() {
+            lines.push(format!("  processor: {}", used.join(", ")));
+        }
+        if let Some(Delay { p50_ms, p95_ms, p99_ms, max_ms, error_ms }) = self.delay {
+            lines.push(format!(
+                "  messages took {p50_ms:.1} ms (median), {p95_ms:.1} (95 %), {p99_ms:.1} (99 %), {max_ms:.1} at most; \
+                 clocks agree within {error_ms:.2} ms"
+            ));
+        }
+        let verdict = self.verdict.and_then(|name| Limit::ALL.into_iter().find(|limit| limit.name() == name));
+        match verdict {
+            Some(Limit::Host) if self.paths.main_limit() != Some(Limit::Host) => {
+                lines.push("  a host set the pace: its processor had no time left".to_owned());
+            }
+            verdict => lines.extend(verdict.map(|limit| format!("  {}", explained(limit)))),
+        }
+        lines
     }
 }

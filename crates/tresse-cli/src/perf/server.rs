@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use tresse::{Association, Endpoint};
 
 use super::args::ServerArgs;
+use super::clock::unix_nanos;
 use super::exchange::{Ear, exchange, put};
 use super::message::{Ask, Control};
 use super::report::Report;
@@ -39,7 +40,7 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
         tokio::select! {
             association = endpoint.accept(), if accepting && sessions.len() < MOST_CLIENTS => {
                 let association = association.ok_or_else(|| Failure::running("the network driver broke down"))?;
-                sessions.spawn(attend(association, args.output));
+                sessions.spawn(attend(association, args.output, args.read_rate));
                 accepting = !args.once;
             }
             Some(done) = sessions.join_next() => {
@@ -56,10 +57,10 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
 }
 
 /// One client, from its wish to its end.
-async fn attend(association: Association, output: OutputArgs) -> Result<(), Failure> {
+async fn attend(association: Association, output: OutputArgs, read_rate: Option<u64>) -> Result<(), Failure> {
     let peer = call::peer_of(&association);
     let outcome = tokio::select! {
-        outcome = measure(&association, &peer) => outcome,
+        outcome = measure(&association, &peer, read_rate) => outcome,
         never = schedulers::watch(association.events(), output::say) => match never {},
     };
     let report = match outcome {
@@ -74,15 +75,13 @@ async fn attend(association: Association, output: OutputArgs) -> Result<(), Fail
         (false, true) => Ok(String::new()),
         (false, false) => Ok(report.lines().join("\n") + "\n"),
     };
-    // The client ends the association once it has the last account.
-    let _ = timeout(FAREWELL, association.closed()).await;
     output::print(&printed?)
 }
 
-async fn measure(association: &Association, peer: &str) -> Result<Report, Failure> {
-    let tally = Tally::default();
-    let mut ear = Ear::new(association, &tally);
-    let wish = timeout(PATIENCE, ear.control()).await;
+async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) -> Result<Report, Failure> {
+    // What the client asks for says what is left out; before that no data comes.
+    let unasked = Tally::new(Duration::ZERO);
+    let wish = timeout(PATIENCE, Ear::new(association, &unasked).control(false)).await;
     let Ask { client_sends, server_sends, load } = match wish {
         Ok(Ok(Control::Ask(ask))) => match ask.check(association.streams()) {
             Ok(()) => ask,
@@ -96,9 +95,18 @@ async fn measure(association: &Association, peer: &str) -> Result<Report, Failur
         Ok(Err(failure)) => return Err(failure),
         Err(_) => return Err(Failure::running("asked for nothing")),
     };
-    put(association, Control::Go).await?;
-    let flows = exchange(&mut ear, server_sends.then_some(&load), client_sends).await?;
-    Ok(Report::new(peer.to_owned(), load, flows))
+    put(association, Control::Go(unix_nanos())).await?;
+    let tally = Tally::new(Duration::from_secs_f64(load.omit_seconds));
+    let mut ear = Ear::new(association, &tally).reading_at(read_rate);
+    let flows = exchange(&mut ear, &load, (server_sends, client_sends)).await?;
+    let _ = timeout(FAREWELL, ear.until_done()).await;
+    if load.is_timed() {
+        // What is left of the load is nobody's.
+        association.abort("the measurement is over");
+    } else {
+        let _ = timeout(FAREWELL, association.shutdown()).await;
+    }
+    Ok(Report::new(peer.to_owned(), load, flows, None))
 }
 
 /// Clients at a time; further ones wait to be accepted.

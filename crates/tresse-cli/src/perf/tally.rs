@@ -1,36 +1,73 @@
 //! What has come of a load, counted where it arrives and read where it is shown.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::message::Got;
+use tresse::host::Load as ProcessorTime;
+
+use super::delays::Delays;
+use super::message::{Got, Processor};
 
 /// What has come so far.
-#[derive(Default)]
-pub(super) struct Tally(Mutex<Count>);
+pub(super) struct Tally {
+    /// What comes so soon after the first byte does not count.
+    omit: Duration,
+    count: Mutex<Count>,
+}
 
-#[derive(Copy, Clone, Default)]
+#[derive(Default)]
 struct Count {
+    /// All bytes, and when the first one came.
+    all: u64,
+    began: Option<Instant>,
     messages: u64,
     bytes: u64,
-    /// When the first and the latest byte came.
+    /// When the first and the latest byte came that count.
     times: Option<(Instant, Instant)>,
+    delays: Delays,
+    processor: Option<ProcessorTime>,
 }
 
 impl Tally {
-    /// `bytes` more came, and with them the end of a message or not.
-    pub(super) fn add(&self, bytes: u64, completes: bool) {
+    /// `omit` after the first byte do not count.
+    pub(super) fn new(omit: Duration) -> Self {
+        Tally { omit, count: Mutex::default() }
+    }
+
+    /// `bytes` more came, and with them the end of a message or not; `delay` is how long it took, in nanoseconds.
+    pub(super) fn add(&self, bytes: u64, completes: bool, delay: Option<i64>) {
         let now = Instant::now();
-        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = self.lock();
+        count.all += bytes;
+        let began = *count.began.get_or_insert(now);
+        if now - began < self.omit {
+            return;
+        }
+        if count.times.is_none() {
+            count.processor = ProcessorTime::now();
+        }
         count.messages += u64::from(completes);
         count.bytes += bytes;
         count.times = Some((count.times.map_or(now, |(first, _)| first), now));
+        if let Some(delay) = delay {
+            count.delays.add(delay);
+        }
     }
 
-    /// All of it.
+    /// All that counts.
     pub(super) fn got(&self) -> Got {
-        let Count { messages, bytes, times } = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let seconds = times.map_or(0.0, |(first, latest)| (latest - first).as_secs_f64());
-        Got { messages, bytes, seconds }
+        let count = self.lock();
+        let seconds = count.times.map_or(0.0, |(first, latest)| (latest - first).as_secs_f64());
+        let processor = Processor::since(count.processor);
+        Got { messages: count.messages, bytes: count.bytes, seconds, delay: count.delays.read(), processor }
+    }
+
+    /// Bytes, whether they count or not.
+    pub(super) fn all_bytes(&self) -> u64 {
+        self.lock().all
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Count> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Buf;
 use indicatif::MultiProgress;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::timeout;
 use tresse::{Association, Joiner, Message, Payload, SendOptions};
 
+use super::under_way::UnderWay;
 use crate::args::RecvArgs;
 use crate::call;
 use crate::failure::Failure;
@@ -29,6 +30,7 @@ use crate::transfer::{CONTROL, DATA, DATA_HEADER, QUEUE, name, whole_message};
 pub(crate) struct Settings {
     pub(crate) args: RecvArgs,
     pub(crate) display: MultiProgress,
+    pub(crate) under_way: UnderWay,
 }
 
 /// Receives one file and reports on it.
@@ -81,6 +83,10 @@ async fn receive_file(
 ) -> Result<(), Failure> {
     let (name, announced_size) = (order.name.clone(), order.size);
     let started = Instant::now();
+    let Some(place) = settings.under_way.enter(order.id).await else {
+        answer(association, Err(StoreError::Busy.to_string())).await;
+        return Err(Failure::running(StoreError::Busy));
+    };
     let opened = tokio::task::spawn_blocking(move || Partial::open(order)).await;
     let partial = match opened.map_err(|_| Failure::running("the storing thread broke down"))? {
         Ok(partial) => partial,
@@ -92,29 +98,32 @@ async fn receive_file(
     let resumed = partial.resumed();
     let accept = Control::Accept { have: partial.have().clone() };
     let options = SendOptions { ppid: CONTROL, ..SendOptions::default() };
-    let stored_bytes = Arc::new(AtomicU64::new(resumed));
+    let transfer = &place.transfer;
+    transfer.stored.store(resumed, Ordering::Relaxed);
     let (items, queue) = mpsc::channel(QUEUE);
     let storing = tokio::task::spawn_blocking({
-        let counter = Arc::clone(&stored_bytes);
-        move || store(partial, queue, &counter)
+        let transfer = Arc::clone(transfer);
+        move || store(partial, queue, &transfer.stored)
     });
     let work = async {
         // Should this fail, so does the first `recv`.
         let _ = association.send(options, accept.encode()).await;
-        let end = take_all(association, items, stop).await;
+        let end = take_all(association, items, (stop, &transfer.superseded)).await;
         let stored = storing.await.map_err(|_| Failure::running("the storing thread broke down"))?;
         Ok::<_, Failure>((end, stored))
     };
     let progress = Progress::new(&settings.display, &name, announced_size);
     let watching = progress.watch(
         association,
-        |_| stored_bytes.load(Ordering::Relaxed),
+        |_| transfer.stored.load(Ordering::Relaxed),
         |path| path.packet_bytes_received,
     );
     let (end, stored) = tokio::select! {
         outcome = work => outcome?,
         never = watching => match never {},
     };
+    // The file is free again.
+    drop(place);
     let snapshot = Snapshot::take(association);
     conclude(association, end, stored, |size, digest| {
         let facts = Facts { name, size, resumed, elapsed: started.elapsed(), digest: Some(digest) };
@@ -149,6 +158,10 @@ async fn conclude(
             association.abort(failure.message());
             Err(failure.followed_by(&left(kept, bytes)))
         }
+        (Stored::Broken { kept, bytes }, End::Superseded) => {
+            association.abort("the file comes anew");
+            Err(Failure::running(format!("nothing came any more, and it comes anew; {}", left(kept, bytes))))
+        }
         (Stored::Broken { kept, bytes }, End::Stopped) => {
             association.abort("the receiver was interrupted");
             Err(Failure::interrupted(format!("interrupted; {}", left(kept, bytes))))
@@ -174,13 +187,15 @@ enum End {
     Failed(Failure),
     /// The user wants to stop.
     Stopped,
+    /// Nothing has come for a while, and somebody sends the file again.
+    Superseded,
 }
 
 /// Takes messages from the association to the storing thread until either ends.
 async fn take_all(
     association: &Association,
     items: mpsc::Sender<Item>,
-    mut stop: watch::Receiver<bool>,
+    (mut stop, superseded): (watch::Receiver<bool>, &Notify),
 ) -> End {
     let mut joiner = Joiner::default();
     loop {
@@ -189,6 +204,7 @@ async fn take_all(
             () = items.closed() => return End::Enough,
             // The other half lives as long as the process serves.
             Ok(()) = stop.changed() => return End::Stopped,
+            () = superseded.notified() => return End::Superseded,
         };
         let item = match message {
             Ok(Some(message)) => item(message),

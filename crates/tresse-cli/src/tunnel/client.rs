@@ -55,6 +55,7 @@ async fn last(args: &ClientArgs, tcp: &TcpListener, endpoint: &Endpoint) -> Fail
                 let began = Instant::now();
                 let failure = tokio::select! {
                     failure = carry_all(tcp, &association) => failure,
+                    never = args.call.follow(endpoint, &association, args.common.quiet) => match never {},
                     () = &mut interrupt => Failure::interrupted("interrupted"),
                 };
                 if args.once || failure.is_interruption() {

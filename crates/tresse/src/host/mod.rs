@@ -2,11 +2,17 @@
 //!
 //! Asks the operating system anew each time and keeps nothing.
 
+mod follow;
+mod load;
 mod names;
 #[cfg(target_os = "linux")]
 mod netlink;
 
-pub use names::{Local, NameError, NoRoute, Remote, leads_to_any, starting_from, waiting_on};
+pub use follow::{Followed, follow};
+pub use load::{Load, LoadShares};
+pub use names::{
+    Local, NameError, NoRoute, Remote, by_position, is_wanted, leads_to_any, starting_from, waiting_on,
+};
 
 use std::io;
 use std::net::IpAddr;

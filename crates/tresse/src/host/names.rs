@@ -76,6 +76,12 @@ impl FromStr for Local {
     }
 }
 
+impl From<IpAddr> for Remote {
+    fn from(address: IpAddr) -> Self {
+        Remote(vec![address])
+    }
+}
+
 impl Remote {
     /// All addresses, each once.
     pub fn all_of(these: &[Remote]) -> Vec<IpAddr> {
@@ -168,8 +174,7 @@ pub fn waiting_on(own: &[Local]) -> std::io::Result<Vec<IpAddr>> {
 fn automatic(remote: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
     let mut local = routed(remote)?;
     let all = addresses().unwrap_or_default();
-    let here = |to: &IpAddr| route(*to, None, None).is_ok_and(|route| route.local);
-    if remote.iter().any(here) {
+    if is_here(remote) {
         return Ok(local);
     }
     for one in all.iter().filter(|one| one.is_usable()) {
@@ -182,6 +187,29 @@ fn automatic(remote: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
         }
     }
     Ok(local)
+}
+
+/// Whether any of them is an address of this host.
+fn is_here(remote: &[IpAddr]) -> bool {
+    remote.iter().any(|to| route(*to, None, None).is_ok_and(|route| route.local))
+}
+
+/// Whether [`Local::Auto`] takes an address that has come since.
+pub fn is_wanted(own: &HostAddress, remote: &[IpAddr]) -> bool {
+    own.is_usable() && !is_here(remote) && leads_to_any(own, remote)
+}
+
+/// The pairs of addresses that make paths by position: those of each family in turn, the shorter list starting over.
+pub fn by_position(local: &[IpAddr], remote: &[IpAddr]) -> Vec<(IpAddr, IpAddr)> {
+    let mut pairs = Vec::new();
+    for v4 in [true, false] {
+        let of_family =
+            |all: &[IpAddr]| all.iter().copied().filter(|one| one.is_ipv4() == v4).collect::<Vec<_>>();
+        let (local, remote) = (of_family(local), of_family(remote));
+        let count = if local.is_empty() || remote.is_empty() { 0 } else { local.len().max(remote.len()) };
+        pairs.extend((0..count).map(|at| (local[at % local.len()], remote[at % remote.len()])));
+    }
+    pairs
 }
 
 /// Whether a route leads from `own` by its interface to one of `remote`.
@@ -229,6 +257,15 @@ mod tests {
         assert!(Remote::all_of(&["localhost".parse().expect("every host has it")]).contains(&here));
         let Ok(Local::These(of_lo)) = "lo".parse() else { return };
         assert!(of_lo.contains(&here), "{of_lo:?}");
+    }
+
+    #[test]
+    fn the_shorter_list_of_a_family_starts_over() {
+        let [a, b, c, six] =
+            ["192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::1"].map(|text| text.parse().expect("one"));
+        assert_eq!(by_position(&[a, b], &[c]), [(a, c), (b, c)]);
+        assert_eq!(by_position(&[a, six], &[b, c]), [(a, b), (a, c)]);
+        assert_eq!(by_position(&[six], &[a]), []);
     }
 
     #[test]

@@ -88,10 +88,10 @@ fn leads_to(interface: u32, local: IpAddr, remote: IpAddr) -> bool {
     if host::route(remote, Some(local), None).is_ok_and(|route| route.local) {
         return false;
     }
+    // An interface that is gone leads nowhere; where the system does not say, it is taken to lead there.
     let by_interface = host::route(remote, Some(local), Some(interface));
-    !by_interface.is_err_and(|error| {
-        matches!(error.kind(), ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable)
-    })
+    !by_interface
+        .is_err_and(|error| !matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied))
 }
 
 /// How long what the routing tables said is taken for true.

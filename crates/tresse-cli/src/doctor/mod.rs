@@ -1,0 +1,93 @@
+//! `tresse doctor`: what on this host, and between it and a peer, keeps several paths from being used well.
+//!
+//! Each finding has what was looked at, what came of it and, where something can be done, the command that does it. What
+//! cannot be told is said to be unknown, never to be well.
+
+mod host;
+mod options;
+mod peer;
+
+pub(crate) use options::DoctorArgs;
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// What one look came to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct Finding {
+    /// What was looked at.
+    check: &'static str,
+    state: State,
+    says: String,
+    /// The command that mends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// Nothing is to be done.
+    Well,
+    /// It could be better.
+    Poor,
+    /// It must be mended.
+    Bad,
+    /// It cannot be told here.
+    Unknown,
+}
+
+impl Finding {
+    fn new(check: &'static str, state: State, says: impl Into<String>) -> Self {
+        Finding { check, state, says: says.into(), mend: None }
+    }
+
+    fn mended_by(self, command: impl Into<String>) -> Self {
+        Finding { mend: Some(command.into()), ..self }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let state = match self.state {
+            State::Well => "well   ",
+            State::Poor => "poor   ",
+            State::Bad => "BAD    ",
+            State::Unknown => "unknown",
+        };
+        let mut lines = vec![format!("{state}  {}: {}", self.check, self.says)];
+        lines.extend(self.mend.as_ref().map(|command| format!("         mend it with: {command}")));
+        lines
+    }
+}
+
+/// All findings; docs/schemas/doctor.schema.json has the keys.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    must_be_mended: usize,
+    findings: &'a [Finding],
+}
+
+pub(crate) async fn run(args: DoctorArgs) -> Result<(), Failure> {
+    let mut findings = host::look(&args.local()?);
+    if !args.to.is_empty() {
+        findings.extend(peer::look(&args).await?);
+    }
+    let bad = findings.iter().filter(|finding| finding.state == State::Bad).count();
+    if args.json {
+        let document = Document { schema: SCHEMA, must_be_mended: bad, findings: &findings };
+        output::print(&(serde_json::to_string(&document).map_err(Failure::running)? + "\n"))?;
+    } else {
+        let lines: Vec<_> = findings.iter().flat_map(Finding::lines).collect();
+        output::print(&(lines.join("\n") + "\n"))?;
+    }
+    match bad {
+        0 => Ok(()),
+        1 => Err(Failure::missed("one finding must be mended")),
+        more => Err(Failure::missed(format!("{more} findings must be mended"))),
+    }
+}
+
+/// The version of the document.
+const SCHEMA: u32 = 1;

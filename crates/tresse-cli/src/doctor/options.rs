@@ -1,0 +1,56 @@
+//! The grammar of `tresse doctor`. Knows names, defaults and help; does nothing.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use clap::Args;
+use tresse::host::{self, Local, Remote};
+
+use crate::args::{DEFAULT_SCTP_PORT, duration};
+use crate::call::CallArgs;
+use crate::failure::Failure;
+use crate::security::SecurityArgs;
+
+#[derive(Args)]
+pub(crate) struct DoctorArgs {
+    /// Look at the paths to this peer too; one that runs `tresse perf server` is asked over each
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    pub(super) to: Vec<Remote>,
+    /// Own addresses to look at, as in `tresse perf client`
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto")]
+    from: Vec<Local>,
+    /// The peer's UDP port
+    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// How long to wait for the peer's first answer over each path
+    #[arg(long, default_value = "5s", value_parser = duration)]
+    timeout: Duration,
+    #[command(flatten)]
+    security: SecurityArgs,
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl DoctorArgs {
+    /// Own addresses.
+    pub(super) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
+        match self.to.is_empty() {
+            true => host::waiting_on(&self.from).map_err(|error| Failure::usage(error).at("--from")),
+            false => host::starting_from(&self.from, &Remote::all_of(&self.to)).map_err(Failure::unreachable),
+        }
+    }
+
+    /// A call to the peer.
+    pub(super) fn call(&self) -> CallArgs {
+        CallArgs {
+            to: self.to.clone(),
+            from: self.from.clone(),
+            port: self.port,
+            local_port: 0,
+            sctp_port: DEFAULT_SCTP_PORT,
+            timeout: self.timeout,
+            security: self.security.clone(),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Findings about the paths to a peer: the interface that each leaves by, whether packets come through, how large they may
+//! be, and whether addresses are translated on the way.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+use tresse::host::{self, Remote};
+use tresse::{Association, Registry};
+
+use super::options::DoctorArgs;
+use super::{Finding, State};
+use crate::args::TransportArgs;
+use crate::call::{CallArgs, FAREWELL};
+use crate::failure::Failure;
+use crate::links;
+
+/// Looks at each path by itself.
+pub(super) async fn look(args: &DoctorArgs) -> Result<Vec<Finding>, Failure> {
+    let (local, remote) = (args.local()?, Remote::all_of(&args.to));
+    let paths = host::by_position(&local, &remote);
+    let mut findings: Vec<_> = links::misrouted(&paths, |_| true).into_iter().map(route).collect();
+    if findings.is_empty() {
+        findings.push(Finding::new(
+            "routes",
+            State::Well,
+            "each path leaves by the interface of its address",
+        ));
+    }
+    for (local, remote) in paths {
+        findings.extend(path(&args.call().between(local, remote), local, remote).await?);
+    }
+    Ok(findings)
+}
+
+fn route(fault: links::Fault) -> Finding {
+    Finding::new("routes", State::Bad, fault.says).mended_by(fault.mend)
+}
+
+/// One path, by an association of its own.
+async fn path(call: &CallArgs, local: IpAddr, remote: IpAddr) -> Result<Vec<Finding>, Failure> {
+    let mut config = TransportArgs::of_preset("cmt").config()?;
+    config.set("mtu_discovery", "true").map_err(Failure::usage)?;
+    let place = format!("{local} -> {remote}");
+    let endpoint = call.bind(config, Registry::default())?;
+    let association = match call.connect(&endpoint).await {
+        Ok(association) => association,
+        Err(failure) => {
+            let says = format!(
+                "{}: UDP is blocked on the way, or nobody listens there (tresse perf server)",
+                failure.message()
+            );
+            return Ok(vec![Finding::new("UDP", State::Bad, format!("{place}: {says}"))]);
+        }
+    };
+    let mut findings = vec![Finding::new("UDP", State::Well, format!("{place}: packets come through"))];
+    findings.push(packet_size(&association, &place, local).await);
+    let _ = timeout(FAREWELL, association.shutdown()).await;
+    Ok(findings)
+}
+
+/// The largest packet that came through beside what the interface takes.
+async fn packet_size(association: &Association, place: &str, local: IpAddr) -> Finding {
+    let interface =
+        tresse::host::addresses().unwrap_or_default().into_iter().find(|one| one.address == local);
+    let file = interface.map(|one| format!("/sys/class/net/{}/mtu", one.interface));
+    let limit = file.and_then(|file| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok());
+    let (begin, mut largest) = (Instant::now(), 0);
+    while begin.elapsed() < SEARCH {
+        largest = association.path_stats().first().map_or(0, |path| path.mtu);
+        if limit.is_some_and(|limit| largest >= limit.min(LARGEST)) {
+            break;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    let Some(limit) = limit else {
+        return Finding::new("packet size", State::Unknown, format!("{place}: {largest} bytes came through"));
+    };
+    let wanted = limit.min(LARGEST);
+    if largest + SLACK < wanted {
+        let says = format!(
+            "{place}: {largest} bytes come through of the {limit} that the interface takes: something drops larger ones"
+        );
+        Finding::new("packet size", State::Poor, says)
+    } else {
+        Finding::new("packet size", State::Well, format!("{place}: {largest} bytes of {limit}"))
+    }
+}
+
+/// How long the search for the packet size may take.
+const SEARCH: Duration = Duration::from_secs(6);
+/// Packets are not searched for beyond this.
+const LARGEST: usize = 1500;
+/// What the search does not tell apart.
+const SLACK: usize = 32;
