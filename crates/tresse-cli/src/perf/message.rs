@@ -189,7 +189,7 @@ impl Ask {
             return Err(format!("a measurement takes {LONGEST_SECONDS} s at most, not {seconds} s"));
         }
         let omit = self.load.omit_seconds;
-        if !(omit >= 0.0 && omit <= LONGEST_SECONDS) {
+        if !(0.0..=LONGEST_SECONDS).contains(&omit) {
             return Err(format!("{LONGEST_SECONDS} s at most are left out, not {omit} s"));
         }
         if bits_per_second == Some(0) {
