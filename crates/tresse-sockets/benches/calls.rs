@@ -43,7 +43,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn parent() -> Result<(), Box<dyn Error>> {
-    println!("bytes of a message | Rust API, messages/s | C calls, messages/s | ratio (median of {TURNS} turns)");
+    println!(
+        "bytes of a message | Rust API, messages/s | C calls, messages/s | ratio (median of {TURNS} turns)"
+    );
     for bytes in MESSAGES {
         let mut rates = [Vec::new(), Vec::new()];
         for _ in 0..TURNS {

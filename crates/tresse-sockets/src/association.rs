@@ -44,6 +44,8 @@ pub(crate) struct Entry {
     pub(crate) adaptation: u32,
     /// Nothing was sent since the program was told that all is acknowledged.
     pub(crate) is_dry: bool,
+    /// Bytes that were read since the core looked at its window.
+    pub(crate) untold: usize,
 }
 
 /// How far an association is.
@@ -109,6 +111,7 @@ impl Entry {
             paths: Vec::new(),
             adaptation: 0,
             is_dry: false,
+            untold: 0,
         }
     }
 

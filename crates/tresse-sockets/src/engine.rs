@@ -14,11 +14,13 @@ use crate::association::{Ended, Entry, Phase};
 use crate::notify::{self, Change};
 use crate::settings::Style;
 use crate::socket::{Item, SocketState};
-use crate::stack::{Stack, lock, send_all};
+use crate::stack::{Outbox, Stack, lock};
 
 /// An endpoint and its sockets.
 pub(crate) struct Engine {
     state: Mutex<State>,
+    /// Packets on their way out; held for a turn.
+    outbox: Mutex<Outbox>,
     /// Packets that wait for the next turn.
     inbox: Mutex<Vec<Datagram>>,
     /// It is in the stack's list of those with something to do.
@@ -64,6 +66,7 @@ impl Engine {
         };
         Arc::new(Engine {
             state: Mutex::new(state),
+            outbox: Mutex::default(),
             inbox: Mutex::default(),
             busy: AtomicBool::new(false),
             addresses: Mutex::default(),
@@ -114,28 +117,39 @@ impl Engine {
         self.woken.swap(false, Ordering::AcqRel)
     }
 
-    /// The contract loop of the core, once around.
+    /// The contract loop of the core, until there is nothing left to send. Packets leave outside the lock, so that calls do not
+    /// wait for the system; one turn at a time keeps their order.
     pub(crate) fn turn(&self, stack: &Stack) {
+        let mut outbox = lock(&self.outbox);
+        while self.turn_once(stack, &mut outbox) {}
+    }
+
+    /// Answers whether there is more to send.
+    fn turn_once(&self, stack: &Stack, outbox: &mut Outbox) -> bool {
         let mut state = self.lock();
         let now = stack.now();
         for datagram in lock(&self.inbox).drain(..) {
             state.handle(now, datagram);
         }
-        state.settle(now, stack);
+        let more = state.settle(now, outbox);
         let deadline = state.next_deadline();
         self.deadline.store(deadline.map_or(u64::MAX, Instant::as_nanos), Ordering::Release);
         if let Some(deadline) = deadline {
             stack.wake_by(deadline);
         }
-        if state.sockets.is_empty() && state.associations.is_empty() {
-            // Whatever it still had to say has left.
+        let mut left = None;
+        if !more && state.sockets.is_empty() && state.associations.is_empty() {
+            // Whatever it still had to say is on its way.
             state.endpoint = None;
-            if let Some(place) = state.place.take() {
-                drop(state);
-                stack.retire(place.port, self);
-                lock(&stack.ports).free(place.port, &place.addresses);
-            }
+            left = state.place.take();
         }
+        drop(state);
+        outbox.send(&stack.lower());
+        if let Some(place) = left {
+            stack.retire(place.port, self);
+            lock(&stack.ports).free(place.port, &place.addresses);
+        }
+        more
     }
 }
 
@@ -145,22 +159,24 @@ impl State {
         endpoint.handle_datagram(now, datagram);
     }
 
-    /// Lets happen what is due, sends and hands out events until there is nothing left.
-    fn settle(&mut self, now: Instant, stack: &Stack) {
+    /// Lets happen what is due, takes what is to be sent and hands out events. Answers whether there is more to send.
+    fn settle(&mut self, now: Instant, outbox: &mut Outbox) -> bool {
+        let mut more = false;
         if let Some(endpoint) = &mut self.endpoint {
             if endpoint.poll_timeout().is_some_and(|due| due <= now) {
                 endpoint.handle_timeout(now);
             }
-            send_all(endpoint, now, &stack.lower());
+            more = outbox.fill(endpoint, now);
         }
         self.close_idle(now);
         self.hear(now);
         self.tell_dry();
         if let Some(endpoint) = &mut self.endpoint {
             // What events brought about, such as an association that is let go.
-            send_all(endpoint, now, &stack.lower());
+            more |= outbox.fill(endpoint, now);
         }
         self.refresh();
+        more
     }
 
     fn next_deadline(&self) -> Option<Instant> {

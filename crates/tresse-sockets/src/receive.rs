@@ -138,12 +138,25 @@ impl State {
                 }
                 Some(Item::Data(id)) => {
                     if let Some(received) = self.read_data(call, id, into, peek) {
-                        return Ok((received, true));
+                        let tells = self.is_worth_telling(id, received.bytes);
+                        return Ok((received, tells));
                     }
                 }
                 None => return self.read_nothing(key).map(|received| (received, false)),
             }
         }
+    }
+
+    /// Whether the core is to look now for a window that it should announce: when all is read, or a good part of the buffer.
+    fn is_worth_telling(&mut self, id: AssociationId, bytes: usize) -> bool {
+        let Some(entry) = self.associations.get_mut(&id) else { return true };
+        entry.untold += bytes;
+        let buffer = self.sockets.get(&entry.owner).map_or(0, |socket| socket.config.receive_buffer.0);
+        let tells = entry.next.is_none() || entry.untold >= (buffer / 8).min(MOST_UNTOLD);
+        if tells {
+            entry.untold = 0;
+        }
+        tells
     }
 
     fn read_nothing(&mut self, key: u64) -> Result<Received, Errno> {
@@ -328,6 +341,9 @@ fn info_of(entry: &Entry) -> Option<ReceiveInfo> {
         number: entry.number,
     })
 }
+
+/// Bytes that are read before the core looks at its window.
+const MOST_UNTOLD: usize = 16 * 1024;
 
 /// SCTP_COMPLETE: all of it is here. Linux has no number for it; FreeBSD's.
 const COMPLETE: u16 = 0x20;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::{Errno, read, write};
-use tresse_proto::{AssociationConfig, Datagram, Endpoint, EndpointConfig, Instant};
+use tresse_proto::{AssociationConfig, Datagram, Endpoint, EndpointConfig, Instant, Transmit};
 
 use crate::engine::Engine;
 use crate::lower::{self, Carrier, LowerSocket, RECEIVE_SCRATCH};
@@ -269,7 +269,9 @@ impl Stack {
                         && lock(&self.ports).is_held_elsewhere(datagram.local, port);
                     if let Some(nobody) = nobody.as_mut().filter(|_| !taken) {
                         nobody.handle_datagram(self.now(), datagram);
-                        send_all(nobody, self.now(), &lower);
+                        let mut outbox = Outbox::default();
+                        outbox.fill(nobody, self.now());
+                        outbox.send(&lower);
                     }
                 }
             }
@@ -337,14 +339,35 @@ impl Stack {
     }
 }
 
-/// Sends what an endpoint has to send.
-pub(crate) fn send_all(endpoint: &mut Endpoint, now: Instant, lower: &[Arc<LowerSocket>]) {
-    let mut buffer = Vec::with_capacity(MAX_PACKETS * 1500);
-    while let Some(transmit) = endpoint.poll_transmit(now, MAX_PACKETS, &mut buffer) {
-        if let Some(socket) = lower.iter().find(|socket| socket.local() == transmit.local) {
-            socket.send(&transmit, &buffer);
+/// Packets on their way from the core to the system.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    transmits: Vec<Transmit>,
+    bytes: Vec<u8>,
+}
+
+impl Outbox {
+    /// Takes packets from the core until it has none, or there are many: then the answer is true.
+    pub(crate) fn fill(&mut self, endpoint: &mut Endpoint, now: Instant) -> bool {
+        while self.bytes.len() < BATCH_BYTES {
+            match endpoint.poll_transmit(now, MAX_PACKETS, &mut self.bytes) {
+                Some(transmit) => self.transmits.push(transmit),
+                None => return false,
+            }
         }
-        buffer.clear();
+        true
+    }
+
+    pub(crate) fn send(&mut self, lower: &[Arc<LowerSocket>]) {
+        let mut rest = self.bytes.as_slice();
+        for transmit in self.transmits.drain(..) {
+            let Some((packets, behind)) = rest.split_at_checked(transmit.size) else { break };
+            if let Some(socket) = lower.iter().find(|socket| socket.local() == transmit.local) {
+                socket.send(&transmit, packets);
+            }
+            rest = behind;
+        }
+        self.bytes.clear();
     }
 }
 
@@ -365,7 +388,9 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 const NEVER: u64 = u64::MAX;
 /// Batches from one socket before the others have their turn.
 const BATCHES: usize = 4;
+/// Bytes of packets that are taken from the core at a time.
+const BATCH_BYTES: usize = 256 * 1024;
 /// Packets of one destination in a row.
-pub(crate) const MAX_PACKETS: usize = 44;
+const MAX_PACKETS: usize = 44;
 /// How often descriptors are woken while no call takes what arrived.
 const WATCH_PAUSE: Duration = Duration::from_millis(1);
