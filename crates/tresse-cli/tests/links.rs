@@ -164,9 +164,9 @@ fn an_address_that_is_replaced_in_mid_transfer_is_followed() {
     for link in [1, 2] {
         assert!(ip(&format!("netns exec {near} tc qdisc add dev up{link} {shape}")), "tc(8) with tbf");
     }
-    let serve = "perf server --listen lo --once --json";
+    let serve = "perf server --listen lo --once --json --insecure";
     let mut server = tresse_in(&hosts.far, serve).stdout(Stdio::null()).spawn().expect("a server");
-    let call = "perf client --to 10.78.1.1,10.78.2.1 --bytes 20MB --json";
+    let call = "perf client --to 10.78.1.1,10.78.2.1 --bytes 20MB --json --insecure";
     let measuring = thread::spawn({
         let near = near.clone();
         move || client(&near, call)

@@ -4,7 +4,8 @@
 //! Commands take the lock, act on the core at once and wake the driver, so a refusal is known where
 //! it happens. The lock is never held across an await or a system call.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -82,9 +83,9 @@ impl Shared {
 
     fn on_event(&self, state: &mut State, now: Instant, id: AssociationId, event: Event) {
         let sealed = state.keyring.is_some();
-        if !state.slots.contains_key(&id) {
+        if let Entry::Vacant(place) = state.slots.entry(id) {
             // How many may wait is bounded with all the others, by `max_associations`.
-            state.slots.insert(id, Slot::new(Owner::Nobody));
+            place.insert(Slot::new(Owner::Nobody));
             if !sealed {
                 self.welcome(state, now, id);
             }
