@@ -103,7 +103,9 @@ impl Paths {
         path.member = member;
         if member != Member::Joined {
             path.t3 = None;
-            path.idle_since = None;
+            if let Some(traffic) = path.traffic.changed() {
+                traffic.idle_since = None;
+            }
             path.heartbeats.stop();
         }
         self.refresh_usable(id);

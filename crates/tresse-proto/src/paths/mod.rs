@@ -439,10 +439,10 @@ impl Paths {
     pub(crate) fn penalise(&mut self, id: PathId, now: Instant, pause: Duration) {
         let window = &mut self.windows[id.index()];
         let path = &mut self.paths[id.index()];
-        if window.recovery.is_some() || now.since(path.penalised) < pause {
+        if window.recovery.is_some() || now.since(path.traffic.penalised) < pause {
             return;
         }
-        path.penalised = now;
+        path.traffic.penalised = now;
         if window.cwnd > window.ssthresh {
             window.ssthresh = (window.ssthresh / 2).max(2 * window.pmdcs);
         }

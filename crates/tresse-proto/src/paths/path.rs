@@ -43,13 +43,7 @@ pub(crate) struct Path {
     pub(super) own_watch: Option<Box<Watch>>,
     /// When T3 expires.
     pub(super) t3: Option<Instant>,
-    /// The window decays one RTO after this.
-    pub(super) idle_since: Option<Instant>,
-    /// When data was last sent; the origin if never.
-    pub(super) last_data: Instant,
     pub(super) last_sack: Option<Instant>,
-    /// When its window was last halved for holding up a faster path; the origin if never.
-    pub(super) penalised: Instant,
     /// When its last packet arrived; the origin if none did.
     pub(super) heard: Instant,
     /// What probes the peer's closed window over this path has been answered since T3 last expired.
@@ -61,6 +55,12 @@ pub(crate) struct Path {
 /// What a path keeps from its first data on.
 #[derive(Debug)]
 pub(super) struct Traffic {
+    /// When data was last sent; the origin if never.
+    pub(super) last_data: Instant,
+    /// The window decays one RTO after this.
+    pub(super) idle_since: Option<Instant>,
+    /// When its window was last halved for holding up a faster path; the origin if never.
+    pub(super) penalised: Instant,
     pub(super) estimate: Estimate,
     pub(super) pacer: Pacer,
     pub(super) fill: Fill,
@@ -77,6 +77,9 @@ pub(super) struct Traffic {
 
 impl Traffic {
     const NEW: Self = Traffic {
+        last_data: Instant::ZERO,
+        idle_since: None,
+        penalised: Instant::ZERO,
         estimate: Estimate::NEW,
         pacer: Pacer::NEW,
         fill: Fill::NEW,
@@ -146,10 +149,7 @@ impl Path {
             heartbeats: Heartbeats::new(now),
             own_watch: None,
             t3: None,
-            idle_since: None,
-            last_data: Instant::ZERO,
             last_sack: None,
-            penalised: Instant::ZERO,
             heard: Instant::ZERO,
             probe_answered: false,
             counters: Counters::default(),
@@ -356,7 +356,7 @@ impl Path {
             state: self.state(),
             busy: self.t3_runs(),
             wanted_back: wanted_back.then(|| RETURN_PAUSE.max(self.srtt().unwrap_or_default() * 2)),
-            last_data: self.last_data,
+            last_data: self.traffic.last_data,
             next_probe,
             unmeasured: wanted.is_some() && self.srtt().is_none(),
             measured_every: wanted.filter(|period| !period.is_zero() && self.heartbeats.data_since()),
@@ -364,7 +364,7 @@ impl Path {
     }
 
     pub(super) fn idle_due(&self) -> Option<Instant> {
-        self.idle_since.map(|since| since + self.rto())
+        self.traffic.idle_since.map(|since| since + self.rto())
     }
 }
 

@@ -138,13 +138,13 @@ impl Paths {
         }
         let path = self.path_mut_quietly(id);
         let was_idle = path.t3.is_none();
-        let starts = was_idle || path.idle_since.is_none();
+        let starts = was_idle || path.traffic.idle_since.is_none();
         if was_idle {
             path.t3 = Some(now + path.rto());
             path.on_busy();
         }
-        path.last_data = now;
-        path.idle_since = Some(now);
+        path.traffic.last_data = now;
+        path.traffic.idle_since = Some(now);
         self.windows[id.index()].decayed = false;
         if starts {
             self.quiet_until.set(None);
@@ -328,13 +328,13 @@ impl Paths {
     fn decay(&mut self, id: PathId, now: Instant) {
         // A path that waits for an acknowledgement is not idle: what it lost, T3 will say.
         if self.get(id).t3_runs() {
-            self.path_mut(id).idle_since = Some(now);
+            self.path_mut(id).traffic.idle_since = Some(now);
             return;
         }
         let before = self.windows[id.index()].cwnd;
         self.controller.on_idle(now, &mut self.windows, id);
         let decayed = self.windows[id.index()].cwnd != before;
-        self.path_mut(id).idle_since = decayed.then_some(now);
+        self.path_mut(id).traffic.idle_since = decayed.then_some(now);
     }
 
     /// When the first timer expires; `FAR_FUTURE` when none runs.

@@ -57,7 +57,7 @@ impl Paths {
             mtu: path.mtu.size(),
             rate: path.traffic.estimate.rate(),
             loss: path.traffic.estimate.loss(),
-            last_sent: path.last_data,
+            last_sent: path.traffic.last_data,
         }
     }
 
@@ -81,7 +81,7 @@ impl Paths {
             rttvar: path.rtt.rttvar(),
             shortest_rtt: self.shortest_rtt(id),
             loss: path.traffic.estimate.loss(),
-            last_data: path.last_data,
+            last_data: path.traffic.last_data,
         }
     }
 
