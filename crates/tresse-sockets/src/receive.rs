@@ -335,7 +335,7 @@ fn info_of(entry: &Entry) -> Option<ReceiveInfo> {
         ssn: message.ssn.0,
         flags: if message.unordered { UNORDERED } else { 0 },
         ppid: message.ppid.0.to_be(),
-        tsn: 0,
+        tsn: message.tsn.0,
         cumulative_tsn: 0,
         context: entry.settings.receive_context,
         number: entry.number,
