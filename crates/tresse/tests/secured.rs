@@ -171,7 +171,7 @@ async fn sealed_and_clear_endpoints_do_not_meet() {
 #[tokio::test]
 async fn encryption_without_keys_is_refused_and_not_left_out() {
     let config = AssociationConfig { encryption: tresse::config::Encryption::Require, ..config() };
-    let refused = Endpoint::bind(&here(), 0, EndpointConfig::default(), config).err().expect("no keys");
+    let refused = Endpoint::bind(&here(), 0, EndpointConfig::default(), config).expect_err("no keys");
     assert!(refused.to_string().contains("encryption needs keys"), "{refused}");
 }
 

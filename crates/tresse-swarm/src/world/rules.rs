@@ -92,7 +92,9 @@ fn numbers(
 pub(super) struct Timeouts {
     expired: u64,
     acked: u64,
-    /// Nothing was acknowledged since.
+    /// How many cuts of its window were undone.
+    undone: u64,
+    /// Nothing was acknowledged since, and nothing has shown that T3 expired too early (RFC 5682 §3).
     pub(super) silent: bool,
 }
 
@@ -100,9 +102,11 @@ impl Timeouts {
     /// The path stands like this now.
     pub(super) fn update(&mut self, path: &PathStats) {
         // Fewer than were known are another path's, in the place of one that is gone.
-        let quiet = path.bytes_acked == self.acked && path.timeouts >= self.expired;
+        let spurious = path.cuts_undone > self.undone;
+        let quiet = path.bytes_acked == self.acked && path.timeouts >= self.expired && !spurious;
         let silent = quiet && (self.silent || path.timeouts > self.expired);
-        *self = Timeouts { expired: path.timeouts, acked: path.bytes_acked, silent };
+        *self =
+            Timeouts { expired: path.timeouts, acked: path.bytes_acked, undone: path.cuts_undone, silent };
     }
 }
 
