@@ -103,7 +103,7 @@ impl Paths {
     ) -> PathId {
         let sources = sources.into_iter().filter_map(|id| {
             let path = self.paths.get(id.index())?;
-            Some(DataSource { path: id, srtt: path.srtt(), last_sack: path.last_sack })
+            Some(DataSource { path: id, srtt: path.srtt(), last_sack: path.traffic.last_sack })
         });
         let path = ack_path::choose(self.rules.sack_path, self.primary, first, last, sources);
         // Until it is confirmed, a path carries nothing but heartbeats (RFC 9260 §5.4); one that is

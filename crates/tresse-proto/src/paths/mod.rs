@@ -286,7 +286,7 @@ impl Paths {
 
     /// A SACK was sent on the path.
     pub(crate) fn on_sack_sent(&mut self, id: PathId, now: Instant) {
-        self.path_mut_quietly(id).last_sack = Some(now);
+        self.path_mut_quietly(id).traffic.last_sack = Some(now);
     }
 
     /// A SACK was processed: times, T3 (RFC 9260 §6.3.2 R2 to R4), error counters (§8.1, §8.2), windows.

@@ -43,7 +43,6 @@ pub(crate) struct Path {
     pub(super) own_watch: Option<Box<Watch>>,
     /// When T3 expires.
     pub(super) t3: Option<Instant>,
-    pub(super) last_sack: Option<Instant>,
     /// When its last packet arrived; the origin if none did.
     pub(super) heard: Instant,
     /// What probes the peer's closed window over this path has been answered since T3 last expired.
@@ -59,6 +58,7 @@ pub(super) struct Traffic {
     pub(super) last_data: Instant,
     /// The window decays one RTO after this.
     pub(super) idle_since: Option<Instant>,
+    pub(super) last_sack: Option<Instant>,
     /// When its window was last halved for holding up a faster path; the origin if never.
     pub(super) penalised: Instant,
     pub(super) estimate: Estimate,
@@ -79,6 +79,7 @@ impl Traffic {
     const NEW: Self = Traffic {
         last_data: Instant::ZERO,
         idle_since: None,
+        last_sack: None,
         penalised: Instant::ZERO,
         estimate: Estimate::NEW,
         pacer: Pacer::NEW,
@@ -149,7 +150,6 @@ impl Path {
             heartbeats: Heartbeats::new(now),
             own_watch: None,
             t3: None,
-            last_sack: None,
             heard: Instant::ZERO,
             probe_answered: false,
             counters: Counters::default(),
