@@ -1,7 +1,7 @@
 //! Who this side is to its peers, and whom it trusts, as commands take it: a key and fingerprints, a secret of both hosts, or
 //! nothing, which is enough on this host alone.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -113,8 +113,8 @@ fn read_private(file: &Path, option: &str) -> Result<Vec<u8>, Failure> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let open =
-            fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o077 != 0);
+        let open = std::fs::metadata(file)
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o077 != 0);
         if open {
             let shown = file.display();
             return Err(at(option, file, format!("others than its owner may use it: chmod 600 {shown}")));

@@ -51,13 +51,14 @@ pub(crate) struct Path {
     pub(super) limits: LimitClock,
 }
 
-/// What a path keeps from its first data on.
+/// State of a path from the first data or SACK on it.
 #[derive(Debug)]
 pub(super) struct Traffic {
     /// When data was last sent; the origin if never.
     pub(super) last_data: Instant,
     /// The window decays one RTO after this.
     pub(super) idle_since: Option<Instant>,
+    /// When a SACK last left on it.
     pub(super) last_sack: Option<Instant>,
     /// When its window was last halved for holding up a faster path; the origin if never.
     pub(super) penalised: Instant,

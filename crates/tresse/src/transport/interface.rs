@@ -7,7 +7,7 @@
 //! any other one, such as packets of this host. [`Egress`] says which of them a packet leaves by.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::net::{IpAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ pub(super) fn beside(free: &UdpSocket, kind: socket2::Type, interface: &HostAddr
         socket.set_reuse_address(true)?;
         socket.bind(&address)?;
         socket.set_reuse_address(false)?;
-        Ok::<_, io::Error>(UdpSocket::from(socket))
+        Ok::<_, std::io::Error>(UdpSocket::from(socket))
     };
     // Sharing the port is for these two alone: nobody else can have it before or after.
     free.set_reuse_address(true).ok()?;
