@@ -2,7 +2,7 @@
 //! when a promise is broken. Owns what a broken promise is, not how bytes are found.
 //!
 //! The promises: no bytes make anything panic, run without end or send without end; what is read is written the same; a
-//! cookie works as it was given or not at all; no key is installed for a peer that has not proved who it is; the rooms of an association agree with each other after every packet, and
+//! cookie works as it was given or not at all; no key is installed for a peer that has not proved who it is; the modules of an association agree with each other after every packet, and
 //! a peer that behaves in the end gets the association to its end; addresses change only for a peer that proves who it is, and
 //! every request about them is answered once.
 //!

@@ -192,7 +192,7 @@ impl Scene {
         self.now = end;
     }
 
-    /// What holds after every step: the endpoint comes to an end with sending, what it sends can be read, and its rooms
+    /// What holds after every step: the endpoint comes to an end with sending, what it sends can be read, and its modules
     /// agree with each other.
     pub(crate) fn settle(&mut self) {
         let mut steps = 0;

@@ -7,7 +7,7 @@
 //! The core has no clock, no threads, no sockets and no ambient randomness: time is an argument
 //! ([`Instant`]), and one seed feeds every random choice.
 //!
-//! ARCHITECTURE.md has the map of the rooms and the walks of data through them.
+//! ARCHITECTURE.md describes the modules and the flow of data through them.
 
 mod association;
 mod collections;

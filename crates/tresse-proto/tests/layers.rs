@@ -1,15 +1,15 @@
-//! The layers of ARCHITECTURE.md, enforced: a room uses rooms on the lines above its own, and from
-//! the second line on never one beside it. Neither this crate nor those below it, `tresse-wire` and `tresse-policy`,
+//! The layers of ARCHITECTURE.md, enforced: a module uses modules on the lines above its own, and
+//! from the second line on never one beside it. Neither this crate nor those below it, `tresse-wire` and `tresse-policy`,
 //! reach for sockets, files, threads or a clock.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rooms from the bottom up.
+/// Modules from the bottom up.
 type Layers = &'static [&'static [&'static str]];
 
-/// Rooms of the policies; the first line is vocabulary, whose words may use each other.
+/// Modules of the policies; those of the first line may use each other.
 const POLICY: Layers = &[
     &["choices", "error", "names", "panics", "path", "stream_table", "time"],
     &["congestion", "maps", "schedule", "sharing"],
@@ -17,7 +17,7 @@ const POLICY: Layers = &[
     &["engine"],
 ];
 
-/// Rooms of the core, likewise.
+/// Modules of the core, likewise.
 const CORE: Layers = &[
     &["collections", "config", "context", "coverage", "fragment", "interface", "units"],
     &["paths"],
@@ -44,7 +44,7 @@ const FORBIDDEN: &[&str] = &[
 ];
 
 #[test]
-fn rooms_use_only_rooms_above_them() {
+fn modules_use_only_modules_above_them() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates live side by side");
     let policy = breaches_of(&crates.join("tresse-policy/src"), POLICY);
     let core = breaches_of(&crates.join("tresse-proto/src"), CORE);
@@ -86,7 +86,7 @@ fn the_check_sees_a_breach() {
         "pub use endpoint::{Datagram, Endpoint};\npub use interface::association_id::AssociationId;\n",
     );
     let breaches = |file: &str, text: &str| layer_breaches(Path::new(file), text, &exports, CORE).len();
-    // Upwards, sideways among vocabulary, and into the own room: fine.
+    // Upwards, sideways among vocabulary, and into the own module: fine.
     assert_eq!(
         breaches("paths/mod.rs", "use crate::config::Size;\nuse crate::{AssociationId, units::format_size};"),
         0
@@ -104,7 +104,7 @@ fn the_check_sees_a_breach() {
     assert_eq!(breaches("receiver/mod.rs", "use crate::Datagram;"), 1);
     assert_eq!(breaches("units.rs", "fn now() -> u8 { crate::endpoint::NOW }"), 1);
     assert_eq!(breaches("config/path/mod.rs", "use super::super::paths::Path;"), 1);
-    // A room that the table does not know.
+    // A module that the table does not know.
     assert_eq!(breaches("attic/mod.rs", ""), 1);
     assert_eq!(breaches("paths/mod.rs", "use crate::attic::Trunk;"), 1);
     assert_eq!(forbidden_words(Path::new("a.rs"), "let t = std::time::Instant::now();").len(), 2);
@@ -124,7 +124,7 @@ fn layer_breaches(
     parts.pop_if(|last| last == "mod");
     let own = &parts[0];
     let Some(own_layer) = layer(layers, own) else {
-        return vec![format!("{}: room `{own}` is on no line", shown.display())];
+        return vec![format!("{}: module `{own}` is on no line", shown.display())];
     };
     let text = without_comments(text);
     let supers = "super::".repeat(parts.len());
@@ -133,15 +133,15 @@ fn layer_breaches(
         for (at, _) in text.match_indices(root) {
             let line = text[..at].matches('\n').count() + 1;
             for name in first_names(&text[at + root.len()..]) {
-                let room = exports.get(&name).unwrap_or(&name);
-                let allowed = match layer(layers, room) {
+                let used = exports.get(&name).unwrap_or(&name);
+                let allowed = match layer(layers, used) {
                     Some(0) if own_layer == 0 => true,
-                    Some(layer) => room == own || layer < own_layer,
+                    Some(layer) => used == own || layer < own_layer,
                     // A macro or an item of lib.rs itself; below `super`, an item of an enclosing test module.
-                    None => root == supers || !room.starts_with(char::is_lowercase),
+                    None => root == supers || !used.starts_with(char::is_lowercase),
                 };
                 if !allowed {
-                    breaches.push(format!("{}:{line}: `{own}` may not use `{room}`", shown.display()));
+                    breaches.push(format!("{}:{line}: `{own}` may not use `{used}`", shown.display()));
                 }
             }
         }
@@ -160,8 +160,8 @@ fn forbidden_words(file: &Path, text: &str) -> Vec<String> {
     found
 }
 
-fn layer(layers: Layers, room: &str) -> Option<usize> {
-    layers.iter().position(|rooms| rooms.contains(&room))
+fn layer(layers: Layers, module: &str) -> Option<usize> {
+    layers.iter().position(|modules| modules.contains(&module))
 }
 
 /// The first segments of the paths at the start of `text`: one, or those of a brace group.
@@ -189,14 +189,14 @@ fn first_names(text: &str) -> Vec<String> {
     names
 }
 
-/// Items that lib.rs re-exports, with the room that each comes from.
+/// Items that lib.rs re-exports, with the module that each comes from.
 fn exported_items(root: &str) -> BTreeMap<String, String> {
     let mut items = BTreeMap::new();
     for statement in without_comments(root).split(';') {
         let Some((_, path)) = statement.split_once("pub use ") else { continue };
-        let Some((room, rest)) = path.split_once("::") else { continue };
+        let Some((module, rest)) = path.split_once("::") else { continue };
         for name in first_names(rest.rsplit_once("::").map_or(rest, |(_, last)| last)) {
-            items.insert(name, room.trim().to_owned());
+            items.insert(name, module.trim().to_owned());
         }
     }
     items

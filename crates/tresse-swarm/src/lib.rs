@@ -4,7 +4,7 @@
 //! [`judge`] plays a script in virtual time and says which rule broke first, if one did; [`shrink`] takes out of a failing
 //! script whatever it fails without. The same script gives the same packets, byte by byte.
 //!
-//! Drives the core by its public door only, as every driver does; what rooms know of each other is checked inside the
+//! Drives the core by its public interface only, as every driver does; consistency between modules is checked inside the
 //! core (its feature `invariants`). Has no clock and no threads: those belong to the command.
 
 mod breach;

@@ -1,4 +1,4 @@
-//! A received packet: common header, checksum, and the walk over its chunks.
+//! A received packet: common header, checksum, and an iterator over its chunks.
 //!
 //! Owns the framing of a packet and of its chunks. Refuses to know what any chunk contains, and whose packet
 //! it is.

@@ -1,4 +1,4 @@
-//! Two endpoints of this crate doing the work of this benchmark, through the public door.
+//! Two endpoints of this crate doing the work of this benchmark, through the public interface.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,6 +1,6 @@
 //! Configuration: every number and choice of the protocol as a named switch, and the presets.
 //!
-//! Checked once, when an endpoint or association is made of it; rooms read it and never change it.
+//! Checked once, when an endpoint or association is made of it; modules read it and never change it.
 
 mod authentication;
 mod buffers;

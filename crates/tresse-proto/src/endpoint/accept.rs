@@ -1,4 +1,4 @@
-//! INIT at the front door: answered without keeping anything, with what its state cookie will say
+//! INIT at the endpoint: answered without keeping anything, with what its state cookie will say
 //! (RFC 9260 §5.1, §5.2.1, §5.2.2). What becomes of the cookie is decided in `admit`.
 
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! COOKIE ECHO at the front door: which association it makes, restarts, or belongs to already (RFC 9260
+//! COOKIE ECHO at the endpoint: which association it makes, restarts, or belongs to already (RFC 9260
 //! §5.1.5, §5.2.4). Knows what a cookie says, not how it is sealed.
 
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! A packet at the front door: to the association whose tag it carries, to a set-up, or to the rules for
+//! A packet at the endpoint: to the association whose tag it carries, to a set-up, or to the rules for
 //! packets that belong to none.
 
 use std::time::Duration;

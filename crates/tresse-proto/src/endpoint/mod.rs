@@ -1,4 +1,4 @@
-//! The front door: an endpoint owns its associations, finds the one a packet is for, and answers
+//! The endpoint: it owns its associations, finds the one a packet is for, and answers
 //! what belongs to none.
 //!
 //! After anything happens to an association it is settled: its events are taken over, its deadline is

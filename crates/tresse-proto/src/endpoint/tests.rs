@@ -1,4 +1,4 @@
-//! The front door's own rules; how endpoints talk to each other is tested in `tests/`.
+//! The endpoint's own rules; dialogues between endpoints are tested in `tests/`.
 
 use std::net::{IpAddr, Ipv4Addr};
 

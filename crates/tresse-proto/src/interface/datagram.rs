@@ -1,4 +1,4 @@
-//! Packets at the front door: as they come in from the lower layer, and as they go out to it.
+//! Packets as they come in from the lower layer, and as they go out to it.
 
 use std::net::IpAddr;
 

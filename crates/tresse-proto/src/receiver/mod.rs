@@ -1,6 +1,6 @@
 //! What has arrived: which TSNs are here, which came twice, when a report on them is due and what it says.
 //!
-//! Owns the peer's TSNs: nothing else knows where they started, the other rooms see indices. Refuses to
+//! Owns the peer's TSNs: nothing else knows where they started, the other modules see indices. Refuses to
 //! know what the data was, to which stream it belongs and how much room is left: the association says
 //! what was accepted and what window to announce.
 

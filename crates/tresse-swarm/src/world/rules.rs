@@ -1,6 +1,6 @@
 //! Rules that hold after every event, whatever happens, as far as they can be seen from outside.
 //!
-//! What rooms of the core must agree on is checked inside it (`Endpoint::check_invariants`).
+//! Consistency between modules of the core is checked inside it (`Endpoint::check_invariants`).
 
 use tresse_proto::{AssociationStats, CloseReason, Instant, PathStats};
 use tresse_wire::DATA_HEADER_LEN;
@@ -12,7 +12,7 @@ pub(super) type Broken = (&'static str, String);
 
 /// Checks a host after it has done everything that it could at `now`.
 pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
-    station.endpoint.check_invariants(now).map_err(|what| ("rooms agree", what))?;
+    station.endpoint.check_invariants(now).map_err(|what| ("modules agree", what))?;
     let due = station.endpoint.poll_timeout();
     if due.is_some_and(|at| at <= now) {
         return Err(("time goes on", format!("a deadline of {due:?} is still due")));
