@@ -1,4 +1,4 @@
-//! What both people know: how they set up their transport, which stream is for what, and how a message looks.
+//! Common part of both people: the setup of their transport, the purpose of each stream, and the format of a message.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

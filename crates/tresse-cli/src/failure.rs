@@ -1,4 +1,4 @@
-//! How a command can end other than well: one line for the user and the exit code that goes with it.
+//! Ends of a command other than success: one line for the user and the exit code that goes with it.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};

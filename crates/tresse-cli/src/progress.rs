@@ -1,4 +1,4 @@
-//! What a person watches while a transfer runs: how far it is, and how fast on each path.
+//! Progress display of a transfer: its fraction done, and the rate of each path.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Who this side is to its peers, and whom it trusts, as commands take it: a key and fingerprints, a secret of both hosts, or
+//! Identity of this side and its trust in peers, as commands take them: a key and fingerprints, a shared secret, or
 //! nothing, which is enough on this host alone.
 
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Why a shared object is not taken, each in one line.
+//! Reasons for refusing a shared object, each in one line.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What of a table can be checked before anything of it is called. What its hooks do cannot.
+//! Checks of a table before any of its hooks is called. The behaviour of hooks cannot be checked here.
 
 use std::ffi::c_char;
 

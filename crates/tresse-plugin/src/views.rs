@@ -1,4 +1,4 @@
-//! What foreign code is shown: the core's views, field by field as the header has them.
+//! Views for foreign code: the core's views, field by field as the header has them.
 
 use std::ffi::c_void;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is found by a name: policies of a kind, which of them are built in, and which names are in use.
+//! Lookup by name: the policies of a kind, the built-in ones among them, and the names in use.
 //!
 //! Refuses to know what makes the policies.
 

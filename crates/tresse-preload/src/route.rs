@@ -1,4 +1,4 @@
-//! Whose a call is: the system's, ours, or nobody's any more.
+//! Dispatch of a call: to the system, to tresse, or to an error where the descriptor is closed.
 
 use std::cell::Cell;
 use std::ffi::c_int;

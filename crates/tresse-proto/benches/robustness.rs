@@ -1,4 +1,4 @@
-//! What attacks cost an endpoint, in CPU time and memory, beside what honest peers cost it in the same run. Prints a page,
+//! Cost of attacks on an endpoint, in CPU time and memory, beside that of honest peers in the same run. Prints a page,
 //! and with `UPDATE_DOCS` set writes it to docs/robustness.md. The attacks, and tests of their bounds, are in
 //! tests/robustness.
 

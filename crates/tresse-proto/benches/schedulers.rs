@@ -1,4 +1,4 @@
-//! What one decision of each stream scheduler costs with 2 and with 65,535 streams that all have data.
+//! Cost of one decision of each stream scheduler with 2 and with 65,535 streams that all have data.
 //!
 //! A decision is a message of a saturated stream: asked for, taken, and another one queued behind it;
 //! a packet ends after every second one. Lengths are mixed. Both numbers of streams take turns, so that the ratio survives

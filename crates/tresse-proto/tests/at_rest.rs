@@ -1,4 +1,4 @@
-//! What an association at rest may cost, heap and tables of the endpoint included, as the benchmark `associations`
+//! Memory of an association at rest, heap and tables of the endpoint included, as the benchmark `associations`
 //! counts it.
 
 #[path = "../benches/associations/ours.rs"]

@@ -1,4 +1,4 @@
-//! What waits on each stream, kept from what the hooks tell.
+//! Backlog of each stream, kept from the calls of the hooks.
 //!
 //! The core's own view lives for one call only, which a Python object cannot be held to; this one may be kept.
 

@@ -1,4 +1,4 @@
-//! What the hooks of Python schedulers are given: the core's views under the same names. Times are seconds.
+//! Views for Python schedulers: the core's views under the same names. Times are seconds.
 
 use pyo3::prelude::*;
 use tresse_policy::schedule::{self, PathView, Place};

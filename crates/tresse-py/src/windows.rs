@@ -1,4 +1,4 @@
-//! What Python controllers are given: the core's views under the same names. Times are seconds, sizes bytes of
+//! Views for Python controllers: the core's views under the same names. Times are seconds, sizes bytes of
 //! DATA chunks, headers included.
 
 use pyo3::prelude::*;

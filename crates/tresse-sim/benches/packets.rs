@@ -1,4 +1,4 @@
-//! How many data packets are simulated in a second of CPU time, with all their SACKs: the scenario
+//! Data packets simulated in a second of CPU time, with all their SACKs: the scenario
 //! `scenarios/two-paths-100mbit.toml`, several times over.
 //!
 //! Prints the median with the fastest and the slowest run. CPU time comes from Linux's /proc/self/schedstat;

@@ -1,4 +1,4 @@
-//! Why a run could not be made, or not be finished.
+//! Reasons why a run could not be made, or not be finished.
 
 use tresse_proto::{AddressError, ConfigError, ConnectError, Instant, ScheduleError};
 

@@ -1,4 +1,4 @@
-//! What a run gives: one document, with the unit of every number in its key.
+//! Outcome of a run: one document, with the unit of every number in its key.
 //!
 //! Unless a key says otherwise, everything was counted in the measured part of the run.
 

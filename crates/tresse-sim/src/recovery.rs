@@ -1,4 +1,4 @@
-//! How losses are made good: how long a TSN takes to get across, and how often timers expire in a row.
+//! Recovery of losses: how long a TSN takes to get across, and how often timers expire in a row.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

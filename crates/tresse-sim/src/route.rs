@@ -1,4 +1,4 @@
-//! Which link leads from a node towards an address.
+//! Routes: the link that leads from a node towards an address.
 
 use std::net::IpAddr;
 

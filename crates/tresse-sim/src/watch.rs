@@ -1,4 +1,4 @@
-//! Who looks at the packets of the association as they leave and arrive: the trace, and the record of recoveries.
+//! Observers of the association's packets as they leave and arrive: the trace, and the record of recoveries.
 //!
 //! Reads packets and changes nothing: a run with watchers sends the same packets as one without.
 

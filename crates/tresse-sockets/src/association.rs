@@ -1,4 +1,4 @@
-//! What this crate knows of one association beside the core: whose it is, what was read of it in advance, its settings.
+//! State of one association beside the core: its owner, what was read of it in advance, its settings.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;

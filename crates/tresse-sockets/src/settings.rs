@@ -1,4 +1,4 @@
-//! What a socket hands on to its associations, and each association then has as its own (RFC 6458 §7.5, §8).
+//! Settings that a socket hands on to its associations, and each association then has as its own (RFC 6458 §7.5, §8).
 
 use std::time::Duration;
 

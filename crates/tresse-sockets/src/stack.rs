@@ -1,4 +1,4 @@
-//! What all SCTP sockets of this process share: the sockets below them, the ports, the clock and the one thread.
+//! State that all SCTP sockets of this process share: the sockets below them, the ports, the clock and the one thread.
 //!
 //! The thread is the contract loop of the core around all endpoints: take what arrived, let due timers fire, poll for
 //! packets until there are none, hand out the events, sleep until the deadline. In the synchronous mode each call does that

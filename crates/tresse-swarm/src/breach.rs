@@ -1,4 +1,4 @@
-//! What went wrong: which rule, when, and the numbers.
+//! A breach: the rule, the time, and the numbers.
 
 use tresse_proto::Instant;
 

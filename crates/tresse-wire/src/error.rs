@@ -1,4 +1,4 @@
-//! What was wrong with bytes that could not be read, and where; and what would not fit when writing.
+//! Errors of reading, with their place; and of writing, where the space is too small.
 //!
 //! Owns the errors of this crate. Refuses to know the consequence: discard, ERROR or ABORT is the
 //! association's choice.

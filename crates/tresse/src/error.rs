@@ -1,4 +1,4 @@
-//! Why something was refused or ended, in one line each: what, where, and what would be accepted.
+//! Reasons of a refusal or an end, in one line each: what, where, and what would be accepted.
 
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;

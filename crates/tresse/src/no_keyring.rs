@@ -1,4 +1,4 @@
-//! What stands for key management where encryption is left out: nothing can be made of it.
+//! Stand-in for key management where encryption is left out of the build: it cannot be constructed.
 
 use tresse_proto::{AssociationConfig, AssociationId, Endpoint, Event, Instant};
 

@@ -1,5 +1,5 @@
-//! What the driver and the application's handles share: the core endpoint behind one lock, and who
-//! waits for what.
+//! State that the driver and the application's handles share: the core endpoint behind one lock, and the tasks
+//! that wait for it.
 //!
 //! Commands take the lock, act on the core at once and wake the driver, so a refusal is known where
 //! it happens. The lock is never held across an await or a system call.

@@ -1,4 +1,4 @@
-//! What the public API promises, over real sockets on one host.
+//! Promises of the public API, over real sockets on one host.
 
 #![allow(missing_docs, clippy::disallowed_methods, reason = "a test")]
 

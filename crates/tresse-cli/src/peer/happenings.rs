@@ -1,4 +1,4 @@
-//! What happened to an association besides messages, in words and with its time.
+//! Events of an association besides messages, in words and with their times.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What all associations of a run came to, as lines for people and as a document for programs.
+//! Summary of all associations of a run, as lines for people and as a document for programs.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What is done with an association while it runs, at the times that the user gave.
+//! Actions on an association while it runs, at the times that the user gave.
 
 use std::future::pending;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What becomes of paths while a measurement runs.
+//! Events of paths while a measurement runs.
 
 use std::cell::RefCell;
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! What both sides do once they agree: send a load or not, count what comes, and tell each other.
+//! The exchange after both sides agreed: each sends its load if it has one, counts what arrives, and reports.
 
 use std::time::Duration;
 

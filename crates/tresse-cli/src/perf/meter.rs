@@ -1,4 +1,4 @@
-//! What a client sees from one interval to the next.
+//! Measurements of a client by interval.
 
 use std::time::{Duration, Instant};
 

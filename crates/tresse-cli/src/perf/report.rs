@@ -1,4 +1,4 @@
-//! What a measurement came to, as lines for people and as a document for programs.
+//! Result of a measurement, as lines for people and as a document for programs.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What has come of a load, counted where it arrives and read where it is shown.
+//! Counters of a load, written where it arrives and read where it is shown.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

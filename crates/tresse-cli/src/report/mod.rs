@@ -1,4 +1,4 @@
-//! What a command came to, as lines for people and as a document for programs.
+//! Result of a command, as lines for people and as a document for programs.
 
 pub(crate) mod paths;
 pub(crate) mod words;

@@ -1,4 +1,4 @@
-//! What each path carried, and what limited it, as lines for people and as values for programs.
+//! Data carried by each path and its limits, as lines for people and as values for programs.
 
 use std::net::IpAddr;
 use std::time::Duration;

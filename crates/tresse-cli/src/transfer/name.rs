@@ -1,4 +1,4 @@
-//! Which names a peer may give to a file here: one plain component of a path, nothing else.
+//! Names that a peer may give to a file here: one plain component of a path, nothing else.
 
 /// Checks a name that came from the network or the command line.
 ///

@@ -1,4 +1,4 @@
-//! Which bytes of a file are here: disjoint ranges in order, bounded in number.
+//! Ranges of a file that have arrived: disjoint, in order, bounded in number.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! How much a side may still send on a connection: bytes that the other side has room for.
+//! Flow control of a connection: bytes that a side may still send, for which the other side has buffer.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What is said on a connection's stream: kinds are payload protocol identifiers, "trt0" to "trt5". An SCTP message has
+//! Messages on a connection's stream: kinds are payload protocol identifiers, "trt0" to "trt5". An SCTP message has
 //! at least one byte, so words without content have a zero.
 
 use bytes::{Buf, Bytes};

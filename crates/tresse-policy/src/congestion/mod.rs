@@ -1,4 +1,4 @@
-//! How much may be sent: congestion controllers over all windows of an association.
+//! Congestion controllers over all windows of an association.
 //!
 //! A controller sees windows and what a SACK said about each path, in bytes of DATA chunks, and
 //! answers by changing the windows. One controller serves all paths, so that coupled algorithms

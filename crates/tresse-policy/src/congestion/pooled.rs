@@ -1,5 +1,5 @@
-//! What both versions of CMT/RP do alike: RFC 9260's steps, each growth scaled by the path's share of a
-//! resource that all paths pool. Which resource, and what a loss leaves, is the version's business.
+//! Common steps of both versions of CMT/RP: those of RFC 9260, each growth scaled by the path's share of a
+//! resource that all paths pool. Each version defines the resource, and the reduction after a loss.
 
 use super::CongestionControl;
 use super::group::{Group, whole_bytes};

@@ -1,4 +1,4 @@
-//! What holds for every controller.
+//! Properties of all controllers.
 
 use std::time::Duration;
 

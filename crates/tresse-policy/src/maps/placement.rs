@@ -1,4 +1,4 @@
-//! Whether a stream's next data may leave on a path, by what it would make wait: the adaptive stream map.
+//! The adaptive stream map: whether a stream's next data may leave on a path, by the delay it would add for others.
 //!
 //! Optimises throughput and delay when buffers are short and streams are ordered. What a stream sends on a slow path
 //! makes all that it sends meanwhile on faster ones wait at the peer. So faster paths take whatever they can; a slower one

@@ -1,4 +1,4 @@
-//! Which path carries a SACK (RFC 9260 §6.4, and the variants of CMT studies).
+//! Selection of the path that carries a SACK (RFC 9260 §6.4, and the variants of CMT studies).
 //!
 //! Knows neither what is acknowledged nor whether the path can be used at all: its owner asks
 //! elsewhere when the answer cannot be used.

@@ -1,4 +1,4 @@
-//! What makes schedulers: of applications in their own words, and the built-in ones by name.
+//! Factories of schedulers: those of applications, and the built-in ones by name.
 
 use std::sync::Arc;
 

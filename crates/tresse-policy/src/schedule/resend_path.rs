@@ -1,4 +1,4 @@
-//! Which path carries a lost chunk again (RFC 9260 §6.4.1; retransmission policies of Iyengar et al., "Receive
+//! Selection of the path that retransmits a lost chunk (RFC 9260 §6.4.1; policies of Iyengar et al., "Receive
 //! Buffer Blocking in Concurrent Multipath Transfer", GLOBECOM 2005, §IV).
 //!
 //! Decides when the chunk is found lost. Only `asap` looks again when it leaves, which is for the association to

@@ -1,4 +1,4 @@
-//! What an association costs besides moving data: setting it up, keeping it, and keeping it alive.
+//! Cost of an association besides moving data: setting it up, keeping it, and keeping it alive.
 //!
 //! Two endpoints in one thread hand each other packets over memory, checksums on. The crate `sctp-proto` does the
 //! same in the same run. Time is the CPU time of the thread and covers both sides; memory is what both endpoints

@@ -1,4 +1,4 @@
-//! What the responder of a set-up answered: its INIT ACK, read once and kept until COOKIE ACK.
+//! INIT ACK of the responder, read once and kept until COOKIE ACK.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Which extensions of RFC 9260 were offered and which are agreed: what both sides listed.
+//! Extensions of RFC 9260 that were offered, and those agreed: the ones both sides listed.
 //!
 //! Owns the table of extensions: which switch offers one, and how INIT and INIT ACK say that it is
 //! spoken. Refuses to know what an extension does once it is agreed.

@@ -1,4 +1,4 @@
-//! What a peer says of itself in its INIT or INIT ACK.
+//! Parameters of a peer's INIT or INIT ACK.
 
 use std::net::IpAddr;
 

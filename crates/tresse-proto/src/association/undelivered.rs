@@ -1,4 +1,4 @@
-//! What an association has not delivered: what was sent and not acknowledged, and what still waits.
+//! Undelivered messages of an association: sent and not acknowledged, or still waiting.
 
 use super::setup::EarlyMessage;
 use super::{Association, State};

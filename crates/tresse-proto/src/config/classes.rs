@@ -1,4 +1,4 @@
-//! What streams are for, as an application may say: their classes, and the text that gives them.
+//! Classes of streams by their purpose, as an application gives them, and their text form.
 //!
 //! Knows no stream map; what a class does is up to whoever places streams (docs/adaptive.md).
 

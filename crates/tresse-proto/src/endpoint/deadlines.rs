@@ -1,4 +1,4 @@
-//! When each association wants to be woken: the next deadline at hand, and every other one found by its slot. Knows slots
+//! Deadlines of associations: the earliest one at hand, and every other one found by its slot. Knows slots
 //! and times only.
 
 use tresse_policy::Instant;

@@ -1,5 +1,5 @@
-//! What routers and hosts say of packets that did not get through, and what of it is believed: the rules of
-//! RFC 9260 §10.
+//! ICMP messages about packets that did not get through, and the checks before they are believed
+//! (RFC 9260 §10).
 //!
 //! Anybody can send such a message. It counts only when it quotes a packet that this side may have sent: its ports
 //! and addresses, and the peer's verification tag; an INIT is known by its own tag.

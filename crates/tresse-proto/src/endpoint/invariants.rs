@@ -1,5 +1,5 @@
-//! What the tables of an endpoint must agree on with its associations whenever it has been polled until it had nothing to
-//! send; and what else only simulations ask: what was at work, and numbers that wrap soon.
+//! Consistency of an endpoint's tables with its associations, whenever it has been polled until it had nothing to
+//! send; and queries of simulations alone: mechanisms that acted, and numbers that wrap soon.
 //!
 //! Nothing in the core asks.
 

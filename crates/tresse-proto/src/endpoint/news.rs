@@ -1,4 +1,4 @@
-//! What applications are to be told, in the order in which it happened.
+//! Queue of events for applications, in the order in which they happened.
 
 use std::collections::VecDeque;
 

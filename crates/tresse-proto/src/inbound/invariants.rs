@@ -1,4 +1,4 @@
-//! What the parts of the receive buffer must agree on. Checked by tests and simulations; nothing in the core asks.
+//! Consistency of the receive buffer's parts, checked by tests and simulations alone.
 
 use tresse_wire::Mid;
 

@@ -1,4 +1,4 @@
-//! What applications and drivers exchange with an endpoint: commands and their errors, events, packets, statistics.
+//! Types that applications and drivers exchange with an endpoint: commands, errors, events, packets, statistics.
 
 pub(crate) mod addresses;
 pub(crate) mod adjustment;

@@ -1,4 +1,4 @@
-//! How hard a message is tried, and what became of those that were given up.
+//! Reliability of a message (RFC 3758, RFC 7496), and the fate of abandoned ones.
 //!
 //! Owns the policies of partial reliability (RFC 3758 §4.1, RFC 7496 §3) and the rules when each lets go
 //! of a message. Refuses to know where the message is: it may wait, or its fragments may be under way.

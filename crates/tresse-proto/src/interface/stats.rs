@@ -1,5 +1,5 @@
-//! What can be asked about an endpoint, an association and its paths: counters, windows, and for
-//! every path how long it was limited by what. Every silent discard has a name here.
+//! Statistics of an endpoint, an association and its paths: counters, windows, and for
+//! every path the time that each limit held. Every silent discard has a counter here.
 
 use std::net::IpAddr;
 use std::time::Duration;

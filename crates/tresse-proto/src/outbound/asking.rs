@@ -1,4 +1,4 @@
-//! Which stream goes next: the schedulers of the groups are asked, and one that breaks its contract is replaced.
+//! Selection of the next stream by the schedulers of the groups; one that breaks its contract is replaced.
 //!
 //! Owns the faults that the application has not heard of. Refuses to know how a message is cut.
 

@@ -1,4 +1,4 @@
-//! What the application said that streams are for, and how an adaptive map groups them by it.
+//! Groups of an adaptive map, made from the classes of streams.
 //!
 //! One group for each path and class, latency-critical ones first, once any stream has a class; before that one for
 //! each path. Decides neither paths nor order within a group.

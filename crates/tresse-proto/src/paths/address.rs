@@ -1,4 +1,4 @@
-//! Which pairs of a local and a remote address are worth a path. Knows addresses only.
+//! Pairs of a local and a remote address that become paths. Knows addresses only.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Which path to take when no scheduler is asked: for control chunks, after a timeout, for SACKs.
+//! Selection of a path without a scheduler: for control chunks, after a timeout, for SACKs.
 
 use std::time::Duration;
 

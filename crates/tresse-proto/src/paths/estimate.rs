@@ -1,4 +1,4 @@
-//! What a path has lately delivered: its rate while it was busy, and the share that was lost.
+//! Recent delivery rate of a path while it was busy, and its recent loss rate.
 //!
 //! Both are for schedulers and reports; no protocol rule depends on them.
 

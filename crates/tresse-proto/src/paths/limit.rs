@@ -1,4 +1,4 @@
-//! How long something was limited by what: the clock behind every `LimitTimes`.
+//! Durations by limit: the clock behind every `LimitTimes`.
 
 use tresse_policy::Instant;
 

@@ -1,5 +1,5 @@
-//! How large a packet a path carries, found by probing (RFC 8899): which size is tried next, what an answer or
-//! its absence means, and what to fall back to when full packets vanish.
+//! Path MTU, found by probing (RFC 8899): the size to try next, the meaning of an answer or
+//! its absence, and the fallback when full packets vanish.
 //!
 //! All sizes are those of IP packets. Refuses to know what a probe looks like and who sends it.
 

@@ -1,4 +1,4 @@
-//! What the search for packet sizes means to the set of paths: when all begin it, what a probe says, and the
+//! Path MTU discovery over the set of paths: when all begin it, what a probe carries, and the
 //! payload that chunks have.
 
 use rand_chacha::ChaCha12Rng;

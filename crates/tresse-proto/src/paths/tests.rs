@@ -1,4 +1,4 @@
-//! What the set of paths does as a whole: timers, counters and windows in worked sequences.
+//! The set of paths as a whole: timers, counters and windows in worked sequences.
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::SeedableRng;

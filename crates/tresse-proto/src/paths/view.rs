@@ -1,4 +1,4 @@
-//! What others see of the paths: schedulers their views, reports their counters.
+//! Views of the paths for schedulers, and their counters for reports.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What came last of what arrived beyond a gap: what the peer has heard least of, when a report has no room for all.
+//! Latest arrivals beyond a gap, which the peer has been told of least, for SACKs that cannot list all blocks.
 //!
 //! Owns a bounded list of indices. Refuses to know what else arrived, and what is reported of it.
 

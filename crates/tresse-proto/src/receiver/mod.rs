@@ -1,4 +1,4 @@
-//! What has arrived: which TSNs are here, which came twice, when a report on them is due and what it says.
+//! Received TSNs: which have arrived, which were duplicates, when a SACK is due and its contents.
 //!
 //! Owns the peer's TSNs: nothing else knows where they started, the other modules see indices. Refuses to
 //! know what the data was, to which stream it belongs and how much room is left: the association says

@@ -1,5 +1,5 @@
-//! What a report says: SACK (RFC 9260 §3.3.4) or NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4), cut to
-//! the room there is.
+//! Contents of a SACK (RFC 9260 §3.3.4) or NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4), cut to
+//! the space left in the packet.
 //!
 //! Owns the list of duplicates and the window that was announced last. Refuses to know when a report is due.
 

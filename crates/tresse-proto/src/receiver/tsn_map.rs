@@ -1,4 +1,4 @@
-//! Which TSNs have arrived, which of them last, and which are promised to be kept.
+//! Map of TSNs that have arrived, of the latest among them, and of those that are non-renegable.
 //!
 //! Owns the unwrapping of TSNs to indices and the bounds that keep the map small whatever the peer
 //! sends. Refuses to know when and how it is reported.

@@ -1,4 +1,4 @@
-//! Which of a chunk's sendings an acknowledgement answers, where there are copies on several paths.
+//! Attribution of an acknowledgement to one of a chunk's transmissions, where there are duplicates on several paths.
 //!
 //! A chunk that arrives k times is acknowledged once and reported as a duplicate k - 1 times (RFC 9260 §3.3.4, §6.2), so
 //! that every arrival is told, but not its path. Time says most: an answer can be for no sending that left less than its

@@ -1,4 +1,4 @@
-//! How much of a buffer is held by what arrived early: chunks that are acknowledged, and kept all the same until what
+//! Buffer held by early arrivals: chunks that are acknowledged, and kept until what
 //! was sent before them has arrived (GLOBECOM 2010 paper, §IV-C).
 
 use tresse_policy::PathId;

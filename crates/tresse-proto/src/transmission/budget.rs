@@ -1,4 +1,4 @@
-//! How much new data a path may send now: its window, the peer's window, the split buffers.
+//! New data that a path may send now: by its window, the peer's window, the split buffers.
 
 use tresse_policy::PathId;
 

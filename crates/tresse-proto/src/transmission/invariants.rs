@@ -1,4 +1,4 @@
-//! What every sum, list and set of this room must agree on: the ring is the truth, and all else follows from it.
+//! Consistency of every sum, list and set with the ring of outstanding chunks.
 //!
 //! Checked in one pass over the ring, by tests and by simulations; nothing in the core asks. Simulations ask after every
 //! event: nothing is collected to be compared, every list is followed beside the ring, and words are made for a fault only.

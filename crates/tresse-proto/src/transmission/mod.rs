@@ -1,4 +1,4 @@
-//! What was sent and is not yet acknowledged for good: which TSN went where and when, what of it is
+//! Outstanding data: the path and time of each TSN's transmission, whether it is
 //! in flight, lost or acknowledged, and what may follow.
 //!
 //! Bytes are sizes of DATA chunks, headers included (outstanding data, RFC 9260 §1.3), where nothing else is said; the send

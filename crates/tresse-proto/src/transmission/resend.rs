@@ -1,4 +1,4 @@
-//! What goes again, on which path, and when it does.
+//! Retransmissions: of which chunks, on which path, and when.
 
 use tresse_policy::{Instant, PathId};
 

@@ -1,4 +1,4 @@
-//! What an application can learn of single messages, and of how an association ended: TSNs, errors of the peer, reasons, and
+//! Accounts of single messages, and of the end of an association: TSNs, errors of the peer, reasons, and
 //! what was not delivered.
 
 use std::time::Duration;

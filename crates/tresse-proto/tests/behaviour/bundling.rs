@@ -1,4 +1,4 @@
-//! What shares a packet, how large packets are, and what a caller gets who asks for several at once.
+//! Bundling, packet sizes, and several packets for one call.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What an application chooses before its association is set up, and for those to come.
+//! Choices of an application before its association is set up, and for those to come.
 
 use std::sync::Arc;
 use std::time::Duration;

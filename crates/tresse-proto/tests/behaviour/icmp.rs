@@ -1,4 +1,4 @@
-//! What ICMP says of packets that did not get through, and when it is believed (RFC 9260 §10).
+//! ICMP messages about packets that did not get through, and when they are believed (RFC 9260 §10).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What two endpoints do with each other, one file for each behaviour.
+//! Dialogues of two endpoints, one file for each behaviour.
 
 #[path = "../common/mod.rs"]
 mod common;

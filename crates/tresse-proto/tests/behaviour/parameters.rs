@@ -1,5 +1,5 @@
-//! What INIT and INIT ACK say besides their fixed fields: addresses, and who may know which; what is not
-//! understood; how long a cookie lives; the adaptation layer.
+//! Parameters of INIT and INIT ACK: addresses, and to whom they are told; unknown parameters; the lifetime of
+//! a cookie; the adaptation layer.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! When SACKs leave, on which path, and what they say (RFC 9260 §6.2, §6.7; CMT's delayed ack).
+//! SACKs: when they leave, on which path, and their contents (RFC 9260 §6.2, §6.7; CMT's delayed ack).
 
 use std::time::Duration;
 

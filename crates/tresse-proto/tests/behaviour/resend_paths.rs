@@ -1,4 +1,4 @@
-//! Where lost chunks go again: the retransmission policies.
+//! Retransmission policies: the path of lost chunks.
 
 use std::time::Duration;
 

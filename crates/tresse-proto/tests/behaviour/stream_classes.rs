@@ -1,4 +1,4 @@
-//! What an application says of its streams: latency-critical ones before others, background ones behind them.
+//! Classes of streams: latency-critical ones before others, background ones behind them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is sent again, when and where (RFC 9260 §6.3, §7.2.3, §7.2.4).
+//! Retransmissions: of which chunks, when and on which path (RFC 9260 §6.3, §7.2.3, §7.2.4).
 
 use crate::play;
 

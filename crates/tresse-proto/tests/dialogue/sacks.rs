@@ -1,4 +1,4 @@
-//! When DATA is acknowledged, and how (RFC 9260 §6.2, §6.7; RFC 7053).
+//! Acknowledgement of DATA: when and how (RFC 9260 §6.2, §6.7; RFC 7053).
 
 use crate::play;
 

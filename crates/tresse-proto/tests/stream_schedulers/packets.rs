@@ -1,4 +1,4 @@
-//! What leaves an association under the schedulers, seen from the network.
+//! Packets of an association under the schedulers, seen from the network.
 
 use std::cell::RefCell;
 use std::rc::Rc;

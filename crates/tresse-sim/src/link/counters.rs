@@ -1,4 +1,4 @@
-//! What went through a link, and what did not.
+//! Counters of a link: packets carried, and packets lost by reason.
 
 use super::Cause;
 

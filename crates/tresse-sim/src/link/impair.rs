@@ -1,4 +1,4 @@
-//! What goes wrong on the wire, behind the queue: losses, damage, copies, late packets.
+//! Impairments on the wire, behind the queue: losses, damage, duplicates, late packets.
 //!
 //! Each has a generator of its own, so that switching one on does not change what the others draw. Everything here
 //! knows packets by their length only. A lost packet has taken its turn in the queue and its time on the transmitter.

@@ -1,4 +1,4 @@
-//! What can be wrong with a scenario: where it is, and what would be accepted.
+//! Errors of a scenario: where they are, and what would be accepted.
 
 use std::io::ErrorKind;
 

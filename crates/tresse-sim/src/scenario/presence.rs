@@ -1,4 +1,4 @@
-//! When paths are there: some join, and some leave, while the association runs (RFC 5061).
+//! Presence of paths: some are added, and some removed, while the association runs (RFC 5061).
 //!
 //! Owns what makes sense of that. Refuses to know how hosts change their addresses.
 

@@ -1,4 +1,4 @@
-//! What a TCP host does with its connections: send without end, take, ask, or answer.
+//! Work of a TCP host on its connections: send without end, take, ask, or answer.
 //!
 //! Owns users and their thoughts. Refuses to know segments.
 

@@ -1,4 +1,4 @@
-//! What applications are to a host, and the applications there are.
+//! Applications on simulated hosts: their interface, and those there are.
 //!
 //! An application sees its own host's endpoint and the ledger of messages, never the network.
 

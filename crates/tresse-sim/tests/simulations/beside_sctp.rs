@@ -1,4 +1,4 @@
-//! What an association over two paths leaves to one of RFC 9260, over a single path, that meets it at a bottleneck: both
+//! Share that an association over two paths leaves to one of RFC 9260, over a single path, at a bottleneck: both
 //! are endpoints of the core, on an emulated network.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What copies save while a receive buffer of eleven packets keeps new data back.
+//! Time that duplicates save while a receive buffer of eleven packets blocks new data.
 
 use crate::common::{checked, scenario};
 

@@ -1,4 +1,4 @@
-//! What each congestion controller promises, as far as disjoint paths show it.
+//! Promises of each congestion controller, as far as disjoint paths show them.
 
 use crate::common::{checked, two_paths};
 use crate::fairness::{COUPLED, UNCOUPLED};

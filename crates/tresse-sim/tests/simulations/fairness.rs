@@ -1,4 +1,4 @@
-//! What coupled congestion controllers promise (RFC 6356 §2): no more than one flow's share of a bottleneck that their
+//! Promises of coupled congestion controllers (RFC 6356 §2): no more than one flow's share of a bottleneck that their
 //! paths have in common, and less on a path that others crowd.
 
 use tresse_sim::{Outcome, Scenario};

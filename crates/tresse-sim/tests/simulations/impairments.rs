@@ -1,4 +1,4 @@
-//! What goes wrong on links is survived by the transport, shows in the counters, and changes nothing when it is off.
+//! Impairments of links: the transport survives them, counters show them, and they change nothing when they are off.
 
 use tresse_sim::{Outcome, PathOutcome, RunOptions, Scenario, run};
 

@@ -1,4 +1,4 @@
-//! How late messages are that come now and then, where packets are lost: nothing follows that would show a loss.
+//! Delays of sporadic messages where packets are lost: nothing follows that would show a loss.
 
 use tresse_sim::Scenario;
 

@@ -1,4 +1,4 @@
-//! What late chunks of a slow path cost ordered data, and what sending them again early saves.
+//! Cost of a slow path's late chunks for ordered data, and the gain of reinjecting them early.
 
 use tresse_sim::{Outcome, Scenario};
 

@@ -1,4 +1,4 @@
-//! What the papers' simplest setups give, at a scale of seconds; the lab measures them at full length.
+//! Throughput of the papers' simplest setups, at a scale of seconds; the lab measures them at full length.
 
 use crate::common::{checked, scenario, two_paths};
 use tresse_proto::Limit;

@@ -1,4 +1,4 @@
-//! What can be asked about associations and addresses (RFC 6458 §8.2, and the counters of Linux).
+//! Queries about associations and addresses (RFC 6458 §8.2, and the counters of Linux).
 
 use rustix::io::Errno;
 use tresse_proto::{AssociationId, PathState, PathStats};

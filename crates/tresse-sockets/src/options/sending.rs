@@ -1,4 +1,4 @@
-//! How messages are sent and received where a call says nothing of it, and which notifications come (RFC 6458 §6.2, §8.1).
+//! Defaults of sending and receiving, and subscriptions to notifications (RFC 6458 §6.2, §8.1).
 
 use rustix::io::Errno;
 use tresse_proto::config::Size;

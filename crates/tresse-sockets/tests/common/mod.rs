@@ -1,4 +1,4 @@
-//! What the tests with programs in C share: the library, a compiler, ports.
+//! Common part of the tests with programs in C: the library, a compiler, ports.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

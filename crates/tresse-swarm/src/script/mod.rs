@@ -1,4 +1,4 @@
-//! What is going to happen in a simulation: the paths, each host's settings, and acts in the order of their times.
+//! Script of a simulation: the paths, each host's settings, and acts in the order of their times.
 //!
 //! Owns the vocabulary of disasters and its text form. Refuses to know how a script comes about and how it is played.
 

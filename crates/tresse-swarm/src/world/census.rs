@@ -1,4 +1,4 @@
-//! How often each mechanism was at work: by the packets that were sent, by what applications were told, by the counters
+//! Census of mechanisms that acted: by the packets that were sent, by what applications were told, by the counters
 //! of the core, and by what it notes for simulations alone. What never acts is not tested, however many seeds run clean.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What was handed over and what came out: every message accepted is delivered at most once, as it was, and in the
+//! Ledger of messages: every message accepted is delivered at most once, as it was, and in the
 //! order of its stream; one that need not arrive may be missing, but then its sender has said so.
 //!
 //! A message is known by its payload protocol identifier, which carries its number. Refuses to know packets.

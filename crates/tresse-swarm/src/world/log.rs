@@ -1,4 +1,4 @@
-//! What happened, line by line, when somebody wants to read it.
+//! Log of a script's events, line by line, where somebody wants to read it.
 
 use tresse_proto::Instant;
 use tresse_wire::dissect;

@@ -1,4 +1,4 @@
-//! What ASCONF asks and ASCONF-ACK answers (RFC 5061 §4.2.1 to §4.2.5).
+//! Parameters of ASCONF and ASCONF-ACK (RFC 5061 §4.2.1 to §4.2.5).
 //!
 //! Owns their layout: a correlation id, then an address parameter or error causes.
 

@@ -1,4 +1,4 @@
-//! What RE-CONFIG asks and answers (RFC 6525 §4).
+//! Parameters of RE-CONFIG (RFC 6525 §4).
 //!
 //! Owns the layout of the six parameters. Refuses to know which requests are pending or allowed.
 

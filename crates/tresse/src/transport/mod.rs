@@ -1,4 +1,4 @@
-//! What carries SCTP packets: the driver hands it batches to send and takes what arrived.
+//! Transports of SCTP packets: the driver hands them batches to send and takes what arrived.
 //!
 //! Owns sockets, batching and what the operating system says about addresses. Refuses to know what
 //! a packet contains. UDP encapsulation and raw IP differ in how sockets are bound and in what is in front

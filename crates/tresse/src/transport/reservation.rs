@@ -1,4 +1,4 @@
-//! Who owns an SCTP port on raw IP. The system has no notion of it: every raw socket of an address hears
+//! Reservation of an SCTP port on raw IP. The system has no notion of it: every raw socket of an address hears
 //! every SCTP packet, so two processes on one port would answer each other's packets.
 //!
 //! A port is held by names in the abstract namespace of local sockets (Linux), one for each address. Such

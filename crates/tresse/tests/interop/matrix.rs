@@ -1,4 +1,4 @@
-//! What came of each case with each stack, as a table for people; `page` keeps it.
+//! Results of each case with each stack, as a table for people; `page` keeps it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

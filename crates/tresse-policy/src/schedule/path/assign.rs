@@ -1,4 +1,4 @@
-//! How far ahead of its window a path may be given data.
+//! Bound on the data that may be queued on a path ahead of its window.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which path sends next: the contract of path schedulers, the view they decide by, and their names.
+//! Path schedulers: their contract, the views they decide by, and their names.
 
 mod assign;
 mod blest;

@@ -1,4 +1,4 @@
-//! Which stream's data goes next: the contract of stream schedulers (RFC 8260 §3).
+//! Stream schedulers: their contract (RFC 8260 §3).
 //!
 //! The core owns the queues, cuts the fragments and keeps messages of a stream in order; a scheduler
 //! owns only the order among streams.

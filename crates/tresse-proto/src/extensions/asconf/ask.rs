@@ -1,4 +1,4 @@
-//! What the application asks for: to add, to remove and to prefer own addresses (RFC 5061), and what comes of it.
+//! Requests of the application: to add, to remove and to prefer own addresses (RFC 5061), and their outcomes.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What the peer asks for: to add, to remove and to prefer its addresses (RFC 5061 §5.2, §5.3); the order of its requests,
+//! Requests of the peer: to add, to remove and to prefer its addresses (RFC 5061 §5.2, §5.3); the order of its requests,
 //! and the answers, kept to be given again.
 
 use std::collections::VecDeque;

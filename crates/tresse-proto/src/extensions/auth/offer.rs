@@ -1,4 +1,4 @@
-//! What each side says of AUTH in its INIT or INIT ACK (RFC 4895 §3), and the key vector that these
+//! AUTH parameters of each side's INIT or INIT ACK (RFC 4895 §3), and the key vector that these
 //! parameters are (§6.1).
 
 use std::cmp::Ordering;

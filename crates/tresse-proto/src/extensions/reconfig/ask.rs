@@ -1,4 +1,4 @@
-//! What the application asks of streams (RFC 6525 §5.1).
+//! Requests of the application about streams (RFC 6525 §5.1).
 
 use super::{Action, MOST_NAMED, Origin, Reconfig, View};
 use crate::interface::error::ReconfigurationError as Error;

@@ -1,4 +1,4 @@
-//! What a RE-CONFIG chunk of the peer says: requests and answers, in a combination that may stand together.
+//! RE-CONFIG chunk of the peer: requests and responses, in a combination that RFC 6525 allows.
 
 use tresse_wire::{Param, Params, Tsn};
 

@@ -1,4 +1,4 @@
-//! What an adaptive map makes of the classes of streams.
+//! Groups that an adaptive map makes of the classes of streams.
 
 use tresse_policy::maps::placement::Prospect;
 

@@ -1,4 +1,4 @@
-//! How messages are cut, numbered and accounted.
+//! Fragmentation, numbering and accounting of messages.
 
 use tresse_wire::{Mid, Ppid};
 

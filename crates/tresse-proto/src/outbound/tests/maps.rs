@@ -1,4 +1,4 @@
-//! Which stream leaves on which path, and changes of map and scheduler under queued data.
+//! Paths of streams, and changes of map and scheduler under queued data.
 
 use super::*;
 

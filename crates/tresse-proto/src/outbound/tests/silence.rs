@@ -1,4 +1,4 @@
-//! Who keeps data from every path that could take it, and for nothing, is not heeded.
+//! Schedulers that keep data from every path without a reason are overruled.
 
 use tresse_policy::maps::placement::{Demand, Placing, Prospect, Track};
 

@@ -1,4 +1,4 @@
-//! What is given up: what that frees, what it leaves alone, and how the peer is told.
+//! Abandoned messages: what they release, what they leave, and what the peer is told.
 
 use std::sync::Arc;
 

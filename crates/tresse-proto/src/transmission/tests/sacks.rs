@@ -1,4 +1,4 @@
-//! What a SACK or NR-SACK takes out of flight, releases and takes back.
+//! Effects of a SACK or NR-SACK on data in flight, released and reneged.
 
 use super::*;
 

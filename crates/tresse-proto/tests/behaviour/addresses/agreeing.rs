@@ -1,4 +1,4 @@
-//! Who may change addresses at all: both must want it, and every request must be authenticated (RFC 5061 §4.1, §6).
+//! Conditions of changing addresses: both sides want it, and every request is authenticated (RFC 5061 §4.1, §6).
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a peer that writes its own requests is told, and what is done (RFC 5061 §5.2, §5.3).
+//! Answers to a peer that writes its own requests, and their effects (RFC 5061 §5.2, §5.3).
 
 use super::*;
 

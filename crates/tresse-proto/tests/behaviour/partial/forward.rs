@@ -1,4 +1,4 @@
-//! How the peer hears that it need not wait: FORWARD TSN agreed on, sent, lost, repeated, old.
+//! FORWARD TSN: agreed on, sent, lost, repeated, old.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! When a message is given up: each policy, each place of a loss, whole messages and fragments.
+//! Abandoned messages: each policy, each place of a loss, whole messages and fragments.
 
 use std::time::Duration;
 

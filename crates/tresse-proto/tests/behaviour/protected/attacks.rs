@@ -1,4 +1,4 @@
-//! What others send into a protected association: nothing of it is believed, and nothing ends.
+//! Forged packets into a protected association: nothing of them is believed, and nothing ends.
 
 use tresse_proto::{StreamId, Tsn};
 use tresse_wire::{

@@ -1,4 +1,4 @@
-//! What SCTP does works inside of DTLS chunks as it does outside.
+//! Features of SCTP inside DTLS chunks, as they work outside.
 
 use tresse_proto::{AddressChange, Direction, Reliability, SendOptions, StreamId, Streams};
 

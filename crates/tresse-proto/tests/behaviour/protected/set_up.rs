@@ -1,4 +1,4 @@
-//! What both ends agree on, and that nothing of the application leaves before it can be protected.
+//! Negotiation of protection; no user data leaves before it can be protected.
 
 use tresse_proto::{CloseReason, SendOptions, StreamId};
 use tresse_wire::{CauseCode, ChecksumRule, Chunk, Init, Packet, PacketWriter, Param, Params, Seal};

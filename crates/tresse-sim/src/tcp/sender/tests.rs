@@ -1,4 +1,4 @@
-//! What is lost, and what leaves then. Offsets count from the SYN: data begins at 1.
+//! Losses of a TCP sender, and its retransmissions. Offsets count from the SYN: data begins at 1.
 
 use super::*;
 

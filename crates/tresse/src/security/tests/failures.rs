@@ -1,4 +1,4 @@
-//! What ends an agreement: strangers, changed identities, broken messages, silence. No failure leaves a side without a
+//! Failures of a key agreement: strangers, changed identities, broken messages, silence. No failure leaves a side without a
 //! word, and none shows who the peer is.
 
 use super::*;
