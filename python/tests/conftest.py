@@ -1,4 +1,4 @@
-"""What several tests share: a store that is thrown away, and a stack that answers at once."""
+"""Fixtures of several tests: a temporary store, and a stack that answers at once."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How the preset stands beside the best variants: rows, the summary, and the smallest buffers."""
+"""The preset beside the best variants: rows, the summary, and the smallest buffers."""
 
 import json
 from collections.abc import Callable

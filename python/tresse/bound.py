@@ -1,4 +1,4 @@
-"""What no schedule can exceed: the throughput that a buffer allows over given paths.
+"""Upper bound of every schedule: the throughput that a buffer allows over given paths.
 
 A byte occupies the buffer for at least one round-trip time of the path that carries it. With rates r_i the
 buffer therefore holds at least the sum of r_i × RTT_i, and no path carries more than its own rate. The largest

@@ -1,4 +1,4 @@
-"""What the terminal shows: progress while runs are made, verdicts at the end.
+"""Terminal output: progress while runs are made, verdicts at the end.
 
 Results go to standard output, everything else to standard error.
 """

@@ -1,4 +1,4 @@
-"""Where and with what results were made, for people who compare them."""
+"""Machine and versions that made the results, for people who compare them."""
 
 import os
 import platform

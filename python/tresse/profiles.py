@@ -1,4 +1,4 @@
-"""How thoroughly a figure can be measured."""
+"""Profiles of a reproduction: number and length of the runs of a figure."""
 
 from tresse.sweep import Profile
 

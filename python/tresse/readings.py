@@ -1,4 +1,4 @@
-"""What is read off the trace of a run, for what no outcome tells."""
+"""Readings of a run's trace, for quantities that no outcome has."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

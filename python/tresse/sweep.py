@@ -1,4 +1,4 @@
-"""What to run: points of a scenario, each with the same seeds.
+"""Sweeps: points of a scenario, each run with the same seeds.
 
 A task is one scenario, its overrides and one seed; nothing else can change its outcome but the code. Its key
 names exactly that, so a kept outcome is found again and never mistaken for another.

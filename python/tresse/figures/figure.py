@@ -1,4 +1,4 @@
-"""What a figure is: a sweep, how it is drawn, and the claims it answers.
+"""Definition of a figure: a sweep, its plot, and the claims it answers.
 
 A figure only declares; running, keeping, judging and reporting are done for all figures alike.
 """

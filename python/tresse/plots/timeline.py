@@ -1,4 +1,4 @@
-"""What blocked, instant by instant: one column a recorded run, one row a path, the buffers below."""
+"""Timeline of blocking: one column a recorded run, one row a path, the buffers below."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

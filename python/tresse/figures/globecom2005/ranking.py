@@ -1,4 +1,4 @@
-"""How the five retransmission policies rank, and the claims R2 to R6: judges of runs at one rate."""
+"""Ranking of the five retransmission policies, and the claims R2 to R6: judges of runs at one rate."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""What the figures share: files of 8 MB over two lossy paths, and how long they take (section II).
+"""Common setup of the figures: files of 8 MB over two lossy paths, and their transfer times (section II).
 
 The paper's figure with the bandwidths is lost; 10 Mbit/s is what its authors use elsewhere. Claims are judged at that
 rate, and each figure shows what they come to at others.

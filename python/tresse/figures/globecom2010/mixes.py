@@ -1,4 +1,4 @@
-"""What one of figures 5 to 8 measures: its order of delivery and congestion control, over the three panels.
+"""Measurements of one of figures 5 to 8: its order of delivery and congestion control, over the three panels.
 
 A mix turns panels and variants into a sweep, and finds the runs of one point again.
 """

@@ -1,4 +1,4 @@
-"""How figures 5 to 8 look: throughput of every variant over each panel, with the bound, and what limited the paths."""
+"""Plots of figures 5 to 8: throughput of every variant over each panel, with the bound and the limits of the paths."""
 
 from functools import partial
 

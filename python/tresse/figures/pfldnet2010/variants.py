@@ -1,4 +1,4 @@
-"""What figures 6 and 7 and the comparison with the adaptive map share: variants of one setup over the buffer size.
+"""Variants of one setup over the buffer size, for figures 6 and 7 and the comparison with the adaptive map.
 
 A point is one setup, one variant (how streams reach paths) and one sigma, the user data that either buffer holds.
 """
