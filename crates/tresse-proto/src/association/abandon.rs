@@ -173,22 +173,20 @@ impl Association {
     }
 
     fn skip(&mut self, to: Tsn, skipped: impl Iterator<Item = Skipped>, summary: &mut PacketSummary) {
-        let Some(up_to) = self.receiver.skip_to(to) else {
+        let Some(up_to) = self.reception.receiver.skip_to(to) else {
             // It came again, probably since the SACK for it was lost.
-            self.receiver.demand();
+            self.reception.receiver.demand();
             return;
         };
         summary.forwarded = true;
-        let (mut unknown, streams) = (0, self.inbound.stream_count());
+        let (mut unknown, streams) = (0, self.reception.inbound.stream_count());
         let skipped = skipped.inspect(|skipped| match &mut self.reconfig {
             _ if skipped.stream.0 >= streams => unknown += 1,
             Some(reconfig) => reconfig.note_skipped(up_to, *skipped),
             None => {}
         });
-        self.deliverable.clear();
-        let outcome = self.inbound.skip(up_to, skipped, &mut self.deliverable);
+        let outcome = self.reception.skip(up_to, skipped);
         self.counters.discards.no_such_stream += unknown;
-        self.mark_deliverable();
         if let Err(Refusal::Protocol(fault)) = outcome {
             self.fault(fault);
         }

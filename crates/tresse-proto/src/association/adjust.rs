@@ -16,7 +16,7 @@ use crate::paths::{self, Member};
 pub(crate) fn adjust(association: &mut Association, change: &Adjustment) -> Result<(), ConfigError> {
     let config = association.config.with(|config| change.apply(config));
     config.check()?;
-    association.receiver.set_delay(&config);
+    association.reception.adjust(&config);
     paths::adjust(&mut association.paths, config.path_rules(), &config, &change.paths);
     association.config = config;
     association.stir();

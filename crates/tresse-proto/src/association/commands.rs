@@ -10,7 +10,7 @@ use crate::extensions::auth::SharedKeys;
 use crate::extensions::protection::is_key_message;
 use crate::interface::error::KeyError;
 use crate::interface::error::{NoSuchPath, SendError};
-use crate::interface::event::{Event, Message, Part, SendOptions};
+use crate::interface::event::{Event, Message, SendOptions};
 use crate::interface::reliability::Abandonments;
 use crate::interface::stats::{AssociationStats, Discards, PathStats, SendQueueInfo};
 use crate::paths::Member;
@@ -39,7 +39,7 @@ impl Association {
     /// The next message. The window that this opens may have to be announced.
     #[inline]
     pub(crate) fn recv(&mut self) -> Option<Message> {
-        let message = self.inbound.recv();
+        let message = self.reception.inbound.recv();
         match &message {
             Some(message) => self.on_taken(message),
             None => self.readable = Readable::Untold,
@@ -49,12 +49,9 @@ impl Association {
 
     #[inline]
     fn on_taken(&mut self, message: &Message) {
-        self.counters.messages_received += u64::from(matches!(message.part, Part::Whole | Part::Last));
-        self.counters.bytes_received += message.payload.len() as u64;
-        self.relieve();
-        let update = self.receiver.wants_window_update(self.inbound.window(), self.config.receive_buffer.0);
+        let update = self.reception.on_taken(message, self.config.receive_buffer.0);
         if update && self.state.takes_data() {
-            self.receiver.demand();
+            self.reception.receiver.demand();
             self.stir();
         }
     }
@@ -174,22 +171,23 @@ impl Association {
 
     /// Streams after negotiation: sending and receiving direction.
     pub(crate) fn streams(&self) -> (u16, u16) {
-        (self.outbound.stream_count(), self.inbound.stream_count())
+        (self.outbound.stream_count(), self.reception.inbound.stream_count())
     }
 
     pub(crate) fn stats(&self, now: Instant) -> AssociationStats {
         let send_queue = self.outbound.info();
+        let (messages_received, bytes_received) = self.reception.taken();
         AssociationStats {
             state: self.state.name(),
             peer_window: self.transmission.peer_window(),
-            own_window: self.inbound.window(),
+            own_window: self.reception.inbound.window(),
             send_buffer_used: send_queue.used,
             unsent: send_queue.unsent,
             flight: self.transmission.flight(),
-            receive_buffer_used: self.inbound.used(),
+            receive_buffer_used: self.reception.inbound.used(),
             messages_sent: self.outbound.messages_accepted(),
-            messages_received: self.counters.messages_received,
-            bytes_received: self.counters.bytes_received,
+            messages_received,
+            bytes_received,
             duplicates: self.counters.duplicates,
             sacks_sent: self.counters.sacks_sent,
             sacks_received: self.counters.sacks_received,
@@ -197,7 +195,7 @@ impl Association {
             abandoned: self.abandoned.as_deref().map(|log| log.total).unwrap_or_default(),
             limited_by: self.counters.limits.times(now),
             discards: Discards {
-                given_up: self.inbound.given_up(),
+                given_up: self.reception.inbound.given_up(),
                 unsent_answer: self.control.unsent(),
                 ..*self.counters.discards
             },

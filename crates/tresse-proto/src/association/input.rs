@@ -62,7 +62,7 @@ impl Association {
         self.paths.on_packet_received(via, cx.now, len, from.encapsulation_port);
         let marked = (from.marked && self.capabilities.has(Extension::Ecn)).then(|| packet.clone());
         let mut summary = PacketSummary::default();
-        let gaps_before = self.receiver.has_gaps();
+        let gaps_before = self.reception.receiver.has_gaps();
         // One chunk of DATA and nothing else: it changes no path, and nothing to send but reports.
         let mut lone = false;
         if let Some((last, at)) = self.read_chunks(cx, from, packet, &mut summary) {
@@ -70,21 +70,20 @@ impl Association {
             self.on_last_data(&last, at, packet, &mut summary);
         }
         if summary.any() {
-            summary.out_of_order = gaps_before || self.receiver.has_gaps();
+            summary.out_of_order = gaps_before || self.reception.receiver.has_gaps();
             self.counters.duplicates += u64::from(summary.duplicates);
-            self.receiver.on_packet(cx.now, via, summary);
+            self.reception.receiver.on_packet(cx.now, via, summary);
             self.paths.on_data_received(via);
             if summary.new > 0 {
-                self.inbound.on_packet(len);
+                self.reception.inbound.on_packet(len);
             }
-            self.relieve();
-            self.hurry_report_of_full_window();
+            self.reception.on_packet_end(self.config.immediate_sack_when_full);
             if self.state != State::Closed
-                && let Err(Refusal::Protocol(fault)) = self.inbound.check_progress(self.receiver.cumulative())
+                && let Err(Refusal::Protocol(fault)) =
+                    self.reception.inbound.check_progress(self.reception.receiver.cumulative())
             {
                 self.fault(fault);
             }
-            self.on_data_in_shutdown(cx.now);
             if let Some(packet) = marked {
                 self.on_marked_packet(via, &packet);
             }
@@ -92,7 +91,7 @@ impl Association {
         if self.protection.is_agreed() {
             protected::take_key_messages(self);
         }
-        self.on_heard_in_shutdown(cx.now);
+        self.on_heard_in_shutdown(cx.now, summary.any());
         if self.paths.member(via) > Member::Pending {
             // What answers a packet on a path that is no longer used leaves on another.
             self.control.move_on(via, self.paths.best_for_control());
@@ -112,7 +111,9 @@ impl Association {
     /// Whether nothing could be sent but a report, and none is due. Then output that found nothing to send finds nothing
     /// now, whatever DATA arrived: that changes nothing else that output goes by.
     fn only_listens(&self, now: Instant) -> bool {
-        self.has_nothing_to_send() && self.control.next_path().is_none() && !self.receiver.is_due(now)
+        self.has_nothing_to_send()
+            && self.control.next_path().is_none()
+            && !self.reception.receiver.is_due(now)
     }
 
     /// Takes the chunks of a packet, but for DATA at its end: answers with that, without its user data, and where in the
@@ -145,7 +146,7 @@ impl Association {
             match chunk {
                 Ok(Chunk::Data(data)) => {
                     let Data { tsn, stream, ssn, ppid, flags, payload } = *data;
-                    let crowded = self.inbound.is_crowded();
+                    let crowded = self.reception.inbound.is_crowded();
                     if chunks.remaining().is_empty() && !is_wasteful(payload, bytes, crowded) {
                         let head = Data { tsn, stream, ssn, ppid, flags, payload: &[] };
                         let at = offset + DATA_HEADER_LEN;
@@ -217,13 +218,6 @@ impl Association {
         if refusal == auth::Refusal::Unauthenticated { Passage::Skip } else { Passage::Stop }
     }
 
-    /// A peer that has no room for a packet sends none, so nobody may wait for a second one to report (compare RFC 7053).
-    fn hurry_report_of_full_window(&mut self) {
-        if self.config.immediate_sack_when_full && self.receiver.leaves_no_packet(self.inbound.window()) {
-            self.receiver.demand();
-        }
-    }
-
     /// Takes DATA that ends its packet, given without its user data, which is at `at`. The packet is left empty.
     // Never: it would double the code between the chunks of a packet that has many.
     #[inline(never)]
@@ -258,7 +252,7 @@ impl Association {
 
     fn on_i_data(&mut self, data: &IData<'_>, bytes: &Bytes, summary: &mut PacketSummary) {
         summary.immediate |= data.flags.immediate;
-        let crowded = self.inbound.is_crowded();
+        let crowded = self.reception.inbound.is_crowded();
         let content = || InboundData::of_i_data(data, kept(data.payload, bytes, crowded));
         match self.capabilities.carrier() {
             Carrier::IData => self.on_user_data(data.tsn, data.payload.len(), content, None, summary),
@@ -279,7 +273,7 @@ impl Association {
             self.counters.discards.unexpected_chunk += 1;
             return;
         }
-        let index = match self.receiver.classify(tsn) {
+        let index = match self.reception.receiver.classify(tsn) {
             Arrival::New(index) => {
                 if let Some(protection) = self.protection.get() {
                     protection.on_data(index);
@@ -296,9 +290,7 @@ impl Association {
                 return;
             }
         };
-        if !self.inbound.fits(index, self.receiver.highest(), len)
-            && !self.inbound.waits_for_it(index, self.receiver.cumulative())
-        {
+        if !self.reception.takes(index, len) {
             summary.refused = true;
             self.counters.discards.beyond_window += 1;
             return;
@@ -316,10 +308,11 @@ impl Association {
     #[cold]
     fn accept_set_aside(&mut self, summary: &mut PacketSummary) {
         while let Some(reconfig) = &mut self.reconfig {
-            let index = self.receiver.cumulative() + 1;
+            let index = self.reception.receiver.cumulative() + 1;
             let Some(SetAsideChunk { data, at, len }) = reconfig.take_set_aside(index) else { break };
-            let fits = self.inbound.fits(index, self.receiver.highest(), len);
-            if fits && let Some(data) = self.admit_data(index, data, at.as_ref(), len) {
+            if self.reception.fits(index, len)
+                && let Some(data) = self.admit_data(index, data, at.as_ref(), len)
+            {
                 self.accept_data(index, data, at, summary);
             }
         }
@@ -335,50 +328,16 @@ impl Association {
         summary: &mut PacketSummary,
     ) {
         let stream = content.stream;
-        let deliverable = &mut *self.deliverable;
-        deliverable.clear();
-        match self.inbound.accept(index, self.receiver.cumulative(), content, at, deliverable) {
-            Ok(_) => {
-                summary.new += 1;
-                self.receiver.record(index);
-                self.mark_deliverable();
-            }
+        match self.reception.accept(index, content, at) {
+            Ok(()) => summary.new += 1,
             Err(Refusal::NoSuchStream) => {
-                // The TSN is acknowledged and its data thrown away (RFC 9260 §6.5).
                 summary.new += 1;
-                self.receiver.record(index);
-                self.receiver.mark_deliverable(index..index + 1);
                 self.counters.discards.no_such_stream += 1;
                 let path = self.paths.best_for_control();
                 self.control.report(path, || Reason::InvalidStream(stream));
             }
             Err(Refusal::Protocol(fault)) => self.fault(fault),
         }
-    }
-
-    /// Reports what became deliverable as safe for good.
-    // Always: asked for every chunk, and nearly always of one index.
-    #[inline(always)]
-    pub(super) fn mark_deliverable(&mut self) {
-        for range in self.deliverable.iter() {
-            self.receiver.mark_deliverable(range.clone());
-        }
-    }
-
-    /// Hands out parts of a message where the receive buffer would stay full for ever.
-    #[inline]
-    pub(super) fn relieve(&mut self) {
-        if self.inbound.is_starved() {
-            self.hand_out_parts();
-        }
-    }
-
-    #[cold]
-    fn hand_out_parts(&mut self) {
-        self.deliverable.clear();
-        let (cumulative, gaps) = (self.receiver.cumulative(), self.receiver.has_gaps());
-        self.inbound.relieve(cumulative, gaps, &mut self.deliverable);
-        self.mark_deliverable();
     }
 
     fn on_chunk(&mut self, cx: &mut Context<'_>, via: PathId, chunk: &Chunk<'_>, bytes: &Bytes) {
@@ -415,7 +374,7 @@ impl Association {
                 self.on_ecne(cx.now, via, ecne.lowest_tsn);
             }
             Chunk::Cwr(cwr) if self.capabilities.has(Extension::Ecn) => {
-                let index = self.receiver.index_near(cwr.lowest_tsn);
+                let index = self.reception.receiver.index_near(cwr.lowest_tsn);
                 if let (Some(index), Some(marks)) = (index, self.marks.changed()) {
                     marks.on_reduced(via, index);
                 }
@@ -566,7 +525,7 @@ impl Association {
             return;
         }
         let room = self.paths.get(via).packet_size().saturating_sub(self.auth.overhead());
-        let (buffer, used) = (self.config.receive_buffer.0, self.inbound.used());
+        let (buffer, used) = (self.config.receive_buffer.0, self.reception.inbound.used());
         if let Some(report) = DropReport::of(packet, room, buffer, used) {
             self.control.push(via, Control::DropReport(Box::new(report)));
             self.stir();
@@ -581,7 +540,7 @@ impl Association {
         };
         for lost in lost {
             let Lost::UserData(tsn, shown) = lost else {
-                self.receiver.demand();
+                self.reception.receiver.demand();
                 continue;
             };
             let dropped = self.transmission.reported(tsn, shown);
@@ -602,8 +561,9 @@ impl Association {
     /// arrived, now or before, is named.
     #[cold]
     fn on_marked_packet(&mut self, via: PathId, packet: &[u8]) {
-        let highest = self.receiver.highest();
-        let arrived = |tsn| self.receiver.index_near(tsn).filter(|index| (1..=highest).contains(index));
+        let highest = self.reception.receiver.highest();
+        let arrived =
+            |tsn| self.reception.receiver.index_near(tsn).filter(|index| (1..=highest).contains(index));
         if let Some((index, tsn)) = ecn::lowest_of(packet, arrived) {
             self.marks.on_mark(via, index, tsn);
         }
@@ -659,7 +619,7 @@ impl Association {
     }
 
     pub(super) fn tell_readable(&mut self) {
-        if self.readable == Readable::Untold && self.inbound.has_ready() {
+        if self.readable == Readable::Untold && self.reception.inbound.has_ready() {
             self.readable = Readable::Due;
         }
     }

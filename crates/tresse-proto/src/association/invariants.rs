@@ -20,7 +20,7 @@ impl Association {
             self.outbound.begin_at(own);
         }
         if peer != Mid(0) {
-            self.inbound.begin_at(peer);
+            self.reception.inbound.begin_at(peer);
         }
         self
     }
@@ -31,7 +31,7 @@ impl Association {
     /// What does not.
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
         self.transmission.check_invariants().map_err(|what| format!("transmission: {what}"))?;
-        self.inbound.check_invariants().map_err(|what| format!("inbound: {what}"))?;
+        self.reception.inbound.check_invariants().map_err(|what| format!("inbound: {what}"))?;
         let ids = || self.path_ids();
         let held = self.transmission.user_data();
         let info = self.outbound.info();
@@ -63,7 +63,8 @@ impl Association {
         if !self.is_stirred() && waits && self.transmission.flight() == 0 {
             return Err("nothing is in flight, data waits, and nothing is sent".to_owned());
         }
-        let unreported = open && self.receiver.is_pending() && self.receiver.deadline().is_none();
+        let unreported =
+            open && self.reception.receiver.is_pending() && self.reception.receiver.deadline().is_none();
         if !self.is_stirred() && unreported {
             return Err("data has arrived, a report on it is due, and nothing is sent".to_owned());
         }

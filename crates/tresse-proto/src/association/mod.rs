@@ -17,6 +17,7 @@ mod invariants;
 mod output;
 mod peer;
 mod protected;
+mod reception;
 mod reconfig;
 mod reinject;
 mod resend;
@@ -72,6 +73,7 @@ pub(crate) use undelivered::undelivered;
 
 use abandon::AbandonLog;
 use control::ControlQueue;
+use reception::Reception;
 use shutdown::ShutdownTimers;
 use turn::{Bursts, Foreseen};
 
@@ -125,8 +127,7 @@ pub(crate) struct Association {
     policies_replaced: u8,
     outbound: Outbound,
     transmission: Transmission,
-    receiver: Receiver,
-    inbound: Inbound,
+    reception: Reception,
     /// What is known of the paths that share the buffers; from the first acknowledgement over several paths on.
     sharing: LazyBox<Sharing>,
 
@@ -139,13 +140,12 @@ pub(crate) struct Association {
     /// From the first congestion mark of either direction on.
     marks: LazyBox<Marks>,
     control: ControlQueue,
-    shutdown: LazyBox<ShutdownTimers>,
+    shutdown: ShutdownTimers,
     bursts: Bursts,
     readable: Readable,
     counters: Counters,
     /// Messages that were given up; made with the first.
     abandoned: Option<Box<AbandonLog>>,
-    deliverable: LazyBox<Vec<std::ops::Range<u64>>>,
     workspace: Workspace,
     /// When the head-of-line chunk will be overdue.
     reinjection_due: Option<Instant>,
@@ -178,8 +178,6 @@ enum Readable {
 /// What no room counts for itself.
 #[derive(Debug)]
 struct Counters {
-    messages_received: u64,
-    bytes_received: u64,
     duplicates: u64,
     sacks_sent: u64,
     sacks_received: u64,
@@ -267,12 +265,14 @@ impl Association {
             outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len()),
             path_scheduler,
             policies_replaced: 0,
-            receiver: Receiver::new(peer.initial_tsn, &config, delayed_ack),
-            inbound: Inbound::new(
-                &config,
-                inbound_streams,
-                carrier,
-                capabilities.has(Extension::PartialReliability),
+            reception: Reception::new(
+                Receiver::new(peer.initial_tsn, &config, delayed_ack),
+                Inbound::new(
+                    &config,
+                    inbound_streams,
+                    carrier,
+                    capabilities.has(Extension::PartialReliability),
+                ),
             ),
             bursts: Bursts::new(paths.len()),
             state: State::Established,
@@ -293,11 +293,10 @@ impl Association {
             asconf: None,
             marks: LazyBox::default(),
             control: ControlQueue::default(),
-            shutdown: LazyBox::default(),
+            shutdown: ShutdownTimers::default(),
             readable: Readable::Untold,
             counters: Counters::new(now),
             abandoned: None,
-            deliverable: LazyBox::default(),
             workspace,
             reinjection_due: None,
             dry: false,
@@ -305,7 +304,6 @@ impl Association {
             foreseen: None,
             config,
         });
-        association.inbound.set_origin(association.receiver.origin());
         association.outbound.set_forwards(capabilities.has(Extension::PartialReliability));
         association.refresh_usable();
         association.share_buffers(now);
@@ -397,7 +395,7 @@ impl Association {
         let requests = self.reconfig.as_deref().and_then(Reconfig::deadline);
         earliest([
             self.paths.next_deadline(),
-            self.receiver.deadline(),
+            self.reception.receiver.deadline(),
             self.shutdown.deadline(),
             self.outbound.next_expiry(),
             requests,
@@ -442,7 +440,7 @@ impl Association {
     fn close(&mut self, reason: CloseReason) {
         if self.state != State::Closed {
             self.state = State::Closed;
-            self.shutdown = LazyBox::default();
+            self.shutdown = ShutdownTimers::default();
             self.tell(Event::Closed(reason));
         }
     }
@@ -561,14 +559,12 @@ impl Association {
 
 /// The TSN up to which everything of the peer has arrived.
 pub(crate) fn cumulative_tsn(association: &Association) -> Tsn {
-    association.receiver.cumulative_tsn()
+    association.reception.receiver.cumulative_tsn()
 }
 
 impl Counters {
     fn new(now: Instant) -> Self {
         Counters {
-            messages_received: 0,
-            bytes_received: 0,
             duplicates: 0,
             sacks_sent: 0,
             sacks_received: 0,

@@ -103,7 +103,7 @@ impl Association {
             writer = writer.guarded(guard);
         }
         writer = self.protection.prepare(writer);
-        let cumulative = self.receiver.cumulative_tsn();
+        let cumulative = self.reception.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
         if written.mtu_probe {
             let len = close_packet(self, writer)?;
@@ -178,7 +178,7 @@ impl Association {
 
     /// Whether a report leaves with the next packet: one that is not due yet rides along with data (RFC 9260 §6.1).
     fn wants_sack(&self, now: Instant, path: PathId, data_follows: bool) -> bool {
-        (self.receiver.is_due(now) || (data_follows && self.receiver.is_pending()))
+        (self.reception.receiver.is_due(now) || (data_follows && self.reception.receiver.is_pending()))
             && (self.state.takes_data() || self.state.sends_data())
             && self.paths.accepts_data(path)
     }
@@ -187,12 +187,17 @@ impl Association {
     #[inline(never)]
     fn write_sack(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) {
         self.marks.write_echoes(writer);
-        let window = u32::try_from(self.inbound.window()).unwrap_or(u32::MAX);
-        if self.receiver.write_report(window, self.capabilities.has(Extension::NrSack), writer).is_ok() {
+        let window = u32::try_from(self.reception.inbound.window()).unwrap_or(u32::MAX);
+        if self
+            .reception
+            .receiver
+            .write_report(window, self.capabilities.has(Extension::NrSack), writer)
+            .is_ok()
+        {
             self.counters.sacks_sent += 1;
             self.paths.on_sack_sent(path, now);
             if let Some(heard_by) = self.paths.heard_by(path, now) {
-                self.receiver.on_reported_over(path, heard_by);
+                self.reception.receiver.on_reported_over(path, heard_by);
             }
         }
     }

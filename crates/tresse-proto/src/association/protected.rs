@@ -67,7 +67,7 @@ pub(super) fn on_seal_fault(association: &mut Association, fault: SealFault) {
 #[cold]
 pub(super) fn take_key_messages(association: &mut Association) {
     while let Some(message) =
-        association.inbound.sift(|message: &Message| is_key_message(message.stream, message.ppid))
+        association.reception.inbound.sift(|message: &Message| is_key_message(message.stream, message.ppid))
     {
         let Some(protection) = association.protection.get() else { return };
         let protected =
@@ -79,7 +79,7 @@ pub(super) fn take_key_messages(association: &mut Association) {
             Err(what) => return association.fault(what),
         }
         // The window that this opens may have to be announced.
-        association.relieve();
+        association.reception.relieve();
     }
     if let Some(event) = association.protection.get().and_then(|protection| protection.pop_limit()) {
         association.tell(event);
@@ -165,7 +165,7 @@ impl<'a> Protected<'a> {
 
     /// Takes nothing but DTLS chunks from now on; the application's messages leave.
     pub(crate) fn require(mut self) -> Result<(), ProtectionError> {
-        let complete = self.0.inbound.is_complete() && !self.0.receiver.has_gaps();
+        let complete = self.0.reception.inbound.is_complete() && !self.0.reception.receiver.has_gaps();
         let protection = self.protection()?;
         if protection.is_required() {
             return Ok(());

@@ -114,9 +114,10 @@ impl Association {
         len: usize,
     ) -> Option<InboundData> {
         let Some(reconfig) = &mut self.reconfig else { return Some(data) };
-        let (arrived, room) = (self.receiver.cumulative(), self.inbound.window());
+        let (arrived, room) = (self.reception.receiver.cumulative(), self.reception.inbound.window());
         let chunk = SetAsideChunk { data, at: at.cloned(), len };
-        let admitted = reconfig.admit(index, chunk, arrived, room, |data| self.inbound.is_next(data));
+        let admitted =
+            reconfig.admit(index, chunk, arrived, room, |data| self.reception.inbound.is_next(data));
         self.counters.discards.before_reset += u64::from(admitted.is_none());
         admitted
     }
@@ -139,15 +140,15 @@ impl Association {
                 last_tsn: self.transmission.last_tsn(),
             },
             receiving: Receiving {
-                streams: self.inbound.stream_count(),
-                cumulative: self.receiver.cumulative(),
-                cumulative_tsn: self.receiver.cumulative_tsn(),
+                streams: self.reception.inbound.stream_count(),
+                cumulative: self.reception.receiver.cumulative(),
+                cumulative_tsn: self.reception.receiver.cumulative_tsn(),
             },
             path,
             rto: self.paths.get(path).rto(),
             has_sent_all_of: &|streams| self.outbound.has_sent_all_of(streams),
             is_at_start: &|stream| self.outbound.is_at_start(stream),
-            index_near: &|tsn| self.receiver.index_near(tsn),
+            index_near: &|tsn| self.reception.receiver.index_near(tsn),
         };
         let serials = self.serials;
         let new = || Box::new(Reconfig::new(serials.own, serials.peer));
@@ -162,7 +163,7 @@ impl Association {
                 Action::Resume => self.outbound.resume(),
                 Action::ResetOutbound(streams) => self.outbound.reset(&streams),
                 Action::ResetInbound(streams) => {
-                    self.begin_inbound_anew(&streams, self.receiver.highest() + 1);
+                    self.reception.reset(&streams, self.reception.receiver.highest() + 1);
                     self.tell(Event::InboundReset(streams));
                 }
                 Action::AddOutbound(count) => {
@@ -170,27 +171,27 @@ impl Association {
                     self.tell_streams();
                 }
                 Action::AddInbound(count) => {
-                    self.inbound.add_streams(count);
+                    self.reception.inbound.add_streams(count);
                     self.tell_streams();
                 }
                 Action::Renumber { theirs, ours } => {
-                    let epoch = self.receiver.adopt(theirs);
+                    let epoch = self.reception.receiver.adopt(theirs);
                     self.transmission.renumber(ours);
                     self.outbound.reset(&Streams::All);
-                    self.forget_all_received(epoch);
+                    self.reception.forget_all(epoch);
+                    self.forget_echoes();
                     self.skip_anew(epoch);
                 }
                 Action::RenumberForPeer { theirs } => {
-                    self.receiver.renumber(theirs);
-                    self.inbound.set_origin(self.receiver.origin());
+                    self.reception.renumber(theirs);
+                    self.forget_echoes();
                     self.outbound.reset(&Streams::All);
-                    self.forget_all_received(self.receiver.cumulative() + 1);
                     self.outbound.resume();
                 }
                 Action::Send { path, body } => self.control.push(path, Control::Reconfig(body)),
                 Action::Respond { path, body } => {
                     self.control.push(path, Control::Reconfig(body));
-                    self.receiver.demand();
+                    self.reception.receiver.demand();
                 }
                 Action::DiscardStray => self.counters.discards.stray_reconfiguration += 1,
                 Action::Tell(event) => self.tell(event),
@@ -203,21 +204,10 @@ impl Association {
         self.tell(Event::StreamsAdded { outbound_streams, inbound_streams });
     }
 
-    /// The peer begins anew with index `epoch` on all streams.
-    fn forget_all_received(&mut self, epoch: u64) {
-        self.inbound.forget_unfinished(epoch);
-        self.begin_inbound_anew(&Streams::All, epoch);
+    /// The peer begins anew on all streams.
+    fn forget_echoes(&mut self) {
         if let Some(marks) = self.marks.changed() {
             marks.forget_echoes();
-        }
-    }
-
-    /// The peer begins anew with index `epoch` on these streams.
-    fn begin_inbound_anew(&mut self, streams: &Streams, epoch: u64) {
-        self.deliverable.clear();
-        self.inbound.reset(streams, epoch, &mut self.deliverable);
-        for range in self.deliverable.drain(..) {
-            self.receiver.mark_deliverable(range);
         }
     }
 
@@ -225,11 +215,9 @@ impl Association {
     fn skip_anew(&mut self, epoch: u64) {
         let skipped = self.reconfig.as_deref_mut().map(|reconfig| reconfig.take_skipped(epoch));
         let skipped = skipped.unwrap_or_default().into_iter();
-        self.deliverable.clear();
-        let outcome = self.inbound.skip(self.receiver.cumulative(), skipped, &mut self.deliverable);
-        if let Err(Refusal::Protocol(fault)) = outcome {
+        let arrived = self.reception.receiver.cumulative();
+        if let Err(Refusal::Protocol(fault)) = self.reception.skip(arrived, skipped) {
             self.fault(fault);
         }
-        self.mark_deliverable();
     }
 }

@@ -42,7 +42,7 @@ impl Association {
         }
         next.outbound.keep_choices(self.outbound, registry);
         next.refresh_usable();
-        next.inbound.keep_ready(self.inbound);
+        next.reception.inbound.keep_ready(self.reception.inbound);
         next.tell_readable();
         next.kept_tag = next.identity.local_tag == self.identity.local_tag;
         if let Some(via) = next.path_of(between.0, between.1) {
@@ -71,7 +71,7 @@ impl Association {
     /// Whether data of the peer has come, or an acknowledgement. If it has another tag then, it has begun anew since, and
     /// knows nothing of either: numbers of before would be wrong for it.
     pub(crate) fn has_heard_peer(&self) -> bool {
-        self.receiver.cumulative() > 0 || self.receiver.has_gaps() || self.counters.sacks_received > 0
+        self.reception.has_begun() || self.counters.sacks_received > 0
     }
 
     /// The peer, which set up at the same time, has chosen its tag anew since (RFC 9260 §5.2.4 B), and the
@@ -81,8 +81,7 @@ impl Association {
         self.auth = Authentication::new(auth);
         protected::begin_again(self, peer);
         let delayed_ack = self.config.delayed_ack_with(self.capabilities);
-        self.receiver = Receiver::new(peer.initial_tsn, &self.config, delayed_ack);
-        self.inbound.set_origin(self.receiver.origin());
+        self.reception.begin_again(Receiver::new(peer.initial_tsn, &self.config, delayed_ack));
         self.serials.peer = peer.initial_tsn.0;
         self.acknowledge_cookie(via);
         self.stir();

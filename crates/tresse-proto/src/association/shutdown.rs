@@ -9,18 +9,30 @@ use tresse_wire::Shutdown;
 use super::control::{Control, Reason};
 use super::input::BEYOND_SENT;
 use super::{Association, State};
-use crate::collections::Untouched;
+use crate::collections::{LazyBox, Untouched};
 use crate::extensions::reconfig::Reconfig;
 use crate::interface::event::{CloseReason, Event};
 
-/// The timers of a shutdown.
+/// A shutdown: how often its chunk was sent, and when it goes again. Each step is given the state, and none changes it.
+#[derive(Default)]
+pub(super) struct ShutdownTimers(LazyBox<Timers>);
+
 #[derive(Copy, Clone, Debug, Default)]
-pub(super) struct ShutdownTimers {
+struct Timers {
     /// SHUTDOWN or SHUTDOWN ACK is sent again.
     t2: Option<Instant>,
     /// The shutdown takes too long (T5-shutdown-guard).
     t5: Option<Instant>,
     backoff: u32,
+}
+
+/// What a timer of a shutdown asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Overdue {
+    /// The chunk goes again, on the usual path or on another.
+    Repeat { elsewhere: bool },
+    /// The peer has had its time.
+    GiveUp(CloseReason),
 }
 
 /// T5 is this many times RTO.Max (RFC 9260 §9.2). Who sends SHUTDOWN starts it, and nothing puts it off: it bounds the
@@ -31,13 +43,64 @@ const GUARD_RTOS: u32 = 5;
 /// Bytes of a reason that the peer is told: they fit the smallest packet there is.
 const LONGEST_REASON: usize = 480;
 
-impl Untouched for ShutdownTimers {
-    const UNTOUCHED: &Self = &ShutdownTimers { t2: None, t5: None, backoff: 0 };
+impl Untouched for Timers {
+    const UNTOUCHED: &Self = &Timers { t2: None, t5: None, backoff: 0 };
 }
 
 impl ShutdownTimers {
     pub(super) fn deadline(&self) -> Option<Instant> {
-        earlier(self.t2, self.t5)
+        earlier(self.0.t2, self.0.t5)
+    }
+
+    /// The state is `state` from now on.
+    fn enter(&mut self, state: State, now: Instant, rto_max: Duration) {
+        self.0.backoff = 0;
+        if state == State::ShutdownSent {
+            self.0.t5 = Some(now + rto_max * GUARD_RTOS);
+        }
+    }
+
+    /// The chunk of the state is leaving, over a path with this RTO: T2 starts.
+    fn start_t2(&mut self, now: Instant, rto: Duration, rto_max: Duration) {
+        self.0.t2 = Some(now + self.period(rto, rto_max));
+    }
+
+    fn period(&self, rto: Duration, rto_max: Duration) -> Duration {
+        rto.saturating_mul(1 << self.0.backoff.min(16)).min(rto_max)
+    }
+
+    /// A packet of the peer arrived: after SHUTDOWN was sent its repetitions count anew, for the peer may have much to
+    /// send still (RFC 9260 §9.2). T2 comes forward with that and is never put off: a peer that keeps talking may not
+    /// have heard the SHUTDOWN.
+    fn on_heard(&mut self, now: Instant, rto: Duration, rto_max: Duration) {
+        if self.0.backoff > 0 {
+            self.0.backoff = 0;
+            self.0.t2 = earlier(self.0.t2, Some(now + self.period(rto, rto_max)));
+        }
+    }
+
+    /// DATA arrived although SHUTDOWN was sent, which goes again at once.
+    fn on_data(&mut self, now: Instant, rto: Duration, rto_max: Duration) {
+        self.0.backoff = 0;
+        self.start_t2(now, rto, rto_max);
+    }
+
+    /// Which timer has expired; T2 at most `most` times.
+    fn pop_due(&mut self, now: Instant, most: u32) -> Option<Overdue> {
+        if self.0.t5.is_some_and(|at| at <= now) {
+            // Whether the peer has at least answered what was said last.
+            let answered = self.0.backoff == 0;
+            let reason = if answered { CloseReason::ShutdownTimeout } else { CloseReason::PathsLost };
+            return Some(Overdue::GiveUp(reason));
+        }
+        self.0.t2.filter(|&at| at <= now)?;
+        self.0.t2 = None;
+        self.0.backoff += 1;
+        if self.0.backoff > most {
+            return Some(Overdue::GiveUp(CloseReason::PathsLost));
+        }
+        // Repeated chunks take turns over the paths, as data does (RFC 9260 §6.4.1).
+        Some(Overdue::Repeat { elsewhere: self.0.backoff % 2 == 1 })
     }
 }
 
@@ -57,77 +120,56 @@ impl Association {
             return;
         }
         match self.state {
-            State::ShutdownPending => self.enter(State::ShutdownSent, Control::Shutdown, now),
-            State::ShutdownReceived => self.enter(State::ShutdownAckSent, Control::ShutdownAck, now),
+            State::ShutdownPending => self.enter(State::ShutdownSent, now),
+            State::ShutdownReceived => self.enter(State::ShutdownAckSent, now),
             _ => {}
         }
     }
 
-    fn enter(&mut self, state: State, chunk: Control, now: Instant) {
+    fn enter(&mut self, state: State, now: Instant) {
         self.state = state;
-        self.shutdown.backoff = 0;
+        self.shutdown.enter(state, now, self.config.rto_max);
         self.paths.stop_heartbeats();
         let path = self.paths.best_for_control();
-        self.control.push(path, chunk);
-        if state == State::ShutdownSent {
-            self.shutdown.t5 = Some(now + self.config.rto_max * GUARD_RTOS);
-        }
+        self.control.push(path, chunk_of(state));
     }
 
     /// SHUTDOWN or SHUTDOWN ACK is leaving: T2 starts.
     pub(super) fn on_shutdown_chunk_sent(&mut self, now: Instant) {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
-            self.shutdown.t2 = Some(now + self.t2_period());
+            self.shutdown.start_t2(
+                now,
+                self.paths.get(self.paths.best_for_control()).rto(),
+                self.config.rto_max,
+            );
         }
-    }
-
-    fn t2_period(&self) -> Duration {
-        let rto = self.paths.get(self.paths.best_for_control()).rto();
-        rto.saturating_mul(1 << self.shutdown.backoff.min(16)).min(self.config.rto_max)
     }
 
     pub(super) fn on_shutdown_timers(&mut self, now: Instant) {
-        if self.shutdown.t5.is_some_and(|at| at <= now) {
-            // Whether the peer has at least answered what was said last.
-            let answered = self.shutdown.backoff == 0;
-            let reason = if answered { CloseReason::ShutdownTimeout } else { CloseReason::PathsLost };
-            self.give_up_peer(reason);
-            return;
-        }
-        if self.shutdown.t2.is_none_or(|at| at > now) {
-            return;
-        }
-        self.shutdown.t2 = None;
-        self.shutdown.backoff += 1;
-        if self.shutdown.backoff > self.config.association_max_retrans {
-            self.give_up_peer(CloseReason::PathsLost);
-            return;
-        }
-        let chunk = if self.state == State::ShutdownSent { Control::Shutdown } else { Control::ShutdownAck };
-        // Repeated chunks take turns over the paths, as data does (RFC 9260 §6.4.1).
-        let best = self.paths.best_for_control();
-        let path = if self.shutdown.backoff % 2 == 1 { self.paths.alternate(best) } else { best };
-        self.control.push(path, chunk);
-    }
-
-    /// A packet of the peer arrived: after SHUTDOWN was sent its repetitions count anew, for the peer may have much to
-    /// send still (RFC 9260 §9.2). T2 comes forward with that and is never put off: a peer that keeps talking may not
-    /// have heard the SHUTDOWN.
-    pub(super) fn on_heard_in_shutdown(&mut self, now: Instant) {
-        if self.state == State::ShutdownSent && self.shutdown.backoff > 0 {
-            self.shutdown.backoff = 0;
-            self.shutdown.t2 = earlier(self.shutdown.t2, Some(now + self.t2_period()));
+        match self.shutdown.pop_due(now, self.config.association_max_retrans) {
+            None => {}
+            Some(Overdue::GiveUp(reason)) => self.give_up_peer(reason),
+            Some(Overdue::Repeat { elsewhere }) => {
+                let best = self.paths.best_for_control();
+                let path = if elsewhere { self.paths.alternate(best) } else { best };
+                self.control.push(path, chunk_of(self.state));
+            }
         }
     }
 
-    /// DATA arrived although SHUTDOWN was sent: answer at once with SHUTDOWN and a SACK (RFC 9260 §9.2).
-    pub(super) fn on_data_in_shutdown(&mut self, now: Instant) {
-        if self.state == State::ShutdownSent {
-            self.receiver.demand();
-            self.shutdown.backoff = 0;
-            self.shutdown.t2 = Some(now + self.t2_period());
-            let path = self.paths.best_for_control();
-            self.control.push(path, Control::Shutdown);
+    /// A packet of the peer arrived, `with_data` or not: to DATA although SHUTDOWN was sent the answer is at once SHUTDOWN and
+    /// a SACK (RFC 9260 §9.2).
+    pub(super) fn on_heard_in_shutdown(&mut self, now: Instant, with_data: bool) {
+        if self.state != State::ShutdownSent {
+            return;
+        }
+        let (rto, rto_max) = (self.paths.get(self.paths.best_for_control()).rto(), self.config.rto_max);
+        if with_data {
+            self.reception.receiver.demand();
+            self.shutdown.on_data(now, rto, rto_max);
+            self.control.push(self.paths.best_for_control(), Control::Shutdown);
+        } else {
+            self.shutdown.on_heard(now, rto, rto_max);
         }
     }
 
@@ -146,7 +188,7 @@ impl Association {
             State::ShutdownReceived => {}
             State::ShutdownSent => {
                 // Both sides shut down at once.
-                self.enter(State::ShutdownAckSent, Control::ShutdownAck, now);
+                self.enter(State::ShutdownAckSent, now);
                 return;
             }
             State::ShutdownAckSent => {
@@ -207,6 +249,11 @@ impl Association {
             self.stir();
         }
     }
+}
+
+/// What is sent on entering the state, and again until it is answered.
+fn chunk_of(state: State) -> Control {
+    if state == State::ShutdownSent { Control::Shutdown } else { Control::ShutdownAck }
 }
 
 /// As much of a reason as the peer is told; of text in UTF-8, whole characters.

@@ -49,8 +49,7 @@ impl Association {
         }
         self.reinjection_due = None;
         self.spread_path_changes(cx.now);
-        self.repeat_unheard_report(cx.now);
-        self.receiver.on_time(cx.now);
+        self.reception.on_time(cx.now, |path| self.paths.may_report(path, cx.now));
         self.give_up(cx.now);
         self.on_reconfig_timer(cx.now);
         self.on_asconf_timer(cx.now);
@@ -58,16 +57,6 @@ impl Association {
         self.advance_reconfig(cx.now);
         self.on_shutdown_timers(cx.now);
         self.stir();
-    }
-
-    /// A report that took another way than its data is repeated where that way has fallen silent: with a window used up
-    /// nothing else would follow that could bring one, until T3 of the peer.
-    fn repeat_unheard_report(&mut self, now: Instant) {
-        if let Some(path) = self.receiver.pop_watched(now)
-            && !self.paths.may_report(path, now)
-        {
-            self.receiver.demand_elsewhere();
-        }
     }
 
     /// If no data has ever got through on `path`, the network may be one that swallows what may be marked; QUIC finds such

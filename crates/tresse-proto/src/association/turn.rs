@@ -137,7 +137,7 @@ impl Association {
         if !self.state.takes_data() && !self.state.sends_data() {
             return None;
         }
-        if self.receiver.is_due(now)
+        if self.reception.receiver.is_due(now)
             && let Some(path) = self.path_for_report(now)
         {
             return Some(Turn::of(path));
@@ -168,7 +168,7 @@ impl Association {
     // Never: as in `output`, what is done for few packets takes no registers from the others.
     #[inline(never)]
     fn path_for_report(&self, now: Instant) -> Option<PathId> {
-        let sources = self.receiver.sources();
+        let sources = self.reception.receiver.sources();
         let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path, now);
         let paths = self.path_ids().filter(candidate);
         let path = self.paths.ack_path(sources.first, sources.last, paths);
