@@ -79,6 +79,15 @@ struct sctp_sched {
     __u16 ssched_config[0];
 };
 
+/* Stream schedulers of the program's own: tables of hooks as <tresse_scheduler.h> has them, added and taken away while the
+ * program runs. Associations to come can name one that is registered, by SCTP_SCHED. Registering copies the table, and fails with
+ * EEXIST for a name that is taken, EINVAL for a table that is not in order. Once taking it away has answered 0 nothing leads to
+ * its hooks, and their code may be unloaded; it fails with EBUSY while an association or a socket has it, ENOENT for a name
+ * that is not registered. */
+struct tresse_scheduler;
+int tresse_register_scheduler(const struct tresse_scheduler *scheduler);
+int tresse_unregister_scheduler(const char *name);
+
 /* What waits to be sent, in bytes, of an association and of each of its streams, as many as there is room for. */
 #define SCTP_TRESSE_STREAM_QUEUE 2003
 struct sctp_tresse_stream_queue {

@@ -7,7 +7,7 @@ use tresse_sockets::ffi::messages;
 
 use crate::lifecycle::forward;
 use crate::real;
-use crate::route::{self, Route, refused};
+use crate::route::{self, Route};
 
 forward! {
     /// `send(2)`.
@@ -51,7 +51,6 @@ pub unsafe extern "C" fn sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_ui
             message.msg_len = c_uint::try_from(sent).ok()?;
             Some(())
         }),
-        Route::Parents => refused(),
         // SAFETY: the caller's.
         Route::System => unsafe { real::sendmmsg(fd, messages, count, flags) },
     }
@@ -80,7 +79,6 @@ pub unsafe extern "C" fn recvmmsg(
             message.msg_len = c_uint::try_from(got).ok()?;
             Some(())
         }),
-        Route::Parents => refused(),
         // SAFETY: the caller's.
         Route::System => unsafe { real::recvmmsg(fd, messages, count, flags, limit) },
     }

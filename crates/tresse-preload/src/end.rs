@@ -26,7 +26,7 @@ pub(crate) fn watch() {
 }
 
 extern "C" fn at_exit() {
-    if !fork::in_child() && !fork::is_other_process() {
+    if !fork::is_other_process() {
         let _inside = Inside::enter();
         tresse_sockets::finish(limit());
     }

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use libc::{sockaddr, socklen_t};
 use tresse_sockets::ffi::calls;
 
-use crate::route::{self, Inside, Route, refused, set_errno, tcp_as_sctp};
+use crate::route::{self, Inside, Route, set_errno, tcp_as_sctp};
 use crate::{fork, real};
 
 /// Whether these are the arguments of an SCTP socket.
@@ -24,26 +24,9 @@ pub extern "C" fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int {
         // SAFETY: the arguments are numbers.
         return unsafe { real::socket(family, kind, protocol) };
     }
-    if fork::in_child() {
-        return refused();
-    }
     let _inside = Inside::enter();
     fork::watch();
-    without_signals(|| calls::tresse_socket(family, kind, libc::IPPROTO_SCTP))
-}
-
-/// The thread that the first socket starts takes none of the program's signals.
-fn without_signals<T>(act: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are of this function, and the one that is restored is the one that was there.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let done = act();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-        done
-    }
+    calls::tresse_socket(family, kind, libc::IPPROTO_SCTP)
 }
 
 /// `close(2)`.
@@ -54,11 +37,6 @@ fn without_signals<T>(act: impl FnOnce() -> T) -> T {
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     match route::of_closing(fd) {
         Route::Ours(_inside) => calls::tresse_close(fd),
-        Route::Parents => {
-            fork::forget(fd);
-            // SAFETY: the caller's.
-            unsafe { real::close(fd) }
-        }
         // SAFETY: the caller's.
         Route::System => unsafe { real::close(fd) },
     }
@@ -96,7 +74,6 @@ pub unsafe extern "C" fn closefrom(first: c_int) {
 pub extern "C" fn dup(fd: c_int) -> c_int {
     match route::of(fd) {
         Route::Ours(_inside) => calls::tresse_dup(fd),
-        Route::Parents => refused(),
         // SAFETY: the argument is a number.
         Route::System => unsafe { real::dup(fd) },
     }
@@ -107,7 +84,6 @@ fn give_up(fd: c_int, to: c_int) {
     if fd != to {
         match route::of_closing(to) {
             Route::Ours(_inside) => drop(calls::tresse_close(to)),
-            Route::Parents => fork::forget(to),
             Route::System => {}
         }
     }
@@ -122,7 +98,6 @@ pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
     match route::of_closing(fd) {
         // SAFETY: the caller's.
         Route::Ours(_inside) => unsafe { calls::tresse_dup2(fd, to) },
-        Route::Parents => refused(),
         Route::System => {
             give_up(fd, to);
             // SAFETY: the caller's.
@@ -140,7 +115,6 @@ pub unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
     match route::of_closing(fd) {
         // SAFETY: the caller's.
         Route::Ours(_inside) => unsafe { calls::tresse_dup3(fd, to, flags) },
-        Route::Parents => refused(),
         Route::System => {
             give_up(fd, to);
             // SAFETY: the caller's.
@@ -158,9 +132,8 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_ulong) -> 
     match route::of_closing(fd) {
         // SAFETY: the caller's.
         Route::Ours(_inside) => unsafe { calls::tresse_fcntl(fd, command, argument) },
-        Route::Parents if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) => refused(),
         // SAFETY: the caller's.
-        Route::Parents | Route::System => unsafe { real::fcntl(fd, command, argument) },
+        Route::System => unsafe { real::fcntl(fd, command, argument) },
     }
 }
 
@@ -173,9 +146,8 @@ pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: c_ulong) -
     match route::of_closing(fd) {
         // SAFETY: the caller's.
         Route::Ours(_inside) => unsafe { calls::tresse_fcntl(fd, command, argument) },
-        Route::Parents if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) => refused(),
         // SAFETY: the caller's.
-        Route::Parents | Route::System => unsafe { real::fcntl64(fd, command, argument) },
+        Route::System => unsafe { real::fcntl64(fd, command, argument) },
     }
 }
 
@@ -188,7 +160,6 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     match route::of(fd) {
         // SAFETY: the caller's.
         Route::Ours(_inside) => unsafe { calls::tresse_ioctl(fd, request, argument) },
-        Route::Parents => refused(),
         // SAFETY: the caller's.
         Route::System => unsafe { real::ioctl(fd, request, argument) },
     }
@@ -207,7 +178,6 @@ macro_rules! forward {
                 #[allow(unused_unsafe, reason = "some take numbers only")]
                 // SAFETY: the caller's.
                 Route::Ours(_inside) => unsafe { $ours(fd, $($arg),*) },
-                Route::Parents => refused() as $out,
                 // SAFETY: the caller's.
                 Route::System => unsafe { real::$name(fd, $($arg),*) },
             }

@@ -7,7 +7,7 @@ use tresse_sockets::ffi::calls;
 
 use crate::lifecycle::forward;
 use crate::real;
-use crate::route::{self, Route, refused, tcp_as_sctp};
+use crate::route::{self, Route, tcp_as_sctp};
 
 forward! {
     /// `getsockname(2)`.
@@ -52,7 +52,6 @@ pub unsafe extern "C" fn setsockopt(
             // SAFETY: the caller's.
             None => unsafe { calls::tresse_setsockopt(fd, level, name, value, len) },
         },
-        Route::Parents => refused(),
         // SAFETY: the caller's.
         Route::System => unsafe { real::setsockopt(fd, level, name, value, len) },
     }
@@ -79,7 +78,6 @@ pub unsafe extern "C" fn getsockopt(
             // SAFETY: the caller's.
             unsafe { calls::tresse_getsockopt(fd, level, name, value, len) }
         }
-        Route::Parents => refused(),
         // SAFETY: the caller's.
         Route::System => unsafe { real::getsockopt(fd, level, name, value, len) },
     }

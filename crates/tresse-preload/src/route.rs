@@ -1,4 +1,4 @@
-//! Dispatch of a call: to the system, to tresse, or to an error where the descriptor is closed.
+//! Dispatch of a call: to the system or to tresse.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -16,8 +16,6 @@ pub(crate) enum Route {
     System,
     /// Ours, as long as this is kept.
     Ours(Inside),
-    /// To a socket of the process that this one was forked from.
-    Parents,
 }
 
 /// A call of ours is under way.
@@ -45,9 +43,6 @@ pub(crate) fn of(fd: c_int) -> Route {
     if INSIDE.get() {
         return Route::System;
     }
-    if fork::in_child() {
-        return if fork::was_ours(fd) { Route::Parents } else { Route::System };
-    }
     if tresse_sockets::owns(fd) { Route::Ours(Inside::enter()) } else { Route::System }
 }
 
@@ -58,12 +53,6 @@ pub(crate) fn of_closing(fd: c_int) -> Route {
         Route::Ours(_) if fork::is_other_process() => Route::System,
         route => route,
     }
-}
-
-/// A call on a socket of the parent process.
-pub(crate) fn refused() -> c_int {
-    set_errno(libc::EOPNOTSUPP);
-    -1
 }
 
 pub(crate) fn set_errno(number: c_int) {

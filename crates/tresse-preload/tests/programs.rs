@@ -60,6 +60,27 @@ fn socat_carries_bytes_from_one_process_to_another() {
 }
 
 #[test]
+fn socat_forks_for_each_connection() {
+    if !has(&["socat"]) {
+        return;
+    }
+    let (udp, port) = ports();
+    let mut server = program("socat", udp);
+    server.args([&format!("SCTP4-LISTEN:{port},bind=127.0.0.1,fork,max-children=4"), "PIPE"]);
+    let _server = Running::serve(server, udp);
+    let client = |words: &str| {
+        let mut client = program("sh", udp);
+        // It waits for the answer, and ends when that has come.
+        let line = format!("(echo {words}; sleep 1) | socat - SCTP4-CONNECT:127.0.0.1:{port}");
+        client.args(["-c", &line]);
+        client
+    };
+    assert_eq!(until_served(|| client("first")), "first\n");
+    let both = [Running::start(client("second")), Running::start(client("third"))];
+    assert_eq!(both.map(Running::finish), ["second\n", "third\n"]);
+}
+
+#[test]
 fn a_tcp_program_speaks_sctp_where_that_is_asked_for() {
     if !has(&["socat"]) {
         return;
@@ -110,6 +131,48 @@ fn iperf3_measures_the_other_direction() {
     if has(&["iperf3"]) {
         iperf3(&["-R"]);
     }
+}
+
+#[test]
+fn iperf3_has_streams_and_addresses_that_it_names() {
+    if has(&["iperf3"]) {
+        // Without a bit rate iperf3 3.12 takes the number of streams for one, also with TCP.
+        iperf3(&["--nstreams", "5", "-b", "0"]);
+        iperf3(&["--nstreams", "3", "-b", "0", "-P", "2", "-R"]);
+        // Without `-4` it looks for IPv6 addresses of these names.
+        iperf3(&["-4", "-X", "127.0.0.1", "-X", "127.0.0.2"]);
+    }
+}
+
+/// `sctp_test` sends so many messages to another one.
+fn sctp_test(arguments: &[&str]) {
+    if !has(&["sctp_test"]) {
+        return;
+    }
+    let (udp, port) = ports();
+    let (port, own) = (port.to_string(), (port + 1000).to_string());
+    let mut server = program("sctp_test", udp);
+    server.args(["-H", "127.0.0.1", "-P", &port, "-l", "-d", "1"]);
+    let _server = Running::serve(server, udp);
+    let said = until_served(|| {
+        let mut client = program("sctp_test", udp);
+        client.args(["-H", "127.0.0.1", "-P", &own, "-h", "127.0.0.1", "-p", &port, "-s"]).args(arguments);
+        client
+    });
+    assert!(said.contains("Client: Sending packets.(3/3)"), "{said}");
+}
+
+#[test]
+fn sctp_test_sends_messages_of_every_size() {
+    for case in ["0", "1", "2", "3", "4", "5"] {
+        sctp_test(&["-x", "3", "-c", case]);
+    }
+    sctp_test(&["-x", "3", "-c", "4", "-o", "1", "-t", "1", "-M", "5"]);
+}
+
+#[test]
+fn sctp_test_has_sockets_of_the_other_style() {
+    sctp_test(&["-x", "3", "-c", "3", "-T"]);
 }
 
 #[test]

@@ -4,13 +4,16 @@
 //!
 //! Owns readiness and how a thread waits for it. Knows nothing of what is read or written.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socketpair, sockopt};
+
+use crate::socket::Need;
 
 /// Our end of the pair, and what the other one shows.
 #[derive(Debug)]
@@ -36,6 +39,11 @@ impl Readiness {
         let mut readiness = Readiness { ours, readable: false, writable: true };
         readiness.show(theirs.as_fd(), false, false);
         Ok((readiness, theirs))
+    }
+
+    /// The number of our end.
+    pub(crate) fn number(&self) -> i32 {
+        self.ours.as_raw_fd()
     }
 
     /// Lets `theirs` show this.
@@ -96,6 +104,23 @@ pub(crate) fn wait_writable(theirs: impl AsFd) -> Result<(), Errno> {
     let limit = limit.map(|limit| rustix::time::Timespec::try_from(limit).unwrap_or(LONG));
     let mut fds = [PollFd::new(&theirs, PollFlags::OUT)];
     if poll(&mut fds, limit.as_ref())? == 0 { Err(Errno::AGAIN) } else { Ok(()) }
+}
+
+/// Waits for a moment, or until the descriptor shows what is needed, in a call that has lasted for `so_far`.
+///
+/// # Errors
+/// `AGAIN` for a descriptor that does not block, or when its timeout is over; `INTR`.
+pub(crate) fn wait_a_little(theirs: impl AsFd, need: Need, so_far: Duration) -> Result<(), Errno> {
+    let (timeout, events) = match need {
+        Need::Readable => (sockopt::Timeout::Recv, PollFlags::IN),
+        Need::Writable => (sockopt::Timeout::Send, PollFlags::OUT),
+    };
+    let over = sockopt::socket_timeout(&theirs, timeout)?.is_some_and(|limit| limit <= so_far);
+    if over || is_nonblocking(&theirs) {
+        return Err(Errno::AGAIN);
+    }
+    let moment = rustix::time::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    poll(&mut [PollFd::new(&theirs, events)], Some(&moment)).map(|_| ())
 }
 
 /// Whether calls on the descriptor are to return at once.

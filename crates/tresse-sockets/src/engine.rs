@@ -56,13 +56,23 @@ pub(crate) struct State {
 
 impl Engine {
     pub(crate) fn new(key: u64, socket: SocketState) -> Arc<Self> {
+        Engine::with(BTreeMap::from([(key, socket)]))
+    }
+
+    /// One without a socket, for sockets that are elsewhere.
+    pub(crate) fn vacant() -> Arc<Self> {
+        Engine::with(BTreeMap::new())
+    }
+
+    fn with(sockets: BTreeMap<u64, SocketState>) -> Arc<Self> {
+        let touched = sockets.keys().copied().collect();
         let state = State {
             endpoint: None,
             place: None,
-            sockets: BTreeMap::from([(key, socket)]),
+            sockets,
             associations: HashMap::new(),
             names: HashMap::new(),
-            touched: vec![key],
+            touched,
         };
         Arc::new(Engine {
             state: Mutex::new(state),
@@ -154,6 +164,11 @@ impl Engine {
 }
 
 impl State {
+    /// Descriptors that only the process with the sockets is to have.
+    pub(crate) fn descriptors(&self) -> Vec<i32> {
+        self.sockets.values().map(|socket| socket.readiness.number()).collect()
+    }
+
     fn handle(&mut self, now: Instant, datagram: Datagram) {
         let Some(endpoint) = &mut self.endpoint else { return };
         endpoint.handle_datagram(now, datagram);
@@ -275,7 +290,10 @@ impl State {
             CloseReason::Graceful => notify::SHUTDOWN_COMP,
             _ => notify::COMM_LOST,
         };
-        self.tell_change(id, Change { error: notify::cause_of(reason), ..Change::new(state, 0, 0) });
+        let error = notify::cause_of(reason);
+        // First what was lost: a program that hears of the end may forget the association.
+        self.tell_undelivered(id, error);
+        self.tell_change(id, Change { error, ..Change::new(state, 0, 0) });
         // One-to-one sockets keep theirs for what can be read, and to tell why it ended.
         let keeps = self.sockets.get(&key).is_some_and(|socket| socket.style == Style::OneToOne);
         if abandoned || (!keeps && !self.has_unread(id)) {

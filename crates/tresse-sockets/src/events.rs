@@ -7,6 +7,7 @@ use tresse_proto::{
 
 use crate::engine::State;
 use crate::notify::{self, Failed};
+use crate::send::UNORDERED;
 
 impl State {
     /// Tells the program of everything that changes nothing here.
@@ -53,8 +54,12 @@ impl State {
                     notify::address_change(number, address, port, state)
                 });
             }
+            Event::PeerError { code, causes } => {
+                self.tell(id, notify::REMOTE_ERROR, |number| notify::remote_error(number, code.0, &causes));
+            }
             Event::Abandoned { stream, ppid, context, sent, payload, .. } => {
                 let failed = Failed {
+                    error: 0,
                     stream,
                     ppid: ppid.0.to_be(),
                     context: context as u32,
@@ -62,11 +67,36 @@ impl State {
                     sent,
                     data: payload.into_bytes().to_vec(),
                 };
-                self.tell(id, notify::SEND_FAILED_EVENT, |number| notify::send_failed_event(number, &failed));
-                self.tell(id, notify::SEND_FAILED, |number| notify::send_failed(number, &failed));
+                self.tell_failed(id, &failed);
             }
             _ => {}
         }
+    }
+
+    /// Tells of every message that an association ended with (RFC 6458 §6.1.4, §6.1.11).
+    pub(crate) fn tell_undelivered(&mut self, id: AssociationId, error: u16) {
+        let wants = |kind| self.associations.get(&id).is_some_and(|entry| entry.settings.wants(kind));
+        if !wants(notify::SEND_FAILED_EVENT) && !wants(notify::SEND_FAILED) {
+            return;
+        }
+        let Some(association) = self.endpoint.as_mut().and_then(|core| core.association(id)) else { return };
+        for message in association.undelivered() {
+            let failed = Failed {
+                error,
+                stream: message.stream,
+                ppid: message.ppid.0.to_be(),
+                context: message.context as u32,
+                flags: if message.unordered { UNORDERED } else { 0 },
+                sent: message.sent,
+                data: message.payload.into_bytes().to_vec(),
+            };
+            self.tell_failed(id, &failed);
+        }
+    }
+
+    fn tell_failed(&mut self, id: AssociationId, failed: &Failed) {
+        self.tell(id, notify::SEND_FAILED_EVENT, |number| notify::send_failed_event(number, failed));
+        self.tell(id, notify::SEND_FAILED, |number| notify::send_failed(number, failed));
     }
 
     fn tell_path(&mut self, now: Instant, id: AssociationId, path: usize, state: PathState) {

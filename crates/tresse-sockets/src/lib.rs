@@ -16,6 +16,7 @@ mod engine;
 mod events;
 pub mod ffi;
 mod finish;
+mod forked;
 mod layout;
 mod lower;
 mod names;

@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,6 +74,11 @@ impl LowerSocket {
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER);
         Ok(Arc::new(LowerSocket { local, raw: carrier == Carrier::RawIp, io, state }))
+    }
+
+    /// The number of its descriptor.
+    pub(crate) fn number(&self) -> i32 {
+        self.io.as_raw_fd()
     }
 
     pub(crate) fn local(&self) -> IpAddr {

@@ -7,6 +7,7 @@ use tresse_proto::{AssociationId, Instant};
 
 use crate::association::{Ended, Phase};
 use crate::engine::State;
+use crate::forked;
 use crate::layout::SocketName;
 use crate::settings::Style;
 use crate::socket::Call;
@@ -16,6 +17,9 @@ use crate::socket::Call;
 /// # Errors
 /// As that call's.
 pub fn local_name(fd: i32) -> Result<Vec<u8>, Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.local_name(fd);
+    }
     let call = Call::on(fd)?;
     let mut state = call.lock();
     let (six, mapped) = state.socket(call.key()).map(|socket| (socket.six, socket.writes_mapped()))?;
@@ -39,6 +43,9 @@ pub fn local_name(fd: i32) -> Result<Vec<u8>, Errno> {
 /// # Errors
 /// As that call's; a one-to-many socket has no peer (RFC 6458 §3.1).
 pub fn peer_name(fd: i32) -> Result<Vec<u8>, Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.peer_name(fd);
+    }
     let call = Call::on(fd)?;
     let mut state = call.lock();
     let socket = state.socket(call.key())?;
@@ -60,6 +67,9 @@ pub fn peer_name(fd: i32) -> Result<Vec<u8>, Errno> {
 /// # Errors
 /// `INVAL` where there is no such association.
 pub fn peer_names(fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.peer_names(fd, number);
+    }
     let call = Call::on(fd)?;
     let mut state = call.lock();
     let mapped = state.socket(call.key())?.writes_mapped();
@@ -73,6 +83,9 @@ pub fn peer_names(fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
 /// # Errors
 /// `INVAL` where there is no such association.
 pub fn local_names(fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.local_names(fd, number);
+    }
     let call = Call::on(fd)?;
     let mut state = call.lock();
     let mapped = state.socket(call.key())?.writes_mapped();

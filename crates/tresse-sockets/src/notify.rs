@@ -139,9 +139,21 @@ pub(crate) fn stream_low(number: i32, stream: u16, unsent: usize) -> Vec<u8> {
     head(STREAM_LOW, 0, 20).i32(8, number).u16(12, stream).size(16, unsent).bytes()
 }
 
+/// An ERROR chunk of the peer, as Linux tells of it: the first cause's code, in the byte order of the network, and what follows
+/// the cause's header.
+pub(crate) fn remote_error(number: i32, code: u16, causes: &[u8]) -> Vec<u8> {
+    let body = causes.get(CAUSE_HEADER..).unwrap_or_default();
+    measured(head(REMOTE_ERROR, 0, 16).u16(8, code.to_be()).i32(12, number).tail(body))
+}
+
+/// Code and length of an error cause (RFC 9260 §3.3.10).
+const CAUSE_HEADER: usize = 4;
+
 /// A message that was not delivered.
 #[derive(Clone, Debug)]
 pub(crate) struct Failed {
+    /// The error cause that its association ended with; 0 for none.
+    pub(crate) error: u16,
     pub(crate) stream: StreamId,
     pub(crate) ppid: u32,
     pub(crate) context: u32,
@@ -154,6 +166,7 @@ pub(crate) struct Failed {
 /// With `struct sctp_sndinfo`.
 pub(crate) fn send_failed_event(number: i32, failed: &Failed) -> Vec<u8> {
     let filled = head(SEND_FAILED_EVENT, u16::from(failed.sent), 32)
+        .u32(8, u32::from(failed.error))
         .u16(12, failed.stream.0)
         .u16(14, failed.flags)
         .u32(16, failed.ppid)
@@ -166,6 +179,7 @@ pub(crate) fn send_failed_event(number: i32, failed: &Failed) -> Vec<u8> {
 /// The older one, with `struct sctp_sndrcvinfo`.
 pub(crate) fn send_failed(number: i32, failed: &Failed) -> Vec<u8> {
     let filled = head(SEND_FAILED, u16::from(failed.sent), 48)
+        .u32(8, u32::from(failed.error))
         .u16(12, failed.stream.0)
         .u16(16, failed.flags)
         .u32(20, failed.ppid)

@@ -10,6 +10,7 @@ use tresse_proto::{AssociationId, Connect, ConnectError, EndpointConfig};
 use crate::association::{Ended, Entry, Phase};
 use crate::descriptor::Readiness;
 use crate::engine::{Engine, Place, State};
+use crate::forked;
 use crate::layout::SocketName;
 use crate::lower::{Carrier, host_addresses, source_towards};
 use crate::options::Target;
@@ -23,6 +24,9 @@ use crate::table;
 /// # Errors
 /// As that call's.
 pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.socket(family, kind, protocol);
+    }
     let six = match family {
         libc::AF_INET => false,
         libc::AF_INET6 => true,
@@ -52,6 +56,9 @@ pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
 /// # Errors
 /// As that call's.
 pub fn bind(fd: i32, name: &[u8]) -> Result<(), Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.bind(fd, name);
+    }
     let call = Call::on(fd)?;
     if call.lock().place.is_some() {
         return Err(Errno::INVAL);
@@ -64,6 +71,9 @@ pub fn bind(fd: i32, name: &[u8]) -> Result<(), Errno> {
 /// # Errors
 /// As that call's.
 pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.bind_add(fd, names);
+    }
     let call = Call::on(fd)?;
     let names = SocketName::read_all(names)?;
     if names.is_empty() {
@@ -101,6 +111,9 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
 /// # Errors
 /// As that call's.
 pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.bind_remove(fd, names);
+    }
     let call = Call::on(fd)?;
     let names = SocketName::read_all(names)?;
     let mut state = call.lock();
@@ -178,6 +191,9 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
 /// # Errors
 /// As that call's.
 pub fn listen(fd: i32, backlog: i32) -> Result<(), Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.listen(fd, backlog);
+    }
     let call = Call::on(fd)?;
     bind_implicitly(&call, None)?;
     let mut state = call.lock();
@@ -204,12 +220,24 @@ pub fn listen(fd: i32, backlog: i32) -> Result<(), Errno> {
 /// # Errors
 /// As that call's.
 pub fn accept(fd: i32, flags: i32) -> Result<i32, Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.accept(fd, flags);
+    }
+    accept_or(fd, flags, false)
+}
+
+/// The same for a caller that waits by other means.
+pub(crate) fn accept_at_once(fd: i32, flags: i32) -> Result<i32, Errno> {
+    accept_or(fd, flags, true)
+}
+
+fn accept_or(fd: i32, flags: i32, at_once: bool) -> Result<i32, Errno> {
     let call = Call::on(fd)?;
     if call.socket().style == Style::OneToMany {
         return Err(Errno::OPNOTSUPP);
     }
     let (nonblocking, close_on_exec) = (flags & libc::SOCK_NONBLOCK != 0, flags & libc::SOCK_CLOEXEC != 0);
-    call.until(Need::Readable, false, |call| {
+    call.until(Need::Readable, at_once, |call| {
         let mut state = call.lock();
         let listener = state.socket(call.key())?;
         if listener.limit.is_none() {
@@ -228,6 +256,9 @@ pub fn accept(fd: i32, flags: i32) -> Result<i32, Errno> {
 /// # Errors
 /// As that call's.
 pub fn peel_off(fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.peel_off(fd, number, flags);
+    }
     let call = Call::on(fd)?;
     if call.socket().style == Style::OneToOne {
         return Err(Errno::INVAL);
@@ -246,41 +277,65 @@ pub fn peel_off(fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
 /// # Errors
 /// As that call's; `INPROGRESS` for a descriptor that does not block.
 pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.connect(fd, names);
+    }
     let call = Call::on(fd)?;
-    let names = SocketName::read_all(names)?;
-    let id = begin(&call, &names)?;
-    let number = call.lock().associations.get(&id).map_or(0, |entry| entry.number);
-    call.leave();
+    let number = begin_on(&call, names)?;
     if call.is_nonblocking() {
         return Err(Errno::INPROGRESS);
     }
-    let settled = call.until(Need::Writable, false, |call| {
-        let mut state = call.lock();
-        let Some(entry) = state.associations.get(&id) else { return Err(Errno::CONNABORTED) };
-        match entry.phase {
-            // A one-to-many socket shows nothing of one association: it is asked again.
-            Phase::Opening => Err(Errno::AGAIN),
-            Phase::Ended(Ended::With(error)) => {
-                let key = call.key();
-                if let Ok(socket) = state.socket(key) {
-                    socket.error = None;
-                    socket.association = None;
-                    socket.was_connected = false;
-                }
-                state.forget(call.stack.now(), id);
-                state.touch(key);
-                state.refresh();
-                Err(error)
-            }
-            Phase::Open | Phase::Closing | Phase::Ended(Ended::Gracefully) => Ok(()),
-        }
-    });
+    // A one-to-many socket shows nothing of one association: it is asked again.
+    let settled = call.until(Need::Writable, false, |call| settle(call, number));
     // What is under way goes on after a signal or a timeout.
     settled.map(|()| number).map_err(|error| if error == Errno::AGAIN { Errno::INPROGRESS } else { error })
 }
 
+/// Begins to connect, for a caller that waits by other means; answers the association's number.
+pub(crate) fn begin_to_connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
+    begin_on(&Call::on(fd)?, names)
+}
+
+/// What has come of it: `AGAIN` for nothing yet.
+pub(crate) fn connected(fd: i32, number: i32) -> Result<(), Errno> {
+    settle(&Call::on(fd)?, number)
+}
+
+fn begin_on(call: &Call, names: &[u8]) -> Result<i32, Errno> {
+    let id = begin(call, &SocketName::read_all(names)?)?;
+    let number = call.lock().associations.get(&id).map_or(0, |entry| entry.number);
+    call.leave();
+    Ok(number)
+}
+
+/// Whether the association with this number is set up: `AGAIN` while nobody knows.
+fn settle(call: &Call, number: i32) -> Result<(), Errno> {
+    let key = call.key();
+    let mut state = call.lock();
+    let id = state.by_number(key, number).ok_or(Errno::CONNABORTED)?;
+    let phase = state.associations.get(&id).map(|entry| entry.phase);
+    match phase.ok_or(Errno::CONNABORTED)? {
+        Phase::Opening => Err(Errno::AGAIN),
+        Phase::Ended(Ended::With(error)) => {
+            if let Ok(socket) = state.socket(key) {
+                socket.error = None;
+                socket.association = None;
+                socket.was_connected = false;
+            }
+            state.forget(call.stack.now(), id);
+            state.touch(key);
+            state.refresh();
+            Err(error)
+        }
+        Phase::Open | Phase::Closing | Phase::Ended(Ended::Gracefully) => Ok(()),
+    }
+}
+
 /// The number of an association that `connect` has begun and not waited for.
 pub(crate) fn number_towards(fd: i32, names: &[u8]) -> Result<i32, Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.number_towards(fd, names);
+    }
     let call = Call::on(fd)?;
     let name = *SocketName::read_all(names)?.first().ok_or(Errno::INVAL)?;
     let state = call.lock();
@@ -384,6 +439,9 @@ pub(crate) fn bind_and_open(target: &mut Target<'_>) -> Result<(), Errno> {
 /// # Errors
 /// As that call's.
 pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.shutdown(fd, how);
+    }
     let call = Call::on(fd)?;
     if !matches!(how, libc::SHUT_RD | libc::SHUT_WR | libc::SHUT_RDWR) {
         return Err(Errno::INVAL);
@@ -412,6 +470,9 @@ pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
 /// # Errors
 /// As that call's.
 pub fn close(fd: i32) -> Result<(), Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.close(fd);
+    }
     let stack = stack()?;
     stack.enter();
     let (alias, last) = table::remove(fd)?;

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
@@ -85,6 +86,11 @@ impl Ports {
         if users.is_empty() {
             self.used.remove(&port);
         }
+    }
+
+    /// Descriptors that hold names.
+    pub(crate) fn descriptors(&self) -> Vec<i32> {
+        self.names.values().chain(self.blocks.values()).map(AsRawFd::as_raw_fd).collect()
     }
 
     /// Whether another process may answer for this port.

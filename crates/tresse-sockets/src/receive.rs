@@ -7,6 +7,7 @@ use tresse_proto::{AssociationId, Part};
 
 use crate::association::{Ended, Entry, Phase};
 use crate::engine::State;
+use crate::forked;
 use crate::layout::SocketName;
 use crate::notify::{self, NextInfo, ReceiveInfo};
 use crate::send::UNORDERED;
@@ -40,6 +41,9 @@ const NOTIFICATION: i32 = 0x8000;
 /// # Errors
 /// As `recvmsg(2)` and RFC 6458 §5.
 pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32) -> Result<Received, Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.receive(fd, into, flags);
+    }
     let call = Call::on(fd)?;
     if flags & libc::MSG_OOB != 0 {
         return Err(Errno::OPNOTSUPP);
@@ -62,6 +66,9 @@ pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32) -> Result<Recei
 /// # Errors
 /// `BADF`.
 pub fn readable_bytes(fd: i32) -> Result<usize, Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.readable_bytes(fd);
+    }
     let call = Call::on(fd)?;
     let mut state = call.lock();
     let key = call.key();
@@ -76,7 +83,7 @@ pub fn readable_bytes(fd: i32) -> Result<usize, Errno> {
 }
 
 /// Copies `from` into the buffers; answers how many bytes there was room for.
-fn scatter<'a>(into: &mut [IoSliceMut<'_>], from: impl Iterator<Item = &'a [u8]>) -> usize {
+pub(crate) fn scatter<'a>(into: &mut [IoSliceMut<'_>], from: impl Iterator<Item = &'a [u8]>) -> usize {
     let (mut buffer, mut place, mut copied) = (0, 0, 0);
     for mut piece in from {
         while !piece.is_empty() {
@@ -220,6 +227,11 @@ impl State {
     ) -> Option<Received> {
         let key = call.key();
         let name = self.name_of(key, id);
+        let cumulative = self
+            .endpoint
+            .as_mut()
+            .and_then(|core| core.association(id))
+            .map_or(0, |one| one.cumulative_tsn().0);
         let entry = self.associations.get_mut(&id)?;
         let Some(pending) = &mut entry.next else {
             self.remove_marker(key, id);
@@ -236,7 +248,7 @@ impl State {
         let copied = scatter(into, rest(pending.message.payload.pieces(), pending.taken));
         let read = pending.left() == copied;
         let ends = read && pending.message.part.is_end();
-        let info = info_of(entry)?;
+        let info = ReceiveInfo { cumulative_tsn: cumulative, ..info_of(entry)? };
         if !peek {
             if let Some(pending) = &mut entry.next {
                 pending.taken += copied;

@@ -1,11 +1,92 @@
-//! The policies that sockets of this process can name: the built-in ones, and those that the program has registered.
+//! The policies that sockets of this process can name: the built-in ones, and those that the program has registered, by a table
+//! of hooks in C, while it runs.
+//!
+//! Every endpoint has a copy of the registry. A name is taken out of all of them or of none, so that what it leads to is of no
+//! use to anybody once that has worked.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tresse_proto::Registry;
+use rustix::io::Errno;
+use tresse_plugin::{Factory, Plugin};
+use tresse_proto::{Registry, ScheduleError};
+
+use crate::engine::State;
+use crate::table;
 
 /// The registry of the process; endpoints are given a copy of it.
 pub(crate) fn registry() -> MutexGuard<'static, Registry> {
     static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
     REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the program has registered. Held while the list changes; nobody asks for it with the lock of an engine.
+static REGISTERED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
+
+/// Lets associations to come name this scheduler.
+///
+/// # Errors
+/// `EXIST` for a name that is taken.
+pub(crate) fn register(plugin: Plugin) -> Result<(), Errno> {
+    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    add(&mut registry(), &plugin).map_err(|_| Errno::EXIST)?;
+    each_state(|state| {
+        if let Some(endpoint) = &mut state.endpoint {
+            // One that was opened meanwhile has it already.
+            let _ = add(endpoint.schedulers(), &plugin);
+        }
+        true
+    });
+    registered.push(plugin);
+    Ok(())
+}
+
+/// Takes a scheduler away. Nothing leads to its hooks then.
+///
+/// # Errors
+/// `NOENT` for a name that is not registered; `BUSY` where an association or a socket has it.
+pub(crate) fn unregister(name: &str) -> Result<(), Errno> {
+    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = registered.iter().position(|plugin| plugin.name() == name).ok_or(Errno::NOENT)?;
+    registry().remove(name).map_err(|_| Errno::BUSY)?;
+    let is_gone = each_state(|state| {
+        let named = state.sockets.values().any(|socket| socket.config.stream_scheduler == name);
+        let removed = match &mut state.endpoint {
+            Some(endpoint) if !named => endpoint.schedulers().remove(name),
+            _ => Ok(()),
+        };
+        !named && !matches!(removed, Err(ScheduleError::InUse(_)))
+    });
+    if is_gone {
+        registered.swap_remove(at);
+        return Ok(());
+    }
+    // Somebody has it: it is there for everybody, as before.
+    let _ = add(&mut registry(), &registered[at]);
+    each_state(|state| {
+        if let Some(endpoint) = &mut state.endpoint {
+            let _ = add(endpoint.schedulers(), &registered[at]);
+        }
+        true
+    });
+    Err(Errno::BUSY)
+}
+
+fn add(registry: &mut Registry, plugin: &Plugin) -> Result<(), ScheduleError> {
+    match plugin.factory() {
+        Factory::Stream(factory) => registry.register(plugin.name(), factory),
+        Factory::Path(factory) => registry.register_path_scheduler(plugin.name(), factory),
+        Factory::Controller(factory) => registry.register_controller(plugin.name(), factory),
+    }
+}
+
+/// Goes through the engines of all sockets, until one says that this is enough; answers whether none did. Engines whose sockets
+/// are all closed are not among them: associations that wind down there are looked for by their stack.
+fn each_state(mut act: impl FnMut(&mut State) -> bool) -> bool {
+    let mut engines: Vec<std::sync::Arc<crate::engine::Engine>> = table::engines();
+    if let Some(stack) = crate::stack::Stack::existing() {
+        stack.each_engine(|engine| engines.push(std::sync::Arc::clone(engine)));
+    }
+    engines.sort_by_key(|engine| std::sync::Arc::as_ptr(engine).addr());
+    engines.dedup_by(|one, other| std::sync::Arc::ptr_eq(one, other));
+    engines.iter().all(|engine| act(&mut engine.lock()))
 }

@@ -7,6 +7,7 @@ use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
 
 use crate::association::{Ended, Phase};
 use crate::engine::State;
+use crate::forked;
 use crate::layout::{Fields, SocketName};
 use crate::open::begin;
 use crate::options::PACKET_OVERHEAD;
@@ -99,6 +100,9 @@ const EOR: u16 = 0x2000;
 /// # Errors
 /// As `sendmsg(2)` and RFC 6458 §5: `PIPE` after SIGPIPE unless `flags` has MSG_NOSIGNAL.
 pub fn send(fd: i32, data: Bytes, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.send(fd, &data, info, flags);
+    }
     let call = Call::on(fd)?;
     let sent = send_on(&call, &data, info, flags);
     if sent == Err(Errno::PIPE) && flags & libc::MSG_NOSIGNAL == 0 && call.socket().style == Style::OneToOne {

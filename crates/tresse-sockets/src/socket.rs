@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
@@ -26,6 +26,19 @@ pub(crate) struct Socket {
     pub(crate) style: Style,
     /// Descriptors in the table.
     pub(crate) aliases: AtomicUsize,
+    /// In a forked process: what it is called in the one that has it.
+    pub(crate) handle: AtomicI32,
+}
+
+impl Socket {
+    fn new(engine: Arc<Engine>, key: u64, style: Style) -> Self {
+        Socket { engine, key, style, aliases: AtomicUsize::new(0), handle: AtomicI32::new(-1) }
+    }
+
+    /// One that another process has, where it is called `handle`.
+    pub(crate) fn elsewhere(style: Style, handle: i32) -> Self {
+        Socket { handle: AtomicI32::new(handle), ..Socket::new(Engine::vacant(), fresh_key(), style) }
+    }
 }
 
 /// Something to read.
@@ -177,6 +190,9 @@ impl Call {
     /// # Errors
     /// `BADF` for one that is not ours.
     pub(crate) fn on(fd: i32) -> Result<Self, Errno> {
+        if crate::forked::elsewhere().is_some() {
+            return Err(Errno::OPNOTSUPP);
+        }
         let (alias, stack) = (table::find(fd)?, stack()?);
         stack.enter();
         Ok(Call { alias, stack })
@@ -253,7 +269,7 @@ impl State {
 
 /// Makes a socket on `engine` out of its state, and answers its descriptor.
 pub(crate) fn enter_socket(engine: Arc<Engine>, key: u64, style: Style, theirs: OwnedFd) -> i32 {
-    table::insert(theirs, Arc::new(Socket { engine, key, style, aliases: AtomicUsize::new(0) }))
+    table::insert(theirs, Arc::new(Socket::new(engine, key, style)))
 }
 
 /// A key that no other socket of this process has.

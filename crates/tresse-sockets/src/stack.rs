@@ -66,9 +66,11 @@ pub(crate) fn stack() -> Result<&'static Stack, Errno> {
         made
     });
     if first {
+        crate::ffi::watch_forks();
         let run = move || if stack.synchronous { stack.watch() } else { stack.drive() };
-        let thread = std::thread::Builder::new().name("tresse".to_owned());
-        thread.spawn(run).map_err(|_| Errno::AGAIN)?;
+        if !crate::ffi::quiet_thread("tresse", run) {
+            return Err(Errno::AGAIN);
+        }
     }
     Ok(stack)
 }
@@ -82,7 +84,7 @@ pub fn set_synchronous() -> bool {
 /// In the synchronous mode takes what arrived and lets happen what is due, until nothing is left, and then asks `look` what
 /// descriptors show: nothing that was only woken. `None` where the thread does it.
 pub(crate) fn turn_in_call<T>(look: impl FnOnce() -> T) -> Option<T> {
-    let stack = STACK.get().filter(|stack| stack.synchronous)?;
+    let stack = STACK.get().filter(|stack| stack.synchronous && crate::forked::elsewhere().is_none())?;
     let _quiet = lock(&stack.gate);
     while stack.turn() {}
     Some(look())
@@ -115,6 +117,12 @@ impl Stack {
     /// The stack of this process, if there is one.
     pub(crate) fn existing() -> Option<&'static Self> {
         STACK.get()
+    }
+
+    /// Descriptors that a forked process is not to keep: packets would go on coming to them after this process.
+    pub(crate) fn descriptors(&self) -> Vec<i32> {
+        let lower = self.lower();
+        lower.iter().map(|socket| socket.number()).chain(lock(&self.ports).descriptors()).collect()
     }
 
     /// Whether there is no socket and no association.
@@ -279,7 +287,7 @@ impl Stack {
         std::mem::take(touched)
     }
 
-    fn each_engine(&self, mut act: impl FnMut(&Arc<Engine>)) {
+    pub(crate) fn each_engine(&self, mut act: impl FnMut(&Arc<Engine>)) {
         let engines = self.engines.read().unwrap_or_else(PoisonError::into_inner);
         engines.values().flatten().for_each(&mut act);
     }

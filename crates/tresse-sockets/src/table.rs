@@ -2,16 +2,27 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use rustix::io::Errno;
 
+use crate::engine::Engine;
+use crate::settings::Style;
 use crate::socket::Socket;
 
 /// One descriptor of a socket.
 pub(crate) struct Alias {
     fd: OwnedFd,
     pub(crate) socket: Arc<Socket>,
+    /// The program does not know of it: it stands for those of a forked process.
+    hidden: bool,
+}
+
+impl Alias {
+    /// The descriptor's number.
+    pub(crate) fn number(&self) -> i32 {
+        self.fd.as_raw_fd()
+    }
 }
 
 impl AsFd for Alias {
@@ -41,15 +52,38 @@ pub(crate) fn find(fd: i32) -> Result<Arc<Alias>, Errno> {
 
 /// Enters a descriptor and answers its number.
 pub(crate) fn insert(fd: OwnedFd, socket: Arc<Socket>) -> i32 {
-    let number = fd.as_raw_fd();
-    socket.aliases.fetch_add(1, Ordering::Relaxed);
+    enter(Alias { fd, socket, hidden: false })
+}
+
+/// Enters one of a socket that another process has, where it is called `handle`.
+pub(crate) fn insert_elsewhere(fd: OwnedFd, style: Style, handle: i32) -> i32 {
+    insert(fd, Arc::new(Socket::elsewhere(style, handle)))
+}
+
+/// Makes another descriptor of a socket, which the program does not see; answers its number, out of the way of the program's.
+///
+/// # Errors
+/// None is left.
+pub(crate) fn duplicate_hidden(alias: &Alias) -> Result<i32, Errno> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    let least = i32::try_from(limit / 2).unwrap_or(OUT_OF_THE_WAY).min(OUT_OF_THE_WAY);
+    let fd = rustix::io::fcntl_dupfd_cloexec(alias, least)
+        .or_else(|_| rustix::io::fcntl_dupfd_cloexec(alias, 0))?;
+    Ok(enter(Alias { fd, socket: Arc::clone(&alias.socket), hidden: true }))
+}
+
+const OUT_OF_THE_WAY: i32 = 4096;
+
+fn enter(alias: Alias) -> i32 {
+    let number = alias.number();
+    alias.socket.aliases.fetch_add(1, Ordering::Relaxed);
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let place = usize::try_from(number).unwrap_or_default();
     if table.len() <= place {
         table.resize(place + 1, None);
     }
     // A number that the program has closed behind our back: what was there is gone.
-    if let Some(stale) = table[place].replace(Arc::new(Alias { fd, socket })) {
+    if let Some(stale) = table[place].replace(Arc::new(alias)) {
         stale.socket.aliases.fetch_sub(1, Ordering::Relaxed);
         forget(stale);
     } else {
@@ -78,10 +112,47 @@ pub(crate) fn forget(alias: Arc<Alias>) {
     }
 }
 
-/// All descriptors.
-pub(crate) fn all() -> Vec<i32> {
+/// The engines of all sockets, some of them more than once.
+pub(crate) fn engines() -> Vec<Arc<Engine>> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
-    table.iter().flatten().map(|alias| alias.fd.as_raw_fd()).collect()
+    table.iter().flatten().map(|alias| Arc::clone(&alias.socket.engine)).collect()
+}
+
+/// All descriptors that the program has.
+pub(crate) fn visible() -> Vec<Arc<Alias>> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    table.iter().flatten().filter(|alias| !alias.hidden).cloned().collect()
+}
+
+/// The table, which nobody else sees or changes meanwhile.
+pub(crate) struct Held(RwLockWriteGuard<'static, Vec<Option<Arc<Alias>>>>);
+
+/// Holds the table while the process forks.
+pub(crate) fn hold() -> Held {
+    Held(TABLE.write().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Held {
+    /// In a process that was forked: of the descriptors those stay that have a name where the sockets are. The others are to be
+    /// dropped once nobody holds the table: whoever closes a descriptor may be asked whose it is.
+    pub(crate) fn leave(mut self, handles: &[(i32, i32)]) -> Vec<Arc<Alias>> {
+        let table = &mut self.0;
+        let mut gone = Vec::new();
+        for place in table.iter_mut() {
+            let Some(alias) = place else { continue };
+            // Descriptors in there are not this process's: nothing of it may ever be dropped.
+            std::mem::forget(Arc::clone(&alias.socket.engine));
+            match handles.iter().find(|(fd, handle)| *fd == alias.number() && *handle >= 0) {
+                Some((_, handle)) => alias.socket.handle.store(*handle, Ordering::Relaxed),
+                None => {
+                    alias.socket.aliases.fetch_sub(1, Ordering::Relaxed);
+                    gone.extend(place.take());
+                }
+            }
+        }
+        COUNT.store(table.iter().flatten().count(), Ordering::Relaxed);
+        gone
+    }
 }
 
 /// Any descriptor of the socket with this key.

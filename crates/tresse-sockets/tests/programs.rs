@@ -75,8 +75,23 @@ fn messages_come_in_parts_in_pieces_to_all_or_not_at_all() {
 }
 
 #[test]
+fn what_was_not_delivered_is_told_and_messages_have_their_numbers() {
+    runs("failures");
+}
+
+#[test]
+fn schedulers_in_c_are_registered_and_taken_away_while_associations_run() {
+    runs("schedulers");
+}
+
+#[test]
+fn forked_processes_have_the_sockets_of_their_parents_and_make_their_own() {
+    runs("forks");
+}
+
+#[test]
 fn valgrind_finds_nothing_in_any_of_the_programs() {
-    for name in ["one_to_one", "one_to_many", "options", "figure7", "messages"] {
+    for name in ["one_to_one", "one_to_many", "options", "figure7", "messages", "failures", "schedulers"] {
         runs_clean(name);
     }
 }

@@ -265,6 +265,33 @@ pub extern "C" fn tresse_turn() {
     stack::turn_in_call(|| ());
 }
 
+/// Lets associations to come name a stream scheduler of this table, which is copied: `struct tresse_scheduler` of
+/// `tresse_scheduler.h`. -1 with EINVAL for a table that is not in order, EEXIST for a name that is taken.
+///
+/// # Safety
+/// `scheduler` is null or such a table, and its hooks are there until [`tresse_unregister_scheduler`] has taken it away.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_register_scheduler(scheduler: *const c_void) -> c_int {
+    // SAFETY: the caller's.
+    let plugin = unsafe { tresse_plugin::Plugin::of_table(scheduler, || ()) };
+    answer(plugin.map_err(|_| Errno::INVAL).and_then(crate::schedulers::register).map(|()| 0))
+}
+
+/// Takes a stream scheduler away: its hooks are not called any more once this has answered 0. -1 with EBUSY while an association
+/// or a socket has it, ENOENT for a name that was not registered.
+///
+/// # Safety
+/// `name` is null or ends with zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_unregister_scheduler(name: *const std::ffi::c_char) -> c_int {
+    if name.is_null() {
+        return answer(Err(Errno::FAULT));
+    }
+    // SAFETY: the caller's.
+    let name = unsafe { std::ffi::CStr::from_ptr(name) }.to_str().map_err(|_| Errno::NOENT);
+    answer(name.and_then(crate::schedulers::unregister).map(|()| 0))
+}
+
 /// Whether a descriptor is one of our sockets.
 #[unsafe(no_mangle)]
 pub extern "C" fn tresse_owns(fd: c_int) -> c_int {

@@ -6,7 +6,7 @@ use libc::{iovec, sockaddr, socklen_t, ssize_t};
 use rustix::io::Errno;
 
 use super::messages::{gathered, scattered};
-use super::{answer, count, give, given, lent};
+use super::{answer, count, give, given, lent, one_name};
 use crate::layout::{Fields, Filled, names_length};
 use crate::receive::{Received, receive};
 use crate::send::{SendInfo, send};
@@ -219,8 +219,7 @@ pub unsafe extern "C" fn sctp_sendmsg(
     let flags = flags as u16;
     let info = Filled::new(32).u16(0, stream).u16(4, flags).u32(8, ppid).u32(12, context).u32(16, lifetime);
     // SAFETY: the caller's.
-    let parts =
-        unsafe { (given(data, len), given(name.cast(), if name.is_null() { 0 } else { name_len as usize })) };
+    let parts = unsafe { (given(data, len), one_name(name, name_len)) };
     answer_short(parts.0.and_then(|data| {
         let info = SendInfo { name: parts.1?.to_vec(), ..SendInfo::of_sndrcv(&info.bytes())? };
         send(fd, bytes::Bytes::copy_from_slice(data), &info, 0)

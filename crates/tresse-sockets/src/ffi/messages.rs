@@ -7,7 +7,7 @@ use bytes::Bytes;
 use libc::{cmsghdr, iovec, msghdr, sockaddr, socklen_t, ssize_t};
 use rustix::io::Errno;
 
-use super::{count, give, given, lent, name_at};
+use super::{count, give, given, lent, one_name};
 use crate::ancillary;
 use crate::receive::{Received, receive};
 use crate::send::{SendInfo, send};
@@ -86,8 +86,7 @@ pub unsafe extern "C" fn tresse_sendto(
     name_len: socklen_t,
 ) -> ssize_t {
     // SAFETY: the caller's.
-    let (data, name) =
-        unsafe { (given(data, len), name_at(name, if name.is_null() { 0 } else { name_len })) };
+    let (data, name) = unsafe { (given(data, len), one_name(name, name_len)) };
     count(data.and_then(|data| {
         let info = SendInfo { name: name?.to_vec(), ..SendInfo::default() };
         send(fd, Bytes::copy_from_slice(data), &info, flags)
@@ -128,10 +127,9 @@ pub unsafe extern "C" fn tresse_sendmsg(fd: c_int, message: *const msghdr, flags
     // SAFETY: the caller's.
     let sent = unsafe {
         let message = &*message;
-        let name_len = if message.msg_name.is_null() { 0 } else { message.msg_namelen };
         let control = given(message.msg_control, message.msg_controllen);
         gathered(message.msg_iov, message.msg_iovlen)
-            .and_then(|data| Ok((data, name_at(message.msg_name.cast(), name_len)?, control?)))
+            .and_then(|data| Ok((data, one_name(message.msg_name.cast(), message.msg_namelen)?, control?)))
     };
     count(sent.and_then(|(data, name, control)| {
         let mut info = ancillary::read(control)?;

@@ -6,8 +6,11 @@
 #![allow(unsafe_code, reason = "this is where C calls")]
 
 pub mod calls;
+mod fork;
 pub mod libsctp;
 pub mod messages;
+
+pub(crate) use fork::{close_all, quiet_thread, watch as watch_forks};
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd};
@@ -79,12 +82,24 @@ unsafe fn name_at<'a>(name: *const sockaddr, len: socklen_t) -> Result<&'a [u8],
     unsafe { given(name.cast(), len as usize) }
 }
 
-/// Sets an option of the descriptor itself.
+/// The one name that a message is for; nothing where there is none. Programs say that theirs is as long as a
+/// `struct sockaddr_storage`, and have anything at all behind it.
+///
+/// # Safety
+/// As `given`.
+unsafe fn one_name<'a>(name: *const sockaddr, len: socklen_t) -> Result<&'a [u8], Errno> {
+    // SAFETY: the caller's.
+    let bytes = unsafe { name_at(name, if name.is_null() { 0 } else { len }) }?;
+    if bytes.is_empty() { Ok(bytes) } else { crate::layout::first_name(bytes) }
+}
+
+/// Sets an option of the descriptor itself; without the C library, in front of which this library may stand.
 pub(crate) fn set_native_option(fd: impl AsFd, name: c_int, value: &[u8]) -> Result<(), Errno> {
     let len = socklen_t::try_from(value.len()).map_err(|_| Errno::INVAL)?;
     // SAFETY: the value is as long as it says, and only read.
     let done = unsafe {
-        libc::setsockopt(fd.as_fd().as_raw_fd(), libc::SOL_SOCKET, name, value.as_ptr().cast(), len)
+        let number = fd.as_fd().as_raw_fd();
+        libc::syscall(libc::SYS_setsockopt, number, libc::SOL_SOCKET, name, value.as_ptr(), len)
     };
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }
@@ -93,9 +108,9 @@ pub(crate) fn set_native_option(fd: impl AsFd, name: c_int, value: &[u8]) -> Res
 pub(crate) fn native_option(fd: impl AsFd, name: c_int, room: usize) -> Result<Vec<u8>, Errno> {
     let mut value = vec![0; room.min(4096)];
     let mut len = socklen_t::try_from(value.len()).unwrap_or(0);
-    let (level, to) = (libc::SOL_SOCKET, value.as_mut_ptr().cast());
+    let (number, level, to) = (fd.as_fd().as_raw_fd(), libc::SOL_SOCKET, value.as_mut_ptr());
     // SAFETY: there is room for as many bytes as it says.
-    let done = unsafe { libc::getsockopt(fd.as_fd().as_raw_fd(), level, name, to, &raw mut len) };
+    let done = unsafe { libc::syscall(libc::SYS_getsockopt, number, level, name, to, &raw mut len) };
     value.truncate(len as usize);
     if done == 0 { Ok(value) } else { Err(last_error()) }
 }

@@ -5,7 +5,6 @@ use rustix::io::Errno;
 use crate::layout::{Fields, Filled};
 use crate::names::{local_names, peer_names};
 use crate::open::{bind_add, bind_remove, connect, peel_off};
-use crate::socket::Call;
 
 const BINDX_ADD: i32 = 100;
 const BINDX_REM: i32 = 101;
@@ -18,7 +17,7 @@ const CONNECTX3: i32 = 111;
 const PEELOFF_FLAGS: i32 = 122;
 
 /// `None` for an option that is none of these.
-pub(super) fn set(fd: i32, _call: &Call, name: i32, value: &[u8]) -> Option<Result<i32, Errno>> {
+pub(super) fn set(fd: i32, name: i32, value: &[u8]) -> Option<Result<i32, Errno>> {
     Some(match name {
         BINDX_ADD => bind_add(fd, value).map(|()| 0),
         BINDX_REM => bind_remove(fd, value).map(|()| 0),
@@ -30,7 +29,7 @@ pub(super) fn set(fd: i32, _call: &Call, name: i32, value: &[u8]) -> Option<Resu
 }
 
 /// `None` for an option that is none of these.
-pub(super) fn get(fd: i32, _call: &Call, name: i32, value: &[u8]) -> Option<Result<Vec<u8>, Errno>> {
+pub(super) fn get(fd: i32, name: i32, value: &[u8]) -> Option<Result<Vec<u8>, Errno>> {
     let number = value.i32_at(0);
     Some(match name {
         GET_PEER_ADDRS => number.and_then(|number| addresses(number, peer_names(fd, number)?, value.len())),

@@ -20,6 +20,7 @@ use rustix::io::Errno;
 use tresse_proto::{AssociationConfig, AssociationHandle, AssociationId, Instant};
 
 use crate::engine::State;
+use crate::forked;
 use crate::layout::Fields;
 use crate::names::{ALL, CURRENT, FUTURE};
 use crate::settings::{Settings, Style};
@@ -34,13 +35,18 @@ pub(crate) use sending::init_message;
 /// # Errors
 /// As that call's and RFC 6458 §8.
 pub fn set(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<i32, Errno> {
+    if level == libc::IPPROTO_SCTP
+        && let Some(made) = legacy::set(fd, name, value)
+    {
+        return made;
+    }
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.set_option(fd, level, name, value);
+    }
     let call = Call::on(fd)?;
     match level {
         libc::SOL_SOCKET => sockets::set(&call, name, value),
         libc::IPPROTO_SCTP => {
-            if let Some(made) = legacy::set(fd, &call, name, value) {
-                return made;
-            }
             let mut target = Target::new(&call);
             let set = set_sctp(&mut target, name, value);
             target.state.refresh();
@@ -60,15 +66,18 @@ pub fn set(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<i32, Errno> {
 /// # Errors
 /// As that call's and RFC 6458 §8.
 pub fn get(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    if level == libc::IPPROTO_SCTP
+        && let Some(got) = legacy::get(fd, name, value)
+    {
+        return got;
+    }
+    if let Some(elsewhere) = forked::elsewhere() {
+        return elsewhere.option(fd, level, name, value);
+    }
     let call = Call::on(fd)?;
     match level {
         libc::SOL_SOCKET => sockets::get(&call, name, value),
-        libc::IPPROTO_SCTP => {
-            if let Some(got) = legacy::get(fd, &call, name, value) {
-                return got;
-            }
-            get_sctp(&mut Target::new(&call), name, value)
-        }
+        libc::IPPROTO_SCTP => get_sctp(&mut Target::new(&call), name, value),
         libc::IPPROTO_IPV6 if name == libc::IPV6_V6ONLY => Ok(0_i32.to_ne_bytes().to_vec()),
         _ => Err(Errno::NOPROTOOPT),
     }

@@ -1,0 +1,189 @@
+//! The thread that does what a forked process asks of the sockets here, one call after the other, without waiting for anything
+//! but the next.
+
+use std::collections::BTreeSet;
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use super::CHILDREN;
+use super::calls::{ask, read_info, write_received};
+use super::frame::{Reader, Writer};
+use crate::{names, open, options, receive, send, table};
+
+/// An answer, and a descriptor that goes with it.
+type Answer = Result<(Writer, Option<OwnedFd>), Errno>;
+
+/// Serves a process, which knows these descriptors of ours.
+pub(super) fn start(channel: OwnedFd, handles: BTreeSet<i32>) {
+    CHILDREN.fetch_add(1, Ordering::AcqRel);
+    let held = handles.clone();
+    let begun = crate::ffi::quiet_thread("tresse-child", move || {
+        let mut child = Child(handles);
+        while let Ok(mut request) = Reader::receive(&channel) {
+            let (answer, with) = match child.answer(&mut request) {
+                Ok((answer, with)) => (answer, with),
+                Err(error) => (Writer::default().number(error.raw_os_error()), None),
+            };
+            if answer.send(&channel, with.as_ref().map(AsFd::as_fd)).is_err() {
+                break;
+            }
+        }
+    });
+    if !begun {
+        // Without a thread for it the child finds its connection closed.
+        drop(Child(held));
+    }
+}
+
+/// What one process still has.
+struct Child(BTreeSet<i32>);
+
+impl Drop for Child {
+    /// It has ended, or runs another program: its sockets close.
+    fn drop(&mut self) {
+        for handle in std::mem::take(&mut self.0) {
+            let _ = open::close(handle);
+        }
+        CHILDREN.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn done() -> Answer {
+    Ok((Writer::default().number(0), None))
+}
+
+impl Child {
+    fn answer(&mut self, request: &mut Reader) -> Answer {
+        match request.number()? {
+            ask::FORK => Self::fork(&request.numbers()?),
+            ask::SOCKET => {
+                let (family, kind, protocol) = (request.number()?, request.number()?, request.number()?);
+                self.made(open::socket(family, kind | libc::SOCK_CLOEXEC, protocol)?)
+            }
+            what => {
+                let fd = request.number()?;
+                if !self.0.contains(&fd) {
+                    return Err(Errno::BADF);
+                }
+                match what {
+                    ask::SEND | ask::RECEIVE | ask::READABLE_BYTES => carry(what, fd, request),
+                    ask::SET_OPTION | ask::OPTION => option(what, fd, request),
+                    ask::LOCAL_NAME..=ask::NUMBER_TOWARDS => name(what, fd, request),
+                    _ => self.live(what, fd, request),
+                }
+            }
+        }
+    }
+
+    /// A process is about to be forked from that one.
+    fn fork(handles: &[i32]) -> Answer {
+        let (served, channel) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let fresh: Vec<i32> = handles
+            .iter()
+            .map(|&handle| {
+                table::find(handle).and_then(|alias| table::duplicate_hidden(&alias)).unwrap_or(-1)
+            })
+            .collect();
+        let held = fresh.iter().copied().filter(|&handle| handle >= 0).collect();
+        start(served, held);
+        Ok((Writer::default().number(0).numbers(&fresh), Some(channel)))
+    }
+
+    /// A socket that was made for the child: it has the descriptor, and here is another one.
+    fn made(&mut self, fd: i32) -> Answer {
+        let alias = table::find(fd)?;
+        let handle = table::duplicate_hidden(&alias);
+        let given = rustix::io::fcntl_dupfd_cloexec(&*alias, 0);
+        drop(alias);
+        let _ = open::close(fd);
+        let (handle, given) = (handle?, given?);
+        self.0.insert(handle);
+        Ok((Writer::default().number(0).number(handle), Some(given)))
+    }
+
+    /// Calls in the life of a socket.
+    fn live(&mut self, what: i32, fd: i32, request: &mut Reader) -> Answer {
+        match what {
+            ask::CLOSE => {
+                self.0.remove(&fd);
+                open::close(fd)?;
+            }
+            ask::BIND => open::bind(fd, &request.bytes()?)?,
+            ask::BIND_ADD => open::bind_add(fd, &request.bytes()?)?,
+            ask::BIND_REMOVE => open::bind_remove(fd, &request.bytes()?)?,
+            ask::LISTEN => open::listen(fd, request.number()?)?,
+            ask::SHUTDOWN => open::shutdown(fd, request.number()?)?,
+            ask::CONNECTED => open::connected(fd, request.number()?)?,
+            ask::CONNECT => {
+                let number = open::begin_to_connect(fd, &request.bytes()?)?;
+                return Ok((Writer::default().number(0).number(number), None));
+            }
+            ask::ACCEPT => {
+                let flags = request.number()?;
+                return self.made(open::accept_at_once(fd, flags | libc::SOCK_CLOEXEC)?);
+            }
+            ask::PEEL_OFF => {
+                let (number, flags) = (request.number()?, request.number()?);
+                return self.made(open::peel_off(fd, number, flags | libc::SOCK_CLOEXEC)?);
+            }
+            _ => return Err(Errno::PROTO),
+        }
+        done()
+    }
+}
+
+fn name(what: i32, fd: i32, request: &mut Reader) -> Answer {
+    let answer = Writer::default().number(0);
+    let answer = match what {
+        ask::LOCAL_NAME => answer.bytes(&names::local_name(fd)?),
+        ask::PEER_NAME => answer.bytes(&names::peer_name(fd)?),
+        ask::NUMBER_TOWARDS => answer.number(open::number_towards(fd, &request.bytes()?)?),
+        _ => {
+            let number = request.number()?;
+            let all = if what == ask::LOCAL_NAMES { names::local_names } else { names::peer_names };
+            let (bytes, count) = all(fd, number)?;
+            answer.bytes(&bytes).unsigned(count)
+        }
+    };
+    Ok((answer, None))
+}
+
+fn option(what: i32, fd: i32, request: &mut Reader) -> Answer {
+    let (level, option, value) = (request.number()?, request.number()?, request.bytes()?);
+    let answer = Writer::default().number(0);
+    let answer = if what == ask::OPTION {
+        answer.bytes(&options::get(fd, level, option, &value)?)
+    } else {
+        answer.number(options::set(fd, level, option, &value)?)
+    };
+    Ok((answer, None))
+}
+
+fn carry(what: i32, fd: i32, request: &mut Reader) -> Answer {
+    let answer = Writer::default().number(0);
+    match what {
+        ask::SEND => {
+            let (flags, data) = (request.number()?, request.bytes()?);
+            let info = read_info(request)?;
+            // The child waits, and has the signal.
+            send::send(fd, data.into(), &info, flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)?;
+            Ok((answer, None))
+        }
+        ask::RECEIVE => {
+            let (flags, room) = (request.number()?, request.unsigned()? as usize);
+            let mut data = vec![0; room];
+            let received =
+                receive::receive(fd, &mut [IoSliceMut::new(&mut data)], flags | libc::MSG_DONTWAIT)?;
+            Ok((write_received(answer.bytes(&data[..received.bytes]), &received), None))
+        }
+        _ => {
+            let bytes = receive::readable_bytes(fd)?;
+            Ok((answer.unsigned(u32::try_from(bytes).unwrap_or(u32::MAX)), None))
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The calls of a forked process: each asks the process that has the sockets, and waits here where a call blocks.
+
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::frame::{Reader, Writer};
+use super::{CHANNEL, until};
+use crate::notify::{NextInfo, ReceiveInfo};
+use crate::receive::{Received, scatter};
+use crate::send::SendInfo;
+use crate::settings::Style;
+use crate::socket::Need;
+use crate::stack::lock;
+use crate::table::{self, Alias};
+
+/// What a frame asks for.
+pub(super) mod ask {
+    pub(in crate::forked) const FORK: i32 = 0;
+    pub(in crate::forked) const SOCKET: i32 = 1;
+    pub(in crate::forked) const CLOSE: i32 = 2;
+    pub(in crate::forked) const BIND: i32 = 3;
+    pub(in crate::forked) const BIND_ADD: i32 = 4;
+    pub(in crate::forked) const BIND_REMOVE: i32 = 5;
+    pub(in crate::forked) const LISTEN: i32 = 6;
+    pub(in crate::forked) const ACCEPT: i32 = 7;
+    pub(in crate::forked) const CONNECT: i32 = 8;
+    pub(in crate::forked) const CONNECTED: i32 = 9;
+    pub(in crate::forked) const SHUTDOWN: i32 = 10;
+    pub(in crate::forked) const PEEL_OFF: i32 = 11;
+    pub(in crate::forked) const LOCAL_NAME: i32 = 12;
+    pub(in crate::forked) const PEER_NAME: i32 = 13;
+    pub(in crate::forked) const LOCAL_NAMES: i32 = 14;
+    pub(in crate::forked) const PEER_NAMES: i32 = 15;
+    pub(in crate::forked) const NUMBER_TOWARDS: i32 = 16;
+    pub(in crate::forked) const SET_OPTION: i32 = 17;
+    pub(in crate::forked) const OPTION: i32 = 18;
+    pub(in crate::forked) const SEND: i32 = 19;
+    pub(in crate::forked) const RECEIVE: i32 = 20;
+    pub(in crate::forked) const READABLE_BYTES: i32 = 21;
+}
+
+/// The sockets of another process.
+pub(crate) struct Elsewhere;
+
+fn handle_of(alias: &Alias) -> i32 {
+    alias.socket.handle.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// Asks, and answers with what comes back behind the number of an error.
+fn exchange(request: Writer) -> Result<Reader, Errno> {
+    let channel = lock(&CHANNEL);
+    // The process that had the sockets is gone, and they with it.
+    let channel = channel.as_ref().ok_or(Errno::CONNRESET)?;
+    let gone = |error| if error == Errno::PIPE { Errno::CONNRESET } else { error };
+    request.send(channel, None).map_err(gone)?;
+    let mut answer = Reader::receive(channel).map_err(gone)?;
+    match answer.number()? {
+        0 => Ok(answer),
+        error => Err(Errno::from_raw_os_error(error)),
+    }
+}
+
+fn about(what: i32, alias: &Alias) -> Writer {
+    Writer::default().number(what).number(handle_of(alias))
+}
+
+/// A socket that the other process has made.
+fn made(mut answer: Reader, style: Style, close_on_exec: bool) -> Result<i32, Errno> {
+    let handle = answer.number()?;
+    let fd = answer.descriptor()?;
+    if !close_on_exec {
+        fcntl_setfd(&fd, FdFlags::empty())?;
+    }
+    Ok(table::insert_elsewhere(fd, style, handle))
+}
+
+fn names(mut answer: Reader) -> Result<(Vec<u8>, u32), Errno> {
+    Ok((answer.bytes()?, answer.unsigned()?))
+}
+
+impl Elsewhere {
+    /// A connection for a process that is about to be forked from this one, and what these sockets are called on it.
+    pub(super) fn fork(&self, handles: &[i32]) -> Result<(Vec<i32>, OwnedFd), Errno> {
+        let mut answer = exchange(Writer::default().number(ask::FORK).numbers(handles))?;
+        Ok((answer.numbers()?, answer.descriptor()?))
+    }
+
+    pub(crate) fn socket(&self, family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
+        let request = Writer::default().number(ask::SOCKET).number(family).number(kind).number(protocol);
+        let is_stream = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == libc::SOCK_STREAM;
+        let style = if is_stream { Style::OneToOne } else { Style::OneToMany };
+        made(exchange(request)?, style, kind & libc::SOCK_CLOEXEC != 0)
+    }
+
+    pub(crate) fn close(&self, fd: i32) -> Result<(), Errno> {
+        let (alias, last) = table::remove(fd)?;
+        if last { exchange(about(ask::CLOSE, &alias)).map(|_| ()) } else { Ok(()) }
+    }
+
+    pub(crate) fn bind(&self, fd: i32, name: &[u8]) -> Result<(), Errno> {
+        exchange(about(ask::BIND, &*table::find(fd)?).bytes(name)).map(|_| ())
+    }
+
+    pub(crate) fn bind_add(&self, fd: i32, names: &[u8]) -> Result<(), Errno> {
+        exchange(about(ask::BIND_ADD, &*table::find(fd)?).bytes(names)).map(|_| ())
+    }
+
+    pub(crate) fn bind_remove(&self, fd: i32, names: &[u8]) -> Result<(), Errno> {
+        exchange(about(ask::BIND_REMOVE, &*table::find(fd)?).bytes(names)).map(|_| ())
+    }
+
+    pub(crate) fn listen(&self, fd: i32, backlog: i32) -> Result<(), Errno> {
+        exchange(about(ask::LISTEN, &*table::find(fd)?).number(backlog)).map(|_| ())
+    }
+
+    pub(crate) fn accept(&self, fd: i32, flags: i32) -> Result<i32, Errno> {
+        let alias = table::find(fd)?;
+        let answer =
+            until(&alias, Need::Readable, false, || exchange(about(ask::ACCEPT, &alias).number(flags)))?;
+        made(answer, Style::OneToOne, flags & libc::SOCK_CLOEXEC != 0)
+    }
+
+    pub(crate) fn connect(&self, fd: i32, names: &[u8]) -> Result<i32, Errno> {
+        let alias = table::find(fd)?;
+        let number = exchange(about(ask::CONNECT, &alias).bytes(names))?.number()?;
+        if crate::descriptor::is_nonblocking(alias.as_fd()) {
+            return Err(Errno::INPROGRESS);
+        }
+        let settled = until(&alias, Need::Writable, false, || {
+            let settled = exchange(about(ask::CONNECTED, &alias).number(number));
+            if settled.as_ref().is_err_and(|error| *error == Errno::AGAIN)
+                && alias.socket.style == Style::OneToMany
+            {
+                // Its descriptor says nothing of one association.
+                std::thread::sleep(PAUSE);
+            }
+            settled.map(|_| number)
+        });
+        settled.map_err(|error| if error == Errno::AGAIN { Errno::INPROGRESS } else { error })
+    }
+
+    pub(crate) fn shutdown(&self, fd: i32, how: i32) -> Result<(), Errno> {
+        exchange(about(ask::SHUTDOWN, &*table::find(fd)?).number(how)).map(|_| ())
+    }
+
+    pub(crate) fn peel_off(&self, fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
+        let answer = exchange(about(ask::PEEL_OFF, &*table::find(fd)?).number(number).number(flags))?;
+        made(answer, Style::OneToOne, flags & libc::SOCK_CLOEXEC != 0)
+    }
+
+    pub(crate) fn local_name(&self, fd: i32) -> Result<Vec<u8>, Errno> {
+        exchange(about(ask::LOCAL_NAME, &*table::find(fd)?))?.bytes()
+    }
+
+    pub(crate) fn peer_name(&self, fd: i32) -> Result<Vec<u8>, Errno> {
+        exchange(about(ask::PEER_NAME, &*table::find(fd)?))?.bytes()
+    }
+
+    pub(crate) fn local_names(&self, fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
+        names(exchange(about(ask::LOCAL_NAMES, &*table::find(fd)?).number(number))?)
+    }
+
+    pub(crate) fn peer_names(&self, fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
+        names(exchange(about(ask::PEER_NAMES, &*table::find(fd)?).number(number))?)
+    }
+
+    pub(crate) fn number_towards(&self, fd: i32, names: &[u8]) -> Result<i32, Errno> {
+        exchange(about(ask::NUMBER_TOWARDS, &*table::find(fd)?).bytes(names))?.number()
+    }
+
+    pub(crate) fn set_option(&self, fd: i32, level: i32, name: i32, value: &[u8]) -> Result<i32, Errno> {
+        let request = about(ask::SET_OPTION, &*table::find(fd)?).number(level).number(name).bytes(value);
+        exchange(request)?.number()
+    }
+
+    pub(crate) fn option(&self, fd: i32, level: i32, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        exchange(about(ask::OPTION, &*table::find(fd)?).number(level).number(name).bytes(value))?.bytes()
+    }
+
+    pub(crate) fn readable_bytes(&self, fd: i32) -> Result<usize, Errno> {
+        exchange(about(ask::READABLE_BYTES, &*table::find(fd)?))?.unsigned().map(|bytes| bytes as usize)
+    }
+
+    pub(crate) fn send(&self, fd: i32, data: &[u8], info: &SendInfo, flags: i32) -> Result<usize, Errno> {
+        let alias = table::find(fd)?;
+        let sent = until(&alias, Need::Writable, flags & libc::MSG_DONTWAIT != 0, || {
+            let request = about(ask::SEND, &alias).number(flags).bytes(data);
+            exchange(write_info(request, info)).map(|_| data.len())
+        });
+        let quiet = flags & libc::MSG_NOSIGNAL != 0 || alias.socket.style == Style::OneToMany;
+        if sent == Err(Errno::PIPE) && !quiet {
+            let _ = kill_process(getpid(), Signal::PIPE);
+        }
+        sent
+    }
+
+    pub(crate) fn receive(
+        &self,
+        fd: i32,
+        into: &mut [IoSliceMut<'_>],
+        flags: i32,
+    ) -> Result<Received, Errno> {
+        let alias = table::find(fd)?;
+        let room = into.iter().fold(0, |sum: usize, one| sum.saturating_add(one.len())).min(MOST_ROOM);
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        until(&alias, Need::Readable, flags & libc::MSG_DONTWAIT != 0, || {
+            let mut answer = exchange(about(ask::RECEIVE, &alias).number(flags).unsigned(room))?;
+            let data = answer.bytes()?;
+            let received = read_received(&mut answer)?;
+            scatter(into, std::iter::once(data.as_slice()));
+            Ok(received)
+        })
+    }
+}
+
+pub(super) fn write_info(to: Writer, info: &SendInfo) -> Writer {
+    let fields = info.fields.unwrap_or_default();
+    let policy = info.policy.unwrap_or_default();
+    to.bytes(&info.name)
+        .flag(info.number.is_some())
+        .number(info.number.unwrap_or_default())
+        .flag(info.fields.is_some())
+        .number(i32::from(fields.stream))
+        .number(i32::from(fields.flags))
+        .unsigned(fields.ppid)
+        .unsigned(fields.context)
+        .flag(info.policy.is_some())
+        .number(i32::from(policy.0))
+        .unsigned(policy.1)
+        .bytes(&info.init)
+}
+
+pub(super) fn read_info(from: &mut Reader) -> Result<SendInfo, Errno> {
+    let name = from.bytes()?;
+    let (has_number, number) = (from.flag()?, from.number()?);
+    let has_fields = from.flag()?;
+    let fields = crate::send::SendFields {
+        stream: short(from.number()?)?,
+        flags: short(from.number()?)?,
+        ppid: from.unsigned()?,
+        context: from.unsigned()?,
+    };
+    let has_policy = from.flag()?;
+    let policy = (short(from.number()?)?, from.unsigned()?);
+    Ok(SendInfo {
+        name,
+        number: has_number.then_some(number),
+        fields: has_fields.then_some(fields),
+        policy: has_policy.then_some(policy),
+        init: from.bytes()?,
+    })
+}
+
+pub(super) fn write_received(to: Writer, received: &Received) -> Writer {
+    let info = received.info.unwrap_or_default();
+    let next = received.next.unwrap_or_default();
+    to.unsigned(u32::try_from(received.bytes).unwrap_or(u32::MAX))
+        .number(received.flags)
+        .bytes(&received.name)
+        .flag(received.info.is_some())
+        .number(i32::from(info.stream))
+        .number(i32::from(info.ssn))
+        .number(i32::from(info.flags))
+        .unsigned(info.ppid)
+        .unsigned(info.tsn)
+        .unsigned(info.cumulative_tsn)
+        .unsigned(info.context)
+        .number(info.number)
+        .flag(received.next.is_some())
+        .number(i32::from(next.stream))
+        .number(i32::from(next.flags))
+        .unsigned(next.ppid)
+        .unsigned(next.length)
+        .number(next.number)
+        .flag(received.wants_info)
+        .flag(received.wants_old_info)
+}
+
+pub(super) fn read_received(from: &mut Reader) -> Result<Received, Errno> {
+    let (bytes, flags, name) = (from.unsigned()? as usize, from.number()?, from.bytes()?);
+    let has_info = from.flag()?;
+    let info = ReceiveInfo {
+        stream: short(from.number()?)?,
+        ssn: short(from.number()?)?,
+        flags: short(from.number()?)?,
+        ppid: from.unsigned()?,
+        tsn: from.unsigned()?,
+        cumulative_tsn: from.unsigned()?,
+        context: from.unsigned()?,
+        number: from.number()?,
+    };
+    let has_next = from.flag()?;
+    let next = NextInfo {
+        stream: short(from.number()?)?,
+        flags: short(from.number()?)?,
+        ppid: from.unsigned()?,
+        length: from.unsigned()?,
+        number: from.number()?,
+    };
+    Ok(Received {
+        bytes,
+        flags,
+        name,
+        info: has_info.then_some(info),
+        next: has_next.then_some(next),
+        wants_info: from.flag()?,
+        wants_old_info: from.flag()?,
+    })
+}
+
+fn short(value: i32) -> Result<u16, Errno> {
+    u16::try_from(value).map_err(|_| Errno::PROTO)
+}
+
+/// Bytes that one call takes of a message; the rest of it is there for the next.
+const MOST_ROOM: usize = 1 << 24;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);

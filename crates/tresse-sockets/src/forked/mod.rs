@@ -1,0 +1,137 @@
+//! Sockets in processes that were forked: they stay with the process that made them, where a thread for each child does what
+//! the child's calls ask for. A child has the descriptors, which show what can be read and written wherever they are, and waits
+//! by itself.
+//!
+//! Owns what becomes of the table at a fork, and both ends of the connection between two such processes. Refuses to know
+//! what a call does.
+
+mod agent;
+mod calls;
+mod frame;
+
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Instant;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use crate::socket::Need;
+use crate::stack::{Stack, lock};
+use crate::{descriptor, table};
+
+pub(crate) use calls::Elsewhere;
+
+/// This process was forked from the one that has the sockets.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+/// The connection to the process that has them.
+static CHANNEL: Mutex<Option<OwnedFd>> = Mutex::new(None);
+/// Forked processes that still have sockets of this one.
+static CHILDREN: AtomicUsize = AtomicUsize::new(0);
+
+/// Where the sockets are if not here.
+pub(crate) fn elsewhere() -> Option<Elsewhere> {
+    IS_CHILD.load(Ordering::Relaxed).then_some(Elsewhere)
+}
+
+/// Whether processes that were forked from this one still use its sockets.
+pub(crate) fn has_children() -> bool {
+    CHILDREN.load(Ordering::Acquire) > 0
+}
+
+/// What a process that is about to fork has made ready.
+struct Plan {
+    table: table::Held,
+    own_channel: MutexGuard<'static, Option<OwnedFd>>,
+    /// Descriptors of ours in the child, and what its socket is called in the process that has it.
+    handles: Vec<(i32, i32)>,
+    /// The child's end of its connection.
+    channel: OwnedFd,
+    /// The other end, where this process has the sockets.
+    served: Option<OwnedFd>,
+    /// Descriptors that only the process with the sockets is to have.
+    private: Vec<i32>,
+}
+
+thread_local! {
+    /// Between the two halves of a fork, on the thread that forks.
+    static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
+}
+
+/// Before a fork: every socket gets a name that lasts, and the table stays as it is until it is over. Without a plan the child
+/// has no socket.
+pub(crate) fn prepare() {
+    let plan = plan();
+    let _ = PLAN.try_with(|place| place.replace(plan));
+}
+
+fn plan() -> Option<Plan> {
+    if elsewhere().is_some() {
+        let own = table::visible();
+        let names: Vec<i32> = own.iter().map(|alias| alias.socket.handle.load(Ordering::Relaxed)).collect();
+        let (fresh, channel) = Elsewhere.fork(&names).ok()?;
+        let handles = own.iter().map(|alias| alias.number()).zip(fresh).collect();
+        let (own_channel, private) = (lock(&CHANNEL), Vec::new());
+        return Some(Plan { table: table::hold(), own_channel, handles, channel, served: None, private });
+    }
+    let stack = Stack::existing()?;
+    let (served, channel) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()?;
+    let mut private = stack.descriptors();
+    let mut handles = Vec::new();
+    for alias in table::visible() {
+        private.extend(alias.socket.engine.lock().descriptors());
+        // One that cannot be named any more is none in the child.
+        if let Ok(handle) = table::duplicate_hidden(&alias) {
+            handles.push((alias.number(), handle));
+        }
+    }
+    let own_channel = lock(&CHANNEL);
+    Some(Plan { table: table::hold(), own_channel, handles, channel, served: Some(served), private })
+}
+
+/// After a fork, in the process that forked.
+pub(crate) fn parent() {
+    let plan = PLAN.try_with(RefCell::take).ok().flatten();
+    let Some(Plan { table, own_channel, handles, served, .. }) = plan else { return };
+    drop((table, own_channel));
+    if let Some(served) = served {
+        agent::start(served, handles.into_iter().map(|(_, handle)| handle).collect());
+    }
+}
+
+/// After a fork, in the new process: its descriptors are known by what their sockets are called elsewhere.
+pub(crate) fn child() {
+    IS_CHILD.store(true, Ordering::Relaxed);
+    CHILDREN.store(0, Ordering::Relaxed);
+    let plan = PLAN.try_with(RefCell::take).ok().flatten();
+    let Some(Plan { table, mut own_channel, handles, channel, private, served }) = plan else { return };
+    drop((table.leave(&handles), served));
+    crate::ffi::close_all(&private);
+    *own_channel = Some(channel);
+}
+
+/// Waits, in a child, until an attempt is not refused with `AGAIN`.
+fn until<T>(
+    alias: &table::Alias,
+    need: Need,
+    at_once: bool,
+    mut attempt: impl FnMut() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    // There nothing happens between calls: the next attempt is what makes it happen.
+    let synchronous = Stack::existing().is_some_and(Stack::is_synchronous);
+    let started = Instant::now();
+    loop {
+        match attempt() {
+            Err(Errno::AGAIN) if !at_once => {}
+            done => return done,
+        }
+        match need {
+            Need::Readable if !synchronous => descriptor::wait_readable(alias)?,
+            Need::Writable if !synchronous => descriptor::wait_writable(alias)?,
+            _ => descriptor::wait_a_little(alias, need, started.elapsed())?,
+        }
+    }
+}
