@@ -221,6 +221,14 @@ pub(crate) const DEFAULT_SCTP_PORT: u16 = 5001;
 /// What file transfers and measurements set on top of a preset: buffers that keep paths of some Gbit/s busy.
 const BULK_SETTINGS: &[(&str, &str)] = &[("send_buffer", "4MiB"), ("receive_buffer", "4MiB")];
 
+/// A mistake on a command line, in one line.
+pub(crate) fn mistake(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let what = text.split("\n\n").next().unwrap_or_default();
+    let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
     text.trim()
         .parse()

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use clap::Args;
 use tokio::time::timeout;
 use tresse::host::{self, Followed, HostAddress, Local, Remote};
-use tresse::security::Security;
+use tresse::security::{Peers, Security};
 use tresse::{
     Association, AssociationConfig, ConnectError, Ended, Endpoint, EndpointConfig, Peer, Registry, SendError,
     SendOptions,
@@ -93,9 +93,18 @@ impl CallArgs {
 
     /// The endpoint that calls.
     pub(crate) fn bind(&self, config: AssociationConfig, schedulers: Registry) -> Result<Endpoint, Failure> {
-        let keys = self.keys()?;
+        self.bind_with(config, schedulers, self.keys()?.as_ref())
+    }
+
+    /// The same with keys that are there already.
+    pub(crate) fn bind_with(
+        &self,
+        config: AssociationConfig,
+        schedulers: Registry,
+        keys: Option<&Arc<Security>>,
+    ) -> Result<Endpoint, Failure> {
         let settings = (EndpointConfig::default(), config);
-        Ok(security::bind(&self.local()?, self.local_port, settings, schedulers, keys.as_ref())?)
+        Ok(security::bind(&self.local()?, self.local_port, settings, schedulers, keys)?)
     }
 
     /// The keys to call with, if any are given.
@@ -183,9 +192,19 @@ impl ListenArgs {
 
     /// The endpoint that waits.
     pub(crate) fn bind(&self, config: AssociationConfig, schedulers: Registry) -> Result<Endpoint, Failure> {
+        self.bind_trusting(config, schedulers, &Peers::default())
+    }
+
+    /// The same, with `trusted` as the list of those who may call, where they have keys.
+    pub(crate) fn bind_trusting(
+        &self,
+        config: AssociationConfig,
+        schedulers: Registry,
+        trusted: &Peers,
+    ) -> Result<Endpoint, Failure> {
         let listening = EndpointConfig { port: self.sctp_port, listen: true, ..EndpointConfig::default() };
         let local = self.local()?;
-        let keys = self.security.keys(&local)?;
+        let keys = self.security.keys_trusting(&local, trusted)?;
         Ok(security::bind(&local, self.port, (listening, config), schedulers, keys.as_ref())?)
     }
 

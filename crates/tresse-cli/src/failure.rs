@@ -75,11 +75,6 @@ impl Failure {
         self.kind == Kind::Unreachable
     }
 
-    /// Whether the user asked for it.
-    pub(crate) fn is_interruption(&self) -> bool {
-        self.kind == Kind::Interrupted
-    }
-
     /// The same failure with something that belongs to it behind.
     #[must_use]
     pub(crate) fn followed_by(self, more: &str) -> Self {

@@ -88,10 +88,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(2);
     }
-    let text = error.render().to_string();
-    let what = text.split("\n\n").next().unwrap_or_default();
-    let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    let line = args::mistake(error);
     let _ = writeln!(std::io::stderr(), "tresse: {line} (--help says what is accepted)");
     ExitCode::from(2)
 }

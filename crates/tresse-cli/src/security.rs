@@ -33,6 +33,15 @@ pub(crate) struct SecurityArgs {
 impl SecurityArgs {
     /// The keys, if any are given. None are needed between programs of this host, or where the user wants to do without.
     pub(crate) fn keys(&self, addresses: &[IpAddr]) -> Result<Option<Arc<Security>>, Failure> {
+        self.keys_trusting(addresses, &Peers::default())
+    }
+
+    /// The same, with the fingerprints in `trusted`, which may change later.
+    pub(crate) fn keys_trusting(
+        &self,
+        addresses: &[IpAddr],
+        trusted: &Peers,
+    ) -> Result<Option<Arc<Security>>, Failure> {
         if let Some(file) = &self.secret_file {
             let text = read_private(file, "--secret-file")?;
             let secret = text.strip_suffix(b"\n").unwrap_or(&text);
@@ -44,7 +53,8 @@ impl SecurityArgs {
         if let Some(file) = &self.key {
             let text = read_private(file, "--key")?;
             let identity = Identity::from_pem(&text).map_err(|error| at("--key", file, error))?;
-            let security = Security::pinned(&identity, &Peers::new(self.trusted()?));
+            self.trust_anew(trusted)?;
+            let security = Security::pinned(&identity, trusted);
             return Ok(Some(Arc::new(security.map_err(|error| at("--key", file, error))?)));
         }
         match addresses.iter().find(|address| !address.to_canonical().is_loopback()) {
@@ -54,6 +64,12 @@ impl SecurityArgs {
             ))),
             _ => Ok(None),
         }
+    }
+
+    /// Reads the fingerprints again, where there are any.
+    pub(crate) fn trust_anew(&self, trusted: &Peers) -> Result<(), Failure> {
+        trusted.replace(self.trusted()?);
+        Ok(())
     }
 
     /// The fingerprints of those who are trusted.

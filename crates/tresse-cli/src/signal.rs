@@ -18,3 +18,29 @@ pub(crate) async fn interrupted() {
         std::future::pending::<()>().await;
     }
 }
+
+/// Requests to read a configuration again: SIGHUP, where there are signals.
+pub(crate) struct Hangups {
+    #[cfg(unix)]
+    signal: Option<tokio::signal::unix::Signal>,
+}
+
+impl Hangups {
+    /// From now on they end nothing.
+    pub(crate) fn begin() -> Self {
+        Hangups {
+            #[cfg(unix)]
+            signal: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
+        }
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        if let Some(signal) = &mut self.signal {
+            signal.recv().await;
+            return;
+        }
+        std::future::pending().await
+    }
+}

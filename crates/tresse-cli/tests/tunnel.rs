@@ -3,87 +3,14 @@
 #![allow(missing_docs, reason = "a test")]
 
 mod common;
+mod tunnels;
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use common::{FOREVER, Running, noise};
-
-const HERE: &str = "127.0.0.1,127.0.0.2";
-const THERE: &str = "127.0.0.3,127.0.0.4";
-
-struct Tunnel {
-    server: Running,
-    client: Running,
-    /// Where TCP connections are accepted.
-    entry: SocketAddr,
-    /// The server's UDP port.
-    port: String,
-}
-
-impl Tunnel {
-    /// To a TCP server, with at most so many connections at a time.
-    fn to(target: SocketAddr, connections: &str) -> Self {
-        Tunnel::with(target, connections, &[])
-    }
-
-    /// The same, with more options of the client.
-    fn with(target: SocketAddr, connections: &str, more: &[&str]) -> Self {
-        let target = target.to_string();
-        let limit = ["--connections", connections];
-        let args = ["tunnel", "server", "--listen", THERE, "--port", "0", "--tcp", &target];
-        let mut server = Running::start(&[&args[..], &limit].concat());
-        let line = server.line();
-        let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next());
-        let port = port.unwrap_or_else(|| panic!("no port in {line:?}")).to_owned();
-        let args =
-            ["tunnel", "client", "--from", HERE, "--to", THERE, "--port", &port, "--tcp", "127.0.0.1:0"];
-        let mut client = Running::start(&[&args[..], &limit, more].concat());
-        let line = client.line();
-        let entry = line.split("connections to ").nth(1).and_then(|rest| rest.split(' ').next());
-        let entry = entry.unwrap_or_else(|| panic!("no address in {line:?}")).parse().expect("an address");
-        Tunnel { server, client, entry, port }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.entry).expect("the client accepts");
-        stream.set_read_timeout(Some(FOREVER)).expect("not zero");
-        stream
-    }
-}
-
-/// A TCP server that does `work` with each connection.
-fn tcp_server(work: fn(TcpStream)) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("bound");
-    thread::spawn(move || {
-        for connection in listener.incoming().flatten() {
-            thread::spawn(move || work(connection));
-        }
-    });
-    address
-}
-
-/// Sends everything back, and ends when the other side has.
-fn echo(mut connection: TcpStream) {
-    let mut back = connection.try_clone().expect("a handle");
-    let _ = std::io::copy(&mut connection, &mut back);
-    let _ = back.shutdown(Shutdown::Write);
-}
-
-/// Sends, ends its direction, and gives what comes back.
-fn echoed(mut stream: TcpStream, data: Vec<u8>) -> Vec<u8> {
-    let mut writing = stream.try_clone().expect("a handle");
-    let writer = thread::spawn(move || {
-        writing.write_all(&data).expect("it is taken");
-        writing.shutdown(Shutdown::Write).expect("open");
-    });
-    let mut back = Vec::new();
-    stream.read_to_end(&mut back).expect("a clean end");
-    writer.join().expect("it ended");
-    back
-}
+use tunnels::{THERE, Tunnel, echo, echoed, tcp_server};
 
 #[test]
 fn every_byte_of_every_connection_comes_back() {

@@ -1,11 +1,19 @@
 //! The grammar of `tresse tunnel`. Knows names, defaults and help; does nothing.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use tracing::Level;
 use tresse::AssociationConfig;
 
-use crate::args::{SchedulerArgs, TransportArgs};
+use super::allowed::{Allowed, Pattern};
+use super::flow::Limits;
+use super::forward::{ClassOfPort, Forward, Reverse, Target, address_and_port};
+use super::log;
+use super::status::StatusArgs;
+use crate::args::{SchedulerArgs, TransportArgs, duration};
 use crate::call::{CallArgs, ListenArgs};
 use crate::failure::Failure;
 
@@ -17,19 +25,38 @@ pub(crate) struct TunnelArgs {
 
 #[derive(Subcommand)]
 pub(super) enum Role {
-    /// Wait for clients, and connect what comes through to a TCP server
+    /// Wait for clients, and connect what comes through to where it leads
     Server(ServerArgs),
-    /// Accept TCP connections, and carry them to the server
+    /// Accept TCP connections and UDP datagrams, and carry them to the server
     Client(ClientArgs),
+    /// Be the server or the client that a configuration file describes, and read it again on SIGHUP
+    Run(RunArgs),
+    /// Show the state of a tunnel that runs
+    Status(StatusArgs),
+}
+
+#[derive(Args)]
+pub(super) struct RunArgs {
+    /// A TOML file: role = "server" or "client", and options of that command by their names (docs/tunnel.md)
+    pub(super) file: PathBuf,
 }
 
 #[derive(Args)]
 pub(super) struct ServerArgs {
     #[command(flatten)]
     pub(super) listen: ListenArgs,
-    /// The TCP server that connections are for
-    #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
-    pub(super) tcp: String,
+    /// A TCP server that may be reached; the first is for connections that name none. May be repeated
+    #[arg(long, value_name = "HOST:PORT", required_unless_present_any = ["udp", "allow", "allow_listen"])]
+    pub(super) tcp: Vec<Target>,
+    /// A UDP server that may be reached; the first is for datagrams that name none. May be repeated
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(super) udp: Vec<Target>,
+    /// Further destinations that clients may name: HOST may be * or *.name, PORT may be *. May be repeated
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(super) allow: Vec<Pattern>,
+    /// Where clients may have this host listen (their --remote): ADDRESS and PORT may be *. May be repeated
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(super) allow_listen: Vec<Pattern>,
     #[command(flatten)]
     pub(super) common: CommonArgs,
 }
@@ -38,9 +65,21 @@ pub(super) struct ServerArgs {
 pub(super) struct ClientArgs {
     #[command(flatten)]
     pub(super) call: CallArgs,
-    /// Where to accept TCP connections
+    /// Where to accept TCP connections, and where they lead: the server's first --tcp if not said. May be repeated
+    #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]", required_unless_present_any = ["socks", "udp", "remote"])]
+    pub(super) tcp: Vec<Forward>,
+    /// Where to be a SOCKS5 server, whose programs say where connections lead. May be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]
-    pub(super) tcp: SocketAddr,
+    pub(super) socks: Vec<SocketAddr>,
+    /// Where to take UDP datagrams, and where they lead: the server's first --udp if not said. May be repeated
+    #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]")]
+    pub(super) udp: Vec<Forward>,
+    /// Have the server accept TCP connections at an address of its own, which lead to HOST:PORT from here. May be repeated
+    #[arg(long, value_name = "ADDRESS:PORT=HOST:PORT")]
+    pub(super) remote: Vec<Reverse>,
+    /// What connections to a port are for: latency, bulk or background. May be repeated
+    #[arg(long, value_name = "PORT=CLASS")]
+    pub(super) class: Vec<ClassOfPort>,
     /// What becomes of connections that are made while the tunnel is down
     #[arg(long, value_enum, default_value_t = WhileDown::Wait)]
     pub(super) while_down: WhileDown,
@@ -62,39 +101,102 @@ pub(super) enum WhileDown {
 
 #[derive(Args)]
 pub(super) struct CommonArgs {
-    /// Connections at a time; on the client's side further ones wait
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=65534))]
+    /// Connections at a time that a side begins; further ones wait
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=32767))]
     pub(super) connections: u16,
+    /// How long to hear nothing before the other side is suspected to be gone
+    #[arg(long, default_value = "1500ms", value_parser = patience)]
+    pub(super) liveness: Duration,
+    /// How long a UDP flow may be without datagrams
+    #[arg(long, default_value = "60s", value_parser = duration)]
+    pub(super) udp_idle: Duration,
+    /// How long a UDP datagram is tried before it is given up
+    #[arg(long, default_value = "1s", value_parser = duration)]
+    pub(super) udp_lifetime: Duration,
+    /// Where to answer HTTP with metrics for Prometheus (/metrics), and with the state that tresse tunnel status shows
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]
+    pub(super) metrics: Option<SocketAddr>,
     #[command(flatten)]
     pub(super) schedulers: SchedulerArgs,
     #[command(flatten)]
     pub(super) transport: TransportArgs,
-    /// Say nothing but errors
+    /// Log for people, or a JSON object a line with what each event is about
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub(super) log: LogFormat,
+    /// Say nothing but errors and warnings
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
 
+/// How the log is written.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum LogFormat {
+    /// A line for people
+    Text,
+    /// A JSON object a line
+    Json,
+}
+
 impl CommonArgs {
-    /// The settings of associations: connections share the paths evenly unless the user wants it otherwise.
+    /// Begins the log.
+    pub(super) fn log(&self) {
+        let level = if self.quiet { Level::WARN } else { Level::INFO };
+        log::begin(level, self.log == LogFormat::Json);
+    }
+
+    /// The settings of associations: connections share the paths evenly unless the user wants it otherwise, classes mean
+    /// something, and after an outage of any length the paths are used again within seconds.
     pub(super) fn config(&self) -> Result<AssociationConfig, Failure> {
-        let mut config = self.transport.config_over(&[("stream_scheduler", "fair_bandwidth")])?;
-        // Stream 0 carries nothing.
-        config.outbound_streams = self.connections + 1;
+        let mut config = self.transport.config_over(&[
+            ("stream_scheduler", "fair_bandwidth"),
+            ("stream_map", "adaptive"),
+            ("rto_max", "3s"),
+            ("association_max_retrans", "200"),
+        ])?;
+        // Stream 0 is for the tunnel itself, and each side opens as many.
+        config.outbound_streams = 2 * self.connections + 1;
         Ok(config)
     }
-}
 
-fn address_and_port(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "it is not ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080".to_owned())
-}
-
-fn host_and_port(text: &str) -> Result<String, String> {
-    let well_formed = text
-        .rsplit_once(':')
-        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0));
-    if well_formed {
-        Ok(text.to_owned())
-    } else {
-        Err("it is not HOST:PORT, such as localhost:8080".to_owned())
+    pub(super) fn limits(&self) -> Limits {
+        Limits { idle: self.udp_idle, lifetime: self.udp_lifetime }
     }
 }
+
+impl ServerArgs {
+    /// What the server is there for, in words.
+    pub(super) fn purpose(&self) -> String {
+        let list = |targets: &[Target]| targets.iter().map(Target::to_string).collect::<Vec<_>>().join(", ");
+        let mut parts = Vec::new();
+        if !self.tcp.is_empty() {
+            parts.push(format!("TCP to {}", list(&self.tcp)));
+        }
+        if !self.udp.is_empty() {
+            parts.push(format!("UDP to {}", list(&self.udp)));
+        }
+        if !self.allow.is_empty() || !self.allow_listen.is_empty() {
+            parts.push("what it allows".to_owned());
+        }
+        parts.join(" and ")
+    }
+
+    pub(super) fn allowed(&self) -> Allowed {
+        Allowed {
+            tcp: self.tcp.clone(),
+            udp: self.udp.clone(),
+            patterns: self.allow.clone(),
+            listen: self.allow_listen.clone(),
+        }
+    }
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        short if short < SHORTEST_PATIENCE => {
+            Err("it must be 300ms or more: answers take a round trip".to_owned())
+        }
+        long => Ok(long),
+    }
+}
+
+const SHORTEST_PATIENCE: Duration = Duration::from_millis(300);

@@ -1,150 +1,245 @@
-//! The side that accepts TCP connections and opens the association.
+//! The side that accepts connections and opens associations, one after the other.
 
-use std::convert::Infallible;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
-use tresse::{Association, Endpoint, StreamId, units};
+use tokio::time::sleep;
+use tracing::{error, info, warn};
+use tresse::security::Security;
+use tresse::units::format_duration;
 
-use super::args::{ClientArgs, WhileDown};
-use super::connection::carry;
-use super::hub::Hub;
-use super::message::Word;
-use crate::call::{self, FAREWELL, breach};
+use super::args::{ClientArgs, Role};
+use super::entry::{Entries, Entry};
+use super::lobby::{Lobby, Rules};
+use super::service::{Service, Source};
+use super::session::Session;
+use super::state::{Seen, State};
+use crate::call;
 use crate::failure::Failure;
 use crate::output;
-use crate::report::paths::{PathsReport, Side, Snapshot};
 use crate::schedulers;
 use crate::signal;
 
-pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
-    let config = args.common.config()?;
-    let tcp = TcpListener::bind(args.tcp).await;
-    let tcp = tcp.map_err(|error| Failure::usage(format!("--tcp {}: {error}", args.tcp)))?;
-    let endpoint = args.call.bind(config, args.common.schedulers.registry()?)?;
-    let failure = last(&args, &tcp, &endpoint).await;
-    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
-    Err(call::with_causes(failure, &endpoint))
+pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), Failure> {
+    args.common.log();
+    let mut service = Service::new(&args.common, source).await?;
+    let rules = Rules::of(&args).with_reverse(&BTreeMap::new(), &args.remote);
+    let client = Client {
+        lobby: Lobby::new(rules),
+        keys: RwLock::new(args.call.keys()?),
+        entries: tokio::sync::Mutex::default(),
+        current: Current::default(),
+        args: &args,
+    };
+    let failures = client.entries.lock().await.become_these(&Entry::wanted(&args), &client.lobby).await;
+    if let Some(failure) = failures.into_iter().next() {
+        return Err(failure);
+    }
+    let (current, began) = (client.current.clone(), Instant::now());
+    let peer = call::list(&args.call.remote());
+    let state = move || State::of("client", began, current.seen(&peer).into_iter().collect());
+    service.ready(&format!("towards {}", call::list(&args.call.remote())));
+    let failure = tokio::select! {
+        failure = client.sessions() => failure,
+        never = service.attend(state, AT_ONCE, async |role| client.reload(role).await) => match never {},
+        () = signal::interrupted() => Failure::interrupted("interrupted"),
+    };
+    service.stopping();
+    if let Some(session) = client.current.get() {
+        if !args.common.quiet {
+            let _ = output::print(&session.report());
+        }
+        session.end("the tunnel was given up").await;
+        return Err(call::with_causes(failure, session.endpoint()));
+    }
+    Err(failure)
 }
 
-/// One association after the other, until the user ends it or the first cannot be had; answers why it ends.
-async fn last(args: &ClientArgs, tcp: &TcpListener, endpoint: &Endpoint) -> Failure {
-    let mut interrupt = std::pin::pin!(signal::interrupted());
-    let (mut first, mut pause) = (true, SHORTEST_PAUSE);
-    loop {
-        let attempt = tokio::select! {
-            attempt = args.call.connect(endpoint) => attempt,
-            never = turn_away_all(tcp), if !first && args.while_down == WhileDown::Refuse => match never {},
-            () = &mut interrupt => return Failure::interrupted("interrupted before the tunnel was there"),
-        };
-        let failure = match attempt {
-            Ok(association) => {
-                if !args.common.quiet && first {
-                    args.call.say_links(&association, endpoint);
-                    let place =
-                        tcp.local_addr().map_or_else(|_| args.tcp.to_string(), |local| local.to_string());
-                    let server = call::list(&args.call.remote());
-                    output::say(&format!("TCP connections to {place} go through {server}"));
-                } else if !args.common.quiet {
-                    output::say("the tunnel is there again");
+struct Client<'a> {
+    args: &'a ClientArgs,
+    keys: RwLock<Option<Arc<Security>>>,
+    lobby: Arc<Lobby>,
+    entries: tokio::sync::Mutex<Entries>,
+    current: Current,
+}
+
+/// The session of now.
+#[derive(Clone, Default)]
+struct Current(Arc<Mutex<Option<Arc<Session>>>>);
+
+impl Current {
+    fn set(&self, session: Option<Arc<Session>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = session;
+    }
+
+    fn get(&self) -> Option<Arc<Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn seen(&self, peer: &str) -> Option<Seen> {
+        let session = self.get()?;
+        let silent = session.pulse().is_silent();
+        let hub = Arc::clone(session.hub());
+        Some(Seen { session: session.number(), peer: peer.to_owned(), silent, hub })
+    }
+}
+
+/// How a session ends.
+enum Fate {
+    Over(Failure),
+    /// The server has begun anew, and here is a session with it.
+    Replaced(Session),
+}
+
+impl Client<'_> {
+    /// One session after the other; answers why there is no further one.
+    async fn sessions(&self) -> Failure {
+        let (mut previous, mut pause, mut next) = (None, SHORTEST_PAUSE, None);
+        loop {
+            let attempt = match next.take() {
+                Some(session) => Ok(session),
+                None => self.begin(previous).await.map(|begun| begun.0),
+            };
+            let failure = match attempt {
+                Ok(session) => {
+                    let session = Arc::new(session);
+                    self.announce(&session, previous.is_none()).await;
+                    (previous, pause) = (Some(session.number()), SHORTEST_PAUSE);
+                    self.current.set(Some(Arc::clone(&session)));
+                    let fate = self.hold(&session).await;
+                    self.lobby.send_to(None);
+                    let failure = match fate {
+                        Fate::Over(failure) if self.args.once => return failure,
+                        Fate::Over(failure) => Some(failure),
+                        Fate::Replaced(new) => {
+                            warn!("the server has begun anew");
+                            next = Some(new);
+                            None
+                        }
+                    };
+                    self.current.set(None);
+                    tokio::spawn(async move { session.end("the tunnel broke down").await });
+                    let Some(failure) = failure else { continue };
+                    failure
                 }
-                (first, pause) = (false, SHORTEST_PAUSE);
-                let began = Instant::now();
-                let failure = tokio::select! {
-                    failure = carry_all(tcp, &association) => failure,
-                    never = args.call.follow(endpoint, &association, args.common.quiet) => match never {},
-                    () = &mut interrupt => Failure::interrupted("interrupted"),
-                };
-                if args.once || failure.is_interruption() {
-                    if !args.common.quiet {
-                        let _ = output::print(&report(&association, began));
-                    }
-                    association.abort("the tunnel was given up");
-                    return failure;
-                }
-                association.abort("the tunnel broke down");
-                failure
-            }
-            Err(failure) if first || args.once => return failure,
-            Err(failure) => failure,
-        };
-        output::say(&format!("{}; trying again in {}", failure.message(), units::format_duration(pause)));
+                Err(failure) if previous.is_none() || self.args.once => return failure,
+                Err(failure) => failure,
+            };
+            let (why, wait) = (failure.message(), format_duration(pause));
+            warn!(%why, "{why}; trying again in {wait}");
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn begin(&self, previous: Option<u64>) -> Result<(Session, bool), Failure> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Session::begin(self.args, keys.as_ref(), previous).await
+    }
+
+    /// Does what a changed configuration says. Connections that there are go on.
+    async fn reload(&self, role: Role) {
+        let Role::Client(args) = role else { return };
+        let before = self.lobby.rules();
+        self.lobby.set_rules(Rules::of(&args).with_reverse(&before.reverse, &args.remote));
+        match args.call.keys() {
+            Ok(keys) => *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys,
+            Err(failure) => error!("{}; the keys stay as they are", failure.message()),
+        }
+        let mut entries = self.entries.lock().await;
+        for failure in entries.become_these(&Entry::wanted(&args), &self.lobby).await {
+            error!("{}", failure.message());
+        }
+        for line in entries.lines(&call::list(&self.args.call.remote())) {
+            info!("{line}");
+        }
+    }
+
+    async fn announce(&self, session: &Session, first: bool) {
+        if !first {
+            return info!(session = session.number(), "the tunnel is there again");
+        }
+        if !self.args.common.quiet {
+            self.args.call.say_links(session.association(), session.endpoint());
+        }
+        let server = call::list(&self.args.call.remote());
+        for line in self.entries.lock().await.lines(&server) {
+            info!("{line}");
+        }
+    }
+
+    /// Lets connections through until the session ends.
+    async fn hold(&self, session: &Session) -> Fate {
+        self.lobby.send_to(Some(Arc::clone(session.hub())));
+        let events = session.association().events();
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            never = turn_away_all(tcp), if args.while_down == WhileDown::Refuse => match never {},
-            () = &mut interrupt => return Failure::interrupted("interrupted while the tunnel was down"),
-        }
-        pause = (pause * 2).min(LONGEST_PAUSE);
-    }
-}
-
-/// Carries connections over one association, until it ends; answers why.
-async fn carry_all(tcp: &TcpListener, association: &Association) -> Failure {
-    let hub = Hub::new(association.clone());
-    tokio::select! {
-        outcome = hub.serve(|_| Err(breach("a connection of its own"))) => {
-            outcome.err().unwrap_or_else(|| Failure::running("the server closed the tunnel"))
-        }
-        failure = accept_all(&hub, tcp) => failure,
-        never = schedulers::watch(association.events(), output::say) => match never {},
-    }
-}
-
-/// What the paths carried since the association began, and what limited them.
-fn report(association: &Association, began: Instant) -> String {
-    let paths = PathsReport::new(&Snapshot::take(association), Side::Sender, began.elapsed());
-    paths.lines().join("\n") + "\n"
-}
-
-/// Resets whatever connects.
-async fn turn_away_all(tcp: &TcpListener) -> Infallible {
-    loop {
-        match tcp.accept().await {
-            Ok((connection, _)) => drop(connection.set_zero_linger()),
-            Err(_) => tokio::time::sleep(PAUSE).await,
+            failure = session.serve(&self.lobby) => Fate::Over(failure),
+            fate = self.doubt(session) => fate,
+            failure = session.keep_listeners(&self.lobby) => Fate::Over(failure),
+            never = session.pulse().beat() => match never {},
+            never = self.args.call.follow(session.endpoint(), session.association(), self.args.common.quiet) => match never {},
+            never = schedulers::watch(events, output::say) => match never {},
         }
     }
-}
 
-/// Gives each connection a stream, as long as there are any.
-async fn accept_all(hub: &Arc<Hub>, tcp: &TcpListener) -> Failure {
-    let streams = hub.association().streams();
-    // Stream 0 carries nothing.
-    let streams = streams.0.min(streams.1).saturating_sub(1);
-    let turns = Arc::new(Semaphore::new(streams.into()));
-    loop {
-        let Ok(turn) = Arc::clone(&turns).acquire_owned().await else {
-            return Failure::running("the tunnel broke down");
-        };
-        let connection = match tcp.accept().await {
-            Ok((connection, _)) => connection,
-            // Gone before it was accepted, or too many files are open: neither ends the others.
-            Err(error) => {
-                output::say(&format!("a TCP connection was not accepted: {error}"));
-                tokio::time::sleep(PAUSE).await;
-                continue;
+    /// Waits until nothing is heard of the server. Then new connections wait, and a new session finds out: a server that knows
+    /// the old one is cut off and will be heard again; one that does not has begun anew.
+    async fn doubt(&self, session: &Session) -> Fate {
+        loop {
+            session.pulse().turns(true).await;
+            let silence = format_duration(self.args.common.liveness);
+            let doubt = format!("the server has said nothing for {silence}");
+            if self.args.call.local_port != 0 {
+                return Fate::Over(Failure::unreachable(doubt));
             }
-        };
-        let Some(place) = hub.any_place((1..=streams).map(StreamId)) else {
-            return Failure::running("no stream is free although a connection has ended");
-        };
-        let hub = Arc::clone(hub);
-        tokio::spawn(async move {
-            // How the association ends is for the hub to say.
-            if hub.say(place.stream, Word::Open).await.is_ok() {
-                let _ = carry(&hub, place, connection).await;
+            warn!("{doubt}: new connections wait until it is known whether it lives");
+            self.lobby.send_to(None);
+            tokio::select! {
+                () = session.pulse().turns(false) => {}
+                new = self.successor(session) => return Fate::Replaced(new),
             }
-            drop(turn);
-        });
+            info!("the server is heard again");
+            self.lobby.send_to(Some(Arc::clone(session.hub())));
+        }
+    }
+
+    /// A session with a server that does not know this one, or that hears this one no more although it knows it.
+    async fn successor(&self, session: &Session) -> Session {
+        let mut known = 0;
+        loop {
+            match self.begin(Some(session.number())).await {
+                Ok((new, false)) => return new,
+                Ok((new, true)) if known == MOST_KNOWN => return new,
+                Ok((new, true)) => {
+                    known += 1;
+                    session.pulse().ask();
+                    new.end("the former tunnel lives").await;
+                    sleep(self.args.common.liveness).await;
+                }
+                Err(_) => sleep(SHORTEST_PAUSE).await,
+            }
+        }
     }
 }
 
-/// Before another connection is accepted, when one could not be.
-const PAUSE: Duration = Duration::from_millis(100);
+/// What a changed configuration changes at once.
+const AT_ONCE: &[&str] = &[
+    "tcp",
+    "socks",
+    "udp",
+    "remote",
+    "class",
+    "while-down",
+    "udp-idle",
+    "udp-lifetime",
+    "key",
+    "peer",
+    "secret-file",
+];
 /// Before the tunnel is set up anew, and at most so after many attempts: a server that restarts is soon there again, and one
 /// that is gone is not bothered.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// Times that a server may say it knows a session that hears nothing: a NAT on the way may have forgotten that one's ports.
+const MOST_KNOWN: u32 = 3;

@@ -10,6 +10,8 @@ use tresse::{Ended, Payload};
 
 use super::hub::{Hub, Inward, LastWord, Place, WINDOW};
 use super::message::Word;
+use super::opening::Refusal;
+use crate::call::breach;
 use crate::failure::Failure;
 
 /// Carries a connection until both sides have said their last word.
@@ -28,7 +30,7 @@ pub(super) async fn carry(hub: &Hub, mut place: Place, mut tcp: TcpStream) -> Re
     drop(tcp);
     match relayed {
         Err(Stop::Association(failure)) => return Err(failure),
-        Err(Stop::Broke) => hub.say_last(place.stream, Word::Reset).await?,
+        Err(Stop::Broke) => hub.say_last(place.stream, Word::Reset(Refusal::Broke)).await?,
         Ok(()) | Err(Stop::Heard) => hub.say_last(place.stream, Word::Closed).await?,
     }
     if heard.is_none() { hear_last(hub, place).await } else { Ok(()) }
@@ -38,13 +40,36 @@ pub(super) async fn carry(hub: &Hub, mut place: Place, mut tcp: TcpStream) -> Re
 ///
 /// # Errors
 /// The association ended.
-pub(super) async fn turn_away(hub: &Hub, place: Place) -> Result<(), Failure> {
-    hub.say_last(place.stream, Word::Reset).await?;
+pub(super) async fn turn_away(hub: &Hub, place: Place, why: Refusal) -> Result<(), Failure> {
+    hub.say_last(place.stream, Word::Reset(why)).await?;
     hear_last(hub, place).await
 }
 
+/// Waits until the destination has accepted the connection; answers why not, having ended it then.
+///
+/// # Errors
+/// The association ended.
+pub(super) async fn accepted(hub: &Hub, mut place: Place) -> Result<Result<Place, Refusal>, Failure> {
+    tokio::select! {
+        biased;
+        inward = place.inbox.recv() => match inward {
+            Some(Inward::Ready) => Ok(Ok(place)),
+            _ => Err(breach("bytes of a connection that was not made")),
+        },
+        word = &mut place.last => {
+            let why = match word {
+                Ok(LastWord::Reset(why)) => why,
+                _ => Refusal::Broke,
+            };
+            hub.say_last(place.stream, Word::Closed).await?;
+            Ok(Err(why))
+        }
+        reason = hub.association().closed() => Err(Ended(reason).into()),
+    }
+}
+
 /// Waits for the other side's last word.
-async fn hear_last(hub: &Hub, place: Place) -> Result<(), Failure> {
+pub(super) async fn hear_last(hub: &Hub, place: Place) -> Result<(), Failure> {
     tokio::select! {
         _ = place.last => Ok(()),
         reason = hub.association().closed() => Err(Ended(reason).into()),
@@ -73,7 +98,7 @@ async fn relay(
     tcp: &mut TcpStream,
     heard: &mut Option<LastWord>,
 ) -> Result<(), Stop> {
-    let Place { stream, inbox, credit, waiting, last } = place;
+    let Place { stream, inbox, credit, waiting, last, .. } = place;
     let (mut reading, mut writing) = tcp.split();
     let outward = async {
         let mut buffer = BytesMut::new();
@@ -93,7 +118,12 @@ async fn relay(
     };
     let inward = async {
         let mut taken = 0;
-        while let Some(Inward::Data(payload)) = inbox.recv().await {
+        loop {
+            let payload = match inbox.recv().await {
+                Some(Inward::Data(payload)) => payload,
+                Some(Inward::Ready | Inward::Datagram(_)) => continue,
+                Some(Inward::End) | None => break,
+            };
             for piece in payload.pieces() {
                 writing.write_all(piece).await.map_err(|_| Stop::Broke)?;
             }
@@ -113,9 +143,9 @@ async fn relay(
         tokio::select! {
             outcome = &mut both => return outcome,
             word = &mut *last, if heard.is_none() => {
-                let word = word.unwrap_or(LastWord::Reset);
+                let word = word.unwrap_or(LastWord::Reset(Refusal::Broke));
                 *heard = Some(word);
-                if word == LastWord::Reset {
+                if word != LastWord::Closed {
                     return Err(Stop::Heard);
                 }
             }

@@ -1,14 +1,17 @@
 //! The association that connections share: takes what comes and hands it to the connection it is for.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, oneshot};
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tresse::{Association, Payload, SendOptions, StreamId};
 
+use super::control::Control;
 use super::credit::Credit;
 use super::message::Word;
+use super::opening::{Kind, Opening, Refusal};
 use crate::call::{self, breach, ended};
 use crate::failure::Failure;
 
@@ -18,11 +21,36 @@ pub(super) const WINDOW: usize = 1 << 20;
 /// One association with its connections.
 pub(super) struct Hub {
     association: Association,
+    side: Side,
     desks: Mutex<BTreeMap<StreamId, Desk>>,
+    /// One for each stream that this side may open.
+    turns: Arc<Semaphore>,
+    counts: Counts,
+}
+
+/// Who opened the association. The client opens connections on odd streams and the server on even ones, so that they never
+/// take the same.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    Client,
+    Server,
+}
+
+/// What has happened so far.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Connections and flows that began.
+    pub(super) opened: AtomicU64,
+    /// Of these, those that came to nothing.
+    pub(super) refused: AtomicU64,
+    /// Datagrams that were not sent or not handed on: nobody had room for them.
+    pub(super) datagrams_dropped: AtomicU64,
 }
 
 /// Where what comes for a connection is left.
 struct Desk {
+    kind: Kind,
+    tag: u16,
     inbox: mpsc::UnboundedSender<Inward>,
     credit: Arc<Credit>,
     waiting: Arc<AtomicUsize>,
@@ -34,47 +62,113 @@ struct Desk {
 
 /// What comes for a connection.
 pub(super) enum Inward {
+    /// The destination has accepted it.
+    Ready,
     /// Bytes, to be written.
     Data(Payload),
+    /// A datagram.
+    Datagram(Bytes),
     /// No more bytes will come.
     End,
 }
 
 /// How the other side left a connection.
-#[derive(Copy, Clone, PartialEq, Eq)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum LastWord {
     /// With everything done.
     Closed,
-    /// Because it broke: what still waits is worth nothing.
-    Reset,
+    /// Because it broke, or never was: what still waits is worth nothing.
+    Reset(Refusal),
 }
 
 /// A connection's end of its desk.
 pub(super) struct Place {
     pub(super) stream: StreamId,
+    pub(super) tag: u16,
     pub(super) inbox: mpsc::UnboundedReceiver<Inward>,
     /// What may be sent.
     pub(super) credit: Arc<Credit>,
     /// Bytes that came and were not yet written.
     pub(super) waiting: Arc<AtomicUsize>,
     pub(super) last: oneshot::Receiver<LastWord>,
+    /// Of those who open streams; given back when the connection is over.
+    turn: Option<OwnedSemaphorePermit>,
+}
+
+/// The right to open one stream.
+pub(super) struct Turn(OwnedSemaphorePermit);
+
+/// What the other side asks for.
+pub(super) enum Request {
+    /// A connection or a flow.
+    Open(Place, Opening),
+    /// Something about the tunnel as a whole.
+    Control(Control),
 }
 
 impl Hub {
-    pub(super) fn new(association: Association) -> Arc<Self> {
-        Arc::new(Hub { association, desks: Mutex::default() })
+    pub(super) fn new(association: Association, side: Side) -> Arc<Self> {
+        let (out, back) = association.streams();
+        let streams = usize::from(out.min(back));
+        // Stream 0 is nobody's.
+        let own = if side == Side::Client { streams / 2 } else { streams.saturating_sub(1) / 2 };
+        Arc::new(Hub {
+            association,
+            side,
+            desks: Mutex::default(),
+            turns: Arc::new(Semaphore::new(own)),
+            counts: Counts::default(),
+        })
     }
 
     pub(super) fn association(&self) -> &Association {
         &self.association
     }
 
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Connections and flows that are open now.
+    pub(super) fn open(&self) -> usize {
+        self.desks().len()
+    }
+
     fn desks(&self) -> MutexGuard<'_, BTreeMap<StreamId, Desk>> {
         self.desks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until there is a stream to open.
+    pub(super) async fn turn(&self) -> Turn {
+        match Arc::clone(&self.turns).acquire_owned().await {
+            Ok(permit) => Turn(permit),
+            // Nobody closes it.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// The same without waiting.
+    pub(super) fn try_turn(&self) -> Option<Turn> {
+        Arc::clone(&self.turns).try_acquire_owned().ok().map(Turn)
+    }
+
+    /// Begins a connection on a stream of its own.
+    pub(super) async fn open_with(&self, turn: Turn, mut opening: Opening) -> Result<Place, Failure> {
+        let first = if self.side == Side::Client { 1 } else { 2 };
+        let streams = self.association.streams();
+        let count = streams.0.min(streams.1);
+        opening.tag = self.counts.opened.load(Ordering::Relaxed) as u16;
+        let mut own = (first..count).step_by(2).map(StreamId);
+        let place = own.find_map(|stream| self.take_place(stream, &opening));
+        let mut place =
+            place.ok_or_else(|| Failure::running("no stream is free although a connection has ended"))?;
+        place.turn = Some(turn.0);
+        self.say(place.stream, Word::Open(opening)).await?;
+        Ok(place)
+    }
+
     /// A place for a connection on `stream`; none while another one has it.
-    pub(super) fn take_place(&self, stream: StreamId) -> Option<Place> {
+    fn take_place(&self, stream: StreamId, opening: &Opening) -> Option<Place> {
         let mut desks = self.desks();
         if desks.contains_key(&stream) {
             return None;
@@ -82,16 +176,20 @@ impl Hub {
         let (sender, inbox) = mpsc::unbounded_channel();
         let (credit, waiting) = (Arc::new(Credit::new(WINDOW)), Arc::new(AtomicUsize::new(0)));
         let (farewell, last) = oneshot::channel();
-        let (credit_given, waits) = (Arc::clone(&credit), Arc::clone(&waiting));
-        let desk =
-            Desk { inbox: sender, credit: credit_given, waiting: waits, last: Some(farewell), said: false };
+        let desk = Desk {
+            kind: opening.kind,
+            tag: opening.tag,
+            inbox: sender,
+            credit: Arc::clone(&credit),
+            waiting: Arc::clone(&waiting),
+            last: Some(farewell),
+            said: false,
+        };
         desks.insert(stream, desk);
-        Some(Place { stream, inbox, credit, waiting, last })
-    }
-
-    /// A free stream of `streams`, with a place on it.
-    pub(super) fn any_place(&self, streams: impl Iterator<Item = StreamId>) -> Option<Place> {
-        streams.into_iter().find_map(|stream| self.take_place(stream))
+        self.counts.opened.fetch_add(1, Ordering::Relaxed);
+        // A stream of which nobody was told yet exists, and a class changes no scheduler's configuration here.
+        let _ = self.association.set_stream_class(stream, opening.class);
+        Some(Place { stream, tag: opening.tag, inbox, credit, waiting, last, turn: None })
     }
 
     /// Waits until at most `bytes` of `stream` wait for the paths.
@@ -106,8 +204,16 @@ impl Hub {
         call::put(&self.association, options, payload).await
     }
 
+    /// Says something about the tunnel as a whole.
+    pub(super) async fn tell(&self, control: Control) -> Result<(), Failure> {
+        self.say(StreamId(0), Word::Control(control)).await
+    }
+
     /// Says the own last word. The stream is free once the other side's has been heard too.
     pub(super) async fn say_last(&self, stream: StreamId, word: Word) -> Result<(), Failure> {
+        if matches!(word, Word::Reset(_)) {
+            self.counts.refused.fetch_add(1, Ordering::Relaxed);
+        }
         self.say(stream, word).await?;
         let mut desks = self.desks();
         if let Some(desk) = desks.get_mut(&stream) {
@@ -119,23 +225,27 @@ impl Hub {
         Ok(())
     }
 
-    /// Hands out what comes until the association ends. `on_open` is told of each connection that begins.
+    /// Hands out what comes until the association ends. `on_request` is told of what the other side begins.
     ///
     /// # Errors
     /// The association ended other than gracefully, or the peer does not keep to the protocol.
     pub(super) async fn serve(
         &self,
-        mut on_open: impl FnMut(Place) -> Result<(), Failure>,
+        mut on_request: impl FnMut(Request) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         while let Some(message) = self.association.recv().await? {
             let stream = message.stream;
-            let word = Word::decode(message).map_err(|error| breach(&error))?;
-            if word == Word::Open {
-                let place =
-                    self.take_place(stream).ok_or_else(|| breach("a connection on a stream in use"))?;
-                on_open(place)?;
-            } else {
-                self.hand_over(stream, word)?;
+            match Word::decode(message).map_err(|error| breach(&error))? {
+                Word::Control(control) => on_request(Request::Control(control))?,
+                Word::Open(opening) => {
+                    if stream.0 == 0 || (stream.0 % 2 == 1) == (self.side == Side::Client) {
+                        return Err(breach("a connection on a stream that is not its own"));
+                    }
+                    let place = self.take_place(stream, &opening);
+                    let place = place.ok_or_else(|| breach("a connection on a stream in use"))?;
+                    on_request(Request::Open(place, opening))?;
+                }
+                word => self.hand_over(stream, word)?,
             }
         }
         Ok(())
@@ -147,18 +257,35 @@ impl Hub {
         let Some(desk) = desks.get_mut(&stream) else { return Ok(()) };
         // A connection that no longer listens has broken, and says so itself.
         match word {
-            Word::Open => return Err(breach("a connection out of turn")),
+            Word::Open(_) | Word::Control(_) => return Err(breach("a connection out of turn")),
+            Word::Ready => drop(desk.inbox.send(Inward::Ready)),
             Word::Credit(bytes) => desk.credit.add(bytes as usize, WINDOW),
-            Word::Data(payload) => {
+            Word::Data(payload) if desk.kind == Kind::Tcp => {
                 let before = desk.waiting.fetch_add(payload.len(), Ordering::Relaxed);
                 if before + payload.len() > WINDOW {
                     return Err(breach("more data than it had credit for"));
                 }
                 let _ = desk.inbox.send(Inward::Data(payload));
             }
+            Word::Datagram(tag, payload) if desk.kind == Kind::Udp => {
+                // A late one of the stream's last flow is nobody's; one that nobody takes in time is lost, as in any queue.
+                let room = desk.waiting.load(Ordering::Relaxed) + payload.len() <= WINDOW;
+                if tag == desk.tag && room {
+                    desk.waiting.fetch_add(payload.len(), Ordering::Relaxed);
+                    let _ = desk.inbox.send(Inward::Datagram(payload));
+                } else if tag == desk.tag {
+                    self.counts.datagrams_dropped.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            // Datagrams are unordered: one of a flow that has ended may come into a connection.
+            Word::Datagram(..) => {}
+            Word::Data(_) => return Err(breach("bytes for datagrams")),
             Word::End => drop(desk.inbox.send(Inward::End)),
-            Word::Closed | Word::Reset => {
-                let word = if word == Word::Closed { LastWord::Closed } else { LastWord::Reset };
+            Word::Closed | Word::Reset(_) => {
+                let word = match word {
+                    Word::Reset(why) => LastWord::Reset(why),
+                    _ => LastWord::Closed,
+                };
                 let _ = desk.last.take().map(|last| last.send(word));
                 // Here and not where the connection is carried: the next word may open another on this stream.
                 if desk.said {

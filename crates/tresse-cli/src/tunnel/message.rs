@@ -1,36 +1,53 @@
-//! Messages on a connection's stream: kinds are payload protocol identifiers, "trt0" to "trt5". An SCTP message has
-//! at least one byte, so words without content have a zero.
+//! Messages on streams: kinds are payload protocol identifiers, "trt0" to "trt8". An SCTP message has at least one byte, so
+//! words without content have a zero.
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tresse::{Message, Payload, Ppid};
 
-/// A word on a connection's stream.
+use super::control::Control;
+use super::opening::{Opening, Refusal};
+
+/// A word on a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Word {
-    /// A connection begins here.
-    Open,
-    /// Bytes of it.
+    /// A connection, or a flow of datagrams, begins here.
+    Open(Opening),
+    /// The destination has accepted it.
+    Ready,
+    /// Bytes of a connection.
     Data(Payload),
+    /// A datagram of the flow with this tag.
+    Datagram(u16, Bytes),
     /// So many bytes were taken.
     Credit(u32),
     /// There is no more data this way.
     End,
     /// Everything is done: the speaker's last word.
     Closed,
-    /// The connection broke: the speaker's last word.
-    Reset,
+    /// The connection broke, or never was: the speaker's last word.
+    Reset(Refusal),
+    /// On stream 0.
+    Control(Control),
 }
 
 impl Word {
     /// What is to be sent.
     pub(super) fn encode(self) -> (Ppid, Bytes) {
         match self {
-            Word::Open => (OPEN, Bytes::from_static(&[VERSION])),
+            Word::Open(opening) => (OPEN, opening.encode()),
+            Word::Ready => (READY, Bytes::from_static(&[0])),
             Word::Data(payload) => (DATA, payload.into_bytes()),
+            Word::Datagram(tag, payload) => {
+                let mut bytes = BytesMut::with_capacity(2 + payload.len());
+                bytes.put_u16(tag);
+                bytes.put_slice(&payload);
+                (DATAGRAM, bytes.freeze())
+            }
             Word::Credit(bytes) => (CREDIT, Bytes::copy_from_slice(&bytes.to_be_bytes())),
             Word::End => (END, Bytes::from_static(&[0])),
             Word::Closed => (CLOSED, Bytes::from_static(&[0])),
-            Word::Reset => (RESET, Bytes::from_static(&[0])),
+            Word::Reset(why) => (RESET, Bytes::copy_from_slice(&[why.code()])),
+            Word::Control(control) => (CONTROL, control.encode()),
         }
     }
 
@@ -45,12 +62,16 @@ impl Word {
         }
         let mut bytes = payload.into_bytes();
         match ppid {
-            OPEN if bytes.first() == Some(&VERSION) => Ok(Word::Open),
-            OPEN => Err(format!("a connection of another version than {VERSION}")),
+            OPEN => Opening::decode(bytes)
+                .map(Word::Open)
+                .ok_or_else(|| "a connection that leads nowhere".to_owned()),
+            READY => Ok(Word::Ready),
+            DATAGRAM if bytes.len() >= 2 => Ok(Word::Datagram(bytes.get_u16(), bytes)),
             CREDIT if bytes.len() == 4 => Ok(Word::Credit(bytes.get_u32())),
             END => Ok(Word::End),
             CLOSED => Ok(Word::Closed),
-            RESET => Ok(Word::Reset),
+            RESET if bytes.len() == 1 => Ok(Word::Reset(Refusal::of_code(bytes.get_u8()))),
+            CONTROL => Control::decode(bytes).map(Word::Control),
             _ => Err(format!("a message of unknown kind {:#010x}", ppid.0)),
         }
     }
@@ -62,13 +83,16 @@ const CREDIT: Ppid = Ppid(0x7472_7432);
 const END: Ppid = Ppid(0x7472_7433);
 const CLOSED: Ppid = Ppid(0x7472_7434);
 const RESET: Ppid = Ppid(0x7472_7435);
-/// What is spoken.
-const VERSION: u8 = 1;
+const READY: Ppid = Ppid(0x7472_7436);
+const DATAGRAM: Ppid = Ppid(0x7472_7437);
+const CONTROL: Ppid = Ppid(0x7472_7438);
 
 #[cfg(test)]
 mod tests {
+    use tresse::config::StreamClass;
     use tresse::{Part, Ssn, StreamId, Tsn};
 
+    use super::super::opening::{Destination, Kind};
     use super::*;
 
     fn message(ppid: Ppid, payload: Bytes) -> Message {
@@ -78,8 +102,19 @@ mod tests {
 
     #[test]
     fn words_survive_the_way() {
-        let data = Word::Data(Payload::Whole(Bytes::from_static(b"bytes")));
-        for word in [Word::Open, data, Word::Credit(70_000), Word::End, Word::Closed, Word::Reset] {
+        let opening = Opening { kind: Kind::Tcp, class: StreamClass::Bulk, tag: 0, to: Destination::Default };
+        for word in [
+            Word::Open(opening),
+            Word::Ready,
+            Word::Data(Payload::Whole(Bytes::from_static(b"bytes"))),
+            Word::Datagram(7, Bytes::new()),
+            Word::Datagram(7, Bytes::from_static(b"x")),
+            Word::Credit(70_000),
+            Word::End,
+            Word::Closed,
+            Word::Reset(Refusal::Forbidden),
+            Word::Control(Control::Hello { previous: None }),
+        ] {
             let (ppid, payload) = word.clone().encode();
             assert!(!payload.is_empty(), "no SCTP message is empty");
             assert_eq!(Word::decode(message(ppid, payload)), Ok(word));
@@ -91,8 +126,9 @@ mod tests {
         let refused = |ppid, bytes: &'static [u8]| {
             Word::decode(message(ppid, Bytes::from_static(bytes))).expect_err("no word")
         };
-        assert!(refused(OPEN, &[9]).contains("another version"));
+        assert!(refused(CONTROL, &[0, 9]).contains("another version"));
         assert!(refused(CREDIT, &[1]).contains("unknown kind"));
+        assert!(refused(DATAGRAM, &[1]).contains("unknown kind"));
         assert!(refused(Ppid(7), b"x").contains("0x00000007"));
     }
 }

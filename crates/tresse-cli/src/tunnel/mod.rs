@@ -1,33 +1,70 @@
-//! `tresse tunnel`: TCP connections as streams of one association, over all paths between two hosts.
+//! `tresse tunnel`: TCP connections and UDP flows as streams of one association, over all paths between two hosts.
 //!
 //! Each connection has a stream of its own, so none waits for what another lost; a scheduler shares the paths among
 //! them. On its stream, in either direction:
 //!
 //! ```text
-//!   Open                    from the client, which accepted the connection
+//!   Open                    from the side that accepted the connection: what it is, and where it leads
+//!   Ready                   from the other side, which has made it
 //!   Data …                  as far as the other side has given credit
 //!   Credit …                what was written to the other connection
 //!   End                     no more data this way
 //!   Closed, or Reset        the last word; the stream is free once both have said theirs
 //! ```
 //!
-//! Credit keeps a connection that nobody reads from filling the association's receive buffer, which all share.
+//! Credit keeps a connection that nobody reads from filling the association's receive buffer, which all share. A UDP flow has
+//! Datagram in place of Data, Credit and End: unordered, and given up when it is late. Stream 0 is for the tunnel itself
+//! (`control`): sessions, by which a client knows a server that has begun anew from one that was cut off, and listeners at the
+//! server.
 
+mod allowed;
 mod args;
 mod client;
 mod connection;
+mod control;
 mod credit;
+mod datagrams;
+mod dial;
+mod entry;
+mod flow;
+mod forward;
+mod http;
 mod hub;
+mod listeners;
+mod lobby;
+mod log;
 mod message;
+mod metrics;
+mod notify;
+mod opening;
+mod pulse;
 mod server;
+mod service;
+mod session;
+mod settings;
+mod socks;
+mod state;
+mod status;
 
 pub(crate) use args::TunnelArgs;
+
+use args::Role;
+use service::Source;
 
 use crate::failure::Failure;
 
 pub(crate) async fn run(args: TunnelArgs) -> Result<(), Failure> {
-    match args.role {
-        args::Role::Server(args) => server::run(args).await,
-        args::Role::Client(args) => client::run(args).await,
+    let (role, source) = match args.role {
+        Role::Run(args) => {
+            let source = Source::read(args.file)?;
+            (source.role()?, Some(source))
+        }
+        role => (role, None),
+    };
+    match role {
+        Role::Server(args) => server::run(args, source).await,
+        Role::Client(args) => client::run(args, source).await,
+        Role::Status(args) => status::run(args).await,
+        Role::Run(_) => Err(Failure::usage("a configuration file cannot name another one")),
     }
 }

@@ -1,37 +1,111 @@
-//! The side that waits for clients and connects what they bring to a TCP server.
+//! The side that waits for clients and connects what they bring to where it leads.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tracing::{error, info, warn};
+use tresse::security::Peers;
 use tresse::{Association, Endpoint};
 
-use super::args::ServerArgs;
-use super::connection::{carry, turn_away};
-use super::hub::{Hub, Place};
-use crate::call;
+use super::allowed::Allowed;
+use super::args::{Role, ServerArgs};
+use super::control::Control;
+use super::dial::dial;
+use super::flow::Limits;
+use super::hub::{Hub, Request, Side};
+use super::listeners::{Listeners, Owner};
+use super::pulse::Pulse;
+use super::service::{Service, Source};
+use super::state::{Seen, State};
+use crate::call::{self, breach};
 use crate::failure::Failure;
 use crate::output;
 use crate::schedulers;
 use crate::signal;
 
-pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), Failure> {
+    args.common.log();
+    let mut service = Service::new(&args.common, source).await?;
     let mut config = args.common.config()?;
     // A client may not ask for more connections than that.
     config.inbound_streams = config.outbound_streams;
-    let endpoint = args.listen.bind(config, args.common.schedulers.registry()?)?;
-    if !args.common.quiet {
-        output::say(&format!("{}, for TCP to {}", args.listen.greeting(&endpoint), args.tcp));
-    }
-    let outcome = serve(&endpoint, &args).await;
+    let trusted = Peers::default();
+    let endpoint = args.listen.bind_trusting(config, args.common.schedulers.registry()?, &trusted)?;
+    let server = Arc::new(Server {
+        permissions: RwLock::new(Permissions {
+            allowed: Arc::new(args.allowed()),
+            limits: args.common.limits(),
+        }),
+        patience: args.common.liveness,
+        listeners: Listeners::default(),
+        live: Mutex::default(),
+    });
+    let greeting = args.listen.greeting(&endpoint);
+    info!("{greeting}, for {}", args.purpose());
+    service.ready(&greeting);
+    let (seen, began) = (Arc::clone(&server), Instant::now());
+    let state = move || State::of("server", began, seen.seen());
+    let outcome = tokio::select! {
+        outcome = serve(&endpoint, &server) => outcome,
+        never = service.attend(state, AT_ONCE, async |role| server.reload(role, &trusted)) => match never {},
+    };
+    service.stopping();
     call::say_farewell(&endpoint).await;
     outcome
 }
 
-async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
-    let target: Arc<str> = args.tcp.as_str().into();
+/// What all clients share.
+struct Server {
+    permissions: RwLock<Permissions>,
+    patience: Duration,
+    listeners: Listeners,
+    /// The sessions that there are, with the addresses of their peers.
+    live: Mutex<BTreeMap<u64, (String, Owner)>>,
+}
+
+/// What a changed configuration changes.
+#[derive(Clone)]
+struct Permissions {
+    allowed: Arc<Allowed>,
+    limits: Limits,
+}
+
+impl Server {
+    fn permissions(&self) -> Permissions {
+        self.permissions.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn live(&self) -> MutexGuard<'_, BTreeMap<u64, (String, Owner)>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        let of = |(&session, (peer, owner)): (&u64, &(String, Owner))| Seen {
+            session,
+            peer: peer.clone(),
+            silent: owner.pulse.is_silent(),
+            hub: Arc::clone(&owner.hub),
+        };
+        self.live().iter().map(of).collect()
+    }
+
+    /// Does what a changed configuration says. Connections that there are go on.
+    fn reload(&self, role: Role, trusted: &Peers) {
+        let Role::Server(args) = role else { return };
+        if let Err(failure) = args.listen.security.trust_anew(trusted) {
+            error!("{}; those who are trusted stay the same", failure.message());
+        }
+        let allowed = Arc::new(args.allowed());
+        self.listeners.keep(|address| allowed.may_listen(address));
+        let permissions = Permissions { allowed, limits: args.common.limits() };
+        *self.permissions.write().unwrap_or_else(PoisonError::into_inner) = permissions;
+    }
+}
+
+async fn serve(endpoint: &Endpoint, server: &Arc<Server>) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut clients = JoinSet::new();
     let mut interrupt = std::pin::pin!(signal::interrupted());
@@ -39,11 +113,12 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
         tokio::select! {
             association = endpoint.accept(), if clients.len() < MOST_CLIENTS => {
                 let association = association.ok_or_else(|| Failure::running("the network driver broke down"))?;
-                clients.spawn(attend(association, Arc::clone(&target), stopped.clone(), args.common.quiet));
+                clients.spawn(Client::attend(Arc::clone(server), association, stopped.clone()));
             }
             Some(done) = clients.join_next() => {
                 if let Err(failure) = done.unwrap_or_else(|_| Err(Failure::running("a client's tunnel broke down"))) {
-                    output::say(failure.message());
+                    let why = failure.message();
+                    warn!(%why, "{why}");
                 }
             }
             () = &mut interrupt => break,
@@ -55,49 +130,85 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
     Err(Failure::interrupted("interrupted"))
 }
 
-/// One client, until its association ends.
-async fn attend(
-    association: Association,
-    target: Arc<str>,
-    mut stop: watch::Receiver<bool>,
-    quiet: bool,
-) -> Result<(), Failure> {
-    let peer = call::peer_of(&association);
-    if !quiet {
-        output::say(&format!("{peer}: a tunnel begins"));
-    }
-    let hub = Hub::new(association);
-    let serving = hub.serve(|place| {
-        tokio::spawn(dial(Arc::clone(&hub), place, Arc::clone(&target)));
-        Ok(())
-    });
-    let outcome = tokio::select! {
-        outcome = serving => outcome,
-        never = schedulers::watch(hub.association().events(), output::say) => match never {},
-        _ = stop.wait_for(|stop| *stop) => Err(Failure::interrupted("the tunnel was interrupted")),
-    };
-    if let Err(failure) = &outcome {
-        hub.association().abort(failure.message());
-    }
-    outcome.map_err(|failure| failure.at(peer))
+/// One association with a client.
+struct Client {
+    server: Arc<Server>,
+    peer: String,
+    owner: Owner,
 }
 
-/// One connection. How the association ends is for the hub to say.
-async fn dial(hub: Arc<Hub>, place: Place, target: Arc<str>) {
-    let connected = timeout(PATIENCE, TcpStream::connect(&*target)).await;
-    let error = match connected {
-        Ok(Ok(tcp)) => {
-            let _ = carry(&hub, place, tcp).await;
-            return;
+impl Client {
+    /// Until its association ends.
+    async fn attend(
+        server: Arc<Server>,
+        association: Association,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<(), Failure> {
+        let peer = call::peer_of(&association);
+        let session = getrandom::u64().map_err(|error| Failure::running(error).at(&peer))?;
+        let pulse = Arc::new(Pulse::new(association.clone(), server.patience));
+        let hub = Hub::new(association, Side::Server);
+        let client = Client { server, peer, owner: Owner { session, hub, pulse } };
+        let Owner { hub, pulse, .. } = &client.owner;
+        let outcome = tokio::select! {
+            outcome = hub.serve(|request| client.on_request(request)) => outcome,
+            never = pulse.beat() => match never {},
+            never = schedulers::watch(hub.association().events(), output::say) => match never {},
+            _ = stop.wait_for(|stop| *stop) => Err(Failure::interrupted("the tunnel was interrupted")),
+        };
+        if let Err(failure) = &outcome {
+            hub.association().abort(failure.message());
         }
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => "no answer".to_owned(),
-    };
-    output::say(&format!("{target}: {error}"));
-    let _ = turn_away(&hub, place).await;
+        client.server.live().remove(&session);
+        client.server.listeners.forget(session);
+        outcome.map_err(|failure| failure.at(&client.peer))
+    }
+
+    fn on_request(&self, request: Request) -> Result<(), Failure> {
+        let Owner { session, hub, .. } = &self.owner;
+        match request {
+            Request::Open(place, opening) => {
+                let Permissions { allowed, limits } = self.server.permissions();
+                let target = allowed.destination(opening.kind, &opening.to);
+                tokio::spawn(dial(Arc::clone(hub), place, opening, target, limits));
+            }
+            Request::Control(Control::Hello { previous }) => {
+                let mut live = self.server.live();
+                let previous_lives = previous.is_some_and(|previous| live.contains_key(&previous));
+                live.insert(*session, (self.peer.clone(), self.owner.clone()));
+                if !previous_lives {
+                    info!(peer = %self.peer, session, "{}: a tunnel begins", self.peer);
+                }
+                self.tell(Control::Welcome { session: *session, previous_lives });
+            }
+            Request::Control(Control::Listen { number, address }) => {
+                let (owner, server) = (self.owner.clone(), Arc::clone(&self.server));
+                if !server.permissions().allowed.may_listen(address) {
+                    let reason = format!("{address} is not allowed");
+                    self.tell(Control::NotListening { number, reason });
+                    return Ok(());
+                }
+                tokio::spawn(async move {
+                    let answer = server.listeners.listen(owner.clone(), number, address).await;
+                    let _ = owner.hub.tell(answer).await;
+                });
+            }
+            Request::Control(Control::Unlisten { number }) => {
+                self.server.listeners.unlisten(*session, number);
+            }
+            Request::Control(_) => return Err(breach("a word that is the server's")),
+        }
+        Ok(())
+    }
+
+    /// How the association ends is for the hub to say.
+    fn tell(&self, control: Control) {
+        let hub = Arc::clone(&self.owner.hub);
+        tokio::spawn(async move { hub.tell(control).await });
+    }
 }
 
+/// What a changed configuration changes at once.
+const AT_ONCE: &[&str] = &["tcp", "udp", "allow", "allow-listen", "udp-idle", "udp-lifetime", "peer"];
 /// Clients at a time; further ones wait to be accepted.
 const MOST_CLIENTS: usize = 64;
-/// How long a TCP server may take to accept.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);

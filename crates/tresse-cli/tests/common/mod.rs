@@ -109,8 +109,14 @@ impl Running {
 
     /// With `input` as standard input.
     pub(crate) fn fed(args: &[&str], input: Vec<u8>) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tresse"))
-            .args(args)
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tresse"));
+        command.args(args);
+        Running::of(command, input)
+    }
+
+    /// Any command that starts it.
+    pub(crate) fn of(mut command: Command, input: Vec<u8>) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -142,8 +148,24 @@ impl Running {
 
     /// Asks it to stop, as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
-        let status = Command::new("kill").args(["-INT", &self.id().to_string()]).status();
+        self.signal("-INT");
+    }
+
+    /// Sends it a signal by its name for kill(1).
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([name, &self.id().to_string()]).status();
         assert!(status.is_ok_and(|status| status.success()), "it still runs");
+    }
+
+    /// Reads lines on standard error until one has this in it, and answers it.
+    pub(crate) fn line_with(&mut self, what: &str) -> String {
+        loop {
+            let line = self.line();
+            assert!(!line.is_empty(), "it ended without a line with {what:?}: {}", self.said);
+            if line.contains(what) {
+                return line;
+            }
+        }
     }
 
     /// Waits for the end.

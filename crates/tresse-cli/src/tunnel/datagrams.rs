@@ -1,0 +1,68 @@
+//! A UDP port of the client: datagrams of each peer become a flow with a stream of its own.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+
+use super::flow::{LONGEST_DATAGRAM, Outlet, carry};
+use super::forward::Forward;
+use super::lobby::Lobby;
+use super::opening::{Kind, Opening};
+
+/// Takes datagrams in and hands them to their flows. While the tunnel is down they are lost, as in any network.
+pub(super) async fn take_in(socket: Arc<UdpSocket>, forward: Forward, lobby: Arc<Lobby>) -> Infallible {
+    let mut flows: BTreeMap<SocketAddr, mpsc::Sender<Bytes>> = BTreeMap::new();
+    let mut buffer = vec![0; LONGEST_DATAGRAM];
+    loop {
+        let (length, peer) = match socket.recv_from(&mut buffer).await {
+            Ok(received) => received,
+            // What ICMP said of an answer, or a shortage; either passes.
+            Err(_) => {
+                tokio::task::yield_now().await;
+                continue;
+            }
+        };
+        let mut datagram = Bytes::copy_from_slice(&buffer[..length]);
+        if let Some(flow) = flows.get(&peer) {
+            match flow.try_send(datagram) {
+                Ok(()) => continue,
+                Err(mpsc::error::TrySendError::Full(_)) => {
+                    if let Some(hub) = lobby.hub() {
+                        hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
+                    }
+                    continue;
+                }
+                Err(mpsc::error::TrySendError::Closed(again)) => datagram = again,
+            }
+        }
+        flows.retain(|_, flow| !flow.is_closed());
+        let Some(hub) = lobby.hub() else { continue };
+        let Some(turn) = hub.try_turn() else {
+            hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
+            continue;
+        };
+        let (sender, queue) = mpsc::channel(MOST_QUEUED);
+        // It is empty.
+        let _ = sender.try_send(datagram);
+        flows.insert(peer, sender);
+        let rules = lobby.rules();
+        let class = rules.class_of(forward.port());
+        let opening = Opening { kind: Kind::Udp, class, tag: 0, to: forward.destination() };
+        let outlet = Outlet::Shared { socket: Arc::clone(&socket), peer, queue };
+        tokio::spawn(async move {
+            // How the association ends is for the hub to say.
+            if let Ok(place) = hub.open_with(turn, opening).await {
+                let _ = carry(&hub, place, outlet, rules.limits, true).await;
+            }
+        });
+    }
+}
+
+/// Datagrams of one flow that wait for their task.
+const MOST_QUEUED: usize = 256;

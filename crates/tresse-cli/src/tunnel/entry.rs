@@ -1,0 +1,230 @@
+//! Sockets where connections and datagrams come in at the client, whether the tunnel is there or not.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use tracing::{debug, warn};
+
+use super::args::{ClientArgs, WhileDown};
+use super::connection::{accepted, carry};
+use super::datagrams;
+use super::forward::Forward;
+use super::hub::{Hub, Turn};
+use super::lobby::Lobby;
+use super::opening::{Destination, Kind, Opening, Refusal};
+use super::socks;
+use crate::failure::Failure;
+
+/// One of them.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Entry {
+    Tcp(Forward),
+    Socks(SocketAddr),
+    Udp(Forward),
+}
+
+/// Those that are open.
+#[derive(Default)]
+pub(super) struct Entries(BTreeMap<Entry, Open>);
+
+struct Open {
+    place: SocketAddr,
+    task: AbortHandle,
+}
+
+impl Entry {
+    /// Those that the command line names.
+    pub(super) fn wanted(args: &ClientArgs) -> Vec<Entry> {
+        let tcp = args.tcp.iter().cloned().map(Entry::Tcp);
+        let udp = args.udp.iter().cloned().map(Entry::Udp);
+        tcp.chain(args.socks.iter().copied().map(Entry::Socks)).chain(udp).collect()
+    }
+
+    async fn open(&self, lobby: &Arc<Lobby>) -> std::io::Result<Open> {
+        let lobby = Arc::clone(lobby);
+        if let Entry::Udp(forward) = self {
+            let socket = UdpSocket::bind(forward.listen).await?;
+            let place = socket.local_addr()?;
+            let task = tokio::spawn(datagrams::take_in(Arc::new(socket), forward.clone(), lobby));
+            return Ok(Open { place, task: task.abort_handle() });
+        }
+        let listener = match self {
+            Entry::Tcp(forward) | Entry::Udp(forward) => TcpListener::bind(forward.listen).await?,
+            Entry::Socks(address) => TcpListener::bind(address).await?,
+        };
+        let place = listener.local_addr()?;
+        let task = tokio::spawn(accept_all(listener, self.clone(), lobby));
+        Ok(Open { place, task: task.abort_handle() })
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Entry::Tcp(forward) => write!(f, "--tcp {}", forward.listen),
+            Entry::Socks(address) => write!(f, "--socks {address}"),
+            Entry::Udp(forward) => write!(f, "--udp {}", forward.listen),
+        }
+    }
+}
+
+impl Entries {
+    /// Opens those that are wanted and not there, and closes the others; connections that came in there go on. Answers what
+    /// could not be opened.
+    pub(super) async fn become_these(&mut self, wanted: &[Entry], lobby: &Arc<Lobby>) -> Vec<Failure> {
+        self.0.retain(|entry, open| {
+            let stays = wanted.contains(entry);
+            if !stays {
+                open.task.abort();
+            }
+            stays
+        });
+        // What was closed gives its port back when its task is gone.
+        tokio::task::yield_now().await;
+        let mut failures = Vec::new();
+        for entry in wanted {
+            if self.0.contains_key(entry) {
+                continue;
+            }
+            match entry.open(lobby).await {
+                Ok(open) => drop(self.0.insert(entry.clone(), open)),
+                Err(error) => failures.push(Failure::usage(format!("{entry}: {error}"))),
+            }
+        }
+        failures
+    }
+
+    /// What comes in where and goes through `server`, a line each.
+    pub(super) fn lines(&self, server: &str) -> Vec<String> {
+        let line = |(entry, open): (&Entry, &Open)| {
+            let (what, to) = match entry {
+                Entry::Tcp(forward) => ("TCP connections", to(forward)),
+                Entry::Socks(_) => ("SOCKS connections", String::new()),
+                Entry::Udp(forward) => ("UDP datagrams", to(forward)),
+            };
+            format!("{what} to {} go through {server}{to}", open.place)
+        };
+        self.0.iter().map(line).collect()
+    }
+}
+
+fn to(forward: &Forward) -> String {
+    forward.to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default()
+}
+
+impl Drop for Entries {
+    fn drop(&mut self) {
+        self.0.values().for_each(|open| open.task.abort());
+    }
+}
+
+/// Gives each connection a stream of the association of now, as long as there are any.
+async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> Infallible {
+    let mut hubs = lobby.hubs();
+    let handshakes = Arc::new(Semaphore::new(MOST_HANDSHAKES));
+    loop {
+        let hub = hubs.borrow_and_update().clone();
+        let Some(hub) = hub else {
+            tokio::select! {
+                _ = hubs.changed() => {}
+                never = turn_away_all(&listener), if lobby.rules().while_down == WhileDown::Refuse => match never {},
+            }
+            continue;
+        };
+        let next = async {
+            let turn = hub.turn().await;
+            (turn, listener.accept().await)
+        };
+        let (turn, tcp) = tokio::select! {
+            (turn, accepted) = next => match accepted {
+                Ok((tcp, _)) => (turn, tcp),
+                // Gone before it was accepted, or too many files are open: neither ends the others.
+                Err(error) => {
+                    warn!(%entry, %error, "a TCP connection was not accepted: {error}");
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            },
+            _ = hubs.changed() => continue,
+        };
+        match &entry {
+            Entry::Socks(_) => {
+                drop(turn);
+                let (lobby, handshakes) = (Arc::clone(&lobby), Arc::clone(&handshakes));
+                tokio::spawn(async move {
+                    if let Ok(_one) = handshakes.acquire_owned().await {
+                        through_socks(tcp, &lobby).await;
+                    }
+                });
+            }
+            Entry::Tcp(forward) | Entry::Udp(forward) => {
+                let class = lobby.rules().class_of(forward.port());
+                let opening = Opening { kind: Kind::Tcp, class, tag: 0, to: forward.destination() };
+                tokio::spawn(through(tcp, hub, turn, opening));
+            }
+        }
+    }
+}
+
+/// One connection. How the association ends is for the hub to say.
+async fn through(tcp: TcpStream, hub: Arc<Hub>, turn: Turn, opening: Opening) {
+    match hub.open_with(turn, opening).await {
+        Ok(place) => drop(carry(&hub, place, tcp).await),
+        Err(_) => drop(tcp.set_zero_linger()),
+    }
+}
+
+/// One connection of a program that says where it leads.
+async fn through_socks(mut tcp: TcpStream, lobby: &Lobby) {
+    let target = match timeout(HANDSHAKE, socks::request(&mut tcp)).await {
+        Ok(Ok(target)) => target,
+        Ok(Err(error)) => return debug!(%error, "a SOCKS connection came to nothing: {error}"),
+        Err(_) => return debug!("a SOCKS connection came to nothing: it did not say in time where it leads"),
+    };
+    let class = lobby.rules().class_of(target.port);
+    let to = Destination::Named(target.to_string());
+    let opening = Opening { kind: Kind::Tcp, class, tag: 0, to };
+    let made = async {
+        let hub = lobby.hub()?;
+        let turn = hub.turn().await;
+        let place = hub.open_with(turn, opening).await.ok()?;
+        let outcome = accepted(&hub, place).await.ok()?;
+        Some((hub, outcome))
+    };
+    let Some((hub, outcome)) = made.await else {
+        let _ = socks::reply(&mut tcp, Err(Refusal::Broke)).await;
+        return;
+    };
+    let answer = outcome.as_ref().map(drop).map_err(|why| *why);
+    let told = socks::reply(&mut tcp, answer).await;
+    if let Ok(place) = outcome {
+        // Whoever is gone already is found to be so there.
+        let _ = told;
+        let _ = carry(&hub, place, tcp).await;
+    }
+}
+
+/// Resets whatever connects.
+async fn turn_away_all(listener: &TcpListener) -> Infallible {
+    loop {
+        match listener.accept().await {
+            Ok((connection, _)) => drop(connection.set_zero_linger()),
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Before another connection is accepted, when one could not be.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long a program may take to say in SOCKS where its connection leads.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Connections through SOCKS at a time, of each listener: those that wait for an answer and those that are carried.
+const MOST_HANDSHAKES: usize = 4096;

@@ -1,0 +1,128 @@
+//! A flow of datagrams and its stream: partially reliable, unordered messages both ways, until neither side has any.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tresse::{Ended, Reliability, SendError, SendOptions};
+
+use super::connection::hear_last;
+use super::hub::{Hub, Inward, Place};
+use super::message::Word;
+use crate::call::ended;
+use crate::failure::Failure;
+
+/// A flow's end at this host.
+pub(super) enum Outlet {
+    /// A socket of its own, connected to the destination.
+    Own(UdpSocket),
+    /// One that many flows share; what came from `peer` comes through the queue.
+    Shared { socket: Arc<UdpSocket>, peer: SocketAddr, queue: mpsc::Receiver<Bytes> },
+}
+
+impl Outlet {
+    async fn next(&mut self, buffer: &mut Vec<u8>) -> Option<Bytes> {
+        match self {
+            Outlet::Own(socket) => loop {
+                buffer.resize(LONGEST_DATAGRAM, 0);
+                match socket.recv(buffer).await {
+                    Ok(length) => return Some(Bytes::copy_from_slice(&buffer[..length])),
+                    // What ICMP said of an earlier one, or a shortage; either passes.
+                    Err(_) => tokio::task::yield_now().await,
+                }
+            },
+            Outlet::Shared { queue, .. } => queue.recv().await,
+        }
+    }
+
+    /// Sends one; what the socket has no room for is lost, as it would be in the network.
+    async fn put(&self, datagram: &[u8]) {
+        let _ = match self {
+            Outlet::Own(socket) => socket.send(datagram).await,
+            Outlet::Shared { socket, peer, .. } => socket.send_to(datagram, peer).await,
+        };
+    }
+}
+
+/// Carries datagrams until `idle` has passed without any, or the other side ends the flow.
+///
+/// `reliable` says whether the first are sent in order and until they arrive: as long as the other side has not answered, none may
+/// overtake the opening.
+///
+/// # Errors
+/// The association ended.
+pub(super) async fn carry(
+    hub: &Hub,
+    mut place: Place,
+    mut outlet: Outlet,
+    limits: Limits,
+    mut reliable: bool,
+) -> Result<(), Failure> {
+    let mut buffer = Vec::new();
+    let mut quiet_since = Instant::now();
+    let heard = loop {
+        tokio::select! {
+            inward = place.inbox.recv() => {
+                reliable = false;
+                let Some(inward) = inward else { break false };
+                quiet_since = Instant::now();
+                if let Inward::Datagram(payload) = inward {
+                    place.waiting.fetch_sub(payload.len(), Ordering::Relaxed);
+                    outlet.put(&payload).await;
+                }
+            }
+            datagram = outlet.next(&mut buffer) => {
+                let Some(datagram) = datagram else { break false };
+                quiet_since = Instant::now();
+                send(hub, &place, datagram, limits, reliable)?;
+            }
+            _ = &mut place.last => break true,
+            () = sleep_until(quiet_since + limits.idle) => break false,
+            reason = hub.association().closed() => return Err(Ended(reason).into()),
+        }
+    };
+    hub.say_last(place.stream, Word::Closed).await?;
+    if heard { Ok(()) } else { hear_last(hub, place).await }
+}
+
+/// Queues one. What finds no room is lost here and now, rather than late.
+fn send(hub: &Hub, place: &Place, datagram: Bytes, limits: Limits, reliable: bool) -> Result<(), Failure> {
+    let association = hub.association();
+    let dropped = || {
+        hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
+    };
+    if association.unsent_on(place.stream) > MOST_WAITING {
+        dropped();
+        return Ok(());
+    }
+    let (ppid, payload) = Word::Datagram(place.tag, datagram).encode();
+    let reliability = if reliable { Reliability::Full } else { Reliability::Lifetime(limits.lifetime) };
+    let options = SendOptions { ppid, unordered: !reliable, reliability, ..SendOptions::on(place.stream) };
+    match association.try_send(options, payload) {
+        Err(SendError::Full { .. }) => dropped(),
+        Err(error @ SendError::NotOpen { .. }) => return Err(ended(association, error)),
+        // One that is too long for a message, if there is such a one.
+        Err(_) => dropped(),
+        Ok(()) => {}
+    }
+    Ok(())
+}
+
+/// How long flows and datagrams live.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Limits {
+    /// A flow without datagrams ends after this.
+    pub(super) idle: Duration,
+    /// A datagram is given up after this.
+    pub(super) lifetime: Duration,
+}
+
+/// Of UDP over IPv4 and IPv6 without jumbograms.
+pub(super) const LONGEST_DATAGRAM: usize = 65_535;
+/// Bytes of a flow that may wait for the paths: 70 ms at 30 Mbit/s.
+const MOST_WAITING: usize = 256 * 1024;

@@ -1,0 +1,116 @@
+//! The part of a client that outlives associations: where connections come in, by which rules, and the association of now.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tresse::config::StreamClass;
+
+use super::args::{ClientArgs, WhileDown};
+use super::flow::Limits;
+use super::forward::{ClassOfPort, Reverse};
+use super::hub::Hub;
+
+/// Shared by all that accept connections and by whoever sets associations up.
+pub(super) struct Lobby {
+    hub: watch::Sender<Option<Arc<Hub>>>,
+    rules: watch::Sender<Arc<Rules>>,
+}
+
+/// What may change while the tunnel runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Rules {
+    pub(super) while_down: WhileDown,
+    pub(super) classes: Vec<ClassOfPort>,
+    pub(super) limits: Limits,
+    /// What the server is to listen for, by number.
+    pub(super) reverse: BTreeMap<u16, Reverse>,
+}
+
+impl Rules {
+    /// What the options say, without listeners at the server.
+    pub(super) fn of(args: &ClientArgs) -> Self {
+        Rules {
+            while_down: args.while_down,
+            classes: args.class.clone(),
+            limits: args.common.limits(),
+            reverse: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn class_of(&self, port: u16) -> StreamClass {
+        ClassOfPort::find(&self.classes, port)
+    }
+
+    /// The same with these listeners at the server; those that stay keep their numbers.
+    pub(super) fn with_reverse(mut self, before: &BTreeMap<u16, Reverse>, wanted: &[Reverse]) -> Self {
+        let mut kept = before.clone();
+        kept.retain(|_, reverse| wanted.contains(reverse));
+        for reverse in wanted {
+            if kept.values().any(|one| one == reverse) {
+                continue;
+            }
+            // A number that was given back is not taken again at once: what is under way would be for another one.
+            let after = before.keys().chain(kept.keys()).max().map_or(0, |last| last.wrapping_add(1));
+            let free = (after..=u16::MAX).chain(0..after).find(|number| !kept.contains_key(number));
+            kept.extend(free.map(|number| (number, reverse.clone())));
+        }
+        self.reverse = kept;
+        self
+    }
+}
+
+impl Lobby {
+    pub(super) fn new(rules: Rules) -> Arc<Self> {
+        Arc::new(Lobby { hub: watch::Sender::new(None), rules: watch::Sender::new(Arc::new(rules)) })
+    }
+
+    /// Where new connections go from now on; `None` while the tunnel is down.
+    pub(super) fn send_to(&self, hub: Option<Arc<Hub>>) {
+        self.hub.send_replace(hub);
+    }
+
+    pub(super) fn hubs(&self) -> watch::Receiver<Option<Arc<Hub>>> {
+        self.hub.subscribe()
+    }
+
+    /// The hub of now, if the tunnel is there.
+    pub(super) fn hub(&self) -> Option<Arc<Hub>> {
+        self.hub.borrow().clone()
+    }
+
+    pub(super) fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules.borrow())
+    }
+
+    /// The rules, to be told when they change.
+    pub(super) fn watch_rules(&self) -> watch::Receiver<Arc<Rules>> {
+        self.rules.subscribe()
+    }
+
+    pub(super) fn set_rules(&self, rules: Rules) {
+        self.rules.send_replace(Arc::new(rules));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn listeners_that_stay_keep_their_numbers() {
+        let limits = Limits { idle: Duration::ZERO, lifetime: Duration::ZERO };
+        let rules =
+            Rules { while_down: WhileDown::Wait, classes: Vec::new(), limits, reverse: BTreeMap::new() };
+        let [a, b, c] = ["1.1.1.1:1=a:1", "1.1.1.1:2=b:1", "1.1.1.1:3=c:1"]
+            .map(|text| text.parse::<Reverse>().expect("a forward"));
+        let first = rules.clone().with_reverse(&BTreeMap::new(), &[a.clone(), b.clone()]);
+        assert_eq!(first.reverse, BTreeMap::from([(0, a.clone()), (1, b.clone())]));
+        let second = rules.clone().with_reverse(&first.reverse, &[b.clone(), c.clone()]);
+        assert_eq!(second.reverse, BTreeMap::from([(1, b), (2, c)]));
+        let none = rules.with_reverse(&BTreeMap::from([(u16::MAX, a.clone())]), std::slice::from_ref(&a));
+        assert_eq!(none.reverse, BTreeMap::from([(u16::MAX, a)]));
+    }
+}

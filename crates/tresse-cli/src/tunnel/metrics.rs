@@ -1,0 +1,137 @@
+//! The state of a tunnel in the text format of Prometheus (version 0.0.4).
+
+use std::fmt::Write;
+
+use super::state::{OfPath, SessionState, State};
+
+/// All of it.
+pub(super) fn text(state: &State) -> String {
+    let mut out = Text(String::new());
+    out.family("tresse_running_seconds", "gauge", "Time since the tunnel began.");
+    out.sample("tresse_running_seconds", &[("role", &state.role)], state.running_s);
+    out.family("tresse_sessions", "gauge", "Associations.");
+    out.sample("tresse_sessions", &[], state.sessions.len() as f64);
+    for (name, kind, help, value) in OF_SESSIONS {
+        out.family(name, kind, help);
+        for session in &state.sessions {
+            let number = session.session.to_string();
+            out.sample(name, &[("peer", &session.peer), ("session", &number)], value(session));
+        }
+    }
+    out.family("tresse_discards_total", "counter", "Packets and chunks thrown away, by reason.");
+    for session in &state.sessions {
+        let number = session.session.to_string();
+        for (reason, count) in &session.discards {
+            let labels = [("peer", &*session.peer), ("session", &number), ("reason", reason)];
+            out.sample("tresse_discards_total", &labels, *count as f64);
+        }
+    }
+    for (name, kind, help, value) in OF_PATHS {
+        out.family(name, kind, help);
+        for (session, path) in paths(state) {
+            if let Some(value) = value(path) {
+                let labels = [("session", &*session), ("local", &path.local), ("remote", &path.remote)];
+                out.sample(name, &labels, value);
+            }
+        }
+    }
+    out.family("tresse_path_limited_seconds_total", "counter", "Time that each limit held.");
+    for (session, path) in paths(state) {
+        for (limit, seconds) in &path.limited_s {
+            let labels =
+                [("session", &*session), ("local", &path.local), ("remote", &path.remote), ("limit", limit)];
+            out.sample("tresse_path_limited_seconds_total", &labels, *seconds);
+        }
+    }
+    out.0
+}
+
+fn paths(state: &State) -> impl Iterator<Item = (String, &OfPath)> {
+    state.sessions.iter().flat_map(|session| {
+        let number = session.session.to_string();
+        session.paths.iter().map(move |path| (number.clone(), path))
+    })
+}
+
+/// A family's name, kind, help and value.
+type Family<T, V> = (&'static str, &'static str, &'static str, fn(&T) -> V);
+
+const OF_SESSIONS: [Family<SessionState, f64>; 13] = [
+    ("tresse_silent", "gauge", "Whether nothing is heard of the peer.", |s| f64::from(u8::from(s.silent))),
+    ("tresse_encrypted", "gauge", "Whether packets are encrypted.", |s| f64::from(u8::from(s.encrypted))),
+    ("tresse_connections", "gauge", "Connections and flows that are open.", |s| s.connections as f64),
+    ("tresse_connections_opened_total", "counter", "Connections and flows that began.", |s| {
+        s.connections_opened as f64
+    }),
+    ("tresse_connections_refused_total", "counter", "Connections that broke or were refused here.", |s| {
+        s.connections_refused as f64
+    }),
+    ("tresse_datagrams_dropped_total", "counter", "UDP datagrams for which there was no room.", |s| {
+        s.datagrams_dropped as f64
+    }),
+    ("tresse_datagrams_given_up_total", "counter", "UDP datagrams that were too late.", |s| {
+        s.datagrams_given_up as f64
+    }),
+    ("tresse_send_buffer_bytes", "gauge", "Bytes accepted and not yet acknowledged.", |s| {
+        s.send_buffer_used as f64
+    }),
+    ("tresse_unsent_bytes", "gauge", "Bytes of these that were not sent yet.", |s| s.unsent as f64),
+    ("tresse_receive_buffer_bytes", "gauge", "Bytes received and not yet taken.", |s| {
+        s.receive_buffer_used as f64
+    }),
+    ("tresse_peer_window_bytes", "gauge", "The peer's receive window.", |s| s.peer_window as f64),
+    ("tresse_messages_sent_total", "counter", "Messages accepted.", |s| s.messages_sent as f64),
+    ("tresse_messages_received_total", "counter", "Messages received.", |s| s.messages_received as f64),
+];
+
+const OF_PATHS: [Family<OfPath, Option<f64>>; 12] = [
+    ("tresse_path_up", "gauge", "Whether the path can be used.", |p| {
+        Some(f64::from(u8::from(p.state == "active")))
+    }),
+    ("tresse_path_mtu_bytes", "gauge", "Largest IP packet.", |p| Some(p.mtu as f64)),
+    ("tresse_path_cwnd_bytes", "gauge", "Congestion window.", |p| Some(p.cwnd as f64)),
+    ("tresse_path_flight_bytes", "gauge", "Bytes in flight.", |p| Some(p.flight as f64)),
+    ("tresse_path_srtt_seconds", "gauge", "Smoothed round-trip time.", |p| p.srtt_ms.map(|ms| ms / 1e3)),
+    ("tresse_path_packets_sent_total", "counter", "Packets sent.", |p| Some(p.packets_sent as f64)),
+    ("tresse_path_packets_received_total", "counter", "Packets received.", |p| {
+        Some(p.packets_received as f64)
+    }),
+    ("tresse_path_bytes_sent_total", "counter", "Bytes of user data sent once.", |p| {
+        Some(p.bytes_sent as f64)
+    }),
+    ("tresse_path_bytes_acked_total", "counter", "Bytes acknowledged.", |p| Some(p.bytes_acked as f64)),
+    ("tresse_path_chunks_resent_total", "counter", "Chunks sent again.", |p| Some(p.chunks_resent as f64)),
+    ("tresse_path_fast_retransmits_total", "counter", "Chunks lost by missing reports.", |p| {
+        Some(p.fast_retransmits as f64)
+    }),
+    ("tresse_path_timeouts_total", "counter", "Expirations of T3.", |p| Some(p.timeouts as f64)),
+];
+
+struct Text(String);
+
+impl Text {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped_and_numbers_are_plain() {
+        let mut out = Text(String::new());
+        out.sample("a", &[("b", "c\"d\\e\n")], 12_345_678_901.0);
+        out.sample("a", &[], 0.5);
+        assert_eq!(out.0, "a{b=\"c\\\"d\\\\e\\n\"} 12345678901\na 0.5\n");
+    }
+}

@@ -1,0 +1,150 @@
+//! The first word on a stream: what begins there, what it is for, and where it leads.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use tresse::config::StreamClass;
+
+/// What the side that opened a stream says of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Opening {
+    pub(super) kind: Kind,
+    /// How both sides treat its stream.
+    pub(super) class: StreamClass,
+    /// Tells the datagrams of this flow from late ones of an earlier flow on its stream.
+    pub(super) tag: u16,
+    pub(super) to: Destination,
+}
+
+/// What is carried.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// A TCP connection.
+    Tcp,
+    /// Datagrams between two UDP ports.
+    Udp,
+}
+
+/// Where it leads at the other side.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Destination {
+    /// To what the other side has for those that name nothing.
+    Default,
+    /// To `HOST:PORT`, if the other side allows it.
+    Named(String),
+    /// To what the other side wanted for the listener of this number.
+    Listener(u16),
+}
+
+/// Why nothing became of an opening, or why a connection ended early.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// The connection broke.
+    Broke,
+    /// The other side does not allow the destination.
+    Forbidden,
+    /// The destination refused.
+    Refused,
+    /// The destination does not answer, or cannot be reached.
+    Unreachable,
+}
+
+impl Refusal {
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Refusal::Broke => 0,
+            Refusal::Forbidden => 1,
+            Refusal::Refused => 2,
+            Refusal::Unreachable => 3,
+        }
+    }
+
+    pub(super) fn of_code(code: u8) -> Self {
+        match code {
+            1 => Refusal::Forbidden,
+            2 => Refusal::Refused,
+            3 => Refusal::Unreachable,
+            _ => Refusal::Broke,
+        }
+    }
+}
+
+impl Opening {
+    /// `class 1, kind 1, tag 2`, and the destination: its kind and the rest.
+    pub(super) fn encode(&self) -> Bytes {
+        let mut bytes = BytesMut::new();
+        bytes.put_u8(match self.kind {
+            Kind::Tcp => 0,
+            Kind::Udp => 1,
+        });
+        bytes.put_u8(match self.class {
+            StreamClass::Latency => 1,
+            StreamClass::Background => 2,
+            _ => 0,
+        });
+        bytes.put_u16(self.tag);
+        match &self.to {
+            Destination::Default => bytes.put_u8(0),
+            Destination::Named(name) => {
+                bytes.put_u8(1);
+                bytes.put_slice(name.as_bytes());
+            }
+            Destination::Listener(number) => {
+                bytes.put_u8(2);
+                bytes.put_u16(*number);
+            }
+        }
+        bytes.freeze()
+    }
+
+    /// `None` for what is no opening.
+    pub(super) fn decode(mut bytes: Bytes) -> Option<Self> {
+        let kind = match bytes.try_get_u8().ok()? {
+            0 => Kind::Tcp,
+            1 => Kind::Udp,
+            _ => return None,
+        };
+        let class = match bytes.try_get_u8().ok()? {
+            1 => StreamClass::Latency,
+            2 => StreamClass::Background,
+            _ => StreamClass::Bulk,
+        };
+        let tag = bytes.try_get_u16().ok()?;
+        let to = match bytes.try_get_u8().ok()? {
+            0 if bytes.is_empty() => Destination::Default,
+            1 if bytes.len() <= LONGEST_NAME => {
+                Destination::Named(String::from_utf8(bytes.to_vec()).ok().filter(|name| printable(name))?)
+            }
+            2 if bytes.len() == 2 => Destination::Listener(bytes.get_u16()),
+            _ => return None,
+        };
+        Some(Opening { kind, class, tag, to })
+    }
+}
+
+/// It goes to terminals and logs.
+fn printable(name: &str) -> bool {
+    !name.is_empty() && !name.chars().any(|c| c.is_control() || c.is_whitespace())
+}
+
+/// A host name has 253 bytes at the most (RFC 1035 section 2.3.4); a colon and a port follow.
+const LONGEST_NAME: usize = 253 + 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openings_survive_the_way_and_nothing_else_does() {
+        for to in
+            [Destination::Default, Destination::Named("host:22".to_owned()), Destination::Listener(40_000)]
+        {
+            for (kind, class) in [(Kind::Tcp, StreamClass::Latency), (Kind::Udp, StreamClass::Bulk)] {
+                let opening = Opening { kind, class, tag: 9, to: to.clone() };
+                assert_eq!(Opening::decode(opening.encode()), Some(opening));
+            }
+        }
+        let long = [&[0, 0, 0, 0, 1][..], &[b'a'; 300]].concat();
+        for bytes in [&[][..], &[7, 0, 0, 0, 0], &[0, 0, 0, 0, 2, 1], b"\0\0\0\0\x01a\x1b", &long] {
+            assert_eq!(Opening::decode(Bytes::copy_from_slice(bytes)), None, "{bytes:?}");
+        }
+    }
+}

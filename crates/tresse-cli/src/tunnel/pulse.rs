@@ -1,0 +1,65 @@
+//! Liveness of the other side: an association that hears nothing asks all its paths, and says so when none answers.
+//!
+//! An encrypted association believes no packet in the clear, also not that its peer has lost it. Silence is all there is to go by.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use tresse::Association;
+
+/// What is heard of one association.
+pub(super) struct Pulse {
+    association: Association,
+    patience: Duration,
+    silent: watch::Sender<bool>,
+}
+
+impl Pulse {
+    /// Silence of `patience` counts.
+    pub(super) fn new(association: Association, patience: Duration) -> Self {
+        Pulse { association, patience, silent: watch::Sender::new(false) }
+    }
+
+    /// Listens; it never ends. A packet is asked for whenever none came for a third of the patience.
+    pub(super) async fn beat(&self) -> Infallible {
+        let (mut heard, mut heard_at) = (self.packets(), Instant::now());
+        loop {
+            sleep(self.patience / 3).await;
+            let now_heard = self.packets();
+            if now_heard != heard {
+                (heard, heard_at) = (now_heard, Instant::now());
+                self.tell(false);
+                continue;
+            }
+            self.ask();
+            self.tell(heard_at.elapsed() >= self.patience);
+        }
+    }
+
+    /// Asks all paths for an answer.
+    pub(super) fn ask(&self) {
+        for path in self.association.path_stats() {
+            // A path that is gone meanwhile answers nothing anyway.
+            let _ = self.association.request_heartbeat(path.id);
+        }
+    }
+
+    /// Waits until nothing was heard for too long, or something is again.
+    pub(super) async fn turns(&self, silent: bool) {
+        let _ = self.silent.subscribe().wait_for(|now| *now == silent).await;
+    }
+
+    pub(super) fn is_silent(&self) -> bool {
+        *self.silent.borrow()
+    }
+
+    fn packets(&self) -> u64 {
+        self.association.path_stats().iter().map(|path| path.packets_received).sum()
+    }
+
+    fn tell(&self, silent: bool) {
+        self.silent.send_if_modified(|now| std::mem::replace(now, silent) != silent);
+    }
+}

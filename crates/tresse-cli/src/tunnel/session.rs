@@ -1,0 +1,181 @@
+//! An association that the server has greeted: how the client comes by one, and keeps it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+use tresse::security::Security;
+use tresse::{Adjustment, Association, Endpoint, Message, SendOptions, StreamId};
+
+use super::args::ClientArgs;
+use super::control::Control;
+use super::dial::dial;
+use super::hub::{Hub, Place, Request, Side};
+use super::lobby::Lobby;
+use super::message::Word;
+use super::opening::{Destination, Opening, Refusal};
+use super::pulse::Pulse;
+use crate::call::{FAREWELL, breach};
+use crate::failure::Failure;
+use crate::report::paths::{PathsReport, Side as Direction, Snapshot};
+
+/// One of them.
+pub(super) struct Session {
+    endpoint: Endpoint,
+    hub: Arc<Hub>,
+    pulse: Pulse,
+    /// What the server calls it.
+    number: u64,
+    began: Instant,
+}
+
+impl Session {
+    /// Sets one up from a fresh port: the server may know the last one's association still. Answers also whether the session
+    /// `previous` lives there.
+    pub(super) async fn begin(
+        args: &ClientArgs,
+        keys: Option<&Arc<Security>>,
+        previous: Option<u64>,
+    ) -> Result<(Session, bool), Failure> {
+        let mut config = args.common.config()?;
+        let settled = config.rto_max;
+        // A server that has just come back is to be found at once.
+        config.rto_max = config.rto_max.min(LONGEST_WAIT).max(config.rto_min).max(config.rto_initial);
+        let endpoint = args.call.bind_with(config, args.common.schedulers.registry()?, keys)?;
+        let (ppid, hello) = Word::Control(Control::Hello { previous }).encode();
+        let options = SendOptions { ppid, ..SendOptions::on(StreamId(0)) };
+        let association = args.call.connect_saying(&endpoint, options, hello).await?;
+        let answer = timeout(args.call.timeout, association.recv()).await;
+        let answer = answer.map_err(|_| Failure::running("the server does not speak of a tunnel"))??;
+        let (number, lives) = welcome(answer)?;
+        let settled = Adjustment { rto_max: Some(settled), ..Adjustment::default() };
+        association.adjust(settled).map_err(Failure::running)?;
+        let pulse = Pulse::new(association.clone(), args.common.liveness);
+        let hub = Hub::new(association, Side::Client);
+        Ok((Session { endpoint, hub, pulse, number, began: Instant::now() }, lives))
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(super) fn association(&self) -> &Association {
+        self.hub.association()
+    }
+
+    pub(super) fn pulse(&self) -> &Pulse {
+        &self.pulse
+    }
+
+    /// Carries what comes until the association ends; answers why.
+    pub(super) async fn serve(&self, lobby: &Lobby) -> Failure {
+        let mut complained = BTreeSet::new();
+        let outcome = self.hub.serve(|request| match request {
+            Request::Open(place, opening) => self.open(lobby, place, opening),
+            Request::Control(control) => self.on_control(lobby, control, &mut complained),
+        });
+        outcome.await.err().unwrap_or_else(|| Failure::running("the server closed the tunnel"))
+    }
+
+    fn open(&self, lobby: &Lobby, place: Place, opening: Opening) -> Result<(), Failure> {
+        let Destination::Listener(number) = opening.to else {
+            return Err(breach("a connection that names no listener"));
+        };
+        let rules = lobby.rules();
+        let target = rules.reverse.get(&number).map(|reverse| &reverse.to);
+        if let Some(target) = target {
+            let _ = self.association().set_stream_class(place.stream, rules.class_of(target.port));
+        }
+        let target = target.map(ToString::to_string).ok_or(Refusal::Forbidden);
+        tokio::spawn(dial(Arc::clone(&self.hub), place, opening, target, rules.limits));
+        Ok(())
+    }
+
+    fn on_control(
+        &self,
+        lobby: &Lobby,
+        control: Control,
+        complained: &mut BTreeSet<u16>,
+    ) -> Result<(), Failure> {
+        match control {
+            Control::Listening { number, address } => {
+                complained.remove(&number);
+                info!(%address, "the server accepts TCP connections at {address}");
+            }
+            Control::NotListening { number, reason } => {
+                if complained.insert(number) {
+                    let reason = crate::report::words::printable(&reason);
+                    warn!(%reason, "the server does not accept TCP connections for this side: {reason}");
+                }
+                if let Some(reverse) = lobby.rules().reverse.get(&number) {
+                    let (hub, address) = (Arc::clone(&self.hub), reverse.listen);
+                    tokio::spawn(async move {
+                        sleep(BEFORE_ASKING_AGAIN).await;
+                        let _ = hub.tell(Control::Listen { number, address }).await;
+                    });
+                }
+            }
+            _ => return Err(breach("a word that is the client's")),
+        }
+        Ok(())
+    }
+
+    /// Has the server listen where the rules say, now and when they change. Why the association ends is for others to say.
+    pub(super) async fn keep_listeners(&self, lobby: &Lobby) -> Failure {
+        let mut rules = lobby.watch_rules();
+        let mut told = BTreeMap::new();
+        loop {
+            let wanted = rules.borrow_and_update().reverse.clone();
+            let gone = told.keys().filter(|number| !wanted.contains_key(number));
+            let gone = gone.map(|&number| Control::Unlisten { number });
+            let come = wanted.iter().filter(|(number, _)| !told.contains_key(number));
+            let come = come.map(|(&number, reverse)| Control::Listen { number, address: reverse.listen });
+            for control in gone.chain(come).collect::<Vec<_>>() {
+                if self.hub.tell(control).await.is_err() {
+                    return std::future::pending().await;
+                }
+            }
+            told = wanted;
+            if rules.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// What the paths carried since the session began, and what limited them.
+    pub(super) fn report(&self) -> String {
+        let snapshot = Snapshot::take(self.association());
+        let paths = PathsReport::new(&snapshot, Direction::Sender, self.began.elapsed());
+        paths.lines().join("\n") + "\n"
+    }
+
+    /// Ends it, and waits a little until the server was told.
+    pub(super) async fn end(&self, why: &str) {
+        self.association().abort(why);
+        let _ = timeout(FAREWELL, self.endpoint.wait_idle()).await;
+    }
+}
+
+/// The server's first word.
+fn welcome(answer: Option<Message>) -> Result<(u64, bool), Failure> {
+    let answer = answer.ok_or_else(|| Failure::running("the server closed the tunnel"))?;
+    match Word::decode(answer).map_err(|error| breach(&error))? {
+        Word::Control(Control::Welcome { session, previous_lives }) => Ok((session, previous_lives)),
+        _ => Err(breach("something other than a welcome")),
+    }
+}
+
+/// Between two packets of a set-up that are not answered.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Before the server is asked again to listen: the one that has the address may be this client's former self.
+const BEFORE_ASKING_AGAIN: Duration = Duration::from_secs(2);

@@ -1,0 +1,162 @@
+//! The configuration file: the options of the command line by their names, in TOML.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use clap::{CommandFactory, Parser};
+use toml::{Table, Value};
+
+use super::args::Role;
+use crate::args::{Command, Tresse, mistake};
+use crate::failure::{Failure, words};
+
+/// What a file says: each option with its values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Settings {
+    role: String,
+    options: BTreeMap<String, Vec<String>>,
+}
+
+impl Settings {
+    pub(super) fn read(file: &Path) -> Result<Self, Failure> {
+        let text =
+            fs::read_to_string(file).map_err(|error| Failure::usage(words(&error)).at(file.display()))?;
+        Settings::parse(&text).map_err(|what| Failure::usage(what).at(file.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            format!("line {line}: {}", error.message().replace('\n', " "))
+        })?;
+        let role = match table.remove("role") {
+            Some(Value::String(role)) if ROLES.contains(&role.as_str()) => role,
+            _ => return Err("role must be \"server\" or \"client\"".to_owned()),
+        };
+        let known = options_of(&role);
+        let mut options = BTreeMap::new();
+        for (name, value) in table {
+            if !known.contains(&name) {
+                let mut known = known;
+                known.sort();
+                return Err(format!("{name} is no option of a {role}; there are {}", known.join(", ")));
+            }
+            options.insert(name.clone(), values(&name, value)?);
+        }
+        Ok(Settings { role, options })
+    }
+
+    /// As the command line would be parsed.
+    pub(super) fn role(&self) -> Result<Role, String> {
+        let mut line = vec!["tresse".to_owned(), "tunnel".to_owned(), self.role.clone()];
+        for (name, values) in &self.options {
+            for value in values {
+                line.push(match value.as_str() {
+                    // A switch has no value.
+                    "" => format!("--{name}"),
+                    value => format!("--{name}={value}"),
+                });
+            }
+        }
+        match Tresse::try_parse_from(line).map_err(|error| mistake(&error))?.command {
+            Command::Tunnel(args) => Ok(args.role),
+            _ => Err("it is no tunnel".to_owned()),
+        }
+    }
+
+    /// The options that differ from `before`, without those of `but`.
+    pub(super) fn changed<'a>(&'a self, before: &'a Settings, but: &[&str]) -> Vec<&'a str> {
+        let names = self.options.keys().chain(before.options.keys());
+        let mut changed: Vec<&str> = names
+            .filter(|name| self.options.get(*name) != before.options.get(*name))
+            .map(String::as_str)
+            .filter(|name| !but.contains(name))
+            .collect();
+        changed.sort_unstable();
+        changed.dedup();
+        if self.role != before.role {
+            changed.push("role");
+        }
+        changed
+    }
+}
+
+/// Names of the options that a role has.
+fn options_of(role: &str) -> Vec<String> {
+    let command = Tresse::command();
+    let command = command.find_subcommand("tunnel").and_then(|tunnel| tunnel.find_subcommand(role));
+    let options = command.into_iter().flat_map(clap::Command::get_arguments);
+    options.filter_map(|option| option.get_long().map(str::to_owned)).collect()
+}
+
+/// An option's values: one, several, or for options that take `NAME=VALUE` a table; of a switch that is on, nothing.
+fn values(name: &str, value: Value) -> Result<Vec<String>, String> {
+    let plain = |value: &Value| match value {
+        Value::String(text) if !text.is_empty() => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Boolean(truth) => Ok(truth.to_string()),
+        _ => Err(format!("{name}: a text, a whole number or an array of them is wanted")),
+    };
+    match value {
+        Value::Boolean(on) => Ok(if on { vec![String::new()] } else { Vec::new() }),
+        Value::Array(values) => values.iter().map(plain).collect(),
+        Value::Table(table) => {
+            table.iter().map(|(key, value)| Ok(format!("{key}={}", plain(value)?))).collect()
+        }
+        value => Ok(vec![plain(&value)?]),
+    }
+}
+
+const ROLES: [&str; 2] = ["server", "client"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+        role = "client"
+        to = ["127.0.0.1", "127.0.0.2"]
+        tcp = "127.0.0.1:8080=web:80"
+        udp = ["127.0.0.1:53", "127.0.0.1:54=dns:53"]
+        once = true
+        quiet = false
+        connections = 7
+        class = { 80 = "latency" }
+        set = { send_buffer = "8MiB", sack_frequency = 1 }
+    "#;
+
+    #[test]
+    fn a_file_says_what_a_command_line_would() {
+        let settings = Settings::parse(FILE).expect("it is sound");
+        let Ok(Role::Client(args)) = settings.role() else { panic!("a client") };
+        assert_eq!((args.call.remote().len(), args.tcp.len(), args.udp.len()), (2, 1, 2));
+        assert!(args.once && !args.common.quiet);
+        assert_eq!(args.common.connections, 7);
+        let config = args.common.config().expect("sound");
+        assert_eq!((config.send_buffer.0, config.sack_frequency), (8 << 20, 1));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_what_would_be_accepted() {
+        let said = |text: &str| Settings::parse(text).expect_err("it is wrong");
+        assert!(said("role = 1").contains("\"server\" or \"client\""));
+        assert!(said("role = \"server\"\nlisten = [").starts_with("line 2: "));
+        let unknown = said("role = \"server\"\nsocks = \"127.0.0.1:1\"");
+        assert!(unknown.starts_with("socks is no option of a server; there are allow, "), "{unknown}");
+        let wrong =
+            Settings::parse("role = \"client\"\nto = \"127.0.0.1\"\ntcp = \"80\"").expect("it is TOML");
+        let wrong = wrong.role().err().expect("no forward");
+        assert!(wrong.contains("--tcp") && wrong.lines().count() == 1, "{wrong}");
+    }
+
+    #[test]
+    fn changes_are_found() {
+        let before = Settings::parse(FILE).expect("it is sound");
+        let after = FILE.replace("connections = 7", "").replace("127.0.0.1:53", "127.0.0.1:5353");
+        let after = Settings::parse(&after).expect("it is sound");
+        assert_eq!(after.changed(&before, &[]), ["connections", "udp"]);
+        assert_eq!(after.changed(&before, &["udp"]), ["connections"]);
+        assert!(before.changed(&before, &[]).is_empty());
+    }
+}

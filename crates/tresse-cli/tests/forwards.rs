@@ -1,0 +1,141 @@
+//! What a tunnel carries and where it leads: several forwards, reverse ones, SOCKS, UDP; and what it does not.
+
+#![allow(missing_docs, reason = "a test")]
+
+mod common;
+mod tunnels;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+
+use common::{FOREVER, Running, noise};
+use tunnels::{client, connect, echo, echoed, place, server, tcp_server};
+
+/// A TCP server that says its name and ends.
+fn named(name: &'static [u8; 1]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    thread::spawn(move || listener.incoming().flatten().for_each(|mut one| drop(one.write_all(name))));
+    address
+}
+
+fn read_to_end(mut stream: TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).map(|_| all)
+}
+
+/// Lines of a client until `count` entries were named.
+fn entries(client: &mut Running, count: usize) -> Vec<String> {
+    (0..count).map(|_| client.line()).collect()
+}
+
+#[test]
+fn forwards_lead_where_they_say_and_nowhere_else() {
+    let (first, second) = (named(b"1"), named(b"2"));
+    let hidden = named(b"3");
+    let (mut server, port) = server(&["--tcp", &first.to_string(), "--tcp", &second.to_string()]);
+    let [to_second, to_hidden] = [second, hidden].map(|target| format!("127.0.0.1:0={target}"));
+    let mut client = client(&port, &["--tcp", "127.0.0.1:0", "--tcp", &to_second, "--tcp", &to_hidden]);
+    let lines = entries(&mut client, 3);
+    let entry = |end: &str| {
+        let line = lines.iter().find(|line| line.trim_end().ends_with(end)).expect("a line for each");
+        place(line, "connections to ")
+    };
+    assert_eq!(read_to_end(connect(entry("127.0.0.4"))).expect("a clean end"), b"1");
+    assert_eq!(read_to_end(connect(entry(&second.to_string()))).expect("a clean end"), b"2");
+    assert!(read_to_end(connect(entry(&hidden.to_string()))).is_err(), "it is reset");
+    assert!(server.line().contains("a tunnel begins"));
+    let line = server.line();
+    assert!(line.contains(&hidden.to_string()) && line.contains("not allowed"), "{line}");
+}
+
+/// A SOCKS5 request for an address; answers the connection and the code of the reply.
+fn socks(entry: SocketAddr, target: SocketAddr) -> (TcpStream, u8) {
+    let mut stream = connect(entry);
+    stream.write_all(&[5, 2, 2, 0]).expect("it is taken");
+    let mut answer = [0; 2];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert_eq!(answer, [5, 0], "no authentication");
+    let mut request = vec![5, 1, 0, 3, 9];
+    request.extend(b"127.0.0.1");
+    request.extend(target.port().to_be_bytes());
+    stream.write_all(&request).expect("it is taken");
+    let mut reply = [0; 10];
+    stream.read_exact(&mut reply).expect("a reply");
+    assert_eq!((reply[0], reply[3]), (5, 1));
+    (stream, reply[1])
+}
+
+#[test]
+fn programs_say_by_socks_where_they_want_to_go() {
+    let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+    let target = tcp_server(echo);
+    let allow = [target, closed].map(|place| place.to_string());
+    let (_server, port) = server(&["--allow", &allow[0], "--allow", &allow[1]]);
+    let mut client = client(&port, &["--socks", "127.0.0.1:0"]);
+    let entry = place(&client.line(), "connections to ");
+    let (stream, code) = socks(entry, target);
+    assert_eq!(code, 0);
+    let data = noise(300_000);
+    assert!(echoed(stream, data.clone()) == data);
+    assert_eq!(socks(entry, closed).1, 5, "connection refused");
+    assert_eq!(socks(entry, named(b"x")).1, 2, "not allowed");
+    // What speaks no SOCKS is let go.
+    let mut stranger = connect(entry);
+    stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it is taken");
+    assert!(read_to_end(stranger).is_ok_and(|all| all.is_empty()) || connect(entry).write_all(b"").is_ok());
+    assert_eq!(socks(entry, target).1, 0, "others are served");
+}
+
+#[test]
+fn a_server_listens_for_its_client_where_it_may() {
+    let (_server, port) = server(&["--allow-listen", "127.0.0.1:*"]);
+    let target = tcp_server(echo);
+    let [near, far] = ["127.0.0.1:0", "127.0.0.9:0"].map(|place| format!("{place}={target}"));
+    let mut client = client(&port, &["--remote", &near, "--remote", &far]);
+    let lines = entries(&mut client, 2).concat();
+    assert!(lines.contains("127.0.0.9:0 is not allowed"), "{lines}");
+    let entry = place(&lines, "accepts TCP connections at ");
+    let data = noise(700_000);
+    let connections: Vec<_> = (0..4)
+        .map(|number| {
+            let data = data[number * 1000..].to_vec();
+            thread::spawn(move || assert!(echoed(connect(entry), data.clone()) == data))
+        })
+        .collect();
+    connections.into_iter().for_each(|connection| connection.join().expect("it came back"));
+}
+
+#[test]
+fn datagrams_keep_their_boundaries_and_flows_their_peers() {
+    let echo = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let target = echo.local_addr().expect("bound").to_string();
+    thread::spawn(move || {
+        let mut buffer = vec![0; 65_536];
+        while let Ok((length, peer)) = echo.recv_from(&mut buffer) {
+            let _ = echo.send_to(&buffer[..length], peer);
+        }
+    });
+    let (_server, port) = server(&["--udp", &target]);
+    let mut client = client(&port, &["--udp", "127.0.0.1:0"]);
+    let entry = place(&client.line(), "datagrams to ");
+    let flows: Vec<UdpSocket> = (0..3)
+        .map(|_| {
+            let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+            socket.connect(entry).expect("an address");
+            socket.set_read_timeout(Some(FOREVER)).expect("not zero");
+            socket
+        })
+        .collect();
+    let mut buffer = vec![0; 65_536];
+    for length in [1, 0, 1200, 9000, 40_000] {
+        for (number, flow) in flows.iter().enumerate() {
+            let mut datagram = noise(length);
+            datagram.iter_mut().for_each(|byte| *byte ^= number as u8);
+            flow.send(&datagram).expect("it is taken");
+            let back = flow.recv(&mut buffer).expect("it comes back");
+            assert!(buffer[..back] == datagram[..], "{length} bytes of flow {number}");
+        }
+    }
+}

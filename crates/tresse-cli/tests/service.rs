@@ -1,0 +1,250 @@
+//! `tresse tunnel` as a service: configuration files, reloads, metrics, status, logs, its service manager, servers that die.
+
+#![cfg(unix)]
+#![allow(missing_docs, reason = "a test")]
+
+mod common;
+mod tunnels;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::{Dir, FOREVER, Running, noise, text, tresse};
+use serde_json::Value;
+use tunnels::{HERE, THERE, connect, echo, echoed, place, server, tcp_server};
+
+/// A client that a file describes; `more` are lines of it.
+fn write_client(dir: &Dir, port: &str, more: &str) -> String {
+    let list =
+        |addresses: &str| addresses.split(',').map(|one| format!("{one:?}")).collect::<Vec<_>>().join(", ");
+    let file = dir.path("client.toml");
+    let lines = format!(
+        "role = \"client\"\nfrom = [{}]\nto = [{}]\nport = {port}\n{more}\n",
+        list(HERE),
+        list(THERE)
+    );
+    fs::write(&file, lines).expect("writable");
+    text(&file)
+}
+
+fn comes_back(entry: SocketAddr) -> bool {
+    let data = noise(50_000);
+    echoed(connect(entry), data.clone()) == data
+}
+
+#[test]
+fn a_changed_configuration_holds_from_the_signal_on_and_connections_stay() {
+    let dir = Dir::new("reload");
+    let target = tcp_server(echo).to_string();
+    let (_server, port) = server(&["--tcp", &target]);
+    let file = write_client(&dir, &port, "tcp = \"127.0.0.1:0\"");
+    let mut client = Running::start(&["tunnel", "run", &file]);
+    let first = place(&client.line(), "connections to ");
+    let mut stays = connect(first);
+    stays.write_all(b"x").expect("it is taken");
+    stays.read_exact(&mut [0]).expect("it came back");
+
+    write_client(&dir, &port, &format!("tcp = \"127.0.0.1:0={target}\"\nconnections = 9"));
+    client.signal("-HUP");
+    let line = client.line_with("restart");
+    assert!(line.contains("connections: changes with a restart alone"), "{line}");
+    let second = place(&client.line_with("connections to "), "connections to ");
+    client.line_with("read anew");
+    assert!(comes_back(second));
+    assert!(TcpStream::connect(first).is_err(), "nobody listens there any more");
+    stays.write_all(b"y").expect("it is taken");
+    stays.read_exact(&mut [0]).expect("it came back");
+
+    fs::write(&file, "role = \"client\"\nnonsense = 1\n").expect("writable");
+    client.signal("-HUP");
+    let line = client.line_with("nonsense");
+    assert!(line.contains("is no option of a client") && line.contains("stays as it is"), "{line}");
+    assert!(comes_back(second));
+}
+
+#[test]
+fn a_file_with_a_mistake_is_refused_in_one_line() {
+    let dir = Dir::new("mistake");
+    let file = text(&dir.path("wrong.toml"));
+    for (lines, says) in [
+        ("role = \"client\"\n", "--to"),
+        ("role = \"cook\"\n", "role must be"),
+        ("role = \"server\"\nlisten = \"127.0.0.1\"\ntcp = \"nowhere\"\n", "HOST:PORT"),
+    ] {
+        fs::write(&file, lines).expect("writable");
+        let done = tresse(&["tunnel", "run", &file]);
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains("wrong.toml: ") && done.stderr.contains(says), "{done:?}");
+        assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
+    }
+    assert_eq!(tresse(&["tunnel", "run", "/no/such/file"]).code, Some(2));
+}
+
+/// What a tunnel answers to HTTP.
+fn http(place: SocketAddr, path: &str) -> String {
+    let mut stream = connect(place);
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").expect("it is taken");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn metrics_and_status_tell_what_happens() {
+    let target = tcp_server(echo).to_string();
+    let (mut server, port) = server(&["--tcp", &target, "--metrics", "127.0.0.1:0"]);
+    let of_server = place(&server.line_with("http://").replace("/metrics", " "), "http://");
+    let call = ["tunnel", "client", "--from", HERE, "--to", THERE, "--port", &port];
+    let more = ["--tcp", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
+    let mut client = Running::start(&[&call[..], &more].concat());
+    let of_client = place(&client.line_with("http://").replace("/metrics", " "), "http://");
+    let entry = place(&client.line_with("connections to "), "connections to ");
+    assert!(comes_back(entry));
+    for (watched, role) in [(of_server, "server"), (of_client, "client")] {
+        let answer = http(watched, "/metrics");
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let sample = |name: &str| {
+            let lines = body.lines().filter(|line| line.starts_with(name));
+            lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>()
+        };
+        assert_eq!(sample("tresse_connections_opened_total"), 1.0, "{body}");
+        assert_eq!(sample("tresse_path_up"), 2.0, "{body}");
+        assert!(sample("tresse_path_bytes_sent_total") >= 50_000.0, "{body}");
+        assert!(sample("tresse_path_limited_seconds_total") > 0.0, "{body}");
+        assert!(body.contains(&format!("tresse_running_seconds{{role=\"{role}\"}}")), "{body}");
+        for line in body.lines().filter(|line| !line.starts_with('#')) {
+            let value = line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok());
+            assert!(value.is_some() && line.starts_with("tresse_"), "{line}");
+        }
+        let done = tresse(&["tunnel", "status", &watched.to_string()]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(done.stdout.starts_with(role) && done.stdout.contains("in the clear"), "{done:?}");
+        assert_eq!(done.stdout.matches(" -> ").count(), 2, "{done:?}");
+        let done = tresse(&["tunnel", "status", &watched.to_string(), "--json"]);
+        let state: Value = serde_json::from_str(&done.stdout).expect("JSON");
+        assert_eq!(state["sessions"][0]["connections_opened"], 1, "{state}");
+    }
+    assert!(http(of_client, "/secrets").starts_with("HTTP/1.1 404 "));
+    let other = tcp_server(|mut connection| {
+        let _ = connection.read(&mut [0; 1024]);
+        let _ = connection.write_all(b"220 mail.example.org\r\n");
+    });
+    assert_eq!(tresse(&["tunnel", "status", &other.to_string()]).code, Some(1), "no tunnel's state");
+    drop(client);
+    assert_eq!(tresse(&["tunnel", "status", &of_client.to_string()]).code, Some(3));
+}
+
+#[test]
+fn a_service_manager_hears_what_it_wants_to() {
+    let dir = Dir::new("notify");
+    let path = dir.path("socket");
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    manager.set_read_timeout(Some(FOREVER)).expect("not zero");
+    let file = dir.path("server.toml");
+    fs::write(&file, "role = \"server\"\nlisten = \"127.0.0.1\"\nport = 0\ntcp = \"localhost:80\"\n")
+        .expect("writable");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tresse"));
+    command.args(["tunnel", "run", &text(&file)]);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "100000");
+    let mut server = Running::of(command, Vec::new());
+    let heard = |wanted: &str| {
+        let mut buffer = [0; 1024];
+        loop {
+            let length = manager.recv(&mut buffer).expect("a word");
+            let said = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            if said.starts_with(wanted) {
+                return said;
+            }
+        }
+    };
+    heard("READY=1");
+    heard("STATUS=listening on 127.0.0.1");
+    heard("WATCHDOG=1");
+    heard("WATCHDOG=1");
+    server.signal("-HUP");
+    assert!(heard("RELOADING=1").contains("\nMONOTONIC_USEC="));
+    heard("READY=1");
+    server.line_with("read anew");
+    server.interrupt();
+    heard("STOPPING=1");
+    assert_eq!(server.finish().code, Some(130));
+}
+
+#[test]
+fn a_log_in_json_has_fields() {
+    let mut server = Running::start(&[
+        "tunnel",
+        "server",
+        "--listen",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--tcp",
+        "localhost:80",
+        "--log",
+        "json",
+        "--metrics",
+        "127.0.0.1:0",
+    ]);
+    let lines = [server.line(), server.line()];
+    let events = lines.map(|line| serde_json::from_str::<Value>(&line).expect("JSON"));
+    assert_eq!(events[0]["level"], "INFO");
+    assert!(events[0]["message"].as_str().is_some_and(|message| message.starts_with("listening on ")));
+    assert!(events[1]["place"].as_str().is_some_and(|place| place.starts_with("127.0.0.1:")), "{events:?}");
+}
+
+/// Encrypted: no word of the new server about the old association can be believed.
+#[test]
+fn a_server_that_was_killed_is_missed_and_its_successor_found() {
+    let dir = Dir::new("killed");
+    let secret = dir.path("secret");
+    fs::write(&secret, "0123456789abcdef0123456789abcdef").expect("writable");
+    assert!(Command::new("chmod").args(["600", &text(&secret)]).status().is_ok_and(|done| done.success()));
+    let keys = ["--secret-file", &text(&secret)];
+    let target = tcp_server(echo).to_string();
+    let options = [&["--tcp", &target], &keys[..]].concat();
+    let (old, port) = server(&options);
+    let call = ["tunnel", "client", "--from", HERE, "--to", THERE, "--port", &port, "--tcp", "127.0.0.1:0"];
+    let mut client = Running::start(&[&call[..], &keys].concat());
+    let entry = place(&client.line_with("connections to "), "connections to ");
+    let mut before = connect(entry);
+    before.write_all(b"x").expect("it is taken");
+    before.read_exact(&mut [0]).expect("it came back");
+    // Killed, not asked to end: nobody is told.
+    drop(old);
+    let new = ["tunnel", "server", "--listen", THERE, "--port", &port];
+    let mut new = Running::start(&[&new[..], &options].concat());
+    new.line_with("listening");
+    let back = Instant::now();
+    client.line_with("has said nothing");
+    assert!(comes_back(entry));
+    eprintln!("a new connection came back {:.1} s after the server", back.elapsed().as_secs_f64());
+    client.line_with("begun anew");
+    assert!(before.read_to_end(&mut Vec::new()).is_err(), "it was reset");
+}
+
+/// A server that stops for a while is not a new one: what was open goes on.
+#[test]
+fn a_server_that_stands_still_loses_no_connection() {
+    let target = tcp_server(echo).to_string();
+    let (server, port) = server(&["--tcp", &target]);
+    let call = ["tunnel", "client", "--from", HERE, "--to", THERE, "--port", &port, "--tcp", "127.0.0.1:0"];
+    let mut client = Running::start(&call);
+    let entry = place(&client.line(), "connections to ");
+    let mut stream = connect(entry);
+    stream.write_all(b"x").expect("it is taken");
+    stream.read_exact(&mut [0]).expect("it came back");
+    server.signal("-STOP");
+    client.line_with("has said nothing");
+    std::thread::sleep(Duration::from_secs(1));
+    server.signal("-CONT");
+    client.line_with("heard again");
+    let data = noise(100_000);
+    assert_eq!(echoed(stream, data.clone()), data);
+    assert!(comes_back(entry));
+}
