@@ -5,6 +5,7 @@
 //! of a packet; everything else is the same.
 
 mod batch;
+mod buffers;
 mod interface;
 mod raw;
 mod reservation;

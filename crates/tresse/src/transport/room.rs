@@ -7,12 +7,12 @@ use std::cell::Cell;
 use tresse_proto::Datagram;
 
 use super::batch::Batch;
-use super::socket::{RECEIVE_BATCH, RECEIVE_BUFFER};
+use super::buffers::Buffers;
 
 /// What a round of a driver receives into, and sends from.
 pub(crate) struct Room {
-    /// Room for a batch from one socket, in one piece.
-    pub(crate) buffers: Vec<u8>,
+    /// Room for a batch from one socket.
+    pub(crate) buffers: Buffers,
     /// What arrived.
     pub(crate) inbox: Vec<Datagram>,
     /// What leaves.
@@ -25,10 +25,7 @@ thread_local! {
 
 /// Runs `work` with the room of this thread.
 pub(crate) fn with_room<T>(work: impl FnOnce(&mut Room) -> T) -> T {
-    let fresh = || {
-        let buffers = vec![0; RECEIVE_BATCH * RECEIVE_BUFFER];
-        Box::new(Room { buffers, inbox: Vec::new(), batch: Batch::default() })
-    };
+    let fresh = || Box::new(Room { buffers: Buffers::new(), inbox: Vec::new(), batch: Batch::default() });
     // A driver within a driver, or one that runs while its thread ends, has one of its own.
     let mut room = ROOM.try_with(Cell::take).ok().flatten().unwrap_or_else(fresh);
     let outcome = work(&mut room);

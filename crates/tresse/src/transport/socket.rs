@@ -5,7 +5,7 @@
 //! network had dropped it. What that means for a path is the core's business.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, IoSliceMut};
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll, ready};
 
@@ -17,6 +17,7 @@ use tresse_proto::{Datagram, Ecn};
 
 use super::LocalStats;
 use super::batch::{Destination, RUN_BYTES, Run};
+use super::buffers::{Buffers, RECEIVE_BATCH};
 use super::raw::RawPort;
 use crate::host::HostAddress;
 
@@ -80,11 +81,11 @@ impl Socket {
         &self.stats
     }
 
-    /// Receives one batch into `inbox`, with `scratch` as room for it; pending when nothing is there.
+    /// Receives one batch into `inbox`, by way of `buffers`; pending when nothing is there.
     pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
-        scratch: &mut [u8],
+        buffers: &mut Buffers,
         inbox: &mut Vec<Datagram>,
     ) -> Poll<()> {
         let mut errors = 0;
@@ -93,15 +94,14 @@ impl Socket {
                 return Poll::Pending;
             }
             let mut meta = [RecvMeta::default(); RECEIVE_BATCH];
-            let mut slices: Vec<IoSliceMut<'_>> =
-                scratch.chunks_exact_mut(RECEIVE_BUFFER).map(IoSliceMut::new).collect();
+            let mut slices = buffers.slices();
             let received = self
                 .io
                 .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta));
             match received {
                 Ok(count) => {
-                    for (meta, buffer) in meta.iter().zip(scratch.chunks_exact(RECEIVE_BUFFER)).take(count) {
-                        self.split(meta, buffer, inbox);
+                    for (at, meta) in meta[..count].iter().enumerate() {
+                        self.split(meta, buffers, at, inbox);
                     }
                     return Poll::Ready(());
                 }
@@ -119,25 +119,29 @@ impl Socket {
     }
 
     /// Takes one received buffer apart: with receive offload it holds several datagrams.
-    ///
-    /// Each gets an allocation of its own size, so that a chunk kept for reassembly holds no more
-    /// memory than the packet that brought it.
-    fn split(&self, meta: &RecvMeta, buffer: &[u8], inbox: &mut Vec<Datagram>) {
-        let bytes = buffer.get(..meta.len).unwrap_or(buffer);
-        let datagram = |encapsulation_port, packet| Datagram {
+    fn split(&self, meta: &RecvMeta, buffers: &mut Buffers, at: usize, inbox: &mut Vec<Datagram>) {
+        let datagram = |encapsulation_port, payload| Datagram {
             local: self.stats.local,
             remote: meta.addr.ip(),
             encapsulation_port,
             ecn: codepoint(meta.ecn),
-            payload: Bytes::copy_from_slice(packet),
+            payload,
         };
+        let port = Some(meta.addr.port());
+        let stride = meta.stride.max(1);
         match &self.lower {
-            Lower::Udp => {
-                let packets = bytes.chunks(meta.stride.max(1));
-                inbox.extend(packets.map(|packet| datagram(Some(meta.addr.port()), packet)));
-            }
+            Lower::Udp => match buffers.lend(at, meta.len) {
+                Some(lent) => {
+                    inbox.extend(lent.chunks(stride).map(|packet| datagram(port, lent.slice_ref(packet))));
+                }
+                None => {
+                    let packets = buffers.filled(at, meta.len).chunks(stride);
+                    inbox.extend(packets.map(|packet| datagram(port, Bytes::copy_from_slice(packet))));
+                }
+            },
             Lower::Raw(port) => {
-                inbox.extend(port.packet(meta, self.stats.local, bytes).map(|packet| datagram(None, packet)));
+                let packet = port.packet(meta, self.stats.local, buffers.filled(at, meta.len));
+                inbox.extend(packet.map(|packet| datagram(None, Bytes::copy_from_slice(packet))));
             }
         }
     }
@@ -277,10 +281,6 @@ fn codepoint(mark: Option<EcnCodepoint>) -> Ecn {
     }
 }
 
-/// Buffers handed to the system in one receive call.
-pub(crate) const RECEIVE_BATCH: usize = 8;
-/// Size of each: what receive offload may join.
-pub(crate) const RECEIVE_BUFFER: usize = 65_536;
 /// Bytes that may wait for a full socket; beyond, packets are dropped as a full queue would.
 const MAX_BACKLOG: usize = 1024 * 1024;
 /// Size to ask of the system for socket buffers.

@@ -8,6 +8,7 @@ use tresse_proto::Datagram;
 
 use super::LocalStats;
 use super::batch::Batch;
+use super::buffers::Buffers;
 use super::interface::Egress;
 use super::socket::Socket;
 use crate::error::BindError;
@@ -46,7 +47,7 @@ impl Sockets {
     pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
-        buffers: &mut [u8],
+        buffers: &mut Buffers,
         inbox: &mut Vec<Datagram>,
     ) -> Poll<()> {
         let count = self.sockets.len();

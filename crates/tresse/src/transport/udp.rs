@@ -139,6 +139,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn packets_of_a_full_buffer_arrive_whole_and_outlast_it() {
+        let (mut near, _) = bound(&["127.0.0.1"]);
+        let (mut far, far_port) = bound(&["127.0.0.5"]);
+        let pair = (address("127.0.0.1"), address("127.0.0.5"));
+        let mut kept = Vec::new();
+        for round in 0..3 {
+            let single = Transmit::single(pair, Some(far_port), 60_500);
+            let transmit = Transmit { segment_size: Some(1000), ..single };
+            let packets = carry(&mut near, &batch(&[(transmit, vec![round; 60_500])]), &mut far, 61).await;
+            assert_eq!(packets.iter().map(|packet| packet.payload.len()).sum::<usize>(), 60_500);
+            kept.push(packets);
+        }
+        for (round, packets) in kept.iter().enumerate() {
+            assert!(
+                packets.iter().all(|packet| packet.payload.iter().all(|&byte| usize::from(byte) == round))
+            );
+        }
+    }
+
+    #[tokio::test]
     async fn an_address_that_cannot_send_leaves_the_others_alone() {
         let (mut near, _) = bound(&["127.0.0.1", "127.0.0.2"]);
         let (mut far, far_port) = bound(&["127.0.0.5"]);

@@ -1,0 +1,145 @@
+//! Memory that packets are received into. A full buffer is not copied: it is lent to its packets until the last part of them is
+//! dropped, and another one takes its place.
+//!
+//! Whoever holds a few bytes of a packet then holds a whole buffer, so only so many are lent at a time, and none for
+//! little; other packets get memory of their own size.
+
+use std::io::IoSliceMut;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+/// A buffer for each message of one receive call.
+pub(crate) struct Buffers {
+    ready: [Vec<u8>; RECEIVE_BATCH],
+    pool: Arc<Pool>,
+}
+
+impl Buffers {
+    pub(super) fn new() -> Self {
+        Buffers { ready: std::array::from_fn(|_| empty()), pool: Arc::default() }
+    }
+
+    /// Where the system is to put what has arrived.
+    pub(super) fn slices(&mut self) -> [IoSliceMut<'_>; RECEIVE_BATCH] {
+        self.ready.each_mut().map(|buffer| IoSliceMut::new(buffer))
+    }
+
+    /// The first `len` bytes of one buffer.
+    pub(super) fn filled(&self, at: usize, len: usize) -> &[u8] {
+        let buffer = &self.ready[at];
+        buffer.get(..len).unwrap_or(buffer)
+    }
+
+    /// The same without a copy, and another buffer in the place of that one; `None` where they are to be copied.
+    pub(super) fn lend(&mut self, at: usize, len: usize) -> Option<Bytes> {
+        if len < LEAST_LENT {
+            return None;
+        }
+        let fresh = self.pool.swap()?;
+        let buffer = std::mem::replace(&mut self.ready[at], fresh);
+        let lent = Lent { buffer, pool: Arc::clone(&self.pool) };
+        Some(Bytes::from_owner(lent).slice(..len.min(RECEIVE_BUFFER)))
+    }
+}
+
+/// Buffers that have come back, and how many have not.
+#[derive(Default)]
+struct Pool(Mutex<Stock>);
+
+#[derive(Default)]
+struct Stock {
+    free: Vec<Vec<u8>>,
+    lent: usize,
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, Stock> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer for one that is to be lent, unless too many are.
+    fn swap(&self) -> Option<Vec<u8>> {
+        let mut stock = self.lock();
+        if stock.lent == MOST_LENT {
+            return None;
+        }
+        stock.lent += 1;
+        Some(stock.free.pop().unwrap_or_else(empty))
+    }
+}
+
+/// A buffer that parts of packets refer to.
+struct Lent {
+    buffer: Vec<u8>,
+    pool: Arc<Pool>,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.buffer
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let mut stock = self.pool.lock();
+        stock.lent -= 1;
+        if stock.free.len() < MOST_FREE {
+            stock.free.push(std::mem::take(&mut self.buffer));
+        }
+    }
+}
+
+fn empty() -> Vec<u8> {
+    vec![0; RECEIVE_BUFFER]
+}
+
+/// Buffers handed to the system in one receive call.
+pub(super) const RECEIVE_BATCH: usize = 8;
+/// Size of each: what receive offload may join.
+pub(super) const RECEIVE_BUFFER: usize = 65_536;
+/// Bytes that have to be in a buffer for it to be lent.
+const LEAST_LENT: usize = RECEIVE_BUFFER / 2;
+/// Buffers of a thread that may be lent at a time: 4 MiB.
+const MOST_LENT: usize = 64;
+/// Buffers that are kept for the next time.
+const MOST_FREE: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_buffer_is_lent_and_comes_back_with_its_last_part() {
+        let mut buffers = Buffers::new();
+        buffers.ready[3].fill(7);
+        let packets = buffers.lend(3, 60_000).expect("it is full");
+        assert_eq!((packets.len(), packets[59_999]), (60_000, 7));
+        assert_eq!(buffers.filled(3, 1), [0], "another one is in its place");
+        let part = packets.slice(100..200);
+        drop(packets);
+        assert_eq!(buffers.pool.lock().free.len(), 0);
+        assert_eq!(part[..], [7; 100]);
+        drop(part);
+        let stock = buffers.pool.lock();
+        assert_eq!((stock.free.len(), stock.lent), (1, 0));
+    }
+
+    #[test]
+    fn little_is_not_worth_a_buffer() {
+        let mut buffers = Buffers::new();
+        assert!(buffers.lend(0, LEAST_LENT - 1).is_none());
+        assert!(buffers.lend(0, LEAST_LENT).is_some());
+    }
+
+    #[test]
+    fn only_so_many_are_lent_and_kept() {
+        let mut buffers = Buffers::new();
+        let lent: Vec<Bytes> = std::iter::from_fn(|| buffers.lend(0, RECEIVE_BUFFER)).take(1000).collect();
+        assert_eq!(lent.len(), MOST_LENT);
+        drop(lent);
+        assert_eq!(buffers.pool.lock().free.len(), MOST_FREE);
+        assert!(buffers.lend(0, RECEIVE_BUFFER).is_some());
+    }
+}
