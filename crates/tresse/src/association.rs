@@ -84,8 +84,9 @@ impl Association {
     /// # Errors
     /// As [`Association::send`], and [`SendError::Full`].
     pub fn try_send(&self, options: SendOptions, data: impl Into<Bytes>) -> Result<(), SendError> {
-        let now = self.inner.shared.now();
-        self.inner.command(|association| association.send(now, options, data.into()))
+        let mut state = self.inner.shared.lock();
+        let now = self.inner.shared.command_time(&mut state);
+        self.inner.command_on(&mut state, |association| association.send(now, options, data.into()))
     }
 
     /// Queues messages from the front of `messages` until none is left, waiting for room in the send buffer: cheaper than one
@@ -542,7 +543,11 @@ impl Inner {
 
     /// Runs a command on the core and lets the driver see its consequences.
     fn command<T>(&self, command: impl FnOnce(&mut AssociationHandle<'_>) -> T) -> T {
-        let mut state = self.shared.lock();
+        self.command_on(&mut self.shared.lock(), command)
+    }
+
+    /// The same, where the lock is held already.
+    fn command_on<T>(&self, state: &mut State, command: impl FnOnce(&mut AssociationHandle<'_>) -> T) -> T {
         let outcome = state.with(self.id, command);
         state.wake_driver();
         outcome.expect("the core keeps an association until its last handle is dropped")

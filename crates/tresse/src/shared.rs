@@ -61,6 +61,15 @@ impl Shared {
         Instant::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
+    /// When a command is given: the clock is read for the first one after the driver has looked, and those that follow before
+    /// it looks again have the same time. What they lead to is not done before then either.
+    pub(crate) fn command_time(&self, state: &mut State) -> Instant {
+        if !state.touched {
+            state.clock = self.now();
+        }
+        state.clock
+    }
+
     /// A point of the core's clock on the system's; at most a day ahead.
     pub(crate) fn system_time(&self, at: Instant) -> std::time::Instant {
         let ahead = at.since(self.now()).min(LONGEST_SLEEP);
