@@ -62,11 +62,11 @@ NAMED = {
 NUMBERS = {
     "max_burst": "4",
     "initial_window": "30KiB",
-    "min_ssthresh": "2",
+    "experiment.min_ssthresh": "2",
     "sack_frequency": "1",
     "sack_delay": "20ms",
     "mtu": "1280B",
-    "rescheduling_threshold": "25",
+    "experiment.rescheduling_threshold": "25",
     "nr_sack_blocks": "8",
     "partial_delivery_point": "1000B",
     "heartbeat_interval": "200ms",

@@ -51,15 +51,15 @@ STACK = Rules(
 
 SETTINGS = {
     "path_scheduler": "in_order",
-    "peer_window_test": "sack",
+    "experiment.peer_window_test": "sack",
     "max_burst": "4",
     "delayed_ack": "true",
     "sack_path": "first_data",
     "stream_scheduler": "round_robin",
     "nr_sack": "delivered",
     "buffer_split": "both",
-    "split_counts": "queued",
-    "split_overbooking": "false",
+    "experiment.split_counts": "queued",
+    "experiment.split_overbooking": "false",
 }
 """The settings that make them so."""
 
@@ -75,7 +75,7 @@ class Alternative:
 ALTERNATIVES = {
     "paths in turn": Alternative(replace(STACK, path_order="turns"), ("path_scheduler", "round_robin")),
     "window at each packet": Alternative(
-        replace(STACK, peer_window="each_packet", least_window=CHUNK_BYTES), ("peer_window_test", "packet")
+        replace(STACK, peer_window="each_packet", least_window=CHUNK_BYTES), ("experiment.peer_window_test", "packet")
     ),
     "no limit of bursts": Alternative(replace(STACK, burst=0), ("max_burst", "0")),
     "no DAC": Alternative(replace(STACK, delayed_ack=False), ("delayed_ack", "false")),

@@ -12,7 +12,7 @@ TWO_PATHS = Scenario(
     name="two",
     settle="1s",
     measure="2s",
-    transport=Transport({"send_buffer": "128KiB", "max_burst": 0}),
+    transport=Transport({"send_buffer": "128KiB", "max_burst": 0, "experiment.min_ssthresh": 2}),
     traffic=Traffic(streams=2),
     paths=(
         Path(rate="10Mbit/s", delay="10ms", loss=0.01, changes=(Change(at="2s", delay="20ms"),)),

@@ -40,14 +40,14 @@ MODEL_OF_2010 = (
     Alternative("paths in turn", {"transport.path_scheduler": "round_robin"}),
     Alternative("SACKs to last DATA", {"transport.sack_path": "last_data"}),
     Alternative("SACKs in turn", {"transport.sack_path": "round_robin"}),
-    Alternative("window each packet", {"transport.peer_window_test": "packet"}),
+    Alternative("window each packet", {"transport.experiment.peer_window_test": "packet"}),
     Alternative("no Max.Burst", {"transport.max_burst": "0"}),
     Alternative("no frames", {"framing": "0B"}),
 )
 """What neither text of 2010 states: the alternatives to the model of their authors."""
 
 ASYMMETRIC = (
-    Alternative("moved chunk as a loss", {"transport.moved_chunk_cut": "loss"}),
+    Alternative("moved chunk as a loss", {"transport.experiment.moved_chunk_cut": "loss"}),
     Alternative("either buffer watched", {"transport.chunk_rescheduling": "both"}),
     Alternative("RED of 1993", {"path.0.red.uniform_drops": "true", "path.1.red.uniform_drops": "true"}),
     Alternative("links of 1.3 ms", {"path.0.delay": "1.3ms", "path.1.delay": "1.3ms"}),

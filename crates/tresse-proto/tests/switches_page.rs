@@ -13,7 +13,8 @@ const INTRODUCTION: &str = "\
 
 Every setting has a name, a default and a line of documentation. Scenarios set them under `[transport]`, command lines
 with `--set name=value`, programs through `AssociationConfig::set` and `EndpointConfig::set`. An unknown name is refused
-with the nearest valid one. Sizes and times carry their unit: `64KiB`, `25ms`.
+with the nearest valid one. Sizes and times carry their unit: `64KiB`, `25ms`. What only a paper's figure or an ablation
+needs has `experiment.` before its name; in scenarios it is in the table `[transport.experiment]`.
 
 <!-- Written by `make docs` from crates/tresse-proto/src/config; edit the documentation there. -->
 ";

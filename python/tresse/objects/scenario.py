@@ -163,7 +163,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """Settings of the transport by the names of docs/switches.md.
+    """Settings of the transport by the names of docs/switches.md, such as `experiment.min_ssthresh`.
 
     Raises `ValueError` for a name that does not exist; values are checked with the scenario.
     """
@@ -226,6 +226,29 @@ RENAMED: Mapping[type, Mapping[str, str]] = {
 
 
 @cache
+def _in_tables(settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """Settings as TOML has them: `group.name` as `name` in the table `group`."""
+    table: dict[str, Any] = {}
+    for full_name, value in settings.items():
+        *groups, name = full_name.split(".")
+        inner = table
+        for group in groups:
+            inner = inner.setdefault(group, {})
+        inner[name] = value
+    return table
+
+
+def _by_full_names(table: Mapping[str, Any]) -> dict[str, Setting]:
+    """Settings by their full names, from the tables of a TOML."""
+    settings: dict[str, Setting] = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            settings |= {f"{name}.{inner}": single for inner, single in _by_full_names(value).items()}
+        else:
+            settings[name] = value
+    return settings
+
+
 def _setting_names() -> frozenset[str]:
     return frozenset(name for name, *_ in _native.switches())
 
@@ -233,8 +256,8 @@ def _setting_names() -> frozenset[str]:
 @cache
 def _converter() -> Converter:
     made = Converter(omit_if_default=True, forbid_extra_keys=True)
-    made.register_unstructure_hook(Transport, lambda transport: dict(transport.settings))
-    made.register_structure_hook(Transport, lambda table, _: Transport(table))
+    made.register_unstructure_hook(Transport, lambda transport: _in_tables(transport.settings))
+    made.register_structure_hook(Transport, lambda table, _: Transport(_by_full_names(table)))
     configure_union_passthrough(Setting | None, made)
     for cls, names in RENAMED.items():
         keys: dict[str, Any] = {attribute: override(rename=key) for attribute, key in names.items()}

@@ -17,8 +17,8 @@ impl Association {
     pub(super) fn reinject(&mut self, now: Instant) {
         let config = &self.config;
         let wanted = config.chunk_rescheduling != ChunkRescheduling::Off
-            || config.opportunistic_retransmission
-            || config.penalisation;
+            || config.experiment.opportunistic_retransmission
+            || config.experiment.penalisation;
         if !wanted || self.paths.len() < 2 {
             return;
         }
@@ -56,7 +56,8 @@ impl Association {
 
     fn reinject_by_rule(&mut self, now: Instant) {
         let paths = self.paths.len();
-        let overtakes = self.config.opportunistic_retransmission || self.config.penalisation;
+        let overtakes =
+            self.config.experiment.opportunistic_retransmission || self.config.experiment.penalisation;
         // Here too.
         if !overtakes && !self.path_ids().any(|path| self.transmission.fills_buffer_early(path, paths)) {
             return;
@@ -93,12 +94,12 @@ impl Association {
 
     /// The peer's window keeps the path `fast` from new data, and `head`, on a slower path, fills it: what MPTCP does about it.
     fn overtake(&mut self, now: Instant, head: &HeadOfLine, fast: PathId) -> Option<PathId> {
-        if self.config.penalisation {
+        if self.config.experiment.penalisation {
             let pause = self.paths.get(fast).srtt().unwrap_or_default();
             self.paths.penalise(head.path, now, pause);
             self.counters.coverage.note(Mechanism::Penalised);
         }
-        self.config.opportunistic_retransmission.then_some(fast)
+        self.config.experiment.opportunistic_retransmission.then_some(fast)
     }
 
     /// When output should be asked again though nothing has happened: the head-of-line chunk will be overdue. The buffers may
@@ -123,7 +124,7 @@ impl Association {
         let Some(moved) = self.transmission.move_chunk(index, to) else { return };
         self.counters.coverage.note(why);
         let overdue = why == Mechanism::RescheduledOverdue;
-        match self.config.moved_chunk_cut {
+        match self.config.experiment.moved_chunk_cut {
             MovedChunkCut::None => {}
             MovedChunkCut::Bytes if !overdue => self.paths.shrink(moved.from, moved.bytes),
             MovedChunkCut::Bytes | MovedChunkCut::Loss => {

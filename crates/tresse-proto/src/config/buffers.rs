@@ -25,9 +25,9 @@ pub enum BufferPolicy {
 pub struct EqualParts {
     /// The buffers that are split (`buffer_split`).
     pub buffers: BufferSplit,
-    /// The bytes of a path that count (`split_counts`).
+    /// The bytes of a path that count (`experiment.split_counts`).
     pub counts: SplitCounts,
-    /// A path may exceed its part of the receive buffer by one packet (`split_overbooking`).
+    /// A path may exceed its part of the receive buffer by one packet (`experiment.split_overbooking`).
     pub overbook: bool,
 }
 
@@ -51,8 +51,8 @@ impl AssociationConfig {
     pub fn buffer_policy(&self) -> BufferPolicy {
         let parts = EqualParts {
             buffers: self.buffer_split,
-            counts: self.split_counts,
-            overbook: self.split_overbooking,
+            counts: self.experiment.split_counts,
+            overbook: self.experiment.split_overbooking,
         };
         match self.buffer_shares {
             _ if self.buffer_split == BufferSplit::None => BufferPolicy::None,
@@ -69,8 +69,8 @@ impl AssociationConfig {
     pub fn set_buffer_policy(&mut self, policy: BufferPolicy) {
         self.buffer_split = policy.split();
         if let BufferPolicy::Equal(parts) | BufferPolicy::Adaptive { parts, .. } = policy {
-            self.split_counts = parts.counts;
-            self.split_overbooking = parts.overbook;
+            self.experiment.split_counts = parts.counts;
+            self.experiment.split_overbooking = parts.overbook;
         }
         match policy {
             BufferPolicy::None => {}

@@ -122,21 +122,21 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "For figures of papers and ablations",
         settings: &[
-            "min_ssthresh",
-            "split_fast_retransmit",
-            "smart_fast_retransmit",
-            "multiple_fast_retransmit",
-            "cwnd_update",
-            "pseudo_cumulative_recovery",
-            "rtt_over_any_path",
-            "peer_window_test",
-            "split_counts",
-            "split_overbooking",
-            "rescheduling_threshold",
-            "moved_chunk_cut",
-            "moved_chunk_t3",
-            "opportunistic_retransmission",
-            "penalisation",
+            "experiment.min_ssthresh",
+            "experiment.split_fast_retransmit",
+            "experiment.smart_fast_retransmit",
+            "experiment.multiple_fast_retransmit",
+            "experiment.cwnd_update",
+            "experiment.pseudo_cumulative_recovery",
+            "experiment.rtt_over_any_path",
+            "experiment.peer_window_test",
+            "experiment.split_counts",
+            "experiment.split_overbooking",
+            "experiment.rescheduling_threshold",
+            "experiment.moved_chunk_cut",
+            "experiment.moved_chunk_t3",
+            "experiment.opportunistic_retransmission",
+            "experiment.penalisation",
         ],
     },
 ];
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn each_setting_is_in_one_group() {
         let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|group| group.settings).copied().collect();
-        let mut all = AssociationConfig::NAMES.to_vec();
+        let mut all: Vec<&str> = AssociationConfig::names().collect();
         grouped.sort_unstable();
         all.sort_unstable();
         assert_eq!(grouped, all);

@@ -6,6 +6,7 @@ mod authentication;
 mod buffers;
 mod classes;
 mod encryption;
+mod experiment;
 mod groups;
 mod multipath;
 mod presets;
@@ -18,6 +19,7 @@ pub use authentication::{AuthHash, ChunkList};
 pub use buffers::{BufferPolicy, EqualParts};
 pub use classes::StreamClasses;
 pub use encryption::{Encryption, KeyManagement, KeyRole};
+pub use experiment::Experiment;
 pub use groups::{GROUPS, Group};
 pub use multipath::{
     BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, LossDetection, MovedChunkCut,
@@ -35,7 +37,7 @@ const fn millis(ms: u64) -> Duration {
 
 switches! {
     /// The settings of one association. The defaults are those of the preset `cmt`.
-    pub struct AssociationConfig {
+    pub struct AssociationConfig in "" {
         /// Retransmission timeout before the first measurement (RTO.Initial, RFC 9260 §16).
         rto_initial: Duration = millis(1000),
         /// Smallest retransmission timeout (RTO.Min, RFC 9260 §16).
@@ -60,8 +62,6 @@ switches! {
         pacing: bool = true,
         /// Initial congestion window; 0 takes the one of RFC 9260 §7.2.1.
         initial_window: Size = Size(0),
-        /// Full packets that a loss leaves of ssthresh at least (4, RFC 9260 §7.2.3; 2 in RFC 2960).
-        min_ssthresh: u16 = 4,
         /// Streams to ask for in the sending direction.
         outbound_streams: u16 = 10,
         /// Streams to accept in the receiving direction.
@@ -96,16 +96,8 @@ switches! {
         congestion_control_config: String = String::new(),
         /// How losses are found: rack goes by time, on each path by what was sent there, whatever was sent again before, and probes the end of what was sent (RACK-TLP, RFC 8985); rfc9260 by missing reports, as the switches on these say, and T3.
         loss_detection: LossDetection = LossDetection::Rfc9260,
-        /// Count missing reports apart for each path (SFR).
-        split_fast_retransmit: bool = true,
-        /// Condition for window growth under CMT (CUC).
-        cwnd_update: CwndUpdate = CwndUpdate::V2,
         /// While data comes over several paths, delay SACKs although it arrives out of order, and say how many packets a SACK stands for (DAC). A peer that declines NR-SACK is taken not to know that.
         delayed_ack: bool = true,
-        /// Leave fast recovery also when the path's pseudo-cumulative acknowledgement passes its exit point.
-        pseudo_cumulative_recovery: bool = true,
-        /// Acknowledged chunks that were moved from another path do not make chunks of the new path count as missing.
-        smart_fast_retransmit: bool = true,
         /// What is reported as non-renegable (NR-SACK).
         nr_sack: NrSack = NrSack::Everything,
         /// Most blocks of a report that promises everything: if there are more, the lowest and those that grew last; 0 for what fits a packet.
@@ -116,36 +108,16 @@ switches! {
         buffer_shares: BufferShares = BufferShares::WhenShort,
         /// Where buffers are allocated by BDP: count head-of-line blocking in, and suspend a path that costs the others more than it brings, or is allocated less than a packet.
         paths_rest: bool = true,
-        /// Which bytes of a path buffer splitting counts.
-        split_counts: SplitCounts = SplitCounts::Outstanding,
-        /// When a sender compares what is in flight with the peer's window.
-        peer_window_test: PeerWindowTest = PeerWindowTest::Packet,
-        /// Let each path exceed its equal part of the receive buffer by one packet.
-        split_overbooking: bool = false,
         /// Reinject the head-of-line chunk, before it counts as lost: when early arrivals of a path fill this buffer, or by deadline.
         chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::InTime,
-        /// Percent of a path's part of the buffer that early arrivals may hold before the head-of-line chunk is reinjected.
-        rescheduling_threshold: u16 = 50,
-        /// By what the old path's window is reduced for a reinjected chunk.
-        moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
-        /// T3 of a reinjected chunk's old path runs on until that path answers; off stops it with the last chunk, and hides that the path died. With `chunk_rescheduling=in_time` it is always on.
-        moved_chunk_t3: bool = true,
         /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer; and report at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
         /// Where a full buffer keeps a path from new data: send duplicates there of what is in flight on a path that has been losing, within the window.
         blocked_copies: BlockedCopies = BlockedCopies::LossyPaths,
-        /// When the peer's window keeps a faster path from new data, reinject the head-of-line chunk there, as MPTCP does.
-        opportunistic_retransmission: bool = false,
-        /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.
-        penalisation: bool = false,
-        /// Count missing reports of what was sent again, too, by what was sent later on its path (MFR); off waits for T3.
-        multiple_fast_retransmit: bool = true,
         /// On which path a SACK travels.
         sack_path: SackPath = SackPath::Fastest,
         /// With `sack_path` = `fastest`, how often a path that brings data is measured by a heartbeat, where nothing else measures it; 0 only once.
         sack_path_probes: Duration = millis(500),
-        /// Take round-trip times also from SACKs that came over another path than the data went; T3 waits for any.
-        rtt_over_any_path: bool = true,
         /// Where chunks that timed out are sent again.
         timeout_retransmit_path: RetransmitPath = RetransmitPath::Alternate,
         /// Take messages before the association is set up: they leave behind COOKIE ECHO, in its packet (RFC 9260 §5.1).
@@ -207,6 +179,8 @@ switches! {
         /// Find out by probing which packet size up to mtu each path carries (RFC 8899); off takes mtu for granted.
         mtu_discovery: bool = true,
     }
+    /// What only a paper's figure or an ablation needs.
+    and experiment: Experiment
 }
 
 impl AssociationConfig {
@@ -255,8 +229,8 @@ impl AssociationConfig {
         if self.send_buffer.0 == 0 || self.send_buffer.0 > MAX_BUFFER {
             return inconsistent("send_buffer", "must be from 1B to 1GiB");
         }
-        if self.rescheduling_threshold == 0 || self.rescheduling_threshold > 100 {
-            return inconsistent("rescheduling_threshold", "must be from 1 to 100 percent");
+        if self.experiment.rescheduling_threshold == 0 || self.experiment.rescheduling_threshold > 100 {
+            return inconsistent("experiment.rescheduling_threshold", "must be from 1 to 100 percent");
         }
         if self.max_paths == 0 || self.max_paths > 255 {
             return inconsistent("max_paths", "must be from 1 to 255");
@@ -290,7 +264,7 @@ impl AssociationConfig {
 
 switches! {
     /// The settings of an endpoint: what all its associations share.
-    pub struct EndpointConfig {
+    pub struct EndpointConfig in "" {
         /// SCTP port; 0 picks one (client) or refuses to listen.
         port: u16 = 0,
         /// Answer INITs: be a server.

@@ -194,9 +194,13 @@ impl SwitchValue for String {
     }
 }
 
-/// The name among `known` that is spelled most like `name`; `None` where more than half of it would have to change.
+/// The name among `known` that is spelled most like `name`, with or without its group before it; `None` where more than
+/// half of it would have to change.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let distance = |candidate: &&str| strsim::damerau_levenshtein(name, candidate);
+    let distance = |candidate: &&str| {
+        let own = candidate.rsplit_once('.').map_or(*candidate, |(_, own)| own);
+        strsim::damerau_levenshtein(name, candidate).min(strsim::damerau_levenshtein(name, own))
+    };
     known.into_iter().min_by_key(distance).filter(|candidate| 2 * distance(candidate) <= name.len())
 }
 
@@ -239,61 +243,80 @@ macro_rules! choices {
 
 switch_values!(RetransmitPath, SackPath, StreamClass);
 
-/// Declares a configuration struct together with its table of switches.
+/// Declares a configuration struct together with its table of switches. In text the prefix of
+/// the struct stands before each name. A struct may end with a group of settings: another such struct.
 macro_rules! switches {
-    ($(#[$meta:meta])* pub struct $type:ident { $($(#[doc = $doc:literal])+ $field:ident: $kind:ty = $default:expr,)+ }) => {
+    (
+        $(#[$meta:meta])*
+        pub struct $type:ident in $prefix:literal {
+            $($(#[doc = $doc:literal])+ $field:ident: $kind:ty = $default:expr,)+
+        }
+        $($(#[doc = $group_doc:literal])+ and $group:ident: $group_type:ident)?
+    ) => {
         $(#[$meta])*
         #[derive(Clone, PartialEq, Debug)]
-        pub struct $type { $($(#[doc = $doc])+ pub $field: $kind,)+ }
+        pub struct $type {
+            $($(#[doc = $doc])+ pub $field: $kind,)+
+            $($(#[doc = $group_doc])+ pub $group: $group_type,)?
+        }
 
         impl Default for $type {
             fn default() -> Self {
-                Self { $($field: $default,)+ }
+                Self { $($field: $default,)+ $($group: $group_type::default(),)? }
             }
         }
 
         impl $type {
             /// The names of all switches, in the order of declaration.
-            pub const NAMES: &'static [&'static str] = &[$(stringify!($field),)+];
+            pub fn names() -> impl Iterator<Item = &'static str> {
+                [$(concat!($prefix, stringify!($field)),)+].into_iter()
+                    $(.chain($group_type::names()))?
+            }
 
             /// Sets the switch `name` from its text form.
             ///
             /// # Errors
             /// An unknown name (the nearest valid one is named), or a value that the switch does not accept.
             pub fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::config::ConfigError> {
-                match name {
-                    $(stringify!($field) => {
-                        self.$field = <$kind as $crate::config::SwitchValue>::parse(value).ok_or_else(|| {
-                            $crate::config::ConfigError::BadValue {
-                                name: name.to_owned(),
-                                value: value.to_owned(),
-                                accepted: <$kind as $crate::config::SwitchValue>::accepted(),
-                            }
-                        })?;
-                        Ok(())
-                    })+
-                    _ => Err($crate::config::ConfigError::UnknownSwitch {
-                        name: name.to_owned(),
-                        nearest: $crate::config::nearest(name, Self::NAMES.iter().copied()).map(str::to_owned),
-                    }),
-                }
+                $(if $group_type::names().any(|known| known == name) {
+                    return self.$group.set(name, value);
+                })?
+                $(if name == concat!($prefix, stringify!($field)) {
+                    self.$field = <$kind as $crate::config::SwitchValue>::parse(value).ok_or_else(|| {
+                        $crate::config::ConfigError::BadValue {
+                            name: name.to_owned(),
+                            value: value.to_owned(),
+                            accepted: <$kind as $crate::config::SwitchValue>::accepted(),
+                        }
+                    })?;
+                    return Ok(());
+                })+
+                Err($crate::config::ConfigError::UnknownSwitch {
+                    name: name.to_owned(),
+                    nearest: $crate::config::nearest(name, Self::names()).map(str::to_owned),
+                })
             }
 
             /// Every switch with its present value in its text form.
             pub fn values(&self) -> Vec<(&'static str, String)> {
-                vec![$((stringify!($field), $crate::config::SwitchValue::print(&self.$field)),)+]
+                let own = [$((
+                    concat!($prefix, stringify!($field)),
+                    $crate::config::SwitchValue::print(&self.$field),
+                ),)+];
+                own.into_iter()$(.chain(self.$group.values()))?.collect()
             }
 
             /// What there is to know about every switch.
             pub fn describe() -> Vec<$crate::config::SwitchInfo> {
                 let defaults = Self::default();
-                vec![$($crate::config::SwitchInfo {
-                    name: stringify!($field),
+                let own = [$($crate::config::SwitchInfo {
+                    name: concat!($prefix, stringify!($field)),
                     doc: concat!($($doc,)+).trim_ascii(),
                     default: $crate::config::SwitchValue::print(&defaults.$field),
                     accepted: <$kind as $crate::config::SwitchValue>::accepted(),
                     choices: <$kind as $crate::config::SwitchValue>::choices(),
-                },)+]
+                },)+];
+                own.into_iter()$(.chain($group_type::describe()))?.collect()
             }
         }
     };

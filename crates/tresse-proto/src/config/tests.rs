@@ -57,6 +57,20 @@ fn protocol_parameters_are_those_of_the_rfcs() {
 }
 
 #[test]
+fn a_switch_of_a_group_is_found_by_its_own_name() {
+    let mut config = AssociationConfig::default();
+    let error = config.set("min_ssthresh", "2").expect_err("it has the group before it");
+    assert_eq!(
+        error.to_string(),
+        "unknown setting \"min_ssthresh\"; did you mean \"experiment.min_ssthresh\"?"
+    );
+    config.set("experiment.min_ssthresh", "2").expect("a switch");
+    assert_eq!(config.experiment.min_ssthresh, 2);
+    let error = config.set("experiment.min_ssthresh", "few").expect_err("no number");
+    assert!(error.to_string().starts_with("setting \"experiment.min_ssthresh\": \"few\" is not"), "{error}");
+}
+
+#[test]
 fn every_switch_is_documented() {
     for info in AssociationConfig::describe().into_iter().chain(EndpointConfig::describe()) {
         assert!(info.doc.ends_with('.'), "{}: {}", info.name, info.doc);

@@ -520,7 +520,7 @@ impl PathRules {
             },
             initial_window: config.initial_window.0,
             // A window of no packet would never send one again.
-            min_ssthresh: config.min_ssthresh.max(1),
+            min_ssthresh: config.experiment.min_ssthresh.max(1),
             max_paths: usize::from(config.max_paths),
             concurrent: config.concurrent,
             paces: config.pacing,

@@ -187,19 +187,19 @@ impl Transmission {
             carrier,
             rules: Rules {
                 loss_detection: config.loss_detection,
-                split_fast_retransmit: config.split_fast_retransmit,
-                cwnd_update: config.cwnd_update,
+                split_fast_retransmit: config.experiment.split_fast_retransmit,
+                cwnd_update: config.experiment.cwnd_update,
                 delayed_ack,
-                pseudo_cumulative_recovery: config.pseudo_cumulative_recovery,
-                smart_fast_retransmit: config.smart_fast_retransmit,
-                multiple_fast_retransmit: config.multiple_fast_retransmit,
-                rtt_over_any_path: config.rtt_over_any_path,
+                pseudo_cumulative_recovery: config.experiment.pseudo_cumulative_recovery,
+                smart_fast_retransmit: config.experiment.smart_fast_retransmit,
+                multiple_fast_retransmit: config.experiment.multiple_fast_retransmit,
+                rtt_over_any_path: config.experiment.rtt_over_any_path,
                 buffers: config.buffer_policy(),
-                peer_window_test: config.peer_window_test,
+                peer_window_test: config.experiment.peer_window_test,
                 chunk_rescheduling: config.chunk_rescheduling,
-                rescheduling_threshold: config.rescheduling_threshold,
+                rescheduling_threshold: config.experiment.rescheduling_threshold,
                 // A chunk may go again in time as often as it is overdue: without T3 nobody would ever give its path up.
-                moved_chunk_t3: config.moved_chunk_t3
+                moved_chunk_t3: config.experiment.moved_chunk_t3
                     || config.chunk_rescheduling == ChunkRescheduling::InTime,
                 immediate_sack_when_full: config.immediate_sack_when_full,
                 send_buffer: config.send_buffer.0,

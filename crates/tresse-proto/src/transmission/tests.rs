@@ -26,7 +26,7 @@ use tresse_wire::{DataFlags, Fsn, GapBlock, List, Mid, Ppid, StreamId};
 
 use super::invariants::walk;
 use super::*;
-use crate::config::{BufferSplit, SplitCounts};
+use crate::config::{BufferSplit, Experiment, SplitCounts};
 
 /// Size of most chunks of these tests, header included.
 const LEN: usize = 1000;

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{BufferSplit, ChunkRescheduling, LossDetection, MovedChunkCut, NrSack, Size};
+use tresse_proto::config::{
+    BufferSplit, ChunkRescheduling, Experiment, LossDetection, MovedChunkCut, NrSack, Size,
+};
 use tresse_proto::{AssociationConfig, Event, PathId, PathState, SendOptions, StreamId};
 use tresse_wire::DATA_HEADER_LEN;
 
@@ -19,7 +21,7 @@ fn ms(millis: u64) -> Duration {
 fn watching(chunk_rescheduling: ChunkRescheduling) -> AssociationConfig {
     AssociationConfig {
         chunk_rescheduling,
-        rescheduling_threshold: 25,
+        experiment: Experiment { rescheduling_threshold: 25, ..Experiment::default() },
         mtu_discovery: false,
         buffer_split: BufferSplit::None,
         nr_sack: NrSack::Delivered,
@@ -71,7 +73,8 @@ fn late_chunks_of_the_slow_path_are_repeated_on_the_fast_one() {
 #[test]
 fn the_old_path_pays_by_its_window() {
     let cwnd = |moved_chunk_cut| {
-        let config = AssociationConfig { moved_chunk_cut, ..watching(ChunkRescheduling::Sender) };
+        let mut config = watching(ChunkRescheduling::Sender);
+        config.experiment.moved_chunk_cut = moved_chunk_cut;
         let mut pair = filled(&config);
         (pair.path(1).cwnd, pair.path(0).chunks_resent as usize)
     };
@@ -120,7 +123,8 @@ fn a_path_that_died_is_found_as_soon_as_without_although_every_chunk_leaves_it_e
     let off = doubted_after(&watching(ChunkRescheduling::Off), None).expect("T3 expires");
     let on = doubted_after(&watching(ChunkRescheduling::Sender), None).expect("T3 expires all the same");
     assert!(on <= off, "{on:?}, without {off:?}");
-    let hidden = AssociationConfig { moved_chunk_t3: false, ..watching(ChunkRescheduling::Sender) };
+    let mut hidden = watching(ChunkRescheduling::Sender);
+    hidden.experiment.moved_chunk_t3 = false;
     assert_eq!(doubted_after(&hidden, None), None, "nothing of it stays in flight");
 }
 
@@ -134,9 +138,12 @@ fn like_mptcp(opportunistic_retransmission: bool, penalisation: bool) -> (Pair, 
     let config = AssociationConfig {
         nr_sack: NrSack::Everything,
         receive_buffer: Size(12 * M),
-        moved_chunk_cut: MovedChunkCut::None,
-        opportunistic_retransmission,
-        penalisation,
+        experiment: Experiment {
+            moved_chunk_cut: MovedChunkCut::None,
+            opportunistic_retransmission,
+            penalisation,
+            ..Experiment::default()
+        },
         ..watching(ChunkRescheduling::Off)
     };
     let mut pair = filled(&config);

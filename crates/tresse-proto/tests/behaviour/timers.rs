@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tresse_proto::AssociationConfig;
-use tresse_proto::config::{LossDetection, Size};
+use tresse_proto::config::{Experiment, LossDetection, Size};
 use tresse_wire::DATA_HEADER_LEN;
 
 use crate::common::Pair;
@@ -64,7 +64,14 @@ fn send_with_losses(pair: &mut Pair, chunks: usize, lost: &'static [u32]) -> Vec
 
 #[test]
 fn a_lost_packet_is_repeated_after_three_missing_reports() {
-    for config in [wide(), AssociationConfig { delayed_ack: false, split_fast_retransmit: false, ..wide() }] {
+    for config in [
+        wide(),
+        AssociationConfig {
+            delayed_ack: false,
+            experiment: Experiment { split_fast_retransmit: false, ..Experiment::default() },
+            ..wide()
+        },
+    ] {
         let mut pair = Pair::established(1, &config);
         let sent = send_with_losses(&mut pair, 12, &[2]);
         assert_eq!(sent.len(), 13);
@@ -132,7 +139,13 @@ fn a_lost_retransmission_waits_for_t3_too() {
 #[test]
 fn a_lost_retransmission_of_a_busy_path_does_not_wait_for_t3() {
     for (multiple_fast_retransmit, expected) in [(true, (2, 0)), (false, (1, 1))] {
-        let mut pair = Pair::established(1, &AssociationConfig { multiple_fast_retransmit, ..wide() });
+        let mut pair = Pair::established(
+            1,
+            &AssociationConfig {
+                experiment: Experiment { multiple_fast_retransmit, ..Experiment::default() },
+                ..wide()
+            },
+        );
         let (mut losses, mut first) = (0, None);
         pair.network = Box::new(move |flight| {
             let hit = flight.chunks().iter().any(|chunk| match chunk {

@@ -26,9 +26,7 @@ pub(super) fn table(resolved: &Resolved) -> Table {
 
     // What both hosts share, then where the receiver differs.
     put(&mut table, "transport", settings(&resolved.sender));
-    let common = settings(&resolved.sender);
-    let mut own = settings(&resolved.receiver);
-    own.retain(|name, value| common.get(name) != Some(&*value));
+    let own = differences(settings(&resolved.receiver), &settings(&resolved.sender));
     if !own.is_empty() {
         put(&mut table, "receiver", own);
     }
@@ -54,8 +52,33 @@ pub(super) fn table(resolved: &Resolved) -> Table {
     table
 }
 
+/// The settings; those of a group are in a table of its name.
 fn settings(config: &AssociationConfig) -> Table {
-    config.values().into_iter().map(|(name, text)| (name.to_owned(), natural(text))).collect()
+    let mut table = Table::new();
+    for (name, text) in config.values() {
+        match name.split_once('.') {
+            None => put(&mut table, name, natural(text)),
+            Some((group, name)) => {
+                let group = table.entry(group).or_insert_with(|| Value::Table(Table::new()));
+                if let Value::Table(group) = group {
+                    put(group, name, natural(text));
+                }
+            }
+        }
+    }
+    table
+}
+
+/// The values of `table` that `common` does not have, those of inner tables likewise.
+fn differences(table: Table, common: &Table) -> Table {
+    let different = table.into_iter().filter_map(|(name, value)| match (value, common.get(&name)) {
+        (Value::Table(inner), Some(Value::Table(common))) => {
+            let inner = differences(inner, common);
+            (!inner.is_empty()).then_some((name, Value::Table(inner)))
+        }
+        (value, other) => (other != Some(&value)).then_some((name, value)),
+    });
+    different.collect()
 }
 
 /// Numbers and truths as TOML has them, everything else as text.

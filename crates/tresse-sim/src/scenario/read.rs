@@ -197,7 +197,7 @@ fn apply_settings(
     let Some(section) = section else { return Ok(()) };
     let path = section.path().to_owned();
     for (name, value) in section.entries()? {
-        config.set(name, &value).map_err(|error| ScenarioError::setting(file, &path, error))?;
+        config.set(&name, &value).map_err(|error| ScenarioError::setting(file, &path, error))?;
     }
     Ok(())
 }

@@ -78,13 +78,20 @@ impl<'t> Section<'t> {
         tables.collect()
     }
 
-    /// All keys of this table with the text of their values, for a table whose keys are known elsewhere.
-    pub(super) fn entries(self) -> Result<Vec<(&'t str, String)>, ScenarioError> {
-        let entries = self.table.iter().map(|(key, value)| {
-            let text = text(value).ok_or_else(|| self.bad_value(key, value, "a single value"))?;
-            Ok((key.as_str(), text))
-        });
-        entries.collect()
+    /// All keys of this table with the text of their values, for a table whose keys are known elsewhere. Those of a
+    /// table in it have its name before theirs: `table.key`.
+    pub(super) fn entries(self) -> Result<Vec<(String, String)>, ScenarioError> {
+        let mut entries = Vec::with_capacity(self.table.len());
+        for (key, value) in self.table {
+            if let Value::Table(inner) = value {
+                let own = self.inner(self.key(key), inner).entries()?;
+                entries.extend(own.into_iter().map(|(name, text)| (format!("{key}.{name}"), text)));
+            } else {
+                let text = text(value).ok_or_else(|| self.bad_value(key, value, "a single value"))?;
+                entries.push((key.clone(), text));
+            }
+        }
+        Ok(entries)
     }
 
     /// Refuses keys that were not asked for.

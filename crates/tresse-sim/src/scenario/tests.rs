@@ -81,6 +81,8 @@ fn overrides_reach_every_place() {
         ("measure", "30s"),
         ("transport.send_buffer", "128KiB"),
         ("sender.max_burst", "4"),
+        ("transport.experiment.min_ssthresh", "2"),
+        ("receiver.experiment.split_overbooking", "true"),
         ("path.1.delay", "50ms"),
         ("path[0].reverse.delay", "1ms"),
         ("record.interval", "100ms"),
@@ -93,6 +95,8 @@ fn overrides_reach_every_place() {
     assert_eq!(resolved.seed, u64::MAX);
     assert_eq!(resolved.sender.send_buffer.0, 131_072);
     assert_eq!((resolved.sender.max_burst, resolved.receiver.max_burst), (4, 8));
+    let experiments = [&resolved.sender.experiment, &resolved.receiver.experiment];
+    assert_eq!(experiments.map(|own| (own.min_ssthresh, own.split_overbooking)), [(2, false), (2, true)]);
     assert_eq!(resolved.paths[1].forward.delay, Duration::from_millis(50));
     assert_eq!(resolved.paths[0].backward.delay, Duration::from_millis(1));
     assert_eq!(resolved.record_interval, Some(Duration::from_millis(100)));

@@ -19,7 +19,8 @@ loss = "4%"
 
 fn lossy(seed: &str, multiple_fast_retransmit: &str) -> Outcome {
     let mut scenario = Scenario::from_toml(LOSSY, "lossy").unwrap_or_else(|error| panic!("{error}"));
-    let overrides = [("seed", seed), ("transport.multiple_fast_retransmit", multiple_fast_retransmit)];
+    let overrides =
+        [("seed", seed), ("transport.experiment.multiple_fast_retransmit", multiple_fast_retransmit)];
     scenario.set_all(overrides).unwrap_or_else(|error| panic!("{error}"));
     checked(&scenario)
 }

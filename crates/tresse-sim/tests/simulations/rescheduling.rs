@@ -31,7 +31,8 @@ fn unlike_paths(overrides: &[(&str, &str)]) -> Outcome {
 fn rescheduling_keeps_the_fast_path_busy_although_the_slow_one_is_late() {
     for rule in ["sender", "both"] {
         for cut in ["bytes", "loss"] {
-            let with = [("transport.chunk_rescheduling", rule), ("transport.moved_chunk_cut", cut)];
+            let with =
+                [("transport.chunk_rescheduling", rule), ("transport.experiment.moved_chunk_cut", cut)];
             let (on, off) = (unlike_paths(&with), unlike_paths(&[]));
             let (good, poor) = (on.throughput_mbps, off.throughput_mbps);
             assert!(good > 1.5 * poor, "{rule}, {cut}: {good}, without {poor}");
@@ -44,8 +45,8 @@ fn rescheduling_keeps_the_fast_path_busy_although_the_slow_one_is_late() {
 fn what_mptcp_does_helps_where_the_receive_buffer_is_short_and_nothing_splits_it() {
     let short = [("transport.receive_buffer", "128KiB"), ("transport.buffer_split", "none")];
     let run = |switches: &[(&str, &str)]| unlike_paths(&[&short[..], switches].concat()).throughput_mbps;
-    let repeat = ("transport.opportunistic_retransmission", "true");
-    let punish = ("transport.penalisation", "true");
+    let repeat = ("transport.experiment.opportunistic_retransmission", "true");
+    let punish = ("transport.experiment.penalisation", "true");
     let (poor, repeated, both) = (run(&[]), run(&[repeat]), run(&[repeat, punish]));
     assert!(repeated > 1.5 * poor, "{repeated}, without {poor}");
     assert!(both > 1.5 * poor, "{both}, without {poor}");

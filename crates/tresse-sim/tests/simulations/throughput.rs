@@ -79,7 +79,7 @@ const ADAPTIVE: [(&str, &str); 6] = [
     ("transport.sack_path", "fastest"),
     ("transport.path_scheduler", "stms"),
     ("transport.nr_sack", "everything"),
-    ("transport.rtt_over_any_path", "true"),
+    ("transport.experiment.rtt_over_any_path", "true"),
 ];
 
 /// The adaptive map is told nothing of the paths, and needs no help from an application that feeds streams in turn.

@@ -26,7 +26,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("inbound_streams", &["1", "2", "5", "65535"]),
     ("send_buffer", &["1B", "100B", "1500B", "4000B", "16KiB", "64KiB", "256KiB"]),
     ("receive_buffer", &["1500B", "1600B", "3000B", "6000B", "16KiB", "64KiB", "256KiB"]),
-    ("rescheduling_threshold", &["1", "20", "50", "100"]),
+    ("experiment.rescheduling_threshold", &["1", "20", "50", "100"]),
     ("mtu", &["576B", "600B", "1280B", "1500B", "9000B"]),
     ("max_paths", &["4", "16"]),
     (
@@ -116,11 +116,11 @@ const THEMES: &[Theme] = &[
         ("immediate_sack_when_full", "false"),
         ("sack_path", "round_robin"),
     ],
-    &[("chunk_rescheduling", "both"), ("rescheduling_threshold", "20"), ("send_buffer", "16KiB")],
+    &[("chunk_rescheduling", "both"), ("experiment.rescheduling_threshold", "20"), ("send_buffer", "16KiB")],
     // What MPTCP does when the peer's window keeps a fast path silent.
     &[
-        ("opportunistic_retransmission", "true"),
-        ("penalisation", "true"),
+        ("experiment.opportunistic_retransmission", "true"),
+        ("experiment.penalisation", "true"),
         ("buffer_split", "none"),
         ("path_scheduler", "lowest_rtt"),
         ("receive_buffer", "16KiB"),
@@ -237,8 +237,8 @@ pub(super) fn agree(hosts: &mut [HostPlan; 2]) {
     // packets drops most of what comes then, and T3, doubled each time, is all that brings it back.
     let read = |plan: &HostPlan| plan.settings().ok().map(|(config, _)| config);
     for (sender, receiver) in [(0, 1), (1, 0)] {
-        let tests_rarely =
-            read(&hosts[sender]).is_some_and(|config| config.peer_window_test == PeerWindowTest::Sack);
+        let tests_rarely = read(&hosts[sender])
+            .is_some_and(|config| config.experiment.peer_window_test == PeerWindowTest::Sack);
         let is_small =
             read(&hosts[receiver]).is_some_and(|config| config.receive_buffer.0 < LEAST_FOR_RARE_TESTS);
         if tests_rarely && is_small {

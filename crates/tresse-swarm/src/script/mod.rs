@@ -246,7 +246,7 @@ impl HostPlan {
             match name.as_str() {
                 "preset" => association = AssociationConfig::preset(value)?,
                 WRAP_IN | MESSAGES_WRAP_IN => read_wrap(name, value).map(drop)?,
-                name if EndpointConfig::NAMES.contains(&name) => endpoint.set(name, value)?,
+                name if EndpointConfig::names().any(|known| known == name) => endpoint.set(name, value)?,
                 name => association.set(name, value)?,
             }
         }

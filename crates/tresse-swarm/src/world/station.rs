@@ -500,7 +500,7 @@ impl Station {
 
     /// Whether it may send more than the peer's window: it does not look at that before each packet.
     pub(super) fn overruns(&self) -> bool {
-        self.settings.0.peer_window_test == PeerWindowTest::Sack
+        self.settings.0.experiment.peer_window_test == PeerWindowTest::Sack
     }
 
     /// Where it stands, for a person.

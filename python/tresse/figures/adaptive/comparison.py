@@ -31,7 +31,7 @@ PLACED = {
     "transport.sack_path": "fastest",
     "transport.sack_frequency": "1",
     "transport.nr_sack": "everything",
-    "transport.rtt_over_any_path": "true",
+    "transport.experiment.rtt_over_any_path": "true",
 }
 ROUND_ROBIN = Variant("round-robin", ORANGE, "--", {"transport.stream_map": "any"})
 FIXED = Variant("fixed", BLUE, "--", {"transport.stream_map": "fixed:0,1"})

@@ -44,7 +44,8 @@ CMT = Variant(standings.CMT, {"preset": "cmt"}, INK, ":", "D")
 SACK, SACK_SPLIT = _both_splits("SACK", ORANGE, nr_sack="off")
 NR, NR_SPLIT = _both_splits("NR-SACK", BLUE)
 REPORTS, REPORTS_SPLIT = _both_splits("NR-SACK, drop reports", GREEN, drop_reports="true")
-HASTY, HASTY_SPLIT = _both_splits("NR-SACK, no smart FR", PURPLE, smart_fast_retransmit="false")
+_HASTY = {"experiment.smart_fast_retransmit": "false"}
+HASTY, HASTY_SPLIT = _both_splits("NR-SACK, no smart FR", PURPLE, **_HASTY)
 
 UNORDERED: Mapping[Panel, tuple[Variant, ...]] = {
     RATE: (SACK, SACK_SPLIT, NR, NR_SPLIT),
@@ -57,9 +58,7 @@ _MOVE = {"chunk_rescheduling": "sender"}
 PLAIN, PLAIN_SPLIT = _both_splits("no rescheduling", ORANGE)
 MOVED, MOVED_SPLIT = _both_splits("rescheduling", BLUE, **_MOVE)
 MOVED_REPORTS, MOVED_REPORTS_SPLIT = _both_splits("rescheduling, drop reports", GREEN, **_MOVE, drop_reports="true")
-MOVED_HASTY, MOVED_HASTY_SPLIT = _both_splits(
-    "rescheduling, no smart FR", PURPLE, **_MOVE, smart_fast_retransmit="false"
-)
+MOVED_HASTY, MOVED_HASTY_SPLIT = _both_splits("rescheduling, no smart FR", PURPLE, **_MOVE, **_HASTY)
 
 ORDERED: Mapping[Panel, tuple[Variant, ...]] = {
     RATE: (PLAIN, PLAIN_SPLIT, MOVED, MOVED_SPLIT),

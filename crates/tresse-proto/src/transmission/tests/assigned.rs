@@ -237,7 +237,7 @@ fn it_does_not_count_as_what_arrived_early() {
         2,
         &AssociationConfig {
             chunk_rescheduling: ChunkRescheduling::Both,
-            rescheduling_threshold: 1,
+            experiment: Experiment { rescheduling_threshold: 1, ..Experiment::default() },
             buffer_split: BufferSplit::None,
             ..cmt()
         },

@@ -67,15 +67,11 @@ fn unordered_messages_wait_for_nothing_at_the_receiver() {
 
 #[test]
 fn the_threshold_is_a_setting() {
-    let config = AssociationConfig {
-        rescheduling_threshold: 100,
-        ..watching(ChunkRescheduling::Sender, BufferSplit::None)
-    };
+    let mut config = watching(ChunkRescheduling::Sender, BufferSplit::None);
+    config.experiment.rescheduling_threshold = 100;
     assert_eq!(blocks(&blocked(&config, 8, 100_000)), [false, false]);
-    assert_eq!(
-        blocks(&blocked(&AssociationConfig { rescheduling_threshold: 99, ..config }, 8, 100_000)),
-        [true, false]
-    );
+    config.experiment.rescheduling_threshold = 99;
+    assert_eq!(blocks(&blocked(&config, 8, 100_000)), [true, false]);
 }
 
 fn blocking(bench: &Bench) -> Option<(u8, usize)> {

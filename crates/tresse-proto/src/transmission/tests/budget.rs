@@ -11,8 +11,7 @@ fn split(buffer_split: BufferSplit, counts: SplitCounts, send_buffer: usize) -> 
     AssociationConfig {
         buffer_split,
         buffer_shares: BufferShares::Equal,
-        split_counts: counts,
-        split_overbooking: false,
+        experiment: Experiment { split_counts: counts, ..Experiment::default() },
         send_buffer: Size(send_buffer),
         ..cmt()
     }
@@ -55,10 +54,8 @@ fn the_congestion_window_is_a_gate_not_a_measure() {
 
 #[test]
 fn a_window_tested_at_sacks_holds_until_the_next_one() {
-    let config = AssociationConfig {
-        peer_window_test: PeerWindowTest::Sack,
-        ..split(BufferSplit::None, SplitCounts::Outstanding, 1 << 20)
-    };
+    let mut config = split(BufferSplit::None, SplitCounts::Outstanding, 1 << 20);
+    config.experiment.peer_window_test = PeerWindowTest::Sack;
     let mut bench = Bench::new(2, &config);
     bench.announce(3000);
     bench.send_over(&[0, 0, 0, 0]);
@@ -202,10 +199,8 @@ fn queued_bytes_count_until_they_are_released_outstanding_ones_while_they_fly() 
 #[test]
 fn overbooking_lets_a_path_exceed_its_share_of_the_receive_buffer_by_a_packet() {
     for (overbooking, expected) in [(false, Verdict::Wait(Limit::ReceiveBuffer)), (true, Verdict::Go(4000))] {
-        let config = AssociationConfig {
-            split_overbooking: overbooking,
-            ..split(BufferSplit::Both, SplitCounts::Outstanding, 1 << 20)
-        };
+        let mut config = split(BufferSplit::Both, SplitCounts::Outstanding, 1 << 20);
+        config.experiment.split_overbooking = overbooking;
         let mut bench = Bench::new(2, &config);
         bench.send_over(&[0; 4]);
         bench.announce(8000);
@@ -214,10 +209,8 @@ fn overbooking_lets_a_path_exceed_its_share_of_the_receive_buffer_by_a_packet() 
         assert_eq!(bench.verdict(0), Verdict::Wait(Limit::ReceiveBuffer), "5000 of 4000");
     }
     // The own buffer is never overbooked.
-    let config = AssociationConfig {
-        split_overbooking: true,
-        ..split(BufferSplit::Sender, SplitCounts::Outstanding, 8000)
-    };
+    let mut config = split(BufferSplit::Sender, SplitCounts::Outstanding, 8000);
+    config.experiment.split_overbooking = true;
     let mut bench = Bench::new(2, &config);
     bench.send_over(&[0; 4]);
     assert_eq!(bench.verdict(0), Verdict::Wait(Limit::SendBuffer));

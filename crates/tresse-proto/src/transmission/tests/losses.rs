@@ -84,7 +84,10 @@ fn what_was_sent_again_is_struck_by_what_was_sent_later_still() {
 
 #[test]
 fn without_mfr_and_from_another_path_it_is_not_struck() {
-    let off = AssociationConfig { multiple_fast_retransmit: false, ..cmt() };
+    let off = AssociationConfig {
+        experiment: Experiment { multiple_fast_retransmit: false, ..Experiment::default() },
+        ..cmt()
+    };
     let mut bench = lost_twice(&off);
     for last in 5..=8 {
         bench.sack(0, 0, &[(2, last)]);
@@ -131,7 +134,11 @@ fn with_split_fast_retransmit_only_the_own_path_strikes() {
 
 #[test]
 fn without_it_a_slow_path_looks_like_loss() {
-    let config = AssociationConfig { split_fast_retransmit: false, delayed_ack: false, ..cmt() };
+    let config = AssociationConfig {
+        experiment: Experiment { split_fast_retransmit: false, ..Experiment::default() },
+        delayed_ack: false,
+        ..cmt()
+    };
     let mut bench = Bench::new(2, &config);
     bench.send_over(&[1, 0, 1, 0, 0, 0, 0]);
     bench.sack(0, 0, &[(2, 2)]);
@@ -192,7 +199,10 @@ fn a_chunk_that_was_sent_again_is_not_struck() {
 #[test]
 fn acknowledged_chunks_that_moved_strike_only_without_smart_fast_retransmit() {
     for (smart, expected) in [(true, 0), (false, 1)] {
-        let config = AssociationConfig { smart_fast_retransmit: smart, ..cmt() };
+        let config = AssociationConfig {
+            experiment: Experiment { smart_fast_retransmit: smart, ..Experiment::default() },
+            ..cmt()
+        };
         let mut bench = Bench::new(2, &config);
         bench.send_over(&[0, 1, 0, 0]);
         bench.time_out(0, 1);
@@ -206,7 +216,10 @@ fn acknowledged_chunks_that_moved_strike_only_without_smart_fast_retransmit() {
 #[test]
 fn smart_fast_retransmit_exempts_whatever_moved_for_whichever_reason() {
     for (smart, expected) in [(true, 0), (false, 1)] {
-        let config = AssociationConfig { smart_fast_retransmit: smart, ..cmt() };
+        let config = AssociationConfig {
+            experiment: Experiment { smart_fast_retransmit: smart, ..Experiment::default() },
+            ..cmt()
+        };
         let mut bench = Bench::new(2, &config);
         bench.send_over(&[1, 0, 0, 0, 0]);
         bench.sack_for(0, 0, &[(3, 5)], 3);
@@ -221,8 +234,14 @@ fn smart_fast_retransmit_exempts_whatever_moved_for_whichever_reason() {
 #[test]
 fn smart_fast_retransmit_exempts_nothing_that_stayed_on_its_path() {
     for smart in [true, false] {
-        let config =
-            AssociationConfig { smart_fast_retransmit: smart, split_fast_retransmit: false, ..cmt() };
+        let config = AssociationConfig {
+            experiment: Experiment {
+                smart_fast_retransmit: smart,
+                split_fast_retransmit: false,
+                ..Experiment::default()
+            },
+            ..cmt()
+        };
         let mut bench = Bench::new(2, &config);
         bench.send_over(&[1, 0, 0]);
         bench.time_out(0, 0);

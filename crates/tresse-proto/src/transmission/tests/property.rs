@@ -178,12 +178,15 @@ fn any_rules() -> impl Strategy<Value = AssociationConfig> {
     (any::<[bool; 6]>(), 0..CwndUpdate::ALL.len(), 0..BufferSplit::ALL.len()).prop_map(
         |([sfr, dac, frc, smart, overbooking, by_time], cuc, split)| AssociationConfig {
             loss_detection: if by_time { LossDetection::Rack } else { LossDetection::Rfc9260 },
-            split_fast_retransmit: sfr,
             delayed_ack: dac,
-            pseudo_cumulative_recovery: frc,
-            smart_fast_retransmit: smart,
-            split_overbooking: overbooking,
-            cwnd_update: CwndUpdate::ALL[cuc],
+            experiment: Experiment {
+                split_fast_retransmit: sfr,
+                pseudo_cumulative_recovery: frc,
+                smart_fast_retransmit: smart,
+                split_overbooking: overbooking,
+                cwnd_update: CwndUpdate::ALL[cuc],
+                ..Experiment::default()
+            },
             buffer_split: BufferSplit::ALL[split],
             ..AssociationConfig::default()
         },
@@ -373,7 +376,7 @@ proptest! {
             }
         }
         let held = bench.sent.user_data();
-        prop_assert_eq!(released + held, sent, "released once each under {}", config.cwnd_update.print());
+        prop_assert_eq!(released + held, sent, "released once each under {}", config.experiment.cwnd_update.print());
 
         for path in 0..PATHS {
             while bench.leave(path).is_some() {}

@@ -44,13 +44,25 @@ fn a_gap_block_times_too_and_each_path_by_itself() {
 
 #[test]
 fn a_sack_over_another_path_measures_only_when_the_switch_says_so() {
-    let mut bench = Bench::new(2, &AssociationConfig { rtt_over_any_path: true, ..cmt() });
+    let mut bench = Bench::new(
+        2,
+        &AssociationConfig {
+            experiment: Experiment { rtt_over_any_path: true, ..Experiment::default() },
+            ..cmt()
+        },
+    );
     bench.send(0, LEN);
     bench.wait(30);
     bench.sack(1, 1, &[]);
     assert_eq!(millis(&bench, 0), Some(30));
 
-    let mut bench = Bench::new(2, &AssociationConfig { rtt_over_any_path: false, ..cmt() });
+    let mut bench = Bench::new(
+        2,
+        &AssociationConfig {
+            experiment: Experiment { rtt_over_any_path: false, ..Experiment::default() },
+            ..cmt()
+        },
+    );
     bench.send(0, LEN);
     bench.wait(30);
     bench.sack(1, 1, &[]);
@@ -152,7 +164,10 @@ fn a_retransmission_that_got_lost_is_not_outlived_by_new_data() {
 
 #[test]
 fn without_cuc_every_acknowledged_byte_lets_a_window_grow() {
-    let config = AssociationConfig { cwnd_update: CwndUpdate::Off, ..cmt() };
+    let config = AssociationConfig {
+        experiment: Experiment { cwnd_update: CwndUpdate::Off, ..Experiment::default() },
+        ..cmt()
+    };
     let mut bench = Bench::new(1, &config);
     bench.send_over(&[0; 3]);
     bench.sack(0, 0, &[(3, 3)]);
@@ -162,7 +177,10 @@ fn without_cuc_every_acknowledged_byte_lets_a_window_grow() {
 #[test]
 fn with_cuc_a_window_grows_when_its_own_path_progresses_in_order() {
     for cwnd_update in [CwndUpdate::V1, CwndUpdate::V2] {
-        let mut bench = Bench::new(2, &AssociationConfig { cwnd_update, ..cmt() });
+        let mut bench = Bench::new(
+            2,
+            &AssociationConfig { experiment: Experiment { cwnd_update, ..Experiment::default() }, ..cmt() },
+        );
         // Path 1 is behind; path 0 progresses in its own order, although no cumulative TSN moves.
         bench.send_over(&[1, 0, 0, 0, 1]);
         bench.sack(0, 0, &[(2, 2)]);
@@ -181,7 +199,10 @@ fn with_cuc_a_window_grows_when_its_own_path_progresses_in_order() {
 #[test]
 fn version_2_follows_retransmissions_apart() {
     let grows = |cwnd_update| {
-        let mut bench = Bench::new(2, &AssociationConfig { cwnd_update, ..cmt() });
+        let mut bench = Bench::new(
+            2,
+            &AssociationConfig { experiment: Experiment { cwnd_update, ..Experiment::default() }, ..cmt() },
+        );
         // 1 is lost on path 0 and goes again on path 1, behind 3 which was sent there once.
         bench.send_over(&[0, 0, 1, 1]);
         bench.time_out(0, 1);
@@ -196,7 +217,10 @@ fn version_2_follows_retransmissions_apart() {
 #[test]
 fn a_recovery_ends_when_its_path_is_repaired_or_the_cumulative_tsn_says_so() {
     for (by_pseudo, expected) in [(true, 5), (false, 0)] {
-        let config = AssociationConfig { pseudo_cumulative_recovery: by_pseudo, ..cmt() };
+        let config = AssociationConfig {
+            experiment: Experiment { pseudo_cumulative_recovery: by_pseudo, ..Experiment::default() },
+            ..cmt()
+        };
         let mut bench = Bench::new(2, &config);
         // 1 keeps the cumulative TSN back; on path 0 everything up to 5 is there.
         bench.send_over(&[1, 0, 0, 0, 0, 0]);

@@ -1,0 +1,40 @@
+//! Settings of experiments: mechanisms of the papers and of RFC 9260 that the defaults settle, to be switched for a figure or an ablation.
+
+use super::switch::switches;
+use super::{CwndUpdate, MovedChunkCut, PeerWindowTest, SplitCounts};
+
+switches! {
+    /// The settings of an association that only a paper's figure or an ablation changes: `experiment.NAME` in text.
+    pub struct Experiment in "experiment." {
+        /// Full packets that a loss leaves of ssthresh at least (4, RFC 9260 §7.2.3; 2 in RFC 2960).
+        min_ssthresh: u16 = 4,
+        /// Count missing reports apart for each path (SFR).
+        split_fast_retransmit: bool = true,
+        /// Acknowledged chunks that were moved from another path do not make chunks of the new path count as missing.
+        smart_fast_retransmit: bool = true,
+        /// Count missing reports of what was sent again, too, by what was sent later on its path (MFR); off waits for T3.
+        multiple_fast_retransmit: bool = true,
+        /// Condition for window growth under CMT (CUC).
+        cwnd_update: CwndUpdate = CwndUpdate::V2,
+        /// Leave fast recovery also when the path's pseudo-cumulative acknowledgement passes its exit point.
+        pseudo_cumulative_recovery: bool = true,
+        /// Take round-trip times also from SACKs that came over another path than the data went; T3 waits for any.
+        rtt_over_any_path: bool = true,
+        /// When a sender compares what is in flight with the peer's window.
+        peer_window_test: PeerWindowTest = PeerWindowTest::Packet,
+        /// Which bytes of a path buffer splitting counts.
+        split_counts: SplitCounts = SplitCounts::Outstanding,
+        /// Let each path exceed its equal part of the receive buffer by one packet.
+        split_overbooking: bool = false,
+        /// Percent of a path's part of the buffer that early arrivals may hold before the head-of-line chunk is reinjected.
+        rescheduling_threshold: u16 = 50,
+        /// By what the old path's window is reduced for a reinjected chunk.
+        moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
+        /// T3 of a reinjected chunk's old path runs on until that path answers; off stops it with the last chunk, and hides that the path died. With `chunk_rescheduling=in_time` it is always on.
+        moved_chunk_t3: bool = true,
+        /// When the peer's window keeps a faster path from new data, reinject the head-of-line chunk there, as MPTCP does.
+        opportunistic_retransmission: bool = false,
+        /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.
+        penalisation: bool = false,
+    }
+}
