@@ -60,9 +60,10 @@ impl Socket {
         socket.set_nonblocking(true)?;
         let io = UdpSocket::from_std(socket)?;
         let state = UdpSocketState::new((&io).into())?;
-        // As much as the system grants: a batch must fit while the driver is busy elsewhere.
-        let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER);
-        let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER);
+        // As much as the system grants.
+        let _ = state.set_recv_buffer_size((&io).into(), RECEIVE_QUEUE);
+        exceed_limit(&io);
+        let _ = state.set_send_buffer_size((&io).into(), SEND_QUEUE);
         let stats = LocalStats::new(local, interface.map(|one| one.interface.clone()));
         let interface = interface.map(|one| one.index);
         Ok(Socket { lower, io, state, backlog: VecDeque::new(), backlog_bytes: 0, interface, stats })
@@ -257,6 +258,12 @@ impl Socket {
     }
 }
 
+/// Takes the whole receive queue where the process may exceed the system's limit (CAP_NET_ADMIN).
+fn exceed_limit(_io: &UdpSocket) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(_io, RECEIVE_QUEUE);
+}
+
 /// Whether the system refused a packet because it is larger than the interface, or the path as far as it knows.
 fn is_too_large(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
@@ -283,7 +290,30 @@ fn codepoint(mark: Option<EcnCodepoint>) -> Ecn {
 
 /// Bytes that may wait for a full socket; beyond, packets are dropped as a full queue would.
 const MAX_BACKLOG: usize = 1024 * 1024;
-/// Size to ask of the system for socket buffers.
-const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
+/// Size to ask of the system for what is to be sent: a batch must fit.
+const SEND_QUEUE: usize = 4 * 1024 * 1024;
+/// The same for what has arrived. All peers share it, and each fills its own window: where a thousand are busy and it overflows,
+/// some lose whole flights and others nothing.
+const RECEIVE_QUEUE: usize = 64 * 1024 * 1024;
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Write;
+
+    use rustix::net::sockopt::{set_socket_recv_buffer_size_force, socket_recv_buffer_size};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_may_exceed_the_limit_has_a_queue_for_a_thousand_peers() {
+        let bind = || std::net::UdpSocket::bind("127.0.0.1:0").expect("free");
+        if set_socket_recv_buffer_size_force(bind(), RECEIVE_QUEUE).is_err() {
+            let _ = writeln!(std::io::stderr(), "receive queue: skipped, CAP_NET_ADMIN is missing");
+            return;
+        }
+        let socket = Socket::new(bind(), Lower::Udp, None).expect("it is bound");
+        assert!(socket_recv_buffer_size(&socket.io).expect("Linux tells") >= RECEIVE_QUEUE);
+    }
+}
 /// Receive errors in a row after which the other sockets have their turn.
 const ERRORS_PER_TURN: u32 = 16;
