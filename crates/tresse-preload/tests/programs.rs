@@ -176,6 +176,28 @@ fn sctp_test_has_sockets_of_the_other_style() {
 }
 
 #[test]
+fn erlang_has_both_ends_of_an_association() {
+    if !has(&["erl"]) {
+        return;
+    }
+    let (udp, port) = ports();
+    let lines = format!(
+        "Here = {{ip, {{127,0,0,1}}}},
+         {{ok, S}} = gen_sctp:open([{{port, {port}}}, Here]), ok = gen_sctp:listen(S, true),
+         {{ok, C}} = gen_sctp:open([Here]), {{ok, A}} = gen_sctp:connect(C, {{127,0,0,1}}, {port}, []),
+         ok = gen_sctp:send(C, A, 1, <<\"hello\">>),
+         F = fun(F) -> case gen_sctp:recv(S, 20000) of
+             {{ok, {{_, _, _, <<\"hello\">>}}}} -> io:format(\"arrived~n\");
+             {{ok, _}} -> F(F)
+         end end,
+         F(F), gen_sctp:eof(C, A), gen_sctp:close(C), halt()."
+    );
+    let mut erlang = program("erl", udp);
+    erlang.args(["-noshell", "-eval", &lines]);
+    assert_eq!(Running::start(erlang).finish(), "arrived\n");
+}
+
+#[test]
 fn sctp_darn_sets_up_an_association() {
     if !has(&["sctp_darn"]) {
         return;

@@ -47,7 +47,7 @@ pub(crate) struct State {
     pub(crate) endpoint: Option<Endpoint>,
     pub(crate) place: Option<Place>,
     pub(crate) sockets: BTreeMap<u64, SocketState>,
-    pub(crate) associations: HashMap<AssociationId, Entry>,
+    pub(crate) associations: BTreeMap<AssociationId, Entry>,
     /// Associations by the peer's addresses and port.
     pub(crate) names: HashMap<(IpAddr, u16), AssociationId>,
     /// Sockets whose readiness may have changed.
@@ -70,7 +70,7 @@ impl Engine {
             endpoint: None,
             place: None,
             sockets,
-            associations: HashMap::new(),
+            associations: BTreeMap::new(),
             names: HashMap::new(),
             touched,
         };

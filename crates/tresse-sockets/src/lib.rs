@@ -41,6 +41,6 @@ pub use open::{
 pub use options::{ALL_OPTIONS, Known, get as option, set as set_option};
 pub use receive::{Received, readable_bytes, receive};
 pub use rustix::io::Errno;
-pub use send::{SendFields, SendInfo, send};
+pub use send::{Data, SendFields, SendInfo, send};
 pub use stack::set_synchronous;
 pub use table::owns;

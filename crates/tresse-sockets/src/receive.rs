@@ -3,7 +3,7 @@
 use std::io::IoSliceMut;
 
 use rustix::io::Errno;
-use tresse_proto::{AssociationId, Part};
+use tresse_proto::{AssociationId, Instant, Part};
 
 use crate::association::{Ended, Entry, Phase};
 use crate::engine::State;
@@ -36,11 +36,11 @@ pub struct Received {
 /// MSG_NOTIFICATION of Linux.
 const NOTIFICATION: i32 = 0x8000;
 
-/// Receives a message or a part of one; 0 bytes without MSG_EOR are the end.
+/// Receives a message or a part of one; 0 bytes without MSG_EOR are the end. Says from whom it is if that is `named`.
 ///
 /// # Errors
 /// As `recvmsg(2)` and RFC 6458 §5.
-pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32) -> Result<Received, Errno> {
+pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32, named: bool) -> Result<Received, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.receive(fd, into, flags);
     }
@@ -51,7 +51,7 @@ pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32) -> Result<Recei
     let (peek, at_once) = (flags & libc::MSG_PEEK != 0, flags & libc::MSG_DONTWAIT != 0);
     call.until(Need::Readable, at_once, |call| {
         let mut state = call.lock();
-        let (received, stirred) = state.receive(call, into, peek)?;
+        let (received, stirred) = state.receive(call, into, peek, named)?;
         state.refresh();
         drop(state);
         if stirred {
@@ -130,6 +130,7 @@ impl State {
         call: &Call,
         into: &mut [IoSliceMut<'_>],
         peek: bool,
+        named: bool,
     ) -> Result<(Received, bool), Errno> {
         let key = call.key();
         loop {
@@ -141,10 +142,14 @@ impl State {
             }
             match self.turn_of(key) {
                 Some(Item::Notification(id, bytes)) => {
-                    return Ok((self.read_notification(key, id, &bytes, into, peek), false));
+                    let name = id.filter(|_| named).map(|id| self.name_of(key, id)).unwrap_or_default();
+                    return Ok((Received { name, ..self.read_notification(key, &bytes, into, peek) }, false));
                 }
                 Some(Item::Data(id)) => {
+                    // An association that has ended goes with its last message.
+                    let name = if named { self.name_of(key, id) } else { Vec::new() };
                     if let Some(received) = self.read_data(call, id, into, peek) {
+                        let received = Received { name, ..received };
                         let tells = self.is_worth_telling(id, received.bytes);
                         return Ok((received, tells));
                     }
@@ -197,12 +202,10 @@ impl State {
     fn read_notification(
         &mut self,
         key: u64,
-        id: Option<AssociationId>,
         bytes: &[u8],
         into: &mut [IoSliceMut<'_>],
         peek: bool,
     ) -> Received {
-        let name = id.map(|id| self.name_of(key, id)).unwrap_or_default();
         let Ok(socket) = self.socket(key) else { return Received::default() };
         let copied = scatter(into, std::iter::once(&bytes[socket.taken.min(bytes.len())..]));
         let done = socket.taken + copied == bytes.len();
@@ -214,7 +217,7 @@ impl State {
             }
         }
         let end = if done { libc::MSG_EOR } else { 0 };
-        Received { bytes: copied, flags: NOTIFICATION | end, name, ..Received::default() }
+        Received { bytes: copied, flags: NOTIFICATION | end, ..Received::default() }
     }
 
     /// Reads what is next of an association; `None` when there was nothing to hand out.
@@ -226,12 +229,6 @@ impl State {
         peek: bool,
     ) -> Option<Received> {
         let key = call.key();
-        let name = self.name_of(key, id);
-        let cumulative = self
-            .endpoint
-            .as_mut()
-            .and_then(|core| core.association(id))
-            .map_or(0, |one| one.cumulative_tsn().0);
         let entry = self.associations.get_mut(&id)?;
         let Some(pending) = &mut entry.next else {
             self.remove_marker(key, id);
@@ -239,7 +236,7 @@ impl State {
         };
         if pending.message.part == Part::Abandoned {
             let (stream, ssn) = (pending.message.stream.0, pending.message.ssn.0);
-            self.advance(call, id, true);
+            self.advance(call, call.stack.now(), id, true);
             self.tell(id, notify::PARTIAL_DELIVERY, |number| {
                 notify::partial_delivery_aborted(number, stream, ssn)
             });
@@ -248,31 +245,36 @@ impl State {
         let copied = scatter(into, rest(pending.message.payload.pieces(), pending.taken));
         let read = pending.left() == copied;
         let ends = read && pending.message.part.is_end();
-        let info = ReceiveInfo { cumulative_tsn: cumulative, ..info_of(entry)? };
+        let mut info = info_of(entry)?;
+        let wants_old_info = entry.settings.wants(notify::DATA_IO);
+        let now = call.stack.now();
         if !peek {
             if let Some(pending) = &mut entry.next {
                 pending.taken += copied;
             }
-            entry.last_used = call.stack.now();
+            entry.last_used = now;
         }
         let socket = self.sockets.get_mut(&key)?;
         let (wants_info, wants_next) = (socket.options.receive_info, socket.options.next_info);
         if !peek {
             socket.in_progress = (!ends).then_some(id);
         }
-        let wants_old_info =
-            self.associations.get(&id).is_some_and(|entry| entry.settings.wants(notify::DATA_IO));
+        if wants_info || wants_old_info {
+            let association = self.endpoint.as_mut().and_then(|core| core.association(id));
+            info.cumulative_tsn = association.map_or(0, |association| association.cumulative_tsn().0);
+        }
         if !peek && read {
-            self.advance(call, id, ends);
+            self.advance(call, now, id, ends);
         }
         let flags = if ends { libc::MSG_EOR } else { 0 };
         let next = if wants_next && ends { self.next_info(call, id, peek) } else { None };
-        Some(Received { bytes: copied, flags, name, info: Some(info), next, wants_info, wants_old_info })
+        let info = Some(info);
+        Some(Received { bytes: copied, flags, info, next, wants_info, wants_old_info, ..Received::default() })
     }
 
     /// The message of an association is read: the next one is looked for.
-    fn advance(&mut self, call: &Call, id: AssociationId, ends: bool) {
-        let (key, now) = (call.key(), call.stack.now());
+    fn advance(&mut self, call: &Call, now: Instant, id: AssociationId, ends: bool) {
+        let key = call.key();
         let Some(socket) = self.sockets.get_mut(&key) else { return };
         let strict = socket.options.interleave < 2;
         if ends {

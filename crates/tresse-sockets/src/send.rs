@@ -42,28 +42,64 @@ pub struct SendFields {
     pub context: u32,
 }
 
+/// A message's data, as the program has it or as it is handed on.
+#[derive(Clone, Debug)]
+pub enum Data<'a> {
+    /// Few bytes: copied when they are taken.
+    Borrowed(&'a [u8]),
+    /// Many: copied before others have to wait for that.
+    Owned(Bytes),
+}
+
+impl<'a> Data<'a> {
+    /// Data of the program.
+    pub fn of(bytes: &'a [u8]) -> Self {
+        if bytes.len() <= SHORT { Data::Borrowed(bytes) } else { Data::Owned(Bytes::copy_from_slice(bytes)) }
+    }
+
+    fn bytes(&self) -> Bytes {
+        match self {
+            Data::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
+            Data::Owned(bytes) => bytes.clone(),
+        }
+    }
+}
+
+impl std::ops::Deref for Data<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Data::Borrowed(bytes) => bytes,
+            Data::Owned(bytes) => bytes,
+        }
+    }
+}
+
 impl SendInfo {
+    /// The fields of `struct sctp_sndrcvinfo` but the association.
+    pub(crate) fn of_fields(fields: SendFields, lifetime: u32) -> Self {
+        // Of old a lifetime alone is a policy (RFC 6458 §5.3.2).
+        let named = fields.flags & PR_MASK;
+        let policy = if named == 0 && lifetime != 0 { crate::settings::PR_TTL } else { named };
+        let policy = (policy != 0).then_some((policy, lifetime));
+        SendInfo { fields: Some(fields), policy, ..SendInfo::default() }
+    }
+
     /// Reads `struct sctp_sndrcvinfo`.
     ///
     /// # Errors
     /// `INVAL` for one that is cut.
     pub fn of_sndrcv(bytes: &[u8]) -> Result<Self, Errno> {
-        let flags = bytes.u16_at(4)?;
         let (lifetime, number) = (bytes.u32_at(16)?, bytes.i32_at(28)?);
-        // Of old a lifetime alone is a policy (RFC 6458 §5.3.2).
-        let policy =
-            if flags & PR_MASK == 0 && lifetime != 0 { crate::settings::PR_TTL } else { flags & PR_MASK };
-        Ok(SendInfo {
-            number: Some(number).filter(|&number| number != 0),
-            fields: Some(SendFields {
-                stream: bytes.u16_at(0)?,
-                flags,
-                ppid: bytes.u32_at(8)?,
-                context: bytes.u32_at(12)?,
-            }),
-            policy: (policy != 0).then_some((policy, lifetime)),
-            ..SendInfo::default()
-        })
+        let fields = SendFields {
+            stream: bytes.u16_at(0)?,
+            flags: bytes.u16_at(4)?,
+            ppid: bytes.u32_at(8)?,
+            context: bytes.u32_at(12)?,
+        };
+        let number = Some(number).filter(|&number| number != 0);
+        Ok(SendInfo { number, ..SendInfo::of_fields(fields, lifetime) })
     }
 
     /// Reads `struct sctp_sndinfo`.
@@ -99,7 +135,7 @@ const EOR: u16 = 0x2000;
 ///
 /// # Errors
 /// As `sendmsg(2)` and RFC 6458 §5: `PIPE` after SIGPIPE unless `flags` has MSG_NOSIGNAL.
-pub fn send(fd: i32, data: Bytes, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
+pub fn send(fd: i32, data: Data<'_>, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.send(fd, &data, info, flags);
     }
@@ -111,7 +147,7 @@ pub fn send(fd: i32, data: Bytes, info: &SendInfo, flags: i32) -> Result<usize, 
     sent
 }
 
-fn send_on(call: &Call, data: &Bytes, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
+fn send_on(call: &Call, data: &Data<'_>, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
     if flags & libc::MSG_OOB != 0 {
         return Err(Errno::OPNOTSUPP);
     }
@@ -134,7 +170,7 @@ fn send_on(call: &Call, data: &Bytes, info: &SendInfo, flags: i32) -> Result<usi
 }
 
 /// SCTP_SENDALL: to every association of the socket.
-fn send_to_all(call: &Call, data: &Bytes, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
+fn send_to_all(call: &Call, data: &Data<'_>, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
     let all: Vec<i32> = {
         let state = call.lock();
         let own = state.associations.values().filter(|entry| entry.owner == call.key());
@@ -198,7 +234,13 @@ fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
 
 impl State {
     /// Gives a message to an association.
-    fn send(&mut self, call: &Call, id: AssociationId, data: &Bytes, info: &SendInfo) -> Result<(), Errno> {
+    fn send(
+        &mut self,
+        call: &Call,
+        id: AssociationId,
+        data: &Data<'_>,
+        info: &SendInfo,
+    ) -> Result<(), Errno> {
         let now = call.stack.now();
         let explicit = self.socket(call.key())?.options.explicit_eor;
         let Some(entry) = self.associations.get_mut(&id) else { return Err(Errno::PIPE) };
@@ -216,26 +258,27 @@ impl State {
         if data.is_empty() && !ends {
             return Err(Errno::INVAL);
         }
-        let mut data = data.clone();
+        let mut joined = None;
         if explicit {
             let pieces = entry.pieces.entry(options.stream.0).or_default();
             if flags & EOR == 0 && !ends {
                 if pieces.len() + data.len() > LONGEST_IN_PIECES {
                     return Err(Errno::MSGSIZE);
                 }
-                pieces.extend_from_slice(&data);
+                pieces.extend_from_slice(data);
                 return Ok(());
             }
             if !pieces.is_empty() {
-                data = [pieces.as_slice(), &data].concat().into();
+                joined = Some(Bytes::from([pieces.as_slice(), data].concat()));
             }
         }
-        if self.socket(call.key())?.options.whole_only && data.len() > self.largest_whole(call, id) {
+        let length = joined.as_ref().map_or(data.len(), Bytes::len);
+        if self.socket(call.key())?.options.whole_only && length > self.largest_whole(call, id) {
             return Err(Errno::MSGSIZE);
         }
-        if !data.is_empty() {
+        if length > 0 {
             let core = self.endpoint.as_mut().and_then(|core| core.association(id)).ok_or(Errno::PIPE)?;
-            let sent = { core }.send(now, options, data);
+            let sent = { core }.send(now, options, joined.unwrap_or_else(|| data.bytes()));
             self.on_sent(call.key(), id, sent)?;
             if let Some(entry) = self.associations.get_mut(&id) {
                 (entry.last_used, entry.is_dry) = (now, false);
@@ -299,5 +342,7 @@ fn options_of(settings: &Settings, info: &SendInfo) -> Result<(SendOptions, u16)
     Ok((options, fields.flags))
 }
 
+/// Bytes that are copied while others wait for the lock.
+const SHORT: usize = 4096;
 /// Bytes of a message in pieces: those that the send buffer could not hold anyway.
 const LONGEST_IN_PIECES: usize = 1 << 26;

@@ -234,6 +234,7 @@ impl Call {
                 done => return done,
             }
             if !self.stack.is_synchronous() {
+                self.stack.hasten();
                 match need {
                     Need::Readable => descriptor::wait_readable(&*self.alias)?,
                     Need::Writable => descriptor::wait_writable(&*self.alias)?,

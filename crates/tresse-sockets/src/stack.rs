@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -26,7 +26,10 @@ pub(crate) struct Stack {
     synchronous: bool,
     /// Wakes the thread.
     wake: OwnedFd,
-    sleeping: AtomicBool,
+    /// How the thread waits: one of [`AWAKE`], [`ASLEEP`], [`GATHERING`].
+    waiting: AtomicU8,
+    /// Calls that gave something to do since the thread last looked.
+    given: AtomicU32,
     /// Engines that calls have given something to do.
     busy: Mutex<Vec<Arc<Engine>>>,
     /// No deadline of any engine is earlier; nanoseconds.
@@ -98,7 +101,8 @@ impl Stack {
             carrier: Carrier::of_environment(),
             synchronous: named || ASKED_SYNCHRONOUS.load(Ordering::Relaxed),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            sleeping: AtomicBool::new(false),
+            waiting: AtomicU8::new(AWAKE),
+            given: AtomicU32::new(0),
             busy: Mutex::default(),
             next: AtomicU64::new(NEVER),
             lower: RwLock::default(),
@@ -160,7 +164,7 @@ impl Stack {
         }
         drop(lower);
         // The thread is to listen there too.
-        self.wake();
+        self.wake(ASLEEP);
         if opened.is_empty() { Err(failure) } else { Ok(opened) }
     }
 
@@ -197,22 +201,34 @@ impl Stack {
     pub(crate) fn leave(&self, engine: &Arc<Engine>) {
         if self.synchronous {
             engine.turn(self);
-        } else if !engine.busy.swap(true, Ordering::AcqRel) {
-            lock(&self.busy).push(Arc::clone(engine));
-            self.wake();
+            return;
         }
+        self.given.fetch_add(1, Ordering::Relaxed);
+        if !engine.busy.swap(true, Ordering::AcqRel) {
+            lock(&self.busy).push(Arc::clone(engine));
+            self.wake(ASLEEP);
+        }
+    }
+
+    /// A call is about to wait: what it and others have given is not to wait, too.
+    pub(crate) fn hasten(&self) {
+        self.wake(GATHERING);
     }
 
     /// An engine wants to be called at `deadline`.
     pub(crate) fn wake_by(&self, deadline: Instant) {
         let deadline = deadline.as_nanos();
         if self.next.fetch_min(deadline, Ordering::AcqRel) > deadline && self.synchronous {
-            self.wake();
+            self.wake(ASLEEP);
         }
     }
 
-    fn wake(&self) {
-        if self.sleeping.swap(false, Ordering::AcqRel) {
+    /// Wakes the thread if it waits like that, or sleeps.
+    fn wake(&self, how: u8) {
+        let waiting = self.waiting.load(Ordering::Acquire);
+        if (waiting == how || waiting == ASLEEP)
+            && self.waiting.compare_exchange(waiting, AWAKE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        {
             let _ = write(&self.wake, &1_u64.to_ne_bytes());
         }
     }
@@ -298,17 +314,21 @@ impl Stack {
         (next != NEVER).then(|| Duration::from_nanos(next.saturating_sub(self.now().as_nanos())))
     }
 
-    /// The thread.
+    /// The thread. Where calls come faster than their packets leave, it lets some of them come together: else each message would
+    /// leave in a packet of its own, and calls would wait for the lock at each of them. One that is about to wait ends that.
     fn drive(&self) {
         loop {
-            if self.turn() {
+            let worked = self.turn();
+            let gathers = worked && self.given.swap(0, Ordering::Relaxed) >= MANY_CALLS;
+            if worked && !gathers {
                 continue;
             }
-            self.sleeping.store(true, Ordering::Release);
-            if lock(&self.busy).is_empty() {
-                let _ = lower::wait(&self.lower(), (self.wake.as_fd(), PollFlags::IN), self.pause());
+            let limit = if gathers { Some(GATHER) } else { self.pause() };
+            self.waiting.store(if gathers { GATHERING } else { ASLEEP }, Ordering::SeqCst);
+            if gathers || lock(&self.busy).is_empty() {
+                let _ = lower::wait(&self.lower(), (self.wake.as_fd(), PollFlags::IN), limit);
             }
-            self.sleeping.store(false, Ordering::Release);
+            self.waiting.store(AWAKE, Ordering::Release);
             let _ = read(&self.wake, &mut [0; 8]);
         }
     }
@@ -317,9 +337,9 @@ impl Stack {
     /// descriptor that could be waited for says so.
     fn watch(&self) {
         loop {
-            self.sleeping.store(true, Ordering::Release);
+            self.waiting.store(ASLEEP, Ordering::Release);
             let came = lower::wait(&self.lower(), (self.wake.as_fd(), PollFlags::IN), self.pause());
-            self.sleeping.store(false, Ordering::Release);
+            self.waiting.store(AWAKE, Ordering::Release);
             let told = read(&self.wake, &mut [0; 8]).is_ok();
             if told || came.is_err() {
                 continue;
@@ -392,6 +412,16 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// It works, and looks for more before it waits.
+const AWAKE: u8 = 0;
+/// Nothing is to be done: whoever has something wakes it.
+const ASLEEP: u8 = 1;
+/// It lets calls come together for a moment.
+const GATHERING: u8 = 2;
+/// Calls during one turn that are taken for many.
+const MANY_CALLS: u32 = 4;
+/// The moment.
+const GATHER: Duration = Duration::from_micros(50);
 /// No deadline.
 const NEVER: u64 = u64::MAX;
 /// Batches from one socket before the others have their turn.

@@ -7,9 +7,9 @@ use rustix::io::Errno;
 
 use super::messages::{gathered, scattered};
 use super::{answer, count, give, given, lent, one_name};
-use crate::layout::{Fields, Filled, names_length};
+use crate::layout::{Fields, names_length};
 use crate::receive::{Received, receive};
-use crate::send::{SendInfo, send};
+use crate::send::{Data, SendFields, SendInfo, send};
 use crate::{names, open, options};
 
 type AssocId = i32;
@@ -216,13 +216,12 @@ pub unsafe extern "C" fn sctp_sendmsg(
     lifetime: u32,
     context: u32,
 ) -> c_int {
-    let flags = flags as u16;
-    let info = Filled::new(32).u16(0, stream).u16(4, flags).u32(8, ppid).u32(12, context).u32(16, lifetime);
+    let fields = SendFields { stream, flags: flags as u16, ppid, context };
     // SAFETY: the caller's.
     let parts = unsafe { (given(data, len), one_name(name, name_len)) };
     answer_short(parts.0.and_then(|data| {
-        let info = SendInfo { name: parts.1?.to_vec(), ..SendInfo::of_sndrcv(&info.bytes())? };
-        send(fd, bytes::Bytes::copy_from_slice(data), &info, 0)
+        let info = SendInfo { name: parts.1?.to_vec(), ..SendInfo::of_fields(fields, lifetime) };
+        send(fd, Data::of(data), &info, 0)
     }))
 }
 
@@ -264,7 +263,7 @@ pub unsafe extern "C" fn sctp_sendx(
     answer_short(data.and_then(|data| {
         let info = info?;
         let how = if info.is_empty() { SendInfo::default() } else { SendInfo::of_sndrcv(info)? };
-        send(fd, bytes::Bytes::copy_from_slice(data), &SendInfo { name: names?.to_vec(), ..how }, flags)
+        send(fd, Data::of(data), &SendInfo { name: names?.to_vec(), ..how }, flags)
     }))
 }
 
@@ -292,7 +291,7 @@ pub unsafe extern "C" fn sctp_sendv(
     };
     answer_short(data.and_then(|data| {
         let how = sendv_info(info?, info_type)?;
-        send(fd, data, &SendInfo { name: names?.to_vec(), ..how }, flags)
+        send(fd, Data::Owned(data), &SendInfo { name: names?.to_vec(), ..how }, flags)
     }))
 }
 
@@ -342,7 +341,7 @@ pub unsafe extern "C" fn sctp_recvmsg(
     let given_flags = if flags.is_null() { 0 } else { unsafe { *flags } };
     // SAFETY: the caller's.
     let received = unsafe { lent(data, len) }
-        .and_then(|data| receive(fd, &mut [std::io::IoSliceMut::new(data)], given_flags));
+        .and_then(|data| receive(fd, &mut [std::io::IoSliceMut::new(data)], given_flags, !name.is_null()));
     answer_short(received.and_then(|received| {
         // SAFETY: the caller's.
         unsafe {
@@ -382,29 +381,31 @@ pub unsafe extern "C" fn sctp_recvv(
     let number = usize::try_from(buffer_count).map_err(|_| Errno::INVAL);
     // SAFETY: the caller's.
     let into = number.and_then(|number| unsafe { scattered(buffers, number) });
-    answer_short(into.and_then(|mut into| receive(fd, &mut into, given_flags)).and_then(|received| {
-        let (kind, bytes) = recvv_info(&received);
-        // SAFETY: the caller's.
-        unsafe {
-            if !from_len.is_null() {
-                give(&received.name, from.cast(), from_len)?;
+    answer_short(into.and_then(|mut into| receive(fd, &mut into, given_flags, !from.is_null())).and_then(
+        |received| {
+            let (kind, bytes) = recvv_info(&received);
+            // SAFETY: the caller's.
+            unsafe {
+                if !from_len.is_null() {
+                    give(&received.name, from.cast(), from_len)?;
+                }
+                let room = if info_len.is_null() { 0 } else { *info_len as usize };
+                let fits = !info.is_null() && room >= bytes.len();
+                if fits && !bytes.is_empty() {
+                    give(&bytes, info, info_len)?;
+                } else if !info_len.is_null() {
+                    *info_len = 0;
+                }
+                if !info_type.is_null() {
+                    *info_type = if fits { kind } else { 0 };
+                }
+                if !flags.is_null() {
+                    *flags = received.flags;
+                }
             }
-            let room = if info_len.is_null() { 0 } else { *info_len as usize };
-            let fits = !info.is_null() && room >= bytes.len();
-            if fits && !bytes.is_empty() {
-                give(&bytes, info, info_len)?;
-            } else if !info_len.is_null() {
-                *info_len = 0;
-            }
-            if !info_type.is_null() {
-                *info_type = if fits { kind } else { 0 };
-            }
-            if !flags.is_null() {
-                *flags = received.flags;
-            }
-        }
-        Ok(received.bytes)
-    }))
+            Ok(received.bytes)
+        },
+    ))
 }
 
 /// What `sctp_recvv` tells, by kind.

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::{count, give, given, lent, one_name};
 use crate::ancillary;
 use crate::receive::{Received, receive};
-use crate::send::{SendInfo, send};
+use crate::send::{Data, SendInfo, send};
 
 /// The data of several buffers, in one piece.
 ///
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn tresse_sendto(
     let (data, name) = unsafe { (given(data, len), one_name(name, name_len)) };
     count(data.and_then(|data| {
         let info = SendInfo { name: name?.to_vec(), ..SendInfo::default() };
-        send(fd, Bytes::copy_from_slice(data), &info, flags)
+        send(fd, Data::of(data), &info, flags)
     }))
 }
 
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn tresse_writev(fd: c_int, buffers: *const iovec, buffer_
     let number = usize::try_from(buffer_count).map_err(|_| Errno::INVAL);
     // SAFETY: the caller's.
     let data = number.and_then(|number| unsafe { gathered(buffers, number) });
-    count(data.and_then(|data| send(fd, data, &SendInfo::default(), 0)))
+    count(data.and_then(|data| send(fd, Data::Owned(data), &SendInfo::default(), 0)))
 }
 
 /// `sendmsg(2)` with the ancillary data of RFC 6458 §5.3.
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn tresse_sendmsg(fd: c_int, message: *const msghdr, flags
     count(sent.and_then(|(data, name, control)| {
         let mut info = ancillary::read(control)?;
         info.name = ancillary::with_others(name, &info.name)?;
-        send(fd, data, &info, flags)
+        send(fd, Data::Owned(data), &info, flags)
     }))
 }
 
@@ -162,8 +162,8 @@ pub unsafe extern "C" fn tresse_recvfrom(
     name_len: *mut socklen_t,
 ) -> ssize_t {
     // SAFETY: the caller's.
-    let received =
-        unsafe { lent(data, len) }.and_then(|data| receive(fd, &mut [IoSliceMut::new(data)], flags));
+    let received = unsafe { lent(data, len) }
+        .and_then(|data| receive(fd, &mut [IoSliceMut::new(data)], flags, !name.is_null()));
     count(received.and_then(|received| {
         // SAFETY: the caller's.
         unsafe { give(&received.name, name.cast(), name_len) }.map(|()| received.bytes)
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn tresse_readv(fd: c_int, buffers: *const iovec, buffer_c
     let number = usize::try_from(buffer_count).map_err(|_| Errno::INVAL);
     // SAFETY: the caller's.
     let into = number.and_then(|number| unsafe { scattered(buffers, number) });
-    count(into.and_then(|mut into| receive(fd, &mut into, 0)).map(|received| received.bytes))
+    count(into.and_then(|mut into| receive(fd, &mut into, 0, false)).map(|received| received.bytes))
 }
 
 /// `recvmsg(2)` with the ancillary data of RFC 6458 §5.3.
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn tresse_recvmsg(fd: c_int, message: *mut msghdr, flags: 
     let message = unsafe { &mut *message };
     // SAFETY: the caller's.
     let into = unsafe { scattered(message.msg_iov, message.msg_iovlen) };
-    let received = into.and_then(|mut into| receive(fd, &mut into, flags));
+    let received = into.and_then(|mut into| receive(fd, &mut into, flags, !message.msg_name.is_null()));
     count(received.and_then(|received| {
         // SAFETY: the caller's.
         unsafe { finish(message, &received) }.map(|()| received.bytes)

@@ -171,14 +171,19 @@ fn carry(what: i32, fd: i32, request: &mut Reader) -> Answer {
             let (flags, data) = (request.number()?, request.bytes()?);
             let info = read_info(request)?;
             // The child waits, and has the signal.
-            send::send(fd, data.into(), &info, flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)?;
+            send::send(
+                fd,
+                send::Data::Owned(data.into()),
+                &info,
+                flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+            )?;
             Ok((answer, None))
         }
         ask::RECEIVE => {
             let (flags, room) = (request.number()?, request.unsigned()? as usize);
             let mut data = vec![0; room];
             let received =
-                receive::receive(fd, &mut [IoSliceMut::new(&mut data)], flags | libc::MSG_DONTWAIT)?;
+                receive::receive(fd, &mut [IoSliceMut::new(&mut data)], flags | libc::MSG_DONTWAIT, true)?;
             Ok((write_received(answer.bytes(&data[..received.bytes]), &received), None))
         }
         _ => {
