@@ -195,6 +195,15 @@ RUNS ?= 3
 bench-against: ## speed of the core and of the simulator beside that of an older commit (COMMIT=..., RUNS=5)
 	$(PYTHON) tools/bench_against.py $(COMMIT) --runs $(RUNS)
 
+SOAK_SECONDS ?= 3600
+.PHONY: soak
+soak: ## an hour of a tunnel whose links and server fail and whose keys change: not a byte wrong, memory flat (SOAK_SECONDS=60; root)
+	TRESSE_SOAK_SECONDS=$(SOAK_SECONDS) $(CARGO) test --locked --package tresse-cli --test soak -- --nocapture
+
+.PHONY: tunnel-acceptance
+tunnel-acceptance: ## delays of small requests beside bulk and losses of datagrams, through a tunnel over two links of 20 Mbit/s (root)
+	$(CARGO) test --locked --package tresse-cli --test tunnel_links -- --include-ignored --nocapture --test-threads 1
+
 .PHONY: transfer-1g
 transfer-1g: ## move 1 GB over two real paths and compare the files
 	TRESSE_TRANSFER_BYTES=1000000000 $(CARGO) test --locked --package tresse-cli --test transfer a_file_arrives

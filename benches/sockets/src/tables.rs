@@ -9,8 +9,13 @@ use crate::process::{Side, usrsctp};
 type Table = fn() -> Result<(), Box<dyn Error>>;
 
 /// Every table with its name.
-pub(crate) const TABLES: [(&str, Table); 4] =
-    [("goodput", goodput), ("associations", associations), ("memory", memory), ("setups", setups)];
+pub(crate) const TABLES: [(&str, Table); 5] = [
+    ("goodput", goodput),
+    ("encrypted", encrypted),
+    ("associations", associations),
+    ("memory", memory),
+    ("setups", setups),
+];
 
 /// Their names, for a message.
 pub(crate) fn names() -> String {
@@ -98,6 +103,34 @@ fn goodput() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn encrypted() -> Result<(), Box<dyn Error>> {
+    println!("Encryption over UDP on loopback, one association, one thread a side: medians of {TURNS} turns of");
+    println!("{} ms; CPU seconds of both sides.\n", MEASURE.as_millis());
+    println!("{:>8}  {:<10} {:>16} {:>9}", "message", "stack", "goodput", "CPU-s/GB");
+    for message in [1408, 65_536] {
+        let stacks = ["tresse", "encrypted", "quinn"];
+        let mut rows = stacks.map(|_| Vec::new());
+        for _ in 0..TURNS {
+            for (stack, row) in stacks.iter().zip(&mut rows) {
+                row.push(turn(stack, 0, message, 1)?);
+            }
+        }
+        let rates = rows.each_ref().map(|row| spread(row, |turn| turn.bits_per_second / 1e9)[1]);
+        let costs = rows.each_ref().map(|row| spread(row, |turn| turn.cpu_per_gigabyte)[1]);
+        for ((stack, rate), cost) in stacks.iter().zip(rates).zip(costs) {
+            println!("{message:>6} B  {stack:<10} {rate:>9.2} Gbit/s {cost:>9.2}");
+        }
+        println!("          CPU of encrypted to clear {:.2} (aim: at most 1.6)", costs[1] / costs[0]);
+        println!("          goodput to quinn's {:.2} (aim: at least 1.3)", rates[1] / rates[2]);
+        println!("          CPU to quinn's {:.2} (aim: at most 0.8)", costs[1] / costs[2]);
+    }
+    let [clear, encrypted] = [setup("tresse")?, setup("encrypted")?];
+    println!("\n{MANY} set-ups one after the other, an endpoint and a socket for each; CPU of both sides:");
+    println!("clear {:.0} /s, {:.0} us each", clear.0, clear.1);
+    println!("encrypted {:.0} /s, {:.0} us each: {:.0} us for the handshake\n", encrypted.0, encrypted.1, encrypted.1 - clear.1);
+    Ok(())
+}
+
 fn associations() -> Result<(), Box<dyn Error>> {
     println!(
         "Associations at work at a time, each of an endpoint of its own, to one endpoint; messages of 1,436 B;"
@@ -164,17 +197,22 @@ fn setups() -> Result<(), Box<dyn Error>> {
     println!(
         "Set-ups over UDP on loopback, {MANY} one after the other, an endpoint and a socket for each.\n"
     );
+    let (rate, cpu) = setup("tresse")?;
+    println!("{rate:.0} /s, {cpu:.0} us of CPU each, both sides\n");
+    Ok(())
+}
+
+/// Set-ups a second, and microseconds of CPU for each.
+fn setup(stack: &str) -> Result<(f64, f64), Box<dyn Error>> {
     let mut rates = Vec::new();
     for _ in 0..TURNS {
-        let mut server = Side::serve("tresse", 0)?;
-        let mut warm = Side::send("tresse", 0, &server, (1, 0), 1)?;
+        let mut server = Side::serve(stack, 0)?;
+        let mut warm = Side::send(stack, 0, &server, (1, 0), 1)?;
         let (begin, before) = (Instant::now(), server.mark()?.cpu + warm.mark()?.cpu);
-        let mut client = Side::send("tresse", 0, &server, (1, 0), MANY)?;
+        let mut client = Side::send(stack, 0, &server, (1, 0), MANY)?;
         let spent = server.mark()?.cpu + client.mark()?.cpu - before;
         rates.push((MANY as f64 / begin.elapsed().as_secs_f64(), spent.as_secs_f64() * 1e6 / MANY as f64));
     }
     rates.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let (rate, cpu) = rates[rates.len() / 2];
-    println!("{rate:.0} /s, {cpu:.0} us of CPU each, both sides\n");
-    Ok(())
+    Ok(rates[rates.len() / 2])
 }

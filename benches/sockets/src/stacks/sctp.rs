@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer, SendOptions, StreamId};
+use tresse::{Association, EndpointConfig, Peer, SendOptions, StreamId};
 
+use super::encrypted;
 use crate::child::{Load, Tally};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -16,9 +17,10 @@ const PORT: u16 = 7;
 /// Messages in a call, where several are given.
 const AT_ONCE: usize = 256;
 
-pub(crate) fn serve(tally: &Arc<Tally>, many: bool) -> Result<String, Box<dyn Error>> {
+pub(crate) fn serve(tally: &Arc<Tally>, stack: &str) -> Result<String, Box<dyn Error>> {
+    let (many, keys) = (stack == "many", encrypted::keys(stack)?);
     let config = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
-    let endpoint = Endpoint::bind(&[HERE], 0, config, AssociationConfig::preset("cmt")?)?;
+    let endpoint = encrypted::bind(HERE, config, keys.as_ref())?;
     let address = endpoint.udp_port().to_string();
     let tally = Arc::clone(tally);
     tokio::spawn(async move {
@@ -45,12 +47,12 @@ async fn drain(association: &Association, counter: &AtomicU64) {
     }
 }
 
-pub(crate) async fn send(load: Load, many: bool) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn send(load: Load, stack: &str) -> Result<(), Box<dyn Error>> {
+    let (many, keys) = (stack == "many", encrypted::keys(stack)?);
     let udp_port = load.server[0].parse()?;
     let mut opened = Vec::new();
     for _ in 0..load.count {
-        let endpoint =
-            Endpoint::bind(&[HERE], 0, EndpointConfig::default(), AssociationConfig::preset("cmt")?)?;
+        let endpoint = encrypted::bind(HERE, EndpointConfig::default(), keys.as_ref())?;
         let association = endpoint.connect(Peer::new([HERE], PORT).with_udp_port(udp_port)).await?;
         opened.push((endpoint, association));
     }

@@ -33,6 +33,7 @@ impl Allowed {
         let own = match kind {
             Kind::Tcp => &self.tcp,
             Kind::Udp => &self.udp,
+            Kind::Packets => return Err(Refusal::Forbidden),
         };
         match to {
             Destination::Default => own.first().map(Target::to_string).ok_or(Refusal::Forbidden),

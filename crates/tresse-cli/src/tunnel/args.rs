@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -13,6 +14,7 @@ use super::flow::Limits;
 use super::forward::{ClassOfPort, Forward, Reverse, Target, address_and_port};
 use super::log;
 use super::status::StatusArgs;
+use super::tun::Tun;
 use crate::args::{SchedulerArgs, TransportArgs, duration};
 use crate::call::{CallArgs, ListenArgs};
 use crate::failure::Failure;
@@ -46,7 +48,7 @@ pub(super) struct ServerArgs {
     #[command(flatten)]
     pub(super) listen: ListenArgs,
     /// A TCP server that may be reached; the first is for connections that name none. May be repeated
-    #[arg(long, value_name = "HOST:PORT", required_unless_present_any = ["udp", "allow", "allow_listen"])]
+    #[arg(long, value_name = "HOST:PORT", required_unless_present_any = ["udp", "allow", "allow_listen", "tun"])]
     pub(super) tcp: Vec<Target>,
     /// A UDP server that may be reached; the first is for datagrams that name none. May be repeated
     #[arg(long, value_name = "HOST:PORT")]
@@ -66,7 +68,7 @@ pub(super) struct ClientArgs {
     #[command(flatten)]
     pub(super) call: CallArgs,
     /// Where to accept TCP connections, and where they lead: the server's first --tcp if not said. May be repeated
-    #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]", required_unless_present_any = ["socks", "udp", "remote"])]
+    #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]", required_unless_present_any = ["socks", "udp", "remote", "tun"])]
     pub(super) tcp: Vec<Forward>,
     /// Where to be a SOCKS5 server, whose programs say where connections lead. May be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]
@@ -107,10 +109,14 @@ pub(super) struct CommonArgs {
     /// How long to hear nothing before the other side is suspected to be gone
     #[arg(long, default_value = "1500ms", value_parser = patience)]
     pub(super) liveness: Duration,
+    /// Carry the IP packets of this TUN device, as the other side does with one of its own; Linux alone. It needs CAP_NET_ADMIN, or
+    /// a device that its user may use; addresses and routes are the operator's
+    #[arg(long, value_name = "DEVICE")]
+    pub(super) tun: Option<String>,
     /// How long a UDP flow may be without datagrams
     #[arg(long, default_value = "60s", value_parser = duration)]
     pub(super) udp_idle: Duration,
-    /// How long a UDP datagram is tried before it is given up
+    /// How long a UDP datagram, or an IP packet, is tried before it is given up
     #[arg(long, default_value = "1s", value_parser = duration)]
     pub(super) udp_lifetime: Duration,
     /// Where to answer HTTP with metrics for Prometheus (/metrics), and with the state that tresse tunnel status shows
@@ -158,6 +164,11 @@ impl CommonArgs {
         Ok(config)
     }
 
+    /// The TUN device, if there is to be one.
+    pub(super) fn open_tun(&self) -> Result<Option<Arc<Tun>>, Failure> {
+        self.tun.as_ref().map(|name| Tun::open(name, self.udp_lifetime)).transpose()
+    }
+
     pub(super) fn limits(&self) -> Limits {
         Limits { idle: self.udp_idle, lifetime: self.udp_lifetime }
     }
@@ -173,6 +184,9 @@ impl ServerArgs {
         }
         if !self.udp.is_empty() {
             parts.push(format!("UDP to {}", list(&self.udp)));
+        }
+        if let Some(device) = &self.common.tun {
+            parts.push(format!("IP packets of {device}"));
         }
         if !self.allow.is_empty() || !self.allow_listen.is_empty() {
             parts.push("what it allows".to_owned());

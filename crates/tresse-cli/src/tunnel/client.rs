@@ -15,6 +15,7 @@ use super::lobby::{Lobby, Rules};
 use super::service::{Service, Source};
 use super::session::Session;
 use super::state::{Seen, State};
+use super::tun::{Tun, carry_packets};
 use crate::call;
 use crate::failure::Failure;
 use crate::output;
@@ -30,6 +31,7 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
         keys: RwLock::new(args.call.keys()?),
         entries: tokio::sync::Mutex::default(),
         current: Current::default(),
+        tun: args.common.open_tun()?,
         args: &args,
     };
     let failures = client.entries.lock().await.become_these(&Entry::wanted(&args), &client.lobby).await;
@@ -43,6 +45,7 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
     let failure = tokio::select! {
         failure = client.sessions() => failure,
         never = service.attend(state, AT_ONCE, async |role| client.reload(role).await) => match never {},
+        never = carry_packets(client.tun.as_deref()) => match never {},
         () = signal::interrupted() => Failure::interrupted("interrupted"),
     };
     service.stopping();
@@ -62,6 +65,7 @@ struct Client<'a> {
     lobby: Arc<Lobby>,
     entries: tokio::sync::Mutex<Entries>,
     current: Current,
+    tun: Option<Arc<Tun>>,
 }
 
 /// The session of now.
@@ -173,6 +177,11 @@ impl Client<'_> {
     async fn hold(&self, session: &Session) -> Fate {
         self.lobby.send_to(Some(Arc::clone(session.hub())));
         let events = session.association().events();
+        if let Some(tun) = &self.tun {
+            let (tun, hub) = (Arc::clone(tun), Arc::clone(session.hub()));
+            // How the association ends is for others to say.
+            tokio::spawn(async move { tun.begin(&hub).await });
+        }
         tokio::select! {
             failure = session.serve(&self.lobby) => Fate::Over(failure),
             fate = self.doubt(session) => fate,

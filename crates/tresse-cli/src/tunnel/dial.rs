@@ -34,6 +34,8 @@ pub(super) async fn dial(
     let made = match opening.kind {
         Kind::Tcp => timeout(PATIENCE, TcpStream::connect(&*target)).await.map(|tcp| tcp.map(Made::Tcp)),
         Kind::Udp => timeout(PATIENCE, connected(&target)).await.map(|udp| udp.map(Made::Udp)),
+        // They have no destination, and no permission leads here.
+        Kind::Packets => Ok(Err(ErrorKind::Unsupported.into())),
     };
     let (error, why) = match made {
         Ok(Ok(made)) => {

@@ -267,7 +267,7 @@ impl Hub {
                 }
                 let _ = desk.inbox.send(Inward::Data(payload));
             }
-            Word::Datagram(tag, payload) if desk.kind == Kind::Udp => {
+            Word::Datagram(tag, payload) if desk.kind != Kind::Tcp => {
                 // A late one of the stream's last flow is nobody's; one that nobody takes in time is lost, as in any queue.
                 let room = desk.waiting.load(Ordering::Relaxed) + payload.len() <= WINDOW;
                 if tag == desk.tag && room {

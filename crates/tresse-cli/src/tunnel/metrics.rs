@@ -56,9 +56,10 @@ fn paths(state: &State) -> impl Iterator<Item = (String, &OfPath)> {
 /// A family's name, kind, help and value.
 type Family<T, V> = (&'static str, &'static str, &'static str, fn(&T) -> V);
 
-const OF_SESSIONS: [Family<SessionState, f64>; 13] = [
+const OF_SESSIONS: [Family<SessionState, f64>; 14] = [
     ("tresse_silent", "gauge", "Whether nothing is heard of the peer.", |s| f64::from(u8::from(s.silent))),
     ("tresse_encrypted", "gauge", "Whether packets are encrypted.", |s| f64::from(u8::from(s.encrypted))),
+    ("tresse_key_generations_total", "counter", "Sets of keys.", |s| s.key_generation as f64),
     ("tresse_connections", "gauge", "Connections and flows that are open.", |s| s.connections as f64),
     ("tresse_connections_opened_total", "counter", "Connections and flows that began.", |s| {
         s.connections_opened as f64

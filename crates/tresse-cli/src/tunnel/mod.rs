@@ -35,8 +35,12 @@ mod lobby;
 mod log;
 mod message;
 mod metrics;
+#[cfg(not(target_os = "linux"))]
+mod no_tun;
 mod notify;
 mod opening;
+#[cfg(target_os = "linux")]
+mod packet;
 mod pulse;
 mod server;
 mod service;
@@ -45,6 +49,10 @@ mod settings;
 mod socks;
 mod state;
 mod status;
+#[cfg(target_os = "linux")]
+mod tun;
+#[cfg(not(target_os = "linux"))]
+use no_tun as tun;
 
 pub(crate) use args::TunnelArgs;
 

@@ -21,6 +21,8 @@ pub(super) enum Kind {
     Tcp,
     /// Datagrams between two UDP ports.
     Udp,
+    /// IP packets, in order.
+    Packets,
 }
 
 /// Where it leads at the other side.
@@ -74,6 +76,7 @@ impl Opening {
         bytes.put_u8(match self.kind {
             Kind::Tcp => 0,
             Kind::Udp => 1,
+            Kind::Packets => 2,
         });
         bytes.put_u8(match self.class {
             StreamClass::Latency => 1,
@@ -100,6 +103,7 @@ impl Opening {
         let kind = match bytes.try_get_u8().ok()? {
             0 => Kind::Tcp,
             1 => Kind::Udp,
+            2 => Kind::Packets,
             _ => return None,
         };
         let class = match bytes.try_get_u8().ok()? {
@@ -137,7 +141,11 @@ mod tests {
         for to in
             [Destination::Default, Destination::Named("host:22".to_owned()), Destination::Listener(40_000)]
         {
-            for (kind, class) in [(Kind::Tcp, StreamClass::Latency), (Kind::Udp, StreamClass::Bulk)] {
+            for (kind, class) in [
+                (Kind::Tcp, StreamClass::Latency),
+                (Kind::Udp, StreamClass::Bulk),
+                (Kind::Packets, StreamClass::Background),
+            ] {
                 let opening = Opening { kind, class, tag: 9, to: to.clone() };
                 assert_eq!(Opening::decode(opening.encode()), Some(opening));
             }

@@ -12,14 +12,17 @@ use tresse::{Association, Endpoint};
 
 use super::allowed::Allowed;
 use super::args::{Role, ServerArgs};
+use super::connection::turn_away;
 use super::control::Control;
 use super::dial::dial;
 use super::flow::Limits;
 use super::hub::{Hub, Request, Side};
 use super::listeners::{Listeners, Owner};
+use super::opening::{Kind, Refusal};
 use super::pulse::Pulse;
 use super::service::{Service, Source};
 use super::state::{Seen, State};
+use super::tun::{Tun, carry_packets};
 use crate::call::{self, breach};
 use crate::failure::Failure;
 use crate::output;
@@ -42,6 +45,7 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
         patience: args.common.liveness,
         listeners: Listeners::default(),
         live: Mutex::default(),
+        tun: args.common.open_tun()?,
     });
     let greeting = args.listen.greeting(&endpoint);
     info!("{greeting}, for {}", args.purpose());
@@ -50,6 +54,7 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
     let state = move || State::of("server", began, seen.seen());
     let outcome = tokio::select! {
         outcome = serve(&endpoint, &server) => outcome,
+        never = carry_packets(server.tun.as_deref()) => match never {},
         never = service.attend(state, AT_ONCE, async |role| server.reload(role, &trusted)) => match never {},
     };
     service.stopping();
@@ -64,6 +69,8 @@ struct Server {
     listeners: Listeners,
     /// The sessions that there are, with the addresses of their peers.
     live: Mutex<BTreeMap<u64, (String, Owner)>>,
+    /// For the client that asked for it last.
+    tun: Option<Arc<Tun>>,
 }
 
 /// What a changed configuration changes.
@@ -167,6 +174,15 @@ impl Client {
     fn on_request(&self, request: Request) -> Result<(), Failure> {
         let Owner { session, hub, .. } = &self.owner;
         match request {
+            Request::Open(place, opening) if opening.kind == Kind::Packets => {
+                let (hub, tun) = (Arc::clone(hub), self.server.tun.clone());
+                tokio::spawn(async move {
+                    match tun {
+                        Some(tun) => tun.join(hub, place, opening.class).await,
+                        None => drop(turn_away(&hub, place, Refusal::Forbidden).await),
+                    }
+                });
+            }
             Request::Open(place, opening) => {
                 let Permissions { allowed, limits } = self.server.permissions();
                 let target = allowed.destination(opening.kind, &opening.to);

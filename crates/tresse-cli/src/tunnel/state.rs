@@ -27,6 +27,8 @@ pub(super) struct SessionState {
     /// Nothing is heard of the other side.
     pub(super) silent: bool,
     pub(super) encrypted: bool,
+    /// Sets of keys so far.
+    pub(super) key_generation: u64,
     pub(super) connections: usize,
     pub(super) connections_opened: u64,
     pub(super) connections_refused: u64,
@@ -94,6 +96,7 @@ impl SessionState {
             peer: seen.peer.clone(),
             silent: seen.silent,
             encrypted: association.protection_stats().is_some(),
+            key_generation: association.key_generation(),
             connections: seen.hub.open(),
             connections_opened: count(&counts.opened),
             connections_refused: count(&counts.refused),

@@ -142,6 +142,14 @@ impl Running {
         line
     }
 
+    /// Throws away what it still says, so that it never waits for a reader.
+    #[cfg(unix)]
+    pub(crate) fn drain(&self) {
+        use std::os::fd::AsFd;
+        let said = self.stderr.get_ref().as_fd().try_clone_to_owned().expect("a handle");
+        thread::spawn(move || std::io::copy(&mut fs::File::from(said), &mut std::io::sink()));
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

@@ -1,0 +1,39 @@
+//! The TUN device where there is none: only Linux has been tried.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tresse::config::StreamClass;
+
+use super::hub::{Hub, Place};
+use crate::failure::Failure;
+
+/// It is never made.
+pub(super) enum Tun {}
+
+impl Tun {
+    pub(super) fn open(name: &str, _: Duration) -> Result<Arc<Self>, Failure> {
+        Err(Failure::usage(format!("--tun {name}: there are TUN devices on Linux alone")))
+    }
+
+    pub(super) async fn begin(self: &Arc<Self>, _: &Arc<Hub>) -> Result<(), Failure> {
+        match **self {}
+    }
+
+    pub(super) async fn join(self: Arc<Self>, _: Arc<Hub>, _: Place, _: StreamClass) {
+        match *self {}
+    }
+
+    pub(super) async fn carry(&self) -> Infallible {
+        match *self {}
+    }
+}
+
+/// Carries the packets of a device, if there is one; it never ends.
+pub(super) async fn carry_packets(tun: Option<&Tun>) -> Infallible {
+    match tun {
+        Some(tun) => tun.carry().await,
+        None => std::future::pending().await,
+    }
+}

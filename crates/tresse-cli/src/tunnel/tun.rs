@@ -1,0 +1,196 @@
+//! A TUN device: the IP packets of a host, or of a LAN behind it, as messages on lanes of the association.
+//!
+//! Lanes are streams. Packets of one flow take one lane and stay in order, so that TCP inside sees no reordering by paths of unlike
+//! delay; what is late is given up, and holds up its own lane alone. The device's MTU follows the packet size of the paths: the
+//! system tells programs and, by ICMP, the LAN.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tracing::{info, warn};
+use tresse::config::StreamClass;
+use tresse::{Association, PathState, Reliability, SendError, SendOptions, StreamId};
+use tun_rs::{AsyncDevice, DeviceBuilder};
+
+use super::connection::hear_last;
+use super::hub::{Hub, Inward, LastWord, Place};
+use super::message::Word;
+use super::opening::{Destination, Kind, Opening};
+use super::packet;
+use crate::failure::Failure;
+
+/// The device and where its packets go.
+pub(super) struct Tun {
+    device: AsyncDevice,
+    name: String,
+    lanes: Mutex<Vec<Lane>>,
+    /// As it was set last.
+    mtu: AtomicU16,
+    lifetime: Duration,
+}
+
+/// A stream for packets.
+#[derive(Clone)]
+struct Lane {
+    hub: Arc<Hub>,
+    stream: StreamId,
+    tag: u16,
+    class: StreamClass,
+}
+
+impl Tun {
+    /// Makes the device, or takes the one of that name that its user may use; it is up then. Addresses and routes are the
+    /// operator's.
+    pub(super) fn open(name: &str, lifetime: Duration) -> Result<Arc<Self>, Failure> {
+        let device = DeviceBuilder::new().name(name).mtu(SMALLEST_MTU).build_async();
+        let device = device.map_err(|error| Failure::usage(format!("--tun {name}: {error}")))?;
+        let (lanes, mtu) = (Mutex::default(), AtomicU16::new(SMALLEST_MTU));
+        Ok(Arc::new(Tun { device, name: name.to_owned(), lanes, mtu, lifetime }))
+    }
+
+    /// Opens lanes on a new association, for the side that opens it.
+    pub(super) async fn begin(self: &Arc<Self>, hub: &Arc<Hub>) -> Result<(), Failure> {
+        let classes = [StreamClass::Latency, StreamClass::Background].into_iter();
+        for class in classes.chain(std::iter::repeat_n(StreamClass::Bulk, BULK_LANES)) {
+            let opening = Opening { kind: Kind::Packets, class, tag: 0, to: Destination::Default };
+            let place = hub.open_with(hub.turn().await, opening).await?;
+            tokio::spawn(Arc::clone(self).join(Arc::clone(hub), place, class));
+        }
+        Ok(())
+    }
+
+    /// A lane until the other side or the association ends it. The lanes of an earlier association are used no more.
+    pub(super) async fn join(self: Arc<Self>, hub: Arc<Hub>, mut place: Place, class: StreamClass) {
+        let (stream, tag) = (place.stream, place.tag);
+        {
+            let mut lanes = self.lanes();
+            lanes.retain(|lane| Arc::ptr_eq(&lane.hub, &hub));
+            lanes.push(Lane { hub: Arc::clone(&hub), stream, tag, class });
+        }
+        loop {
+            tokio::select! {
+                inward = place.inbox.recv() => match inward {
+                    Some(Inward::Datagram(packet)) => {
+                        place.waiting.fetch_sub(packet.len(), Ordering::Relaxed);
+                        // What the system does not take is lost, as it would be on a link.
+                        let _ = self.device.send(&packet).await;
+                    }
+                    Some(_) => {}
+                    None => break,
+                },
+                word = &mut place.last => {
+                    if let Ok(LastWord::Reset(_)) = word {
+                        warn!("the other side takes no IP packets");
+                    }
+                    self.leave(&hub, stream);
+                    let _ = hub.say_last(stream, Word::Closed).await;
+                    return;
+                }
+                _ = hub.association().closed() => break,
+            }
+        }
+        self.leave(&hub, stream);
+        let _ = hear_last(&hub, place).await;
+    }
+
+    /// Takes packets from the device, and keeps its MTU right; it never ends.
+    pub(super) async fn carry(&self) -> Infallible {
+        let mut packet = vec![0; LARGEST_PACKET];
+        let mut ticks = tokio::time::interval(BETWEEN_MTUS);
+        loop {
+            tokio::select! {
+                received = self.device.recv(&mut packet) => match received {
+                    Ok(length) => self.send(&packet[..length]),
+                    // The device is down: until somebody sets it up again.
+                    Err(_) => tokio::time::sleep(BETWEEN_MTUS).await,
+                },
+                _ = ticks.tick() => self.fit(),
+            }
+        }
+    }
+
+    fn send(&self, packet: &[u8]) {
+        let class = packet::class(packet);
+        let lanes = self.lanes();
+        let of_class = || lanes.iter().filter(|lane| lane.class == class);
+        let count = of_class().count().max(1);
+        let Some(lane) = of_class().nth(packet::flow(packet) % count) else { return };
+        let association = lane.hub.association();
+        let dropped = || {
+            lane.hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
+        };
+        if association.unsent_on(lane.stream) > MOST_WAITING {
+            return dropped();
+        }
+        let (ppid, payload) = Word::Datagram(lane.tag, Bytes::copy_from_slice(packet)).encode();
+        let reliability = Reliability::Lifetime(self.lifetime);
+        let options = SendOptions { ppid, reliability, ..SendOptions::on(lane.stream) };
+        match association.try_send(options, payload) {
+            Ok(()) | Err(SendError::NotOpen { .. }) => {}
+            Err(_) => dropped(),
+        }
+    }
+
+    /// Gives the device the largest MTU whose packets need not be cut on any path.
+    fn fit(&self) {
+        let largest = self.lanes().first().and_then(|lane| room(lane.hub.association()));
+        let Some(mtu) = largest else { return };
+        if self.mtu.load(Ordering::Relaxed) == mtu {
+            return;
+        }
+        match self.device.set_mtu(mtu) {
+            Ok(()) => {
+                self.mtu.store(mtu, Ordering::Relaxed);
+                info!(device = %self.name, mtu, "{}: MTU {mtu}", self.name);
+            }
+            Err(error) => warn!(device = %self.name, %error, "{}: cannot set the MTU: {error}", self.name),
+        }
+    }
+
+    fn leave(&self, hub: &Arc<Hub>, stream: StreamId) {
+        self.lanes().retain(|lane| !(Arc::ptr_eq(&lane.hub, hub) && lane.stream == stream));
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, Vec<Lane>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Carries the packets of a device, if there is one; it never ends.
+pub(super) async fn carry_packets(tun: Option<&Tun>) -> Infallible {
+    match tun {
+        Some(tun) => tun.carry().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Bytes of an IP packet that fit one packet on each path that is in use.
+fn room(association: &Association) -> Option<u16> {
+    let protection = if association.protection_stats().is_some() { PROTECTION } else { 0 };
+    let paths = association.path_stats();
+    let rooms = paths.iter().filter(|path| path.state == PathState::Active).map(|path| {
+        let ip = if path.remote.is_ipv4() { 20 } else { 40 };
+        path.mtu.saturating_sub(ip + UDP + COMMON_HEADER + protection + DATA_HEADER + TAG) & !3
+    });
+    rooms.min().map(|room| u16::try_from(room).unwrap_or(u16::MAX).max(SMALLEST_MTU))
+}
+
+/// Headers, bytes (RFC 6951; RFC 9260 sections 3.1 and 3.3.1, RFC 8260 section 2.1 for the longer of both; docs/security.md).
+const UDP: usize = 8;
+const COMMON_HEADER: usize = 12;
+const DATA_HEADER: usize = 20;
+const PROTECTION: usize = 28;
+/// Before each packet in its message.
+const TAG: usize = 2;
+/// IPv6 needs it (RFC 8200 section 5); where a path carries less, messages are cut.
+const SMALLEST_MTU: u16 = 1280;
+const LARGEST_PACKET: usize = 65_535;
+/// Lanes for what has no mark.
+const BULK_LANES: usize = 14;
+/// Bytes of a lane that may wait for the paths.
+const MOST_WAITING: usize = 256 * 1024;
+/// How soon a change of the paths' packet size is told.
+const BETWEEN_MTUS: Duration = Duration::from_millis(500);
