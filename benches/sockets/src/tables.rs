@@ -104,7 +104,9 @@ fn goodput() -> Result<(), Box<dyn Error>> {
 }
 
 fn encrypted() -> Result<(), Box<dyn Error>> {
-    println!("Encryption over UDP on loopback, one association, one thread a side: medians of {TURNS} turns of");
+    println!(
+        "Encryption over UDP on loopback, one association, one thread a side: medians of {TURNS} turns of"
+    );
     println!("{} ms; CPU seconds of both sides.\n", MEASURE.as_millis());
     println!("{:>8}  {:<10} {:>16} {:>9}", "message", "stack", "goodput", "CPU-s/GB");
     for message in [1408, 65_536] {
@@ -127,7 +129,12 @@ fn encrypted() -> Result<(), Box<dyn Error>> {
     let [clear, encrypted] = [setup("tresse")?, setup("encrypted")?];
     println!("\n{MANY} set-ups one after the other, an endpoint and a socket for each; CPU of both sides:");
     println!("clear {:.0} /s, {:.0} us each", clear.0, clear.1);
-    println!("encrypted {:.0} /s, {:.0} us each: {:.0} us for the handshake\n", encrypted.0, encrypted.1, encrypted.1 - clear.1);
+    println!(
+        "encrypted {:.0} /s, {:.0} us each: {:.0} us for the handshake\n",
+        encrypted.0,
+        encrypted.1,
+        encrypted.1 - clear.1
+    );
     Ok(())
 }
 

@@ -130,6 +130,9 @@ pub(crate) struct DissectArgs {
     /// UDP port of encapsulated SCTP
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
     pub(crate) port: u16,
+    /// Show what is in encrypted packets, with the keys that --key-log wrote
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_log: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -2,6 +2,7 @@
 //!
 //! Reads pcap and pcapng. Packets that are not SCTP are counted, those that cannot be read are named.
 
+mod decrypt;
 mod link;
 
 use std::fs::File;
@@ -19,6 +20,7 @@ use crate::args::DissectArgs;
 use crate::failure::{Failure, words};
 use crate::output;
 use link::{Carried, Found};
+use tresse::security::Opener;
 
 pub(crate) fn run(args: &DissectArgs) -> Result<(), Failure> {
     let shown = args.file.display().to_string();
@@ -29,7 +31,8 @@ pub(crate) fn run(args: &DissectArgs) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{shown}: is no capture: it is shorter than the header of one")));
     }
     let whole = magic.chain(file);
-    let mut printer = Printer::new(args.port);
+    let opener = args.key_log.as_deref().map(decrypt::read).transpose()?;
+    let mut printer = Printer::new(args.port, opener);
     let outcome =
         if magic == PCAPNG_MAGIC { read_pcapng(whole, &mut printer) } else { read_pcap(whole, &mut printer) };
     printer.finish()?;
@@ -116,6 +119,7 @@ impl Resolution {
 /// Prints lines and counts.
 struct Printer {
     port: u16,
+    opener: Option<Opener>,
     out: BufWriter<io::Stdout>,
     packets: u64,
     sctp: u64,
@@ -123,8 +127,8 @@ struct Printer {
 }
 
 impl Printer {
-    fn new(port: u16) -> Self {
-        Printer { port, out: BufWriter::new(io::stdout()), packets: 0, sctp: 0, start: None }
+    fn new(port: u16, opener: Option<Opener>) -> Self {
+        Printer { port, opener, out: BufWriter::new(io::stdout()), packets: 0, sctp: 0, start: None }
     }
 
     fn packet(&mut self, time: Option<Duration>, link: DataLink, frame: &[u8]) -> Result<(), Stop> {
@@ -132,7 +136,9 @@ impl Printer {
         let text = match link::find(link, frame, self.port) {
             Found::Sctp(Carried { from, to, packet }) => {
                 self.sctp += 1;
-                format!("{from} > {to}  {}", tresse_wire::dissect(packet))
+                let clear = self.opener.as_mut().and_then(|opener| decrypt::opened(opener, packet));
+                let (packet, how) = clear.as_deref().map_or((packet, ""), |clear| (clear, "decrypted "));
+                format!("{from} > {to}  {how}{}", tresse_wire::dissect(packet))
             }
             Found::Unreadable(reason) => reason.to_owned(),
             Found::Other => return Ok(()),

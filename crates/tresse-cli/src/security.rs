@@ -2,7 +2,7 @@
 //! nothing, which is enough on this host alone.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +25,10 @@ pub(crate) struct SecurityArgs {
     /// Encrypt, and trust whoever knows the secret in this file, as this side does: at least 16 bytes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "peer"])]
     secret_file: Option<PathBuf>,
+    /// Append the keys of all records to this file, to look into captures with (tresse dissect --key-log): whoever has them can read
+    /// everything
+    #[arg(long, value_name = "FILE")]
+    key_log: Option<PathBuf>,
     /// Do without: nothing is encrypted, and whoever reaches the other side can be it
     #[arg(long, conflicts_with_all = ["key", "peer", "secret_file"])]
     insecure: bool,
@@ -48,14 +52,14 @@ impl SecurityArgs {
             let secret = secret.strip_suffix(b"\r").unwrap_or(secret);
             let security =
                 Security::shared_secret(secret).map_err(|error| at("--secret-file", file, error))?;
-            return Ok(Some(Arc::new(security)));
+            return Ok(Some(Arc::new(self.logged(security)?)));
         }
         if let Some(file) = &self.key {
             let text = read_private(file, "--key")?;
             let identity = Identity::from_pem(&text).map_err(|error| at("--key", file, error))?;
             self.trust_anew(trusted)?;
             let security = Security::pinned(&identity, trusted);
-            return Ok(Some(Arc::new(security.map_err(|error| at("--key", file, error))?)));
+            return Ok(Some(Arc::new(self.logged(security.map_err(|error| at("--key", file, error))?)?)));
         }
         match addresses.iter().find(|address| !address.to_canonical().is_loopback()) {
             Some(far) if !self.insecure => Err(Failure::usage(format!(
@@ -64,6 +68,18 @@ impl SecurityArgs {
             ))),
             _ => Ok(None),
         }
+    }
+
+    /// The same, with its keys written to the file that was asked for.
+    fn logged(&self, security: Security) -> Result<Security, Failure> {
+        let Some(file) = &self.key_log else { return Ok(security) };
+        let mut options = File::options();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let log = options.open(file).map_err(|error| at("--key-log", file, words(&error)))?;
+        // One write for a line: processes may share the file. A full disk costs lines, not the association.
+        Ok(security.with_key_log(move |key| drop((&log).write_all(format!("{}\n", *key.line()).as_bytes()))))
     }
 
     /// Reads the fingerprints again, where there are any.

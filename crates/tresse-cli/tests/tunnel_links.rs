@@ -88,12 +88,12 @@ fn a_tun_device_carries_what_any_program_sends() {
     let mut server = hosts.server(&format!("--tun tresse0 {keys}"));
     let mut client = hosts.client(&format!("--tun tresse0 {keys}"));
     for (host, own) in [(&hosts.near, 2), (&hosts.far, 1)] {
-        assert!(netns::ip(&format!("-n {host} addr add 10.80.0.{own}/30 dev tresse0")));
+        let begun = Instant::now();
+        while !netns::ip(&format!("-n {host} addr add 10.80.0.{own}/30 dev tresse0")) {
+            assert!(begun.elapsed() < FOREVER, "there is no device");
+            thread::sleep(Duration::from_millis(20));
+        }
         assert!(netns::ip(&format!("-n {host} link set tresse0 up")));
-    }
-    // 1,500 bytes less headers, in multiples of four.
-    for side in [&mut client, &mut server] {
-        side.line_with("tresse0: MTU 1408");
     }
     let (told, address) = std::sync::mpsc::channel();
     let _ = TwoLinks::on(&hosts.far, move || {
@@ -112,6 +112,10 @@ fn a_tun_device_carries_what_any_program_sends() {
         hosts.plug(link, state);
     }
     transfer.join().expect("it came back");
+    // 1,500 bytes less headers, in multiples of four: once packets of that size have arrived.
+    for side in [&mut client, &mut server] {
+        side.line_with("tresse0: MTU 1408");
+    }
 }
 
 /// The 95th percentile.

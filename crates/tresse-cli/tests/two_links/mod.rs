@@ -85,7 +85,7 @@ impl TwoLinks {
     /// A tunnel's server on the far host.
     pub(crate) fn server(&self, options: &str) -> Running {
         let call = format!("tunnel server --listen {FAR} {options}");
-        let mut running = Running::of(tresse_in(&self.far, &call), Vec::new());
+        let mut running = Running::of(tresse_in(&self.far, &words(&call)), Vec::new());
         running.line_with("listening on ");
         running
     }
@@ -93,7 +93,7 @@ impl TwoLinks {
     /// A tunnel's client on the near host.
     pub(crate) fn client(&self, options: &str) -> Running {
         let call = format!("tunnel client --from {NEAR} --to {FAR} {options}");
-        Running::of(tresse_in(&self.near, &call), Vec::new())
+        Running::of(tresse_in(&self.near, &words(&call)), Vec::new())
     }
 
     /// A TCP server on the far host that does `work` with each connection.
@@ -124,6 +124,11 @@ impl Drop for TwoLinks {
             ip(&format!("netns del {name}"));
         }
     }
+}
+
+/// With one space between words.
+fn words(call: &str) -> String {
+    call.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A secret for both ends, in a file for its owner alone.

@@ -18,6 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_proto::{Instant, Ppid};
 
+use super::key_log::{KeyLog, LoggedKey};
 use super::layer::record_keys;
 use super::records::{Content, first_content, messages};
 use super::tls::{Failed, PeerIdentity, Session};
@@ -337,6 +338,9 @@ impl KeyManager {
             let key = export(suite.key_len(), KeyPart::Key)?;
             let sn_key = export(suite.key_len(), KeyPart::NumberKey)?;
             let iv = export(IV, KeyPart::Iv)?;
+            if let Some(KeyLog(log)) = &self.security.key_log {
+                log(&LoggedKey::new(suite, self.coming_epoch(), [&key, &sn_key, &iv]));
+            }
             let keys = record_keys(suite, &key, &sn_key, &iv);
             keys.ok_or_else(|| Failed::Broken("keys of another length than the suite's".to_owned()))
         };

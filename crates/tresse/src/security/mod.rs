@@ -5,6 +5,7 @@
 
 mod fingerprint;
 mod identity;
+mod key_log;
 mod keyring;
 mod layer;
 mod manager;
@@ -13,6 +14,7 @@ mod secret;
 mod tls;
 mod trust;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,21 +25,32 @@ use rustls::server::WebPkiClientVerifier;
 
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError};
+pub use key_log::{KeyLogError, LoggedKey, Opener};
 pub(crate) use keyring::{Heard, Keyring};
 pub use manager::{Action, KeyManager};
 pub use tls::PeerIdentity;
 pub use trust::{Names, Peers};
 
+use key_log::KeyLog;
 use tls::{Settings, Side};
 use trust::{Trust, Verifier};
 
 /// Who this side is, whom it trusts, and how often keys are agreed on anew.
-#[derive(Debug)]
 pub struct Security {
     tls: Settings,
     /// Public keys are shown instead of certificates.
     raw: bool,
     rekeying: Rekeying,
+    key_log: Option<KeyLog>,
+}
+
+impl fmt::Debug for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Security")
+            .field("raw", &self.raw)
+            .field("rekeying", &self.rekeying)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Security {
@@ -102,6 +115,13 @@ impl Security {
         Security { rekeying, ..self }
     }
 
+    /// The same, with all record keys given to `log`: for looking into captures of one's own traffic. Whoever has them can read
+    /// and change what they protect.
+    #[must_use]
+    pub fn with_key_log(self, log: impl Fn(&LoggedKey) + Send + Sync + 'static) -> Self {
+        Security { key_log: Some(KeyLog(Arc::new(log))), ..self }
+    }
+
     fn raw(
         client: &Identity,
         servers: Peers,
@@ -118,7 +138,7 @@ impl Security {
 
     fn with_sides(client: Side, server: Side, raw: bool) -> Result<Self, IdentityError> {
         let tls = Settings::new(client, server).map_err(|_| IdentityError::UnknownKind)?;
-        Ok(Security { tls, raw, rekeying: Rekeying::default() })
+        Ok(Security { tls, raw, rekeying: Rekeying::default(), key_log: None })
     }
 }
 
