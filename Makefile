@@ -46,12 +46,15 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SOCKETS_INTO = $(DESTDIR)$(PREFIX)
 
+# Where the build has put the library; a test installs its own.
+SOCKETS_BUILT = $${CARGO_TARGET_DIR:-target}/release
+
 .PHONY: install-sockets
 install-sockets: ## the C library tresse-sockets, its header and tresse-sockets.pc (PREFIX=/usr/local, DESTDIR=)
 	$(CARGO) build --locked --release --package tresse-sockets
 	install -d $(SOCKETS_INTO)/lib/pkgconfig $(SOCKETS_INTO)/include
-	install -m 755 $${CARGO_TARGET_DIR:-target}/release/libtresse_sockets.so $(SOCKETS_INTO)/lib/
-	install -m 644 $${CARGO_TARGET_DIR:-target}/release/libtresse_sockets.a $(SOCKETS_INTO)/lib/
+	install -m 755 $(SOCKETS_BUILT)/libtresse_sockets.so $(SOCKETS_INTO)/lib/
+	install -m 644 $(SOCKETS_BUILT)/libtresse_sockets.a $(SOCKETS_INTO)/lib/
 	install -m 644 include/tresse_sctp.h include/tresse_scheduler.h $(SOCKETS_INTO)/include/
 	sed 's|@PREFIX@|$(PREFIX)|' crates/tresse-sockets/tresse-sockets.pc.in > $(SOCKETS_INTO)/lib/pkgconfig/tresse-sockets.pc
 

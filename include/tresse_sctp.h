@@ -56,6 +56,10 @@ int tresse_getsockopt(int fd, int level, int option, void *value, socklen_t *len
 /* Whether a descriptor is one of tresse's sockets. */
 int tresse_owns(int fd);
 
+/* For the end of a process, whose sockets end with it: closes all of them, and waits until what was sent is delivered and the
+ * associations have ended, at most so many milliseconds (negative: as long as it takes). */
+void tresse_finish(int timeout_ms);
+
 /* The synchronous mode, in which nothing happens between calls: each takes what arrived, lets happen what is due, does its
  * work, sends and returns. To be asked for before the first socket (else -1 and EBUSY), or by TRESSE_SYNCHRONOUS=1. */
 int tresse_synchronous(void);

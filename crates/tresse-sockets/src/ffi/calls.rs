@@ -292,6 +292,14 @@ pub unsafe extern "C" fn tresse_unregister_scheduler(name: *const std::ffi::c_ch
     answer(name.and_then(crate::schedulers::unregister).map(|()| 0))
 }
 
+/// Closes all sockets, and waits until what they have sent is delivered and their associations have ended, at most so many
+/// milliseconds; a negative number for as long as it takes.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_finish(timeout: c_int) {
+    let limit = u64::try_from(timeout).map_or(std::time::Duration::MAX, std::time::Duration::from_millis);
+    crate::finish::finish(limit);
+}
+
 /// Whether a descriptor is one of our sockets.
 #[unsafe(no_mangle)]
 pub extern "C" fn tresse_owns(fd: c_int) -> c_int {

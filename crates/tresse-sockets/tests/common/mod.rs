@@ -1,12 +1,14 @@
 //! Common part of the tests with programs in C: the library, a compiler, ports.
 
+#![allow(dead_code, reason = "every test file uses its own part of this")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
 /// Where cargo has put the shared object for these tests.
-fn library() -> &'static Path {
+pub(crate) fn library() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
         // Tests are linked with the crate as Rust: the shared object is beside the directory of the tests.
