@@ -40,14 +40,14 @@ switches! {
     pub struct AssociationConfig in "" {
         /// Retransmission timeout before the first measurement (RTO.Initial, RFC 9260 §16).
         rto_initial: Duration = millis(1000),
-        /// Smallest retransmission timeout (RTO.Min, RFC 9260 §16).
-        rto_min: Duration = millis(1000),
+        /// Smallest retransmission timeout (RTO.Min, which RFC 9260 §16 has at 1s). Below that it relies on loss_detection=rack, which probes before and takes back what a timeout cut for nothing.
+        rto_min: Duration = millis(200),
         /// Largest retransmission timeout (RTO.Max, RFC 9260 §16).
         rto_max: Duration = millis(60_000),
-        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans).
-        association_max_retrans: u32 = 10,
-        /// Timeouts in a row on one path before it counts as inactive (Path.Max.Retrans).
-        path_max_retrans: u32 = 5,
+        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans, which RFC 9260 §16 has at 10; from an rto_min of 200ms on 16 take as long over two paths).
+        association_max_retrans: u32 = 16,
+        /// Timeouts in a row on one path before it counts as inactive (Path.Max.Retrans, which RFC 9260 §16 has at 5; from an rto_min of 200ms on 7 take as long).
+        path_max_retrans: u32 = 7,
         /// Retransmissions of INIT and COOKIE ECHO before set-up is given up (Max.Init.Retransmits).
         max_init_retransmits: u32 = 8,
         /// Pause between heartbeats on an idle path, added to its RTO (HB.interval); 0 sends none.
@@ -95,7 +95,7 @@ switches! {
         /// Opaque configuration of the congestion controller; the built-in ones take none.
         congestion_control_config: String = String::new(),
         /// How losses are found: rack goes by time, on each path by what was sent there, whatever was sent again before, and probes the end of what was sent (RACK-TLP, RFC 8985); rfc9260 by missing reports, as the switches on these say, and T3.
-        loss_detection: LossDetection = LossDetection::Rfc9260,
+        loss_detection: LossDetection = LossDetection::Rack,
         /// While data comes over several paths, delay SACKs although it arrives out of order, and say how many packets a SACK stands for (DAC). A peer that declines NR-SACK is taken not to know that.
         delayed_ack: bool = true,
         /// What is reported as non-renegable (NR-SACK).

@@ -364,8 +364,9 @@ impl Path {
         })
     }
 
+    /// When the window of the idle path shrinks: once per RTO (RFC 9260 §7.2.1), and no sooner than with its RTO.Min.
     pub(super) fn idle_due(&self) -> Option<Instant> {
-        self.traffic.idle_since.map(|since| since + self.rto())
+        self.traffic.idle_since.map(|since| since + self.rto().max(SHORTEST_IDLE))
     }
 }
 
@@ -386,6 +387,8 @@ fn headers_len(remote: IpAddr, encapsulation_port: Option<u16>) -> usize {
 
 /// A path that failed is asked so often whether it is back while others carry data: a second after its return it does, too.
 const RETURN_PAUSE: Duration = Duration::from_millis(500);
+/// RTO.Min of RFC 9260 §16. A shorter one of the settings says how soon a loss is found, not for how long a window holds.
+const SHORTEST_IDLE: Duration = Duration::from_secs(1);
 const IPV4_HEADER_LEN: usize = 20;
 const IPV6_HEADER_LEN: usize = 40;
 const UDP_HEADER_LEN: usize = 8;

@@ -4,6 +4,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_core::SeedableRng;
 
 use super::*;
+use crate::config::LossDetection;
 use crate::interface::stats::Limit;
 
 /// A full DATA chunk.
@@ -34,11 +35,19 @@ fn paths_with(count: u8, config: &AssociationConfig) -> Paths {
     paths
 }
 
+/// Losses and timeouts as RFC 9260 has them (§7.2.4, §16), and the rest by default.
+fn by_reports() -> AssociationConfig {
+    AssociationConfig {
+        loss_detection: LossDetection::Rfc9260,
+        rto_min: Duration::from_secs(1),
+        association_max_retrans: 10,
+        path_max_retrans: 5,
+        ..AssociationConfig::default()
+    }
+}
+
 fn paths(count: u8) -> Paths {
-    paths_with(
-        count,
-        &AssociationConfig { congestion_control: "rfc9260".to_owned(), ..AssociationConfig::default() },
-    )
+    paths_with(count, &AssociationConfig { congestion_control: "rfc9260".to_owned(), ..by_reports() })
 }
 
 fn one_at_a_time(count: u8) -> Paths {
@@ -87,7 +96,7 @@ fn changes(paths: &mut Paths) -> Vec<(PathId, PathState)> {
 /// Without heartbeats, whose times would mix into others.
 fn silent(count: u8) -> Paths {
     let heartbeat_interval = Duration::ZERO;
-    paths_with(count, &AssociationConfig { heartbeat_interval, ..AssociationConfig::default() })
+    paths_with(count, &AssociationConfig { heartbeat_interval, ..by_reports() })
 }
 
 const A: PathId = PathId(0);

@@ -8,7 +8,7 @@ use tresse_proto::{
 };
 use tresse_wire::ChunkKind;
 
-use crate::common::{Network, Pair};
+use crate::common::{Network, Pair, by_reports};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -26,7 +26,7 @@ fn sent(pair: &Pair, from: usize, kind: ChunkKind) -> Vec<u64> {
 
 #[test]
 fn a_timeout_keeps_to_bounds_that_were_changed() {
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let mut pair = Pair::established(1, &by_reports());
     assert_eq!(pair.path(0).rto, ms(1000));
     let change = Adjustment {
         rto_initial: Some(ms(100)),
@@ -92,7 +92,7 @@ fn a_burst_is_limited_from_the_next_packet_on() {
 
 #[test]
 fn reports_are_delayed_as_the_application_says_now() {
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let mut pair = Pair::established(1, &by_reports());
     pair.send(0, 1, 100);
     pair.run_for(ms(1000));
     let answered_after = |pair: &mut Pair, number| {
@@ -113,7 +113,7 @@ fn reports_are_delayed_as_the_application_says_now() {
 
 #[test]
 fn the_end_comes_after_as_many_timeouts_as_are_allowed_now() {
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let mut pair = Pair::established(1, &by_reports());
     let change = Adjustment { association_max_retrans: Some(2), ..Adjustment::default() };
     pair.client().adjust(change).expect("sound");
     pair.network = all_lost();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tresse_proto::AssociationConfig;
-use tresse_proto::config::{BlockedCopies, Size};
+use tresse_proto::config::{BlockedCopies, LossDetection, Size};
 
 use crate::common::{Dice, Pair};
 
@@ -115,7 +115,13 @@ fn beside_a_path_with(pace: Duration) -> impl Fn(&mut Pair) {
 #[test]
 fn a_narrow_path_carries_no_copies_whatever_it_claims() {
     let carried = |pace| {
-        let mut pair = established(BlockedCopies::LossyPaths);
+        let by_reports = AssociationConfig {
+            loss_detection: LossDetection::Rfc9260,
+            rto_min: ms(1000),
+            ..config(BlockedCopies::LossyPaths)
+        };
+        let mut pair = Pair::established(2, &by_reports);
+        clean(&mut pair);
         beside_a_path_with(pace)(&mut pair);
         let number = pair.saturate(1, 0, M, ms(10_000));
         let before = pair.path(0).copies_sent;

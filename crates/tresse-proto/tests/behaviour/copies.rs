@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{BufferSplit, Size, StreamMap};
+use tresse_proto::config::{BufferSplit, LossDetection, Size, StreamMap};
 use tresse_proto::{AssociationConfig, Event, PathState, Reliability, SendError, SendOptions, StreamId, Tsn};
 use tresse_wire::Chunk;
 
@@ -145,7 +145,8 @@ fn a_path_that_comes_back_carries_copies_again() {
 #[test]
 fn losses_of_one_path_cost_no_time_and_no_window_but_its_own() {
     for lossy in [0, 1] {
-        let mut pair = established(&redundant());
+        let by_reports = AssociationConfig { loss_detection: LossDetection::Rfc9260, ..redundant() };
+        let mut pair = established(&by_reports);
         let untouched = pair.path(0).ssthresh;
         let mut dice = Dice::new(7);
         pair.network = Box::new(move |flight| {

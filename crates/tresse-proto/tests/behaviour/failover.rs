@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{LossDetection, Size, StreamMap};
+use tresse_proto::config::{Size, StreamMap};
 use tresse_proto::{
     AssociationConfig, CloseReason, Event, PathId, PathState, SendError, SendOptions, StreamId,
 };
 use tresse_wire::ChunkKind;
 
-use crate::common::{Dice, Pair, content};
+use crate::common::{Dice, Pair, by_reports, content};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -190,12 +190,7 @@ fn a_peer_that_vanishes_in_mid_transfer_ends_it_after_the_configured_timeouts() 
 #[test]
 fn timeouts_on_the_wire_double_and_go_another_way() {
     // Heartbeats and probes, which would come through here, measure round trips and so end the back-off.
-    let config = AssociationConfig {
-        potentially_failed: false,
-        mtu_discovery: false,
-        loss_detection: LossDetection::Rfc9260,
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig { potentially_failed: false, mtu_discovery: false, ..by_reports() };
     let mut pair = Pair::established(2, &config);
     pair.network = Box::new(|flight| (!flight.has_data()).then_some(ms(10)));
     let (before, start) = (pair.wire.len(), pair.now);

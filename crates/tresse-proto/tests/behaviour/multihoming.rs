@@ -7,7 +7,7 @@ use tresse_proto::config::PathPairs;
 use tresse_proto::{AssociationConfig, CloseReason, Event, Instant, PathId, PathState, PathStats};
 use tresse_wire::ChunkKind;
 
-use crate::common::{Pair, address};
+use crate::common::{Pair, address, by_reports};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -99,7 +99,7 @@ fn nothing_but_heartbeats_travels_on_an_unconfirmed_path() {
 
 #[test]
 fn idle_paths_are_probed_every_interval_and_live_for_hours() {
-    let mut pair = Pair::established(2, &AssociationConfig::default());
+    let mut pair = Pair::established(2, &by_reports());
     let start = pair.wire.len();
     pair.run_for(Duration::from_secs(3600));
     assert!(pair.client.events.is_empty() && pair.server.events.is_empty());

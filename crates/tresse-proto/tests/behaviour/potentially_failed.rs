@@ -5,7 +5,7 @@ use std::time::Duration;
 use tresse_proto::{AssociationConfig, Event, PathId, PathState};
 use tresse_wire::ChunkKind;
 
-use crate::common::{Network, Pair};
+use crate::common::{Network, Pair, by_reports};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -64,7 +64,7 @@ fn one_timeout_is_enough_to_leave_a_path_alone() {
 
 #[test]
 fn probes_follow_each_other_by_the_retransmission_timeout() {
-    let mut pair = Pair::established(2, &config(&[]));
+    let mut pair = Pair::established(2, &by_reports());
     pair.network = dead(&[1]);
     send_many(&mut pair, 0..60);
     let inactive = changed(1, PathState::Inactive);

@@ -9,7 +9,7 @@ use tresse_proto::{
 };
 use tresse_wire::{Chunk, ChunkKind, List, Param, Sack, Tsn};
 
-use crate::common::{Dice, Pair, content};
+use crate::common::{Dice, Pair, by_reports, content};
 
 const PERFORMED: Event = Event::Reconfigured {
     request: Reconfiguration::ResetAssociation,
@@ -156,8 +156,8 @@ fn each_packet_of_it_may_get_lost() {
 #[test]
 fn data_that_overtakes_the_answer_finds_its_place() {
     // The server performs it, its answer is lost, and its data of the new life arrives first: on stream 1,
-    // that has been used, and on stream 5, that has not.
-    let mut pair = Pair::established(1, &AssociationConfig::default());
+    // that has been used, and on stream 5, that has not. A request goes again after an RTO of a second.
+    let mut pair = Pair::established(1, &by_reports());
     send_back(&mut pair, 0, 9, 300);
     pair.run_for(ms(500));
     pair.lose(ChunkKind::RECONFIG, 0);

@@ -3,13 +3,11 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{
-    BufferSplit, ChunkRescheduling, Experiment, LossDetection, MovedChunkCut, NrSack, Size,
-};
+use tresse_proto::config::{BufferSplit, ChunkRescheduling, Experiment, MovedChunkCut, NrSack, Size};
 use tresse_proto::{AssociationConfig, Event, PathId, PathState, SendOptions, StreamId};
 use tresse_wire::DATA_HEADER_LEN;
 
-use crate::common::{Pair, content};
+use crate::common::{Pair, by_reports, content};
 
 const M: usize = 1452;
 
@@ -29,8 +27,7 @@ fn watching(chunk_rescheduling: ChunkRescheduling) -> AssociationConfig {
         initial_window: Size(20 * M),
         congestion_control: "rfc9260".to_owned(),
         // By time, a path that is silent is suspected before T3, whoever reschedules.
-        loss_detection: LossDetection::Rfc9260,
-        ..AssociationConfig::default()
+        ..by_reports()
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{LossDetection, RetransmitPath};
+use tresse_proto::config::RetransmitPath;
 use tresse_proto::{AssociationConfig, PathId};
 use tresse_wire::Chunk;
 
-use crate::common::{Flight, Pair};
+use crate::common::{Flight, Pair, by_reports};
 
 /// TSNs of the DATA in a packet.
 fn tsns(flight: &Flight) -> Vec<u32> {
@@ -54,12 +54,7 @@ fn first_on_path_1() -> impl FnMut(&Flight) -> bool + 'static {
 }
 
 fn with(fast: RetransmitPath, timeout: RetransmitPath) -> AssociationConfig {
-    AssociationConfig {
-        fast_retransmit_path: fast,
-        timeout_retransmit_path: timeout,
-        loss_detection: LossDetection::Rfc9260,
-        ..AssociationConfig::default()
-    }
+    AssociationConfig { fast_retransmit_path: fast, timeout_retransmit_path: timeout, ..by_reports() }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tresse_proto::{
 };
 use tresse_wire::{Chunk, ChunkKind, Data, DataFlags, List, Param, Params, Reconfig, Tsn};
 
-use crate::common::{Dice, Pair, content};
+use crate::common::{Dice, Pair, by_reports, content};
 
 const PERFORMED: ReconfigurationOutcome = ReconfigurationOutcome::Performed;
 
@@ -335,7 +335,7 @@ fn a_shutdown_waits_for_what_waits_for_a_reset() {
 
 #[test]
 fn a_peer_that_never_answers_ends_the_association_after_the_configured_timeouts() {
-    let config = AssociationConfig { association_max_retrans: 4, ..AssociationConfig::default() };
+    let config = AssociationConfig { association_max_retrans: 4, ..by_reports() };
     let mut pair = Pair::established(2, &config);
     pair.network = Box::new(|flight| (!flight.carries(ChunkKind::RECONFIG)).then_some(ms(10)));
     let before = pair.wire.len();

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use tresse_proto::AssociationConfig;
-use tresse_proto::config::{Experiment, LossDetection, Size};
+use tresse_proto::config::{Experiment, Size};
 use tresse_wire::DATA_HEADER_LEN;
 
-use crate::common::Pair;
+use crate::common::{Pair, by_reports};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -20,9 +20,8 @@ fn wide() -> AssociationConfig {
         initial_window: Size(20 * M),
         congestion_control: "rfc9260".to_owned(),
         max_burst: 0,
-        loss_detection: LossDetection::Rfc9260,
         mtu_discovery: false,
-        ..AssociationConfig::default()
+        ..by_reports()
     }
 }
 

@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tresse_proto::config::LossDetection;
 use tresse_proto::{
     AssociationConfig, AssociationHandle, AssociationId, CloseReason, Connect, Datagram, Ecn, Endpoint,
     EndpointConfig, Event, Instant, Joiner, Message, PathState, PathStats, SendOptions, StreamId,
@@ -33,6 +34,17 @@ pub type Tamper = Box<dyn Fn(&Flight) -> Option<Bytes>>;
 /// Address of a host (1 client, 2 server) on a path.
 pub fn address(host: u8, path: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, path, host).into()
+}
+
+/// Losses and timeouts as RFC 9260 has them (§7.2.4, §16), and the rest by default.
+pub fn by_reports() -> AssociationConfig {
+    AssociationConfig {
+        loss_detection: LossDetection::Rfc9260,
+        rto_min: Duration::from_secs(1),
+        association_max_retrans: 10,
+        path_max_retrans: 5,
+        ..AssociationConfig::default()
+    }
 }
 
 /// One of the two ends, with what its application saw.

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::LossDetection;
 use tresse_proto::schedule::StreamSchedulerFactory;
 use tresse_proto::{AssociationConfig, StreamId};
 
-use crate::common::Pair;
+use crate::common::{Pair, by_reports};
 use crate::packets::{Chunks, observed_with, queue};
 
 #[path = "../../../../examples/schedulers/earliest_deadline.rs"]
@@ -26,11 +25,7 @@ fn observed(
     config: &str,
 ) -> (Pair, std::rc::Rc<std::cell::RefCell<Vec<Chunks>>>) {
     // Every message here fits a packet, whatever its path carries.
-    let settings = AssociationConfig {
-        mtu_discovery: false,
-        loss_detection: LossDetection::Rfc9260,
-        ..AssociationConfig::default()
-    };
+    let settings = AssociationConfig { mtu_discovery: false, ..by_reports() };
     let (mut pair, seen) = observed_with(1, &settings);
     pair.client.endpoint.schedulers().register("example", factory).expect("a new name");
     pair.client().set_stream_scheduler("example", config).expect("registered");

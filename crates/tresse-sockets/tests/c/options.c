@@ -144,7 +144,7 @@ static void of_associations(void)
 
     struct sctp_rtoinfo rto = { 0, 0, 0, 0 };
     GET(many, SCTP_RTOINFO, rto);
-    CHECK(rto.srto_initial == 1000 && rto.srto_max == 60000 && rto.srto_min == 1000);
+    CHECK(rto.srto_initial == 1000 && rto.srto_max == 60000 && rto.srto_min == 200);
     rto = (struct sctp_rtoinfo) { 0, 0, 0, 300 };
     SET(many, SCTP_RTOINFO, rto);
     GET(many, SCTP_RTOINFO, rto);
@@ -187,7 +187,7 @@ static void of_associations(void)
 
     struct sctp_paddrparams paths = { .spp_hbinterval = 0 };
     GET(many, SCTP_PEER_ADDR_PARAMS, paths);
-    CHECK(paths.spp_hbinterval == 30000 && paths.spp_pathmaxrxt == 5 && (paths.spp_flags & SPP_HB_ENABLE));
+    CHECK(paths.spp_hbinterval == 30000 && paths.spp_pathmaxrxt == 7 && (paths.spp_flags & SPP_HB_ENABLE));
     paths = (struct sctp_paddrparams) { .spp_hbinterval = 1234, .spp_pathmaxrxt = 2, .spp_flags = SPP_HB_ENABLE };
     SET(many, SCTP_PEER_ADDR_PARAMS, paths);
     GET(many, SCTP_PEER_ADDR_PARAMS, paths);

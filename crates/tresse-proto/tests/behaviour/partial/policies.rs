@@ -76,7 +76,7 @@ fn a_lifetime_ends_what_would_be_sent_again_and_nothing_else() {
 #[test]
 fn a_lifetime_is_looked_at_again_when_a_lost_chunk_finds_a_window() {
     // Everything is lost, so that after T3 the window holds one packet at a time.
-    let mut pair = established(&[]);
+    let mut pair = established(&[("loss_detection", "rfc9260"), ("rto_min", "1s")]);
     lose_data(&mut pair, &[0, 1, 2, 3]);
     for number in 0..4 {
         offer(&mut pair, on(1, Reliability::Lifetime(ms(1010))), number, 1452).expect("room");
