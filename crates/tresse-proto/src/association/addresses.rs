@@ -60,7 +60,7 @@ impl Association {
             self.spread_path_changes(now);
         }
         let path = self.path_of(source.local, source.remote);
-        let path = path.unwrap_or_else(|| self.paths.best_for_control());
+        let path = path.unwrap_or_else(|| self.sender.paths.best_for_control());
         self.control.push(path, Control::AsconfAck { serial: asconf.serial, body: granted.body });
     }
 
@@ -72,13 +72,15 @@ impl Association {
         loop {
             let covered = chunks.remaining();
             let Some(chunk) = chunks.next() else { break };
-            if self.screen(&mut gate, &chunk, covered, self.paths.best_for_control()) == Passage::Stop {
+            if self.screen(&mut gate, &chunk, covered, self.sender.paths.best_for_control()) == Passage::Stop
+            {
                 break;
             }
             // What opened is the peer's, whatever address it names.
             let protected = self.protection.came_protected();
             if let Ok(Chunk::Asconf(asconf)) = chunk
-                && (protected || gate == Gate::Open && self.paths.find_remote(asconf.address).is_some())
+                && (protected
+                    || gate == Gate::Open && self.sender.paths.find_remote(asconf.address).is_some())
             {
                 self.on_asconf(cx.now, source, &asconf, count == 0);
                 count += 1;
@@ -94,7 +96,7 @@ impl Association {
         if !self.may_change_addresses() {
             return;
         }
-        let failure = self.paths.on_request_expired(path);
+        let failure = self.sender.paths.on_request_expired(path);
         self.on_failure(now, failure);
         if self.state != State::Closed {
             self.send_asconf(now, Some(path));
@@ -123,10 +125,10 @@ impl Association {
     fn send_asconf(&mut self, now: Instant, before: Option<PathId>) {
         let may_change = self.may_change_addresses();
         let Some(asconf) = self.asconf.as_mut().filter(|_| may_change) else { return };
-        if before.is_none() && !asconf.begin(&self.paths) {
+        if before.is_none() && !asconf.begin(&self.sender.paths) {
             return;
         }
-        if let Some(chunk) = asconf.send(now, &self.paths, before) {
+        if let Some(chunk) = asconf.send(now, &self.sender.paths, before) {
             let body = chunk.body.to_vec();
             let control = Control::Asconf { serial: chunk.serial, address: chunk.address, body };
             self.control.push(chunk.path, control);
@@ -151,33 +153,26 @@ impl Association {
     ) -> T {
         let serials = self.serials;
         let asconf = self.asconf.get_or_insert_with(|| Box::new(Asconf::new(serials.own, serials.peer)));
-        let mut members = Members::new(&mut self.paths, &self.config, now);
+        let mut members = Members::new(&mut self.sender.paths, &self.config, now);
         let outcome = hear(asconf, &mut members);
         for change in members.into_changes() {
             match change {
                 Change::Joined(path) => {
-                    let count = self.paths.len();
-                    self.transmission.renew_path(path, count);
-                    if let Some(sharing) = self.sharing.changed() {
-                        sharing.capacities().forget(path);
-                    }
+                    self.sender.on_path_joined(path);
+                    self.sharing.forget(path);
                     if let Some(marks) = self.marks.changed() {
                         marks.renew_path(path);
                     }
-                    self.outbound.cover_paths(count);
-                    self.bursts.cover(count);
                 }
                 Change::Emptied { path, data, control } => {
-                    self.transmission.redirect(path, data, true);
-                    self.transmission.on_timeout(path, data);
-                    self.transmission.hand_over(path, data);
+                    self.sender.empty_path(path, data);
                     self.control.move_on(path, control);
                 }
                 Change::Tell(event) => self.tell(event),
                 Change::DiscardMalformed => self.counters.discards.malformed_chunk += 1,
             }
         }
-        self.refresh_usable();
+        self.sender.refresh_usable();
         outcome
     }
 }

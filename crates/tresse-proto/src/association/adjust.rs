@@ -1,5 +1,7 @@
 //! Settings that change while an association runs, carried to the rooms that go by them.
 
+use std::sync::Arc;
+
 use tresse_policy::PathId;
 
 use super::{Association, State};
@@ -17,7 +19,8 @@ pub(crate) fn adjust(association: &mut Association, change: &Adjustment) -> Resu
     let config = association.config.with(|config| change.apply(config));
     config.check()?;
     association.reception.adjust(&config);
-    paths::adjust(&mut association.paths, config.path_rules(), &config, &change.paths);
+    paths::adjust(&mut association.sender.paths, config.path_rules(), &config, &change.paths);
+    association.sender.config = Arc::clone(&config);
     association.config = config;
     association.stir();
     Ok(())
@@ -36,7 +39,7 @@ pub(crate) fn adjust_path(
     let mut config = AssociationConfig::clone(&association.config);
     change.apply(&mut config);
     config.check()?;
-    paths::adjust_one(&mut association.paths, path, change);
+    paths::adjust_one(&mut association.sender.paths, path, change);
     association.stir();
     Ok(())
 }
@@ -52,7 +55,7 @@ pub(crate) fn request_heartbeat(
 ) -> Result<(), NoSuchPath> {
     joined(association, path)?;
     // A shutdown sends none (RFC 9260 §8.3), and the answer to one under way is that to this one.
-    if association.state == State::Established && !association.paths.get(path).awaits_heartbeat() {
+    if association.state == State::Established && !association.sender.paths.get(path).awaits_heartbeat() {
         association.send_heartbeat(cx, path);
         association.stir();
     }
@@ -60,7 +63,7 @@ pub(crate) fn request_heartbeat(
 }
 
 fn joined(association: &Association, path: PathId) -> Result<(), NoSuchPath> {
-    let count = association.paths.len();
-    let known = path.index() < count && association.paths.member(path) == Member::Joined;
+    let count = association.sender.paths.len();
+    let known = path.index() < count && association.sender.paths.member(path) == Member::Joined;
     if known { Ok(()) } else { Err(NoSuchPath { path, count }) }
 }

@@ -16,7 +16,7 @@ impl Association {
     pub(super) fn take_early(&mut self, messages: &[EarlyMessage], refused: bool) {
         for EarlyMessage { at, options, data } in messages {
             if self.send(*at, *options, data.clone()).is_err() {
-                self.outbound.note_homeless();
+                self.sender.outbound.note_homeless();
                 self.tell(Event::Abandoned {
                     stream: options.stream,
                     ppid: options.ppid,
@@ -28,13 +28,13 @@ impl Association {
             }
         }
         if refused {
-            self.outbound.note_refused();
+            self.sender.outbound.note_refused();
         }
     }
 
     /// The path between these addresses, the own one first, if it may carry user data.
     pub(super) fn early_path(&self, (local, remote): (IpAddr, IpAddr)) -> Option<PathId> {
-        self.paths.find(local, remote).filter(|&path| self.paths.accepts_data(path))
+        self.sender.paths.find(local, remote).filter(|&path| self.sender.paths.accepts_data(path))
     }
 
     /// Appends what fits behind COOKIE ECHO in a packet over `path`; answers whether there was anything. No fragments of
@@ -46,25 +46,25 @@ impl Association {
         writer: &mut PacketWriter<'_>,
     ) -> bool {
         self.give_up(now);
-        writer.limit_to(self.paths.get(path).packet_size());
+        writer.limit_to(self.sender.paths.get(path).packet_size());
         self.write_early(now, path, writer)
     }
 
     /// COOKIE ECHO was lost, and with it the data behind it on `from`: it goes again over `to`. To the window that is a
     /// timeout; errors and RTO are the business of T1.
     pub(super) fn on_cookie_lost(&mut self, now: Instant, from: PathId, to: PathId) {
-        if self.transmission.flight_on(from) == 0 {
+        if self.sender.transmission.flight_on(from) == 0 {
             return;
         }
-        self.transmission.on_timeout(from, to);
-        self.paths.on_lost_in_setup(from, now);
+        self.sender.transmission.on_timeout(from, to);
+        self.sender.paths.on_lost_in_setup(from, now);
         self.give_up(now);
     }
 
     /// The set-up has ended: the peer has what was behind its cookie, and a report on it is under way.
     pub(super) fn on_set_up(&mut self, now: Instant) {
-        for path in self.path_ids().filter(|&path| self.transmission.flight_on(path) > 0) {
-            self.paths.restart_t3(path, now);
+        for path in self.sender.path_ids().filter(|&path| self.sender.transmission.flight_on(path) > 0) {
+            self.sender.paths.restart_t3(path, now);
         }
         self.stir();
     }

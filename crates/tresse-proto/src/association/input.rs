@@ -19,12 +19,12 @@ use crate::extensions::drop_report::{self, DropReport, Lost};
 use crate::extensions::ecn;
 use crate::extensions::reconfig::{Reconfig, SetAsideChunk};
 use crate::fragment::Carrier;
-use crate::inbound::{InboundData, Refusal};
+use crate::inbound::{InboundData, Refusal, Skipped};
 use crate::interface::datagram::{Datagram, Ecn};
 use crate::interface::event::{CloseReason, Event};
-use crate::paths::{self, Member};
+use crate::paths::Member;
 use crate::receiver::{Arrival, PacketSummary};
-use crate::transmission::{AckReport, Dropped, SackFault, SackView, doubt_cut};
+use crate::transmission::{AckReport, Dropped, SackFault, SackView};
 
 /// What becomes of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -59,7 +59,7 @@ impl Association {
     pub(crate) fn handle_packet(&mut self, cx: &mut Context<'_>, from: Origin, packet: &mut Bytes) {
         let via = from.path;
         let len = packet.len();
-        self.paths.on_packet_received(via, cx.now, len, from.encapsulation_port);
+        self.sender.paths.on_packet_received(via, cx.now, len, from.encapsulation_port);
         let marked = (from.marked && self.capabilities.has(Extension::Ecn)).then(|| packet.clone());
         let mut summary = PacketSummary::default();
         let gaps_before = self.reception.receiver.has_gaps();
@@ -73,7 +73,7 @@ impl Association {
             summary.out_of_order = gaps_before || self.reception.receiver.has_gaps();
             self.counters.duplicates += u64::from(summary.duplicates);
             self.reception.receiver.on_packet(cx.now, via, summary);
-            self.paths.on_data_received(via);
+            self.sender.paths.on_data_received(via);
             if summary.new > 0 {
                 self.reception.inbound.on_packet(len);
             }
@@ -92,9 +92,9 @@ impl Association {
             protected::take_key_messages(self);
         }
         self.on_heard_in_shutdown(cx.now, summary.any());
-        if self.paths.member(via) > Member::Pending {
+        if self.sender.paths.member(via) > Member::Pending {
             // What answers a packet on a path that is no longer used leaves on another.
-            self.control.move_on(via, self.paths.best_for_control());
+            self.control.move_on(via, self.sender.paths.best_for_control());
         }
         self.advance_reconfig(cx.now);
         if !lone {
@@ -111,9 +111,7 @@ impl Association {
     /// Whether nothing could be sent but a report, and none is due. Then output that found nothing to send finds nothing
     /// now, whatever DATA arrived: that changes nothing else that output goes by.
     fn only_listens(&self, now: Instant) -> bool {
-        self.has_nothing_to_send()
-            && self.control.next_path().is_none()
-            && !self.reception.receiver.is_due(now)
+        self.sender.is_idle() && self.control.next_path().is_none() && !self.reception.receiver.is_due(now)
     }
 
     /// Takes the chunks of a packet, but for DATA at its end: answers with that, without its user data, and where in the
@@ -159,7 +157,7 @@ impl Association {
                     self.on_forward_tsn(via, chunk, summary);
                 }
                 Ok(Chunk::Asconf(asconf)) => {
-                    let path = self.paths.get(via);
+                    let path = self.sender.paths.get(via);
                     let source = Source { local: path.local(), remote: path.remote(), encapsulation_port };
                     self.on_asconf(cx.now, source, asconf, requests == 0);
                     requests += 1;
@@ -333,7 +331,7 @@ impl Association {
             Err(Refusal::NoSuchStream) => {
                 summary.new += 1;
                 self.counters.discards.no_such_stream += 1;
-                let path = self.paths.best_for_control();
+                let path = self.sender.paths.best_for_control();
                 self.control.report(path, || Reason::InvalidStream(stream));
             }
             Err(Refusal::Protocol(fault)) => self.fault(fault),
@@ -385,7 +383,7 @@ impl Association {
             Chunk::Abort(Abort { tag_reflected: true, .. })
             | Chunk::ShutdownComplete { tag_reflected: true } => self.counters.discards.wrong_tag += 1,
             // The peer answers what came from an address that it has forgotten (RFC 5061 §5.3.1).
-            Chunk::Abort(_) if self.paths.member(via) == Member::Leaving => {
+            Chunk::Abort(_) if self.sender.paths.member(via) == Member::Leaving => {
                 self.counters.discards.unexpected_chunk += 1;
             }
             Chunk::Abort(abort) => self.close(CloseReason::aborted_by_peer(&abort.causes)),
@@ -422,28 +420,30 @@ impl Association {
 
     fn on_sack(&mut self, now: Instant, sack: SackView<'_>, via: PathId) {
         self.counters.sacks_received += 1;
-        self.on_duplicates(now, sack.duplicates);
+        self.sender.on_duplicates(now, sack.duplicates);
         let mut report = self.workspace.get().report.take().unwrap_or_default();
-        let recovering = self.paths.recovering();
-        let forward = self.transmission.forward_path();
-        self.tell_trips();
-        match self.transmission.on_sack(now, sack, via, recovering, &mut report) {
+        let recovering = self.sender.paths.recovering();
+        let forward = self.sender.transmission.forward_path();
+        self.sender.tell_trips();
+        match self.sender.transmission.on_sack(now, sack, via, recovering, &mut report) {
             Ok(()) => {
                 self.counters.discards.impossible_sack += u64::from(report.unsound);
                 self.apply_report(now, &report);
                 self.after_report(now, forward);
                 self.share_buffers(now);
                 // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
-                if self.transmission.is_probing_window() {
-                    self.counters.coverage.note(Mechanism::WindowProbed);
-                    for path in self.path_ids().filter(|&path| self.transmission.flight_on(path) > 0) {
-                        self.paths.on_probe_answered(path);
+                if self.sender.transmission.is_probing_window() {
+                    self.sender.coverage.note(Mechanism::WindowProbed);
+                    for path in
+                        self.sender.path_ids().filter(|&path| self.sender.transmission.flight_on(path) > 0)
+                    {
+                        self.sender.paths.on_probe_answered(path);
                     }
                 }
             }
             Err(SackFault::Stale) => {
                 self.counters.discards.stale_sack += 1;
-                if self.transmission.on_late_duplicates(now, sack.duplicates, via, &mut report) {
+                if self.sender.transmission.on_late_duplicates(now, sack.duplicates, via, &mut report) {
                     self.apply_report(now, &report);
                 }
             }
@@ -462,40 +462,84 @@ impl Association {
 
     /// Carries what an acknowledgement changed to the paths and to the send buffer.
     pub(super) fn apply_report(&mut self, now: Instant, report: &AckReport) {
-        let losing = report.acks.iter().filter(|ack| ack.lost);
-        let before: Vec<_> = losing.map(|ack| (ack.path, self.paths.window(ack.path).repairs())).collect();
-        self.paths.on_sack(now, &report.acks, &report.progress);
-        self.estimate_capacities(now, report);
-        for (path, recovery) in before {
-            let recovers = self.paths.window(path).repairs() != recovery;
-            if recovers {
-                doubt_cut(&mut self.transmission, path);
-            }
-            self.redirect_missing(path, recovers);
-        }
-        for &(path, sent_at) in &report.spurious {
-            if paths::undo_cut(&mut self.paths, now, path, sent_at) {
-                self.counters.coverage.note(Mechanism::CutUndone);
-                self.refresh_usable();
-            }
-            if self.transmission.awaits(path) {
-                self.paths.restart_t3(path, now);
-            } else {
-                self.paths.stop_t3(path);
-            }
-        }
-        if let Some(path) = report.reopened {
-            self.settle_t3(path);
-        }
+        self.sender.apply_report(now, report, &mut self.workspace.get().views.candidates);
+        self.sharing.on_report(now, &self.sender, report);
         for &path in &report.reneged {
-            if self.paths.on_data_sent(path, now, 0, false)
-                && let Some(sharing) = self.sharing.changed()
-            {
-                sharing.capacities().on_busy(path);
+            if self.sender.paths.on_data_sent(path, now, 0, false) {
+                self.sharing.on_reneged(path);
             }
         }
-        if self.outbound.release(report.released) {
+        if self.sender.outbound.release(report.released) {
             self.tell(Event::Writable);
+        }
+    }
+
+    /// An acknowledgement was processed; before it, a FORWARD TSN waited for one on `forward`.
+    pub(super) fn after_report(&mut self, now: Instant, forward: Option<PathId>) {
+        if self.sender.transmission.has_revocable() {
+            self.give_up(now);
+            self.sender.advance_forward(now, forward);
+        }
+    }
+
+    /// The peer gave messages up (RFC 3758 §3.6).
+    pub(super) fn on_forward_tsn(&mut self, via: PathId, chunk: &Chunk<'_>, summary: &mut PacketSummary) {
+        if !self.capabilities.has(Extension::PartialReliability) {
+            return self.refuse_forward_tsn(via, chunk);
+        }
+        match (chunk, self.capabilities.carrier()) {
+            // RFC 8260 §2.3.1: each goes with its own chunk of user data, and never with the other.
+            (Chunk::ForwardTsn(_), Carrier::IData) => self.fault("FORWARD TSN although I-DATA was agreed on"),
+            (Chunk::IForwardTsn(_), Carrier::Data) => {
+                self.fault("I-FORWARD-TSN although I-DATA was not agreed on");
+            }
+            _ if !self.state.takes_data() => self.counters.discards.unexpected_chunk += 1,
+            (Chunk::ForwardTsn(forward), Carrier::Data) => {
+                let skipped = forward.streams.iter().map(|skipped| Skipped {
+                    stream: skipped.stream,
+                    unordered: false,
+                    number: skipped.ssn.0.into(),
+                });
+                self.skip(forward.cumulative_tsn, skipped, summary);
+            }
+            (Chunk::IForwardTsn(forward), Carrier::IData) => {
+                let skipped = forward.messages.iter().map(|skipped| Skipped {
+                    stream: skipped.stream,
+                    unordered: skipped.unordered,
+                    number: skipped.mid.0,
+                });
+                self.skip(forward.cumulative_tsn, skipped, summary);
+            }
+            _ => debug_assert!(false, "called with another chunk"),
+        }
+    }
+
+    fn skip(&mut self, to: Tsn, skipped: impl Iterator<Item = Skipped>, summary: &mut PacketSummary) {
+        let Some(up_to) = self.reception.receiver.skip_to(to) else {
+            // It came again, probably since the SACK for it was lost.
+            self.reception.receiver.demand();
+            return;
+        };
+        summary.forwarded = true;
+        let (mut unknown, streams) = (0, self.reception.inbound.stream_count());
+        let skipped = skipped.inspect(|skipped| match &mut self.reconfig {
+            _ if skipped.stream.0 >= streams => unknown += 1,
+            Some(reconfig) => reconfig.note_skipped(up_to, *skipped),
+            None => {}
+        });
+        let outcome = self.reception.skip(up_to, skipped);
+        self.counters.discards.no_such_stream += unknown;
+        if let Err(Refusal::Protocol(fault)) = outcome {
+            self.fault(fault);
+        }
+    }
+
+    /// A FORWARD TSN that was not agreed on is answered as by one who never heard of it (RFC 3758 §3.3.1).
+    fn refuse_forward_tsn(&mut self, via: PathId, chunk: &Chunk<'_>) {
+        self.counters.discards.unrecognised_chunk += 1;
+        let mut whole = Vec::new();
+        if chunk.write(&mut whole).is_ok() {
+            self.control.push(via, Control::Error(Reason::UnrecognisedChunk(whole.into())));
         }
     }
 
@@ -511,7 +555,7 @@ impl Association {
                 // Of this type it should have skipped it in silence (RFC 4820 §3): who knows what it does next time.
                 Some(ChunkKind::PAD) => {
                     self.control.forget_mtu_probes();
-                    self.paths.end_mtu_search();
+                    self.sender.paths.end_mtu_search();
                 }
                 _ => {}
             }
@@ -524,7 +568,7 @@ impl Association {
         if !cares || !self.capabilities.has(Extension::DropReports) {
             return;
         }
-        let room = self.paths.get(via).packet_size().saturating_sub(self.auth.overhead());
+        let room = self.sender.paths.get(via).packet_size().saturating_sub(self.auth.overhead());
         let (buffer, used) = (self.config.receive_buffer.0, self.reception.inbound.used());
         if let Some(report) = DropReport::of(packet, room, buffer, used) {
             self.control.push(via, Control::DropReport(Box::new(report)));
@@ -543,17 +587,19 @@ impl Association {
                 self.reception.receiver.demand();
                 continue;
             };
-            let dropped = self.transmission.reported(tsn, shown);
+            let dropped = self.sender.transmission.reported(tsn, shown);
             // What comes much sooner than a round trip is a second report of an earlier sending.
-            let seen = |dropped: &Dropped| dropped.age(now) >= self.paths.shortest_rtt(dropped.path) / 2;
+            let seen =
+                |dropped: &Dropped| dropped.age(now) >= self.sender.paths.shortest_rtt(dropped.path) / 2;
             let Some(dropped) = dropped.filter(seen) else {
                 self.counters.discards.stray_drop_report += 1;
                 continue;
             };
             let path = dropped.path;
-            let target = self.resend_path(self.config.fast_retransmit_path, path);
-            self.transmission.on_reported(dropped, target);
-            self.settle_t3(path);
+            let views = &mut self.workspace.get().views.candidates;
+            let target = self.sender.resend_path(self.config.fast_retransmit_path, path, views);
+            self.sender.transmission.on_reported(dropped, target);
+            self.sender.settle_t3(path);
         }
     }
 
@@ -576,24 +622,24 @@ impl Association {
             self.counters.discards.unexpected_chunk += 1;
             return;
         }
-        let Some(marked) = self.transmission.marked(tsn) else {
+        let Some(marked) = self.sender.transmission.marked(tsn) else {
             self.counters.discards.stray_ecne += 1;
             return;
         };
         let path = marked.path.or_else(|| self.marks.path_of(marked.index));
         if let Some(path) = marked.path {
             let (flight, exit_point) =
-                (self.transmission.flight_on(path), self.transmission.highest_on(path));
+                (self.sender.transmission.flight_on(path), self.sender.transmission.highest_on(path));
             if self.marks.is_news(path, marked.index)
-                && self.paths.on_mark(now, path, marked.index, flight, exit_point)
+                && self.sender.paths.on_mark(now, path, marked.index, flight, exit_point)
             {
-                let (_, highest) = self.transmission.indices();
+                let (_, highest) = self.sender.transmission.indices();
                 self.marks.on_cut(path, highest);
             }
             self.marks.on_named(path, marked.index);
         }
         // The peer expects it on the path that the mark came over.
-        let path = path.filter(|&path| self.paths.accepts_data(path)).unwrap_or(via);
+        let path = path.filter(|&path| self.sender.paths.accepts_data(path)).unwrap_or(via);
         self.control.push_cwr(path, tsn);
     }
 
@@ -605,7 +651,7 @@ impl Association {
     }
 
     fn on_heartbeat_ack(&mut self, cx: &mut Context<'_>, heartbeat: &Heartbeat<'_>) {
-        if self.paths.on_heartbeat_ack(cx.now, heartbeat.info().unwrap_or_default()).is_err() {
+        if self.sender.paths.on_heartbeat_ack(cx.now, heartbeat.info().unwrap_or_default()).is_err() {
             self.counters.discards.stray_heartbeat_ack += 1;
         }
     }
@@ -613,7 +659,7 @@ impl Association {
     /// The peer broke the protocol: ABORT with a Protocol Violation (RFC 9260 §3.3.10.13).
     pub(super) fn fault(&mut self, what: &'static str) {
         self.control.clear();
-        let path = self.paths.best_for_control();
+        let path = self.sender.paths.best_for_control();
         self.control.push(path, Control::Abort(Some(Reason::ProtocolViolation(what))));
         self.close(CloseReason::PeerFault(what));
     }

@@ -1,11 +1,9 @@
-//! The association: a struct of rooms. Only the corridor (`input`, `output`, `timeout`, `shutdown`) touches
-//! two rooms in one function; it carries values between them and does no protocol arithmetic.
+//! The association: a struct of values that own their state, the sending and the receiving side first among them. What is
+//! here only coordinates: it carries values between them and does no protocol arithmetic.
 
-mod abandon;
 mod addresses;
 mod adjust;
 mod answer;
-mod assign;
 mod capabilities;
 mod commands;
 mod control;
@@ -20,16 +18,16 @@ mod protected;
 mod reception;
 mod reconfig;
 mod reinject;
-mod resend;
 mod restart;
+mod scheduling;
 mod scope;
+mod sender;
 mod settings;
 mod setup;
 mod sharing;
 mod shutdown;
 mod state;
 mod timeout;
-mod turn;
 mod undelivered;
 
 use std::collections::VecDeque;
@@ -39,21 +37,17 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::engine::earliest;
-use tresse_policy::schedule::{OpenPath, PathScheduler, PathView};
-use tresse_policy::sharing::{PathSample, Sharing};
 use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 
 use crate::collections::InlineVec;
 use crate::collections::LazyBox;
-use crate::coverage::Coverage;
 use crate::extensions::asconf::{Asconf, PeerNews};
 use crate::extensions::auth::{Auth, Authentication, RANDOM_LEN};
 use crate::extensions::ecn::Marks;
 use crate::extensions::protection::PacketProtection;
 use crate::extensions::reconfig::Reconfig;
 use crate::inbound::Inbound;
-use crate::interface::datagram::{Ecn, Transmit};
 use crate::interface::event::{CloseReason, Event};
 use crate::interface::stats::{Discards, Limit};
 use crate::outbound::Outbound;
@@ -71,11 +65,14 @@ pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
 pub(crate) use undelivered::undelivered;
 
-use abandon::AbandonLog;
 use control::ControlQueue;
+use output::Foreseen;
 use reception::Reception;
+use reinject::Reinjection;
+use scheduling::Scheduling;
+use sender::{Sender, Views};
+use sharing::SharedBuffers;
 use shutdown::ShutdownTimers;
-use turn::{Bursts, Foreseen};
 
 /// What both sides of an association call themselves.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -121,15 +118,13 @@ pub(crate) struct Association {
     serials: Serials,
     seal: Seal,
 
-    paths: Paths,
-    path_scheduler: Box<dyn PathScheduler>,
+    sender: Sender,
+    reception: Reception,
+    scheduling: Scheduling,
     /// Path schedulers and congestion controllers that could not go on: one of each at most.
     policies_replaced: u8,
-    outbound: Outbound,
-    transmission: Transmission,
-    reception: Reception,
-    /// What is known of the paths that share the buffers; from the first acknowledgement over several paths on.
-    sharing: LazyBox<Sharing>,
+    sharing: SharedBuffers,
+    reinjection: Reinjection,
 
     /// From the first request of either side on.
     reconfig: Option<Box<Reconfig>>,
@@ -141,14 +136,9 @@ pub(crate) struct Association {
     marks: LazyBox<Marks>,
     control: ControlQueue,
     shutdown: ShutdownTimers,
-    bursts: Bursts,
     readable: Readable,
     counters: Counters,
-    /// Messages that were given up; made with the first.
-    abandoned: Option<Box<AbandonLog>>,
     workspace: Workspace,
-    /// When the head-of-line chunk will be overdue.
-    reinjection_due: Option<Instant>,
     /// Output found nothing to send since the last thing that happened.
     dry: bool,
     /// Whether the association before a restart of the peer had the same tag, as after both sides set up: what is late of
@@ -183,7 +173,6 @@ struct Counters {
     sacks_received: u64,
     discards: LazyBox<Discards>,
     limits: LimitClock,
-    coverage: Coverage,
 }
 
 /// Vectors kept so that none is allocated for a packet. One association works at a time: the endpoint takes them
@@ -195,10 +184,7 @@ pub(crate) struct Workspace(Option<Box<Scratch>>);
 struct Scratch {
     /// None while a report is processed, which has it meanwhile.
     report: Option<Box<AckReport>>,
-    candidates: Vec<PathView>,
-    /// Which of them are open, and what the peer can take there.
-    open: Vec<OpenPath>,
-    samples: Vec<PathSample>,
+    views: Views,
     /// What the application is to be told: the endpoint takes it over after every step.
     events: VecDeque<Event>,
 }
@@ -255,15 +241,19 @@ impl Association {
         paths.limit_ssthresh(peer.a_rwnd as usize);
         paths.on_established(now, rng);
         let mut transmission = Transmission::new(initial_tsn, peer.a_rwnd, carrier, &config, delayed_ack);
-        transmission.cover_paths(paths.len());
         let path_scheduler =
             registry.build_path_scheduler(&config.path_scheduler, &config.path_scheduler_config)?;
         if path_scheduler.copies() {
             transmission.start_copying(Extent::Everything);
         }
+        let auth = Authentication::new(auth);
+        let mut outbound = Outbound::new(&config, registry, carrier, outbound_streams, paths.len());
+        outbound.set_forwards(capabilities.has(Extension::PartialReliability));
+        let sender =
+            Sender::new(Arc::clone(&config), carrier, auth.overhead(), paths, outbound, transmission);
         let mut association = Box::new(Association {
-            outbound: Outbound::new(&config, registry, carrier, outbound_streams, paths.len()),
-            path_scheduler,
+            sender,
+            scheduling: Scheduling::new(path_scheduler),
             policies_replaced: 0,
             reception: Reception::new(
                 Receiver::new(peer.initial_tsn, &config, delayed_ack),
@@ -274,7 +264,6 @@ impl Association {
                     capabilities.has(Extension::PartialReliability),
                 ),
             ),
-            bursts: Bursts::new(paths.len()),
             state: State::Established,
             capabilities,
             serials: Serials { own: initial_tsn.0, peer: peer.initial_tsn.0 },
@@ -284,11 +273,10 @@ impl Association {
                 Seal::Crc32c
             },
             identity,
-            paths,
-            transmission,
-            sharing: LazyBox::default(),
+            sharing: SharedBuffers::default(),
+            reinjection: Reinjection::default(),
             reconfig: None,
-            auth: Authentication::new(auth),
+            auth,
             protection: PacketProtection::default(),
             asconf: None,
             marks: LazyBox::default(),
@@ -296,16 +284,12 @@ impl Association {
             shutdown: ShutdownTimers::default(),
             readable: Readable::Untold,
             counters: Counters::new(now),
-            abandoned: None,
             workspace,
-            reinjection_due: None,
             dry: false,
             kept_tag: false,
             foreseen: None,
             config,
         });
-        association.outbound.set_forwards(capabilities.has(Extension::PartialReliability));
-        association.refresh_usable();
         association.share_buffers(now);
         association.tell(Event::Established { outbound_streams, inbound_streams });
         if let Some(code) = peer.adaptation {
@@ -326,17 +310,17 @@ impl Association {
     /// Every address of the peer with its port: what the endpoint finds it by.
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, u16)> {
         let port = self.identity.remote_port;
-        self.paths.living().map(move |path| (path.remote(), port))
+        self.sender.paths.living().map(move |path| (path.remote(), port))
     }
 
     /// Own addresses, each once.
     pub(crate) fn local_addresses(&self) -> InlineVec<IpAddr> {
-        self.paths.local_addresses().collect()
+        self.sender.paths.local_addresses().collect()
     }
 
     /// The peer's UDP port on `path`.
     pub(crate) fn encapsulation_port(&self, path: PathId) -> Option<u16> {
-        self.paths.get(path).encapsulation_port()
+        self.sender.paths.get(path).encapsulation_port()
     }
 
     /// Its part in authentication.
@@ -351,10 +335,14 @@ impl Association {
 
     /// Its paths, by position. Those from an own address that the peer was asked to forget begin at another one.
     pub(crate) fn path_seeds(&self) -> impl Iterator<Item = PathSeed> {
-        self.paths.living().filter_map(|path| {
+        self.sender.paths.living().filter_map(|path| {
             let alike = |own: &IpAddr| own.is_ipv4() == path.remote().is_ipv4();
             Some(PathSeed {
-                local: if path.stays() { path.local() } else { self.paths.local_addresses().find(alike)? },
+                local: if path.stays() {
+                    path.local()
+                } else {
+                    self.sender.paths.local_addresses().find(alike)?
+                },
                 remote: path.remote(),
                 encapsulation_port: path.encapsulation_port(),
                 confirmed: path.state() != PathState::Unconfirmed,
@@ -394,13 +382,13 @@ impl Association {
         }
         let requests = self.reconfig.as_deref().and_then(Reconfig::deadline);
         earliest([
-            self.paths.next_deadline(),
+            self.sender.paths.next_deadline(),
             self.reception.receiver.deadline(),
             self.shutdown.deadline(),
-            self.outbound.next_expiry(),
+            self.sender.outbound.next_expiry(),
             requests,
             self.asconf.as_deref().and_then(Asconf::deadline),
-            self.reinjection_due,
+            self.reinjection.deadline(),
             self.protection.deadline(),
         ])
     }
@@ -445,12 +433,9 @@ impl Association {
         }
     }
 
-    /// Tells which paths carry new data, after a path was added or changed its state or its rank.
-    fn refresh_usable(&mut self) {
-        for position in 0..self.paths.len() {
-            let path = PathId(position as u8);
-            self.outbound.set_usable(path, self.paths.may_carry_new_data(path));
-        }
+    /// An acknowledgement was processed, or a path came or went.
+    fn share_buffers(&mut self, now: Instant) {
+        self.sharing.share(now, &mut self.sender, &mut self.workspace.get().views.samples);
     }
 
     /// Tells everybody about paths that changed their state; after the end nobody cares.
@@ -459,12 +444,12 @@ impl Association {
             return;
         }
         let mut changed = false;
-        if self.outbound.is_mapped() {
+        if self.sender.outbound.is_mapped() {
             // Errors decide between paths that are alike: the one path in use may be another one now.
-            self.refresh_usable();
+            self.sender.refresh_usable();
         }
-        while let Some((path, state)) = self.paths.pop_state_change() {
-            self.refresh_usable();
+        while let Some((path, state)) = self.sender.paths.pop_state_change() {
+            self.sender.refresh_usable();
             self.tell(Event::PathChanged { path, state });
             if state == PathState::Active && self.asconf.is_some() {
                 self.with_asconf(now, |_, members| members.drop_makeshifts(path));
@@ -472,7 +457,7 @@ impl Association {
             changed = true;
         }
         if changed {
-            self.redirect_stranded();
+            self.sender.redirect_stranded();
             self.share_buffers(now);
         }
     }
@@ -480,12 +465,12 @@ impl Association {
     /// The path that a packet between these addresses uses; its port is the peer's from now on
     /// (RFC 6951 §5.4). A path not yet confirmed follows the local address that the peer chose.
     pub(crate) fn path_of(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
-        self.paths.find(local, remote).or_else(|| self.paths.find_remote(remote))
+        self.sender.paths.find(local, remote).or_else(|| self.sender.paths.find_remote(remote))
     }
 
     /// The round trip of the set-up gives the first estimate for the path it used.
     pub(crate) fn on_setup_rtt(&mut self, path: PathId, rtt: Duration) {
-        self.paths.on_rtt(path, rtt);
+        self.sender.paths.on_rtt(path, rtt);
     }
 
     /// ABORT or SHUTDOWN COMPLETE with the peer's own tag: the peer has no association (RFC 9260 §8.5.1).
@@ -502,59 +487,6 @@ impl Association {
             self.close(CloseReason::unknown_to_peer());
         }
     }
-
-    /// The next packets for one destination: up to `most`, all but the last of one length.
-    pub(crate) fn write_packets(
-        &mut self,
-        now: Instant,
-        most: usize,
-        buffer: &mut Vec<u8>,
-    ) -> Option<Transmit> {
-        self.give_up(now);
-        let start = buffer.len();
-        let first = self.write_packet(now, None, buffer)?;
-        let mut size = first.len;
-        let mut markable = first.markable;
-        let mut count = 1;
-        while count < most
-            && let Some(next) = self.write_packet(now, Some(first), buffer)
-        {
-            size += next.len;
-            markable &= next.markable;
-            count += 1;
-            if next.len < first.len {
-                break;
-            }
-        }
-        if self.seal == Seal::Crc32c {
-            buffer[start..].chunks_mut(first.len).for_each(tresse_wire::seal_zeroed);
-        }
-        let path = self.paths.get(first.path);
-        Some(Transmit {
-            local: path.local(),
-            remote: path.remote(),
-            encapsulation_port: path.encapsulation_port(),
-            ecn: if markable { Ecn::Ect0 } else { Ecn::NotEct },
-            may_fragment: !first.mtu_probe && first.len > path.packet_size(),
-            size,
-            segment_size: (count > 1).then_some(first.len),
-        })
-    }
-
-    /// Notes for each path, and for the association, what keeps it from sending more.
-    fn note_limits(&mut self, now: Instant) {
-        let (mut total, mut late) = (Limit::Path, None);
-        for path in self.path_ids() {
-            let limit = self.limit_of(path);
-            self.note_sharing_limit(path, limit);
-            let (limit, paced) = reported(self, path, limit);
-            let (limit, due) = self.paths.note_limit(path, now, limit, paced);
-            total = stronger(limit, total);
-            late = [late, due].into_iter().flatten().min();
-        }
-        self.counters.limits.note_late(late);
-        self.counters.limits.note(now, total);
-    }
 }
 
 /// The TSN up to which everything of the peer has arrived.
@@ -570,51 +502,6 @@ impl Counters {
             sacks_received: 0,
             discards: LazyBox::default(),
             limits: LimitClock::new(now, Limit::Nothing),
-            coverage: Coverage::default(),
         }
     }
-}
-
-/// What reports say of `path`, which `limit` keeps from sending, and whether pacing does.
-fn reported(association: &Association, path: PathId, limit: Limit) -> (Limit, bool) {
-    let outbound = &association.outbound;
-    let (waiting, none) = (outbound.unsent(), !outbound.has_data_for(path));
-    match limit {
-        // Pace and bursts keep nothing back where there is nothing.
-        Limit::Pacing | Limit::Burst if none => (association.why_no_data(), false),
-        Limit::Pacing => {
-            let window = association.paths.window(path).cwnd;
-            let room = window.saturating_sub(association.transmission.flight_on(path));
-            // What does not fit the window leaves within a round trip either way.
-            (if waiting > room { Limit::CongestionWindow } else { Limit::Pacing }, true)
-        }
-        // A larger buffer would hold more of the same: what fills it waits for its turn elsewhere, not for acknowledgements.
-        Limit::SendBuffer if none && waiting > association.config.send_buffer.0 / 2 => {
-            (Limit::Scheduler, false)
-        }
-        other => (other, false),
-    }
-}
-
-/// Which of two paths' limits is that of the association: a full window is the network's business, so
-/// a path that is kept back although its window has room counts for more. One that is down counts for nothing.
-fn stronger(one: Limit, other: Limit) -> Limit {
-    if one == other {
-        return one;
-    }
-    const ORDER: [Limit; 11] = [
-        Limit::ReceiveBuffer,
-        Limit::SendBuffer,
-        Limit::Scheduler,
-        Limit::Application,
-        Limit::Host,
-        Limit::Burst,
-        Limit::Pacing,
-        Limit::CongestionWindow,
-        Limit::Full,
-        Limit::Nothing,
-        Limit::Path,
-    ];
-    let rank = |limit| ORDER.iter().position(|&other| other == limit);
-    if rank(one) <= rank(other) { one } else { other }
 }

@@ -1,28 +1,28 @@
-//! A packet out: lay it out in a fixed order (control, SACK, what goes again, new data) on the path whose turn it is,
-//! and account for it. The only writer of an association's packets.
-
-use std::cell::LazyCell;
+//! A packet out: whose turn it is, then its layout in a fixed order (control, SACK, what goes again, new data) on that path,
+//! and the accounts of it. The only writer of an association's packets.
 
 use tresse_policy::{Instant, PathId, PolicyKind};
 use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};
 
 use super::control::Written;
-use super::turn::{Load, Turn};
+use super::duplicate::Duplicates;
+use super::reinject::reinject;
+use super::scheduling::Turn;
+use super::sender::{Burst, Load, Sender};
 use super::{Association, Extension, State, protected};
-use crate::config::LossDetection;
-use crate::fragment::Cut;
-use crate::interface::event::Event;
-use crate::transmission::Waiting;
+use crate::interface::datagram::{Ecn, Transmit};
+use crate::interface::event::{Event, SchedulerFault};
+use crate::interface::stats::Limit;
 
 /// A packet that was written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Sending {
-    pub(crate) path: PathId,
-    pub(crate) len: usize,
+struct Sending {
+    path: PathId,
+    len: usize,
     /// It asks whether its length passes.
-    pub(crate) mtu_probe: bool,
+    mtu_probe: bool,
     /// The network may mark it instead of dropping it.
-    pub(crate) markable: bool,
+    markable: bool,
 }
 
 /// What a packet carries of user data.
@@ -35,28 +35,76 @@ enum Carried {
     Again,
 }
 
+/// Whose turn it is after what was written last. That was found out when a packet more was wanted for the same
+/// destination, and the turn was another path's: the driver takes what there is before it asks again.
+#[derive(Copy, Clone)]
+pub(super) struct Foreseen {
+    at: Instant,
+    turn: Turn,
+}
+
 impl Association {
+    /// The next packets for one destination: up to `most`, all but the last of one length.
+    pub(crate) fn write_packets(
+        &mut self,
+        now: Instant,
+        most: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        self.give_up(now);
+        let start = buffer.len();
+        let first = self.write_packet(now, None, buffer)?;
+        let mut size = first.len;
+        let mut markable = first.markable;
+        let mut count = 1;
+        while count < most
+            && let Some(next) = self.write_packet(now, Some(first), buffer)
+        {
+            size += next.len;
+            markable &= next.markable;
+            count += 1;
+            if next.len < first.len {
+                break;
+            }
+        }
+        if self.seal == Seal::Crc32c {
+            buffer[start..].chunks_mut(first.len).for_each(tresse_wire::seal_zeroed);
+        }
+        let path = self.sender.paths.get(first.path);
+        Some(Transmit {
+            local: path.local(),
+            remote: path.remote(),
+            encapsulation_port: path.encapsulation_port(),
+            ecn: if markable { Ecn::Ect0 } else { Ecn::NotEct },
+            may_fragment: !first.mtu_probe && first.len > path.packet_size(),
+            size,
+            segment_size: (count > 1).then_some(first.len),
+        })
+    }
+
     /// Appends the next packet to `buffer`, its checksum left out; `None` when nothing may or need be sent.
     ///
     /// With `after`, the packet must follow one on the same path and be no longer than it.
-    pub(crate) fn write_packet(
+    fn write_packet(
         &mut self,
         now: Instant,
         after: Option<Sending>,
         buffer: &mut Vec<u8>,
     ) -> Option<Sending> {
-        self.bursts.begin(now);
-        if after.is_some() && (self.control.next_path().is_some() || self.transmission.forward_is_due()) {
+        self.sender.begin(now);
+        if after.is_some()
+            && (self.control.next_path().is_some() || self.sender.transmission.forward_is_due())
+        {
             // A control chunk may need more than the length of the packets before it.
             return None;
         }
         loop {
             let Some(turn) = self.next_turn(now) else {
-                if self.may_end_wait() {
+                if self.state.sends_data() && self.sender.may_end_wait() {
                     if after.is_some() {
                         return None;
                     }
-                    if self.ends_wait() {
+                    if self.sender.end_wait() {
                         continue;
                     }
                 }
@@ -65,13 +113,13 @@ impl Association {
             let path = turn.path;
             let limit = match after {
                 Some(before) if before.path != path => {
-                    self.foresee(now, turn);
+                    self.foreseen = Some(Foreseen { at: now, turn });
                     return None;
                 }
                 Some(before) => before.len,
-                None => self.packet_limit(path),
+                None => self.control.next_len().unwrap_or_else(|| self.sender.packet_limit(path)),
             };
-            let offered = self.outbound.has_data_for(path);
+            let offered = self.sender.outbound.has_data_for(path);
             if let Some(sending) = self.write_packet_on(now, turn, limit, buffer) {
                 return Some(sending);
             }
@@ -81,13 +129,92 @@ impl Association {
             }
             // A path for which nobody names anything any more leaves the turn to the others. Else whoever chose the
             // path named something that cannot be sent: wait for what changes that.
-            let refused = offered && !self.outbound.has_data_for(path);
-            if !refused && !self.ends_wait() {
+            let refused = offered && !self.sender.outbound.has_data_for(path);
+            let goes_on = refused || self.state.sends_data() && self.sender.end_wait();
+            if !goes_on {
                 break;
             }
         }
         self.run_dry(now);
         None
+    }
+
+    /// As [`choose_turn`](Self::choose_turn), which is not asked again for what it has just answered.
+    fn next_turn(&mut self, now: Instant) -> Option<Turn> {
+        match self.foreseen.take() {
+            Some(foreseen) if foreseen.at == now => Some(foreseen.turn),
+            _ => self.choose_turn(now),
+        }
+    }
+
+    /// Which path the next packet leaves on: the one that a control chunk insists on, that of a SACK that
+    /// is due, one with something to send again, or the path scheduler's choice for new data.
+    pub(super) fn choose_turn(&mut self, now: Instant) -> Option<Turn> {
+        if let Some(path) = self.control.next_path() {
+            return Some(Turn::of(path));
+        }
+        if !self.state.takes_data() && !self.state.sends_data() {
+            return None;
+        }
+        if self.reception.receiver.is_due(now)
+            && let Some(path) = self.path_for_report(now)
+        {
+            return Some(Turn::of(path));
+        }
+        if !self.state.sends_data() {
+            return None;
+        }
+        let sender = &mut self.sender;
+        if sender.is_idle() {
+            return sender.path_for_forward().map(Turn::of);
+        }
+        let views = &mut self.workspace.get().views;
+        reinject(now, sender, &mut views.samples);
+        if let Some(path) = sender.path_with_lost() {
+            return Some(Turn::of(path));
+        }
+        let duplicates = Duplicates { now, sharing: &self.sharing, samples: &mut views.samples };
+        if let Some(path) = sender.path_with_assigned().or_else(|| duplicates.path_before_new_data(sender)) {
+            return Some(Turn::of(path));
+        }
+        if let Some(turn) = self.scheduling.choose(now, sender, views) {
+            return Some(turn);
+        }
+        let mut duplicates = Duplicates { now, sharing: &self.sharing, samples: &mut views.samples };
+        // A FORWARD TSN rides with data if it can (RFC 3758 §3.5 F2).
+        duplicates.path_when_blocked(sender).or_else(|| sender.path_for_forward()).map(Turn::of)
+    }
+
+    /// Where a report goes that is due; where no path is confirmed it waits too (RFC 9260 §5.4).
+    // Never: what is done for few packets takes no registers from the others.
+    #[inline(never)]
+    fn path_for_report(&self, now: Instant) -> Option<PathId> {
+        let (sources, paths) = (self.reception.receiver.sources(), &self.sender.paths);
+        let candidate = |&path: &PathId| sources.paths.contains(path) || paths.may_report(path, now);
+        let candidates = self.sender.path_ids().filter(candidate);
+        let path = paths.ack_path(sources.first, sources.last, candidates);
+        paths.accepts_data(path).then_some(path)
+    }
+
+    /// What user data the next packet may have; `None` for none at all.
+    fn load_of(&mut self, now: Instant, turn: Turn) -> Option<Load> {
+        if !self.state.sends_data() || self.sender.is_idle() {
+            return None;
+        }
+        if let Some(allowance) = turn.allowance() {
+            // New data was chosen because nothing may go before it.
+            return Some(Load::new_data(allowance));
+        }
+        let (sender, path) = (&self.sender, turn.path);
+        let samples = &mut self.workspace.get().views.samples;
+        let mut duplicates = Duplicates { now, sharing: &self.sharing, samples };
+        let load = Load {
+            resends: sender.may_resend(path),
+            assigned: sender.may_send_assigned(path),
+            copies: sender.may_copy(path) && duplicates.is_wanted(sender, path),
+            allowance: sender.may_send_new(path).ok(),
+        };
+        load.any().then_some(load)
     }
 
     fn write_packet_on(
@@ -114,7 +241,9 @@ impl Association {
         if self.wants_sack(now, path, load.is_some()) {
             self.write_sack(now, path, &mut writer);
         }
-        self.write_forward(now, path, !written.without_data, &mut writer);
+        if !written.without_data {
+            self.sender.write_forward(now, path, &mut writer);
+        }
         let data = load.map_or(Carried::Nothing, |load| self.write_data(now, path, load, &mut writer));
         if writer.is_empty() {
             writer.discard();
@@ -125,31 +254,9 @@ impl Association {
         // What is sent again or probes a closed window must not be marked (RFC 3168 §6.1.5, §6.1.6).
         let markable = data == Carried::New
             && self.capabilities.has(Extension::Ecn)
-            && !self.transmission.is_probing_window()
+            && !self.sender.transmission.is_probing_window()
             && !self.marks.distrusts(path);
         Some(Sending { path, len, mtu_probe: false, markable })
-    }
-
-    /// How large the next packet on `path` may be. A chunk that was cut when packets were larger, before
-    /// the peer went behind a UDP header for instance, leaves in IP fragments (RFC 9260 §6.9).
-    fn packet_limit(&self, path: PathId) -> usize {
-        if let Some(len) = self.control.next_len() {
-            return len;
-        }
-        let size = self.paths.get(path).packet_size();
-        let waiting =
-            self.transmission.next_resend(path).filter(|_| self.may_resend(path)).map(|lost| lost.bytes);
-        let waiting = waiting.or_else(|| self.transmission.next_assigned(path).map(|(_, len)| len));
-        let copied = || self.transmission.next_copy(path).filter(|_| self.transmission.copies_everything());
-        match waiting.or_else(copied) {
-            Some(len) => size.max(
-                COMMON_HEADER_LEN
-                    + self.auth.overhead()
-                    + self.protection.overhead()
-                    + len.next_multiple_of(4),
-            ),
-            None => size,
-        }
     }
 
     /// Nothing more can be sent until something happens.
@@ -161,26 +268,48 @@ impl Association {
         }
         if !std::mem::replace(&mut self.dry, true) {
             self.note_limits(now);
-            self.note_stall();
-            self.note_reinjection_time(now);
         }
-        self.outbound.forget_declined();
-        while let Some((name, fault)) = self.outbound.pop_failure() {
+        self.sender.outbound.forget_declined();
+        while let Some((name, fault)) = self.sender.outbound.pop_failure() {
             let kind = PolicyKind::StreamScheduler;
             self.tell(Event::SchedulerFailed { kind, name, fault });
         }
-        self.replace_failed_path_scheduler();
-        if let Some((name, reason)) = self.paths.pop_controller_failure() {
-            self.on_policy_replaced(PolicyKind::CongestionController, name, reason);
+        let scheduler = self.scheduling.replace_failed().map(|failed| (PolicyKind::PathScheduler, failed));
+        let controller = self.sender.paths.pop_controller_failure();
+        let controller = controller.map(|failed| (PolicyKind::CongestionController, failed));
+        for (kind, (name, reason)) in scheduler.into_iter().chain(controller) {
+            self.policies_replaced += 1;
+            self.tell(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
         }
         self.tell_low_water();
+    }
+
+    /// Notes for each path, and for the association, what keeps it from sending more; and when there may be more to send
+    /// without anything happening.
+    fn note_limits(&mut self, now: Instant) {
+        let (mut total, mut late) = (Limit::Path, None);
+        let sends = self.state.sends_data();
+        let limit_of = |sender: &Sender, path| if sends { sender.limit_of(path) } else { Limit::Application };
+        for path in self.sender.path_ids() {
+            let limit = limit_of(&self.sender, path);
+            self.sharing.on_limit(path, limit);
+            let (limit, paced) = self.sender.reported(path, limit);
+            let (limit, due) = self.sender.paths.note_limit(path, now, limit, paced);
+            total = stronger(limit, total);
+            late = [late, due].into_iter().flatten().min();
+        }
+        self.counters.limits.note_late(late);
+        self.counters.limits.note(now, total);
+        let samples = &mut self.workspace.get().views.samples;
+        self.sharing.on_dry(&self.sender, |path| limit_of(&self.sender, path), samples);
+        self.reinjection.on_dry(now, &self.sender, samples);
     }
 
     /// Whether a report leaves with the next packet: one that is not due yet rides along with data (RFC 9260 §6.1).
     fn wants_sack(&self, now: Instant, path: PathId, data_follows: bool) -> bool {
         (self.reception.receiver.is_due(now) || (data_follows && self.reception.receiver.is_pending()))
             && (self.state.takes_data() || self.state.sends_data())
-            && self.paths.accepts_data(path)
+            && self.sender.paths.accepts_data(path)
     }
 
     // Never: likewise.
@@ -195,8 +324,8 @@ impl Association {
             .is_ok()
         {
             self.counters.sacks_sent += 1;
-            self.paths.on_sack_sent(path, now);
-            if let Some(heard_by) = self.paths.heard_by(path, now) {
+            self.sender.paths.on_sack_sent(path, now);
+            if let Some(heard_by) = self.sender.paths.heard_by(path, now) {
                 self.reception.receiver.on_reported_over(path, heard_by);
             }
         }
@@ -210,16 +339,26 @@ impl Association {
         load: Load,
         writer: &mut PacketWriter<'_>,
     ) -> Carried {
-        let again = load.resends && self.write_resends(now, path, writer);
+        let sender = &mut self.sender;
+        let again = load.resends && sender.write_resends(now, path, writer);
         // A scheduler that assigns data says for each packet where it goes: nothing else follows that.
-        let assigned = load.assigned && self.write_assigned(now, path, writer);
-        let copied = load.copies && !assigned && self.write_copies(now, path, writer);
+        let assigned = load.assigned && sender.write_assigned(now, path, writer);
+        let copied = load.copies && !assigned && {
+            let samples = &mut self.workspace.get().views.samples;
+            Duplicates { now, sharing: &self.sharing, samples }.write(sender, path, writer)
+        };
         // What goes again is in flight again.
         let allowance =
-            if load.resends || load.copies { self.may_join_packet(path).ok() } else { load.allowance };
-        let allowance = allowance.filter(|_| !assigned);
-        let new = allowance.is_some_and(|allowance| self.write_new_data(now, path, allowance, writer));
-        match (again || copied, assigned || new) {
+            if load.resends || load.copies { sender.may_join_packet(path).ok() } else { load.allowance };
+        let last = self.state == State::ShutdownPending;
+        let new = match allowance.filter(|_| !assigned) {
+            Some(allowance) => sender.write_new_data(now, path, Burst { allowance, last }, writer),
+            None => 0,
+        };
+        if new > 0 {
+            self.scheduling.on_sent(path, new);
+        }
+        match (again || copied, assigned || new > 0) {
             (true, _) => Carried::Again,
             (false, true) => Carried::New,
             (false, false) => Carried::Nothing,
@@ -228,7 +367,7 @@ impl Association {
 
     /// Appends user data to a packet that the set-up has begun; answers whether there was any.
     pub(super) fn write_early(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
-        self.bursts.begin(now);
+        self.sender.begin(now);
         let load = self.load_of(now, Turn::of(path));
         load.is_some_and(|load| self.write_data(now, path, load, writer) != Carried::Nothing)
     }
@@ -238,89 +377,11 @@ impl Association {
         self.account(now, path, len, Written::default(), true);
     }
 
-    fn write_resends(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
-        let carrier = self.capabilities.carrier();
-        let (mut any, mut lowest) = (false, false);
-        while let Some(Waiting { index, bytes, early }) = self.transmission.next_resend(path)
-            && writer.room() >= bytes
-        {
-            lowest |= !any && !early && self.transmission.is_lowest_on(path, index);
-            let Some(data) = self.transmission.resend(now, index) else { break };
-            any |= data.write(carrier, writer).is_ok();
-        }
-        if any {
-            self.transmission.on_resent(path);
-            // RFC 9260 §6.1: a T3 that runs starts over when the earliest outstanding chunk of the path goes again, and
-            // only then. Under CMT that is the lowest TSN of the path, whatever other paths have in flight. A chunk that goes
-            // again early leaves T3 alone: else a path that never answers would never be found.
-            if lowest && self.paths.get(path).t3_runs() {
-                self.paths.restart_t3(path, now);
-            }
-        }
-        any
-    }
-
-    fn write_new_data(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        mut allowance: usize,
-        writer: &mut PacketWriter<'_>,
-    ) -> bool {
-        let carrier = self.capabilities.carrier();
-        let (header, full) = (carrier.header_len(), self.full_payload());
-        let (paths, flight) = (&self.paths, self.transmission.flight_on(path));
-        let view = LazyCell::new(|| paths.view(path, flight, true));
-        let mut bytes = 0;
-        let short_of_room = loop {
-            let room = writer.room().saturating_sub(header).min(full);
-            if room == 0 {
-                break true;
-            }
-            let allowed = allowance.saturating_sub(header);
-            let Some(Cut { mut fragment, pledge }) = self.outbound.take(path, &view, room, full, allowed)
-            else {
-                break allowed > room;
-            };
-            let chunk = header + fragment.payload.len();
-            // What a SHUTDOWN waits for is to be reported at once (RFC 7053 §4.2), and what ends all there is to send: the
-            // peer's delay would stand for a loss.
-            let asks =
-                self.state == State::ShutdownPending || self.config.loss_detection == LossDetection::Rack;
-            if asks && self.outbound.is_empty()
-                || self.transmission.hurries(chunk, header + full, || {
-                    self.transmission.flight_on(path) + chunk >= self.paths.window(path).gate()
-                })
-            {
-                fragment.flags.hurry();
-            }
-            allowance = allowance.saturating_sub(chunk);
-            bytes += chunk;
-            let written = self.transmission.number(&fragment).write(carrier, writer);
-            self.transmission.record(now, fragment, pledge, path);
-            // Behind a chunk that went into a window too small for it nothing else may go.
-            allowance = allowance.min(self.transmission.room_at_peer());
-            if written.is_err() {
-                break false;
-            }
-        };
-        if bytes > 0 {
-            self.outbound.on_packet_end(path);
-            self.path_scheduler.on_sent(path, bytes);
-            if short_of_room && !self.outbound.is_empty() {
-                self.paths.on_more_waiting(path);
-            }
-        }
-        bytes > 0
-    }
-
     fn account(&mut self, now: Instant, path: PathId, len: usize, written: Written, data: bool) {
-        self.paths.on_packet_sent(path, len, data);
+        self.sender.paths.on_packet_sent(path, len, data);
         if data {
-            self.bursts.count(path);
-            let late = self.transmission.is_answered_late(path);
-            let was_idle = self.paths.on_data_sent(path, now, len.saturating_sub(COMMON_HEADER_LEN), late);
-            self.note_sharing_sent(now, path, was_idle);
+            let was_idle = self.sender.on_data_sent(now, path, len.saturating_sub(COMMON_HEADER_LEN));
+            self.sharing.on_sent(now, &self.sender, path, was_idle);
         }
         if written.without_data {
             self.on_shutdown_chunk_sent(now);
@@ -338,4 +399,27 @@ fn close_packet(association: &mut Association, mut writer: PacketWriter<'_>) -> 
         return None;
     }
     Some(writer.finish(Seal::Zero))
+}
+
+/// Which of two paths' limits is that of the association: a full window is the network's business, so
+/// a path that is kept back although its window has room counts for more. One that is down counts for nothing.
+fn stronger(one: Limit, other: Limit) -> Limit {
+    if one == other {
+        return one;
+    }
+    const ORDER: [Limit; 11] = [
+        Limit::ReceiveBuffer,
+        Limit::SendBuffer,
+        Limit::Scheduler,
+        Limit::Application,
+        Limit::Host,
+        Limit::Burst,
+        Limit::Pacing,
+        Limit::CongestionWindow,
+        Limit::Full,
+        Limit::Nothing,
+        Limit::Path,
+    ];
+    let rank = |limit| ORDER.iter().position(|&other| other == limit);
+    if rank(one) <= rank(other) { one } else { other }
 }

@@ -31,9 +31,10 @@ pub(super) fn begin(association: &mut Association, agreed: Result<Option<Agreed>
     match agreed {
         Ok(Some(agreed)) => {
             // Nothing of the application leaves in the clear.
-            association.outbound.hold(Streams::All);
+            association.sender.outbound.hold(Streams::All);
             association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
             association.protection = PacketProtection::new(agreed, &association.config);
+            association.sender.overhead = association.auth.overhead() + association.protection.overhead();
         }
         Ok(None) => {}
         Err(fault) => association.fault(fault.words()),
@@ -139,7 +140,7 @@ impl<'a> Protected<'a> {
         if !known || message.is_empty() || message.len() > LONGEST_KEY_MESSAGE {
             return Err(ProtectionError::BadMessage);
         }
-        self.0.outbound.push_keys(KEY_STREAM, ppid, message);
+        self.0.sender.outbound.push_keys(KEY_STREAM, ppid, message);
         self.0.stir();
         Ok(())
     }
@@ -173,7 +174,7 @@ impl<'a> Protected<'a> {
         let sound = protection.require(complete)?;
         let Protected(association) = self;
         if sound {
-            association.outbound.resume();
+            association.sender.outbound.resume();
         } else {
             association.fault("user data in the clear that the peer cannot have sent");
         }

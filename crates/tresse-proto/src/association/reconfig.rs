@@ -84,11 +84,11 @@ impl Association {
             reconfig.abandon();
             return;
         }
-        let mut path = self.paths.best_for_control();
+        let mut path = self.sender.paths.best_for_control();
         if timeout.timeouts > 0 {
-            let failure = self.paths.on_request_expired(timeout.path);
+            let failure = self.sender.paths.on_request_expired(timeout.path);
             self.on_failure(now, failure);
-            path = self.paths.alternate(timeout.path);
+            path = self.sender.paths.alternate(timeout.path);
         }
         // Whether the peer has begun anew is not known, so there is no going on without an answer. Heartbeats
         // that it does answer must not hide that.
@@ -96,7 +96,7 @@ impl Association {
             self.give_up_peer(CloseReason::PathsLost);
         }
         if self.state != State::Closed {
-            let rto = self.paths.get(path).rto();
+            let rto = self.sender.paths.get(path).rto();
             let longest = self.config.rto_max;
             let send = self.with_reconfig(now, |reconfig, _| reconfig.send(now, path, rto, longest));
             self.carry_out(send.into_iter().collect());
@@ -128,16 +128,16 @@ impl Association {
         now: Instant,
         hear: impl FnOnce(&mut Reconfig, &View<'_>) -> T,
     ) -> T {
-        let path = self.paths.best_for_control();
-        let (cumulative, highest) = self.transmission.indices();
+        let path = self.sender.paths.best_for_control();
+        let (cumulative, highest) = self.sender.transmission.indices();
         let view = View {
             now,
             config: &self.config,
             sending: Sending {
                 is_open: self.state.sends_data(),
-                streams: self.outbound.stream_count(),
-                progress: Progress { drained: self.outbound.is_drained(), highest, cumulative },
-                last_tsn: self.transmission.last_tsn(),
+                streams: self.sender.outbound.stream_count(),
+                progress: Progress { drained: self.sender.outbound.is_drained(), highest, cumulative },
+                last_tsn: self.sender.transmission.last_tsn(),
             },
             receiving: Receiving {
                 streams: self.reception.inbound.stream_count(),
@@ -145,9 +145,9 @@ impl Association {
                 cumulative_tsn: self.reception.receiver.cumulative_tsn(),
             },
             path,
-            rto: self.paths.get(path).rto(),
-            has_sent_all_of: &|streams| self.outbound.has_sent_all_of(streams),
-            is_at_start: &|stream| self.outbound.is_at_start(stream),
+            rto: self.sender.paths.get(path).rto(),
+            has_sent_all_of: &|streams| self.sender.outbound.has_sent_all_of(streams),
+            is_at_start: &|stream| self.sender.outbound.is_at_start(stream),
             index_near: &|tsn| self.reception.receiver.index_near(tsn),
         };
         let serials = self.serials;
@@ -159,15 +159,15 @@ impl Association {
     fn carry_out(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Hold(streams) => self.outbound.hold(streams),
-                Action::Resume => self.outbound.resume(),
-                Action::ResetOutbound(streams) => self.outbound.reset(&streams),
+                Action::Hold(streams) => self.sender.outbound.hold(streams),
+                Action::Resume => self.sender.outbound.resume(),
+                Action::ResetOutbound(streams) => self.sender.outbound.reset(&streams),
                 Action::ResetInbound(streams) => {
                     self.reception.reset(&streams, self.reception.receiver.highest() + 1);
                     self.tell(Event::InboundReset(streams));
                 }
                 Action::AddOutbound(count) => {
-                    self.outbound.add_streams(count);
+                    self.sender.outbound.add_streams(count);
                     self.tell_streams();
                 }
                 Action::AddInbound(count) => {
@@ -176,8 +176,8 @@ impl Association {
                 }
                 Action::Renumber { theirs, ours } => {
                     let epoch = self.reception.receiver.adopt(theirs);
-                    self.transmission.renumber(ours);
-                    self.outbound.reset(&Streams::All);
+                    self.sender.transmission.renumber(ours);
+                    self.sender.outbound.reset(&Streams::All);
                     self.reception.forget_all(epoch);
                     self.forget_echoes();
                     self.skip_anew(epoch);
@@ -185,8 +185,8 @@ impl Association {
                 Action::RenumberForPeer { theirs } => {
                     self.reception.renumber(theirs);
                     self.forget_echoes();
-                    self.outbound.reset(&Streams::All);
-                    self.outbound.resume();
+                    self.sender.outbound.reset(&Streams::All);
+                    self.sender.outbound.resume();
                 }
                 Action::Send { path, body } => self.control.push(path, Control::Reconfig(body)),
                 Action::Respond { path, body } => {

@@ -32,16 +32,16 @@ impl Association {
     ) -> Result<Box<Self>, ScheduleError> {
         let mut next = Association::new(now, from, workspace, registry, rng)?;
         let (outbound_streams, inbound_streams) = next.streams();
-        let undelivered = self.outbound.info().used;
+        let undelivered = self.sender.outbound.info().used;
         // In place of `Established`.
         let events = &mut next.workspace.get().events;
         events.pop_front();
         events.push_front(Event::Restarted { outbound_streams, inbound_streams, undelivered });
-        if self.outbound.release(undelivered) {
+        if self.sender.outbound.release(undelivered) {
             next.tell(Event::Writable);
         }
-        next.outbound.keep_choices(self.outbound, registry);
-        next.refresh_usable();
+        next.sender.outbound.keep_choices(self.sender.outbound, registry);
+        next.sender.refresh_usable();
         next.reception.inbound.keep_ready(self.reception.inbound);
         next.tell_readable();
         next.kept_tag = next.identity.local_tag == self.identity.local_tag;
@@ -57,15 +57,16 @@ impl Association {
     /// The addresses among these that the association has not, and could use: an INIT that brings one is
     /// refused, lest somebody joins an association that is not theirs (RFC 9260 §5.2.2).
     pub(crate) fn new_addresses(&self, listed: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
-        let known = |address| self.paths.find_remote(address).is_some();
-        let usable =
-            |address: IpAddr| self.paths.iter().any(|path| path.local().is_ipv4() == address.is_ipv4());
+        let known = |address| self.sender.paths.find_remote(address).is_some();
+        let usable = |address: IpAddr| {
+            self.sender.paths.iter().any(|path| path.local().is_ipv4() == address.is_ipv4())
+        };
         listed.filter(|&address| !known(address) && usable(address)).collect()
     }
 
     /// Whether the peer has shown that it owns this address (RFC 9260 §5.4).
     pub(crate) fn has_confirmed(&self, remote: IpAddr) -> bool {
-        self.paths.iter().any(|path| path.remote() == remote && path.state() != PathState::Unconfirmed)
+        self.sender.paths.iter().any(|path| path.remote() == remote && path.state() != PathState::Unconfirmed)
     }
 
     /// Whether data of the peer has come, or an acknowledgement. If it has another tag then, it has begun anew since, and
@@ -80,6 +81,7 @@ impl Association {
         self.identity.peer_tag = peer.tag;
         self.auth = Authentication::new(auth);
         protected::begin_again(self, peer);
+        self.sender.overhead = self.auth.overhead() + self.protection.overhead();
         let delayed_ack = self.config.delayed_ack_with(self.capabilities);
         self.reception.begin_again(Receiver::new(peer.initial_tsn, &self.config, delayed_ack));
         self.serials.peer = peer.initial_tsn.0;
@@ -102,7 +104,7 @@ impl Association {
     /// INIT came in SHUTDOWN-ACK-SENT: the peer has ended the association and wants another, but this side
     /// has not heard so (RFC 9260 §9.2).
     pub(crate) fn on_init_while_shutting_down(&mut self, via: Option<PathId>) {
-        self.control.push(via.unwrap_or_else(|| self.paths.best_for_control()), Control::ShutdownAck);
+        self.control.push(via.unwrap_or_else(|| self.sender.paths.best_for_control()), Control::ShutdownAck);
         self.stir();
     }
 

@@ -2,11 +2,11 @@
 //! `transmission` keeps to the plan. Tells an adaptive stream map how the paths look, too.
 
 use tresse_policy::maps::placement::Prospect;
-use tresse_policy::sharing::{Demand, PathReport, PathSample, Sharing, Situation};
+use tresse_policy::sharing::{Demand, PathReport, PathSample, Rules, Sharing, Situation};
 use tresse_policy::{Instant, PathId};
 
-use super::Association;
-use crate::collections::Untouched;
+use super::sender::Sender;
+use crate::collections::{LazyBox, Untouched};
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
 use crate::transmission::AckReport;
@@ -15,47 +15,48 @@ impl Untouched for Sharing {
     const UNTOUCHED: &Self = &Sharing::NEW;
 }
 
-impl Association {
-    /// To be called when an acknowledgement was processed, and when a path comes or goes.
-    pub(super) fn share_buffers(&mut self, now: Instant) {
-        let rules = *self.config.sharing();
-        let adaptive = self.outbound.is_adaptive();
-        if self.paths.len() < 2 || !(rules.allocates || adaptive) {
+/// What is known of the paths that share the buffers; from the first acknowledgement over several paths on.
+#[derive(Default)]
+pub(super) struct SharedBuffers(pub(super) LazyBox<Sharing>);
+
+impl SharedBuffers {
+    /// To be called when an acknowledgement was processed, and when a path comes or goes: shares the buffers anew.
+    pub(super) fn share(&mut self, now: Instant, sender: &mut Sender, samples: &mut Vec<PathSample>) {
+        let rules = *sender.config.sharing();
+        let adaptive = sender.outbound.is_adaptive();
+        if sender.paths.len() < 2 || !(rules.allocates || adaptive) {
             return;
         }
         if rules.suspends {
-            let transmission = &self.transmission;
-            self.sharing.on_blocking(now, transmission.blocking(), transmission.new_data_sent());
+            let transmission = &sender.transmission;
+            self.0.on_blocking(now, transmission.blocking(), transmission.new_data_sent());
         }
-        let mut samples = self.take_samples();
-        if self.outbound.is_mapped() && !adaptive && !self.outbound.is_empty() {
-            for sample in &mut samples {
-                sample.without_data = !self.outbound.has_data_for(sample.id);
+        sender.fill_samples(samples);
+        if sender.outbound.is_mapped() && !adaptive && !sender.outbound.is_empty() {
+            for sample in &mut *samples {
+                sample.without_data = !sender.outbound.has_data_for(sample.id);
             }
         }
-        let buffer = self.transmission.shared_buffer();
-        let situation = self.situation(&samples);
-        let plan = self.sharing.allocate(now, &rules, &situation);
-        if let (Some(plan), Some((_, limit))) = (plan, buffer) {
+        let plan = self.0.allocate(now, &rules, &situation(sender, samples));
+        if let (Some(plan), Some((_, limit))) = (plan, sender.transmission.shared_buffer()) {
             let allocation = &plan.allocation;
             if allocation.windows(2).any(|pair| pair[0] != pair[1]) {
-                self.counters.coverage.note(Mechanism::SharedByPaths);
+                sender.coverage.note(Mechanism::SharedByPaths);
             }
             if rules.suspends && allocation.contains(&0) {
-                self.counters.coverage.note(Mechanism::PathRested);
+                sender.coverage.note(Mechanism::PathRested);
             }
-            self.transmission.allocate(allocation, limit);
+            sender.transmission.allocate(allocation, limit);
         }
         if adaptive {
-            self.tell_stream_map(now, &samples);
+            self.tell_stream_map(now, sender, samples);
         }
-        self.workspace.get().samples = samples;
     }
 
     /// Tells the stream map what each path promises, and the estimates which paths are to be kept free of queues.
-    fn tell_stream_map(&mut self, now: Instant, samples: &[PathSample]) {
-        let (buffer, packet) = (self.transmission.whole_buffer(), self.paths.smallest_chunk());
-        let demands = self.sharing.demands();
+    fn tell_stream_map(&mut self, now: Instant, sender: &mut Sender, samples: &[PathSample]) {
+        let (buffer, packet) = (sender.transmission.whole_buffer(), sender.paths.smallest_chunk());
+        let demands = self.0.demands();
         let prospects = samples.iter().zip(demands).map(|(sample, demand)| Prospect {
             flight: sample.flight,
             foothold: demand.bdp.min(FOOTHOLD_PACKETS * packet),
@@ -64,42 +65,41 @@ impl Association {
             slack: buffer.saturating_sub(needed_by_faster(demands, demand)),
             usable: demand.bdp > 0,
         });
-        self.outbound.set_prospects(now, prospects);
+        sender.outbound.set_prospects(now, prospects);
         // What waits in a queue of one path is buffer that another one could use.
         let short = demands.iter().map(|demand| demand.bdp).sum::<usize>() > buffer;
-        for path in self.path_ids() {
-            let low_queue = short || self.outbound.wants_calm(path);
+        for path in sender.path_ids() {
+            let low_queue = short || sender.outbound.wants_calm(path);
             if low_queue {
-                self.counters.coverage.note(Mechanism::PathCalmed);
+                sender.coverage.note(Mechanism::PathCalmed);
             }
-            if let Some(sharing) = self.sharing.changed() {
+            if let Some(sharing) = self.0.changed() {
                 sharing.capacities().set_low_queue(path, low_queue);
             }
         }
     }
 
     /// Tells the estimates of the paths' capacities what an acknowledgement says.
-    pub(super) fn estimate_capacities(&mut self, now: Instant, report: &AckReport) {
-        let rules = *self.config.sharing();
-        if !rules.estimates || self.paths.len() < 2 {
-            return;
-        }
-        for (ack, step) in report.acks.iter().zip(&report.progress) {
-            let what = PathReport {
-                acked: ack.acked + step.uncredited,
-                flight: ack.flight_before,
-                rtt: step.shortest,
-                return_path: step.via,
-                pmdcs: self.paths.window(ack.path).pmdcs,
-            };
-            self.sharing.capacities().on_sack(now, &rules, ack.path, what);
+    pub(super) fn on_report(&mut self, now: Instant, sender: &Sender, report: &AckReport) {
+        let rules = *sender.config.sharing();
+        if rules.estimates && sender.paths.len() > 1 {
+            for (ack, step) in report.acks.iter().zip(&report.progress) {
+                let what = PathReport {
+                    acked: ack.acked + step.uncredited,
+                    flight: ack.flight_before,
+                    rtt: step.shortest,
+                    return_path: step.via,
+                    pmdcs: sender.paths.window(ack.path).pmdcs,
+                };
+                self.0.capacities().on_sack(now, &rules, ack.path, what);
+            }
         }
     }
 
     /// A packet with data was sent on `path`, where nothing `was_idle` before.
-    pub(super) fn note_sharing_sent(&mut self, now: Instant, path: PathId, was_idle: bool) {
-        let (flight, pmdcs) = (self.transmission.flight_on(path), self.paths.get(path).pmdcs());
-        if let Some(sharing) = self.sharing.changed() {
+    pub(super) fn on_sent(&mut self, now: Instant, sender: &Sender, path: PathId, was_idle: bool) {
+        let (flight, pmdcs) = (sender.transmission.flight_on(path), sender.paths.get(path).pmdcs());
+        if let Some(sharing) = self.0.changed() {
             if was_idle {
                 sharing.capacities().on_busy(path);
             }
@@ -107,46 +107,63 @@ impl Association {
         }
     }
 
-    pub(super) fn note_sharing_limit(&mut self, path: PathId, limit: Limit) {
-        if let (Some(sharing), Limit::ReceiveBuffer | Limit::SendBuffer) = (self.sharing.changed(), limit) {
+    /// `limit` keeps `path` from sending more.
+    pub(super) fn on_limit(&mut self, path: PathId, limit: Limit) {
+        if let (Some(sharing), Limit::ReceiveBuffer | Limit::SendBuffer) = (self.0.changed(), limit) {
             sharing.capacities().on_buffer_limited(path);
         }
     }
 
-    /// Nothing more can be sent: notes what the other paths could send if nothing were blocked.
-    pub(super) fn note_stall(&mut self) {
-        if self.sharing.blocking().is_none() {
+    /// Something is in flight on `path` again: the peer took it back.
+    pub(super) fn on_reneged(&mut self, path: PathId) {
+        if let Some(sharing) = self.0.changed() {
+            sharing.capacities().on_busy(path);
+        }
+    }
+
+    /// `path` did not answer in time.
+    pub(super) fn on_timeout(&mut self, path: PathId) {
+        if let Some(sharing) = self.0.changed() {
+            sharing.capacities().on_timeout(path);
+        }
+    }
+
+    /// `path` is a new one.
+    pub(super) fn forget(&mut self, path: PathId) {
+        if let Some(sharing) = self.0.changed() {
+            sharing.capacities().forget(path);
+        }
+    }
+
+    /// Nothing more can be sent: notes what the other paths could send if nothing were blocked. `limit_of` says what
+    /// keeps each from it.
+    pub(super) fn on_dry(
+        &mut self,
+        sender: &Sender,
+        limit_of: impl Fn(PathId) -> Limit,
+        samples: &mut Vec<PathSample>,
+    ) {
+        if self.0.blocking().is_none() {
             return;
         }
-        let samples = self.take_samples();
-        let is_buffer_limited =
-            |path| matches!(self.limit_of(path), Limit::ReceiveBuffer | Limit::SendBuffer);
-        let rate =
-            self.sharing.unused_rate(self.config.sharing(), &self.situation(&samples), is_buffer_limited);
-        self.sharing.on_stalled(rate);
-        self.workspace.get().samples = samples;
+        sender.fill_samples(samples);
+        let is_buffer_limited = |path| matches!(limit_of(path), Limit::ReceiveBuffer | Limit::SendBuffer);
+        let rules: &Rules = sender.config.sharing();
+        let rate = self.0.unused_rate(rules, &situation(sender, samples), is_buffer_limited);
+        self.0.on_stalled(rate);
     }
+}
 
-    /// How all paths stand, by position; to be given back to the workspace.
-    pub(super) fn take_samples(&mut self) -> Vec<PathSample> {
-        let mut samples = std::mem::take(&mut self.workspace.get().samples);
-        samples.clear();
-        samples
-            .extend(self.path_ids().map(|path| self.paths.sample(path, self.transmission.flight_on(path))));
-        samples
-    }
-
-    /// How paths and buffers stand.
-    pub(super) fn situation<'a>(&self, paths: &'a [PathSample]) -> Situation<'a> {
-        Situation {
-            paths,
-            split_buffer: self.transmission.shared_buffer().map(|(bytes, _)| bytes),
-            whole_buffer: self.transmission.whole_buffer(),
-            packet: self.paths.smallest_chunk(),
-            chunk: self.full_chunk(),
-            bound: self.outbound.is_mapped(),
-            duplicating: self.transmission.mends_by_copies(),
-        }
+/// How paths and buffers stand.
+pub(super) fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> Situation<'a> {
+    Situation {
+        paths,
+        split_buffer: sender.transmission.shared_buffer().map(|(bytes, _)| bytes),
+        whole_buffer: sender.transmission.whole_buffer(),
+        packet: sender.paths.smallest_chunk(),
+        chunk: sender.full_chunk(),
+        bound: sender.outbound.is_mapped(),
+        duplicating: sender.transmission.mends_by_copies(),
     }
 }
 

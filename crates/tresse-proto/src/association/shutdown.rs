@@ -116,7 +116,7 @@ impl Association {
 
     /// Everything sent is acknowledged: take the next step of a shutdown, if one is on.
     pub(super) fn advance_shutdown(&mut self, now: Instant) {
-        if !self.transmission.is_empty() || !self.outbound.is_empty() {
+        if !self.sender.transmission.is_empty() || !self.sender.outbound.is_empty() {
             return;
         }
         match self.state {
@@ -129,8 +129,8 @@ impl Association {
     fn enter(&mut self, state: State, now: Instant) {
         self.state = state;
         self.shutdown.enter(state, now, self.config.rto_max);
-        self.paths.stop_heartbeats();
-        let path = self.paths.best_for_control();
+        self.sender.paths.stop_heartbeats();
+        let path = self.sender.paths.best_for_control();
         self.control.push(path, chunk_of(state));
     }
 
@@ -139,7 +139,7 @@ impl Association {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             self.shutdown.start_t2(
                 now,
-                self.paths.get(self.paths.best_for_control()).rto(),
+                self.sender.paths.get(self.sender.paths.best_for_control()).rto(),
                 self.config.rto_max,
             );
         }
@@ -150,8 +150,8 @@ impl Association {
             None => {}
             Some(Overdue::GiveUp(reason)) => self.give_up_peer(reason),
             Some(Overdue::Repeat { elsewhere }) => {
-                let best = self.paths.best_for_control();
-                let path = if elsewhere { self.paths.alternate(best) } else { best };
+                let best = self.sender.paths.best_for_control();
+                let path = if elsewhere { self.sender.paths.alternate(best) } else { best };
                 self.control.push(path, chunk_of(self.state));
             }
         }
@@ -163,11 +163,12 @@ impl Association {
         if self.state != State::ShutdownSent {
             return;
         }
-        let (rto, rto_max) = (self.paths.get(self.paths.best_for_control()).rto(), self.config.rto_max);
+        let (rto, rto_max) =
+            (self.sender.paths.get(self.sender.paths.best_for_control()).rto(), self.config.rto_max);
         if with_data {
             self.reception.receiver.demand();
             self.shutdown.on_data(now, rto, rto_max);
-            self.control.push(self.paths.best_for_control(), Control::Shutdown);
+            self.control.push(self.sender.paths.best_for_control(), Control::Shutdown);
         } else {
             self.shutdown.on_heard(now, rto, rto_max);
         }
@@ -175,7 +176,7 @@ impl Association {
 
     /// SHUTDOWN arrived: its cumulative TSN acknowledges.
     pub(super) fn on_shutdown(&mut self, now: Instant, shutdown: &Shutdown, via: PathId) {
-        let beyond_sent = || self.transmission.is_beyond_sent(shutdown.cumulative_tsn);
+        let beyond_sent = || self.sender.transmission.is_beyond_sent(shutdown.cumulative_tsn);
         let renumbered = self.kept_tag || self.reconfig.as_deref().is_some_and(Reconfig::has_renumbered);
         if self.state.sends_data() && beyond_sent() && !renumbered {
             return self.fault(BEYOND_SENT);
@@ -198,8 +199,8 @@ impl Association {
             State::Closed => return,
         }
         let mut report = self.workspace.get().report.take().unwrap_or_default();
-        let forward = self.transmission.forward_path();
-        if self.transmission.on_shutdown(now, shutdown.cumulative_tsn, via, &mut report).is_ok() {
+        let forward = self.sender.transmission.forward_path();
+        if self.sender.transmission.on_shutdown(now, shutdown.cumulative_tsn, via, &mut report).is_ok() {
             self.apply_report(now, &report);
             self.after_report(now, forward);
         }
@@ -243,7 +244,7 @@ impl Association {
     fn abort_for(&mut self, cause: Option<Reason>, reason: CloseReason) {
         if self.state != State::Closed {
             self.control.clear();
-            let path = self.paths.best_for_control();
+            let path = self.sender.paths.best_for_control();
             self.control.push(path, Control::Abort(cause));
             self.close(reason);
             self.stir();

@@ -14,8 +14,8 @@ pub(crate) fn undelivered(association: &Association) -> Vec<Undelivered> {
 
 /// The messages that would be lost if the association ended now.
 pub(super) fn remaining(association: &Association) -> Vec<Undelivered> {
-    let mut begun = unacknowledged(&association.transmission);
-    let unsent = outbound::unsent(&association.outbound, |stream, unordered, mid, rest| {
+    let mut begun = unacknowledged(&association.sender.transmission);
+    let unsent = outbound::unsent(&association.sender.outbound, |stream, unordered, mid, rest| {
         begun.add_rest(stream, unordered, mid, rest)
     });
     begun.into_messages().chain(unsent).collect()

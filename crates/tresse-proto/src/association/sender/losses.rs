@@ -1,0 +1,201 @@
+//! Lost chunks and the paths that carry them again: `transmission` says what was lost, `paths` how the paths
+//! fare, and a policy of `schedule/resend_path` chooses.
+
+use tresse_policy::congestion::Sizes;
+use tresse_policy::engine::resend_path;
+use tresse_policy::schedule::PathView;
+use tresse_policy::{Instant, PathId};
+use tresse_wire::{List, Tsn};
+
+use super::Sender;
+use crate::config::RetransmitPath;
+use crate::coverage::Mechanism;
+use crate::paths;
+use crate::transmission::{AckReport, Trip, doubt_cut, doubt_timeout, evacuate};
+
+impl Sender {
+    /// The path for what was lost on `lost_on`; when none can be used, the least doubtful one (RFC 7829 §3.2).
+    pub(in crate::association) fn resend_path(
+        &self,
+        policy: RetransmitPath,
+        lost_on: PathId,
+        views: &mut Vec<PathView>,
+    ) -> PathId {
+        if policy == RetransmitPath::Same && self.paths.usable(lost_on) {
+            return lost_on;
+        }
+        let view = |path| self.paths.view(path, self.transmission.flight_on(path), false);
+        views.clear();
+        views.extend(self.paths.usable_ids().map(view));
+        let alternate = self.paths.alternate(lost_on);
+        resend_path::choose(policy, lost_on, alternate, views).unwrap_or(alternate)
+    }
+
+    /// Chunks of `path` were reported missing. With `recovers` their path has just entered fast recovery: one
+    /// packet of them leaves whatever the window of its new path says (RFC 9260 §7.2.4).
+    pub(in crate::association) fn on_missing(
+        &mut self,
+        path: PathId,
+        recovers: bool,
+        views: &mut Vec<PathView>,
+    ) {
+        if recovers {
+            doubt_cut(&mut self.transmission, path);
+        }
+        let target = self.resend_path(self.config.fast_retransmit_path, path, views);
+        if target != path {
+            self.transmission.redirect(path, target, recovers);
+        } else if recovers {
+            self.transmission.grant_free_packet(path);
+        }
+    }
+
+    /// What was overtaken on `path` is overdue: lost, if nothing was heard of it.
+    pub(in crate::association) fn find_overdue(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        views: &mut Vec<PathView>,
+    ) {
+        let before = self.transmission.flight_on(path);
+        let exit_point = self.transmission.highest_on(path);
+        let (lost, _, again) = self.transmission.look_again(now, path);
+        self.paths.look_again(path, again);
+        if lost {
+            self.coverage.note(Mechanism::Overdue);
+            let flight = self.transmission.flight_on(path);
+            let repairs = self.paths.window(path).repairs();
+            let window = Sizes::from(self.paths.window(path));
+            self.paths.on_late_loss(now, path, before - flight, flight, exit_point);
+            paths::note_cut(&mut self.paths, path, window);
+            self.on_missing(path, self.paths.window(path).repairs() != repairs, views);
+            self.settle_t3(path);
+        }
+    }
+
+    /// T3-rtx of `path` expired (RFC 9260 §6.3.3): all that is in flight there goes again.
+    pub(in crate::association) fn on_timeout(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        views: &mut Vec<PathView>,
+    ) {
+        let target = self.resend_path(self.config.timeout_retransmit_path, path, views);
+        doubt_timeout(&mut self.transmission, now, path);
+        self.transmission.on_timeout(path, target);
+        self.transmission.hand_over(path, target);
+    }
+
+    /// Not even the probe of what was sent on `path` was answered. Where others speak, what is in flight goes elsewhere at
+    /// once, the first first, and T3 goes on to ask the path for it; else the probe may have been lost. Answers whether the
+    /// path is suspected now.
+    pub(in crate::association) fn on_silence(&mut self, path: PathId, views: &mut Vec<PathView>) -> bool {
+        let target = self.resend_path(self.config.timeout_retransmit_path, path, views);
+        let alternate = if target == path { self.paths.alternate(path) } else { target };
+        let probes_window = self.transmission.is_probing_window();
+        let suspected = !probes_window && alternate != path && paths::suspect(&mut self.paths, path);
+        if suspected {
+            self.coverage.note(Mechanism::PathSuspected);
+            evacuate(&mut self.transmission, path, alternate);
+            self.transmission.hand_over(path, alternate);
+            self.refresh_usable();
+        } else {
+            self.transmission.probe_tail(path);
+        }
+        suspected
+    }
+
+    /// Lets what is under way or waits on paths that cannot be used leave on those that can. There may have been
+    /// none when the path was lost, and one has come back since: long before T3 that has backed off.
+    ///
+    /// A path that comes back also takes over what is lost and waits for a window that is full: else it sends new data
+    /// before that (RFC 9260 §6.1 C), and where both paths lose their chunks in turn, what the peer waits for never leaves.
+    pub(in crate::association) fn redirect_stranded(&mut self) {
+        for path in self.path_ids() {
+            let target = self.paths.alternate(path);
+            if !self.paths.usable(path) && self.paths.usable(target) {
+                self.transmission.redirect(path, target, true);
+                self.transmission.hand_over(path, target);
+                self.transmission.on_timeout(path, target);
+                self.settle_t3(path);
+            } else if self.config.timeout_retransmit_path != RetransmitPath::Same
+                && !self.has_room(path)
+                && let Some(back) = self.paths.usable_ids().find(|&path| self.has_room(path))
+            {
+                self.transmission.redirect(path, back, false);
+            }
+        }
+    }
+
+    fn has_room(&self, path: PathId) -> bool {
+        self.paths.window(path).room(self.transmission.flight_on(path)) > 0
+    }
+
+    /// The path on which lost chunks leave, if there are any that may.
+    pub(in crate::association) fn path_with_lost(&mut self) -> Option<PathId> {
+        if !self.transmission.has_lost() {
+            return None;
+        }
+        self.path_ids().find(|&path| self.may_resend(path)).or_else(|| self.move_losses_on())
+    }
+
+    /// A path with room for lost chunks that wait for another one, if the policies let them move on. They are
+    /// that path's from then on.
+    fn move_losses_on(&mut self) -> Option<PathId> {
+        let policies = [self.config.fast_retransmit_path, self.config.timeout_retransmit_path];
+        if !policies.into_iter().any(resend_path::moves_on) {
+            return None;
+        }
+        let to = self.paths.usable_ids().find(|&path| self.has_room(path))?;
+        let from = self.path_ids().find(|&path| self.transmission.next_resend(path).is_some())?;
+        self.transmission.redirect(from, to, false);
+        Some(to)
+    }
+
+    /// Before an acknowledgement is processed: how long each path takes to answer says which of several sendings it is for.
+    pub(in crate::association) fn tell_trips(&mut self) {
+        if self.transmission.is_copying() {
+            for path in self.path_ids() {
+                let (shortest, usual) = (self.paths.shortest_rtt(path), self.paths.get(path).srtt());
+                self.transmission.tell_trip(path, Trip { shortest, usual });
+            }
+        }
+    }
+
+    /// The peer received these twice: the path that such a chunk left early did not lose it.
+    pub(in crate::association) fn on_duplicates(&mut self, now: Instant, duplicates: List<'_, Tsn>) {
+        if duplicates.is_empty() || !self.transmission.has_departed() {
+            return;
+        }
+        for tsn in duplicates.iter() {
+            if let Some(path) = self.transmission.on_duplicate(tsn) {
+                self.restart_t3(now, path);
+            }
+        }
+    }
+
+    /// Carries what an acknowledgement changed to the paths and their windows, and what was lost to where it goes again.
+    pub(in crate::association) fn apply_report(
+        &mut self,
+        now: Instant,
+        report: &AckReport,
+        views: &mut Vec<PathView>,
+    ) {
+        let losing = report.acks.iter().filter(|ack| ack.lost);
+        let before: Vec<_> = losing.map(|ack| (ack.path, self.paths.window(ack.path).repairs())).collect();
+        self.paths.on_sack(now, &report.acks, &report.progress);
+        for (path, recovery) in before {
+            self.on_missing(path, self.paths.window(path).repairs() != recovery, views);
+        }
+        for &(path, sent_at) in &report.spurious {
+            if paths::undo_cut(&mut self.paths, now, path, sent_at) {
+                self.coverage.note(Mechanism::CutUndone);
+                self.refresh_usable();
+            }
+            self.restart_t3(now, path);
+        }
+        if let Some(path) = report.reopened {
+            self.settle_t3(path);
+        }
+    }
+}

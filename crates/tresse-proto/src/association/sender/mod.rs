@@ -1,0 +1,205 @@
+//! The sending side of an association: its queues (`outbound`), what is under way (`transmission`) and the paths that carry
+//! it (`paths`), kept in step. What the three say together is asked here: how much new data a path may carry, what keeps it
+//! from more, where a lost chunk goes again.
+//!
+//! Refuses to choose between paths that could all send, and to know of chunks, states and extensions: policies and the
+//! association do that, and are given this.
+
+mod abandon;
+mod losses;
+mod room;
+mod write;
+
+use std::sync::Arc;
+
+use tresse_policy::schedule::{OpenPath, PathView};
+use tresse_policy::sharing::PathSample;
+use tresse_policy::{Instant, PathId};
+
+use super::settings::Settings;
+use crate::collections::InlineVec;
+use crate::coverage::Coverage;
+use crate::fragment::Carrier;
+use crate::outbound::Outbound;
+use crate::paths::Paths;
+use crate::transmission::Transmission;
+
+pub(super) use room::Load;
+pub(super) use write::Burst;
+
+use abandon::AbandonLog;
+
+/// The sending side of an association.
+pub(crate) struct Sender {
+    pub(super) config: Arc<Settings>,
+    /// The chunk that user data travels in.
+    carrier: Carrier,
+    /// Bytes of every packet that authentication and protection take.
+    pub(super) overhead: usize,
+    pub(super) paths: Paths,
+    pub(super) outbound: Outbound,
+    pub(super) transmission: Transmission,
+    bursts: Bursts,
+    /// Messages that were given up; made with the first.
+    abandoned: Option<Box<AbandonLog>>,
+    pub(super) coverage: Coverage,
+}
+
+/// Vectors to show paths in, kept so that none is allocated for a packet.
+#[derive(Default)]
+pub(super) struct Views {
+    pub(super) candidates: Vec<PathView>,
+    /// Which of them are open, and what the peer can take there.
+    pub(super) open: Vec<OpenPath>,
+    pub(super) samples: Vec<PathSample>,
+}
+
+/// Packets with user data that each path sent at one instant, which Max.Burst bounds (RFC 9260 §6.1 D).
+///
+/// The count starts anew with time alone, not with an event: otherwise an application that refills the send buffer at
+/// the instant of a SACK would lift the limit, and several SACKs that arrive at once would release a burst each.
+#[derive(Debug)]
+struct Bursts {
+    instant: Instant,
+    sent: InlineVec<u32>,
+}
+
+impl Bursts {
+    /// Whether `path` has sent fewer than `limit` packets at this instant; 0 sets no limit.
+    fn allows(&self, path: PathId, limit: u32) -> bool {
+        limit == 0 || self.sent.get(path.index()).is_some_and(|&sent| sent < limit)
+    }
+
+    fn count(&mut self, path: PathId) {
+        if let Some(sent) = self.sent.get_mut(path.index()) {
+            *sent = sent.saturating_add(1);
+        }
+    }
+}
+
+impl Sender {
+    /// With nothing to send yet, in packets of which `overhead` bytes are taken.
+    pub(super) fn new(
+        config: Arc<Settings>,
+        carrier: Carrier,
+        overhead: usize,
+        paths: Paths,
+        outbound: Outbound,
+        mut transmission: Transmission,
+    ) -> Self {
+        transmission.cover_paths(paths.len());
+        let bursts = Bursts { instant: Instant::ZERO, sent: std::iter::repeat_n(0, paths.len()).collect() };
+        let coverage = Coverage::default();
+        let mut sender = Sender {
+            config,
+            carrier,
+            overhead,
+            paths,
+            outbound,
+            transmission,
+            bursts,
+            abandoned: None,
+            coverage,
+        };
+        sender.refresh_usable();
+        sender
+    }
+
+    /// Packets leave at `now` from here on.
+    pub(super) fn begin(&mut self, now: Instant) {
+        if self.bursts.instant != now {
+            self.bursts.instant = now;
+            self.bursts.sent.fill(0);
+        }
+    }
+
+    /// A packet of `len` bytes, SCTP headers not included, with user data was sent on `path`; answers whether nothing was
+    /// under way there before.
+    pub(super) fn on_data_sent(&mut self, now: Instant, path: PathId, len: usize) -> bool {
+        self.bursts.count(path);
+        let late = self.transmission.is_answered_late(path);
+        self.paths.on_data_sent(path, now, len, late)
+    }
+
+    /// `path` has joined, perhaps in the place of one that is gone.
+    pub(super) fn on_path_joined(&mut self, path: PathId) {
+        let count = self.paths.len();
+        self.transmission.renew_path(path, count);
+        self.outbound.cover_paths(count);
+        while self.bursts.sent.len() < count {
+            self.bursts.sent.push(0);
+        }
+    }
+
+    /// `path` is to carry nothing any more; `to` takes over what it has.
+    pub(super) fn empty_path(&mut self, path: PathId, to: PathId) {
+        self.transmission.redirect(path, to, true);
+        self.transmission.on_timeout(path, to);
+        self.transmission.hand_over(path, to);
+    }
+
+    /// Tells the queues which paths carry new data, after a path was added or changed its state or its rank.
+    pub(super) fn refresh_usable(&mut self) {
+        for path in self.path_ids() {
+            self.outbound.set_usable(path, self.paths.may_carry_new_data(path));
+        }
+    }
+
+    pub(super) fn path_ids(&self) -> impl ExactSizeIterator<Item = PathId> + use<> {
+        (0..self.paths.len()).map(|position| PathId(position as u8))
+    }
+
+    /// Whether nothing waits to be sent and nothing is under way: how it is with who only receives, after each packet.
+    pub(super) fn is_idle(&self) -> bool {
+        self.outbound.is_empty() && self.transmission.is_empty()
+    }
+
+    /// The chunk that user data travels in.
+    pub(super) fn carrier(&self) -> Carrier {
+        self.carrier
+    }
+
+    /// Most user data that a DATA chunk carries in a packet of its own on every path.
+    fn full_payload(&self) -> usize {
+        self.paths.smallest_payload().saturating_sub(self.overhead)
+    }
+
+    /// The size of that chunk, its header included.
+    pub(super) fn full_chunk(&self) -> usize {
+        self.carrier.header_len() + self.full_payload()
+    }
+
+    /// How all paths stand, by position.
+    pub(super) fn fill_samples(&self, samples: &mut Vec<PathSample>) {
+        samples.clear();
+        samples
+            .extend(self.path_ids().map(|path| self.paths.sample(path, self.transmission.flight_on(path))));
+    }
+
+    /// How the usable paths stand; one whose packets cannot hold a chunk of `bytes` has no room for it.
+    pub(super) fn fill_usable(&self, bytes: usize, samples: &mut Vec<PathSample>) {
+        samples.clear();
+        samples.extend(self.paths.usable_ids().map(|path| {
+            let sample = self.paths.sample(path, self.transmission.flight_on(path));
+            let room = if sample.pmdcs < bytes + self.overhead { 0 } else { sample.room };
+            PathSample { room, ..sample }
+        }));
+    }
+
+    /// T3 stops on a path that has no answer to give any more. A path that chunks left early has: else one that died
+    /// would never be found, as long as they leave it in time.
+    pub(super) fn settle_t3(&mut self, path: PathId) {
+        if !self.transmission.awaits(path) {
+            self.paths.stop_t3(path);
+        }
+    }
+
+    /// T3 starts over on a path that has an answer to give, and else stops.
+    pub(super) fn restart_t3(&mut self, now: Instant, path: PathId) {
+        if self.transmission.awaits(path) {
+            self.paths.restart_t3(path, now);
+        } else {
+            self.paths.stop_t3(path);
+        }
+    }
+}

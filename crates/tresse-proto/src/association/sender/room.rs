@@ -1,0 +1,224 @@
+//! Room for a packet more: which user data may leave on a path now, and what keeps it from more. Asking changes nothing.
+
+use tresse_policy::{OpenPath, PathId};
+use tresse_wire::COMMON_HEADER_LEN;
+
+use super::Sender;
+use crate::interface::stats::Limit;
+use crate::transmission::Verdict;
+
+/// What user data the next packet on a path may have.
+#[derive(Copy, Clone)]
+pub(in crate::association) struct Load {
+    /// Chunks that go again.
+    pub(in crate::association) resends: bool,
+    /// Chunks that waited for the path's window.
+    pub(in crate::association) assigned: bool,
+    /// Chunks that are under way on another path.
+    pub(in crate::association) copies: bool,
+    /// At most so many bytes of new data; none may leave otherwise.
+    pub(in crate::association) allowance: Option<usize>,
+}
+
+impl Load {
+    /// Nothing but so much new data.
+    pub(in crate::association) fn new_data(allowance: usize) -> Self {
+        Load { resends: false, assigned: false, copies: false, allowance: Some(allowance) }
+    }
+
+    pub(in crate::association) fn any(self) -> bool {
+        self.resends || self.assigned || self.copies || self.allowance.is_some()
+    }
+}
+
+impl Sender {
+    /// The paths open to new data, and how much of it the peer can take there.
+    pub(in crate::association) fn open_paths(&self) -> impl Iterator<Item = OpenPath> {
+        // Mostly a window is full, which is told at once.
+        let paths = self.path_ids().filter(|&id| !self.transmission.fills(id, self.paths.window(id).gate()));
+        paths.filter_map(|id| Some(OpenPath { id, allowance: self.may_send_new(id).ok()? }))
+    }
+
+    /// Whether data waits that nothing in flight will ever set free.
+    pub(in crate::association) fn may_end_wait(&self) -> bool {
+        self.transmission.flight() == 0 && !self.outbound.is_empty()
+    }
+
+    /// Whoever kept data back that nothing in flight will ever set free is overruled now: with this, what may leave does
+    /// leave, whatever the stream map and the schedulers say. Whether there was anybody.
+    pub(in crate::association) fn end_wait(&mut self) -> bool {
+        self.may_end_wait()
+            && (self.transmission.resume_paths()
+                || self.outbound.insist(|path| self.paths.may_carry_new_data(path)))
+    }
+
+    /// Which of pacing and Max.Burst keeps one more packet of new data from leaving on `path` at this instant. What has left at
+    /// it may be answered or given up at it, too; with nothing in flight nobody would ask again.
+    fn burst_limit(&self, path: PathId) -> Option<Limit> {
+        if self.transmission.flight() == 0 {
+            return None;
+        }
+        let spent = !self.bursts.allows(path, self.config.max_burst);
+        let held = || self.paths.get(path).is_held(self.bursts.instant);
+        spent.then_some(Limit::Burst).or_else(|| held().then_some(Limit::Pacing))
+    }
+
+    /// Whether lost chunks may leave on `path`, as far as its window and bursts go.
+    pub(in crate::association) fn may_resend(&self, path: PathId) -> bool {
+        let window = self.paths.window(path);
+        // After T3 not even the packet that may leave whatever the window says joins another in flight (RFC 9260 §7.2.3).
+        let joins =
+            window.one_packet && self.transmission.flight_on(path) > 0 && self.transmission.flight() > 0;
+        // The packet that may leave whatever the window says does not wait, either.
+        let held = self.paths.get(path).is_held(self.bursts.instant) && self.transmission.flight() > 0;
+        let gate = if held { 0 } else { window.gate() };
+        !joins && self.transmission.may_resend(path, gate) && self.paths.accepts_data(path)
+    }
+
+    /// The path on which what was assigned may leave, the lowest TSN first.
+    pub(in crate::association) fn path_with_assigned(&self) -> Option<PathId> {
+        if self.transmission.assigned() == 0 {
+            return None;
+        }
+        let ready = self.path_ids().filter(|&path| self.may_send_assigned(path));
+        ready.min_by_key(|&path| self.transmission.next_assigned(path))
+    }
+
+    /// Whether what was assigned to `path` may leave.
+    pub(in crate::association) fn may_send_assigned(&self, path: PathId) -> bool {
+        self.transmission.may_send_assigned(path, self.paths.window(path).gate())
+            && self.paths.accepts_data(path)
+            && self.burst_limit(path).is_none()
+    }
+
+    /// Whether the chunk whose turn it is on `path` may be copied there, as far as others and the path's window go.
+    pub(in crate::association) fn may_copy(&self, path: PathId) -> bool {
+        self.transmission.is_copying()
+            && self.paths.may_carry_new_data(path)
+            && self.transmission.may_copy(path, self.paths.window(path).gate())
+            && self.burst_limit(path).is_none()
+    }
+
+    /// What the peer can take of new data on `path` in one packet.
+    ///
+    /// # Errors
+    /// What keeps the path from sending any.
+    pub(in crate::association) fn may_send_new(&self, path: PathId) -> Result<usize, Limit> {
+        self.new_data_within(path, self.paths.window(path).gate())
+    }
+
+    /// The same beside what the packet has already.
+    pub(in crate::association) fn may_join_packet(&self, path: PathId) -> Result<usize, Limit> {
+        self.new_data_within(path, self.paths.window(path).cwnd)
+    }
+
+    fn new_data_within(&self, path: PathId, gate: usize) -> Result<usize, Limit> {
+        if !self.paths.may_carry_new_data(path) {
+            return Err(Limit::Path);
+        }
+        let (chunk, paths) = (self.full_chunk(), self.paths.joined_count());
+        let urgent = || self.outbound.has_urgent_for(path);
+        let allowance = match self.transmission.verdict(path, gate, chunk, paths, urgent) {
+            Verdict::Go(allowance) => allowance,
+            Verdict::Wait(limit) => return Err(limit),
+        };
+        if let Some(limit) = self.burst_limit(path) {
+            return Err(limit);
+        }
+        if !self.outbound.has_data_for(path) {
+            return Err(self.why_no_data());
+        }
+        Ok(allowance)
+    }
+
+    /// What the peer can take of a packet of new data that is to wait for `path`, where `most` bytes may wait.
+    pub(in crate::association) fn may_assign(&self, path: PathId, most: usize) -> Option<usize> {
+        let (chunk, paths) = (self.full_chunk(), self.paths.joined_count());
+        match self.transmission.verdict_ahead(path, most, chunk, paths) {
+            Verdict::Go(allowance) if self.outbound.has_data_for(path) => Some(allowance),
+            _ => None,
+        }
+    }
+
+    /// How large the next packet on `path` may be. A chunk that was cut when packets were larger, before
+    /// the peer went behind a UDP header for instance, leaves in IP fragments (RFC 9260 §6.9).
+    pub(in crate::association) fn packet_limit(&self, path: PathId) -> usize {
+        let size = self.paths.get(path).packet_size();
+        let waiting =
+            self.transmission.next_resend(path).filter(|_| self.may_resend(path)).map(|lost| lost.bytes);
+        let waiting = waiting.or_else(|| self.transmission.next_assigned(path).map(|(_, len)| len));
+        let copied = || self.transmission.next_copy(path).filter(|_| self.transmission.copies_everything());
+        let longest = |len: usize| COMMON_HEADER_LEN + self.overhead + len.next_multiple_of(4);
+        waiting.or_else(copied).map_or(size, |len| size.max(longest(len)))
+    }
+
+    /// Where a FORWARD TSN goes that finds no data to ride with.
+    pub(in crate::association) fn path_for_forward(&self) -> Option<PathId> {
+        let best = self.transmission.forward_is_due().then(|| self.paths.best_for_control())?;
+        let avoid = self.transmission.forward_avoids() == Some(best);
+        Some(if avoid { self.paths.alternate(best) } else { best })
+            .filter(|&path| self.paths.accepts_data(path))
+    }
+
+    /// Why a path that could send has nothing to: the send buffer is full of what waits for
+    /// acknowledgements, what waits to be sent is for other paths, or the application gives nothing.
+    fn why_no_data(&self) -> Limit {
+        if self.outbound.is_full() {
+            Limit::SendBuffer
+        } else if !self.outbound.is_empty() || self.transmission.assigned() > 0 {
+            Limit::Scheduler
+        } else {
+            Limit::Application
+        }
+    }
+
+    /// What keeps `path` from sending more user data.
+    pub(in crate::association) fn limit_of(&self, path: PathId) -> Limit {
+        if self.is_idle() {
+            let limit = self.limit_without_data(path);
+            debug_assert_eq!(limit, self.limit_with_data(path), "the same answer, sooner");
+            return limit;
+        }
+        self.limit_with_data(path)
+    }
+
+    /// The same where nothing waits to be sent and nothing is under way: how who only receives is asked after each packet.
+    fn limit_without_data(&self, path: PathId) -> Limit {
+        if !self.paths.may_carry_new_data(path) {
+            return Limit::Path;
+        }
+        match self.transmission.suspended_for(path) {
+            Some(limit) => limit,
+            None => self.burst_limit(path).unwrap_or_else(|| self.why_no_data()),
+        }
+    }
+
+    fn limit_with_data(&self, path: PathId) -> Limit {
+        let copies_first = self.transmission.copies_everything() && self.may_copy(path);
+        if self.may_resend(path) || self.may_send_assigned(path) || copies_first {
+            return Limit::Nothing;
+        }
+        match self.may_send_new(path) {
+            Ok(_) => Limit::Scheduler,
+            Err(limit) => limit,
+        }
+    }
+
+    /// What reports say of `path`, which `limit` keeps from sending, and whether pacing does.
+    pub(in crate::association) fn reported(&self, path: PathId, limit: Limit) -> (Limit, bool) {
+        let (waiting, none) = (self.outbound.unsent(), !self.outbound.has_data_for(path));
+        match limit {
+            // Pace and bursts keep nothing back where there is nothing.
+            Limit::Pacing | Limit::Burst if none => (self.why_no_data(), false),
+            Limit::Pacing => {
+                let window = self.paths.window(path).cwnd;
+                let room = window.saturating_sub(self.transmission.flight_on(path));
+                // What does not fit the window leaves within a round trip either way.
+                (if waiting > room { Limit::CongestionWindow } else { Limit::Pacing }, true)
+            }
+            // A larger buffer would hold more of the same: what fills it waits for its turn elsewhere, not for acknowledgements.
+            Limit::SendBuffer if none && waiting > self.config.send_buffer.0 / 2 => (Limit::Scheduler, false),
+            other => (other, false),
+        }
+    }
+}
