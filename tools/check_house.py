@@ -21,8 +21,6 @@ METHOD_FILES = 8
 NAMESAKES = 2
 NAMED_BY_FOLDER = {"mod.rs", "tests.rs", "main.rs", "lib.rs", "build.rs"}
 EXCESS = {
-    "methods of tresse-proto::Association": 146,
-    "files with methods of tresse-proto::Association": 11,
     "methods of tresse-proto::Transmission": 152,
     "files with methods of tresse-proto::Transmission": 16,
     "files of tresse-cli called args.rs": 5,

@@ -1,7 +1,5 @@
 //! Settings that change while an association runs, carried to the rooms that go by them.
 
-use std::sync::Arc;
-
 use tresse_policy::PathId;
 
 use super::{Association, State};
@@ -9,19 +7,18 @@ use crate::config::{AssociationConfig, ConfigError};
 use crate::context::Context;
 use crate::interface::adjustment::{AdjustError, Adjustment, PathAdjustment};
 use crate::interface::error::NoSuchPath;
-use crate::paths::{self, Member};
+use crate::paths;
 
 /// Changes settings of an association.
 ///
 /// # Errors
 /// Values that are not usable, or contradict others; nothing is changed then.
 pub(crate) fn adjust(association: &mut Association, change: &Adjustment) -> Result<(), ConfigError> {
-    let config = association.config.with(|config| change.apply(config));
+    let config = association.sender.config.with(|config| change.apply(config));
     config.check()?;
     association.reception.adjust(&config);
     paths::adjust(&mut association.sender.paths, config.path_rules(), &config, &change.paths);
-    association.sender.config = Arc::clone(&config);
-    association.config = config;
+    association.sender.config = config;
     association.stir();
     Ok(())
 }
@@ -35,12 +32,11 @@ pub(crate) fn adjust_path(
     path: PathId,
     change: &PathAdjustment,
 ) -> Result<(), AdjustError> {
-    joined(association, path)?;
-    let mut config = AssociationConfig::clone(&association.config);
+    association.sender.joined(path)?;
+    let mut config = AssociationConfig::clone(&association.sender.config);
     change.apply(&mut config);
     config.check()?;
-    paths::adjust_one(&mut association.sender.paths, path, change);
-    association.stir();
+    association.change_paths(|all| paths::adjust_one(all, path, change));
     Ok(())
 }
 
@@ -53,17 +49,11 @@ pub(crate) fn request_heartbeat(
     cx: &mut Context<'_>,
     path: PathId,
 ) -> Result<(), NoSuchPath> {
-    joined(association, path)?;
+    association.sender.joined(path)?;
     // A shutdown sends none (RFC 9260 §8.3), and the answer to one under way is that to this one.
     if association.state == State::Established && !association.sender.paths.get(path).awaits_heartbeat() {
         association.send_heartbeat(cx, path);
         association.stir();
     }
     Ok(())
-}
-
-fn joined(association: &Association, path: PathId) -> Result<(), NoSuchPath> {
-    let count = association.sender.paths.len();
-    let known = path.index() < count && association.sender.paths.member(path) == Member::Joined;
-    if known { Ok(()) } else { Err(NoSuchPath { path, count }) }
 }

@@ -1,19 +1,18 @@
 //! What the application asks of an association: send, receive, choose, look.
 
 use bytes::Bytes;
-use tresse_policy::{Instant, PathId, Registry, ScheduleError};
-use tresse_wire::StreamId;
+use tresse_policy::{Instant, PathId, ScheduleError};
 
+use super::sender::Sender;
 use super::{Association, Readable, State};
-use crate::config::{StreamClass, StreamMap};
 use crate::extensions::auth::SharedKeys;
 use crate::extensions::protection::is_key_message;
 use crate::interface::error::KeyError;
-use crate::interface::error::{NoSuchPath, SendError};
+use crate::interface::error::SendError;
 use crate::interface::event::{Event, Message, SendOptions};
-use crate::interface::reliability::Abandonments;
-use crate::interface::stats::{AssociationStats, Discards, PathStats, SendQueueInfo};
-use crate::paths::Member;
+use crate::interface::stats::{AssociationStats, Discards, PathStats};
+use crate::outbound::Outbound;
+use crate::paths::Paths;
 
 impl Association {
     /// Queues a message.
@@ -27,7 +26,13 @@ impl Association {
         if self.protection.is_agreed() && is_key_message(options.stream, options.ppid) {
             return Err(SendError::ReservedPpid);
         }
-        let gave_up = self.make_room(now, &options, data.len());
+        let mut gave_up = false;
+        if self.sender.has_revocable() && self.sender.outbound.shortage(options.stream, data.len()) > 0 {
+            gave_up = self.give_up(now);
+            let mut told = Vec::new();
+            self.sender.make_room(&options, data.len(), &mut told);
+            gave_up |= self.after_abandoning(now, told);
+        }
         let queued = self.sender.outbound.push(now, options, data);
         // What was given up may have been all that was in flight, whether or not it left enough room.
         if gave_up || queued.is_ok() {
@@ -40,121 +45,44 @@ impl Association {
     #[inline]
     pub(crate) fn recv(&mut self) -> Option<Message> {
         let message = self.reception.inbound.recv();
-        match &message {
-            Some(message) => self.on_taken(message),
-            None => self.readable = Readable::Untold,
-        }
-        message
-    }
-
-    #[inline]
-    fn on_taken(&mut self, message: &Message) {
-        let update = self.reception.on_taken(message, self.config.receive_buffer.0);
+        let Some(taken) = &message else {
+            self.readable = Readable::Untold;
+            return None;
+        };
+        let update = self.reception.on_taken(taken, self.sender.config.receive_buffer.0);
         if update && self.state.takes_data() {
             self.reception.receiver.demand();
             self.stir();
         }
+        message
     }
 
-    pub(crate) fn send_queue(&self) -> SendQueueInfo {
-        self.sender.outbound.info()
+    /// The queues and the paths, to be looked at.
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.sender
     }
 
-    pub(crate) fn unsent_on(&self, stream: StreamId) -> usize {
-        self.sender.outbound.unsent_on(stream)
-    }
-
-    /// Wants to hear when at most `bytes` of `stream` wait; of `None`, no longer.
-    pub(crate) fn set_low_water(
+    /// Changes what the queues go by: schedulers, maps, classes, marks of low water.
+    ///
+    /// # Errors
+    /// What `change` refuses.
+    pub(crate) fn change_queues<T>(
         &mut self,
-        stream: StreamId,
-        bytes: Option<usize>,
-    ) -> Result<(), ScheduleError> {
-        self.sender.outbound.set_low_water(stream, bytes)?;
-        self.tell_low_water();
-        Ok(())
-    }
-
-    /// Tells the application which streams have run low.
-    pub(super) fn tell_low_water(&mut self) {
-        while let Some((stream, unsent)) = self.sender.outbound.pop_low() {
-            self.tell(Event::LowWater { stream, unsent });
+        change: impl FnOnce(&mut Outbound) -> Result<T, ScheduleError>,
+    ) -> Result<T, ScheduleError> {
+        let outcome = change(&mut self.sender.outbound)?;
+        while let Some(event) = self.sender.pop_low() {
+            self.tell(event);
         }
-    }
-
-    /// Messages of `stream` that were given up.
-    pub(crate) fn abandoned_on(&self, stream: StreamId) -> Abandonments {
-        self.sender.abandoned_on(stream)
-    }
-
-    pub(crate) fn set_stream_scheduler(
-        &mut self,
-        registry: &Registry,
-        name: &str,
-        config: &str,
-    ) -> Result<(), ScheduleError> {
-        self.sender.outbound.set_scheduler(registry, name, config)?;
         self.stir();
-        Ok(())
+        Ok(outcome)
     }
 
-    pub(crate) fn set_stream_value(&mut self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
-        self.foreseen = None;
-        self.sender.outbound.set_value(stream, value)
-    }
-
-    pub(crate) fn stream_value(&self, stream: StreamId) -> Option<u16> {
-        self.sender.outbound.value(stream)
-    }
-
-    pub(crate) fn set_stream_class(
-        &mut self,
-        registry: &Registry,
-        stream: StreamId,
-        class: StreamClass,
-    ) -> Result<(), ScheduleError> {
-        self.sender.outbound.set_class(registry, stream, class)?;
-        self.stir();
-        Ok(())
-    }
-
-    pub(crate) fn stream_class(&self, stream: StreamId) -> Option<StreamClass> {
-        self.sender.outbound.class(stream)
-    }
-
-    pub(crate) fn set_stream_map(
-        &mut self,
-        registry: &Registry,
-        map: StreamMap,
-    ) -> Result<(), ScheduleError> {
-        self.sender.outbound.set_map(registry, map)?;
-        self.stir();
-        Ok(())
-    }
-
-    /// Streams bound to paths follow when there are more paths.
-    pub(crate) fn grow_groups(&mut self, registry: &Registry) {
-        if self.sender.outbound.has_outgrown_its_groups()
-            && self.sender.outbound.grow_groups(registry).is_ok()
-        {
-            self.stir();
-        }
-    }
-
-    pub(crate) fn set_primary(&mut self, path: PathId) -> Result<(), NoSuchPath> {
-        let count = self.sender.paths.len();
-        if path.index() >= count || self.sender.paths.member(path) != Member::Joined {
-            return Err(NoSuchPath { path, count });
-        }
-        self.sender.paths.set_primary(path);
+    /// Changes what is wanted of paths, or known of them from elsewhere.
+    pub(crate) fn change_paths(&mut self, change: impl FnOnce(&mut Paths)) {
+        change(&mut self.sender.paths);
         self.sender.refresh_usable();
         self.stir();
-        Ok(())
-    }
-
-    pub(crate) fn tell_loss(&mut self, path: PathId, share: Option<f64>) {
-        self.foreseen = None;
-        self.sender.paths.tell_loss(path, share);
     }
 
     /// Changes the shared keys of this association.
@@ -226,18 +154,6 @@ impl Association {
         let mut told = Vec::new();
         self.sender.give_up(now, &mut told);
         self.after_abandoning(now, told)
-    }
-
-    /// Makes room for a message of `len` bytes at the cost of those that are overdue, and of those with a lower priority.
-    /// Whether anything was given up.
-    pub(super) fn make_room(&mut self, now: Instant, options: &SendOptions, len: usize) -> bool {
-        if !self.sender.has_revocable() || self.sender.outbound.shortage(options.stream, len) == 0 {
-            return false;
-        }
-        let expired = self.give_up(now);
-        let mut told = Vec::new();
-        self.sender.make_room(options, len, &mut told);
-        self.after_abandoning(now, told) || expired
     }
 
     /// The application is told of what was given up; whether it was anything. Flights have shrunk, maybe to nothing, and the

@@ -90,7 +90,7 @@ impl Duplicates<'_> {
     /// Turns to what is worth a duplicate on `path` and not too late for one. What was sent again is not duplicated: nobody
     /// could tell which sending is acknowledged.
     fn seek(&self, sender: &mut Sender, path: PathId) {
-        let room = sender.paths.get(path).pmdcs().saturating_sub(sender.overhead);
+        let room = sender.paths.get(path).pmdcs().saturating_sub(sender.overhead());
         while let Some(candidate) = sender.transmission.copy_candidate(path) {
             let duplication = self.duplication(sender);
             let Candidate { from, bytes, sent_at, fresh, stream } = candidate;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{
     Abort, COMMON_HEADER_LEN, Cause, Chunk, ChunkError, ChunkKind, Chunks, DATA_HEADER_LEN, Data, ErrorChunk,
-    Fault, Heartbeat, IData, List, PacketDrop, Tsn,
+    Fault, IData, List, PacketDrop, Tsn,
 };
 
 use super::control::{Control, Reason};
@@ -16,7 +16,6 @@ use crate::coverage::Mechanism;
 use crate::extensions::asconf::{Asconf, Source};
 use crate::extensions::auth::{self, Gate};
 use crate::extensions::drop_report::{self, DropReport, Lost};
-use crate::extensions::ecn;
 use crate::extensions::reconfig::{Reconfig, SetAsideChunk};
 use crate::fragment::Carrier;
 use crate::inbound::{InboundData, Refusal, Skipped};
@@ -77,15 +76,16 @@ impl Association {
             if summary.new > 0 {
                 self.reception.inbound.on_packet(len);
             }
-            self.reception.on_packet_end(self.config.immediate_sack_when_full);
+            self.reception.on_packet_end(self.sender.config.immediate_sack_when_full);
             if self.state != State::Closed
                 && let Err(Refusal::Protocol(fault)) =
                     self.reception.inbound.check_progress(self.reception.receiver.cumulative())
             {
                 self.fault(fault);
             }
-            if let Some(packet) = marked {
-                self.on_marked_packet(via, &packet);
+            // A congestion mark on user data (RFC 3168 §6.1).
+            if let Some((index, tsn)) = marked.and_then(|packet| self.reception.lowest_of(&packet)) {
+                self.marks.on_mark(via, index, tsn);
             }
         }
         if self.protection.is_agreed() {
@@ -100,18 +100,21 @@ impl Association {
         if !lone {
             self.spread_path_changes(cx.now);
         }
-        self.tell_readable();
-        if lone && self.dry && self.only_listens(cx.now) {
+        if self.readable == Readable::Untold && self.reception.inbound.has_ready() {
+            self.readable = Readable::Due;
+        }
+        // Where nothing could be sent but a report, and none is due, output that found nothing to send finds nothing now,
+        // whatever DATA arrived: that changes nothing else that output goes by.
+        let only_listens = lone
+            && self.dry
+            && self.sender.is_idle()
+            && self.control.next_path().is_none()
+            && !self.reception.receiver.is_due(cx.now);
+        if only_listens {
             debug_assert!(self.choose_turn(cx.now).is_none(), "output would find nothing");
         } else {
             self.stir();
         }
-    }
-
-    /// Whether nothing could be sent but a report, and none is due. Then output that found nothing to send finds nothing
-    /// now, whatever DATA arrived: that changes nothing else that output goes by.
-    fn only_listens(&self, now: Instant) -> bool {
-        self.sender.is_idle() && self.control.next_path().is_none() && !self.reception.receiver.is_due(now)
     }
 
     /// Takes the chunks of a packet, but for DATA at its end: answers with that, without its user data, and where in the
@@ -136,10 +139,15 @@ impl Association {
             // Looked at where it is: a chunk is too large to be passed on by value.
             let next = chunks.next();
             let chunk = next.as_ref()?;
-            match self.screen(&mut gate, chunk, covered, via) {
-                Passage::Pass => {}
-                Passage::Skip => continue,
-                Passage::Stop => return None,
+            // Settings are at hand; what was agreed on by them is not, and hardly ever matters.
+            let kind = ChunkKind(covered.first().copied().unwrap_or_default());
+            debug_assert!(self.sender.config.screens(kind) || !self.auth.requires(kind));
+            if self.sender.config.screens(kind) {
+                match self.screen(&mut gate, chunk, covered, via) {
+                    Passage::Pass => {}
+                    Passage::Skip => continue,
+                    Passage::Stop => return None,
+                }
             }
             match chunk {
                 Ok(Chunk::Data(data)) => {
@@ -178,23 +186,8 @@ impl Association {
 
     /// Whether a chunk may be processed (RFC 4895 §6.3); `covered` starts with it and ends with its packet. Counts what may
     /// not.
-    #[inline]
-    pub(super) fn screen(
-        &mut self,
-        gate: &mut Gate,
-        chunk: &Result<Chunk<'_>, ChunkError>,
-        covered: &[u8],
-        via: PathId,
-    ) -> Passage {
-        let kind = ChunkKind(covered.first().copied().unwrap_or_default());
-        // Settings are at hand; what was agreed on by them is not, and hardly ever matters.
-        let concerned = self.config.screens(kind);
-        debug_assert!(concerned || !self.auth.requires(kind));
-        if concerned { self.screen_closely(gate, chunk, covered, via) } else { Passage::Pass }
-    }
-
     #[inline(never)]
-    fn screen_closely(
+    pub(super) fn screen(
         &mut self,
         gate: &mut Gate,
         chunk: &Result<Chunk<'_>, ChunkError>,
@@ -293,7 +286,12 @@ impl Association {
             self.counters.discards.beyond_window += 1;
             return;
         }
-        let Some(content) = self.admit_data(index, content(), at.as_ref(), len) else {
+        let admitted = match &mut self.reconfig {
+            Some(reconfig) => self.reception.admit(reconfig, index, content(), at.as_ref(), len),
+            None => Some(content()),
+        };
+        let Some(content) = admitted else {
+            self.counters.discards.before_reset += 1;
             summary.refused = true;
             return;
         };
@@ -308,10 +306,12 @@ impl Association {
         while let Some(reconfig) = &mut self.reconfig {
             let index = self.reception.receiver.cumulative() + 1;
             let Some(SetAsideChunk { data, at, len }) = reconfig.take_set_aside(index) else { break };
-            if self.reception.fits(index, len)
-                && let Some(data) = self.admit_data(index, data, at.as_ref(), len)
-            {
-                self.accept_data(index, data, at, summary);
+            if !self.reception.fits(index, len) {
+                continue;
+            }
+            match self.reception.admit(reconfig, index, data, at.as_ref(), len) {
+                Some(data) => self.accept_data(index, data, at, summary),
+                None => self.counters.discards.before_reset += 1,
             }
         }
     }
@@ -377,8 +377,15 @@ impl Association {
                     marks.on_reduced(via, index);
                 }
             }
-            Chunk::Heartbeat(heartbeat) => self.on_heartbeat(via, heartbeat, bytes),
-            Chunk::HeartbeatAck(heartbeat) => self.on_heartbeat_ack(cx, heartbeat),
+            // Answered until the last acts of a shutdown (RFC 9260 §8.3).
+            Chunk::Heartbeat(_) if self.state == State::ShutdownAckSent => {}
+            Chunk::Heartbeat(heartbeat) => {
+                self.control.push(via, Control::HeartbeatAck(bytes.slice_ref(heartbeat.body)));
+            }
+            Chunk::HeartbeatAck(heartbeat) => {
+                let heard = self.sender.paths.on_heartbeat_ack(cx.now, heartbeat.info().unwrap_or_default());
+                self.counters.discards.stray_heartbeat_ack += u64::from(heard.is_err());
+            }
             // With this side's own tag the T bit must not be set (RFC 9260 §8.5.1).
             Chunk::Abort(Abort { tag_reflected: true, .. })
             | Chunk::ShutdownComplete { tag_reflected: true } => self.counters.discards.wrong_tag += 1,
@@ -389,7 +396,9 @@ impl Association {
             Chunk::Abort(abort) => self.close(CloseReason::aborted_by_peer(&abort.causes)),
             Chunk::Shutdown(shutdown) => self.on_shutdown(cx.now, shutdown, via),
             Chunk::ShutdownAck => self.on_shutdown_ack(via),
-            Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
+            Chunk::ShutdownComplete { .. } if self.state == State::ShutdownAckSent => {
+                self.close(CloseReason::Graceful);
+            }
             Chunk::AsconfAck(ack) => self.on_asconf_ack(cx.now, via, ack),
             Chunk::Error(error) => self.on_error(cx.now, error),
             // The endpoint has dealt with a cookie; a COOKIE ACK may come again; that AUTH was valid is known.
@@ -429,8 +438,11 @@ impl Association {
             Ok(()) => {
                 self.counters.discards.impossible_sack += u64::from(report.unsound);
                 self.apply_report(now, &report);
-                self.after_report(now, forward);
-                self.share_buffers(now);
+                if self.sender.transmission.has_revocable() {
+                    self.give_up(now);
+                    self.sender.advance_forward(now, forward);
+                }
+                self.sharing.share(now, &mut self.sender, &mut self.workspace.get().views.samples);
                 // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
                 if self.sender.transmission.is_probing_window() {
                     self.sender.coverage.note(Mechanism::WindowProbed);
@@ -474,72 +486,47 @@ impl Association {
         }
     }
 
-    /// An acknowledgement was processed; before it, a FORWARD TSN waited for one on `forward`.
-    pub(super) fn after_report(&mut self, now: Instant, forward: Option<PathId>) {
-        if self.sender.transmission.has_revocable() {
-            self.give_up(now);
-            self.sender.advance_forward(now, forward);
-        }
-    }
-
     /// The peer gave messages up (RFC 3758 §3.6).
-    pub(super) fn on_forward_tsn(&mut self, via: PathId, chunk: &Chunk<'_>, summary: &mut PacketSummary) {
+    fn on_forward_tsn(&mut self, via: PathId, chunk: &Chunk<'_>, summary: &mut PacketSummary) {
         if !self.capabilities.has(Extension::PartialReliability) {
-            return self.refuse_forward_tsn(via, chunk);
+            // Answered as by one who never heard of it (RFC 3758 §3.3.1).
+            self.counters.discards.unrecognised_chunk += 1;
+            let mut whole = Vec::new();
+            if chunk.write(&mut whole).is_ok() {
+                self.control.push(via, Control::Error(Reason::UnrecognisedChunk(whole.into())));
+            }
+            return;
         }
-        match (chunk, self.capabilities.carrier()) {
+        let (to, skipped) = match (skipped_by(chunk), self.capabilities.carrier()) {
             // RFC 8260 §2.3.1: each goes with its own chunk of user data, and never with the other.
-            (Chunk::ForwardTsn(_), Carrier::IData) => self.fault("FORWARD TSN although I-DATA was agreed on"),
-            (Chunk::IForwardTsn(_), Carrier::Data) => {
-                self.fault("I-FORWARD-TSN although I-DATA was not agreed on");
+            (Some((Carrier::Data, ..)), Carrier::IData) => {
+                return self.fault("FORWARD TSN although I-DATA was agreed on");
             }
-            _ if !self.state.takes_data() => self.counters.discards.unexpected_chunk += 1,
-            (Chunk::ForwardTsn(forward), Carrier::Data) => {
-                let skipped = forward.streams.iter().map(|skipped| Skipped {
-                    stream: skipped.stream,
-                    unordered: false,
-                    number: skipped.ssn.0.into(),
-                });
-                self.skip(forward.cumulative_tsn, skipped, summary);
+            (Some((Carrier::IData, ..)), Carrier::Data) => {
+                return self.fault("I-FORWARD-TSN although I-DATA was not agreed on");
             }
-            (Chunk::IForwardTsn(forward), Carrier::IData) => {
-                let skipped = forward.messages.iter().map(|skipped| Skipped {
-                    stream: skipped.stream,
-                    unordered: skipped.unordered,
-                    number: skipped.mid.0,
-                });
-                self.skip(forward.cumulative_tsn, skipped, summary);
+            (Some((_, to, skipped)), _) if self.state.takes_data() => (to, skipped),
+            _ => {
+                self.counters.discards.unexpected_chunk += 1;
+                return;
             }
-            _ => debug_assert!(false, "called with another chunk"),
-        }
-    }
-
-    fn skip(&mut self, to: Tsn, skipped: impl Iterator<Item = Skipped>, summary: &mut PacketSummary) {
+        };
         let Some(up_to) = self.reception.receiver.skip_to(to) else {
             // It came again, probably since the SACK for it was lost.
             self.reception.receiver.demand();
             return;
         };
         summary.forwarded = true;
-        let (mut unknown, streams) = (0, self.reception.inbound.stream_count());
-        let skipped = skipped.inspect(|skipped| match &mut self.reconfig {
-            _ if skipped.stream.0 >= streams => unknown += 1,
-            Some(reconfig) => reconfig.note_skipped(up_to, *skipped),
-            None => {}
-        });
-        let outcome = self.reception.skip(up_to, skipped);
-        self.counters.discards.no_such_stream += unknown;
+        let streams = self.reception.inbound.stream_count();
+        let known = |skipped: &&Skipped| skipped.stream.0 < streams;
+        if let Some(reconfig) = &mut self.reconfig {
+            skipped.iter().filter(known).for_each(|&skipped| reconfig.note_skipped(up_to, skipped));
+        }
+        let unknown = skipped.len() - skipped.iter().filter(known).count();
+        let outcome = self.reception.skip(up_to, skipped.into_iter());
+        self.counters.discards.no_such_stream += unknown as u64;
         if let Err(Refusal::Protocol(fault)) = outcome {
             self.fault(fault);
-        }
-    }
-
-    /// A FORWARD TSN that was not agreed on is answered as by one who never heard of it (RFC 3758 §3.3.1).
-    fn refuse_forward_tsn(&mut self, via: PathId, chunk: &Chunk<'_>) {
-        self.counters.discards.unrecognised_chunk += 1;
-        let mut whole = Vec::new();
-        if chunk.write(&mut whole).is_ok() {
-            self.control.push(via, Control::Error(Reason::UnrecognisedChunk(whole.into())));
         }
     }
 
@@ -569,7 +556,7 @@ impl Association {
             return;
         }
         let room = self.sender.paths.get(via).packet_size().saturating_sub(self.auth.overhead());
-        let (buffer, used) = (self.config.receive_buffer.0, self.reception.inbound.used());
+        let (buffer, used) = (self.sender.config.receive_buffer.0, self.reception.inbound.used());
         if let Some(report) = DropReport::of(packet, room, buffer, used) {
             self.control.push(via, Control::DropReport(Box::new(report)));
             self.stir();
@@ -578,7 +565,7 @@ impl Association {
 
     /// The peer reports a packet as dropped.
     fn on_drop_report(&mut self, now: Instant, report: &PacketDrop<'_>) {
-        let Some(lost) = drop_report::lost(report, self.header()) else {
+        let Some(lost) = drop_report::lost(report, self.identity.header()) else {
             self.counters.discards.stray_drop_report += 1;
             return;
         };
@@ -597,21 +584,9 @@ impl Association {
             };
             let path = dropped.path;
             let views = &mut self.workspace.get().views.candidates;
-            let target = self.sender.resend_path(self.config.fast_retransmit_path, path, views);
+            let target = self.sender.resend_path(self.sender.config.fast_retransmit_path, path, views);
             self.sender.transmission.on_reported(dropped, target);
             self.sender.settle_t3(path);
-        }
-    }
-
-    /// A packet with user data came over `via` with a congestion mark (RFC 3168 §6.1). Of its data the lowest that has
-    /// arrived, now or before, is named.
-    #[cold]
-    fn on_marked_packet(&mut self, via: PathId, packet: &[u8]) {
-        let highest = self.reception.receiver.highest();
-        let arrived =
-            |tsn| self.reception.receiver.index_near(tsn).filter(|index| (1..=highest).contains(index));
-        if let Some((index, tsn)) = ecn::lowest_of(packet, arrived) {
-            self.marks.on_mark(via, index, tsn);
         }
     }
 
@@ -643,31 +618,12 @@ impl Association {
         self.control.push_cwr(path, tsn);
     }
 
-    fn on_heartbeat(&mut self, via: PathId, heartbeat: &Heartbeat<'_>, bytes: &Bytes) {
-        // Answered until the last acts of a shutdown (RFC 9260 §8.3).
-        if self.state != State::ShutdownAckSent {
-            self.control.push(via, Control::HeartbeatAck(bytes.slice_ref(heartbeat.body)));
-        }
-    }
-
-    fn on_heartbeat_ack(&mut self, cx: &mut Context<'_>, heartbeat: &Heartbeat<'_>) {
-        if self.sender.paths.on_heartbeat_ack(cx.now, heartbeat.info().unwrap_or_default()).is_err() {
-            self.counters.discards.stray_heartbeat_ack += 1;
-        }
-    }
-
     /// The peer broke the protocol: ABORT with a Protocol Violation (RFC 9260 §3.3.10.13).
     pub(super) fn fault(&mut self, what: &'static str) {
         self.control.clear();
         let path = self.sender.paths.best_for_control();
         self.control.push(path, Control::Abort(Some(Reason::ProtocolViolation(what))));
         self.close(CloseReason::PeerFault(what));
-    }
-
-    pub(super) fn tell_readable(&mut self) {
-        if self.readable == Readable::Untold && self.reception.inbound.has_ready() {
-            self.readable = Readable::Due;
-        }
     }
 }
 
@@ -692,6 +648,29 @@ fn is_wasteful(payload: &[u8], packet: &Bytes, crowded: bool) -> bool {
 /// What is wrong with a cumulative TSN Ack that covers what was never sent. A SACK with such a gap block is taken without
 /// it, as by others.
 pub(super) const BEYOND_SENT: &str = "everything was acknowledged up to a TSN that was never sent";
+
+/// What a FORWARD TSN or I-FORWARD-TSN says, and with which chunk of user data it goes.
+fn skipped_by(chunk: &Chunk<'_>) -> Option<(Carrier, Tsn, Vec<Skipped>)> {
+    match chunk {
+        Chunk::ForwardTsn(forward) => {
+            let skipped = forward.streams.iter().map(|skipped| Skipped {
+                stream: skipped.stream,
+                unordered: false,
+                number: skipped.ssn.0.into(),
+            });
+            Some((Carrier::Data, forward.cumulative_tsn, skipped.collect()))
+        }
+        Chunk::IForwardTsn(forward) => {
+            let skipped = forward.messages.iter().map(|skipped| Skipped {
+                stream: skipped.stream,
+                unordered: skipped.unordered,
+                number: skipped.mid.0,
+            });
+            Some((Carrier::IData, forward.cumulative_tsn, skipped.collect()))
+        }
+        _ => None,
+    }
+}
 
 /// Whether the type of a chunk, unrecognised here, says not to read on in its packet (RFC 9260 §3.2).
 fn forbids_the_rest(chunk: &Chunk<'_>) -> bool {

@@ -1,14 +1,14 @@
 //! The association: a struct of values that own their state, the sending and the receiving side first among them. What is
 //! here only coordinates: it carries values between them and does no protocol arithmetic.
 
-mod addresses;
 mod adjust;
 mod answer;
 mod capabilities;
+mod changes;
 mod commands;
 mod control;
 mod duplicate;
-mod early;
+mod handshake;
 mod input;
 #[cfg(feature = "invariants")]
 mod invariants;
@@ -16,9 +16,7 @@ mod output;
 mod peer;
 mod protected;
 mod reception;
-mod reconfig;
 mod reinject;
-mod restart;
 mod scheduling;
 mod scope;
 mod sender;
@@ -33,11 +31,10 @@ mod undelivered;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::engine::earliest;
-use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
+use tresse_policy::{Instant, PathState, Registry, ScheduleError};
 use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 
 use crate::collections::InlineVec;
@@ -58,6 +55,8 @@ use crate::transmission::{AckReport, Extent, Transmission};
 pub(crate) use adjust::{adjust, adjust_path, request_heartbeat};
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
+#[cfg(feature = "invariants")]
+pub(crate) use invariants::{Inspection, numbered_from};
 pub(crate) use peer::{Aside, InitFault, Peer, reach};
 pub(crate) use protected::Protected;
 pub(crate) use settings::Settings;
@@ -83,6 +82,17 @@ pub(crate) struct Identity {
     pub(crate) local_tag: u32,
     /// Packets to the peer carry this tag.
     pub(crate) peer_tag: u32,
+}
+
+impl Identity {
+    /// The header of every packet to the peer.
+    fn header(&self) -> CommonHeader {
+        CommonHeader {
+            source_port: self.local_port,
+            destination_port: self.remote_port,
+            verification_tag: self.peer_tag,
+        }
+    }
 }
 
 /// A path to be.
@@ -111,7 +121,6 @@ pub(crate) struct Beginnings {
 
 /// An association in which both sides know each other.
 pub(crate) struct Association {
-    config: Arc<Settings>,
     identity: Identity,
     state: State,
     capabilities: Capabilities,
@@ -234,10 +243,12 @@ impl Association {
         let delayed_ack = config.delayed_ack_with(capabilities);
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
         let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
+        let auth = Authentication::new(auth);
         let mut paths = Paths::new(&config, registry, Arc::clone(config.path_rules()), carrier, now)?;
         for seed in seeds.iter() {
             paths.add(now, seed.local, seed.remote, seed.encapsulation_port, seed.confirmed);
         }
+        paths.overhead = packet_overhead(&auth, &PacketProtection::default());
         paths.limit_ssthresh(peer.a_rwnd as usize);
         paths.on_established(now, rng);
         let mut transmission = Transmission::new(initial_tsn, peer.a_rwnd, carrier, &config, delayed_ack);
@@ -246,13 +257,9 @@ impl Association {
         if path_scheduler.copies() {
             transmission.start_copying(Extent::Everything);
         }
-        let auth = Authentication::new(auth);
         let mut outbound = Outbound::new(&config, registry, carrier, outbound_streams, paths.len());
         outbound.set_forwards(capabilities.has(Extension::PartialReliability));
-        let sender =
-            Sender::new(Arc::clone(&config), carrier, auth.overhead(), paths, outbound, transmission);
         let mut association = Box::new(Association {
-            sender,
             scheduling: Scheduling::new(path_scheduler),
             policies_replaced: 0,
             reception: Reception::new(
@@ -264,6 +271,7 @@ impl Association {
                     capabilities.has(Extension::PartialReliability),
                 ),
             ),
+            sender: Sender::new(config, paths, outbound, transmission),
             state: State::Established,
             capabilities,
             serials: Serials { own: initial_tsn.0, peer: peer.initial_tsn.0 },
@@ -288,9 +296,9 @@ impl Association {
             dry: false,
             kept_tag: false,
             foreseen: None,
-            config,
         });
-        association.share_buffers(now);
+        let Association { sharing, sender, workspace, .. } = &mut *association;
+        sharing.share(now, sender, &mut workspace.get().views.samples);
         association.tell(Event::Established { outbound_streams, inbound_streams });
         if let Some(code) = peer.adaptation {
             association.tell(Event::PeerAdaptation { code });
@@ -307,47 +315,9 @@ impl Association {
         self.identity
     }
 
-    /// Every address of the peer with its port: what the endpoint finds it by.
-    pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, u16)> {
-        let port = self.identity.remote_port;
-        self.sender.paths.living().map(move |path| (path.remote(), port))
-    }
-
-    /// Own addresses, each once.
-    pub(crate) fn local_addresses(&self) -> InlineVec<IpAddr> {
-        self.sender.paths.local_addresses().collect()
-    }
-
-    /// The peer's UDP port on `path`.
-    pub(crate) fn encapsulation_port(&self, path: PathId) -> Option<u16> {
-        self.sender.paths.get(path).encapsulation_port()
-    }
-
     /// Its part in authentication.
     pub(crate) fn auth(&mut self) -> &mut Authentication {
         &mut self.auth
-    }
-
-    /// Its settings, for an association that follows it.
-    pub(crate) fn settings(&self) -> &Arc<Settings> {
-        &self.config
-    }
-
-    /// Its paths, by position. Those from an own address that the peer was asked to forget begin at another one.
-    pub(crate) fn path_seeds(&self) -> impl Iterator<Item = PathSeed> {
-        self.sender.paths.living().filter_map(|path| {
-            let alike = |own: &IpAddr| own.is_ipv4() == path.remote().is_ipv4();
-            Some(PathSeed {
-                local: if path.stays() {
-                    path.local()
-                } else {
-                    self.sender.paths.local_addresses().find(alike)?
-                },
-                remote: path.remote(),
-                encapsulation_port: path.encapsulation_port(),
-                confirmed: path.state() != PathState::Unconfirmed,
-            })
-        })
     }
 
     /// The next thing to tell the application.
@@ -404,15 +374,6 @@ impl Association {
         &mut self.workspace
     }
 
-    /// The header of every packet to the peer.
-    fn header(&self) -> CommonHeader {
-        CommonHeader {
-            source_port: self.identity.local_port,
-            destination_port: self.identity.remote_port,
-            verification_tag: self.identity.peer_tag,
-        }
-    }
-
     /// Something happened: there may be something to send again.
     fn stir(&mut self) {
         self.foreseen = None;
@@ -431,11 +392,6 @@ impl Association {
             self.shutdown = ShutdownTimers::default();
             self.tell(Event::Closed(reason));
         }
-    }
-
-    /// An acknowledgement was processed, or a path came or went.
-    fn share_buffers(&mut self, now: Instant) {
-        self.sharing.share(now, &mut self.sender, &mut self.workspace.get().views.samples);
     }
 
     /// Tells everybody about paths that changed their state; after the end nobody cares.
@@ -458,19 +414,8 @@ impl Association {
         }
         if changed {
             self.sender.redirect_stranded();
-            self.share_buffers(now);
+            self.sharing.share(now, &mut self.sender, &mut self.workspace.get().views.samples);
         }
-    }
-
-    /// The path that a packet between these addresses uses; its port is the peer's from now on
-    /// (RFC 6951 §5.4). A path not yet confirmed follows the local address that the peer chose.
-    pub(crate) fn path_of(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
-        self.sender.paths.find(local, remote).or_else(|| self.sender.paths.find_remote(remote))
-    }
-
-    /// The round trip of the set-up gives the first estimate for the path it used.
-    pub(crate) fn on_setup_rtt(&mut self, path: PathId, rtt: Duration) {
-        self.sender.paths.on_rtt(path, rtt);
     }
 
     /// ABORT or SHUTDOWN COMPLETE with the peer's own tag: the peer has no association (RFC 9260 §8.5.1).
@@ -487,6 +432,11 @@ impl Association {
             self.close(CloseReason::unknown_to_peer());
         }
     }
+}
+
+/// Bytes that authentication and protection take of every packet.
+fn packet_overhead(auth: &Authentication, protection: &PacketProtection) -> u16 {
+    u16::try_from(auth.overhead() + protection.overhead()).unwrap_or(u16::MAX)
 }
 
 /// The TSN up to which everything of the peer has arrived.

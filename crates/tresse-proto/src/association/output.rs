@@ -27,7 +27,7 @@ struct Sending {
 
 /// What a packet carries of user data.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Carried {
+pub(super) enum Carried {
     Nothing,
     /// Only what was never sent before.
     New,
@@ -99,7 +99,10 @@ impl Association {
             return None;
         }
         loop {
-            let Some(turn) = self.next_turn(now) else {
+            // What it has just answered is not asked again.
+            let foreseen = self.foreseen.take().filter(|foreseen| foreseen.at == now);
+            let turn = foreseen.map(|foreseen| foreseen.turn).or_else(|| self.choose_turn(now));
+            let Some(turn) = turn else {
                 if self.state.sends_data() && self.sender.may_end_wait() {
                     if after.is_some() {
                         return None;
@@ -139,14 +142,6 @@ impl Association {
         None
     }
 
-    /// As [`choose_turn`](Self::choose_turn), which is not asked again for what it has just answered.
-    fn next_turn(&mut self, now: Instant) -> Option<Turn> {
-        match self.foreseen.take() {
-            Some(foreseen) if foreseen.at == now => Some(foreseen.turn),
-            _ => self.choose_turn(now),
-        }
-    }
-
     /// Which path the next packet leaves on: the one that a control chunk insists on, that of a SACK that
     /// is due, one with something to send again, or the path scheduler's choice for new data.
     pub(super) fn choose_turn(&mut self, now: Instant) -> Option<Turn> {
@@ -157,7 +152,7 @@ impl Association {
             return None;
         }
         if self.reception.receiver.is_due(now)
-            && let Some(path) = self.path_for_report(now)
+            && let Some(path) = self.sender.path_for_report(now, self.reception.receiver.sources())
         {
             return Some(Turn::of(path));
         }
@@ -185,19 +180,8 @@ impl Association {
         duplicates.path_when_blocked(sender).or_else(|| sender.path_for_forward()).map(Turn::of)
     }
 
-    /// Where a report goes that is due; where no path is confirmed it waits too (RFC 9260 §5.4).
-    // Never: what is done for few packets takes no registers from the others.
-    #[inline(never)]
-    fn path_for_report(&self, now: Instant) -> Option<PathId> {
-        let (sources, paths) = (self.reception.receiver.sources(), &self.sender.paths);
-        let candidate = |&path: &PathId| sources.paths.contains(path) || paths.may_report(path, now);
-        let candidates = self.sender.path_ids().filter(candidate);
-        let path = paths.ack_path(sources.first, sources.last, candidates);
-        paths.accepts_data(path).then_some(path)
-    }
-
     /// What user data the next packet may have; `None` for none at all.
-    fn load_of(&mut self, now: Instant, turn: Turn) -> Option<Load> {
+    pub(super) fn load_of(&mut self, now: Instant, turn: Turn) -> Option<Load> {
         if !self.state.sends_data() || self.sender.is_idle() {
             return None;
         }
@@ -225,7 +209,7 @@ impl Association {
         buffer: &mut Vec<u8>,
     ) -> Option<Sending> {
         let path = turn.path;
-        let mut writer = PacketWriter::new(buffer, self.header(), limit);
+        let mut writer = PacketWriter::new(buffer, self.identity.header(), limit);
         if let Some(guard) = self.auth.guard() {
             writer = writer.guarded(guard);
         }
@@ -238,7 +222,12 @@ impl Association {
             return Some(Sending { path, len, mtu_probe: true, markable: false });
         }
         let load = if written.without_data { None } else { self.load_of(now, turn) };
-        if self.wants_sack(now, path, load.is_some()) {
+        // A report that is not due yet rides along with data (RFC 9260 §6.1).
+        let receiver = &self.reception.receiver;
+        if (receiver.is_due(now) || (load.is_some() && receiver.is_pending()))
+            && (self.state.takes_data() || self.state.sends_data())
+            && self.sender.paths.accepts_data(path)
+        {
             self.write_sack(now, path, &mut writer);
         }
         if !written.without_data {
@@ -267,7 +256,25 @@ impl Association {
             self.with_reconfig(now, |reconfig, view| reconfig.on_silence(view.sending.progress));
         }
         if !std::mem::replace(&mut self.dry, true) {
-            self.note_limits(now);
+            // What keeps each path, and the association, from sending more; and when there may be more to send without
+            // anything happening.
+            let (mut total, mut late) = (Limit::Path, None);
+            let sends = self.state.sends_data();
+            let limit_of =
+                |sender: &Sender, path| if sends { sender.limit_of(path) } else { Limit::Application };
+            for path in self.sender.path_ids() {
+                let limit = limit_of(&self.sender, path);
+                self.sharing.on_limit(path, limit);
+                let (limit, paced) = self.sender.reported(path, limit);
+                let (limit, due) = self.sender.paths.note_limit(path, now, limit, paced);
+                total = stronger(limit, total);
+                late = [late, due].into_iter().flatten().min();
+            }
+            self.counters.limits.note_late(late);
+            self.counters.limits.note(now, total);
+            let samples = &mut self.workspace.get().views.samples;
+            self.sharing.on_dry(&self.sender, |path| limit_of(&self.sender, path), samples);
+            self.reinjection.on_dry(now, &self.sender, samples);
         }
         self.sender.outbound.forget_declined();
         while let Some((name, fault)) = self.sender.outbound.pop_failure() {
@@ -281,35 +288,9 @@ impl Association {
             self.policies_replaced += 1;
             self.tell(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
         }
-        self.tell_low_water();
-    }
-
-    /// Notes for each path, and for the association, what keeps it from sending more; and when there may be more to send
-    /// without anything happening.
-    fn note_limits(&mut self, now: Instant) {
-        let (mut total, mut late) = (Limit::Path, None);
-        let sends = self.state.sends_data();
-        let limit_of = |sender: &Sender, path| if sends { sender.limit_of(path) } else { Limit::Application };
-        for path in self.sender.path_ids() {
-            let limit = limit_of(&self.sender, path);
-            self.sharing.on_limit(path, limit);
-            let (limit, paced) = self.sender.reported(path, limit);
-            let (limit, due) = self.sender.paths.note_limit(path, now, limit, paced);
-            total = stronger(limit, total);
-            late = [late, due].into_iter().flatten().min();
+        while let Some(event) = self.sender.pop_low() {
+            self.tell(event);
         }
-        self.counters.limits.note_late(late);
-        self.counters.limits.note(now, total);
-        let samples = &mut self.workspace.get().views.samples;
-        self.sharing.on_dry(&self.sender, |path| limit_of(&self.sender, path), samples);
-        self.reinjection.on_dry(now, &self.sender, samples);
-    }
-
-    /// Whether a report leaves with the next packet: one that is not due yet rides along with data (RFC 9260 §6.1).
-    fn wants_sack(&self, now: Instant, path: PathId, data_follows: bool) -> bool {
-        (self.reception.receiver.is_due(now) || (data_follows && self.reception.receiver.is_pending()))
-            && (self.state.takes_data() || self.state.sends_data())
-            && self.sender.paths.accepts_data(path)
     }
 
     // Never: likewise.
@@ -332,7 +313,7 @@ impl Association {
     }
 
     /// Writes what goes again, then what was assigned to the path or is under way on another, or else new data.
-    fn write_data(
+    pub(super) fn write_data(
         &mut self,
         now: Instant,
         path: PathId,
@@ -365,26 +346,16 @@ impl Association {
         }
     }
 
-    /// Appends user data to a packet that the set-up has begun; answers whether there was any.
-    pub(super) fn write_early(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
-        self.sender.begin(now);
-        let load = self.load_of(now, Turn::of(path));
-        load.is_some_and(|load| self.write_data(now, path, load, writer) != Carried::Nothing)
-    }
-
-    /// This packet was `len` bytes long.
-    pub(super) fn on_sent_behind_cookie(&mut self, now: Instant, path: PathId, len: usize) {
-        self.account(now, path, len, Written::default(), true);
-    }
-
-    fn account(&mut self, now: Instant, path: PathId, len: usize, written: Written, data: bool) {
+    /// A packet of `len` bytes was sent.
+    pub(super) fn account(&mut self, now: Instant, path: PathId, len: usize, written: Written, data: bool) {
         self.sender.paths.on_packet_sent(path, len, data);
         if data {
             let was_idle = self.sender.on_data_sent(now, path, len.saturating_sub(COMMON_HEADER_LEN));
             self.sharing.on_sent(now, &self.sender, path, was_idle);
         }
-        if written.without_data {
-            self.on_shutdown_chunk_sent(now);
+        if written.without_data && matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
+            let rto = self.sender.paths.get(self.sender.paths.best_for_control()).rto();
+            self.shutdown.start_t2(now, rto, self.sender.config.rto_max);
         }
     }
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{COMMON_HEADER_LEN, Chunk, CommonHeader, PacketWriter, Ppid, RECORD_OVERHEAD};
 
-use super::{Association, InitFault, Peer, State};
+use super::{Association, InitFault, Peer, State, packet_overhead};
 use crate::extensions::protection::{
     Admission, KEY_STREAM, LONGEST_KEY_MESSAGE, PacketProtection, Protection, SealFault, agree,
     is_key_message,
@@ -33,8 +33,8 @@ pub(super) fn begin(association: &mut Association, agreed: Result<Option<Agreed>
             // Nothing of the application leaves in the clear.
             association.sender.outbound.hold(Streams::All);
             association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
-            association.protection = PacketProtection::new(agreed, &association.config);
-            association.sender.overhead = association.auth.overhead() + association.protection.overhead();
+            association.protection = PacketProtection::new(agreed, &association.sender.config);
+            association.sender.paths.overhead = packet_overhead(&association.auth, &association.protection);
         }
         Ok(None) => {}
         Err(fault) => association.fault(fault.words()),
@@ -50,7 +50,7 @@ pub(super) fn begin_again(association: &mut Association, peer: &Peer) {
     };
     if agreed != *protection.agreed() {
         association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
-        association.protection = PacketProtection::new(agreed, &association.config);
+        association.protection = PacketProtection::new(agreed, &association.sender.config);
     }
 }
 
@@ -124,7 +124,7 @@ impl<'a> Protected<'a> {
             Admission::Unopened => discards.unopened += 1,
         }
         if protection.is_spent() && association.state != State::Closed {
-            association.give_up_peer(CloseReason::KeysSpent);
+            association.abort(None, CloseReason::KeysSpent);
             association.stir();
         }
         false
@@ -195,7 +195,7 @@ impl<'a> Protected<'a> {
     /// key has to be kept for them. The peer takes nothing else as an end.
     pub(crate) fn farewells(self, checksum: bool) -> Vec<Vec<u8>> {
         let Protected(association) = self;
-        let header: CommonHeader = association.header();
+        let header: CommonHeader = association.identity.header();
         let Some(protection) = association.protection.get() else { return Vec::new() };
         if !protection.take_last_word() {
             return Vec::new();

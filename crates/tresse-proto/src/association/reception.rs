@@ -10,6 +10,8 @@ use tresse_wire::Tsn;
 
 use crate::collections::LazyBox;
 use crate::config::AssociationConfig;
+use crate::extensions::ecn;
+use crate::extensions::reconfig::{Reconfig, SetAsideChunk};
 use crate::inbound::{Inbound, InboundData, Refusal, Skipped};
 use crate::interface::event::{Message, Part};
 use crate::interface::reconfiguration::Streams;
@@ -59,6 +61,30 @@ impl Reception {
     #[inline]
     pub(super) fn fits(&mut self, index: u64, len: usize) -> bool {
         self.inbound.fits(index, self.receiver.highest(), len)
+    }
+
+    /// DATA with `len` bytes of user data, unless it comes before its stream was reset: not acknowledged, it comes again.
+    #[inline]
+    pub(super) fn admit(
+        &mut self,
+        reconfig: &mut Reconfig,
+        index: u64,
+        data: InboundData,
+        at: Option<&Range<usize>>,
+        len: usize,
+    ) -> Option<InboundData> {
+        let (arrived, room) = (self.receiver.cumulative(), self.inbound.window());
+        let chunk = SetAsideChunk { data, at: at.cloned(), len };
+        reconfig.admit(index, chunk, arrived, room, |data| self.inbound.is_next(data))
+    }
+
+    /// Of the data in `packet` the lowest that has arrived, now or before: its index and its TSN.
+    #[cold]
+    pub(super) fn lowest_of(&self, packet: &[u8]) -> Option<(u64, Tsn)> {
+        let highest = self.receiver.highest();
+        ecn::lowest_of(packet, |tsn| {
+            self.receiver.index_near(tsn).filter(|index| (1..=highest).contains(index))
+        })
     }
 
     /// Takes new DATA for which there is room; of a stream that does not exist, its TSN only.

@@ -192,7 +192,7 @@ impl Setup {
     ) -> Result<(), ScheduleError> {
         self.reserved.stream = registry.build(name, config)?.name_in_use();
         if let Some(association) = self.ahead() {
-            association.set_stream_scheduler(registry, name, config)?;
+            association.change_queues(|queues| queues.set_scheduler(registry, name, config))?;
         }
         self.config = self.config.with(|settings| {
             name.clone_into(&mut settings.stream_scheduler);
@@ -211,7 +211,7 @@ impl Setup {
         map: StreamMap,
     ) -> Result<(), ScheduleError> {
         if let Some(association) = self.ahead() {
-            association.set_stream_map(registry, map.clone())?;
+            association.change_queues(|queues| queues.set_map(registry, map.clone()))?;
         }
         self.config = self.config.with(|settings| settings.stream_map = map);
         Ok(())

@@ -61,7 +61,7 @@ impl ShutdownTimers {
     }
 
     /// The chunk of the state is leaving, over a path with this RTO: T2 starts.
-    fn start_t2(&mut self, now: Instant, rto: Duration, rto_max: Duration) {
+    pub(super) fn start_t2(&mut self, now: Instant, rto: Duration, rto_max: Duration) {
         self.0.t2 = Some(now + self.period(rto, rto_max));
     }
 
@@ -128,27 +128,16 @@ impl Association {
 
     fn enter(&mut self, state: State, now: Instant) {
         self.state = state;
-        self.shutdown.enter(state, now, self.config.rto_max);
+        self.shutdown.enter(state, now, self.sender.config.rto_max);
         self.sender.paths.stop_heartbeats();
         let path = self.sender.paths.best_for_control();
         self.control.push(path, chunk_of(state));
     }
 
-    /// SHUTDOWN or SHUTDOWN ACK is leaving: T2 starts.
-    pub(super) fn on_shutdown_chunk_sent(&mut self, now: Instant) {
-        if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
-            self.shutdown.start_t2(
-                now,
-                self.sender.paths.get(self.sender.paths.best_for_control()).rto(),
-                self.config.rto_max,
-            );
-        }
-    }
-
     pub(super) fn on_shutdown_timers(&mut self, now: Instant) {
-        match self.shutdown.pop_due(now, self.config.association_max_retrans) {
+        match self.shutdown.pop_due(now, self.sender.config.association_max_retrans) {
             None => {}
-            Some(Overdue::GiveUp(reason)) => self.give_up_peer(reason),
+            Some(Overdue::GiveUp(reason)) => self.abort(None, reason),
             Some(Overdue::Repeat { elsewhere }) => {
                 let best = self.sender.paths.best_for_control();
                 let path = if elsewhere { self.sender.paths.alternate(best) } else { best };
@@ -164,7 +153,7 @@ impl Association {
             return;
         }
         let (rto, rto_max) =
-            (self.sender.paths.get(self.sender.paths.best_for_control()).rto(), self.config.rto_max);
+            (self.sender.paths.get(self.sender.paths.best_for_control()).rto(), self.sender.config.rto_max);
         if with_data {
             self.reception.receiver.demand();
             self.shutdown.on_data(now, rto, rto_max);
@@ -202,7 +191,10 @@ impl Association {
         let forward = self.sender.transmission.forward_path();
         if self.sender.transmission.on_shutdown(now, shutdown.cumulative_tsn, via, &mut report).is_ok() {
             self.apply_report(now, &report);
-            self.after_report(now, forward);
+            if self.sender.transmission.has_revocable() {
+                self.give_up(now);
+                self.sender.advance_forward(now, forward);
+            }
         }
         self.workspace.get().report = Some(report);
         self.advance_shutdown(now);
@@ -222,29 +214,14 @@ impl Association {
         }
     }
 
-    pub(super) fn on_shutdown_complete(&mut self) {
-        if self.state == State::ShutdownAckSent {
-            self.close(CloseReason::Graceful);
-        } else {
-            self.counters.discards.unexpected_chunk += 1;
-        }
-    }
-
-    /// Ends the association at once for the application and tells the peer why (RFC 9260 §9.1).
-    pub(crate) fn abort(&mut self, why: &[u8], reason: CloseReason) {
-        self.abort_for(Some(Reason::User(shortened(why).to_vec())), reason);
-    }
-
-    /// Ends the association because the peer did not answer, or not in time: should it still be there, an ABORT spares it
-    /// the wait for this side. No cause of RFC 9260 §3.3.10 means silence.
-    pub(super) fn give_up_peer(&mut self, reason: CloseReason) {
-        self.abort_for(None, reason);
-    }
-
-    fn abort_for(&mut self, cause: Option<Reason>, reason: CloseReason) {
+    /// Ends the association at once for the application and tells the peer `why` (RFC 9260 §9.1). One that did not answer, or
+    /// not in time, is told no cause: should it still be there, the ABORT spares it the wait for this side, and no cause of
+    /// RFC 9260 §3.3.10 means silence.
+    pub(crate) fn abort(&mut self, why: Option<&[u8]>, reason: CloseReason) {
         if self.state != State::Closed {
             self.control.clear();
             let path = self.sender.paths.best_for_control();
+            let cause = why.map(|why| Reason::User(shortened(why).to_vec()));
             self.control.push(path, Control::Abort(cause));
             self.close(reason);
             self.stir();

@@ -1,7 +1,5 @@
 //! Which timer fired, and which room hears it; and what else happens without a packet of the peer.
 
-use std::net::IpAddr;
-
 use tresse_policy::{Instant, PathId};
 use tresse_wire::heartbeat_info_tlv;
 
@@ -37,17 +35,30 @@ impl Association {
                     let views = &mut self.workspace.get().views.candidates;
                     self.sender.find_overdue(cx.now, path, views);
                 }
-                PathTimer::T3(path) => self.on_t3(cx, path),
+                // RFC 9260 §6.3.3.
+                PathTimer::T3(path) => {
+                    self.distrust_marks(path);
+                    let failure = self.sender.paths.on_t3(path, cx.now);
+                    self.sharing.on_timeout(path);
+                    self.sender.on_timeout(cx.now, path, &mut self.workspace.get().views.candidates);
+                    self.on_failure(cx.now, failure);
+                }
                 PathTimer::Heartbeat(path) => self.send_heartbeat(cx, path),
                 PathTimer::HeartbeatExpired(path) => {
                     // As T3, which a suspected path with nothing in flight has not.
-                    if self.config.loss_detection == LossDetection::Rack {
+                    if self.sender.config.loss_detection == LossDetection::Rack {
                         self.sharing.on_timeout(path);
                     }
                     let failure = self.sender.paths.on_heartbeat_expired(path);
                     self.on_failure(cx.now, failure);
                 }
-                PathTimer::MtuProbe(path) => self.send_mtu_probe(cx, path),
+                // A heartbeat in a packet of the size that is to be tried (RFC 8899 §6.2).
+                PathTimer::MtuProbe(path) => {
+                    let (info, len) = self.sender.paths.mtu_probe(path, cx.now, cx.rng);
+                    let mut body = Vec::new();
+                    heartbeat_info_tlv(&info, &mut body);
+                    self.control.push(path, Control::MtuProbe { body, len });
+                }
             }
         }
         self.reinjection.on_asked();
@@ -70,36 +81,11 @@ impl Association {
         }
     }
 
-    /// T3-rtx of `path` expired (RFC 9260 §6.3.3).
-    fn on_t3(&mut self, cx: &mut Context<'_>, path: PathId) {
-        self.distrust_marks(path);
-        let failure = self.sender.paths.on_t3(path, cx.now);
-        self.sharing.on_timeout(path);
-        self.sender.on_timeout(cx.now, path, &mut self.workspace.get().views.candidates);
-        self.on_failure(cx.now, failure);
-    }
-
     pub(super) fn send_heartbeat(&mut self, cx: &mut Context<'_>, path: PathId) {
         let info = self.sender.paths.heartbeat(path, cx.now, cx.rng);
         let mut body = Vec::new();
         heartbeat_info_tlv(&info, &mut body);
         self.control.push(path, Control::Heartbeat(body));
-    }
-
-    /// A heartbeat in a packet of the size that is to be tried (RFC 8899 §6.2).
-    fn send_mtu_probe(&mut self, cx: &mut Context<'_>, path: PathId) {
-        let (info, len) = self.sender.paths.mtu_probe(path, cx.now, cx.rng);
-        let mut body = Vec::new();
-        heartbeat_info_tlv(&info, &mut body);
-        self.control.push(path, Control::MtuProbe { body, len });
-    }
-
-    /// A router between these addresses forwards no larger IP packets.
-    pub(crate) fn on_packet_too_big(&mut self, now: Instant, (local, remote): (IpAddr, IpAddr), size: usize) {
-        if let Some(path) = self.sender.paths.find(local, remote) {
-            self.sender.paths.on_packet_too_big(path, now, size);
-            self.stir();
-        }
     }
 
     pub(super) fn on_failure(&mut self, now: Instant, failure: Failure) {
@@ -109,7 +95,7 @@ impl Association {
         if failure.association_lost {
             // That a path turned inactive is told before the end that it brings.
             self.spread_path_changes(now);
-            self.give_up_peer(CloseReason::PathsLost);
+            self.abort(None, CloseReason::PathsLost);
         }
     }
 }

@@ -110,7 +110,9 @@ impl Endpoint {
         std::iter::once(&source).chain(listed).find_map(|&address| {
             let slot = self.demux.by_peer(address, port)?;
             let owned = match self.slots.get(slot)? {
-                Occupant::Open(association) => association.has_confirmed(address) && !self.is_over(slot),
+                Occupant::Open(association) => {
+                    association.sender().has_confirmed(address) && !self.is_over(slot)
+                }
                 Occupant::Setup(_) => true,
                 Occupant::Failed(_) => false,
             };
@@ -157,26 +159,27 @@ impl Endpoint {
                 }
             }
             Some(Occupant::Open(association)) => {
-                let via = association.path_of(datagram.local, datagram.remote);
+                let via = association.sender().paths.between(datagram.local, datagram.remote);
                 if association.state() == State::ShutdownAckSent {
                     association.on_init_while_shutting_down(via);
                     self.settle(slot);
                     return Relation::Ending;
                 }
-                let new = association.new_addresses(listed());
+                let new = association.sender().newcomers(listed());
                 if !new.is_empty() {
                     return Relation::NewAddresses(new);
                 }
-                let current = via.and_then(|via| association.encapsulation_port(via)).unwrap_or(0);
+                let current =
+                    via.and_then(|via| association.sender().paths.get(via).encapsulation_port()).unwrap_or(0);
                 let port = datagram.encapsulation_port.unwrap_or(0);
                 if current != port {
                     return Relation::NewPort { current, new: port };
                 }
                 let identity = association.identity();
                 OwnHalf {
-                    settings: association.settings().clone(),
+                    settings: association.sender().config.clone(),
                     named: None,
-                    addresses: association.local_addresses(),
+                    addresses: association.sender().paths.local_addresses().collect(),
                     ties: self.keys.tie_tags(identity.local_tag, identity.peer_tag),
                     to: datagram.remote,
                 }

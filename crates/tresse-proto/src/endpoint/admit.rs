@@ -145,7 +145,7 @@ impl Endpoint {
         let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else {
             return self.admit(now, Some(slot), datagram, packet, cookie);
         };
-        match association.path_of(datagram.local, datagram.remote) {
+        match association.sender().paths.between(datagram.local, datagram.remote) {
             Some(via) => {
                 association.on_cookie_again(via);
                 self.hand_over(now, slot, datagram);
@@ -175,10 +175,10 @@ impl Endpoint {
             }
             return self.on_restart(now, slot, datagram, cookie);
         }
-        match association.path_of(datagram.local, datagram.remote) {
+        match association.sender().paths.between(datagram.local, datagram.remote) {
             Some(via) => {
                 let keys = association.auth().shared_keys();
-                let auth = authentication(&mut cookie, association.settings(), keys);
+                let auth = authentication(&mut cookie, &association.sender().config, keys);
                 association.on_collision(&cookie.peer, auth, via);
                 self.hand_over(now, slot, datagram);
                 self.settle(slot);
@@ -190,7 +190,7 @@ impl Endpoint {
     /// The peer has lost the association and set it up anew.
     fn on_restart(&mut self, now: Instant, slot: Slot, datagram: &Datagram, mut cookie: Cookie) {
         let Some(Occupant::Open(old)) = self.slots.get_mut(slot) else { return };
-        let Some(via) = old.path_of(datagram.local, datagram.remote) else {
+        let Some(via) = old.sender().paths.between(datagram.local, datagram.remote) else {
             self.discards.bad_cookie += 1;
             return;
         };
@@ -201,9 +201,9 @@ impl Endpoint {
         // The same addresses keep their positions, by which the application knows the paths.
         let belongs =
             |seed: &PathSeed| seed.remote == cookie.remote || cookie.peer.addresses.contains(&seed.remote);
-        let seeds = old.path_seeds().filter(belongs);
+        let seeds = old.sender().path_seeds().filter(belongs);
         let paths = seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
-        let settings = Arc::clone(old.settings());
+        let settings = Arc::clone(&old.sender().config);
         let auth = authentication(&mut cookie, &settings, old.auth().shared_keys());
         let beginnings = self.beginnings(cookie, settings, paths, auth);
         self.forget_addresses(slot);
@@ -212,7 +212,8 @@ impl Endpoint {
             let workspace = std::mem::take(&mut self.workspace);
             let restarted = old.restart(now, beginnings, between, workspace, &self.registry, &mut self.rng);
             #[cfg(feature = "invariants")]
-            let restarted = restarted.map(|association| association.numbered_from(self.first_mids));
+            let restarted =
+                restarted.map(|association| crate::association::numbered_from(association, self.first_mids));
             self.occupy(slot, restarted);
         }
         self.hand_over(now, slot, datagram);
@@ -274,7 +275,7 @@ impl Endpoint {
             && let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot)
             && let Some(association) = setup.ahead()
         {
-            return match association.path_of(datagram.local, datagram.remote) {
+            return match association.sender().paths.between(datagram.local, datagram.remote) {
                 Some(_) => self.admit_ahead(now, slot, datagram, &cookie, auth),
                 None => self.discards.bad_cookie += 1,
             };
@@ -294,9 +295,9 @@ impl Endpoint {
         };
         self.open(now, slot, beginnings);
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
-            && let Some(via) = association.path_of(datagram.local, datagram.remote)
+            && let Some(via) = association.sender().paths.between(datagram.local, datagram.remote)
         {
-            association.acknowledge_cookie(via);
+            association.on_cookie_again(via);
         }
         self.hand_over(now, slot, datagram);
         self.settle(slot);
@@ -314,7 +315,7 @@ impl Endpoint {
     ) {
         let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return };
         let Some(mut association) = setup.take_ahead(now) else { return };
-        if let Some(via) = association.path_of(datagram.local, datagram.remote) {
+        if let Some(via) = association.sender().paths.between(datagram.local, datagram.remote) {
             association.on_collision(&cookie.peer, auth, via);
         }
         self.embark(slot, association);
@@ -349,7 +350,7 @@ impl Endpoint {
     /// Gives an association the packet that its COOKIE ECHO came in: DATA may follow it.
     pub(super) fn hand_over(&mut self, now: Instant, slot: Slot, datagram: &Datagram) {
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
-            && let Some(path) = association.path_of(datagram.local, datagram.remote)
+            && let Some(path) = association.sender().paths.between(datagram.local, datagram.remote)
         {
             let mut cx = Context { now, rng: &mut self.rng };
             let from = Origin::of(datagram, path);
@@ -367,7 +368,8 @@ impl Endpoint {
         let workspace = std::mem::take(&mut self.workspace);
         let association = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng);
         #[cfg(feature = "invariants")]
-        let association = association.map(|association| association.numbered_from(self.first_mids));
+        let association =
+            association.map(|association| crate::association::numbered_from(association, self.first_mids));
         let mut association = association;
         if let (Some(early), Ok(association)) = (early, &mut association) {
             early.board(association);
@@ -386,7 +388,7 @@ impl Endpoint {
         // A scheduler that was removed since: the end of the set-up will tell.
         if let Ok(association) = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng) {
             #[cfg(feature = "invariants")]
-            let association = association.numbered_from(self.first_mids);
+            let association = crate::association::numbered_from(association, self.first_mids);
             setup.prepare(association);
         }
     }
@@ -402,7 +404,9 @@ impl Endpoint {
         let Some(Occupant::Setup(setup)) = self.slots.get(slot) else { return };
         match next {
             Some(next) if next.identity().local_tag == setup.local_tag() => {
-                let gone = |peer: &(IpAddr, u16)| !next.peer_addresses().any(|kept| kept == *peer);
+                let gone = |peer: &(IpAddr, u16)| {
+                    !next.sender().destinations(next.identity().remote_port).any(|kept| kept == *peer)
+                };
                 for (address, port) in setup.peer_addresses().filter(gone) {
                     self.demux.forget(slot, address, port);
                 }
@@ -416,7 +420,11 @@ impl Endpoint {
         match association {
             Ok(association) => {
                 let tag = association.identity().local_tag;
-                self.demux.insert(slot, tag, association.peer_addresses());
+                self.demux.insert(
+                    slot,
+                    tag,
+                    association.sender().destinations(association.identity().remote_port),
+                );
                 self.slots.replace(slot, Occupant::Open(association));
             }
             // The names were checked when the settings were taken; a scheduler was removed since then.
@@ -430,9 +438,9 @@ impl Endpoint {
     /// The set-up timed the round trip over the path that its last packet took.
     pub(super) fn note_setup_rtt(&mut self, slot: Slot, datagram: &Datagram, rtt: Duration) {
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
-            && let Some(path) = association.path_of(datagram.local, datagram.remote)
+            && let Some(path) = association.sender().paths.between(datagram.local, datagram.remote)
         {
-            association.on_setup_rtt(path, rtt);
+            association.change_paths(|paths| paths.on_rtt(path, rtt));
         }
     }
 }
@@ -452,7 +460,7 @@ fn screen_again(
         return association.auth().screen_cookie(packet);
     }
     let keys = association.auth().shared_keys();
-    let auth = authentication(&mut cookie.clone(), association.settings(), keys);
+    let auth = authentication(&mut cookie.clone(), &association.sender().config, keys);
     auth.map_or(Ok(()), |mut auth| auth.screen_cookie(packet))
 }
 

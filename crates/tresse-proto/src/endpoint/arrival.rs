@@ -27,7 +27,7 @@ impl Endpoint {
         match self.slots.get_mut(slot) {
             Some(Occupant::Open(association)) if association.state() != State::Closed => {
                 let identity = association.identity();
-                match association.path_of(datagram.local, datagram.remote) {
+                match association.sender().paths.between(datagram.local, datagram.remote) {
                     Some(path) if identity.remote_port == packet.header.source_port => {
                         if admit::cookie_in(&packet).is_some() {
                             self.on_cookie_echo(now, datagram, &packet);
@@ -67,7 +67,7 @@ impl Endpoint {
         if packet.header.source_port != association.identity().remote_port {
             return true;
         }
-        let path = association.path_of(datagram.local, datagram.remote);
+        let path = association.sender().paths.between(datagram.local, datagram.remote);
         Protected::of(association).is_none_or(|protected| protected.admit(path, &mut datagram.payload))
     }
 
@@ -229,7 +229,7 @@ impl Endpoint {
         };
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
             && association.identity().remote_port == source_port
-            && let Some(path) = association.path_of(datagram.local, datagram.remote)
+            && let Some(path) = association.sender().paths.between(datagram.local, datagram.remote)
         {
             association.on_damaged_packet(path, packet.bytes());
         }

@@ -84,7 +84,7 @@ impl<'a> AssociationHandle<'a> {
     pub fn abort(&mut self, _now: Instant, reason: impl AsRef<[u8]>) {
         let reason = reason.as_ref();
         if let Some(association) = self.open_mut() {
-            association.abort(reason, CloseReason::Aborted);
+            association.abort(Some(reason), CloseReason::Aborted);
             self.endpoint.settle(self.slot);
         } else if self.is_setting_up() {
             self.endpoint.give_up_setup(self.slot, reason);
@@ -99,7 +99,7 @@ impl<'a> AssociationHandle<'a> {
     /// The send queue as a whole.
     pub fn send_queue(&self) -> SendQueueInfo {
         match self.endpoint.slots.get(self.slot) {
-            Some(Occupant::Open(association)) => association.send_queue(),
+            Some(Occupant::Open(association)) => association.sender().outbound.info(),
             Some(Occupant::Setup(setup)) => setup.send_queue(),
             _ => SendQueueInfo::default(),
         }
@@ -107,7 +107,7 @@ impl<'a> AssociationHandle<'a> {
 
     /// Bytes of `stream` not yet sent; zero for a stream that was never used.
     pub fn unsent_on(&self, stream: StreamId) -> usize {
-        self.open().map_or(0, |association| association.unsent_on(stream))
+        self.open().map_or(0, |association| association.sender().outbound.unsent_on(stream))
     }
 
     /// Wants to hear by [`Event::LowWater`](crate::Event::LowWater) when at most `bytes` of `stream` are not
@@ -117,14 +117,15 @@ impl<'a> AssociationHandle<'a> {
     /// # Errors
     /// A stream that does not exist, or does not yet.
     pub fn set_low_water(&mut self, stream: StreamId, bytes: Option<usize>) -> Result<(), ScheduleError> {
-        self.open_mut().ok_or(ScheduleError::NoSuchStream(stream))?.set_low_water(stream, bytes)?;
+        let association = self.open_mut().ok_or(ScheduleError::NoSuchStream(stream))?;
+        association.change_queues(|queues| queues.set_low_water(stream, bytes))?;
         self.endpoint.settle(self.slot);
         Ok(())
     }
 
     /// Messages of `stream` that were given up ([`Reliability`](crate::Reliability)), by policy.
     pub fn abandoned_on(&self, stream: StreamId) -> Abandonments {
-        self.open().map(|association| association.abandoned_on(stream)).unwrap_or_default()
+        self.open().map(|association| association.sender().abandoned_on(stream)).unwrap_or_default()
     }
 
     /// Chooses the stream scheduler by name; queued data stays. An association that is being set up begins
@@ -136,7 +137,8 @@ impl<'a> AssociationHandle<'a> {
     pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) => {
-                association.set_stream_scheduler(&self.endpoint.registry, name, config)?;
+                let registry = &self.endpoint.registry;
+                association.change_queues(|queues| queues.set_scheduler(registry, name, config))?;
                 self.endpoint.settle(self.slot);
                 Ok(())
             }
@@ -153,14 +155,15 @@ impl<'a> AssociationHandle<'a> {
     /// A stream that was not negotiated (all of them before the association is set up), or a value that
     /// the scheduler refuses; schedulers without values refuse all.
     pub fn set_stream_value(&mut self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
-        self.open_mut()
-            .ok_or(ScheduleError::NoSuchStream(stream))
-            .and_then(|association| association.set_stream_value(stream, value))
+        let association = self.open_mut().ok_or(ScheduleError::NoSuchStream(stream))?;
+        association.change_queues(|queues| queues.set_value(stream, value))?;
+        self.endpoint.settle(self.slot);
+        Ok(())
     }
 
     /// The value of a stream; `None` where the stream scheduler knows none, or the stream was not negotiated.
     pub fn stream_value(&self, stream: StreamId) -> Option<u16> {
-        self.open().and_then(|association| association.stream_value(stream))
+        self.open().and_then(|association| association.sender().outbound.value(stream))
     }
 
     /// Says what a stream is for; queued data stays. Only the adaptive stream map goes by it.
@@ -172,14 +175,15 @@ impl<'a> AssociationHandle<'a> {
         let Some(Occupant::Open(association)) = self.endpoint.slots.get_mut(self.slot) else {
             return Err(ScheduleError::NoSuchStream(stream));
         };
-        association.set_stream_class(&self.endpoint.registry, stream, class)?;
+        let registry = &self.endpoint.registry;
+        association.change_queues(|queues| queues.set_class(registry, stream, class))?;
         self.endpoint.settle(self.slot);
         Ok(())
     }
 
     /// What a stream is for; `None` for one that was not negotiated.
     pub fn stream_class(&self, stream: StreamId) -> Option<StreamClass> {
-        self.open().and_then(|association| association.stream_class(stream))
+        self.open().and_then(|association| association.sender().outbound.class(stream))
     }
 
     /// Chooses which paths streams may use; queued data stays. An association that is being set up begins with
@@ -191,7 +195,8 @@ impl<'a> AssociationHandle<'a> {
     pub fn set_stream_map(&mut self, map: StreamMap) -> Result<(), ScheduleError> {
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) => {
-                association.set_stream_map(&self.endpoint.registry, map)?;
+                let registry = &self.endpoint.registry;
+                association.change_queues(|queues| queues.set_map(registry, map))?;
                 self.endpoint.settle(self.slot);
                 Ok(())
             }
@@ -207,7 +212,9 @@ impl<'a> AssociationHandle<'a> {
     /// to [`Connect`](super::Connect) is the primary one.
     pub fn set_primary(&mut self, path: PathId) -> Result<(), NoSuchPath> {
         let nowhere = NoSuchPath { path, count: 0 };
-        self.open_mut().ok_or(nowhere)?.set_primary(path)?;
+        let association = self.open_mut().ok_or(nowhere)?;
+        association.sender().joined(path)?;
+        association.change_paths(|paths| paths.set_primary(path));
         self.endpoint.settle(self.slot);
         Ok(())
     }
@@ -262,7 +269,8 @@ impl<'a> AssociationHandle<'a> {
     /// exist is ignored.
     pub fn tell_loss_rate(&mut self, path: PathId, share: Option<f64>) {
         if let Some(association) = self.open_mut() {
-            association.tell_loss(path, share);
+            association.change_paths(|paths| paths.tell_loss(path, share));
+            self.endpoint.settle(self.slot);
         }
     }
 
@@ -372,7 +380,7 @@ impl<'a> AssociationHandle<'a> {
     /// The settings it was made of.
     pub fn config(&self) -> &AssociationConfig {
         match self.endpoint.slots.get(self.slot) {
-            Some(Occupant::Open(association)) => association.settings(),
+            Some(Occupant::Open(association)) => &association.sender().config,
             Some(Occupant::Setup(setup)) => setup.settings(),
             Some(Occupant::Failed(failed)) => &failed.settings,
             None => &self.endpoint.template,

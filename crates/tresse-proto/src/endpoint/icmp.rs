@@ -60,7 +60,9 @@ impl Endpoint {
             (Some(Occupant::Open(association)), kind) if association.identity().peer_tag == quoted.tag => {
                 match kind {
                     IcmpKind::PacketTooBig { mtu } => {
-                        association.on_packet_too_big(now, (error.local, error.remote), mtu);
+                        if let Some(path) = association.sender().paths.find(error.local, error.remote) {
+                            association.change_paths(|paths| paths.on_packet_too_big(path, now, mtu));
+                        }
                     }
                     IcmpKind::NoReceiver => association.on_no_receiver(),
                     IcmpKind::Unreachable => return false,

@@ -6,12 +6,12 @@
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{AssociationHandle, Endpoint, Instant, Mid, Tsn};
-use crate::association::Association;
+use crate::association::Inspection;
 
 impl AssociationHandle<'_> {
     /// Mechanisms that leave no other trace, and how often each was at work; empty before the association is set up.
     pub fn coverage(&self) -> Vec<(&'static str, u64)> {
-        self.open().map(Association::coverage).unwrap_or_default()
+        self.open().map(|association| Inspection(association).coverage()).unwrap_or_default()
     }
 }
 
@@ -49,7 +49,7 @@ impl Endpoint {
         let filed = self.deadlines.of(slot);
         let (deadline, stirred) = match self.slots.get(slot) {
             Some(Occupant::Open(association)) => {
-                association.check_invariants()?;
+                Inspection(association).check()?;
                 (association.deadline(), association.is_stirred())
             }
             Some(Occupant::Setup(setup)) => {

@@ -442,7 +442,7 @@ impl Endpoint {
         let why = b"the application let go of the association";
         match self.slots.get_mut(slot) {
             Some(Occupant::Open(association)) => {
-                association.abort(why, CloseReason::Aborted);
+                association.abort(Some(why), CloseReason::Aborted);
                 let mut packet = Vec::new();
                 while let Some(to) = association.write_packets(now, 1, &mut packet) {
                     let packet = std::mem::take(&mut packet);
@@ -500,7 +500,7 @@ impl Endpoint {
     fn may_lack_checksum(&mut self, packet: &Packet<'_>) -> bool {
         let slot = self.demux.by_tag(packet.header.verification_tag);
         match slot.and_then(|slot| self.slots.get(slot)) {
-            Some(Occupant::Open(association)) => association.settings().zero_checksum,
+            Some(Occupant::Open(association)) => association.sender().config.zero_checksum,
             Some(Occupant::Setup(setup)) => setup.settings().zero_checksum,
             Some(Occupant::Failed(_)) | None => {
                 let sets_up = packet.header.verification_tag == 0 || admit::cookie_in(packet).is_some();
@@ -549,7 +549,7 @@ impl Endpoint {
             Some(Occupant::Open(association)) => {
                 let Identity { local_tag, peer_tag, remote_port, .. } = association.identity();
                 self.spent.note(local_tag, peer_tag, remote_port);
-                self.demux.remove(slot, local_tag, association.peer_addresses());
+                self.demux.remove(slot, local_tag, association.sender().destinations(remote_port));
             }
             Some(Occupant::Failed(_)) | None => {}
         }
@@ -573,7 +573,12 @@ impl Endpoint {
                         PeerNews::Removed(address) => self.demux.forget(slot, address, port),
                     }
                 }
-                association.grow_groups(&self.registry);
+                if association.sender().outbound.has_outgrown_its_groups() {
+                    // Where a scheduler refuses, streams bound to paths stay where they are.
+                    association
+                        .change_queues(|queues| queues.grow_groups(&self.registry))
+                        .unwrap_or_default();
+                }
                 (association.deadline(), association.is_stirred(), association.state() == State::Closed)
             }
             Some((_, Occupant::Setup(setup))) => (setup.deadline(), setup.is_due(), false),

@@ -60,6 +60,12 @@ impl Paths {
         self.paths.iter().any(|path| path.stays() && path.local == address)
     }
 
+    /// The path that a packet between these addresses uses; its port is the peer's from now on
+    /// (RFC 6951 §5.4). A path not yet confirmed follows the local address that the peer chose.
+    pub(crate) fn between(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
+        self.find(local, remote).or_else(|| self.find_remote(remote))
+    }
+
     /// The peer's addresses, each once, in the order of their paths.
     pub(crate) fn remote_addresses(&self) -> impl Iterator<Item = IpAddr> + Clone {
         self.distinct(|path| (path.member != Member::Gone).then_some(path.remote))

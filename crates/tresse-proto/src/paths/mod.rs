@@ -57,7 +57,9 @@ pub(crate) struct Paths {
     controller: Box<dyn CongestionControl>,
     rules: Arc<PathRules>,
     /// The chunk that user data travels in.
-    carrier: Carrier,
+    pub(crate) carrier: Carrier,
+    /// Bytes of every packet that authentication and protection take; for whoever fills packets.
+    pub(crate) overhead: u16,
     primary: PathId,
     /// No path begins with a larger one.
     most_ssthresh: usize,
@@ -152,6 +154,7 @@ impl Paths {
                 .build_controller(&config.congestion_control, &config.congestion_control_config)?,
             rules,
             carrier,
+            overhead: 0,
             primary: PathId(0),
             most_ssthresh: usize::MAX,
             health: AssociationHealth::new(config.association_max_retrans),

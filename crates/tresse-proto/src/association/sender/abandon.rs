@@ -26,7 +26,7 @@ impl Sender {
     }
 
     /// The same of one stream.
-    pub(in crate::association) fn abandoned_on(&self, stream: StreamId) -> Abandonments {
+    pub(crate) fn abandoned_on(&self, stream: StreamId) -> Abandonments {
         let log = self.abandoned.as_deref();
         log.and_then(|log| log.streams.get(stream).copied()).unwrap_or_default()
     }
@@ -155,7 +155,7 @@ impl Sender {
             return;
         }
         let before = self.transmission.forward_path();
-        if self.transmission.write_forward(now, path, self.carrier, writer) {
+        if self.transmission.write_forward(now, path, self.carrier(), writer) {
             if let Some(before) = before.filter(|&before| before != path) {
                 self.settle_t3(before);
             }

@@ -10,18 +10,22 @@ mod losses;
 mod room;
 mod write;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use tresse_policy::schedule::{OpenPath, PathView};
 use tresse_policy::sharing::PathSample;
-use tresse_policy::{Instant, PathId};
+use tresse_policy::{Instant, PathId, PathState};
 
+use super::PathSeed;
 use super::settings::Settings;
 use crate::collections::InlineVec;
 use crate::coverage::Coverage;
 use crate::fragment::Carrier;
+use crate::interface::error::NoSuchPath;
+use crate::interface::event::Event;
 use crate::outbound::Outbound;
-use crate::paths::Paths;
+use crate::paths::{Member, Paths};
 use crate::transmission::Transmission;
 
 pub(super) use room::Load;
@@ -31,13 +35,9 @@ use abandon::AbandonLog;
 
 /// The sending side of an association.
 pub(crate) struct Sender {
-    pub(super) config: Arc<Settings>,
-    /// The chunk that user data travels in.
-    carrier: Carrier,
-    /// Bytes of every packet that authentication and protection take.
-    pub(super) overhead: usize,
-    pub(super) paths: Paths,
-    pub(super) outbound: Outbound,
+    pub(crate) config: Arc<Settings>,
+    pub(crate) paths: Paths,
+    pub(crate) outbound: Outbound,
     pub(super) transmission: Transmission,
     bursts: Bursts,
     /// Messages that were given up; made with the first.
@@ -78,11 +78,9 @@ impl Bursts {
 }
 
 impl Sender {
-    /// With nothing to send yet, in packets of which `overhead` bytes are taken.
+    /// With nothing to send yet.
     pub(super) fn new(
         config: Arc<Settings>,
-        carrier: Carrier,
-        overhead: usize,
         paths: Paths,
         outbound: Outbound,
         mut transmission: Transmission,
@@ -90,17 +88,7 @@ impl Sender {
         transmission.cover_paths(paths.len());
         let bursts = Bursts { instant: Instant::ZERO, sent: std::iter::repeat_n(0, paths.len()).collect() };
         let coverage = Coverage::default();
-        let mut sender = Sender {
-            config,
-            carrier,
-            overhead,
-            paths,
-            outbound,
-            transmission,
-            bursts,
-            abandoned: None,
-            coverage,
-        };
+        let mut sender = Sender { config, paths, outbound, transmission, bursts, abandoned: None, coverage };
         sender.refresh_usable();
         sender
     }
@@ -149,24 +137,76 @@ impl Sender {
         (0..self.paths.len()).map(|position| PathId(position as u8))
     }
 
+    /// Its paths, by position. Those from an own address that the peer was asked to forget begin at another one.
+    pub(crate) fn path_seeds(&self) -> impl Iterator<Item = PathSeed> {
+        self.paths.living().filter_map(|path| {
+            let alike = |own: &IpAddr| own.is_ipv4() == path.remote().is_ipv4();
+            Some(PathSeed {
+                local: if path.stays() { path.local() } else { self.paths.local_addresses().find(alike)? },
+                remote: path.remote(),
+                encapsulation_port: path.encapsulation_port(),
+                confirmed: path.state() != PathState::Unconfirmed,
+            })
+        })
+    }
+
+    /// Whether `path` is one of the association.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(crate) fn joined(&self, path: PathId) -> Result<(), NoSuchPath> {
+        let count = self.paths.len();
+        let joined = path.index() < count && self.paths.member(path) == Member::Joined;
+        if joined { Ok(()) } else { Err(NoSuchPath { path, count }) }
+    }
+
+    /// The addresses among these that the association has not, and could use: an INIT that brings one is
+    /// refused, lest somebody joins an association that is not theirs (RFC 9260 §5.2.2).
+    pub(crate) fn newcomers(&self, listed: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
+        let known = |address| self.paths.find_remote(address).is_some();
+        let usable =
+            |address: IpAddr| self.paths.iter().any(|path| path.local().is_ipv4() == address.is_ipv4());
+        listed.filter(|&address| !known(address) && usable(address)).collect()
+    }
+
+    /// Whether the peer has shown that it owns this address (RFC 9260 §5.4).
+    pub(crate) fn has_confirmed(&self, remote: IpAddr) -> bool {
+        self.paths.iter().any(|path| path.remote() == remote && path.state() != PathState::Unconfirmed)
+    }
+
+    /// The peer's address on each path with its `port`: what the peer is found by.
+    pub(crate) fn destinations(&self, port: u16) -> impl Iterator<Item = (IpAddr, u16)> {
+        self.paths.living().map(move |path| (path.remote(), port))
+    }
+
     /// Whether nothing waits to be sent and nothing is under way: how it is with who only receives, after each packet.
     pub(super) fn is_idle(&self) -> bool {
         self.outbound.is_empty() && self.transmission.is_empty()
     }
 
+    /// The next stream that has run low, as the application is told of it.
+    pub(super) fn pop_low(&mut self) -> Option<Event> {
+        self.outbound.pop_low().map(|(stream, unsent)| Event::LowWater { stream, unsent })
+    }
+
     /// The chunk that user data travels in.
     pub(super) fn carrier(&self) -> Carrier {
-        self.carrier
+        self.paths.carrier
+    }
+
+    /// Bytes of every packet that authentication and protection take.
+    pub(super) fn overhead(&self) -> usize {
+        usize::from(self.paths.overhead)
     }
 
     /// Most user data that a DATA chunk carries in a packet of its own on every path.
     fn full_payload(&self) -> usize {
-        self.paths.smallest_payload().saturating_sub(self.overhead)
+        self.paths.smallest_payload().saturating_sub(self.overhead())
     }
 
     /// The size of that chunk, its header included.
     pub(super) fn full_chunk(&self) -> usize {
-        self.carrier.header_len() + self.full_payload()
+        self.carrier().header_len() + self.full_payload()
     }
 
     /// How all paths stand, by position.
@@ -181,7 +221,7 @@ impl Sender {
         samples.clear();
         samples.extend(self.paths.usable_ids().map(|path| {
             let sample = self.paths.sample(path, self.transmission.flight_on(path));
-            let room = if sample.pmdcs < bytes + self.overhead { 0 } else { sample.room };
+            let room = if sample.pmdcs < bytes + self.overhead() { 0 } else { sample.room };
             PathSample { room, ..sample }
         }));
     }

@@ -1,10 +1,11 @@
 //! Room for a packet more: which user data may leave on a path now, and what keeps it from more. Asking changes nothing.
 
-use tresse_policy::{OpenPath, PathId};
+use tresse_policy::{Instant, OpenPath, PathId};
 use tresse_wire::COMMON_HEADER_LEN;
 
 use super::Sender;
 use crate::interface::stats::Limit;
+use crate::receiver::Sources;
 use crate::transmission::Verdict;
 
 /// What user data the next packet on a path may have.
@@ -148,8 +149,18 @@ impl Sender {
             self.transmission.next_resend(path).filter(|_| self.may_resend(path)).map(|lost| lost.bytes);
         let waiting = waiting.or_else(|| self.transmission.next_assigned(path).map(|(_, len)| len));
         let copied = || self.transmission.next_copy(path).filter(|_| self.transmission.copies_everything());
-        let longest = |len: usize| COMMON_HEADER_LEN + self.overhead + len.next_multiple_of(4);
+        let longest = |len: usize| COMMON_HEADER_LEN + self.overhead() + len.next_multiple_of(4);
         waiting.or_else(copied).map_or(size, |len| size.max(longest(len)))
+    }
+
+    /// Where a report goes that is due, of what came over these `sources`; where no path is confirmed it waits too (RFC 9260
+    /// §5.4).
+    // Never: what is done for few packets takes no registers from the others.
+    #[inline(never)]
+    pub(in crate::association) fn path_for_report(&self, now: Instant, sources: Sources) -> Option<PathId> {
+        let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path, now);
+        let path = self.paths.ack_path(sources.first, sources.last, self.path_ids().filter(candidate));
+        self.paths.accepts_data(path).then_some(path)
     }
 
     /// Where a FORWARD TSN goes that finds no data to ride with.

@@ -35,7 +35,7 @@ impl Sender {
         {
             lowest |= !any && !early && self.transmission.is_lowest_on(path, index);
             let Some(data) = self.transmission.resend(now, index) else { break };
-            any |= data.write(self.carrier, writer).is_ok();
+            any |= data.write(self.paths.carrier, writer).is_ok();
         }
         if any {
             self.transmission.on_resent(path);
@@ -65,7 +65,7 @@ impl Sender {
             && (!any || len <= self.transmission.peer_window())
             && let Some(data) = self.transmission.send_assigned(now, index)
         {
-            any |= data.write(self.carrier, writer).is_ok();
+            any |= data.write(self.paths.carrier, writer).is_ok();
         }
         any
     }
@@ -79,7 +79,7 @@ impl Sender {
         writer: &mut PacketWriter<'_>,
     ) -> usize {
         let Burst { mut allowance, last } = burst;
-        let (header, full) = (self.carrier.header_len(), self.full_payload());
+        let (header, full) = (self.carrier().header_len(), self.full_payload());
         let (paths, flight) = (&self.paths, self.transmission.flight_on(path));
         let view = LazyCell::new(|| paths.view(path, flight, true));
         let mut bytes = 0;
@@ -106,7 +106,7 @@ impl Sender {
             }
             allowance = allowance.saturating_sub(chunk);
             bytes += chunk;
-            let written = self.transmission.number(&fragment).write(self.carrier, writer);
+            let written = self.transmission.number(&fragment).write(self.carrier(), writer);
             self.transmission.record(now, fragment, pledge, path);
             // Behind a chunk that went into a window too small for it nothing else may go.
             allowance = allowance.min(self.transmission.room_at_peer());
@@ -131,7 +131,7 @@ impl Sender {
         let Some(mut allowance) = self.may_assign(view.id, usize::MAX).filter(|_| view.assignable) else {
             return 0;
         };
-        let (header, full) = (self.carrier.header_len(), self.full_payload());
+        let (header, full) = (self.carrier().header_len(), self.full_payload());
         let mut left = header + full;
         let mut bytes = 0;
         while let Some(Cut { fragment, pledge }) = self.outbound.take(

@@ -13,6 +13,9 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::PacketWriter;
 
 use super::{Phase, Setup};
+#[cfg(feature = "invariants")]
+use crate::association::Inspection;
+use crate::association::control::Written;
 use crate::association::undelivered::remaining;
 use crate::association::{Association, Beginnings};
 use crate::config::AssociationConfig;
@@ -98,14 +101,14 @@ impl Early {
         writer: &mut PacketWriter<'_>,
     ) -> Option<PathId> {
         let association = self.ahead.as_mut()?;
-        let path = association.early_path(between)?;
+        let path = path_for(association, between)?;
         association.write_behind_cookie(now, path, writer).then_some(path)
     }
 
     /// The packet with this data was `len` bytes long.
     pub(super) fn on_sent(&mut self, now: Instant, path: PathId, len: usize) {
         if let Some(association) = &mut self.ahead {
-            association.on_sent_behind_cookie(now, path, len);
+            association.account(now, path, len, Written::default(), true);
         }
     }
 
@@ -117,11 +120,17 @@ impl Early {
         next: Option<(IpAddr, IpAddr)>,
     ) {
         let Some(association) = &mut self.ahead else { return };
-        let path_of = |pair: Option<_>| pair.and_then(|pair| association.early_path(pair));
+        let path_of = |pair: Option<_>| pair.and_then(|pair| path_for(association, pair));
         if let (Some(from), to) = (path_of(before), path_of(next)) {
             association.on_cookie_lost(now, from, to.unwrap_or(from));
         }
     }
+}
+
+/// The path between these addresses, the own one first, if it may carry user data.
+fn path_for(association: &Association, (local, remote): (IpAddr, IpAddr)) -> Option<PathId> {
+    let paths = &association.sender().paths;
+    paths.find(local, remote).filter(|&path| paths.accepts_data(path))
 }
 
 impl Setup {
@@ -183,7 +192,7 @@ impl Setup {
     #[cfg(feature = "invariants")]
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
         let ahead = self.early.as_ref().and_then(|early| early.ahead.as_deref());
-        ahead.map_or(Ok(()), Association::check_invariants)
+        ahead.map_or(Ok(()), |association| Inspection(association).check())
     }
 
     /// The messages that end with the set-up, if that fails now.

@@ -1,19 +1,77 @@
-//! The peer has lost its half of the association and set it up anew (RFC 9260 §5.2.4 A): what the
-//! association that takes the old one's place inherits, and what the other answers to a COOKIE ECHO do.
+//! What a handshake asks of an association: of one that was made before its set-up had ended, for the messages that wait for
+//! it, user data behind COOKIE ECHO (RFC 9260 §5.1); and of one whose peer sets it up anew (§5.2.4).
 
 use std::net::IpAddr;
 
 use rand_chacha::ChaCha12Rng;
-use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
+use tresse_policy::{Instant, PathId, Registry, ScheduleError};
+use tresse_wire::PacketWriter;
 
 use super::control::{Control, Reason};
-use super::{Association, Beginnings, Peer, State, Workspace, protected};
-use crate::extensions::auth::Auth;
-use crate::extensions::auth::Authentication;
-use crate::interface::event::{CloseReason, Event};
+use super::output::Carried;
+use super::scheduling::Turn;
+use super::setup::EarlyMessage;
+use super::{Association, Beginnings, Peer, Readable, State, Workspace, packet_overhead, protected};
+use crate::extensions::auth::{Auth, Authentication};
+use crate::interface::event::{CloseReason, Event, Payload};
 use crate::receiver::Receiver;
 
 impl Association {
+    /// Takes the messages that were accepted before the peer's word on streams was known; what is for a stream that it
+    /// did not agree to is given up. One that was `refused` for lack of room makes the application wait for some.
+    pub(super) fn take_early(&mut self, messages: &[EarlyMessage], refused: bool) {
+        for EarlyMessage { at, options, data } in messages {
+            if self.send(*at, *options, data.clone()).is_err() {
+                self.sender.outbound.note_homeless();
+                self.tell(Event::Abandoned {
+                    stream: options.stream,
+                    ppid: options.ppid,
+                    context: options.context,
+                    bytes: data.len(),
+                    sent: false,
+                    payload: Payload::Whole(data.clone()),
+                });
+            }
+        }
+        if refused {
+            self.sender.outbound.note_refused();
+        }
+    }
+
+    /// Appends what fits behind COOKIE ECHO in a packet over `path`; answers whether there was anything. No fragments of
+    /// IP for that: the cookie alone may need some.
+    pub(super) fn write_behind_cookie(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        writer: &mut PacketWriter<'_>,
+    ) -> bool {
+        self.give_up(now);
+        writer.limit_to(self.sender.paths.get(path).packet_size());
+        self.sender.begin(now);
+        let load = self.load_of(now, Turn::of(path));
+        load.is_some_and(|load| self.write_data(now, path, load, writer) != Carried::Nothing)
+    }
+
+    /// COOKIE ECHO was lost, and with it the data behind it on `from`: it goes again over `to`. To the window that is a
+    /// timeout; errors and RTO are the business of T1.
+    pub(super) fn on_cookie_lost(&mut self, now: Instant, from: PathId, to: PathId) {
+        if self.sender.transmission.flight_on(from) == 0 {
+            return;
+        }
+        self.sender.transmission.on_timeout(from, to);
+        self.sender.paths.on_lost_in_setup(from, now);
+        self.give_up(now);
+    }
+
+    /// The set-up has ended: the peer has what was behind its cookie, and a report on it is under way.
+    pub(super) fn on_set_up(&mut self, now: Instant) {
+        for path in self.sender.path_ids().filter(|&path| self.sender.transmission.flight_on(path) > 0) {
+            self.sender.paths.restart_t3(path, now);
+        }
+        self.stir();
+    }
+
     /// The association that follows this one, whose peer has restarted and whose COOKIE ECHO came `between`
     /// these addresses, the own one first. It starts afresh, windows and counters included, but for what
     /// is the application's own: messages that wait to be read, its choice of scheduler and stream map, and
@@ -43,30 +101,17 @@ impl Association {
         next.sender.outbound.keep_choices(self.sender.outbound, registry);
         next.sender.refresh_usable();
         next.reception.inbound.keep_ready(self.reception.inbound);
-        next.tell_readable();
+        if next.reception.inbound.has_ready() {
+            next.readable = Readable::Due;
+        }
         next.kept_tag = next.identity.local_tag == self.identity.local_tag;
-        if let Some(via) = next.path_of(between.0, between.1) {
-            next.acknowledge_cookie(via);
+        if let Some(via) = next.sender.paths.between(between.0, between.1) {
+            next.on_cookie_again(via);
         }
         if matches!(self.state, State::ShutdownPending | State::ShutdownSent) {
             next.shut_down(now);
         }
         Ok(next)
-    }
-
-    /// The addresses among these that the association has not, and could use: an INIT that brings one is
-    /// refused, lest somebody joins an association that is not theirs (RFC 9260 §5.2.2).
-    pub(crate) fn new_addresses(&self, listed: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
-        let known = |address| self.sender.paths.find_remote(address).is_some();
-        let usable = |address: IpAddr| {
-            self.sender.paths.iter().any(|path| path.local().is_ipv4() == address.is_ipv4())
-        };
-        listed.filter(|&address| !known(address) && usable(address)).collect()
-    }
-
-    /// Whether the peer has shown that it owns this address (RFC 9260 §5.4).
-    pub(crate) fn has_confirmed(&self, remote: IpAddr) -> bool {
-        self.sender.paths.iter().any(|path| path.remote() == remote && path.state() != PathState::Unconfirmed)
     }
 
     /// Whether data of the peer has come, or an acknowledgement. If it has another tag then, it has begun anew since, and
@@ -81,11 +126,11 @@ impl Association {
         self.identity.peer_tag = peer.tag;
         self.auth = Authentication::new(auth);
         protected::begin_again(self, peer);
-        self.sender.overhead = self.auth.overhead() + self.protection.overhead();
-        let delayed_ack = self.config.delayed_ack_with(self.capabilities);
-        self.reception.begin_again(Receiver::new(peer.initial_tsn, &self.config, delayed_ack));
+        self.sender.paths.overhead = packet_overhead(&self.auth, &self.protection);
+        let delayed_ack = self.sender.config.delayed_ack_with(self.capabilities);
+        self.reception.begin_again(Receiver::new(peer.initial_tsn, &self.sender.config, delayed_ack));
         self.serials.peer = peer.initial_tsn.0;
-        self.acknowledge_cookie(via);
+        self.control.push(via, Control::CookieAck);
         self.stir();
     }
 
@@ -96,7 +141,7 @@ impl Association {
             self.control.push(via, Control::Error(Reason::CookieWhileShuttingDown));
             self.control.push(via, Control::ShutdownAck);
         } else {
-            self.acknowledge_cookie(via);
+            self.control.push(via, Control::CookieAck);
         }
         self.stir();
     }
@@ -115,10 +160,5 @@ impl Association {
         }
         self.control.clear();
         self.close(CloseReason::no_receiver());
-    }
-
-    /// Answers the cookie that created this association.
-    pub(crate) fn acknowledge_cookie(&mut self, via: PathId) {
-        self.control.push(via, Control::CookieAck);
     }
 }

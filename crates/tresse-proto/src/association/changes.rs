@@ -1,0 +1,347 @@
+//! Requests of both sides among the engines: to reset and add streams (RFC 6525), and to change addresses (RFC 5061). What
+//! happens is handed to `extensions::reconfig` and `extensions::asconf`, and what follows from their answers is done here.
+
+use std::net::IpAddr;
+
+use tresse_policy::{Instant, PathId};
+use tresse_wire::{Asconf as AsconfChunk, AsconfAck, Chunk, Packet, Reconfig as ReconfigChunk};
+
+use super::control::{Control, Reason};
+use super::input::Passage;
+use super::protected::WAITS_FOR_KEYS;
+use super::{Association, Extension, State};
+use crate::context::Context as Cx;
+use crate::extensions::asconf::{Asconf, Change, Members, Source, StrayAck};
+use crate::extensions::auth::Gate;
+use crate::extensions::ecn::Marks;
+use crate::extensions::reconfig::{Action, Ask, Progress, Receiving, Reconfig, Sending, View, read, respond};
+use crate::inbound::Refusal;
+use crate::interface::addresses::AddressChange;
+use crate::interface::error::{AddressError, ReconfigurationError};
+use crate::interface::event::{CloseReason, Event};
+use crate::interface::reconfiguration::Streams;
+
+impl Association {
+    /// Begins what the application asks of streams.
+    ///
+    /// # Errors
+    /// See `ReconfigurationError`; nothing was begun then.
+    pub(crate) fn reconfigure(&mut self, now: Instant, ask: Ask) -> Result<(), ReconfigurationError> {
+        if self.state != State::Established {
+            return Err(ReconfigurationError::NotOpen { state: self.state.name() });
+        }
+        if !self.capabilities.has(Extension::StreamReconfiguration) {
+            return Err(ReconfigurationError::NotNegotiated);
+        }
+        if self.protection.is_pending() {
+            return Err(ReconfigurationError::NotOpen { state: WAITS_FOR_KEYS });
+        }
+        let actions = self.with_reconfig(now, |reconfig, view| reconfig.ask(view, ask))?;
+        self.carry_out(actions);
+        self.advance_reconfig(now);
+        self.stir();
+        Ok(())
+    }
+
+    /// RE-CONFIG arrived over `via`: answers go back there (RFC 6525 §5.2.1).
+    pub(super) fn on_reconfig(&mut self, now: Instant, via: PathId, chunk: &ReconfigChunk<'_>) {
+        if !self.state.takes_data() && !self.state.sends_data() {
+            self.counters.discards.unexpected_chunk += 1;
+            return;
+        }
+        let Some(params) = read(&chunk.params) else {
+            self.counters.discards.malformed_chunk += 1;
+            return;
+        };
+        let mut answers = Vec::new();
+        for param in params {
+            let actions =
+                self.with_reconfig(now, |reconfig, view| reconfig.on_param(view, param, &mut answers));
+            self.carry_out(actions);
+        }
+        if !answers.is_empty() {
+            self.carry_out(vec![respond(via, &answers)]);
+        }
+    }
+
+    /// Takes every step that has become possible: after a SACK, after DATA, after an answer.
+    #[inline]
+    pub(super) fn advance_reconfig(&mut self, now: Instant) {
+        if self.reconfig.is_some() {
+            let actions = self.with_reconfig(now, Reconfig::advance);
+            self.carry_out(actions);
+        }
+    }
+
+    /// The own request stayed unanswered: it goes again, on another path if there is one (RFC 6525 §5.1.1).
+    pub(super) fn on_reconfig_timer(&mut self, now: Instant) {
+        let Some(reconfig) = &mut self.reconfig else { return };
+        let Some(timeout) = reconfig.pop_due(now) else { return };
+        // A peer that may still send has to be understood: it may have begun anew already.
+        if !self.state.sends_data() && !self.state.takes_data() {
+            reconfig.abandon();
+            return;
+        }
+        let mut path = self.sender.paths.best_for_control();
+        if timeout.timeouts > 0 {
+            let failure = self.sender.paths.on_request_expired(timeout.path);
+            self.on_failure(now, failure);
+            path = self.sender.paths.alternate(timeout.path);
+        }
+        // Whether the peer has begun anew is not known, so there is no going on without an answer. Heartbeats
+        // that it does answer must not hide that.
+        if timeout.timeouts > self.sender.config.association_max_retrans {
+            self.abort(None, CloseReason::PathsLost);
+        }
+        if self.state != State::Closed {
+            let rto = self.sender.paths.get(path).rto();
+            let longest = self.sender.config.rto_max;
+            let send = self.with_reconfig(now, |reconfig, _| reconfig.send(now, path, rto, longest));
+            self.carry_out(send.into_iter().collect());
+        }
+        self.spread_path_changes(now);
+    }
+
+    /// Shows stream reconfiguration how the engines stand.
+    #[inline(never)]
+    pub(super) fn with_reconfig<T>(
+        &mut self,
+        now: Instant,
+        hear: impl FnOnce(&mut Reconfig, &View<'_>) -> T,
+    ) -> T {
+        let path = self.sender.paths.best_for_control();
+        let (cumulative, highest) = self.sender.transmission.indices();
+        let view = View {
+            now,
+            config: &self.sender.config,
+            sending: Sending {
+                is_open: self.state.sends_data(),
+                streams: self.sender.outbound.stream_count(),
+                progress: Progress { drained: self.sender.outbound.is_drained(), highest, cumulative },
+                last_tsn: self.sender.transmission.last_tsn(),
+            },
+            receiving: Receiving {
+                streams: self.reception.inbound.stream_count(),
+                cumulative: self.reception.receiver.cumulative(),
+                cumulative_tsn: self.reception.receiver.cumulative_tsn(),
+            },
+            path,
+            rto: self.sender.paths.get(path).rto(),
+            has_sent_all_of: &|streams| self.sender.outbound.has_sent_all_of(streams),
+            is_at_start: &|stream| self.sender.outbound.is_at_start(stream),
+            index_near: &|tsn| self.reception.receiver.index_near(tsn),
+        };
+        let serials = self.serials;
+        let new = || Box::new(Reconfig::new(serials.own, serials.peer));
+        hear(self.reconfig.get_or_insert_with(new), &view)
+    }
+
+    /// Does to the engines what stream reconfiguration wants done.
+    fn carry_out(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Hold(streams) => self.sender.outbound.hold(streams),
+                Action::Resume => self.sender.outbound.resume(),
+                Action::ResetOutbound(streams) => self.sender.outbound.reset(&streams),
+                Action::ResetInbound(streams) => {
+                    self.reception.reset(&streams, self.reception.receiver.highest() + 1);
+                    self.tell(Event::InboundReset(streams));
+                }
+                Action::AddOutbound(count) => {
+                    self.sender.outbound.add_streams(count);
+                    let (outbound_streams, inbound_streams) = self.streams();
+                    self.tell(Event::StreamsAdded { outbound_streams, inbound_streams });
+                }
+                Action::AddInbound(count) => {
+                    self.reception.inbound.add_streams(count);
+                    let (outbound_streams, inbound_streams) = self.streams();
+                    self.tell(Event::StreamsAdded { outbound_streams, inbound_streams });
+                }
+                Action::Renumber { theirs, ours } => {
+                    let epoch = self.reception.receiver.adopt(theirs);
+                    self.sender.transmission.renumber(ours);
+                    self.sender.outbound.reset(&Streams::All);
+                    self.reception.forget_all(epoch);
+                    self.marks.changed().into_iter().for_each(Marks::forget_echoes);
+                    // Messages that the peer gave up after it had begun anew.
+                    let skipped = self.reconfig.as_deref_mut().map(|reconfig| reconfig.take_skipped(epoch));
+                    let (arrived, skipped) =
+                        (self.reception.receiver.cumulative(), skipped.unwrap_or_default().into_iter());
+                    if let Err(Refusal::Protocol(fault)) = self.reception.skip(arrived, skipped) {
+                        self.fault(fault);
+                    }
+                }
+                Action::RenumberForPeer { theirs } => {
+                    self.reception.renumber(theirs);
+                    self.marks.changed().into_iter().for_each(Marks::forget_echoes);
+                    self.sender.outbound.reset(&Streams::All);
+                    self.sender.outbound.resume();
+                }
+                Action::Send { path, body } => self.control.push(path, Control::Reconfig(body)),
+                Action::Respond { path, body } => {
+                    self.control.push(path, Control::Reconfig(body));
+                    self.reception.receiver.demand();
+                }
+                Action::DiscardStray => self.counters.discards.stray_reconfiguration += 1,
+                Action::Tell(event) => self.tell(event),
+            }
+        }
+    }
+
+    /// Begins what the application asks of an own address.
+    ///
+    /// # Errors
+    /// A change that is impossible, or that the peer cannot be asked for; nothing was begun then.
+    pub(crate) fn change_address(
+        &mut self,
+        now: Instant,
+        change: AddressChange,
+        address: IpAddr,
+    ) -> Result<(), AddressError> {
+        if self.state != State::Established {
+            return Err(AddressError::NotOpen { state: self.state.name() });
+        }
+        if !self.capabilities.has(Extension::DynamicAddresses) {
+            return Err(AddressError::NotAgreed);
+        }
+        if self.protection.is_pending() {
+            return Err(AddressError::NotOpen { state: WAITS_FOR_KEYS });
+        }
+        self.with_asconf(now, |asconf, members| asconf.ask(members, change, address))?;
+        self.send_asconf(now, None);
+        self.spread_path_changes(now);
+        self.stir();
+        Ok(())
+    }
+
+    /// ASCONF arrived; `first` says that it is the first of its packet.
+    pub(crate) fn on_asconf(&mut self, now: Instant, source: Source, asconf: &AsconfChunk<'_>, first: bool) {
+        if !self.may_change_addresses() {
+            self.counters.discards.unexpected_chunk += 1;
+            return;
+        }
+        let granted = self.with_asconf(now, |own, members| own.on_request(members, source, asconf, first));
+        let Some(granted) = granted else {
+            self.counters.discards.stray_asconf += 1;
+            return;
+        };
+        if granted.is_new {
+            self.spread_path_changes(now);
+        }
+        let path = self.sender.paths.between(source.local, source.remote);
+        let path = path.unwrap_or_else(|| self.sender.paths.best_for_control());
+        self.control.push(path, Control::AsconfAck { serial: asconf.serial, body: granted.body });
+    }
+
+    /// A packet with this association's tag from an address that is not the peer's: the peer may have a new one,
+    /// and say so in an ASCONF that names an address by which it is known (RFC 5061 §5.2 D2). Nothing else of the
+    /// packet is looked at. Answers whether there was such a request.
+    pub(crate) fn on_stranger(&mut self, cx: &mut Cx<'_>, source: Source, packet: &Packet<'_>) -> bool {
+        let (mut gate, mut chunks, mut count) = (Gate::default(), packet.chunks(), 0);
+        loop {
+            let covered = chunks.remaining();
+            let Some(chunk) = chunks.next() else { break };
+            if self.screen(&mut gate, &chunk, covered, self.sender.paths.best_for_control()) == Passage::Stop
+            {
+                break;
+            }
+            // What opened is the peer's, whatever address it names.
+            let protected = self.protection.came_protected();
+            if let Ok(Chunk::Asconf(asconf)) = chunk
+                && (protected
+                    || gate == Gate::Open && self.sender.paths.find_remote(asconf.address).is_some())
+            {
+                self.on_asconf(cx.now, source, &asconf, count == 0);
+                count += 1;
+            }
+        }
+        self.stir();
+        count > 0
+    }
+
+    /// T4 may have expired: the chunk goes again, on another path if there is one (RFC 5061 §5.1 B1 to B5).
+    pub(super) fn on_asconf_timer(&mut self, now: Instant) {
+        let Some(path) = self.asconf.as_mut().and_then(|asconf| asconf.pop_due(now)) else { return };
+        if !self.may_change_addresses() {
+            return;
+        }
+        let failure = self.sender.paths.on_request_expired(path);
+        self.on_failure(now, failure);
+        if self.state != State::Closed {
+            self.send_asconf(now, Some(path));
+        }
+        self.spread_path_changes(now);
+    }
+
+    /// ASCONF-ACK arrived over `via`.
+    pub(super) fn on_asconf_ack(&mut self, now: Instant, via: PathId, ack: &AsconfAck<'_>) {
+        if !self.may_change_addresses() {
+            self.counters.discards.unexpected_chunk += 1;
+            return;
+        }
+        match self.with_asconf(now, |asconf, members| asconf.on_ack(members, ack.serial, &ack.params)) {
+            Ok(()) => self.send_asconf(now, None),
+            Err(StrayAck::Old) => self.counters.discards.stray_asconf += 1,
+            Err(StrayAck::Illegal) => {
+                self.control.clear();
+                self.control.push(via, Control::Abort(Some(Reason::IllegalAsconfAck)));
+                self.close(CloseReason::PeerFault("an answer to an ASCONF that was never sent"));
+            }
+        }
+    }
+
+    /// Sends what waits, if nothing is in flight; or again what is, which went over `before` last.
+    fn send_asconf(&mut self, now: Instant, before: Option<PathId>) {
+        let may_change = self.may_change_addresses();
+        let Some(asconf) = self.asconf.as_mut().filter(|_| may_change) else { return };
+        if before.is_none() && !asconf.begin(&self.sender.paths) {
+            return;
+        }
+        if let Some(chunk) = asconf.send(now, &self.sender.paths, before) {
+            let body = chunk.body.to_vec();
+            let control = Control::Asconf { serial: chunk.serial, address: chunk.address, body };
+            self.control.push(chunk.path, control);
+        }
+        self.stir();
+    }
+
+    /// RFC 5061 §5.1.1 C4.
+    fn may_change_addresses(&self) -> bool {
+        let state = matches!(
+            self.state,
+            State::Established | State::ShutdownPending | State::ShutdownReceived | State::ShutdownSent
+        );
+        state && self.capabilities.has(Extension::DynamicAddresses) && !self.protection.is_pending()
+    }
+
+    /// Lets dynamic addresses change the paths, and does what follows.
+    pub(super) fn with_asconf<T>(
+        &mut self,
+        now: Instant,
+        hear: impl FnOnce(&mut Asconf, &mut Members<'_>) -> T,
+    ) -> T {
+        let serials = self.serials;
+        let asconf = self.asconf.get_or_insert_with(|| Box::new(Asconf::new(serials.own, serials.peer)));
+        let mut members = Members::new(&mut self.sender.paths, &self.sender.config, now);
+        let outcome = hear(asconf, &mut members);
+        for change in members.into_changes() {
+            match change {
+                Change::Joined(path) => {
+                    self.sender.on_path_joined(path);
+                    self.sharing.forget(path);
+                    if let Some(marks) = self.marks.changed() {
+                        marks.renew_path(path);
+                    }
+                }
+                Change::Emptied { path, data, control } => {
+                    self.sender.empty_path(path, data);
+                    self.control.move_on(path, control);
+                }
+                Change::Tell(event) => self.tell(event),
+                Change::DiscardMalformed => self.counters.discards.malformed_chunk += 1,
+            }
+        }
+        self.sender.refresh_usable();
+        outcome
+    }
+}
