@@ -20,6 +20,7 @@ use crate::interface::addresses::AddressChange;
 use crate::interface::error::{AddressError, ReconfigurationError};
 use crate::interface::event::{CloseReason, Event};
 use crate::interface::reconfiguration::Streams;
+use crate::paths::Paths;
 
 impl Association {
     /// Begins what the application asks of streams.
@@ -248,12 +249,18 @@ impl Association {
             // What opened is the peer's, whatever address it names.
             let protected = self.protection.came_protected();
             if let Ok(Chunk::Asconf(asconf)) = chunk
-                && (protected
-                    || gate == Gate::Open && self.sender.paths.find_remote(asconf.address).is_some())
+                && (protected || gate == Gate::Open && is_peers(&self.sender.paths, asconf.address))
             {
                 self.on_asconf(cx.now, source, &asconf, count == 0);
                 count += 1;
             }
+        }
+        // A translator's address works as soon as it answers: the peer waits for it.
+        if let Some(path) = self.sender.paths.find(source.local, source.remote)
+            && count > 0
+            && !self.sender.paths.accepts_data(path)
+        {
+            self.send_heartbeat(cx, path);
         }
         self.stir();
         count > 0
@@ -265,8 +272,11 @@ impl Association {
         if !self.may_change_addresses() {
             return;
         }
-        let failure = self.sender.paths.on_request_expired(path);
-        self.on_failure(now, failure);
+        // A path on which a translator is looked for has been found silent before, and was charged for it then.
+        if !self.asconf.as_ref().is_some_and(|asconf| asconf.asks_for_source()) {
+            let failure = self.sender.paths.on_request_expired(path);
+            self.on_failure(now, failure);
+        }
         if self.state != State::Closed {
             self.send_asconf(now, Some(path));
         }
@@ -343,5 +353,22 @@ impl Association {
         }
         self.sender.refresh_usable();
         outcome
+    }
+}
+
+/// Whether an ASCONF that names `address` is about the association with these paths, whose tag it has: of zeros it names none
+/// (RFC 5061 §4.1.1), as behind a translator.
+fn is_peers(paths: &Paths, address: IpAddr) -> bool {
+    address.is_unspecified() || paths.find_remote(address).is_some()
+}
+
+/// What left on `path` was not answered. Within UDP there may be a translator on the way, which has given this side another
+/// address than the peer knows: it is told (RFC 5061 §4.2).
+pub(super) fn on_unanswered(association: &mut Association, now: Instant, path: PathId) {
+    if association.sender.paths.get(path).encapsulation_port().is_some()
+        && association.may_change_addresses()
+        && association.with_asconf(now, |asconf, members| asconf.on_unanswered(members.paths, path))
+    {
+        association.send_asconf(now, None);
     }
 }

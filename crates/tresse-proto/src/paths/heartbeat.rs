@@ -160,6 +160,11 @@ impl Heartbeats {
         self.data_since
     }
 
+    /// When the last one was sent, or since when there may be some.
+    pub(super) fn since(&self) -> Instant {
+        self.since
+    }
+
     pub(super) fn answer_due(&self) -> Option<Instant> {
         self.answer_due
     }

@@ -163,6 +163,11 @@ impl Path {
         self.id
     }
 
+    /// Errors since it answered last.
+    pub(crate) fn errors(&self) -> u32 {
+        self.health.errors()
+    }
+
     /// How far it belongs to the association.
     pub(crate) fn member(&self) -> Member {
         self.member

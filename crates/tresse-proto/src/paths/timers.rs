@@ -78,7 +78,11 @@ impl Paths {
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<PathTimer> {
         self.quiet_until.set(None);
         loop {
-            let (_, kind, id) = self.deadlines().filter(|&(deadline, _, _)| deadline <= now).min()?;
+            let expired = self.deadlines().filter(|&(deadline, _, _)| deadline <= now);
+            // Of paths to be confirmed one is asked in an RTO: each has its turn, also behind one that never answers.
+            let asked = |kind, id| (kind == Kind::Heartbeat).then(|| self.get(id).heartbeats.since());
+            let first = expired.min_by_key(|&(deadline, kind, id)| (deadline, kind, asked(kind, id), id));
+            let (_, kind, id) = first?;
             let path = self.path_mut(id);
             match kind {
                 Kind::Look => {

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use tresse_proto::config::LossDetection;
 use tresse_proto::{
     AssociationConfig, AssociationHandle, AssociationId, CloseReason, Connect, Datagram, Ecn, Endpoint,
-    EndpointConfig, Event, Instant, Joiner, Message, PathState, PathStats, SendOptions, StreamId,
+    EndpointConfig, Event, Instant, Joiner, Message, PathState, PathStats, SendOptions, StreamId, Transmit,
 };
 use tresse_wire::{Chunk, ChunkKind, CommonHeader};
 
@@ -30,6 +30,9 @@ pub type Network = Box<dyn FnMut(&Flight) -> Option<Duration>>;
 
 /// What somebody on the path makes of a packet; `None` leaves it.
 pub type Tamper = Box<dyn Fn(&Flight) -> Option<Bytes>>;
+
+/// What translators on the way make of the ends of a packet, which goes to the server or comes from there.
+pub type Translators = Box<dyn Fn(bool, &mut Transmit)>;
 
 /// Address of a host (1 client, 2 server) on a path.
 pub fn address(host: u8, path: u8) -> IpAddr {
@@ -69,6 +72,8 @@ pub struct Pair {
     pub network: Network,
     /// Whether somebody on the path changes packets.
     pub tamper: Option<Tamper>,
+    /// Address translators, if there are any.
+    pub translate: Option<Translators>,
     /// Which packets get a congestion mark, of those that may be marked.
     pub congested: Box<dyn FnMut(&Flight) -> bool>,
     /// Whether a packet may be larger than the MTU.
@@ -148,6 +153,7 @@ impl Pair {
             server: side(server, 2),
             network: Box::new(|_| Some(Duration::from_millis(10))),
             tamper: None,
+            translate: None,
             congested: Box::new(|_| false),
             may_fragment: false,
             wire: Vec::new(),
@@ -388,6 +394,9 @@ impl Pair {
                 }
                 if let Some(changed) = self.tamper.as_ref().and_then(|tamper| tamper(&flight)) {
                     flight.bytes = changed;
+                }
+                if let Some(translate) = &self.translate {
+                    translate(to_server, &mut flight.transmit);
                 }
                 match (self.network)(&flight) {
                     Some(delay) => {

@@ -1,6 +1,6 @@
 //! Requests of the application: to add, to remove and to prefer own addresses (RFC 5061), and their outcomes.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tresse_wire::Params;
 
@@ -62,8 +62,38 @@ impl Asconf {
         Ok(())
     }
 
+    /// What left on `path` was not answered. A translator on the way may have given this side an address that the peer does
+    /// not know: it is asked to take the source of a packet on that path for one. Answers whether it is.
+    pub(crate) fn on_unanswered(&mut self, paths: &Paths, path: PathId) -> bool {
+        // One that never worked is asked about less and less often.
+        let silent = paths.get(path);
+        let again = paths.accepts_data(path) || silent.errors().is_power_of_two();
+        let asks = again
+            && silent.member() == Member::Joined
+            && self.own.understands(AddressChange::Add)
+            && !self.own.asks_for_source();
+        if asks {
+            self.own.push_source(path);
+        }
+        asks
+    }
+
+    /// Whether the chunk in flight asks the peer to take its source.
+    pub(crate) fn asks_for_source(&self) -> bool {
+        self.own.asks_for_source()
+    }
+
     /// Makes a chunk of what waits, if nothing is in flight (RFC 5061 §5.1 A3): to be sent.
     pub(crate) fn begin(&mut self, paths: &Paths) -> bool {
+        if let Some(path) = self.own.source_path() {
+            let any = match paths.get(path).local() {
+                IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+                IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+            };
+            let begun = self.own.begin_source(any);
+            self.over = Some(path);
+            return begun;
+        }
         let known = paths.living().find(|path| path.member() != Member::Pending);
         known.is_some_and(|path| self.own.begin(path.local()))
     }
@@ -76,8 +106,12 @@ impl Asconf {
         paths: &Paths,
         before: Option<PathId>,
     ) -> Option<Outgoing<'_>> {
-        let path = self.path_for_request(paths, before);
-        self.own.on_sent(now, path, paths.get(path).rto());
+        // A request for the source is about one path, and its answer comes soon by another one if that is dead: there it asks
+        // for an address that the peer has.
+        let over = self.over.take().filter(|&path| paths.member(path) == Member::Joined);
+        let path = over.unwrap_or_else(|| self.path_for_request(paths, before));
+        let rto = paths.get(path).rto().min(paths.get(paths.best_for_control()).rto());
+        self.own.on_sent(now, path, rto);
         let (serial, address, body) = self.own.chunk()?;
         Some(Outgoing { path, serial, address, body })
     }
@@ -182,7 +216,9 @@ fn on_answered(members: &mut Members<'_>, wish: Wish, outcome: AddressOutcome) {
         AddressChange::Remove => members.keep_local(address),
         AddressChange::Prefer => {}
     }
-    members.note(Change::Tell(Event::OwnAddress { address, change, outcome }));
+    if !address.is_unspecified() {
+        members.note(Change::Tell(Event::OwnAddress { address, change, outcome }));
+    }
 }
 
 fn unknown(paths: &Paths, address: IpAddr) -> AddressError {

@@ -18,7 +18,7 @@ const MOST_AT_ONCE: usize = 32;
 
 /// The paths of an association, to be changed with its addresses.
 pub(crate) struct Members<'a> {
-    pub(super) paths: &'a mut Paths,
+    pub(crate) paths: &'a mut Paths,
     pub(super) config: &'a AssociationConfig,
     now: Instant,
     changes: Vec<Change>,

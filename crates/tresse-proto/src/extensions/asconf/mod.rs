@@ -19,12 +19,15 @@ pub(crate) use requests::StrayAck;
 
 use grant::Answers;
 use requests::{Requests, Wish};
+use tresse_policy::PathId;
 
 /// Both halves of dynamic addresses in one association, from the first request of either side on.
 #[derive(Debug)]
 pub(crate) struct Asconf {
     /// What this side asks for.
     own: Requests,
+    /// The path that the next request has to leave on, if there is one.
+    over: Option<PathId>,
     /// What the peer asks for.
     peer: Answers,
     /// Addresses of the peer that came or went, for whoever finds the association by them.
@@ -34,6 +37,6 @@ pub(crate) struct Asconf {
 impl Asconf {
     /// Nothing was asked for yet. Requests are numbered from the initial TSN of their side on (RFC 5061 §5.1 A2).
     pub(crate) fn new(own: u32, peer: u32) -> Self {
-        Asconf { own: Requests::new(own), peer: Answers::new(peer), news: VecDeque::new() }
+        Asconf { own: Requests::new(own), over: None, peer: Answers::new(peer), news: VecDeque::new() }
     }
 }

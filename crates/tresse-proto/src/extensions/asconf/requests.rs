@@ -31,6 +31,8 @@ pub(crate) struct Requests {
     /// The correlation id of the next request.
     next_id: u32,
     waiting: VecDeque<Wish>,
+    /// A path over which the peer is to be asked to take the source of the packet for an address of this side.
+    unknown_source: Option<PathId>,
     flight: Option<Flight>,
     /// The peer said that it understands no requests to add and to remove, or to prefer (RFC 5061 §5.1 A9,
     /// §5.3 F3a, F3b).
@@ -68,6 +70,7 @@ impl Requests {
             next,
             next_id: 0,
             waiting: VecDeque::new(),
+            unknown_source: None,
             flight: None,
             deaf_to_change: false,
             deaf_to_preference: false,
@@ -90,6 +93,33 @@ impl Requests {
     /// Lets a request wait for its turn.
     pub(crate) fn push(&mut self, wish: Wish) {
         self.waiting.push_back(wish);
+    }
+
+    /// Lets a request wait that the peer take the source of the packet, which leaves on `path`, for an address of this
+    /// side (RFC 5061 §4.2). It goes when there is nothing else to ask for, one at a time.
+    pub(crate) fn push_source(&mut self, path: PathId) {
+        self.unknown_source.get_or_insert(path);
+    }
+
+    /// The path of such a request that waits.
+    pub(crate) fn source_path(&self) -> Option<PathId> {
+        self.unknown_source.filter(|_| self.flight.is_none() && self.waiting.is_empty())
+    }
+
+    /// Whether the chunk in flight asks for that.
+    pub(crate) fn asks_for_source(&self) -> bool {
+        self.in_flight().first().is_some_and(|wish| wish.address.is_unspecified())
+    }
+
+    /// Makes a chunk of such a request; `any` is the unspecified address of the path's family. The peer finds the
+    /// association by the tag: it need not know any address that this side could name.
+    pub(crate) fn begin_source(&mut self, any: IpAddr) -> bool {
+        if self.source_path().is_none() {
+            return false;
+        }
+        self.unknown_source = None;
+        self.waiting.push_back(Wish { change: AddressChange::Add, address: any });
+        self.begin(any)
     }
 
     /// Everything that was asked for and is not answered.
@@ -211,6 +241,7 @@ impl Requests {
         let given_up = self.open().collect();
         (self.deaf_to_change, self.deaf_to_preference) = (true, true);
         self.flight = None;
+        self.unknown_source = None;
         self.waiting.clear();
         given_up
     }

@@ -5,6 +5,7 @@ mod agreeing;
 mod answers;
 mod removing;
 mod requests;
+mod translators;
 
 use std::net::IpAddr;
 use std::time::Duration;
