@@ -1,4 +1,5 @@
-//! Processor time of the thread that a process began with: how much of it ran, and how much waited for a processor.
+//! Processor time of the thread that a process began with, how much of it ran, and how much waited for a processor; and how
+//! much time all processors of the host had nothing to do.
 
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,8 @@ pub struct Load {
     at: Instant,
     running: Duration,
     waiting: Duration,
+    /// Ticks of all processors, those without work first, since the host came up.
+    ticks: Option<(u64, u64)>,
 }
 
 /// Shares of the time between two readings, from 0 to 1.
@@ -18,6 +21,8 @@ pub struct LoadShares {
     pub running: f64,
     /// It could have run, and another had the processor.
     pub waiting: f64,
+    /// The host's processors had no work, as a share of the time of all of them; `None` where the system does not tell.
+    pub idle: Option<f64>,
 }
 
 impl Load {
@@ -28,7 +33,7 @@ impl Load {
         let mut numbers =
             text.split_ascii_whitespace().map(|number| number.parse().map(Duration::from_nanos));
         let (running, waiting) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-        Some(Load { at: Instant::now(), running, waiting })
+        Some(Load { at: Instant::now(), running, waiting, ticks: ticks() })
     }
 
     /// What was used since `earlier`.
@@ -38,8 +43,29 @@ impl Load {
         LoadShares {
             running: share(self.running, earlier.running),
             waiting: share(self.waiting, earlier.waiting),
+            idle: self.idle_since(earlier),
         }
     }
+
+    fn idle_since(&self, earlier: &Load) -> Option<f64> {
+        let ((idle, all), (idle_before, all_before)) = (self.ticks?, earlier.ticks?);
+        let passed = all.checked_sub(all_before).filter(|passed| *passed > 0)?;
+        Some((idle.saturating_sub(idle_before) as f64 / passed as f64).min(1.0))
+    }
+}
+
+/// The ticks of all processors: without work, and in all (proc_stat(5)).
+fn ticks() -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    of_line(text.lines().next()?)
+}
+
+fn of_line(line: &str) -> Option<(u64, u64)> {
+    let numbers = line.strip_prefix("cpu ")?.split_ascii_whitespace();
+    // User, nice, system, idle, waiting for disks, interrupts (two), stolen; guests are counted with users.
+    let ticks = numbers.take(8).map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>()?;
+    let idle = ticks.get(3)?.checked_add(*ticks.get(4)?)?;
+    Some((idle, ticks.iter().fold(0, |sum, &one| u64::saturating_add(sum, one))))
 }
 
 #[cfg(test)]
@@ -53,8 +79,21 @@ mod tests {
             (at, running, waiting)
         };
         let begin = Instant::now();
-        let at = |(at, running, waiting)| Load { at: begin + at, running, waiting };
+        let at = |(at, running, waiting)| Load { at: begin + at, running, waiting, ticks: None };
         let shares = at(load(300, 150, 30)).since(&at(load(100, 50, 10)));
         assert!((shares.running - 0.5).abs() < 1e-9 && (shares.waiting - 0.1).abs() < 1e-9, "{shares:?}");
+    }
+
+    #[test]
+    fn processors_without_work_are_idle_and_those_that_wait_for_disks_too() {
+        assert_eq!(of_line("cpu  10 1 5 70 10 1 1 2 9 9"), Some((80, 100)));
+        assert_eq!(of_line("cpu0 10 1 5 70 10 1 1 2"), None);
+        assert_eq!(of_line("cpu  10 1"), None);
+        let load =
+            |ticks| Load { at: Instant::now(), running: Duration::ZERO, waiting: Duration::ZERO, ticks };
+        let idle = |now, before| load(now).since(&load(before)).idle;
+        assert_eq!(idle(Some((130, 300)), Some((80, 100))), Some(0.25));
+        assert_eq!(idle(Some((80, 100)), Some((80, 100))), None, "no time has passed");
+        assert_eq!(idle(None, Some((80, 100))), None);
     }
 }

@@ -11,7 +11,8 @@ mod netlink;
 pub use follow::{Followed, follow};
 pub use load::{Load, LoadShares};
 pub use names::{
-    Local, NameError, NoRoute, Remote, by_position, is_wanted, leads_to_any, starting_from, waiting_on,
+    Local, NameError, NoRoute, Remote, by_position, is_wanted, leads_to_any, starting_from, starting_towards,
+    waiting_on,
 };
 
 use std::io;

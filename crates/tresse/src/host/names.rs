@@ -19,7 +19,11 @@ pub enum Local {
 
 /// Addresses of another host: one, or all that a host name stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Remote(Vec<IpAddr>);
+pub struct Remote {
+    addresses: Vec<IpAddr>,
+    /// The own address on the link that an address of one link alone was named with (RFC 4007, section 11).
+    from: Option<IpAddr>,
+}
 
 /// A name that stands for no address, in one line.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -40,13 +44,22 @@ impl FromStr for Remote {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        match literal(text) {
-            Some(any) if any.is_unspecified() => {
-                Err(NameError(format!("{any} names no other host: give an address or a host name")))
-            }
-            Some(address) => Ok(Remote(vec![address])),
-            None => resolved(text).map(Remote),
+        if let Some((address, zone)) = zoned(text) {
+            let all = own_addresses()?;
+            let on_link = |one: &&HostAddress| one.interface == zone && is_link_local(one.address);
+            let own = all.iter().find(on_link).map(|one| one.address);
+            let own =
+                own.ok_or_else(|| NameError(format!("interface {zone} has no address of its link alone")))?;
+            return Ok(Remote { addresses: vec![address], from: Some(own) });
         }
+        let addresses = match literal(text) {
+            Some(any) if any.is_unspecified() => {
+                return Err(NameError(format!("{any} names no other host: give an address or a host name")));
+            }
+            Some(address) => vec![address],
+            None => resolved(text)?,
+        };
+        Ok(Remote { addresses, from: None })
     }
 }
 
@@ -57,7 +70,12 @@ impl FromStr for Local {
         if text.trim() == "auto" {
             return Ok(Local::Auto);
         }
-        let all = addresses().map_err(|error| NameError(format!("this host's addresses: {error}")))?;
+        let all = own_addresses()?;
+        if let Some((address, zone)) = zoned(text) {
+            let there = all.iter().any(|one| one.interface == zone && one.address == address);
+            let none = || NameError(format!("interface {zone} does not have the address {address}"));
+            return there.then(|| Local::These(vec![address])).ok_or_else(none);
+        }
         match literal(text) {
             Some(any) if any.is_unspecified() => {
                 let these = every(&all, any);
@@ -78,7 +96,7 @@ impl FromStr for Local {
 
 impl From<IpAddr> for Remote {
     fn from(address: IpAddr) -> Self {
-        Remote(vec![address])
+        Remote { addresses: vec![address], from: None }
     }
 }
 
@@ -86,9 +104,26 @@ impl Remote {
     /// All addresses, each once.
     pub fn all_of(these: &[Remote]) -> Vec<IpAddr> {
         let mut all = Vec::new();
-        add_new(&mut all, these.iter().flat_map(|one| one.0.iter().copied()));
+        add_new(&mut all, these.iter().flat_map(|one| one.addresses.iter().copied()));
         all
     }
+}
+
+fn own_addresses() -> Result<Vec<HostAddress>, NameError> {
+    addresses().map_err(|error| NameError(format!("this host's addresses: {error}")))
+}
+
+/// An address of one link alone with its interface, as in fe80::1%eth0.
+fn zoned(text: &str) -> Option<(IpAddr, &str)> {
+    let text = text.trim();
+    let text = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let (address, zone) = text.split_once('%')?;
+    let address = address.parse().ok().filter(|&address| is_link_local(address))?;
+    Some((address, zone))
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
 }
 
 fn literal(text: &str) -> Option<IpAddr> {
@@ -142,6 +177,25 @@ pub fn starting_from(own: &[Local], remote: &[IpAddr]) -> Result<Vec<IpAddr>, No
             Local::These(these) => these.clone(),
         };
         add_new(&mut local, these);
+    }
+    Ok(local)
+}
+
+/// As [`starting_from`], where addresses of one link alone were named with their interface.
+///
+/// # Errors
+/// No route leads there.
+pub fn starting_towards(own: &[Local], remote: &[Remote]) -> Result<Vec<IpAddr>, NoRoute> {
+    let (on_link, beyond): (Vec<Remote>, Vec<Remote>) =
+        remote.iter().cloned().partition(|one| one.from.is_some());
+    let mut local = Vec::new();
+    if own.contains(&Local::Auto) || own.is_empty() {
+        add_new(&mut local, on_link.iter().filter_map(|one| one.from));
+    }
+    let named = |one: &&Local| !beyond.is_empty() || **one != Local::Auto;
+    let own: Vec<Local> = own.iter().filter(named).cloned().collect();
+    if !own.is_empty() || local.is_empty() {
+        add_new(&mut local, starting_from(&own, &Remote::all_of(&beyond))?);
     }
     Ok(local)
 }
@@ -253,10 +307,25 @@ mod tests {
         assert_eq!(" auto ".parse(), Ok(Local::Auto));
         let Ok(Local::These(all)) = "0.0.0.0".parse() else { panic!("loopback is there") };
         assert!(all.contains(&here) && all.iter().all(IpAddr::is_ipv4), "{all:?}");
-        assert_eq!("[2001:db8::1]".parse(), Ok(Remote(vec!["2001:db8::1".parse().expect("an address")])));
+        let documented: IpAddr = "2001:db8::1".parse().expect("an address");
+        assert_eq!("[2001:db8::1]".parse(), Ok(Remote::from(documented)));
         assert!(Remote::all_of(&["localhost".parse().expect("every host has it")]).contains(&here));
         let Ok(Local::These(of_lo)) = "lo".parse() else { return };
         assert!(of_lo.contains(&here), "{of_lo:?}");
+    }
+
+    #[test]
+    fn an_address_of_one_link_is_named_with_its_interface() {
+        let address = "fe80::1".parse().expect("an address");
+        assert_eq!(zoned("[fe80::1%eth0]"), Some((address, "eth0")));
+        assert_eq!(zoned(" fe80::1%eth0"), zoned("[fe80::1%eth0]"));
+        assert_eq!(zoned("fe80::1"), None);
+        assert_eq!(zoned("2001:db8::1%eth0"), None, "it means the same everywhere");
+        let refused = |error: NameError| error.to_string();
+        let remote = "fe80::1%no-such-0".parse::<Remote>().map_err(refused).expect_err("refused");
+        assert_eq!(remote, "interface no-such-0 has no address of its link alone");
+        let local = "fe80::1%no-such-0".parse::<Local>().map_err(refused).expect_err("refused");
+        assert_eq!(local, "interface no-such-0 does not have the address fe80::1");
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::{Duration, Instant};
 
 use crate::host::{self, HostAddress};
@@ -18,6 +18,13 @@ pub(super) fn of_each(local: &[IpAddr]) -> Vec<Option<HostAddress>> {
     let all = host::addresses().unwrap_or_default();
     let of = |address: &IpAddr| all.iter().find(|one| one.address == *address && !one.loopback).cloned();
     local.iter().map(of).collect()
+}
+
+/// `local` with a port, as the system wants it: an address of one link alone with the number of its interface.
+pub(super) fn scoped(local: IpAddr, port: u16) -> SocketAddr {
+    let IpAddr::V6(v6) = local else { return (local, port).into() };
+    let own = v6.is_unicast_link_local().then(|| of_each(&[local]).pop().flatten()).flatten();
+    SocketAddrV6::new(v6, port, 0, own.map_or(0, |one| one.index)).into()
 }
 
 /// A second socket on the address and port of `free`, bound to `interface`. None where the system refuses (Linux before

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -30,6 +30,8 @@ pub(crate) struct Socket {
     backlog_bytes: usize,
     /// The number of the interface that it is bound to.
     interface: Option<u32>,
+    /// The link of an IPv6 address that means nothing beyond it (RFC 4007), else 0.
+    scope: u32,
     stats: LocalStats,
 }
 
@@ -56,7 +58,12 @@ impl Socket {
         lower: Lower,
         interface: Option<&HostAddress>,
     ) -> io::Result<Self> {
-        let local = socket.local_addr()?.ip();
+        let bound = socket.local_addr()?;
+        let scope = match bound {
+            SocketAddr::V6(v6) => v6.scope_id(),
+            SocketAddr::V4(_) => 0,
+        };
+        let local = bound.ip();
         socket.set_nonblocking(true)?;
         let io = UdpSocket::from_std(socket)?;
         let state = UdpSocketState::new((&io).into())?;
@@ -66,7 +73,7 @@ impl Socket {
         let _ = state.set_send_buffer_size((&io).into(), SEND_QUEUE);
         let stats = LocalStats::new(local, interface.map(|one| one.interface.clone()));
         let interface = interface.map(|one| one.index);
-        Ok(Socket { lower, io, state, backlog: VecDeque::new(), backlog_bytes: 0, interface, stats })
+        Ok(Socket { lower, io, state, backlog: VecDeque::new(), backlog_bytes: 0, interface, scope, stats })
     }
 
     /// The number of the interface that it is bound to.
@@ -149,11 +156,15 @@ impl Socket {
 
     /// Where the system is to send packets for `remote`; `None` when this kind of socket cannot carry them.
     fn address(&self, remote: IpAddr, udp_port: Option<u16>) -> Option<SocketAddr> {
-        match (&self.lower, udp_port) {
-            (Lower::Udp, Some(port)) => Some(SocketAddr::new(remote, port)),
-            (Lower::Raw(_), None) => Some(SocketAddr::new(remote, 0)),
-            _ => None,
-        }
+        let port = match (&self.lower, udp_port) {
+            (Lower::Udp, Some(port)) => port,
+            (Lower::Raw(_), None) => 0,
+            _ => return None,
+        };
+        Some(match remote {
+            IpAddr::V6(v6) if v6.is_unicast_link_local() => SocketAddrV6::new(v6, port, 0, self.scope).into(),
+            remote => SocketAddr::new(remote, port),
+        })
     }
 
     /// Packets of `segment` bytes that one system call takes.

@@ -47,7 +47,8 @@ pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<(Vec<Socket>, u16), Bi
 
 fn bind_all(local: &[IpAddr], port: u16) -> Result<Vec<std::net::UdpSocket>, BindError> {
     let bind = |&address: &IpAddr| {
-        std::net::UdpSocket::bind((address, port)).map_err(|error| BindError::io(address, port, error))
+        let bound = std::net::UdpSocket::bind(interface::scoped(address, port));
+        bound.map_err(|error| BindError::io(address, port, error))
     };
     local.iter().map(bind).collect()
 }
