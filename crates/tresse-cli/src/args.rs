@@ -84,14 +84,15 @@ pub(crate) struct SimArgs {
 
 #[derive(Args)]
 pub(crate) struct SendArgs {
-    /// The file; - for standard input
-    pub(crate) file: PathBuf,
+    /// Files and directories, which stand for all files below them; - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) call: CallArgs,
-    /// The name that the receiver gives to the file; the file's own if not given
+    /// The name that the receiver gives to the file or directory; its own if not given
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Send no faster than this, such as 50Mbit/s of the file
+    /// Send no faster than this, such as 50Mbit/s of each file
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) rate: Option<u64>,
     #[command(flatten)]
@@ -109,7 +110,7 @@ pub(crate) struct RecvArgs {
     /// The directory for the files
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// End after one transfer
+    /// End after one sender, with all its files
     #[arg(long)]
     pub(crate) once: bool,
     /// Replace files that exist

@@ -1,8 +1,9 @@
-//! `tresse send`: opens an association over all paths and moves one file through it.
+//! `tresse send`: opens an association over all paths and moves files through it, one after the other.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tresse::{Association, Joiner, SendOptions, StreamId};
@@ -17,6 +18,7 @@ use crate::report::words::printable;
 use crate::report::{Facts, Report};
 use crate::schedulers;
 use crate::signal;
+use crate::transfer::files::{self, Offer};
 use crate::transfer::message::Control;
 use crate::transfer::ranges::Ranges;
 use crate::transfer::source::{Source, Whole};
@@ -25,20 +27,20 @@ use crate::transfer::{CONTROL, DATA, DATA_STREAMS, QUEUE, whole_message};
 pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     let config = args.transport.config()?;
     let schedulers = args.schedulers.registry()?;
-    let source = Source::open(&args.file, args.name.as_deref())?;
+    let offers = files::expand(&args.files, args.name.as_deref())?;
+    let (first, others) = offers.split_first().ok_or_else(|| Failure::usage("there is no file to send"))?;
+    let source = first.open()?;
     let endpoint = args.call.bind(config, schedulers)?;
-    let announce = Control::Announce { id: source.id, size: source.size, name: source.name.clone() };
-    let control = SendOptions { ppid: CONTROL, ..SendOptions::default() };
     let again = source.next_time();
     let association = tokio::select! {
-        association = args.call.connect_saying(&endpoint, control, announce.encode()) => association?,
+        association = args.call.connect_saying(&endpoint, control(), announcement(&source)) => association?,
         () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was sent")),
     };
     if !args.output.quiet {
         args.call.say_links(&association, &endpoint);
     }
     let outcome = tokio::select! {
-        outcome = transfer(&association, source, &args) => outcome,
+        outcome = send_each(&association, source, others, &args) => outcome,
         never = args.call.follow(&endpoint, &association, args.output.quiet) => match never {},
         () = signal::interrupted() => {
             association.abort("the sender was interrupted");
@@ -53,16 +55,66 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     outcome.map_err(|failure| call::with_causes(failure, &endpoint))
 }
 
-/// The whole dialogue, from the answer to the announcement to the verdict and the report.
-async fn transfer(association: &Association, source: Source, args: &SendArgs) -> Result<(), Failure> {
+/// Why a file did not arrive.
+enum Trouble {
+    /// The receiver does not want or cannot store it, and others may follow.
+    Refused(Failure),
+    /// Nothing more can be sent.
+    Over(Failure),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Trouble::Over(failure)
+    }
+}
+
+/// Sends `first`, which was announced, and the others; what is refused does not keep those behind it back.
+async fn send_each(
+    association: &Association,
+    first: Source,
+    others: &[Offer],
+    args: &SendArgs,
+) -> Result<(), Failure> {
+    let (mut source, mut refused, mut others) = (first, Vec::new(), others.iter());
+    loop {
+        match transfer(association, source, args).await {
+            Ok(()) => {}
+            Err(Trouble::Refused(failure)) => refused.push(failure),
+            Err(Trouble::Over(failure)) => return Err(failure),
+        }
+        let Some(next) = others.next() else { break };
+        source = next.open()?;
+        put(association, control(), announcement(&source)).await?;
+    }
+    // The files are stored: whether the association ends well changes nothing about that.
+    let _ = timeout(FAREWELL, association.shutdown()).await;
+    let last = refused.pop();
+    refused.iter().for_each(|failure| output::say(failure.message()));
+    last.map_or(Ok(()), Err)
+}
+
+fn announcement(source: &Source) -> Bytes {
+    Control::Announce { id: source.id, size: source.size, name: source.name.clone() }.encode()
+}
+
+fn control() -> SendOptions {
+    SendOptions { ppid: CONTROL, ..SendOptions::default() }
+}
+
+/// The whole dialogue about one file, from the answer to the announcement to the verdict and the report.
+async fn transfer(association: &Association, source: Source, args: &SendArgs) -> Result<(), Trouble> {
     let (name, announced) = (source.name.clone(), source.size);
     let started = Instant::now();
     let have = match hear(association).await? {
         Control::Accept { have } => have,
         other => {
-            return Err(verdict_of(other, &name).err().unwrap_or_else(|| breach("a verdict without a file")));
+            verdict_of(other, &name)?;
+            return Err(breach("a verdict without a file").into());
         }
     };
+    let before = Snapshot::take(association);
+    let acked_before: u64 = association.path_stats().iter().map(|path| path.bytes_acked).sum();
     let resumed = have.total();
     let work = send_and_hear(association, source, have, (&name, args.rate));
     let display = progress::display(args.output.quiet || args.output.json);
@@ -70,7 +122,7 @@ async fn transfer(association: &Association, source: Source, args: &SendArgs) ->
     let progress = Progress::new(&display, &name, announced);
     let watching = progress.watch(
         association,
-        |paths| resumed + paths.iter().map(|path| path.bytes_acked).sum::<u64>(),
+        |paths| resumed + paths.iter().map(|path| path.bytes_acked).sum::<u64>() - acked_before,
         |path| path.packet_bytes_sent,
     );
     let outcome = tokio::select! {
@@ -78,16 +130,14 @@ async fn transfer(association: &Association, source: Source, args: &SendArgs) ->
         never = watching => match never {},
         never = faults => match never {},
     };
-    let snapshot = Snapshot::take(association);
+    let snapshot = Snapshot::take(association).since(&before);
     let whole = outcome?;
     let facts =
         Facts { name, size: whole.size, resumed, elapsed: started.elapsed(), digest: Some(whole.digest) };
-    // The file is stored: whether the association ends well changes nothing about that.
-    let _ = timeout(FAREWELL, association.shutdown()).await;
     if args.output.quiet && !args.output.json {
         return Ok(());
     }
-    Report::new(facts, &snapshot, Side::Sender).print(args.output.json)
+    Ok(Report::new(facts, &snapshot, Side::Sender).print(args.output.json)?)
 }
 
 /// Sends everything that the receiver does not have and waits for its verdict, which may come early.
@@ -96,19 +146,20 @@ async fn send_and_hear(
     source: Source,
     have: Ranges,
     (name, rate): (&str, Option<u64>),
-) -> Result<Whole, Failure> {
+) -> Result<Whole, Trouble> {
     let mut verdict = pin!(hear(association));
     let whole = tokio::select! {
-        whole = send_all(association, source, have, rate) => whole,
+        whole = send_all(association, source, have, rate) => whole?,
         early = &mut verdict => {
-            let refused = early.and_then(|message| verdict_of(message, name));
-            return Err(refused.err().unwrap_or_else(|| breach("a verdict before the end")));
+            // What is under way of this file would be taken for the next one's.
+            return Err(Trouble::Over(match verdict_of(early?, name) {
+                Err(Trouble::Refused(failure) | Trouble::Over(failure)) => failure,
+                Ok(()) => breach("a verdict before the end"),
+            }));
         }
     };
-    match whole {
-        Ok(whole) => verdict_of(verdict.await?, name).map(|()| whole),
-        Err(failure) => Err(failure),
-    }
+    verdict_of(verdict.await?, name)?;
+    Ok(whole)
 }
 
 async fn send_all(
@@ -135,7 +186,7 @@ async fn send_all(
     }
     let whole = reading.await.map_err(|_| Failure::running("the reading thread broke down"))??;
     let finish = Control::Finish { size: whole.size, digest: whole.digest };
-    put(association, SendOptions { ppid: CONTROL, ..SendOptions::default() }, finish.encode()).await?;
+    put(association, control(), finish.encode()).await?;
     Ok(whole)
 }
 
@@ -149,13 +200,14 @@ async fn hear(association: &Association) -> Result<Control, Failure> {
     }
 }
 
-fn verdict_of(message: Control, name: &str) -> Result<(), Failure> {
+fn verdict_of(message: Control, name: &str) -> Result<(), Trouble> {
     match message {
         Control::Verdict(Ok(())) => Ok(()),
         Control::Verdict(Err(reason)) => {
             // The reason comes from the network and goes to a terminal.
-            Err(Failure::running(format!("the receiver did not store {name}: {}", printable(&reason))))
+            let reason = printable(&reason);
+            Err(Trouble::Refused(Failure::running(format!("the receiver did not store {name}: {reason}"))))
         }
-        _ => Err(breach("a message out of turn")),
+        _ => Err(breach("a message out of turn").into()),
     }
 }

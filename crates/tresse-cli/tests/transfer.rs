@@ -151,6 +151,89 @@ async fn an_interrupted_sender_says_so_and_the_receiver_keeps_what_it_has() {
     assert!(!dir.received().contains(&"data.bin".to_owned()), "nothing under the final name");
 }
 
+/// Lets some of a file through and kills one side without a word; answers what the other one is, still running.
+async fn killed(dir: &Dir, file: &str, receiver_dies: bool) -> (Running, String) {
+    let (receiver, port) = receiver(&dir.out(), &["--listen", THERE]);
+    let relay = Relay::start(&addresses(HERE), &addresses(THERE), port.parse().expect("a port")).await;
+    for path in 0..2 {
+        relay.starve_after(path, 12_000_000);
+    }
+    let sender = send(file, &relay.port().to_string(), &[]);
+    relay.limited(0).await;
+    // What is dropped is killed.
+    if receiver_dies { (sender, port) } else { (receiver, port) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_was_killed_goes_on_at_once() {
+    let dir = Dir::new("killed-sender");
+    let file = dir.file("data.bin", 40_000_000);
+    let (receiver, port) = killed(&dir, &text(&file), false).await;
+    let sent = send(&text(&file), &port, &["--json"]).finish();
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    assert!(same(&file, &dir.out().join("data.bin")));
+    let sent: serde_json::Value = serde_json::from_str(&sent.stdout).expect("one JSON document");
+    assert!(sent["resumed_bytes"].as_u64() > Some(1_000_000), "{sent}");
+    receiver.interrupt();
+    assert_eq!(receiver.finish().code, Some(130));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_what_a_receiver_had_that_was_killed_little_comes_again() {
+    let dir = Dir::new("killed-receiver");
+    let file = dir.file("data.bin", 40_000_000);
+    drop(killed(&dir, &text(&file), true).await);
+    let (second, port) = receiver(&dir.out(), &["--listen", THERE, "--once"]);
+    let sent = send(&text(&file), &port, &["--json"]).finish();
+    assert_eq!((sent.code, second.finish().code), (Some(0), Some(0)), "{sent:?}");
+    assert!(same(&file, &dir.out().join("data.bin")));
+    assert_eq!(dir.received(), ["data.bin"]);
+    let sent: serde_json::Value = serde_json::from_str(&sent.stdout).expect("one JSON document");
+    assert!(sent["resumed_bytes"].as_u64() >= Some(8 << 20), "{sent}");
+}
+
+#[test]
+fn files_and_directories_arrive_over_one_association_and_again_nothing_does() {
+    let dir = Dir::new("tree");
+    fs::create_dir_all(dir.path("tree/deep")).expect("writable");
+    for (name, len) in [("tree/a", 300_000), ("tree/deep/b", 1), ("tree/deep/c", 0), ("single", 70_000)] {
+        dir.file(name, len);
+    }
+    let (tree, single) = (text(&dir.path("tree")), text(&dir.path("single")));
+    for again in [false, true] {
+        let (receiver, port) = receiver(&dir.out(), &["--listen", THERE, "--once"]);
+        let args = ["send", &tree, &single, "--from", HERE, "--to", THERE, "--port", &port, "--json"];
+        let sent = tresse(&args);
+        assert_eq!((sent.code, receiver.finish().code), (Some(0), Some(0)), "{sent:?}");
+        let reports: Vec<serde_json::Value> =
+            sent.stdout.lines().map(|line| serde_json::from_str(line).expect("a document")).collect();
+        let names: Vec<_> = reports.iter().filter_map(|report| report["name"].as_str()).collect();
+        assert_eq!(names, ["tree/a", "tree/deep/b", "tree/deep/c", "single"]);
+        for (report, name) in reports.iter().zip(names) {
+            assert!(same(&dir.path(name), &dir.out().join(name)), "{name}");
+            let expected = if again { &report["size_bytes"] } else { &serde_json::Value::from(0) };
+            assert_eq!(&report["resumed_bytes"], expected, "{report}");
+        }
+    }
+    assert_eq!(dir.received(), ["single", "tree"]);
+}
+
+#[test]
+fn a_file_that_is_refused_does_not_keep_others_back() {
+    let dir = Dir::new("one-refused");
+    let files = ["a", "b", "c"].map(|name| text(&dir.file(name, 50_000)));
+    // Of the same length, and another content.
+    fs::write(dir.out().join("b"), &noise(50_001)[1..]).expect("writable");
+    let (receiver, port) = receiver(&dir.out(), &["--listen", THERE, "--once"]);
+    let [a, b, c] = &files;
+    let sent = tresse(&["send", a, b, c, "--from", HERE, "--to", THERE, "--port", &port]);
+    assert_eq!((sent.code, receiver.finish().code), (Some(1), Some(1)), "{sent:?}");
+    assert!(sent.stderr.contains("did not store b: the file exists already"), "{sent:?}");
+    assert_eq!(dir.received(), ["a", "b", "c"]);
+    assert!(same(&dir.path("c"), &dir.out().join("c")));
+    assert!(!same(&dir.path("b"), &dir.out().join("b")), "it was left alone");
+}
+
 #[test]
 fn standard_input_is_sent_under_the_name_it_is_given() {
     let dir = Dir::new("stdin");
@@ -236,14 +319,14 @@ fn mistakes_are_one_line_and_exit_code_2() {
     let missing = text(&dir.path("missing"));
     let cases: [(&[&str], &str); 10] = [
         (&["send", &missing, "--to", "127.0.0.1"], "there is no such file"),
-        (&["send", &text(&dir.out()), "--to", "127.0.0.1"], "is a directory"),
+        (&["send", &text(&dir.out()), "--to", "127.0.0.1"], "there is no file in what was named"),
         (&["send", &file, "--to", "nowhere"], "is no IP address, interface or host name"),
         (&["send", &file], "--to"),
         (&["send", &file, "--to", "::1", "--from", "127.0.0.1"], "no local address can reach ::1"),
         (&["send", &file, "--to", "0.0.0.0", "--from", "127.0.0.1"], "0.0.0.0 names no other host"),
         (&["send", &file, "--to", "127.0.0.1", "--from", "192.0.2.1"], "this host does not have the address"),
         (&["send", &file, "--to", "127.0.0.1", "--set", "rto_mim=1s"], "did you mean \"rto_min\"?"),
-        (&["send", &file, "--to", "127.0.0.1", "--name", "../x"], "a name has no path separators"),
+        (&["send", &file, "--to", "127.0.0.1", "--name", "../x"], "the name stands for a directory"),
         (&["recv", "--listen", "127.0.0.1", "--out", &missing], "there is no such directory"),
     ];
     for (args, expected) in cases {

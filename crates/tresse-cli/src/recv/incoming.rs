@@ -1,4 +1,4 @@
-//! One association that brings a file: the receiver's side of the protocol.
+//! One association that brings files: the receiver's side of the protocol.
 //!
 //! Messages are taken here and stored on a thread of their own, behind a short queue: when the disk is
 //! slow the queue fills, messages stay in the transport, and its window slows the sender down.
@@ -33,43 +33,79 @@ pub(crate) struct Settings {
     pub(crate) under_way: UnderWay,
 }
 
-/// Receives one file and reports on it.
+/// Receives files and reports on each, until the sender has no more.
 ///
 /// # Errors
-/// Named with the file and the peer: refused, broken off, not storable, or stopped.
+/// The first thing that went wrong, named with the file and the peer: refused, broken off, not storable, or stopped.
 pub(crate) async fn receive(
     association: Association,
     settings: Arc<Settings>,
-    stop: watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
     let peer = call::peer_of(&association);
-    let order = match timeout(PATIENCE, announced(&association, &settings)).await {
-        Ok(Ok(order)) => order,
-        Ok(Err(failure)) => {
-            association.abort(failure.message());
-            return Err(failure.at(peer));
+    let (mut outcome, mut any) = (Ok(()), false);
+    loop {
+        let next = tokio::select! {
+            next = timeout(PATIENCE, announced(&association, &settings)) => next,
+            // The other half lives as long as the process serves.
+            Ok(()) = stop.changed(), if any => break,
+        };
+        let order = match next {
+            Ok(Ok(order)) => order,
+            Ok(Err(Fate::Refused(failure))) => {
+                outcome = outcome.and(Err(failure.at(&peer)));
+                any = true;
+                continue;
+            }
+            // However the association ends after a file, that is stored or not.
+            Ok(Err(_)) | Err(_) if any => break,
+            Ok(Err(Fate::Over(failure))) => {
+                association.abort(failure.message());
+                return Err(failure.at(peer));
+            }
+            Err(_) => {
+                association.abort("no file was announced");
+                return Err(Failure::running(format!("{peer}: announced no file")));
+            }
+        };
+        any = true;
+        let place = format!("{} from {peer}", order.name);
+        match receive_file(&association, order, &settings, stop.clone()).await {
+            Ok(()) => {}
+            Err(Fate::Refused(failure)) => outcome = outcome.and(Err(failure.at(place))),
+            Err(Fate::Over(failure)) => return outcome.and(Err(failure.at(place))),
         }
-        Err(_) => {
-            association.abort("no file was announced");
-            return Err(Failure::running(format!("{peer}: announced no file")));
-        }
-    };
-    let place = format!("{} from {peer}", order.name);
-    receive_file(&association, order, &settings, stop).await.map_err(|failure| failure.at(place))
+    }
+    let _ = timeout(FAREWELL, association.closed()).await;
+    outcome
+}
+
+/// Why a file is not stored.
+enum Fate {
+    /// The sender was told why, and may send others.
+    Refused(Failure),
+    /// The association is of no more use.
+    Over(Failure),
+}
+
+impl From<Failure> for Fate {
+    fn from(failure: Failure) -> Self {
+        Fate::Over(failure)
+    }
 }
 
 /// What the sender wants to send; a name that must not be is refused.
-async fn announced(association: &Association, settings: &Settings) -> Result<Order, Failure> {
+async fn announced(association: &Association, settings: &Settings) -> Result<Order, Fate> {
     let message = whole_message(association, &mut Joiner::default()).await?;
     let message = message.filter(|message| message.ppid == CONTROL);
     let message = message.ok_or_else(|| Failure::running("sent something else than an announcement"))?;
     let Control::Announce { id, size, name } = decode(message.payload)? else {
-        return Err(Failure::running("sent something else than an announcement"));
+        return Err(Failure::running("sent something else than an announcement").into());
     };
     if let Err(reason) = name::check(&name) {
         let refusal = format!("\"{}\" is refused: {reason}", printable(&name));
         answer(association, Err(refusal.clone())).await;
-        return Err(Failure::running(refusal));
+        return Err(Fate::Refused(Failure::running(refusal)));
     }
     let RecvArgs { out, force, .. } = &settings.args;
     Ok(Order { directory: out.clone(), name, id, size, force: *force })
@@ -80,19 +116,19 @@ async fn receive_file(
     order: Order,
     settings: &Settings,
     stop: watch::Receiver<bool>,
-) -> Result<(), Failure> {
+) -> Result<(), Fate> {
     let (name, announced_size) = (order.name.clone(), order.size);
-    let started = Instant::now();
+    let (started, before) = (Instant::now(), Snapshot::take(association));
     let Some(place) = settings.under_way.enter(order.id).await else {
         answer(association, Err(StoreError::Busy.to_string())).await;
-        return Err(Failure::running(StoreError::Busy));
+        return Err(Fate::Refused(Failure::running(StoreError::Busy)));
     };
     let opened = tokio::task::spawn_blocking(move || Partial::open(order)).await;
     let partial = match opened.map_err(|_| Failure::running("the storing thread broke down"))? {
         Ok(partial) => partial,
         Err(error) => {
             answer(association, Err(error.to_string())).await;
-            return Err(Failure::running(error));
+            return Err(Fate::Refused(Failure::running(error)));
         }
     };
     let resumed = partial.resumed();
@@ -124,7 +160,7 @@ async fn receive_file(
     };
     // The file is free again.
     drop(place);
-    let snapshot = Snapshot::take(association);
+    let snapshot = Snapshot::take(association).since(&before);
     conclude(association, end, stored, |size, digest| {
         let facts = Facts { name, size, resumed, elapsed: started.elapsed(), digest: Some(digest) };
         let output = &settings.args.output;
@@ -142,31 +178,32 @@ async fn conclude(
     end: End,
     stored: Stored,
     report: impl FnOnce(u64, [u8; 32]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    match (stored, end) {
+) -> Result<(), Fate> {
+    Err(match (stored, end) {
         (Stored::Complete { size, digest }, _) => {
             let reported = report(size, digest);
             answer(association, Ok(())).await;
-            reported
+            return Ok(reported?);
         }
         (Stored::Failed(error), _) => {
             answer(association, Err(error.to_string())).await;
-            Err(Failure::running(error))
+            return Err(Fate::Refused(Failure::running(error)));
         }
-        (Stored::Broken { .. }, End::Enough) => Err(Failure::running("the storing thread stopped early")),
+        (Stored::Broken { .. }, End::Enough) => Failure::running("the storing thread stopped early"),
         (Stored::Broken { kept, bytes }, End::Failed(failure)) => {
             association.abort(failure.message());
-            Err(failure.followed_by(&left(kept, bytes)))
+            failure.followed_by(&left(kept, bytes))
         }
         (Stored::Broken { kept, bytes }, End::Superseded) => {
             association.abort("the file comes anew");
-            Err(Failure::running(format!("nothing came any more, and it comes anew; {}", left(kept, bytes))))
+            Failure::running(format!("nothing came any more, and it comes anew; {}", left(kept, bytes)))
         }
         (Stored::Broken { kept, bytes }, End::Stopped) => {
             association.abort("the receiver was interrupted");
-            Err(Failure::interrupted(format!("interrupted; {}", left(kept, bytes))))
+            Failure::interrupted(format!("interrupted; {}", left(kept, bytes)))
         }
     }
+    .into())
 }
 
 /// What remains of a transfer that broke off, in words.
@@ -297,13 +334,10 @@ fn store(mut partial: Partial, mut queue: mpsc::Receiver<Item>, counter: &Atomic
     Stored::Broken { kept: partial.keep(), bytes }
 }
 
-/// Gives the sender the last word on its file, and it the time to hear it.
+/// Gives the sender the last word on its file.
 async fn answer(association: &Association, verdict: Result<(), String>) {
     let options = SendOptions { ppid: CONTROL, ..SendOptions::default() };
     let _ = association.send(options, Control::Verdict(verdict).encode()).await;
-    let drained = async { while let Ok(Some(_)) = association.recv().await {} };
-    let _ = timeout(PATIENCE, drained).await;
-    let _ = timeout(FAREWELL, association.closed()).await;
 }
 
 fn decode(payload: Payload) -> Result<Control, Failure> {

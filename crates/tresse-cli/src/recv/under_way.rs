@@ -1,7 +1,8 @@
 //! Transfers under way in this process, by what they bring: a sender that was killed and comes back goes on at once.
 //!
 //! The association of a killed sender lives on here until it is given up, and its transfer holds the file. One from which
-//! nothing has come for a moment makes way for a new one of the same file; one that goes on does not.
+//! nothing has come for a moment makes way for a new one of the same file; one that goes on does not. What a killed sender sent
+//! before is still being stored for a while, so it is given some moments.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,11 +39,9 @@ impl UnderWay {
     ///
     /// None where another one goes on.
     pub(crate) async fn enter(&self, id: TransferId) -> Option<Place> {
-        loop {
-            let other = match self.lock().get(&id) {
-                Some(other) => Arc::clone(other),
-                None => break,
-            };
+        for _moment in 0..MOMENTS {
+            let other = self.lock().get(&id).map(Arc::clone);
+            let Some(other) = other else { return Some(self.place(id)) };
             let (before, mut over) = (other.stored.load(Ordering::Relaxed), other.over.subscribe());
             let silence = sleep(SILENCE);
             tokio::select! {
@@ -50,15 +49,19 @@ impl UnderWay {
                 () = silence => {}
             }
             if other.stored.load(Ordering::Relaxed) != before {
-                return None;
+                continue;
             }
             other.superseded.notify_one();
             timeout(MAKING_WAY, over.wait_for(|over| *over)).await.ok()?.ok();
         }
+        None
+    }
+
+    fn place(&self, id: TransferId) -> Place {
         let (stored, superseded, over) = (AtomicU64::new(0), Notify::new(), watch::Sender::new(false));
         let transfer = Arc::new(Transfer { stored, superseded, over });
         self.lock().insert(id, Arc::clone(&transfer));
-        Some(Place { all: self.clone(), id, transfer })
+        Place { all: self.clone(), id, transfer }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TransferId, Arc<Transfer>>> {
@@ -75,6 +78,8 @@ impl Drop for Place {
 
 /// From a sender that lives something comes more often, unless all its paths are down.
 const SILENCE: Duration = Duration::from_secs(1);
+/// So often it may have something to store meanwhile.
+const MOMENTS: u32 = 5;
 /// What has come is stored before a transfer makes way.
 const MAKING_WAY: Duration = Duration::from_secs(10);
 
@@ -90,8 +95,11 @@ mod tests {
         let first = all.enter(ID).await.expect("nobody else is there");
         let going_on = async {
             let moving = async {
-                sleep(SILENCE / 2).await;
-                first.transfer.stored.fetch_add(1, Ordering::Relaxed);
+                for _ in 0..=MOMENTS {
+                    sleep(SILENCE / 2).await;
+                    first.transfer.stored.fetch_add(1, Ordering::Relaxed);
+                    sleep(SILENCE / 2).await;
+                }
             };
             tokio::join!(all.enter(ID), moving).0
         };

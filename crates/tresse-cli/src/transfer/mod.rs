@@ -1,4 +1,4 @@
-//! The file transfer protocol: one file over one association.
+//! The file transfer protocol: files over one association, one after the other.
 //!
 //! ```text
 //! sender                                    receiver
@@ -7,6 +7,7 @@
 //!   streams 1… Data: offset, bytes       →
 //!   stream 0   Finish: size, digest      →
 //!              ←  Verdict: stored, or why not
+//!   stream 0   Announce, for each further file …
 //!   shutdown                             →
 //! ```
 //!
@@ -16,8 +17,10 @@
 //!
 //! The receiver writes to `NAME.part-ID` and gives the file its name only when the digest fits. The id
 //! names the file's content as far as the sender knows it without reading (name, size, time of
-//! change); a transfer that broke off goes on where it was when the same id is announced again.
+//! change); a transfer that broke off goes on where it was when the same id is announced again, and of a file that is here
+//! already with the same length nothing is sent: the digest says whether it is the same.
 
+pub(crate) mod files;
 pub(crate) mod message;
 pub(crate) mod name;
 pub(crate) mod partial;

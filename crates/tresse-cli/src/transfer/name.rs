@@ -1,18 +1,25 @@
-//! Names that a peer may give to a file here: one plain component of a path, nothing else.
+//! Names that a peer may give to a file here: plain components of a path below the directory, parted by slashes.
 
 /// Checks a name that came from the network or the command line.
 ///
 /// # Errors
 /// What is wrong with it, as the end of a line.
 pub(crate) fn check(name: &str) -> Result<(), &'static str> {
+    if name.split('/').count() > MOST_COMPONENTS {
+        return Err("the name leads through more than 64 directories");
+    }
+    name.split('/').try_for_each(check_component)
+}
+
+fn check_component(name: &str) -> Result<(), &'static str> {
     if name.is_empty() {
         return Err("a file needs a name");
     }
     if name == "." || name == ".." {
         return Err("the name stands for a directory");
     }
-    if name.contains(['/', '\\']) {
-        return Err("a name has no path separators");
+    if name.contains('\\') {
+        return Err("a name has no backslashes");
     }
     if name.contains(char::is_control) {
         return Err("a name has no control characters");
@@ -25,6 +32,8 @@ pub(crate) fn check(name: &str) -> Result<(), &'static str> {
 
 /// Leaves room for the suffix of a partial file within the 255 bytes of most file systems.
 const MAX_LEN: usize = 200;
+/// Directories that a name leads through, and the file.
+const MOST_COMPONENTS: usize = 65;
 
 #[cfg(test)]
 mod tests {
@@ -32,12 +41,24 @@ mod tests {
 
     #[test]
     fn names_that_could_leave_the_directory_are_refused() {
-        for name in
-            ["", ".", "..", "/etc/passwd", "a/b", "..\\x", "a\0b", "a\nb", "a\u{7f}", &"n".repeat(201)]
-        {
+        for name in [
+            "",
+            ".",
+            "..",
+            "/etc/passwd",
+            "a/../b",
+            "a//b",
+            "a/",
+            "..\\x",
+            "a\0b",
+            "a\nb",
+            "a\u{7f}",
+            &"n".repeat(201),
+        ] {
             assert!(check(name).is_err(), "{name:?}");
         }
-        for name in ["a", "…", ".hidden", "a..b", "with space", "-f", &"n".repeat(200)] {
+        assert!(check(&["a"; 66].join("/")).is_err() && check(&["a"; 65].join("/")).is_ok());
+        for name in ["a", "a/b/c", "…", ".hidden", "a..b", "with space", "-f", &"n".repeat(200)] {
             assert_eq!(check(name), Ok(()), "{name:?}");
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! Owns the files of one transfer in the output directory. Nothing ever stands under the final name
 //! that is not complete, and no file there is replaced unless that was asked for. When a transfer
-//! breaks off in order, the ranges that are here go to `NAME.part-ID.have`, and a later transfer with
-//! the same id goes on from there; without that file a partial file is not trusted and starts over.
+//! breaks off in order, and now and then before, the ranges that are here go to `NAME.part-ID.have`, and a later transfer with
+//! the same id goes on from there; without that file a partial file is not trusted and starts over. A file of the final name
+//! and of the same length may be the same: nothing of it has to come again, and the digest decides.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -70,14 +71,27 @@ pub(crate) struct Partial {
     resumed: u64,
     hasher: blake3::Hasher,
     hashed: u64,
+    /// It stands under its final name already, and is only read.
+    stands: bool,
+    /// Bytes that were here when the record was last written.
+    on_record: u64,
 }
 
 impl Partial {
     /// Starts a file, or goes on with one that an earlier transfer left.
     pub(crate) fn open(order: Order) -> Result<Self, StoreError> {
         let target = order.directory.join(&order.name);
-        if !order.force && target.symlink_metadata().is_ok() {
-            return Err(StoreError::Exists);
+        if !order.force
+            && let Ok(there) = target.symlink_metadata()
+        {
+            return if there.is_file() && Some(there.len()) == order.size {
+                Partial::standing(order, target)
+            } else {
+                Err(StoreError::Exists)
+            };
+        }
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent)?;
         }
         let id: String = order.id.iter().map(|byte| format!("{byte:02x}")).collect();
         let path = order.directory.join(format!("{}.part-{id}", order.name));
@@ -92,9 +106,31 @@ impl Partial {
         if have.total() == 0 {
             file.set_len(0)?;
         }
-        let resumed = have.total();
-        let hasher = blake3::Hasher::new();
-        Ok(Partial { order, path, file, cursor: 0, have, resumed, hasher, hashed: 0 })
+        Ok(Partial::new(order, path, file, have))
+    }
+
+    /// A file of this name and length, which may be the one that is announced.
+    fn standing(order: Order, target: PathBuf) -> Result<Self, StoreError> {
+        let file = File::open(&target)?;
+        let mut have = Ranges::default();
+        have.insert(0..order.size.unwrap_or(0))?;
+        Ok(Partial { stands: true, ..Partial::new(order, target, file, have) })
+    }
+
+    fn new(order: Order, path: PathBuf, file: File, have: Ranges) -> Self {
+        let (resumed, hasher) = (have.total(), blake3::Hasher::new());
+        Partial {
+            order,
+            path,
+            file,
+            cursor: 0,
+            have,
+            resumed,
+            hasher,
+            hashed: 0,
+            stands: false,
+            on_record: resumed,
+        }
     }
 
     /// The ranges that are here.
@@ -113,6 +149,9 @@ impl Partial {
         if end > self.order.size.unwrap_or(MAX_SIZE) {
             return Err(StoreError::BeyondEnd);
         }
+        if self.stands {
+            return Err(StoreError::Exists);
+        }
         self.seek(offset)?;
         self.file.write_all(bytes)?;
         self.cursor = end;
@@ -121,7 +160,19 @@ impl Partial {
             self.hashed = end;
         }
         self.have.insert(offset..end)?;
+        if self.order.size.is_some() && self.have.total() - self.on_record >= BETWEEN_RECORDS {
+            self.record()?;
+        }
         self.catch_up()
+    }
+
+    /// Writes down which ranges are here, for a later transfer. Those of a record before are among them.
+    fn record(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        let (path, fresh) = (beside(&self.path, ".have"), beside(&self.path, ".have.new"));
+        fs::write(&fresh, Control::Accept { have: self.have.clone() }.encode())?;
+        self.on_record = self.have.total();
+        fs::rename(fresh, path)
     }
 
     /// Checks that everything is here and unchanged, and gives the file its name.
@@ -148,7 +199,11 @@ impl Partial {
             return Err(StoreError::Incomplete { missing: size - self.have.total() });
         }
         self.hash_up_to(size)?;
-        if self.hasher.finalize().as_bytes() != digest {
+        let fits = self.hasher.finalize().as_bytes() == digest;
+        if self.stands {
+            return if fits { Ok(self.path.clone()) } else { Err(StoreError::Exists) };
+        }
+        if !fits {
             return Err(StoreError::WrongDigest);
         }
         self.file.sync_all()?;
@@ -158,8 +213,9 @@ impl Partial {
         } else {
             rename_new(&self.path, &target)?;
         }
+        let _ = fs::remove_file(beside(&self.path, ".have"));
         // The name is only safe from a power cut once the directory is written, where that can be asked for.
-        if let Ok(directory) = File::open(&self.order.directory) {
+        if let Ok(directory) = File::open(target.parent().unwrap_or(&self.order.directory)) {
             let _ = directory.sync_all();
         }
         Ok(target)
@@ -172,14 +228,15 @@ impl Partial {
 
     /// Leaves what is here for a later transfer; answers the partial file. A transfer of unknown size
     /// cannot be repeated, so nothing of it is kept.
-    pub(crate) fn keep(self) -> Option<PathBuf> {
+    pub(crate) fn keep(mut self) -> Option<PathBuf> {
+        if self.stands {
+            return Some(self.path);
+        }
         if self.order.size.is_none() || self.have.total() == 0 {
             self.discard();
             return None;
         }
-        let record = Control::Accept { have: self.have.clone() }.encode();
-        let kept = self.file.sync_data().and_then(|()| fs::write(record_path(&self.path), record));
-        match kept {
+        match self.record() {
             Ok(()) => Some(self.path),
             Err(_) => {
                 self.discard();
@@ -190,8 +247,11 @@ impl Partial {
 
     /// Removes what is here.
     pub(crate) fn discard(self) {
+        if self.stands {
+            return;
+        }
         // Nothing is left to be done about a file that cannot be removed; its name says what it is.
-        let _ = fs::remove_file(record_path(&self.path));
+        let _ = fs::remove_file(beside(&self.path, ".have"));
         let _ = fs::remove_file(&self.path);
     }
 
@@ -227,12 +287,9 @@ impl Partial {
     }
 }
 
-/// Takes the record of an earlier transfer, if it fits the file. It is taken away: should this
-/// transfer end without order, its partial file is not to be trusted.
+/// What the record of an earlier transfer says, if it fits the file: what was here then still is, however that ended.
 fn recorded(path: &Path, file: &File, size: Option<u64>) -> Ranges {
-    let record = record_path(path);
-    let bytes = fs::read(&record).unwrap_or_default();
-    let _ = fs::remove_file(record);
+    let bytes = fs::read(beside(path, ".have")).unwrap_or_default();
     let len = file.metadata().map_or(0, |metadata| metadata.len());
     match Control::decode(&bytes) {
         Ok(Control::Accept { have }) if have.end() <= len.min(size.unwrap_or(0)) => have,
@@ -240,9 +297,9 @@ fn recorded(path: &Path, file: &File, size: Option<u64>) -> Ranges {
     }
 }
 
-fn record_path(path: &Path) -> PathBuf {
+fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".have");
+    name.push(ending);
     name.into()
 }
 
@@ -257,6 +314,8 @@ fn rename_new(from: &Path, to: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Bytes after which the ranges that are here are written down: what a transfer that is killed loses at most.
+const BETWEEN_RECORDS: u64 = 8 << 20;
 /// What is read back in one go.
 const READ_BACK: usize = 1 << 20;
 /// No file system stores more.

@@ -90,7 +90,7 @@ fn gaps_and_wrong_sizes_are_refused() {
 fn existing_files_are_kept_unless_forced() {
     let dir = Dir::new("exists");
     fs::write(dir.0.join("file"), "old").expect("writable");
-    assert!(matches!(Partial::open(dir.order(Some(3))), Err(StoreError::Exists)));
+    assert!(matches!(Partial::open(dir.order(Some(4))), Err(StoreError::Exists)));
 
     let forced = Order { force: true, ..dir.order(Some(3)) };
     let mut partial = Partial::open(forced).expect("forced");
@@ -144,4 +144,48 @@ fn a_file_that_nobody_kept_starts_over() {
     assert_eq!(partial.resumed(), 0);
     assert_eq!(partial.keep(), None);
     assert_eq!(dir.names(), [""; 0]);
+}
+
+#[test]
+fn a_file_of_the_same_length_is_the_same_if_its_digest_is() {
+    let dir = Dir::new("same");
+    fs::write(dir.0.join("file"), "old").expect("writable");
+    let there = || Partial::open(dir.order(Some(3))).expect("it may be the same");
+    assert!(there().resumed() == 3 && there().is_complete(3));
+    there().finish(3, &digest(b"old")).expect("the same");
+    assert!(matches!(there().finish(3, &digest(b"new")), Err(StoreError::Exists)));
+    assert!(matches!(there().write(0, b"new"), Err(StoreError::Exists)));
+    there().discard();
+    assert!(there().keep().is_some());
+    assert_eq!(fs::read(dir.0.join("file")).expect("there"), b"old");
+    assert_eq!(dir.names(), ["file"]);
+}
+
+#[test]
+fn what_a_killed_transfer_brought_is_on_record_but_for_the_last() {
+    let dir = Dir::new("killed");
+    let size = BETWEEN_RECORDS * 2;
+    let mut partial = Partial::open(dir.order(Some(size))).expect("new");
+    let piece = vec![7; BETWEEN_RECORDS as usize];
+    partial.write(0, &piece).expect("room");
+    partial.write(BETWEEN_RECORDS, b"more").expect("room");
+    // As when the process dies.
+    drop(partial);
+    let partial = Partial::open(dir.order(Some(size))).expect("again");
+    assert_eq!(partial.resumed(), BETWEEN_RECORDS);
+    drop(partial);
+    let mut partial = Partial::open(dir.order(Some(size))).expect("and again");
+    assert_eq!(partial.resumed(), BETWEEN_RECORDS, "the record is kept");
+    partial.write(BETWEEN_RECORDS, &piece).expect("room");
+    partial.finish(size, &digest(&vec![7; size as usize])).expect("complete");
+    assert_eq!(dir.names(), ["file"]);
+}
+
+#[test]
+fn names_with_slashes_make_directories() {
+    let dir = Dir::new("below");
+    let order = Order { name: "a/b/c".to_owned(), ..dir.order(Some(3)) };
+    let mut partial = Partial::open(order).expect("new");
+    partial.write(0, b"new").expect("room");
+    assert_eq!(partial.finish(3, &digest(b"new")).expect("complete"), dir.0.join("a/b/c"));
 }

@@ -52,7 +52,7 @@ impl Source {
         let file = File::open(path).map_err(usage)?;
         let metadata = file.metadata().map_err(usage)?;
         if metadata.is_dir() {
-            return Err(Failure::usage(format!("{shown}: is a directory; one file can be sent")));
+            return Err(Failure::usage(format!("{shown}: is a directory")));
         }
         let own_name = path.file_name().and_then(|name| name.to_str());
         let name = match rename.or(own_name) {

@@ -1,0 +1,128 @@
+//! The files of one call of `tresse send`: those that were named, and all below directories that were.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::source::Source;
+use crate::failure::{Failure, words};
+
+/// A file to be sent.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Offer {
+    path: PathBuf,
+    /// What the receiver is to call it; its own name if nothing else is said.
+    name: Option<String>,
+}
+
+impl Offer {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// It cannot be read, or its name cannot be sent.
+    pub(crate) fn open(&self) -> Result<Source, Failure> {
+        Source::open(&self.path, self.name.as_deref())
+    }
+}
+
+/// The files that `paths` stand for, in the order given, and below a directory in that of their names; `rename` is the name
+/// that a single file gets.
+///
+/// # Errors
+/// A path that is not there or cannot be read, a name for several files, and two files of one name.
+pub(crate) fn expand(paths: &[PathBuf], rename: Option<&str>) -> Result<Vec<Offer>, Failure> {
+    let mut offers = Vec::new();
+    for path in paths {
+        if path != Path::new("-") && fs::metadata(path).is_ok_and(|there| there.is_dir()) {
+            let name = rename.map(str::to_owned).or_else(|| own_name(path));
+            let name = name.ok_or_else(|| {
+                Failure::usage(format!("{}: the name is not UTF-8; give one with --name", path.display()))
+            })?;
+            below(path, &name, &mut offers).map_err(|error| refusal(path, &error))?;
+        } else {
+            offers.push(Offer { path: path.clone(), name: rename.map(str::to_owned) });
+        }
+    }
+    if rename.is_some() && paths.len() > 1 {
+        return Err(Failure::usage("--name is for one file or directory"));
+    }
+    if offers.is_empty() {
+        return Err(Failure::usage("there is no file in what was named"));
+    }
+    let mut names = BTreeSet::new();
+    for offer in &offers {
+        // What is missing or cannot be named is to be known before the first one is sent.
+        let name = if offer.path == Path::new("-") { "-".to_owned() } else { offer.open()?.name };
+        if !names.insert(name) {
+            return Err(Failure::usage(format!(
+                "{}: another file has the same name: send them apart, or their directory",
+                offer.path.display()
+            )));
+        }
+    }
+    Ok(offers)
+}
+
+/// Adds the files of `directory` and of those in it, under names that begin with `name`. Links to directories are left out:
+/// they may lead back.
+fn below(directory: &Path, name: &str, offers: &mut Vec<Offer>) -> io::Result<()> {
+    let mut entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let own = entry.file_name();
+        let own = own.to_str().ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{}: the name is not UTF-8", entry.path().display()),
+            )
+        })?;
+        let name = format!("{name}/{own}");
+        if entry.file_type()?.is_dir() {
+            below(&entry.path(), &name, offers)?;
+        } else if fs::metadata(entry.path())?.is_file() {
+            offers.push(Offer { path: entry.path(), name: Some(name) });
+        }
+    }
+    Ok(())
+}
+
+fn own_name(path: &Path) -> Option<String> {
+    let resolved = path.canonicalize().ok()?;
+    resolved.file_name()?.to_str().map(str::to_owned)
+}
+
+fn refusal(path: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("{}: {}", path.display(), words(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_stands_for_all_files_below_it() {
+        let root = std::env::temp_dir().join(format!("tresse-files-{}", std::process::id()));
+        let top = root.join("top");
+        fs::create_dir_all(top.join("b/deep")).expect("writable");
+        fs::create_dir_all(top.join("empty")).expect("writable");
+        for name in ["c", "a", "b/deep/x", "b/y"] {
+            fs::write(top.join(name), name).expect("writable");
+        }
+        let names = |paths: &[PathBuf], rename| -> Vec<String> {
+            let offers = expand(paths, rename).unwrap_or_else(|failure| panic!("{}", failure.message()));
+            offers.iter().map(|offer| offer.open().expect("there").name).collect()
+        };
+        assert_eq!(names(std::slice::from_ref(&top), None), ["top/a", "top/b/deep/x", "top/b/y", "top/c"]);
+        assert_eq!(names(&[top.join("b")], Some("z")), ["z/deep/x", "z/y"]);
+        assert_eq!(names(&[top.join("c"), top.join("a")], None), ["c", "a"]);
+        let refused = |paths: &[PathBuf], rename| {
+            expand(paths, rename).map(|_| ()).expect_err("refused").message().to_owned()
+        };
+        assert!(refused(&[top.join("a"), top.join("a")], None).contains("the same name"));
+        assert!(refused(&[top.join("a"), top.join("c")], Some("z")).contains("--name"));
+        assert!(refused(&[top.join("empty")], None).contains("no file"));
+        assert!(refused(&[top.join("missing")], None).contains("no such file"));
+        fs::remove_dir_all(root).expect("there");
+    }
+}
