@@ -1,5 +1,6 @@
 //! `tresse emulate`: a scenario's paths in real time, between the UDP sockets of real programs.
 
+mod alarm;
 mod args;
 mod relay;
 

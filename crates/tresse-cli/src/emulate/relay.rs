@@ -14,6 +14,7 @@ use tokio::time::Instant as RealTime;
 use tresse::Bytes;
 use tresse_sim::{Delivery, Emulation, End, Instant};
 
+use super::alarm::Alarm;
 use crate::failure::Failure;
 
 /// The relay's sockets: for each path one at the server's address towards the client, and one the other way round.
@@ -92,13 +93,14 @@ impl Relay {
                 readers.spawn(read(Arc::clone(socket), path, end, sender.clone()));
             }
         }
+        let mut alarm = Alarm::new().map_err(Failure::running)?;
         self.started = RealTime::now();
         loop {
             let deadline = emulation.next_deadline();
             let due = deadline.map(|at| self.started + at.since(Instant::ZERO));
             tokio::select! {
                 Some(arrival) = arrivals.recv() => self.take(emulation, arrival),
-                () = sleep_until(due) => {}
+                outcome = alarm.wait(due) => outcome.map_err(Failure::running)?,
             }
             while let Ok(arrival) = arrivals.try_recv() {
                 self.take(emulation, arrival);
@@ -154,13 +156,6 @@ async fn read(socket: Arc<UdpSocket>, path: usize, from: End, arrivals: mpsc::Se
         if arrivals.send(Arrival { path, from, source, payload }).await.is_err() {
             return;
         }
-    }
-}
-
-async fn sleep_until(due: Option<RealTime>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(due).await,
-        None => std::future::pending().await,
     }
 }
 
