@@ -185,6 +185,14 @@ bench-sockets: ## speed and memory over real sockets, beside plain UDP, quinn an
 	$(CARGO) build --release --quiet --manifest-path benches/sockets/Cargo.toml --target-dir $(SOCKET_BENCH)
 	$(if $(shell chrt -r 10 true 2>&1 || echo no),,chrt -r 10 )$(SOCKET_BENCH)/release/bench-sockets $(TABLES)
 
+ONLY ?=
+SECONDS_EACH ?= 20
+
+.PHONY: links
+links: ## what tresse carries over real links in network namespaces, beside what it must, as a table (ONLY=three, SECONDS_EACH=20)
+	$(CARGO) build --locked --release --quiet --package tresse-cli
+	$(PYTHON) tools/links.py --tresse $${CARGO_TARGET_DIR:-target}/release/tresse --seconds $(SECONDS_EACH) $(if $(ONLY),--only $(ONLY))
+
 WRITE ?=
 
 .PHONY: fingerprints

@@ -79,7 +79,7 @@ impl CallArgs {
 
     /// Own addresses.
     pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
-        host::starting_from(&self.from, &self.remote()).map_err(Failure::unreachable)
+        host::starting_towards(&self.from, &self.to).map_err(Failure::unreachable)
     }
 
     /// Says what was chosen for the user, and which paths are no links of their own.

@@ -7,6 +7,8 @@
 
 mod common;
 
+use std::process::{Child, Command};
+
 use common::{Dir, Done, Running, tresse};
 use serde_json::Value;
 
@@ -30,6 +32,29 @@ struct Cause {
     emulator: &'static [&'static str],
     server: &'static [&'static str],
     client: &'static [&'static str],
+}
+
+/// Processes that want all of one processor, gone with this.
+struct Spinners(Vec<Child>);
+
+impl Spinners {
+    /// On the first processor.
+    fn start(count: usize) -> Self {
+        let spin = || {
+            let mut command = Command::new("taskset");
+            command.args(["-c", "0", "sh", "-c", "while :; do :; done"]).spawn().expect("taskset(1)")
+        };
+        Spinners((0..count).map(|_| spin()).collect())
+    }
+}
+
+impl Drop for Spinners {
+    fn drop(&mut self) {
+        for spinner in &mut self.0 {
+            let _ = spinner.kill();
+            let _ = spinner.wait();
+        }
+    }
 }
 
 fn port_of(line: &str) -> String {
@@ -144,9 +169,19 @@ fn a_dead_link() {
     assert!(down > 0.5, "{out:#}");
 }
 
+/// The client shares its processor with others that come first.
 #[test]
 #[ignore = "rests on a machine that is not busy"]
 fn a_busy_processor() {
-    let rates: &[&str] = &["--set", "path.0.rate=10Gbit/s", "--set", "path.1.rate=10Gbit/s"];
-    assert_named("host", 37, &Cause { emulator: rates, ..Cause::default() });
+    let (near, far) = ("127.0.37.1,127.0.37.2", "127.0.38.1,127.0.38.2");
+    let mut server = Running::start(&["perf", "server", "--listen", far, "--port", "0", "--once", "--json"]);
+    let port = port_of(&server.line());
+    let _spinners = Spinners::start(2);
+    let call = ["perf", "client", "--from", near, "--to", far, "--port", &port, "--json", "--time", "6s"];
+    let last = ["-c", "0", "nice", "-n", "10", env!("CARGO_BIN_EXE_tresse")];
+    let done = Command::new("taskset").args([&last[..], &call].concat()).output().expect("taskset(1)");
+    let said = String::from_utf8_lossy(&done.stderr);
+    let document: Value =
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!(document["out"]["verdict"], "host", "{document:#}");
 }

@@ -37,7 +37,7 @@ impl DoctorArgs {
     pub(super) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
         match self.to.is_empty() {
             true => host::waiting_on(&self.from).map_err(|error| Failure::usage(error).at("--from")),
-            false => host::starting_from(&self.from, &Remote::all_of(&self.to)).map_err(Failure::unreachable),
+            false => host::starting_towards(&self.from, &self.to).map_err(Failure::unreachable),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tresse::host::Load as ProcessorTime;
-use tresse::{Association, SendOptions, StreamId};
+use tresse::{Association, Reliability, SendOptions, StreamId};
 
 use super::clock::unix_nanos;
 use super::message::{DATA, Load, Processor, Sent, Until};
@@ -40,7 +40,11 @@ impl Load {
                 (omitting, since) = (false, Base::take(association));
             }
             let stream = StreamId(1 + (messages % u64::from(self.streams)) as u16);
-            let options = SendOptions { ppid: DATA, unordered: self.unordered, ..SendOptions::on(stream) };
+            // What is queued when the time is over does not count, and would keep the accounts waiting behind it.
+            let reliability =
+                end.map_or(Reliability::Full, |end| Reliability::Lifetime(end - Instant::now()));
+            let unordered = self.unordered;
+            let options = SendOptions { ppid: DATA, unordered, reliability, ..SendOptions::on(stream) };
             let sending = put(association, options, messages_of.next(len));
             match end {
                 Some(end) => match timeout_at(end, sending).await {

@@ -92,20 +92,37 @@ pub(super) struct Got {
     pub(super) processor: Option<Processor>,
 }
 
-/// Shares of the time that the thread which moves packets ran, and that it waited for a processor.
+/// Shares of the time that the thread which moves packets ran, and that it waited for a processor; and that all processors of
+/// its host had nothing to do.
 #[derive(Copy, Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Processor {
     pub(crate) running: f64,
     pub(crate) waiting: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) idle: Option<f64>,
 }
 
 impl Processor {
+    /// Whether more would have been moved with more time of processors: the thread had none left, or needed most of it where
+    /// the host had none.
+    pub(super) fn is_exhausted(&self) -> bool {
+        let used = self.running + self.waiting;
+        used >= BUSY || used >= HALF_BUSY && self.idle.is_some_and(|idle| idle <= NONE_LEFT)
+    }
+
     /// Since `begin`.
     pub(super) fn since(begin: Option<ProcessorTime>) -> Option<Self> {
         let shares = ProcessorTime::now()?.since(&begin?);
-        Some(Processor { running: shares.running, waiting: shares.waiting })
+        Some(Processor { running: shares.running, waiting: shares.waiting, idle: shares.idle })
     }
 }
+
+/// From this share of the time on that a thread ran or waited to, its host set the pace.
+const BUSY: f64 = 0.9;
+/// From this one on where the host's processors had no more than that to spare: packets are also moved by threads of the
+/// system, which take turns with this one.
+const HALF_BUSY: f64 = 0.5;
+const NONE_LEFT: f64 = 0.1;
 
 /// Delays of messages, in milliseconds.
 #[derive(Copy, Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -56,8 +56,6 @@ struct FlowReport {
 
 /// The version of the documents of `tresse perf`.
 pub(super) const SCHEMA: u32 = 1;
-/// From this share of the time on that a thread ran or waited to, its host set the pace.
-const BUSY: f64 = 0.9;
 
 impl Report {
     /// `clocks` tells how far the peer's clock is from this host's; without, there are no delays.
@@ -122,10 +120,8 @@ impl Report {
 impl FlowReport {
     fn new(Flow { sent, got }: Flow, clocks: Option<Offset>) -> Self {
         let delay = got.delay.zip(clocks);
-        let busy = [sent.processor, got.processor]
-            .into_iter()
-            .flatten()
-            .any(|one| one.running + one.waiting >= BUSY);
+        let processors = [sent.processor, got.processor];
+        let busy = processors.iter().flatten().any(Processor::is_exhausted);
         let limit = sent.paths.main_limit();
         // Who has nothing to send, or no path to send it on, is not helped by a faster host.
         let idle = matches!(limit, Some(Limit::Application | Limit::Scheduler | Limit::Path));
@@ -147,9 +143,11 @@ impl FlowReport {
     fn lines(&self) -> Vec<String> {
         let mut lines = self.paths.plain_lines();
         let used = |who: &str, processor: &Option<Processor>| {
-            let Processor { running, waiting } = (*processor)?;
+            let Processor { running, waiting, idle } = (*processor)?;
             let (running, waiting) = (running * 100.0, waiting * 100.0);
-            Some(format!("{who} {running:.0} % running and {waiting:.0} % waiting for it"))
+            let idle = idle.map(|idle| format!(" (its host {:.0} % idle)", idle * 100.0));
+            let idle = idle.unwrap_or_default();
+            Some(format!("{who} {running:.0} % running and {waiting:.0} % waiting for it{idle}"))
         };
         let used = [used("sender", &self.sender_processor), used("receiver", &self.receiver_processor)];
         let used: Vec<_> = used.into_iter().flatten().collect();

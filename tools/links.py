@@ -1,0 +1,275 @@
+"""Two and more real links, measured in network namespaces: what `tresse` carries over them, beside what it must.
+
+Links are pairs of virtual Ethernet interfaces that `tc tbf` bounds, or, where they have a delay, the paths of
+`tresse emulate`. One table is printed, a row for each case. What cannot run here is a row that says why, and counts as skipped:
+the exit code is 1 only where a case ran and missed its bound. Needs root, and is started by `make links`.
+"""
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netns import Hosts, Unavailable
+
+ROOT = Path(__file__).resolve().parent.parent
+PAYLOAD = 1444 / 1514
+"""User data of a full packet, as a share of what `tc tbf` counts: its Ethernet frame."""
+MPTCP = 262
+"""IPPROTO_MPTCP."""
+FOLLOWED_S = 5.0
+"""In which a changed address has to be in use."""
+
+
+@dataclass
+class Row:
+    """What came of a case."""
+
+    case: str
+    wanted: str
+    measured: str
+    verdict: str
+
+
+class Bench:
+    """The command, and how long each measurement takes."""
+
+    def __init__(self, tresse: str, seconds: float) -> None:
+        self.tresse = tresse
+        self.seconds = seconds
+
+    def measure(self, hosts: Hosts, listen: str, call: str, *, host: str = "far", near: str = "near") -> dict[str, Any]:
+        """What the client says of data that it sent, and, under `said`, the lines on its standard error."""
+        serve = f"perf server --listen {listen} --once --quiet --insecure"
+        server = hosts.start(host, [self.tresse, *serve.split()])
+        assert server.stderr is not None
+        time.sleep(0.5)
+        client = hosts.start(near, [self.tresse, *f"perf client {call} --json --insecure".split()])
+        out, said = client.communicate(timeout=self.seconds + 60)
+        server.kill()
+        if client.returncode != 0:
+            raise RuntimeError(said.strip())
+        document: dict[str, Any] = json.loads(out)
+        return document["out"] | {"said": said, "events": document.get("events", [])}
+
+    def timed(self) -> str:
+        """Options of a measurement that does not count its beginning."""
+        return f"--time {self.seconds}s --omit 2s"
+
+
+def at_least(case: str, mbps: float, wanted: float) -> Row:
+    """A row about a throughput."""
+    verdict = "met" if mbps >= wanted else "MISSED"
+    return Row(case, f"at least {wanted:.1f} Mbit/s", f"{mbps:.1f} Mbit/s", verdict)
+
+
+def unlike_metrics(bench: Bench) -> list[Row]:
+    """Two links of 50 Mbit/s, beside the MPTCP of the kernel over the same."""
+    with Hosts(["near", "far"]) as hosts:
+        hosts.link(1, 50)
+        hosts.link(2, 50)
+        out = bench.measure(hosts, "lo", f"--to 10.78.1.1,10.78.2.1 {bench.timed()}")
+        row = at_least("50 + 50 Mbit/s, default routes of metric 100 and 200", out["throughput_mbps"], 90)
+        return [row, kernel_mptcp(hosts, bench.seconds)]
+
+
+def kernel_mptcp(hosts: Hosts, seconds: float) -> Row:
+    """The MPTCP of the kernel, over the links that the hosts have."""
+    case = "the same over MPTCP of this kernel, for comparison"
+    try:
+        for host in ("near", "far"):
+            hosts.on(host, "sysctl -qw net.mptcp.enabled=1")
+            hosts.on(host, "ip mptcp limits set subflow 2 add_addr_accepted 2")
+        hosts.on("near", "ip mptcp endpoint add 10.77.2.2 dev up2 subflow")
+        # The kernel chooses the interface by its routing rules: an MPTCP host needs one for each address.
+        hosts.ip("near", "route add default via 10.77.2.1 dev up2 table 1002")
+        hosts.ip("near", "rule add from 10.77.2.2 table 1002")
+        script = [sys.executable, str(Path(__file__).resolve()), "--mptcp"]
+        server = hosts.start("far", [*script, "server"])
+        time.sleep(0.5)
+        client = hosts.start("near", [*script, str(seconds)])
+        _, said = client.communicate(timeout=seconds + 30)
+        if client.returncode != 0:
+            raise Unavailable(said.strip().splitlines()[-1])
+        out, _ = server.communicate(timeout=30)
+        return Row(case, "-", f"{float(out):.1f} Mbit/s", "measured")
+    except Unavailable as reason:
+        return Row(case, "-", str(reason), "skipped")
+
+
+def mptcp_side(role: str) -> None:
+    """One side of a transfer over MPTCP: the server prints what it got in Mbit/s."""
+    link = socket.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP)
+    if role != "server":
+        link.connect(("10.78.1.1", 9000))
+        end, block = time.monotonic() + float(role), bytes(1 << 16)
+        while time.monotonic() < end:
+            link.sendall(block)
+        link.close()
+        return
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    link.bind(("10.78.1.1", 9000))
+    link.listen(1)
+    peer, _ = link.accept()
+    count, begun = 0, time.monotonic()
+    # As `--omit 2s` has it.
+    since, counted = begun + 2, 0
+    while got := len(peer.recv(1 << 18)):
+        count += got
+        if time.monotonic() < since:
+            counted = count
+    print((count - counted) * 8e-6 / (time.monotonic() - since))
+
+
+def no_route(bench: Bench) -> list[Row]:
+    """The second link has no route to the peer."""
+    with Hosts(["near", "far"]) as hosts:
+        hosts.link(1, 50)
+        hosts.link(2, 50, route=False)
+        said = bench.measure(hosts, "lo", "--from up1,up2 --to 10.78.1.1,10.78.2.1 --bytes 1MB")["said"]
+    line = next((line for line in said.splitlines() if "mend it with" in line), "")
+    named = "up2" in line and "ip rule add from 10.77.2.2" in line
+    case = "50 + 50 Mbit/s, the second without a route"
+    return [Row(case, "its interface and the rule are named", line or "nothing is said", "met" if named else "MISSED")]
+
+
+def three_links(bench: Bench) -> list[Row]:
+    """Links of 100, 10 and 1 Mbit/s."""
+    rates = (100, 10, 1)
+    with Hosts(["near", "far"]) as hosts:
+        for number, rate in enumerate(rates, 1):
+            hosts.link(number, rate)
+        out = bench.measure(hosts, "lo", f"--to 10.78.1.1,10.78.2.1,10.78.3.1 {bench.timed()}")
+    return [at_least("100 + 10 + 1 Mbit/s", out["throughput_mbps"], 0.97 * PAYLOAD * sum(rates))]
+
+
+DELAYED = """
+settle = "0s"
+measure = "600s"
+[[path]]
+rate = "30Mbit/s"
+delay = "15ms"
+[[path]]
+rate = "20Mbit/s"
+delay = "35ms"
+"""
+
+
+def unlike_delays(bench: Bench) -> list[Row]:
+    """30 Mbit/s at 15 ms and 20 at 35 ms, one way: paths of `tresse emulate`, as `tc netem` is not everywhere."""
+    with Hosts(["near"]) as hosts, tempfile.TemporaryDirectory() as directory:
+        scenario = Path(directory) / "paths.toml"
+        scenario.write_text(DELAYED)
+        hosts.start("near", [bench.tresse, "emulate", str(scenario), "--quiet"])
+        time.sleep(0.5)
+        call = f"--from 127.0.1.1,127.0.1.2 --to 127.0.2.1,127.0.2.2 --port 9900 {bench.timed()}"
+        out = bench.measure(hosts, "127.0.2.1,127.0.2.2", call, host="near")
+    return [at_least("30 Mbit/s at 15 ms + 20 Mbit/s at 35 ms (tresse emulate)", out["throughput_mbps"], 48)]
+
+
+def replaced_address(bench: Bench) -> list[Row]:
+    """The address of a link is replaced in mid-transfer, as by a new lease."""
+    with Hosts(["near", "far"]) as hosts:
+        hosts.link(1, 8)
+        hosts.link(2, 8)
+        server = hosts.start("far", [bench.tresse, *"perf server --listen lo --once --json --insecure".split()])
+        time.sleep(0.5)
+        call = "perf client --to 10.78.1.1,10.78.2.1 --bytes 20MB --json --insecure"
+        client = hosts.start("near", [bench.tresse, *call.split()])
+        time.sleep(4)
+        hosts.ip("near", "addr del 10.77.1.2/24 dev up1")
+        hosts.ip("near", "addr add 10.77.1.3/24 dev up1")
+        hosts.ip("near", "route add default via 10.77.1.1 metric 100")
+        changed = time.monotonic()
+        follow = sent_from(hosts, "10.77.1.3", changed)
+        out, said = client.communicate(timeout=120)
+        if client.returncode != 0:
+            raise RuntimeError(said.strip())
+        served, _ = server.communicate(timeout=30)
+    whole = json.loads(out)["out"]["bytes"] == json.loads(served)["in"]["bytes"] == 20_000_000
+    measured = f"after {follow:.1f} s, {'nothing' if whole else 'something'} lost"
+    verdict = "met" if whole and follow <= FOLLOWED_S else "MISSED"
+    case = "8 + 8 Mbit/s, an address is replaced in mid-transfer"
+    return [Row(case, f"in use within {FOLLOWED_S:.0f} s, nothing lost", measured, verdict)]
+
+
+def sent_from(hosts: Hosts, address: str, since: float) -> float:
+    """Seconds until the first full packets come to the peer from an address that is new."""
+    counter = f"{address.replace('.', '_')}"
+    hosts.on("far", "nft add table ip seen")
+    hosts.on("far", "nft add chain ip seen in '{ type filter hook input priority 0 ; }'")
+    hosts.on("far", f"nft add counter ip seen c{counter}")
+    hosts.on("far", f"nft add rule ip seen in ip saddr {address} ip length > 1000 counter name c{counter}")
+    while time.monotonic() - since < 30:
+        listed = hosts.on("far", f"nft -j list counter ip seen c{counter}")
+        if any(one["counter"]["packets"] > 1 for one in json.loads(listed)["nftables"] if "counter" in one):
+            break
+        time.sleep(0.05)
+    return time.monotonic() - since
+
+
+def usrsctp(_bench: Bench) -> list[Row]:
+    """CMT of usrsctp over the same links."""
+    reason = "no program here drives usrsctp over two interfaces"
+    return [Row("the same over CMT of usrsctp, for comparison", "-", reason, "skipped")]
+
+
+CASES: tuple[Callable[[Bench], list[Row]], ...] = (
+    unlike_metrics,
+    usrsctp,
+    no_route,
+    three_links,
+    unlike_delays,
+    replaced_address,
+)
+
+
+def rows_of(case: Callable[[Bench], list[Row]], bench: Bench) -> list[Row]:
+    """The rows of a case; one that cannot run is skipped, and one that breaks off missed."""
+    name = (case.__doc__ or case.__name__).partition("\n")[0].rstrip(".")
+    try:
+        return case(bench)
+    except Unavailable as reason:
+        return [Row(name, "-", str(reason), "skipped")]
+    except (RuntimeError, subprocess.TimeoutExpired, json.JSONDecodeError) as error:
+        return [Row(name, "-", str(error), "MISSED")]
+
+
+def main() -> int:
+    """Runs the cases and prints the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--tresse", default=str(ROOT / "target" / "release" / "tresse"), help="the command")
+    parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
+    parser.add_argument("--only", default="", help="cases with this in their name")
+    parser.add_argument("--mptcp", metavar="ROLE", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.mptcp:
+        mptcp_side(args.mptcp)
+        return 0
+    bench = Bench(args.tresse, args.seconds)
+    cases = [case for case in CASES if args.only in case.__name__]
+    rows = []
+    if os.geteuid() == 0:
+        for case in cases:
+            rows += rows_of(case, bench)
+            print(f"{rows[-1].case}: {rows[-1].measured}", file=sys.stderr, flush=True)
+    else:
+        rows = [Row(case.__name__, "-", "network namespaces need root", "skipped") for case in cases]
+    print("| case | wanted | measured | verdict |\n| --- | --- | --- | --- |")
+    for row in rows:
+        print(f"| {row.case} | {row.wanted} | {row.measured} | {row.verdict} |")
+    count = {verdict: sum(row.verdict == verdict for row in rows) for verdict in ("met", "MISSED", "skipped")}
+    print(f"\n{count['met']} met, {count['MISSED']} missed, {count['skipped']} skipped")
+    return 1 if count["MISSED"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Hosts as network namespaces of Linux, and links between them.
+
+`tools/links.py` measures on them. What a host runs is a process of this machine, so both ends share its processors.
+"""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from types import TracebackType
+
+
+class Unavailable(Exception):
+    """The system does not let namespaces be made, or lacks a command; the text says which."""
+
+
+def run(command: str, *, check: bool = True) -> str:
+    """Runs a command and answers what it printed."""
+    try:
+        done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise Unavailable(f"there is no command {error.filename}") from error
+    if check and done.returncode != 0:
+        raise Unavailable(f"{command}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+@cache
+def first() -> tuple[str, ...]:
+    """What lets a process run before everything else of this machine, where the system allows that."""
+    command = ("chrt", "-r", "10")
+    try:
+        allowed = subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        allowed = False
+    return command if allowed else ()
+
+
+class Hosts:
+    """Namespaces that are removed in the end, with all that runs in them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = {name: f"tresse-links-{name}-{os.getpid()}" for name in names}
+        self.running: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> "Hosts":
+        for namespace in self.names.values():
+            run(f"ip netns add {namespace}")
+            run(f"ip -n {namespace} link set lo up")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self.running:
+            process.kill()
+            process.wait()
+        for namespace in self.names.values():
+            run(f"ip netns del {namespace}", check=False)
+
+    def ip(self, host: str, arguments: str) -> str:
+        """Runs `ip` on a host."""
+        return run(f"ip -n {self.names[host]} {arguments}")
+
+    def on(self, host: str, command: str) -> str:
+        """Runs a command on a host and waits for it."""
+        return run(f"ip netns exec {self.names[host]} {command}")
+
+    def start(self, host: str, command: Sequence[str]) -> subprocess.Popen[str]:
+        """Starts a command on a host."""
+        process = subprocess.Popen(
+            ["ip", "netns", "exec", self.names[host], *first(), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.running.append(process)
+        return process
+
+    def link(self, number: int, mbps: float, *, route: bool = True) -> None:
+        """An uplink of `near` to `far`: its default route has a metric of its own, as DHCP leaves it."""
+        net = f"10.77.{number}"
+        self.ip("near", f"link add up{number} type veth peer name down{number} netns {self.names['far']}")
+        self.ip("near", f"addr add {net}.2/24 dev up{number}")
+        self.ip("far", f"addr add {net}.1/24 dev down{number}")
+        self.ip("far", f"addr add 10.78.{number}.1/32 dev lo")
+        for host, interface in (("near", f"up{number}"), ("far", f"down{number}")):
+            self.ip(host, f"link set {interface} up")
+            shape = f"tbf rate {mbps}mbit burst 32kbit latency 50ms"
+            self.on(host, f"tc qdisc add dev {interface} root {shape}")
+        if route:
+            self.ip("near", f"route add default via {net}.1 metric {number}00")
