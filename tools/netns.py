@@ -11,7 +11,7 @@ from functools import cache
 from types import TracebackType
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """The system does not let namespaces be made, or lacks a command; the text says which."""
 
 
@@ -20,9 +20,9 @@ def run(command: str, *, check: bool = True) -> str:
     try:
         done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
-        raise Unavailable(f"there is no command {error.filename}") from error
+        raise UnavailableError(f"there is no command {error.filename}") from error
     if check and done.returncode != 0:
-        raise Unavailable(f"{command}: {done.stderr.strip() or done.returncode}")
+        raise UnavailableError(f"{command}: {done.stderr.strip() or done.returncode}")
     return done.stdout
 
 
