@@ -76,10 +76,7 @@ fn by_itself(flight: &Flight) -> IpAddr {
 
 #[test]
 fn all_paths_behind_translators_come_to_work() {
-    for list_addresses in [true, false] {
-        let config = AssociationConfig { list_addresses, ..AssociationConfig::default() };
-        Translated::new(&config).settle();
-    }
+    Translated::new(&AssociationConfig::default()).settle();
 }
 
 #[test]
