@@ -41,12 +41,12 @@ switches! {
         /// Retransmission timeout before the first measurement (RTO.Initial, RFC 9260 §16).
         rto_initial: Duration = millis(1000),
         /// Smallest retransmission timeout (RTO.Min, which RFC 9260 §16 has at 1s). Below that it relies on loss_detection=rack, which probes before and takes back what a timeout cut for nothing.
-        rto_min: Duration = millis(200),
+        rto_min: Duration = millis(300),
         /// Largest retransmission timeout (RTO.Max, RFC 9260 §16).
         rto_max: Duration = millis(60_000),
-        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans, which RFC 9260 §16 has at 10; from an rto_min of 200ms on 16 take as long over two paths).
+        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans, which RFC 9260 §16 has at 10; from an rto_min of 300ms on 16 take as long over two paths).
         association_max_retrans: u32 = 16,
-        /// Timeouts in a row on one path before it counts as inactive (Path.Max.Retrans, which RFC 9260 §16 has at 5; from an rto_min of 200ms on 7 take as long).
+        /// Timeouts in a row on one path before it counts as inactive (Path.Max.Retrans, which RFC 9260 §16 has at 5; from an rto_min of 300ms on 7 take as long).
         path_max_retrans: u32 = 7,
         /// Retransmissions of INIT and COOKIE ECHO before set-up is given up (Max.Init.Retransmits).
         max_init_retransmits: u32 = 8,

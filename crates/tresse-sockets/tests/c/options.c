@@ -144,7 +144,7 @@ static void of_associations(void)
 
     struct sctp_rtoinfo rto = { 0, 0, 0, 0 };
     GET(many, SCTP_RTOINFO, rto);
-    CHECK(rto.srto_initial == 1000 && rto.srto_max == 60000 && rto.srto_min == 200);
+    CHECK(rto.srto_initial == 1000 && rto.srto_max == 60000 && rto.srto_min == 300);
     rto = (struct sctp_rtoinfo) { 0, 0, 0, 300 };
     SET(many, SCTP_RTOINFO, rto);
     GET(many, SCTP_RTOINFO, rto);
