@@ -384,7 +384,9 @@ impl Association {
             }
             Chunk::HeartbeatAck(heartbeat) => {
                 let heard = self.sender.paths.on_heartbeat_ack(cx.now, heartbeat.info().unwrap_or_default());
-                self.counters.discards.stray_heartbeat_ack += u64::from(heard.is_err());
+                if heard.is_err() {
+                    self.counters.discards.stray_heartbeat_ack += 1;
+                }
             }
             // With this side's own tag the T bit must not be set (RFC 9260 §8.5.1).
             Chunk::Abort(Abort { tag_reflected: true, .. })
@@ -436,7 +438,9 @@ impl Association {
         self.sender.tell_trips();
         match self.sender.transmission.on_sack(now, sack, via, recovering, &mut report) {
             Ok(()) => {
-                self.counters.discards.impossible_sack += u64::from(report.unsound);
+                if report.unsound {
+                    self.counters.discards.impossible_sack += 1;
+                }
                 self.apply_report(now, &report);
                 if self.sender.transmission.has_revocable() {
                     self.give_up(now);
@@ -524,7 +528,9 @@ impl Association {
         }
         let unknown = skipped.len() - skipped.iter().filter(known).count();
         let outcome = self.reception.skip(up_to, skipped.into_iter());
-        self.counters.discards.no_such_stream += unknown as u64;
+        if unknown > 0 {
+            self.counters.discards.no_such_stream += unknown as u64;
+        }
         if let Err(Refusal::Protocol(fault)) = outcome {
             self.fault(fault);
         }

@@ -28,7 +28,7 @@ impl<K: 'static, V: 'static> Untouched for BTreeMap<K, V> {
     const UNTOUCHED: &Self = &BTreeMap::new();
 }
 
-/// A `T` that takes memory from its first change on.
+/// A `T` that takes memory from its first mutable access on, whether or not that changes anything.
 pub(crate) struct LazyBox<T>(Option<Box<T>>);
 
 impl<T> Default for LazyBox<T> {

@@ -15,7 +15,7 @@ fn a_request_goes_again_on_another_path_until_it_is_answered() {
     pair.run_for(Duration::from_secs(10));
     let sent = with_kind(&pair, true, ChunkKind::ASCONF);
     let when: Vec<u128> = sent.iter().map(|flight| (flight.sent - now).as_millis()).collect();
-    assert_eq!(when, [0, 200, 400], "after an RTO, each time of another path");
+    assert_eq!(when, [0, 300, 600], "after an RTO, each time of another path");
     let paths: Vec<u8> = sent.iter().map(Flight::path).collect();
     assert_ne!(paths[0], paths[1]);
     assert_ne!(paths[1], paths[2]);
