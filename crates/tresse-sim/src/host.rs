@@ -4,7 +4,6 @@
 //! ask to be woken at the next deadline. Nothing of the endpoint is used but its public surface.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use bytes::BytesMut;
 use tresse_proto::{
@@ -35,8 +34,6 @@ pub(crate) struct Host {
     scheduler_failures: Vec<String>,
     /// Wake-ups served at one time.
     woken: (Instant, u32),
-    /// The processor is busy with others in between: the host sends, and serves its application, so often. Zero: at once.
-    runs_every: Duration,
     /// Where the endpoint writes its packets.
     scratch: Vec<u8>,
     /// Where they wait while they are under way: blocks shared by many packets, so that a packet costs no allocation.
@@ -63,22 +60,9 @@ impl Host {
             wake_at: None,
             scheduler_failures: Vec::new(),
             woken: (Instant::ZERO, 0),
-            runs_every: Duration::ZERO,
             scratch: Vec::new(),
             arena: BytesMut::with_capacity(ARENA_BLOCK),
         }
-    }
-
-    /// Lets the host run only so often from now on; at once where it is zero.
-    pub(crate) fn run_every(&mut self, period: Duration) {
-        self.runs_every = period;
-    }
-
-    /// When it runs next, from `at` on.
-    fn next_run(&self, at: Instant) -> Instant {
-        let period = u64::try_from(self.runs_every.as_nanos()).unwrap_or(u64::MAX);
-        let next = at.as_nanos().checked_next_multiple_of(period);
-        next.map_or(at, Instant::from_nanos)
     }
 
     /// Takes a packet that arrived; then it is the host's [`turn`](Self::turn).
@@ -190,12 +174,7 @@ impl Host {
     /// Asks for a wake-up at the next deadline, unless an earlier one is under way.
     pub(crate) fn arm(&mut self, now: Instant, network: &mut Network<'_>) {
         let Some(due) = self.due() else { return };
-        self.wake(due.max(now), network);
-    }
-
-    /// Asks for a wake-up, unless an earlier one is under way.
-    fn wake(&mut self, due: Instant, network: &mut Network<'_>) {
-        let due = self.next_run(due);
+        let due = due.max(now);
         if self.wake_at.is_none_or(|at| due < at) {
             self.wake_at = Some(due);
             network.events.push(due, Happening::Wake { host: self.number });
@@ -209,10 +188,6 @@ impl Host {
         network: &mut Network<'_>,
         ledger: &mut Ledger,
     ) -> Result<(), RunError> {
-        if self.next_run(now) > now {
-            self.wake(now, network);
-            return Ok(());
-        }
         let mut sent = 0;
         while self.serve_application(now, ledger)? || sent == 0 {
             let packets = self.transmit(now, network);

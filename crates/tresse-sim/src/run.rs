@@ -22,7 +22,7 @@ use crate::trace::Trace;
 use crate::watch::Watch;
 use crate::world::World;
 
-/// What a run does besides measuring, and with what. Of that, only schedulers, controllers and how often either host is at work change the outcome, and
+/// What a run does besides measuring, and with what. Of that, only schedulers, controllers and how it is read change the outcome, and
 /// `stop` ends it early.
 #[derive(Default)]
 pub struct RunOptions<'a> {
@@ -44,8 +44,6 @@ pub struct RunOptions<'a> {
     pub controllers: &'a [(String, ControllerFactory)],
     /// The receiver's application reads so often; at once where it is zero.
     pub reads_every: Duration,
-    /// The sender's host gives it a processor so often; at once where it is zero.
-    pub runs_every: Duration,
     /// Check the rules that always hold after every event, and the content of every message.
     pub check: bool,
 }
@@ -57,7 +55,7 @@ pub struct RunOptions<'a> {
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunError> {
     let resolved = scenario.resolved();
     let RunOptions { pcap, trace, progress, stop, checksums, check, .. } = options;
-    let RunOptions { schedulers, path_schedulers, controllers, reads_every, runs_every, .. } = options;
+    let RunOptions { schedulers, path_schedulers, controllers, reads_every, .. } = options;
     let layout = Topology::of(resolved);
     let capture = pcap.map(|output| Capture::new(output, &layout.topology)).transpose();
     let seed = Seed(resolved.seed);
@@ -66,8 +64,7 @@ pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunE
     let recoveries = resolved.record_recovery.then(Recoveries::default);
     network.watch = Watch::new(&layout, trace, recoveries);
     let own = Own { schedulers, path_schedulers, controllers };
-    let care = Care { checksums, check, reads_every, runs_every };
-    let mut world = build(resolved, &layout, network, seed, care, &own)?;
+    let mut world = build(resolved, &layout, network, seed, Care { checksums, check, reads_every }, &own)?;
     let mut pace = Pace { end: Instant::ZERO + resolved.settle + resolved.measure, progress, stop };
 
     let settled = Instant::ZERO + resolved.settle;

@@ -25,8 +25,6 @@ use crate::world::{Resident, World};
 /// What is checked although the outcome does not depend on it, and how often the receiver reads.
 pub(crate) struct Care {
     pub(crate) reads_every: Duration,
-    /// The sender's host lets it run so often.
-    pub(crate) runs_every: Duration,
     /// Packet checksums.
     pub(crate) checksums: bool,
     /// The rules of `invariant`, and the content of messages.
@@ -120,9 +118,6 @@ pub(crate) fn build<'w>(
         events: 0,
         at_once: 0,
     };
-    if let Some(sender) = world.hosts.first_mut() {
-        sender.run_every(care.runs_every);
-    }
     for host in &mut world.hosts {
         host.arm(Instant::ZERO, &mut world.network);
     }

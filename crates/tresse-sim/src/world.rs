@@ -138,8 +138,7 @@ mod tests {
         let (resolved, seed) = (scenario.resolved(), Seed(1));
         let layout = Topology::of(resolved);
         let network = Network::new(&layout.topology, seed, None);
-        let (reads_every, runs_every) = (std::time::Duration::ZERO, std::time::Duration::ZERO);
-        let care = Care { reads_every, runs_every, checksums: false, check: false };
+        let care = Care { reads_every: std::time::Duration::ZERO, checksums: false, check: false };
         let mut world =
             build(resolved, &layout, network, seed, care, &Own::default()).expect("sound settings");
         let at = Instant::ZERO + std::time::Duration::from_millis(1);

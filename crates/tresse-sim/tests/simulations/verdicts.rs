@@ -112,13 +112,3 @@ fn a_map_that_keeps_data_back_is_named_the_scheduler() {
     assert_eq!(longest(&outcome.limited_by.paths[1]).0, Limit::Scheduler, "{:#?}", outcome.limited_by);
     assert_limited_by(Limit::Scheduler, &outcome);
 }
-
-/// Pacing makes up for wake-ups that are two milliseconds late, and these are ten.
-#[test]
-fn a_busy_processor_is_named_the_host() {
-    let scenario = Scenario::from_toml(PATHS, "busy.toml").unwrap_or_else(|error| panic!("{error}"));
-    let options = RunOptions { runs_every: Duration::from_millis(10), ..RunOptions::default() };
-    let outcome = run(&scenario, options).unwrap_or_else(|error| panic!("{error}"));
-    assert!(outcome.throughput_mbps < 40.0, "{outcome:#?}");
-    assert_limited_by(Limit::Host, &outcome);
-}
