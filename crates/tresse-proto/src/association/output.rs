@@ -165,7 +165,7 @@ impl Association {
         }
         let views = &mut self.workspace.get().views;
         reinject(now, sender, &mut views.samples);
-        if let Some(path) = sender.path_with_lost() {
+        if let Some(path) = sender.path_with_awaited().or_else(|| sender.path_with_lost()) {
             return Some(Turn::of(path));
         }
         let duplicates = Duplicates { now, sharing: &self.sharing, samples: &mut views.samples };
@@ -321,7 +321,8 @@ impl Association {
         writer: &mut PacketWriter<'_>,
     ) -> Carried {
         let sender = &mut self.sender;
-        let again = load.resends && sender.write_resends(now, path, writer);
+        let awaited = load.assigned && sender.awaits_assigned(path);
+        let again = load.resends && !awaited && sender.write_resends(now, path, writer);
         // A scheduler that assigns data says for each packet where it goes: nothing else follows that.
         let assigned = load.assigned && sender.write_assigned(now, path, writer);
         let copied = load.copies && !assigned && {

@@ -113,15 +113,19 @@ impl Transmission {
     }
 
     /// Whether a packet of what waits for `path` may leave, where the path's congestion window is `cwnd`. Lost chunks
-    /// go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it; but the chunk that
-    /// everything waits for may leave as a lost one may: a buffer full of what came early has room for nothing else.
+    /// go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it. But the chunk that
+    /// the peer waits for leaves as a lost one may, and before any: a buffer full of what came early has room for nothing
+    /// else, and a peer that takes nothing out of order while its streams are reset acknowledges none of the lost ones.
     pub(crate) fn may_send_assigned(&self, path: PathId, cwnd: usize) -> bool {
         let Some((index, len)) = self.next_assigned(path) else { return false };
         let awaited = index == self.ring.cumulative() + 1;
         let fits = self.flight == 0 || awaited || len <= self.peer_window();
-        // Copies whose path has not answered keep nothing back when everything is acknowledged.
-        let open = |load: &PathLoad| load.flight < cwnd || self.flight == 0;
-        fits && self.load(path).is_some_and(|load| open(load) && load.lost.is_empty())
+        let leaves = |load: &PathLoad| {
+            // Copies whose path has not answered keep nothing back when everything is acknowledged.
+            let open = load.flight < cwnd || (self.flight == 0 && load.lost.is_empty());
+            open && (awaited || load.lost.is_empty())
+        };
+        fits && self.load(path).is_some_and(leaves)
     }
 
     /// Remembers that the assigned chunk `index` leaves on its path; answers the chunk to write.

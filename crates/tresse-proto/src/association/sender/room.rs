@@ -85,6 +85,20 @@ impl Sender {
         ready.min_by_key(|&path| self.transmission.next_assigned(path))
     }
 
+    /// Whether the chunk that the peer waits for is the first to leave on `path`: its TSN follows the cumulative one.
+    pub(in crate::association) fn awaits_assigned(&self, path: PathId) -> bool {
+        let (cumulative, _) = self.transmission.indices();
+        self.transmission.next_assigned(path).is_some_and(|(index, _)| index == cumulative + 1)
+    }
+
+    /// The path on which the assigned chunk that the peer waits for may leave, which goes before lost ones.
+    pub(in crate::association) fn path_with_awaited(&self) -> Option<PathId> {
+        if self.transmission.assigned() == 0 {
+            return None;
+        }
+        self.path_ids().find(|&path| self.awaits_assigned(path) && self.may_send_assigned(path))
+    }
+
     /// Whether what was assigned to `path` may leave.
     pub(in crate::association) fn may_send_assigned(&self, path: PathId) -> bool {
         self.transmission.may_send_assigned(path, self.paths.window(path).gate())
@@ -145,9 +159,11 @@ impl Sender {
     /// the peer went behind a UDP header for instance, leaves in IP fragments (RFC 9260 §6.9).
     pub(in crate::association) fn packet_limit(&self, path: PathId) -> usize {
         let size = self.paths.get(path).packet_size();
-        let waiting =
-            self.transmission.next_resend(path).filter(|_| self.may_resend(path)).map(|lost| lost.bytes);
-        let waiting = waiting.or_else(|| self.transmission.next_assigned(path).map(|(_, len)| len));
+        let assigned = self.transmission.next_assigned(path).map(|(_, len)| len);
+        let awaited = assigned.filter(|_| self.awaits_assigned(path));
+        let lost =
+            || self.transmission.next_resend(path).filter(|_| self.may_resend(path)).map(|lost| lost.bytes);
+        let waiting = awaited.or_else(lost).or(assigned);
         let copied = || self.transmission.next_copy(path).filter(|_| self.transmission.copies_everything());
         let longest = |len: usize| COMMON_HEADER_LEN + self.overhead() + len.next_multiple_of(4);
         waiting.or_else(copied).map_or(size, |len| size.max(longest(len)))

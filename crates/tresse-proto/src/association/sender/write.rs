@@ -60,12 +60,18 @@ impl Sender {
         if !self.may_send_assigned(path) {
             return false;
         }
+        // Behind the chunk that the peer waits for, lost ones go first.
+        let alone = self.transmission.next_resend(path).is_some();
         while let Some((index, len)) = self.transmission.next_assigned(path)
             && writer.room() >= len
-            && (!any || len <= self.transmission.peer_window())
+            && (!any || (!alone && len <= self.transmission.peer_window()))
             && let Some(data) = self.transmission.send_assigned(now, index)
         {
             any |= data.write(self.paths.carrier, writer).is_ok();
+        }
+        if any && alone {
+            // It took the packet that may leave whatever the window says (RFC 9260 §7.2.4).
+            self.transmission.on_resent(path);
         }
         any
     }

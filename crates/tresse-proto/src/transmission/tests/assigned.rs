@@ -156,6 +156,19 @@ fn its_path_must_have_room_and_nothing_lost() {
 }
 
 #[test]
+fn what_the_peer_waits_for_goes_before_what_was_lost() {
+    let mut bench = planned();
+    bench.send(0, LEN);
+    bench.sack(0, 1, &[]);
+    bench.time_out(0, 0);
+    assert_eq!(bench.lost(0), [5]);
+    let may = |bench: &Bench| bench.sent.may_send_assigned(PathId(0), 20 * LEN);
+    assert!(may(&bench), "chunk 2 was never sent, and all wait for it");
+    bench.leave(0);
+    assert!(!may(&bench), "chunk 5 goes before chunk 3");
+}
+
+#[test]
 fn what_is_handed_over_leaves_in_order_and_what_overtook_it_does_not_strike_it() {
     let mut bench = planned();
     bench.assign(1, LEN);
