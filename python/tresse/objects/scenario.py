@@ -225,7 +225,6 @@ RENAMED: Mapping[type, Mapping[str, str]] = {
 """Fields whose key in the TOML has another name: tables that repeat have singular names there."""
 
 
-@cache
 def _in_tables(settings: Mapping[str, Setting]) -> dict[str, Any]:
     """Settings as TOML has them: `group.name` as `name` in the table `group`."""
     table: dict[str, Any] = {}
@@ -249,6 +248,7 @@ def _by_full_names(table: Mapping[str, Any]) -> dict[str, Setting]:
     return settings
 
 
+@cache
 def _setting_names() -> frozenset[str]:
     return frozenset(name for name, *_ in _native.switches())
 
