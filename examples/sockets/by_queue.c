@@ -6,7 +6,7 @@
  *     ./by_queue server 7000 10.0.1.2 10.0.2.2
  *     ./by_queue client 7000 10 by_queue 10.0.1.1 10.0.2.1 10.0.1.2 10.0.2.2    # seconds; by_queue or in_turn; own, peer's
  *
- * Both ends print the bytes of each stream.
+ * Both ends print the bytes of each stream; the server says before that it listens.
  */
 #define TRESSE_SOCKETS_PLAIN
 #include <tresse_sctp.h>
@@ -71,6 +71,8 @@ static void serve(int port, char **own)
     names(here, own, 2, port);
     if (sctp_bindx(waiting, (struct sockaddr *)here, 2, SCTP_BINDX_ADD_ADDR) != 0 || listen(waiting, 1) != 0)
         fail("listen");
+    printf("listening\n");
+    fflush(stdout);
     int fd = accept(waiting, NULL, NULL);
     if (fd < 0)
         fail("accept");

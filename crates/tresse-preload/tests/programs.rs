@@ -69,10 +69,10 @@ fn socat_forks_for_each_connection() {
     server.args([&format!("SCTP4-LISTEN:{port},bind=127.0.0.1,fork,max-children=4"), "PIPE"]);
     let _server = Running::serve(server, udp);
     let client = |words: &str| {
-        let mut client = program("sh", udp);
+        let mut client = program("socat", udp);
         // It waits for the answer, and ends when that has come.
-        let line = format!("(echo {words}; sleep 1) | socat - SCTP4-CONNECT:127.0.0.1:{port}");
-        client.args(["-c", &line]);
+        let talk = format!("SYSTEM:echo {words}; read answer; echo $answer >&2");
+        client.args([&format!("SCTP4-CONNECT:127.0.0.1:{port}"), &talk]);
         client
     };
     assert_eq!(until_served(|| client("first")), "first\n");
@@ -186,7 +186,7 @@ fn erlang_has_both_ends_of_an_association() {
          {{ok, S}} = gen_sctp:open([{{port, {port}}}, Here]), ok = gen_sctp:listen(S, true),
          {{ok, C}} = gen_sctp:open([Here]), {{ok, A}} = gen_sctp:connect(C, {{127,0,0,1}}, {port}, []),
          ok = gen_sctp:send(C, A, 1, <<\"hello\">>),
-         F = fun(F) -> case gen_sctp:recv(S, 20000) of
+         F = fun(F) -> case gen_sctp:recv(S, 60000) of
              {{ok, {{_, _, _, <<\"hello\">>}}}} -> io:format(\"arrived~n\");
              {{ok, _}} -> F(F)
          end end,
@@ -205,15 +205,18 @@ fn sctp_darn_sets_up_an_association() {
     let (udp, port) = ports();
     let port = port.to_string();
     let own = (port.parse::<u16>().expect("a number") + 1000).to_string();
+    let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("darn-{port}"));
     let mut server = program("sctp_darn", udp);
     server.args(["-H", "127.0.0.1", "-P", &port, "-l"]);
     let _server = Running::serve(server, udp);
     let said = until_served(|| {
         let mut client = program("sh", udp);
         let darn = format!("sctp_darn -H 127.0.0.1 -P {own} -h 127.0.0.1 -p {port} -s");
-        // It ends with the number of bytes that it sent last: what it says is asked instead.
-        let heard = "tee /dev/stderr | grep -q SCTP_COMM_UP";
-        client.args(["-c", &format!("printf 'hello\\nquit\\n' | {darn} | {heard}")]);
+        // It is to go on until it has said what came of it. It ends with the number of bytes that it sent last: what it says is
+        // asked instead.
+        let talk = "echo hello; until grep -qE 'COMM_UP|CANT_STR' $0; do sleep 0.1; done; echo quit";
+        let heard = "cat $0; grep -q SCTP_COMM_UP $0";
+        client.args(["-c", &format!(": > $0; ( {talk} ) | {darn} > $0 2>&1; {heard}")]).arg(&log);
         client
     });
     assert!(said.contains("SCTP_COMM_UP"), "{said}");

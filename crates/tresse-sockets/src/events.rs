@@ -5,6 +5,7 @@ use tresse_proto::{
     ReconfigurationOutcome,
 };
 
+use crate::association::Phase;
 use crate::engine::State;
 use crate::notify::{self, Failed};
 use crate::send::UNORDERED;
@@ -152,11 +153,13 @@ impl State {
         }
     }
 
-    /// Tells those that asked for it when everything that they had to send is acknowledged (RFC 6458 §6.1.9).
+    /// Tells those that asked for it when everything that they had to send is acknowledged (RFC 6458 §6.1.9); not before there
+    /// is an association, nor of one that has ended.
     pub(crate) fn tell_dry(&mut self) {
         let mut dry = Vec::new();
         for (&id, entry) in &mut self.associations {
-            if entry.is_dry || !entry.settings.wants(notify::SENDER_DRY) {
+            let is_up = matches!(entry.phase, Phase::Open | Phase::Closing);
+            if !is_up || entry.is_dry || !entry.settings.wants(notify::SENDER_DRY) {
                 continue;
             }
             let queue =

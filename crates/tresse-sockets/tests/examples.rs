@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -77,15 +78,15 @@ fn run(program: &Path, mode: &str) {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };
-    let server = end().args(["server", "7000", "127.0.0.3", "127.0.0.4"]).spawn().expect("it starts");
-    let bound = format!("0400007F:{:04X} ", udp.parse::<u16>().expect("a number"));
-    while !std::fs::read_to_string("/proc/net/udp").expect("Linux").contains(&bound) {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let mut server = end().args(["server", "7000", "127.0.0.3", "127.0.0.4"]).spawn().expect("it starts");
+    let mut says = BufReader::new(server.stdout.take().expect("a pipe")).lines();
+    assert_eq!(says.next().expect("a line").expect("text"), "listening");
     let addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"];
     let client = end().args(["client", "7000", "1", mode]).args(addresses).output().expect("it runs");
     let given = bytes(&said(&client));
-    let arrived = bytes(&said(&server.wait_with_output().expect("it ends")));
+    let arrived: Vec<String> = says.map(|line| line.expect("text")).collect();
+    said(&server.wait_with_output().expect("it ends"));
+    let arrived = bytes(&arrived.join("\n"));
     assert_eq!(given, arrived, "{mode}");
     assert!(given.iter().all(|&bytes| bytes > 0), "{given:?}");
     if mode == "in_turn" {

@@ -50,7 +50,7 @@ static void *serve(void *unused)
             char text[1000];
             int ready;
             do
-                ready = epoll_wait(epoll, &event, 1, 30000);
+                ready = epoll_wait(epoll, &event, 1, 90000);
             while (ready == -1 && errno == EINTR);
             CHECK(ready == 1);
             ssize_t got = read(fd, text, sizeof text);
@@ -78,7 +78,7 @@ static void echo(int fd, const char *text)
     char back[100] = "";
     CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     struct pollfd wait = {.fd = fd, .events = POLLIN};
-    CHECK(poll(&wait, 1, 30000) == 1);
+    CHECK(poll(&wait, 1, 90000) == 1);
     int there = 0;
     CHECK(ioctl(fd, FIONREAD, &there) == 0 && there == (int)strlen(text));
     CHECK(recv(fd, back, sizeof back, 0) == (ssize_t)strlen(text));

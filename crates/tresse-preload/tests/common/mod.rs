@@ -2,10 +2,12 @@
 
 #![allow(dead_code, unreachable_pub, reason = "every test file uses its own part of this")]
 
+#[path = "../../../tresse-sockets/tests/common/ports.rs"]
+mod ports;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// Where cargo has put the library.
@@ -38,12 +40,9 @@ pub fn has(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// Port numbers that no other test has at the same time: one for UDP, one for SCTP.
+/// Port numbers that no other test has at the same time: one for UDP, one for SCTP and TCP.
 pub fn ports() -> (u16, u16) {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let step = NEXT.fetch_add(1, Ordering::Relaxed);
-    let udp = 22_000 + (std::process::id() as u16 % 900) * 40 + step % 40;
-    (udp, 5000 + step)
+    (ports::reserved(), ports::reserved())
 }
 
 /// A program over tresse, reached by UDP port `udp`.
@@ -115,7 +114,7 @@ pub fn until_served(mut client: impl FnMut() -> Command) -> String {
     let started = Instant::now();
     loop {
         let output = client().output().expect("it runs");
-        if output.status.success() || started.elapsed() > Duration::from_secs(30) {
+        if output.status.success() || started.elapsed() > Duration::from_secs(60) {
             return said(&output);
         }
         std::thread::sleep(Duration::from_millis(100));

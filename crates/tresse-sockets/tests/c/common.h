@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
+#include <time.h>
 #include <unistd.h>
 #include <arpa/inet.h>
 #include "tresse_sctp.h"
@@ -82,7 +83,7 @@ static inline void wait_for(int fd, short events)
 {
     struct pollfd one = { .fd = fd, .events = events };
     int got;
-    while ((got = poll(&one, 1, 60000)) < 0 && errno == EINTR)
+    while ((got = poll(&one, 1, 100000)) < 0 && errno == EINTR)
         ;
     CHECK(got == 1 && (one.revents & events));
 }

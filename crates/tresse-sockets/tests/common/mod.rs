@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
+mod ports;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -60,9 +62,7 @@ fn compile(name: &str) -> PathBuf {
     program
 }
 
-/// UDP ports of processes that run at the same time are different.
+/// A UDP port that nobody else has.
 pub(crate) fn udp_port() -> String {
-    static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
-    let step = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    (20_000 + (std::process::id() as u16 % 1000) * 20 + step % 20).to_string()
+    ports::reserved().to_string()
 }
