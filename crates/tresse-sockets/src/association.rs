@@ -1,9 +1,11 @@
 //! State of one association beside the core: its owner, what was read of it in advance, its settings.
 
 use std::collections::{HashMap, VecDeque};
+use std::io::PipeWriter;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tresse_proto::{AssociationId, CloseReason, Endpoint, Instant, Message, Part, PathState};
 
@@ -17,6 +19,8 @@ pub(crate) struct Entry {
     /// Key of its socket.
     pub(crate) owner: u64,
     pub(crate) phase: Phase,
+    /// Held until it is known what came of the set-up: a call that waits for that has the other end.
+    pub(crate) unsettled: Option<PipeWriter>,
     /// The peer's SCTP port.
     pub(crate) remote_port: u16,
     /// The message that is read next, so that it is known whether there is one.
@@ -97,6 +101,7 @@ impl Entry {
             number: fresh_number(),
             owner,
             phase: Phase::Opening,
+            unsettled: None,
             remote_port,
             next: None,
             following: VecDeque::new(),
@@ -146,6 +151,15 @@ impl Entry {
         }
         self.open = open.filter(|_| next.is_none());
         self.next = next.map(|message| Pending { message, taken: 0 });
+    }
+
+    /// Whether a call waits for what comes of the set-up. One that has given up has closed its end.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let at_once = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.unsettled.as_ref().is_some_and(|end| {
+            let mut ends = [PollFd::new(end, PollFlags::empty())];
+            poll(&mut ends, Some(&at_once)).is_ok() && ends[0].revents().is_empty()
+        })
     }
 
     /// Whether it has ended.

@@ -4,7 +4,7 @@
 //!
 //! Owns readiness and how a thread waits for it. Knows nothing of what is read or written.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -13,6 +13,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socketpair, sockopt};
 
+use crate::lower;
 use crate::socket::Need;
 
 /// Our end of the pair, and what the other one shows.
@@ -119,8 +120,23 @@ pub(crate) fn wait_a_little(theirs: impl AsFd, need: Need, so_far: Duration) -> 
     if over || is_nonblocking(&theirs) {
         return Err(Errno::AGAIN);
     }
-    let moment = rustix::time::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    poll(&mut [PollFd::new(&theirs, events)], Some(&moment)).map(|_| ())
+    lower::wait(&[], (theirs.as_fd(), events), Some(MOMENT))
+}
+
+/// Waits until `told` can be read, or for `a_moment` only, in a call on `theirs` that has lasted for `so_far`.
+///
+/// # Errors
+/// `AGAIN` when SO_SNDTIMEO of `theirs` is over; `INTR`.
+pub(crate) fn wait_shown(
+    theirs: impl AsFd,
+    told: BorrowedFd<'_>,
+    so_far: Duration,
+    a_moment: bool,
+) -> Result<(), Errno> {
+    let limit = sockopt::socket_timeout(&theirs, sockopt::Timeout::Send)?;
+    let left = limit.map(|limit| limit.checked_sub(so_far).ok_or(Errno::AGAIN)).transpose()?;
+    let pause = left.into_iter().chain(a_moment.then_some(MOMENT)).min();
+    lower::wait(&[], (told, PollFlags::IN), pause)
 }
 
 /// Whether calls on the descriptor are to return at once.
@@ -130,6 +146,7 @@ pub(crate) fn is_nonblocking(theirs: impl AsFd) -> bool {
 
 /// Bytes that make a descriptor with the smallest send buffer unwritable: it is writable while a quarter is used.
 const FILLING: usize = 2048;
+const MOMENT: Duration = Duration::from_millis(1);
 const LONG: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 86_400, tv_nsec: 0 };
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -166,7 +167,9 @@ impl Engine {
 impl State {
     /// Descriptors that only the process with the sockets is to have.
     pub(crate) fn descriptors(&self) -> Vec<i32> {
-        self.sockets.values().map(|socket| socket.readiness.number()).collect()
+        let waited_for = self.associations.values().filter_map(|entry| entry.unsettled.as_ref());
+        let sockets = self.sockets.values().map(|socket| socket.readiness.number());
+        sockets.chain(waited_for.map(AsRawFd::as_raw_fd)).collect()
     }
 
     fn handle(&mut self, now: Instant, datagram: Datagram) {
@@ -276,6 +279,10 @@ impl State {
             }
             other => self.tell_other(now, id, other),
         }
+        if let Some(entry) = self.associations.get_mut(&id).filter(|entry| entry.phase != Phase::Opening) {
+            // Whoever waits for this learns it.
+            entry.unsettled = None;
+        }
         self.touch(key);
     }
 
@@ -284,7 +291,7 @@ impl State {
         let opening = entry.phase == Phase::Opening;
         entry.phase = Phase::Ended(Ended::of(reason, opening));
         entry.blocked = false;
-        let (key, abandoned) = (entry.owner, entry.abandoned);
+        let (key, abandoned, awaited) = (entry.owner, entry.abandoned, entry.is_awaited());
         let state = match reason {
             _ if opening => notify::CANT_STR_ASSOC,
             CloseReason::Graceful => notify::SHUTDOWN_COMP,
@@ -294,8 +301,8 @@ impl State {
         // First what was lost: a program that hears of the end may forget the association.
         self.tell_undelivered(id, error);
         self.tell_change(id, Change { error, ..Change::new(state, 0, 0) });
-        // One-to-one sockets keep theirs for what can be read, and to tell why it ended.
-        let keeps = self.sockets.get(&key).is_some_and(|socket| socket.style == Style::OneToOne);
+        // One-to-one sockets keep theirs for what can be read, and to tell why it ended; so does a call that waits for it.
+        let keeps = awaited || self.sockets.get(&key).is_some_and(|socket| socket.style == Style::OneToOne);
         if abandoned || (!keeps && !self.has_unread(id)) {
             self.forget(now, id);
         }

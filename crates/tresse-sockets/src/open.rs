@@ -1,9 +1,11 @@
 //! From `socket` to `close`: sockets come to be, find their addresses and peers, and end.
 
+use std::io::{PipeReader, PipeWriter, pipe};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use rustix::event::PollFlags;
 use rustix::io::{DupFlags, Errno};
 use tresse_proto::{AssociationId, Connect, ConnectError, EndpointConfig};
 
@@ -281,19 +283,27 @@ pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
         return elsewhere.connect(fd, names);
     }
     let call = Call::on(fd)?;
-    let number = begin_on(&call, names)?;
     if call.is_nonblocking() {
+        begin_on(&call, names, None)?;
         return Err(Errno::INPROGRESS);
     }
-    // A one-to-many socket shows nothing of one association: it is asked again.
-    let settled = call.until(Need::Writable, false, |call| settle(call, number));
+    // The descriptor of a one-to-many socket shows nothing of one of many.
+    let (told, tells) = settling()?;
+    let number = begin_on(&call, names, Some(tells))?;
+    let settled = call.until_shown((told.as_fd(), PollFlags::IN), |call| settle(call, number));
+    drop(told);
+    // It may have failed since the last look.
+    let failed = matches!(settled, Err(Errno::AGAIN | Errno::INTR));
+    let settled = if failed { settle(&call, number).or(settled) } else { settled };
     // What is under way goes on after a signal or a timeout.
     settled.map(|()| number).map_err(|error| if error == Errno::AGAIN { Errno::INPROGRESS } else { error })
 }
 
-/// Begins to connect, for a caller that waits by other means; answers the association's number.
-pub(crate) fn begin_to_connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
-    begin_on(&Call::on(fd)?, names)
+/// Begins to connect, for a caller that waits by other means; answers the association's number, and a descriptor that can be
+/// read once it is known what came of it.
+pub(crate) fn begin_to_connect(fd: i32, names: &[u8]) -> Result<(i32, PipeReader), Errno> {
+    let (told, tells) = settling()?;
+    Ok((begin_on(&Call::on(fd)?, names, Some(tells))?, told))
 }
 
 /// What has come of it: `AGAIN` for nothing yet.
@@ -301,11 +311,16 @@ pub(crate) fn connected(fd: i32, number: i32) -> Result<(), Errno> {
     settle(&Call::on(fd)?, number)
 }
 
-fn begin_on(call: &Call, names: &[u8]) -> Result<i32, Errno> {
-    let id = begin(call, &SocketName::read_all(names)?)?;
+fn begin_on(call: &Call, names: &[u8], tells: Option<PipeWriter>) -> Result<i32, Errno> {
+    let id = begin(call, &SocketName::read_all(names)?, tells)?;
     let number = call.lock().associations.get(&id).map_or(0, |entry| entry.number);
     call.leave();
     Ok(number)
+}
+
+/// A descriptor that can be read once the other one, which its association holds, is closed.
+fn settling() -> Result<(PipeReader, PipeWriter), Errno> {
+    pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))
 }
 
 /// Whether the association with this number is set up: `AGAIN` while nobody knows.
@@ -343,8 +358,12 @@ pub(crate) fn number_towards(fd: i32, names: &[u8]) -> Result<i32, Errno> {
     Ok(state.associations.get(&id).map_or(0, |entry| entry.number))
 }
 
-/// Begins to set up an association; waits for nothing.
-pub(crate) fn begin(call: &Call, names: &[SocketName]) -> Result<AssociationId, Errno> {
+/// Begins to set up an association; waits for nothing. `tells` is closed once it is known what came of it.
+pub(crate) fn begin(
+    call: &Call,
+    names: &[SocketName],
+    tells: Option<PipeWriter>,
+) -> Result<AssociationId, Errno> {
     let first = *names.first().ok_or(Errno::INVAL)?;
     bind_implicitly(call, Some(first.address))?;
     let key = call.key();
@@ -380,7 +399,9 @@ pub(crate) fn begin(call: &Call, names: &[SocketName]) -> Result<AssociationId, 
         .ok_or(Errno::INVAL)?
         .connect(now, connect)
         .map_err(|error| refused(&error))?;
-    state.associations.insert(id, Entry::new(key, first.port, settings, now));
+    let mut entry = Entry::new(key, first.port, settings, now);
+    entry.unsettled = tells;
+    state.associations.insert(id, entry);
     state.name_peers(id, names.iter().map(|name| name.address).collect());
     let socket = state.socket(key)?;
     if socket.style == Style::OneToOne {

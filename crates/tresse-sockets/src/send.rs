@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
 
-use crate::association::{Ended, Phase};
+use crate::association::{Ended, Entry, Phase};
 use crate::engine::State;
 use crate::forked;
 use crate::layout::{Fields, SocketName};
@@ -169,20 +169,22 @@ fn send_on(call: &Call, data: &Data<'_>, info: &SendInfo, flags: i32) -> Result<
     sent.map(|()| data.len())
 }
 
-/// SCTP_SENDALL: to every association of the socket.
+/// SCTP_SENDALL: to every association of the socket that still takes messages, or to none: a call that has to be made again
+/// would come a second time to those that have the message.
 fn send_to_all(call: &Call, data: &Data<'_>, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
-    let all: Vec<i32> = {
-        let state = call.lock();
-        let own = state.associations.values().filter(|entry| entry.owner == call.key());
-        own.map(|entry| entry.number).collect()
-    };
-    for number in all {
-        let mut fields = info.fields.unwrap_or_default();
-        fields.flags &= !SEND_ALL;
-        let one = SendInfo { number: Some(number), name: Vec::new(), fields: Some(fields), ..info.clone() };
-        send_on(call, data, &one, flags)?;
-    }
-    Ok(data.len())
+    let at_once = flags & libc::MSG_DONTWAIT != 0;
+    let mut fields = info.fields.unwrap_or_default();
+    fields.flags &= !SEND_ALL;
+    let one = SendInfo { fields: Some(fields), ..info.clone() };
+    let sent = call.until(Need::Writable, at_once, |call| {
+        let mut state = call.lock();
+        let sent = state.send_to_all(call, data, &one);
+        state.refresh();
+        drop(state);
+        call.leave();
+        sent
+    });
+    sent.map(|()| data.len())
 }
 
 /// The association that a message is for; a name without one sets it up (RFC 6458 §3.1.1).
@@ -227,12 +229,53 @@ fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
         crate::options::init_message(state.socket(key)?, &info.init)?;
     }
     drop(state);
-    let begun = begin(call, &names);
+    let begun = begin(call, &names, None);
     call.lock().socket(key)?.config = usual;
     begun
 }
 
 impl State {
+    /// Gives a message to all associations of the socket, if each of them takes it.
+    fn send_to_all(&mut self, call: &Call, data: &Data<'_>, info: &SendInfo) -> Result<(), Errno> {
+        let key = call.key();
+        let takes = |entry: &Entry| entry.owner == key && matches!(entry.phase, Phase::Opening | Phase::Open);
+        let own = self.associations.iter().filter(|(_, entry)| takes(entry));
+        let all: Vec<AssociationId> = own.map(|(&id, _)| id).collect();
+        // Whoever has no room is asked first: it refuses, and says when it has. So does one without the stream.
+        let first = all.iter().copied().find(|&id| !self.takes(call, id, data.len(), info));
+        for id in first.into_iter().chain(all.into_iter().filter(|&id| Some(id) != first)) {
+            self.send(call, id, data, info)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an association has the stream of a message, and room for it behind its pieces.
+    fn takes(&mut self, call: &Call, id: AssociationId, length: usize, info: &SendInfo) -> bool {
+        let fields = info.fields.unwrap_or_default();
+        let options = self
+            .sockets
+            .get(&call.key())
+            .map(|socket| (socket.options.explicit_eor, socket.options.whole_only));
+        let (explicit, whole_only) = options.unwrap_or_default();
+        if fields.flags & ABORT != 0 || (explicit && fields.flags & (EOR | EOF) == 0) {
+            return true;
+        }
+        let pieces = self.associations.get(&id).and_then(|entry| entry.pieces.get(&fields.stream));
+        let length = length + pieces.map_or(0, Vec::len);
+        if whole_only && length > self.largest_whole(call, id) {
+            return false;
+        }
+        let Some(association) = self.endpoint.as_mut().and_then(|core| core.association(id)) else {
+            return false;
+        };
+        let queue = association.send_queue();
+        let outbound = match association.streams().0 {
+            0 => association.config().outbound_streams,
+            agreed => agreed,
+        };
+        fields.stream < outbound && queue.used + length <= queue.limit
+    }
+
     /// Gives a message to an association.
     fn send(
         &mut self,

@@ -1,10 +1,10 @@
 //! A socket: its style, its settings, and what waits to be read. All of it changes under the lock of its engine.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -14,6 +14,7 @@ use tresse_proto::{AssociationConfig, AssociationId};
 use crate::association::Pause;
 use crate::descriptor::{self, Readiness};
 use crate::engine::{Engine, State};
+use crate::lower;
 use crate::settings::{Settings, Style};
 use crate::stack::{Stack, stack};
 use crate::table::{self, Alias};
@@ -248,13 +249,40 @@ impl Call {
                 Need::Readable => (sockopt::Timeout::Recv, PollFlags::IN),
                 Need::Writable => (sockopt::Timeout::Send, PollFlags::OUT),
             };
-            let limit = sockopt::socket_timeout(&*self.alias, timeout)?;
-            let since = *since.get_or_insert_with(std::time::Instant::now);
-            let left =
-                limit.map(|limit| limit.checked_sub(since.elapsed()).ok_or(Errno::AGAIN)).transpose()?;
+            let left = self.left_of(timeout, *since.get_or_insert_with(Instant::now))?;
             self.stack.sleep(&*self.alias, events, left)?;
             self.stack.turn();
         }
+    }
+
+    /// Does what `attempt` does until it is not refused with `AGAIN`, and waits in between for what another descriptor `shows`,
+    /// no longer than SO_SNDTIMEO.
+    pub(crate) fn until_shown<T>(
+        &self,
+        shows: (BorrowedFd<'_>, PollFlags),
+        mut attempt: impl FnMut(&Self) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let since = Instant::now();
+        loop {
+            match attempt(self) {
+                Err(Errno::AGAIN) => {}
+                done => return done,
+            }
+            let left = self.left_of(sockopt::Timeout::Send, since)?;
+            if self.stack.is_synchronous() {
+                self.stack.sleep(shows.0, shows.1, left)?;
+                self.stack.turn();
+            } else {
+                self.stack.hasten();
+                lower::wait(&[], shows, left)?;
+            }
+        }
+    }
+
+    /// What is left of the time that a call may wait which waits `since` then; `None` for ever.
+    fn left_of(&self, timeout: sockopt::Timeout, since: Instant) -> Result<Option<Duration>, Errno> {
+        let limit = sockopt::socket_timeout(&*self.alias, timeout)?;
+        limit.map(|limit| limit.checked_sub(since.elapsed()).ok_or(Errno::AGAIN)).transpose()
     }
 }
 

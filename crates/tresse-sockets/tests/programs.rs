@@ -80,6 +80,11 @@ fn what_was_not_delivered_is_told_and_messages_have_their_numbers() {
 }
 
 #[test]
+fn calls_that_wait_sleep_and_send_to_all_or_to_nobody() {
+    runs("blocked");
+}
+
+#[test]
 fn schedulers_in_c_are_registered_and_taken_away_while_associations_run() {
     runs("schedulers");
 }

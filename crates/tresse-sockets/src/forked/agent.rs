@@ -120,8 +120,8 @@ impl Child {
             ask::SHUTDOWN => open::shutdown(fd, request.number()?)?,
             ask::CONNECTED => open::connected(fd, request.number()?)?,
             ask::CONNECT => {
-                let number = open::begin_to_connect(fd, &request.bytes()?)?;
-                return Ok((Writer::default().number(0).number(number), None));
+                let (number, told) = open::begin_to_connect(fd, &request.bytes()?)?;
+                return Ok((Writer::default().number(0).number(number), Some(told.into())));
             }
             ask::ACCEPT => {
                 let flags = request.number()?;

@@ -7,7 +7,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::frame::{Reader, Writer};
-use super::{CHANNEL, until};
+use super::{CHANNEL, until, until_told};
 use crate::notify::{NextInfo, ReceiveInfo};
 use crate::receive::{Received, scatter};
 use crate::send::SendInfo;
@@ -125,19 +125,13 @@ impl Elsewhere {
 
     pub(crate) fn connect(&self, fd: i32, names: &[u8]) -> Result<i32, Errno> {
         let alias = table::find(fd)?;
-        let number = exchange(about(ask::CONNECT, &alias).bytes(names))?.number()?;
+        let mut begun = exchange(about(ask::CONNECT, &alias).bytes(names))?;
+        let (number, told) = (begun.number()?, begun.descriptor()?);
         if crate::descriptor::is_nonblocking(alias.as_fd()) {
             return Err(Errno::INPROGRESS);
         }
-        let settled = until(&alias, Need::Writable, false, || {
-            let settled = exchange(about(ask::CONNECTED, &alias).number(number));
-            if settled.as_ref().is_err_and(|error| *error == Errno::AGAIN)
-                && alias.socket.style == Style::OneToMany
-            {
-                // Its descriptor says nothing of one association.
-                std::thread::sleep(PAUSE);
-            }
-            settled.map(|_| number)
+        let settled = until_told(&alias, &told, || {
+            exchange(about(ask::CONNECTED, &alias).number(number)).map(|_| number)
         });
         settled.map_err(|error| if error == Errno::AGAIN { Errno::INPROGRESS } else { error })
     }
@@ -317,4 +311,3 @@ fn short(value: i32) -> Result<u16, Errno> {
 
 /// Bytes that one call takes of a message; the rest of it is there for the next.
 const MOST_ROOM: usize = 1 << 24;
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);

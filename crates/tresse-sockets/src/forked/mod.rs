@@ -10,7 +10,7 @@ mod calls;
 mod frame;
 
 use std::cell::RefCell;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
@@ -113,6 +113,26 @@ pub(crate) fn child() {
     *own_channel = Some(channel);
 }
 
+/// Waits, in a child, for what a descriptor tells by being readable, no longer than SO_SNDTIMEO.
+fn until_told<T>(
+    alias: &table::Alias,
+    told: impl AsFd,
+    mut attempt: impl FnMut() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    let started = Instant::now();
+    loop {
+        match attempt() {
+            Err(Errno::AGAIN) => {}
+            done => return done,
+        }
+        descriptor::wait_shown(alias, told.as_fd(), started.elapsed(), is_synchronous())?;
+    }
+}
+
+fn is_synchronous() -> bool {
+    Stack::existing().is_some_and(Stack::is_synchronous)
+}
+
 /// Waits, in a child, until an attempt is not refused with `AGAIN`.
 fn until<T>(
     alias: &table::Alias,
@@ -121,7 +141,7 @@ fn until<T>(
     mut attempt: impl FnMut() -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     // There nothing happens between calls: the next attempt is what makes it happen.
-    let synchronous = Stack::existing().is_some_and(Stack::is_synchronous);
+    let synchronous = is_synchronous();
     let started = Instant::now();
     loop {
         match attempt() {

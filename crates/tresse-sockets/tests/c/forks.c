@@ -137,6 +137,11 @@ static void generations(void)
         CHECK(fcntl(copy, F_SETFL, 0) == 0);
         own = listener(SOCK_SEQPACKET, "127.0.0.2");
         CHECK(port_of(own) > 0);
+        /* One of several associations: the descriptor says nothing of it. */
+        int many = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+        struct sockaddr_in name = name_of("127.0.0.2", port_of(own));
+        CHECK(connect(many, NAME(name), sizeof name) == 0 && sctp_getpaddrs(many, 0, &names) == -1);
+        CHECK(close(many) == 0);
         pid_t grandchild = fork();
         CHECK(grandchild >= 0);
         if (grandchild > 0)
