@@ -60,6 +60,9 @@ int tresse_owns(int fd);
  * associations have ended, at most so many milliseconds (negative: as long as it takes). */
 void tresse_finish(int timeout_ms);
 
+/* daemon(3) of a process with sockets: they go along into the background. */
+int tresse_daemon(int nochdir, int noclose);
+
 /* The synchronous mode, in which nothing happens between calls: each takes what arrived, lets happen what is due, does its
  * work, sends and returns. To be asked for before the first socket (else -1 and EBUSY), or by TRESSE_SYNCHRONOUS=1. */
 int tresse_synchronous(void);
@@ -184,6 +187,7 @@ struct sctp_tresse_choice {
 #define getpeername(...) tresse_getpeername(__VA_ARGS__)
 #define setsockopt(...) tresse_setsockopt(__VA_ARGS__)
 #define getsockopt(...) tresse_getsockopt(__VA_ARGS__)
+#define daemon(...) tresse_daemon(__VA_ARGS__)
 #endif
 
 #endif

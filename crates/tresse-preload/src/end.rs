@@ -1,10 +1,14 @@
-//! The end of a process: what its sockets have sent is still delivered, as the kernel would after the process has gone.
+//! The end of a process: what its sockets have sent is still delivered, as the kernel would after the process has gone; those
+//! that processes forked from it have go on in a process of their own. And its way into the background, along with its sockets.
 
+use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::fork;
+use tresse_sockets::ffi::calls;
+
 use crate::route::Inside;
+use crate::{fork, real};
 
 /// How long an exit waits at most: `TRESSE_EXIT_WAIT` in milliseconds.
 fn limit() -> Duration {
@@ -28,6 +32,44 @@ pub(crate) fn watch() {
 extern "C" fn at_exit() {
     if !fork::is_other_process() {
         let _inside = Inside::enter();
-        tresse_sockets::finish(limit());
+        tresse_sockets::leave(limit());
     }
+}
+
+/// `_exit(2)` of a process whose sockets others still have: as a parent ends that has gone into the background.
+///
+/// # Safety
+/// That of the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(status: c_int) -> ! {
+    // A signal that has come in the middle of a call of ours leaves no way to see to them.
+    if !Inside::is_on() && !fork::is_other_process() && tresse_sockets::is_needed() {
+        let _inside = Inside::enter();
+        tresse_sockets::leave(limit());
+    }
+    loop {
+        // SAFETY: it does not come back.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
+}
+
+/// `_Exit(3)`.
+///
+/// # Safety
+/// That of the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
+    // SAFETY: the caller's.
+    unsafe { _exit(status) }
+}
+
+/// `daemon(3)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn daemon(keep_directory: c_int, keep_standard: c_int) -> c_int {
+    if Inside::is_on() || fork::is_other_process() || !tresse_sockets::has_sockets() {
+        // SAFETY: the arguments are numbers.
+        return unsafe { real::daemon(keep_directory, keep_standard) };
+    }
+    let _inside = Inside::enter();
+    calls::tresse_daemon(keep_directory, keep_standard)
 }

@@ -47,6 +47,7 @@ macro_rules! real {
 }
 
 real! {
+    fn daemon(keep_directory: c_int, keep_standard: c_int) -> c_int;
     fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int;
     fn bind(fd: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
     fn listen(fd: c_int, backlog: c_int) -> c_int;

@@ -6,9 +6,10 @@ mod common;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
-use common::{Running, has, library, ports, program, until_served};
+use common::{Running, has, is_bound, library, ports, program, until_served};
 
 /// Compiles `tests/c/<name>.c`, which knows nothing of tresse.
 fn compiled(name: &str) -> PathBuf {
@@ -29,6 +30,37 @@ fn sockets_of_a_program_are_ours_and_everything_else_is_untouched() {
         command
     })
     .finish();
+}
+
+/// Whoever starts the server goes on when that is in the background, as after any daemon. It is gone when it has served.
+fn goes_into_the_background(compiled: &Path, way: &str) {
+    let (udp, port) = ports();
+    let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("background-{port}"));
+    let run = |word: &str| {
+        let mut command = program(compiled, udp);
+        command.args([word, &port.to_string()]).arg(&log);
+        command.output().expect("it runs")
+    };
+    let heard = |output: &Output| {
+        let log = std::fs::read_to_string(&log).unwrap_or_default();
+        let text = [&output.stdout[..], &output.stderr[..], log.as_bytes()].concat();
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    assert_eq!(heard(&run(way)), "", "{way}");
+    assert_eq!(heard(&run("client")), "served\n", "{way}");
+    let started = Instant::now();
+    while is_bound(udp) {
+        assert!(started.elapsed() < Duration::from_secs(60), "{way}: somebody still has the port");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn servers_go_into_the_background_with_their_sockets() {
+    let program = compiled("background");
+    for way in ["daemon", "exit", "_exit", "twice"] {
+        goes_into_the_background(&program, way);
+    }
 }
 
 #[test]

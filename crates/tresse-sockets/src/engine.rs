@@ -90,6 +90,11 @@ impl Engine {
         lock(&self.state)
     }
 
+    /// Holds all of it as it is: nobody is at work on it.
+    pub(crate) fn hold(&self) -> impl Sized {
+        (lock(&self.outbox), lock(&self.state), lock(&self.inbox), lock(&self.addresses))
+    }
+
     /// Takes a packet for the next turn; answers whether it is the first.
     pub(crate) fn take(&self, datagram: Datagram) -> bool {
         let mut inbox = lock(&self.inbox);

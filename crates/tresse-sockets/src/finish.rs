@@ -1,7 +1,14 @@
-//! The end of a process: its sockets close, and what they have sent is delivered while somebody waits for it.
+//! The end of a process, and its way into the background: its sockets close, or go along, and what they have sent is delivered
+//! while somebody waits for it.
 
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::process::{chdir, setsid};
+
+use crate::forked::Side;
 use crate::stack::Stack;
 use crate::{forked, open, table};
 
@@ -9,13 +16,70 @@ use crate::{forked, open, table};
 /// were forked from this one have sockets of it. A kernel would see to them after the process has gone; here nobody does.
 pub fn finish(limit: Duration) {
     let Some(stack) = Stack::existing() else { return };
+    close_all();
+    if forked::elsewhere().is_none() {
+        wind_down(stack, limit);
+    }
+}
+
+/// The end of a process that others may have sockets of: those move into a process of their own, which waits as [`finish`] does,
+/// and nobody waits for this one. Where nobody has any, it is [`finish`].
+pub fn leave(limit: Duration) {
+    let Some(stack) = Stack::existing().filter(|_| is_needed()) else { return finish(limit) };
+    close_all();
+    match forked::move_on() {
+        Ok(Side::New) => {
+            // Neither its terminal nor who started it is to wait for this process.
+            let _ = setsid();
+            forked::let_go_of_the_rest(stack);
+            wind_down(stack, limit);
+            crate::ffi::end_at_once(0);
+        }
+        Ok(Side::Old) => {}
+        Err(_) => finish(limit),
+    }
+}
+
+/// Whether processes that were forked from this one still use sockets of it.
+pub fn is_needed() -> bool {
+    Stack::existing().is_some() && forked::elsewhere().is_none() && forked::has_children()
+}
+
+/// Whether `daemonize` is to stand for `daemon(3)`: this process has sockets.
+pub fn has_sockets() -> bool {
+    Stack::existing().is_some() && forked::elsewhere().is_none()
+}
+
+/// `daemon(3)` of a process with sockets: they go along into the background.
+///
+/// # Errors
+/// As that call's.
+pub fn daemonize(keep_directory: bool, keep_standard: bool) -> Result<(), Errno> {
+    if forked::move_on()? == Side::Old {
+        crate::ffi::end_at_once(0);
+    }
+    setsid()?;
+    if !keep_directory {
+        chdir("/")?;
+    }
+    if !keep_standard {
+        let null = File::options().read(true).write(true).open("/dev/null");
+        let null = null.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NODEV))?;
+        rustix::stdio::dup2_stdin(null.as_fd())?;
+        rustix::stdio::dup2_stdout(null.as_fd())?;
+        rustix::stdio::dup2_stderr(null.as_fd())?;
+    }
+    Ok(())
+}
+
+fn close_all() {
     for alias in table::visible() {
         // One that another thread closes meanwhile is closed.
         let _ = open::close(alias.number());
     }
-    if forked::elsewhere().is_some() {
-        return;
-    }
+}
+
+fn wind_down(stack: &Stack, limit: Duration) {
     // As long as there are sockets in forked processes, somebody has to be there for them.
     while forked::has_children() {
         std::thread::sleep(PAUSE);

@@ -32,7 +32,7 @@ mod socket;
 mod stack;
 mod table;
 
-pub use finish::finish;
+pub use finish::{daemonize, finish, has_sockets, is_needed, leave};
 pub use names::{local_name, local_names, peer_name, peer_names};
 pub use notify::{NextInfo, ReceiveInfo};
 pub use open::{

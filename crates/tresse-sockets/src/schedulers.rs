@@ -22,6 +22,11 @@ pub(crate) fn registry() -> MutexGuard<'static, Registry> {
 /// What the program has registered. Held while the list changes; nobody asks for it with the lock of an engine.
 static REGISTERED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
 
+/// Holds the list of what the program has registered as it is.
+pub(crate) fn hold_list() -> impl Sized {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Lets associations to come name this scheduler.
 ///
 /// # Errors

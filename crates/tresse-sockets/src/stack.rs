@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
@@ -70,8 +70,7 @@ pub(crate) fn stack() -> Result<&'static Stack, Errno> {
     });
     if first {
         crate::ffi::watch_forks();
-        let run = move || if stack.synchronous { stack.watch() } else { stack.drive() };
-        if !crate::ffi::quiet_thread("tresse", run) {
+        if !stack.run() {
             return Err(Errno::AGAIN);
         }
     }
@@ -118,6 +117,25 @@ impl Stack {
         })
     }
 
+    /// Starts the thread; answers whether there is one.
+    pub(crate) fn run(&'static self) -> bool {
+        self.waiting.store(AWAKE, Ordering::SeqCst);
+        let run = move || if self.synchronous { self.watch() } else { self.drive() };
+        crate::ffi::quiet_thread("tresse", run)
+    }
+
+    /// Lets nothing come in and nobody wake descriptors, as long as the answer is kept.
+    pub(crate) fn hold_intake(&self) -> impl Sized {
+        (lock(&self.gate), lock(&self.intake))
+    }
+
+    /// Holds what all engines share, when they are held already.
+    pub(crate) fn hold_shared(&self) -> impl Sized {
+        let engines = self.engines.write().unwrap_or_else(PoisonError::into_inner);
+        let lower = self.lower.write().unwrap_or_else(PoisonError::into_inner);
+        (engines, lower, lock(&self.ports), lock(&self.busy))
+    }
+
     /// The stack of this process, if there is one.
     pub(crate) fn existing() -> Option<&'static Self> {
         STACK.get()
@@ -127,6 +145,11 @@ impl Stack {
     pub(crate) fn descriptors(&self) -> Vec<i32> {
         let lower = self.lower();
         lower.iter().map(|socket| socket.number()).chain(lock(&self.ports).descriptors()).collect()
+    }
+
+    /// The descriptor by which the thread is woken.
+    pub(crate) fn waker(&self) -> i32 {
+        self.wake.as_raw_fd()
     }
 
     /// Whether there is no socket and no association.

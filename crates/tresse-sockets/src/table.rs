@@ -118,6 +118,12 @@ pub(crate) fn engines() -> Vec<Arc<Engine>> {
     table.iter().flatten().map(|alias| Arc::clone(&alias.socket.engine)).collect()
 }
 
+/// The numbers of all descriptors in it.
+pub(crate) fn numbers() -> Vec<i32> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    table.iter().flatten().map(|alias| alias.number()).collect()
+}
+
 /// All descriptors that the program has.
 pub(crate) fn visible() -> Vec<Arc<Alias>> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);

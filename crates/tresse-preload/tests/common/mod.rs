@@ -55,6 +55,11 @@ pub fn program(name: impl AsRef<std::ffi::OsStr>, udp: u16) -> Command {
     command
 }
 
+/// Whether somebody has this UDP port on the loopback address.
+pub fn is_bound(udp: u16) -> bool {
+    std::fs::read_to_string("/proc/net/udp").expect("Linux").contains(&format!("0100007F:{udp:04X} "))
+}
+
 /// A process that ends with its test.
 pub struct Running(Option<Child>);
 
@@ -67,9 +72,8 @@ impl Running {
     /// server then.
     pub fn serve(command: Command, udp: u16) -> Self {
         let server = Running::start(command);
-        let bound = format!("0100007F:{udp:04X} ");
         let started = Instant::now();
-        while !std::fs::read_to_string("/proc/net/udp").expect("Linux").contains(&bound) {
+        while !is_bound(udp) {
             assert!(started.elapsed() < Duration::from_secs(60), "it does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }

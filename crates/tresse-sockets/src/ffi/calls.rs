@@ -300,6 +300,21 @@ pub extern "C" fn tresse_finish(timeout: c_int) {
     crate::finish::finish(limit);
 }
 
+/// `daemon(3)`: the sockets go along into the background.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_daemon(keep_directory: c_int, keep_standard: c_int) -> c_int {
+    if !crate::finish::has_sockets() {
+        // SAFETY: the arguments are numbers.
+        return unsafe { daemon(keep_directory, keep_standard) };
+    }
+    answer(crate::finish::daemonize(keep_directory != 0, keep_standard != 0).map(|()| 0))
+}
+
+unsafe extern "C" {
+    /// The C library's.
+    fn daemon(keep_directory: c_int, keep_standard: c_int) -> c_int;
+}
+
 /// Whether a descriptor is one of our sockets.
 #[unsafe(no_mangle)]
 pub extern "C" fn tresse_owns(fd: c_int) -> c_int {

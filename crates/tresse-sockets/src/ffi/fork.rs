@@ -2,6 +2,8 @@
 
 use std::sync::Once;
 
+use rustix::io::Errno;
+
 use crate::forked;
 
 /// From now on forks are noticed.
@@ -23,6 +25,24 @@ extern "C" fn parent() {
 
 extern "C" fn child() {
     forked::child();
+}
+
+/// Forks; answers in which of the two processes this is.
+pub(crate) fn fork() -> Result<forked::Side, Errno> {
+    // SAFETY: the new process goes on with this thread alone, whose caller holds what others might have been at work on.
+    match unsafe { libc::fork() } {
+        -1 => Err(super::last_error()),
+        0 => Ok(forked::Side::New),
+        _ => Ok(forked::Side::Old),
+    }
+}
+
+/// Ends the process at once, without whoever may stand in front of the C library.
+pub(crate) fn end_at_once(status: i32) -> ! {
+    loop {
+        // SAFETY: it does not come back.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
 }
 
 /// Closes descriptors that nobody uses any more in this process.

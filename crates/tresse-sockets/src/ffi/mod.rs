@@ -10,7 +10,7 @@ mod fork;
 pub mod libsctp;
 pub mod messages;
 
-pub(crate) use fork::{close_all, quiet_thread, watch as watch_forks};
+pub(crate) use fork::{close_all, end_at_once, fork, quiet_thread, watch as watch_forks};
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd};

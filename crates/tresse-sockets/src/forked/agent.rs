@@ -5,49 +5,63 @@ use std::collections::BTreeSet;
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::CHILDREN;
 use super::calls::{ask, read_info, write_received};
 use super::frame::{Reader, Writer};
-use crate::{names, open, options, receive, send, table};
+use crate::stack::lock;
+use crate::{lower, names, open, options, receive, send, table};
 
 /// An answer, and a descriptor that goes with it.
 type Answer = Result<(Writer, Option<OwnedFd>), Errno>;
 
+/// A process that is served: the connection to it, and what it still has.
+pub(super) struct Served {
+    pub(super) channel: OwnedFd,
+    handles: Mutex<BTreeSet<i32>>,
+}
+
+/// All of them.
+pub(super) static SERVED: Mutex<Vec<Arc<Served>>> = Mutex::new(Vec::new());
+/// Held, with others, from the first byte of a request to the last of its answer.
+pub(super) static ANSWERING: RwLock<()> = RwLock::new(());
+
 /// Serves a process, which knows these descriptors of ours.
 pub(super) fn start(channel: OwnedFd, handles: BTreeSet<i32>) {
     CHILDREN.fetch_add(1, Ordering::AcqRel);
-    let held = handles.clone();
-    let begun = crate::ffi::quiet_thread("tresse-child", move || {
-        let mut child = Child(handles);
-        while let Ok(mut request) = Reader::receive(&channel) {
-            let (answer, with) = match child.answer(&mut request) {
-                Ok((answer, with)) => (answer, with),
-                Err(error) => (Writer::default().number(error.raw_os_error()), None),
-            };
-            if answer.send(&channel, with.as_ref().map(AsFd::as_fd)).is_err() {
-                break;
-            }
-        }
-    });
-    if !begun {
-        // Without a thread for it the child finds its connection closed.
-        drop(Child(held));
-    }
+    let served = Arc::new(Served { channel, handles: Mutex::new(handles) });
+    lock(&SERVED).push(Arc::clone(&served));
+    serve(served);
 }
 
-/// What one process still has.
-struct Child(BTreeSet<i32>);
+/// Serves all of them in this process, which has the sockets now.
+pub(super) fn resume() {
+    let all = lock(&SERVED).clone();
+    all.into_iter().for_each(serve);
+}
+
+fn serve(served: Arc<Served>) {
+    let child = Child(served);
+    // Without a thread for it the child finds its connection closed.
+    crate::ffi::quiet_thread("tresse-child", move || while child.serve_once() {});
+}
+
+/// Serves one process as long as it is there.
+struct Child(Arc<Served>);
 
 impl Drop for Child {
     /// It has ended, or runs another program: its sockets close.
     fn drop(&mut self) {
-        for handle in std::mem::take(&mut self.0) {
+        let _one = ANSWERING.read().unwrap_or_else(PoisonError::into_inner);
+        for handle in std::mem::take(&mut *lock(&self.0.handles)) {
             let _ = open::close(handle);
         }
+        lock(&SERVED).retain(|other| !Arc::ptr_eq(other, &self.0));
         CHILDREN.fetch_sub(1, Ordering::AcqRel);
     }
 }
@@ -57,7 +71,20 @@ fn done() -> Answer {
 }
 
 impl Child {
-    fn answer(&mut self, request: &mut Reader) -> Answer {
+    /// Waits for a request and answers it; false at the end of the connection.
+    fn serve_once(&self) -> bool {
+        let channel = &self.0.channel;
+        while lower::wait(&[], (channel.as_fd(), PollFlags::IN), None) == Err(Errno::INTR) {}
+        let _one = ANSWERING.read().unwrap_or_else(PoisonError::into_inner);
+        let Ok(mut request) = Reader::receive(channel) else { return false };
+        let (answer, with) = match self.answer(&mut request) {
+            Ok((answer, with)) => (answer, with),
+            Err(error) => (Writer::default().number(error.raw_os_error()), None),
+        };
+        answer.send(channel, with.as_ref().map(AsFd::as_fd)).is_ok()
+    }
+
+    fn answer(&self, request: &mut Reader) -> Answer {
         match request.number()? {
             ask::FORK => Self::fork(&request.numbers()?),
             ask::SOCKET => {
@@ -66,7 +93,7 @@ impl Child {
             }
             what => {
                 let fd = request.number()?;
-                if !self.0.contains(&fd) {
+                if !lock(&self.0.handles).contains(&fd) {
                     return Err(Errno::BADF);
                 }
                 match what {
@@ -95,22 +122,22 @@ impl Child {
     }
 
     /// A socket that was made for the child: it has the descriptor, and here is another one.
-    fn made(&mut self, fd: i32) -> Answer {
+    fn made(&self, fd: i32) -> Answer {
         let alias = table::find(fd)?;
         let handle = table::duplicate_hidden(&alias);
         let given = rustix::io::fcntl_dupfd_cloexec(&*alias, 0);
         drop(alias);
         let _ = open::close(fd);
         let (handle, given) = (handle?, given?);
-        self.0.insert(handle);
+        lock(&self.0.handles).insert(handle);
         Ok((Writer::default().number(0).number(handle), Some(given)))
     }
 
     /// Calls in the life of a socket.
-    fn live(&mut self, what: i32, fd: i32, request: &mut Reader) -> Answer {
+    fn live(&self, what: i32, fd: i32, request: &mut Reader) -> Answer {
         match what {
             ask::CLOSE => {
-                self.0.remove(&fd);
+                lock(&self.0.handles).remove(&fd);
                 open::close(fd)?;
             }
             ask::BIND => open::bind(fd, &request.bytes()?)?,

@@ -8,6 +8,7 @@
 mod agent;
 mod calls;
 mod frame;
+mod moving;
 
 use std::cell::RefCell;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,6 +24,7 @@ use crate::stack::{Stack, lock};
 use crate::{descriptor, table};
 
 pub(crate) use calls::Elsewhere;
+pub(crate) use moving::{Side, let_go_of_the_rest, move_on};
 
 /// This process was forked from the one that has the sockets.
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
@@ -63,6 +65,9 @@ thread_local! {
 /// Before a fork: every socket gets a name that lasts, and the table stays as it is until it is over. Without a plan the child
 /// has no socket.
 pub(crate) fn prepare() {
+    if moving::is_under_way() {
+        return;
+    }
     let plan = plan();
     let _ = PLAN.try_with(|place| place.replace(plan));
 }
@@ -104,6 +109,9 @@ pub(crate) fn parent() {
 
 /// After a fork, in the new process: its descriptors are known by what their sockets are called elsewhere.
 pub(crate) fn child() {
+    if moving::is_under_way() {
+        return;
+    }
     IS_CHILD.store(true, Ordering::Relaxed);
     CHILDREN.store(0, Ordering::Relaxed);
     let plan = PLAN.try_with(RefCell::take).ok().flatten();

@@ -1,0 +1,87 @@
+//! The move of all sockets into a new process, where the one that has them is about to end and others go on with them: a fork at
+//! a moment at which nobody is at work on them. The new process has the same descriptors and the same memory, and threads of its
+//! own; in the old one the locks are never released.
+
+use std::cell::Cell;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use rustix::io::Errno;
+
+use super::{CHANNEL, IS_CHILD, agent, elsewhere};
+use crate::stack::{Stack, lock};
+use crate::{schedulers, table};
+
+/// The process that a call returns in.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// The one that has the sockets now.
+    New,
+    /// The one that had them, and is to end.
+    Old,
+}
+
+thread_local! {
+    /// The fork that this thread makes is such a move.
+    static MOVES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a fork that this thread makes is a move.
+pub(super) fn is_under_way() -> bool {
+    MOVES.try_with(Cell::get).unwrap_or(false)
+}
+
+/// Moves all sockets into a new process. Returns in both.
+///
+/// # Errors
+/// `INVAL` where this process has none; what the system says of a fork.
+pub(crate) fn move_on() -> Result<Side, Errno> {
+    let stack = Stack::existing().filter(|_| elsewhere().is_none()).ok_or(Errno::INVAL)?;
+    // Each of these in the order in which calls and threads take them.
+    let answering = agent::ANSWERING.write().unwrap_or_else(PoisonError::into_inner);
+    let (changing, intake) = (schedulers::hold_list(), stack.hold_intake());
+    let mut engines = table::engines();
+    stack.each_engine(|engine| engines.push(Arc::clone(engine)));
+    engines.sort_by_key(|engine| Arc::as_ptr(engine).addr());
+    engines.dedup_by(|one, other| Arc::ptr_eq(one, other));
+    let at_work: Vec<_> = engines.iter().map(|engine| engine.hold()).collect();
+    let (shared, registry) = (stack.hold_shared(), schedulers::registry());
+    let (served, table, channel) = (lock(&agent::SERVED), table::hold(), lock(&CHANNEL));
+    MOVES.set(true);
+    let forked = crate::ffi::fork();
+    MOVES.set(false);
+    // Whoever asks in the old process from now on is told that there is nothing.
+    if forked == Ok(Side::Old) {
+        IS_CHILD.store(true, Ordering::Relaxed);
+    }
+    drop((channel, table, served));
+    if forked == Ok(Side::Old) {
+        std::mem::forget((registry, shared, at_work, intake, changing, answering));
+        return forked;
+    }
+    drop((registry, shared, at_work, intake, changing, answering));
+    if forked == Ok(Side::New) {
+        agent::resume();
+        if !stack.run() {
+            return Err(Errno::AGAIN);
+        }
+    }
+    forked
+}
+
+/// Closes everything in a new process that is no part of a socket: nobody is to wait for the end of a pipe that it has.
+pub(crate) fn let_go_of_the_rest(stack: &Stack) {
+    // Meanwhile no answer brings new ones.
+    let _none = agent::ANSWERING.write().unwrap_or_else(PoisonError::into_inner);
+    let mut own = stack.descriptors();
+    own.push(stack.waker());
+    own.extend(table::engines().iter().flat_map(|engine| engine.lock().descriptors()));
+    stack.each_engine(|engine| own.extend(engine.lock().descriptors()));
+    own.extend(table::numbers());
+    own.extend(lock(&agent::SERVED).iter().map(|served| served.channel.as_raw_fd()));
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
+    let open = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let others: Vec<i32> = open.filter(|fd| !own.contains(fd)).collect();
+    crate::ffi::close_all(&others);
+}
