@@ -57,4 +57,6 @@ pub use recovery::RecoveryOutcome;
 pub use run::{RunOptions, run};
 pub use scenario::{PathSpec, Presence, Resolved, Scenario, ScenarioError, Sporadic, Traffic};
 pub use tcp::{Crossing, Errand, TcpSpec, WebSpec};
+pub use trace::Trace;
 pub use tresse_proto::Instant;
+pub use watch::{DataSeen, reports_in, user_data_in};

@@ -17,9 +17,9 @@ use tresse_proto::{AssociationStats, Instant, Limit, LimitTimes, PathStats};
 
 use crate::watch::DataSeen;
 
-/// A trace being written.
-pub(crate) struct Trace<'w> {
-    output: &'w mut dyn Write,
+/// A trace being written to `W`.
+pub struct Trace<W> {
+    output: W,
     /// TSNs that were sent, and that arrived.
     sent: BTreeSet<u32>,
     arrived: BTreeSet<u32>,
@@ -78,9 +78,9 @@ struct State {
     timeouts: Vec<u64>,
 }
 
-impl<'w> Trace<'w> {
+impl<W: Write> Trace<W> {
     /// Starts a trace of the run `name`.
-    pub(crate) fn new(output: &'w mut dyn Write, name: &str, seed: u64, paths: usize) -> Self {
+    pub fn new(output: W, name: &str, seed: u64, paths: usize) -> Self {
         let mut trace = Trace {
             output,
             sent: BTreeSet::new(),
@@ -93,24 +93,27 @@ impl<'w> Trace<'w> {
         trace
     }
 
-    pub(crate) fn on_sent(&mut self, now: Instant, data: DataSeen, dropped: bool) {
+    /// User data left the sender; `dropped` says that the link threw it away at once.
+    pub fn on_sent(&mut self, now: Instant, data: DataSeen, dropped: bool) {
         let DataSeen { path, tsn, bytes } = data;
         let again = !self.sent.insert(tsn);
         self.line(now, "sent", SentLine { path, tsn, bytes, again, dropped });
     }
 
-    pub(crate) fn on_arrived(&mut self, now: Instant, data: DataSeen) {
+    /// User data reached the receiver.
+    pub fn on_arrived(&mut self, now: Instant, data: DataSeen) {
         let DataSeen { path, tsn, .. } = data;
         let again = !self.arrived.insert(tsn);
         self.line(now, "arrived", ArrivedLine { path, tsn, again });
     }
 
-    pub(crate) fn on_report(&mut self, now: Instant, path: usize, tsn: u32, window: u32) {
+    /// A report reached the sender, with this cumulative TSN, counted from 1, and this window in bytes.
+    pub fn on_report(&mut self, now: Instant, path: usize, tsn: u32, window: u32) {
         self.line(now, "sack", ReportLine { path, tsn, window });
     }
 
     /// Writes the state of the sender if it is not the one written last.
-    pub(crate) fn on_state(&mut self, now: Instant, association: &AssociationStats, paths: &[PathStats]) {
+    pub fn on_state(&mut self, now: Instant, association: &AssociationStats, paths: &[PathStats]) {
         let state = State {
             peer_window: association.peer_window,
             send_buffer: association.send_buffer_used,
@@ -127,8 +130,16 @@ impl<'w> Trace<'w> {
     }
 
     /// Why the trace stopped, if it did.
-    pub(crate) fn take_failure(&mut self) -> Option<std::io::Error> {
+    pub fn take_failure(&mut self) -> Option<std::io::Error> {
         self.failed.take()
+    }
+
+    /// Hands on what is kept back.
+    ///
+    /// # Errors
+    /// What the output says.
+    pub fn flush(&mut self) -> std::io::Result<()> {
+        self.output.flush()
     }
 
     /// A number of each path, 0 for those that have not joined.
@@ -159,7 +170,7 @@ impl<'w> Trace<'w> {
         if self.failed.is_some() {
             return;
         }
-        let written = serde_json::to_writer(&mut *self.output, line)
+        let written = serde_json::to_writer(&mut self.output, line)
             .map_err(std::io::Error::from)
             .and_then(|()| self.output.write_all(b"\n"));
         self.failed = written.err();

@@ -2,6 +2,8 @@
 //!
 //! Reads packets and changes nothing: a run with watchers sends the same packets as one without.
 
+use std::io::Write;
+
 use tresse_proto::{AssociationStats, Instant, PathStats};
 use tresse_wire::{ChecksumRule, Chunk, Packet as Parsed, Tsn};
 
@@ -15,7 +17,7 @@ use crate::trace::Trace;
 /// The watchers of a run.
 #[derive(Default)]
 pub(crate) struct Watch<'w> {
-    pub(crate) trace: Option<Trace<'w>>,
+    pub(crate) trace: Option<Trace<&'w mut dyn Write>>,
     pub(crate) recoveries: Option<Recoveries>,
     paths: Vec<PathLinks>,
     /// The first TSN of the association: watchers count from 1.
@@ -24,16 +26,21 @@ pub(crate) struct Watch<'w> {
 
 /// User data in a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct DataSeen {
+pub struct DataSeen {
     /// The path it travels on.
-    pub(crate) path: usize,
+    pub path: usize,
     /// The TSN, counted from 1.
-    pub(crate) tsn: u32,
-    pub(crate) bytes: usize,
+    pub tsn: u32,
+    /// How much of it.
+    pub bytes: usize,
 }
 
 impl<'w> Watch<'w> {
-    pub(crate) fn new(layout: &Layout, trace: Option<Trace<'w>>, recoveries: Option<Recoveries>) -> Self {
+    pub(crate) fn new(
+        layout: &Layout,
+        trace: Option<Trace<&'w mut dyn Write>>,
+        recoveries: Option<Recoveries>,
+    ) -> Self {
         Watch { trace, recoveries, paths: layout.paths.clone(), first: None }
     }
 
@@ -72,7 +79,7 @@ impl<'w> Watch<'w> {
         }
         let Some(path) = self.paths.iter().position(|links| links.returns == link) else { return };
         let (Some(trace), Some(first)) = (&mut self.trace, self.first) else { return };
-        for (cumulative, window) in reports_in(packet) {
+        for (cumulative, window) in reports_in(&packet.payload) {
             trace.on_report(now, path, cumulative.distance_from(first.prev()), window);
         }
     }
@@ -91,14 +98,8 @@ impl<'w> Watch<'w> {
     /// The user data in a packet on its way to the receiver.
     fn data_in(&mut self, path: Option<usize>, packet: &Packet) -> Vec<DataSeen> {
         let Some(path) = path.filter(|_| packet.protocol == Protocol::Sctp) else { return Vec::new() };
-        let Ok(parsed) = Parsed::parse(&packet.payload, ChecksumRule::Trust) else { return Vec::new() };
-        let data = parsed.chunks().flatten().filter_map(|chunk| match chunk {
-            Chunk::Data(data) => Some((data.tsn, data.payload.len())),
-            Chunk::IData(data) => Some((data.tsn, data.payload.len())),
-            _ => None,
-        });
         let mut seen = Vec::new();
-        for (tsn, bytes) in data {
+        for (tsn, bytes) in user_data_in(&packet.payload) {
             let first = *self.first.get_or_insert(tsn);
             seen.push(DataSeen { path, tsn: tsn.distance_from(first.prev()), bytes });
         }
@@ -106,9 +107,20 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// Cumulative TSN and window of every SACK and NR-SACK in a packet.
-fn reports_in(packet: &Packet) -> Vec<(Tsn, u32)> {
-    let Ok(parsed) = Parsed::parse(&packet.payload, ChecksumRule::Trust) else { return Vec::new() };
+/// TSN and length of every DATA and I-DATA in an SCTP packet that can be read.
+pub fn user_data_in(packet: &[u8]) -> Vec<(Tsn, usize)> {
+    let Ok(parsed) = Parsed::parse(packet, ChecksumRule::Trust) else { return Vec::new() };
+    let data = parsed.chunks().flatten().filter_map(|chunk| match chunk {
+        Chunk::Data(data) => Some((data.tsn, data.payload.len())),
+        Chunk::IData(data) => Some((data.tsn, data.payload.len())),
+        _ => None,
+    });
+    data.collect()
+}
+
+/// Cumulative TSN and window of every SACK and NR-SACK in an SCTP packet that can be read.
+pub fn reports_in(packet: &[u8]) -> Vec<(Tsn, u32)> {
+    let Ok(parsed) = Parsed::parse(packet, ChecksumRule::Trust) else { return Vec::new() };
     let reports = parsed.chunks().flatten().filter_map(|chunk| match chunk {
         Chunk::Sack(sack) => Some((sack.cumulative_tsn, sack.a_rwnd)),
         Chunk::NrSack(sack) => Some((sack.cumulative_tsn, sack.a_rwnd)),

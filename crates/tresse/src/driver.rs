@@ -78,11 +78,13 @@ impl Driver {
         // A socket wakes nobody before it has been asked.
         let joined = !joining.is_empty();
         joining.into_iter().for_each(|socket| self.sockets.join(socket));
+        state.tap_arrivals(now, &room.inbox);
         for datagram in room.inbox.drain(..) {
             state.core.handle_datagram(now, datagram);
         }
         state.handle_timeout(now);
         let more = room.batch.fill(&mut state.core, now);
+        state.tap_departures(now, &room.batch);
         let faults = self.sockets.faults();
         if faults != self.faults {
             self.faults = faults;

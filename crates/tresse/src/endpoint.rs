@@ -21,6 +21,7 @@ use crate::no_keyring::Keyring;
 #[cfg(feature = "encryption")]
 use crate::security::{Keyring, Security};
 use crate::shared::{Shared, until};
+use crate::tap::Tap;
 use crate::transport::{DEFAULT_UDP_PORT, LocalStats, Sockets, TELLS_MARKS, bind_raw, bind_udp};
 
 /// Where a peer can be found.
@@ -238,6 +239,12 @@ impl Endpoint {
         let shared = Arc::new(Shared::new(core, sockets.stats(), keyring));
         tokio::spawn(Driver::new(Arc::clone(&shared), sockets));
         Endpoint { shared, udp_port }
+    }
+
+    /// Shows `tap` every packet and how associations stand from now on, in place of whoever watched before. It costs what the
+    /// tap does, and counters of each association for each turn.
+    pub fn watch(&self, tap: Box<dyn Tap>) {
+        self.shared.lock().set_tap(tap);
     }
 
     /// The addresses that paths can start from.

@@ -60,6 +60,7 @@ mod no_keyring;
 #[cfg(feature = "encryption")]
 pub mod security;
 mod shared;
+mod tap;
 mod transport;
 
 pub use association::Association;
@@ -70,6 +71,7 @@ pub use endpoint::{Endpoint, Peer};
 pub use error::{BindError, ConnectError, Ended, TryRecvError};
 pub use events::{Events, Lagged};
 pub use messages::Messages;
+pub use tap::{Tap, Tapped};
 pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};
 
 pub use bytes::Bytes;

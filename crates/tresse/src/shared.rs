@@ -12,13 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use tokio::sync::{Notify, broadcast};
-use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Event, Instant};
+use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Datagram, Event, Instant};
 
 #[cfg(not(feature = "encryption"))]
 use crate::no_keyring::{Heard, Keyring};
 #[cfg(feature = "encryption")]
 use crate::security::{Heard, Keyring};
-use crate::transport::{LocalStats, Socket, stats_of_addresses};
+use crate::tap::{Tap, Tapped, bits};
+use crate::transport::{Batch, LocalStats, Socket, stats_of_addresses};
 
 pub(crate) struct Shared {
     origin: std::time::Instant,
@@ -40,6 +41,7 @@ impl Shared {
             keyring,
             locals,
             joining: Vec::new(),
+            tap: None,
             slots: BTreeMap::new(),
             backlog: VecDeque::new(),
             driver: None,
@@ -166,6 +168,8 @@ pub(crate) struct State {
     pub(crate) locals: Vec<LocalStats>,
     /// Sockets that the driver has not taken yet.
     joining: Vec<Socket>,
+    /// Who watches.
+    tap: Option<Box<dyn Tap>>,
     slots: BTreeMap<AssociationId, Slot>,
     /// Set up by peers and not accepted yet.
     backlog: VecDeque<AssociationId>,
@@ -217,6 +221,40 @@ impl State {
         self.core.set_local_addresses(self.addresses());
         self.joining.extend(sockets);
         self.wake_driver();
+    }
+
+    /// Shows `tap` everything from now on, in place of whoever watched before.
+    pub(crate) fn set_tap(&mut self, tap: Box<dyn Tap>) {
+        self.tap = Some(tap);
+    }
+
+    /// Shows what has arrived, before it is processed.
+    pub(crate) fn tap_arrivals(&mut self, now: Instant, arrived: &[Datagram]) {
+        let Some(tap) = &mut self.tap else { return };
+        for datagram in arrived {
+            let Datagram { local, remote, encapsulation_port, ecn, .. } = *datagram;
+            let tapped = Tapped::new(local, remote, encapsulation_port, &datagram.payload);
+            tap.on_received(now.since(Instant::ZERO), &Tapped { ecn: bits(ecn), ..tapped });
+        }
+    }
+
+    /// Shows how associations stand, and what leaves.
+    pub(crate) fn tap_departures(&mut self, now: Instant, batch: &Batch) {
+        let Some(tap) = &mut self.tap else { return };
+        let at = now.since(Instant::ZERO);
+        for &id in self.slots.keys() {
+            if let Some(association) = self.core.association(id)
+                && let Some(stats) = association.stats(now)
+            {
+                tap.on_state(at, id, &stats, &association.path_stats(now));
+            }
+        }
+        for (to, run) in batch.iter() {
+            for packet in run.bytes.chunks(run.segment.max(1)) {
+                let tapped = Tapped::new(to.local, to.remote, to.udp_port, packet);
+                tap.on_sent(at, &Tapped { ecn: bits(to.ecn), ..tapped });
+            }
+        }
     }
 
     /// The sockets that have joined since this was last asked.

@@ -16,8 +16,7 @@ mod udp;
 
 pub use udp::{DEFAULT_UDP_PORT, source_towards};
 
-#[cfg(test)]
-use batch::Batch;
+pub(crate) use batch::Batch;
 pub(crate) use raw::bind as bind_raw;
 pub(crate) use room::{Room, with_room};
 pub(crate) use socket::Socket;

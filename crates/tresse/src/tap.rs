@@ -1,0 +1,59 @@
+//! Watchers of an endpoint: every packet as it leaves and arrives, and how its associations stand in between.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tresse_proto::{AssociationId, AssociationStats, Ecn, PathStats};
+
+/// Watches an endpoint ([`Endpoint::watch`](crate::Endpoint::watch)).
+///
+/// It is called by the task that moves packets, which waits for it. Times count from when the endpoint was bound.
+pub trait Tap: Send {
+    /// A packet leaves: it is handed to the system, which may refuse it.
+    fn on_sent(&mut self, at: Duration, packet: &Tapped<'_>);
+
+    /// A packet arrived, whoever it is for.
+    fn on_received(&mut self, at: Duration, packet: &Tapped<'_>);
+
+    /// An association and its paths, after packets arrived or left.
+    fn on_state(
+        &mut self,
+        at: Duration,
+        id: AssociationId,
+        association: &AssociationStats,
+        paths: &[PathStats],
+    );
+}
+
+/// A packet between this host and another.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Tapped<'a> {
+    /// The own address.
+    pub local: IpAddr,
+    /// The peer's.
+    pub remote: IpAddr,
+    /// The peer's UDP port; `None` over raw IP.
+    pub udp_port: Option<u16>,
+    /// The two bits of its mark (RFC 3168 section 5).
+    pub ecn: u8,
+    /// The SCTP packet. With encryption all but its header is for the two hosts only.
+    pub packet: &'a [u8],
+}
+
+impl<'a> Tapped<'a> {
+    /// A packet without a mark.
+    pub fn new(local: IpAddr, remote: IpAddr, udp_port: Option<u16>, packet: &'a [u8]) -> Self {
+        Tapped { local, remote, udp_port, ecn: 0, packet }
+    }
+}
+
+/// The bits of a codepoint.
+pub(crate) fn bits(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
+    }
+}
