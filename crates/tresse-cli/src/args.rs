@@ -113,9 +113,6 @@ pub(crate) struct RecvArgs {
     /// End after one sender, with all its files
     #[arg(long)]
     pub(crate) once: bool,
-    /// Replace files that exist
-    #[arg(long)]
-    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) schedulers: SchedulerArgs,
     #[command(flatten)]

@@ -20,6 +20,7 @@ use crate::args::{DEFAULT_SCTP_PORT, duration};
 use crate::failure::Failure;
 use crate::links;
 use crate::output;
+use crate::record::RecordArgs;
 use crate::report::words::printable;
 use crate::security::{self, SecurityArgs};
 
@@ -47,6 +48,8 @@ pub(crate) struct CallArgs {
     pub(crate) timeout: Duration,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
 }
 
 /// Where to wait for calls.
@@ -64,6 +67,8 @@ pub(crate) struct ListenArgs {
     pub(crate) sctp_port: u16,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
 }
 
 impl CallArgs {
@@ -74,7 +79,13 @@ impl CallArgs {
 
     /// The same call over one path.
     pub(crate) fn between(&self, local: IpAddr, remote: IpAddr) -> Self {
-        CallArgs { to: vec![Remote::from(remote)], from: vec![Local::These(vec![local])], ..self.clone() }
+        CallArgs {
+            to: vec![Remote::from(remote)],
+            from: vec![Local::These(vec![local])],
+            // What is recorded is the call over all paths.
+            record: RecordArgs::default(),
+            ..self.clone()
+        }
     }
 
     /// Own addresses.
@@ -104,7 +115,9 @@ impl CallArgs {
         keys: Option<&Arc<Security>>,
     ) -> Result<Endpoint, Failure> {
         let settings = (EndpointConfig::default(), config);
-        Ok(security::bind(&self.local()?, self.local_port, settings, schedulers, keys)?)
+        let endpoint = security::bind(&self.local()?, self.local_port, settings, schedulers, keys)?;
+        self.record.watch(&endpoint)?;
+        Ok(endpoint)
     }
 
     /// The keys to call with, if any are given.
@@ -205,7 +218,9 @@ impl ListenArgs {
         let listening = EndpointConfig { port: self.sctp_port, listen: true, ..EndpointConfig::default() };
         let local = self.local()?;
         let keys = self.security.keys_trusting(&local, trusted)?;
-        Ok(security::bind(&local, self.port, (listening, config), schedulers, keys.as_ref())?)
+        let endpoint = security::bind(&local, self.port, (listening, config), schedulers, keys.as_ref())?;
+        self.record.watch(&endpoint)?;
+        Ok(endpoint)
     }
 
     /// A line that says where `endpoint` waits.
@@ -282,6 +297,7 @@ mod tests {
             port: 0,
             sctp_port: DEFAULT_SCTP_PORT,
             security: SecurityArgs::default(),
+            record: RecordArgs::default(),
         };
         for early in [true, false] {
             let mut config = AssociationConfig::preset("cmt").expect("a preset");
@@ -295,6 +311,7 @@ mod tests {
                 sctp_port: DEFAULT_SCTP_PORT,
                 timeout: Duration::from_secs(300),
                 security: SecurityArgs::default(),
+                record: RecordArgs::default(),
             };
             let client = call.bind(config, Registry::default()).expect("a free port");
             let first = call.connect_saying(&client, SendOptions::default(), Bytes::from_static(b"hello"));

@@ -9,6 +9,7 @@ use tresse::host::{self, Local, Remote};
 use crate::args::{DEFAULT_SCTP_PORT, duration};
 use crate::call::CallArgs;
 use crate::failure::Failure;
+use crate::record::RecordArgs;
 use crate::security::SecurityArgs;
 
 #[derive(Args)]
@@ -51,6 +52,7 @@ impl DoctorArgs {
             sctp_port: DEFAULT_SCTP_PORT,
             timeout: self.timeout,
             security: self.security.clone(),
+            record: RecordArgs::default(),
         }
     }
 }

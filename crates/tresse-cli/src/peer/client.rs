@@ -98,7 +98,11 @@ fn bind(
         let udp_port = at(args.call.local_port, "--local-port")?;
         security::bind(local, udp_port, settings, schedulers.clone(), keys)
     };
-    endpoint.map_err(refused)
+    let endpoint = endpoint.map_err(refused)?;
+    if position == 0 {
+        args.call.record.watch(&endpoint)?;
+    }
+    Ok(endpoint)
 }
 
 fn peer(args: &ClientArgs) -> Peer {

@@ -26,6 +26,7 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
         security::bind(&local, args.listen.port, (config, settings), schedulers, keys.as_ref())
     };
     let endpoint = endpoint.map_err(refused)?;
+    args.listen.record.watch(&endpoint)?;
     if !args.output.quiet {
         let udp = if args.raw { String::new() } else { format!("UDP port {}, ", endpoint.udp_port()) };
         say(&format!(

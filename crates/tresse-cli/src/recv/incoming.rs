@@ -107,8 +107,9 @@ async fn announced(association: &Association, settings: &Settings) -> Result<Ord
         answer(association, Err(refusal.clone())).await;
         return Err(Fate::Refused(Failure::running(refusal)));
     }
-    let RecvArgs { out, force, .. } = &settings.args;
-    Ok(Order { directory: out.clone(), name, id, size, force: *force })
+    let RecvArgs { out, listen, .. } = &settings.args;
+    let force = listen.record.force;
+    Ok(Order { directory: out.clone(), name, id, size, force })
 }
 
 async fn receive_file(
