@@ -79,6 +79,21 @@ fn a_rate_is_not_exceeded() {
 }
 
 #[test]
+fn streams_have_sizes_and_rates_of_their_own() {
+    let own = ["--stream", "size=100B,rate=200kbit/s,class=latency", "--stream", "size=20kB,rate=4Mbit/s"];
+    let [sent, received] = measured(&[&["--bytes", "500kB"], &own[..]].concat());
+    for flow in [&sent["out"], &received["in"]] {
+        let streams = flow["streams"].as_array().expect("a list");
+        let of = |at: usize, key: &str| streams[at][key].as_u64().expect("a number");
+        assert_eq!((streams.len(), of(0, "id"), of(1, "id")), (2, 1, 2));
+        assert_eq!(of(0, "bytes") + of(1, "bytes"), 500_000);
+        // Both have what their rates say, but for the last messages: a twentieth of the bytes are on the first.
+        assert!((20_000..30_000).contains(&of(0, "bytes")) && of(0, "messages") > 200, "{streams:?}");
+    }
+    assert_eq!(sent["load"]["own"][0]["class"], "latency");
+}
+
+#[test]
 fn every_line_of_a_stream_is_a_document() {
     let (_server, port) = server();
     let done = client(&port, &["--time", "300ms", "--interval", "50ms", "--json-stream"]);

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use tresse::units;
 
 use super::message::{Ask, LONGEST_MESSAGE, Load, Until};
+use super::streams::StreamLoad;
 use crate::args::{OutputArgs, SchedulerArgs, TransportArgs, duration, rate};
 use crate::call::{CallArgs, ListenArgs};
 
@@ -69,6 +70,9 @@ pub(super) struct ClientArgs {
     /// Spread messages over so many streams, in turn
     #[arg(long, short = 'P', visible_alias = "parallel", value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) streams: u16,
+    /// A stream with a load of its own, such as size=200B,rate=1Mbit/s,class=latency; given again, the next stream
+    #[arg(long = "stream", value_name = "LOAD", conflicts_with_all = ["message_size", "streams", "rate"])]
+    pub(super) own: Vec<StreamLoad>,
     /// Let no message wait for those before it in its stream
     #[arg(long)]
     pub(super) unordered: bool,
@@ -93,6 +97,11 @@ pub(super) struct ClientArgs {
 }
 
 impl ClientArgs {
+    /// Streams of data.
+    pub(super) fn stream_count(&self) -> u16 {
+        if self.own.is_empty() { self.streams } else { u16::try_from(self.own.len()).unwrap_or(u16::MAX) }
+    }
+
     /// What to ask the server for.
     pub(super) fn ask(&self) -> Ask {
         let until = match self.bytes {
@@ -105,10 +114,11 @@ impl ClientArgs {
             load: Load {
                 until,
                 message_bytes: self.message_size,
-                streams: self.streams,
+                streams: self.stream_count(),
                 unordered: self.unordered,
                 bits_per_second: self.rate,
                 omit_seconds: self.omit.as_secs_f64(),
+                own: self.own.clone(),
             },
         }
     }
@@ -128,7 +138,7 @@ fn positive_size(text: &str) -> Result<u64, String> {
     }
 }
 
-fn message_size(text: &str) -> Result<u32, String> {
+pub(super) fn message_size(text: &str) -> Result<u32, String> {
     match u32::try_from(positive_size(text)?) {
         Ok(bytes) if bytes <= LONGEST_MESSAGE => Ok(bytes),
         _ => Err(format!("it must be {} at most", units::format_size(LONGEST_MESSAGE.into()))),

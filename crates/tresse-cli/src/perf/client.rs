@@ -1,6 +1,7 @@
 //! The side that asks for a measurement and reports on it.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use serde::Serialize;
 use tokio::time::timeout;
@@ -13,6 +14,7 @@ use super::exchange::{Ear, Flow, exchange, put};
 use super::message::{Ask, Control};
 use super::meter::{Interval, Meter};
 use super::report::{Report, SCHEMA};
+use super::table::Table;
 use super::tally::Tally;
 use crate::call::{self, CallArgs, FAREWELL, breach};
 use crate::failure::Failure;
@@ -54,7 +56,7 @@ async fn measured(
 ) -> Result<Report, Failure> {
     let ask = args.ask();
     let mut config = args.transport.config()?;
-    config.outbound_streams = config.outbound_streams.max(args.streams.saturating_add(1));
+    config.outbound_streams = config.outbound_streams.max(args.stream_count().saturating_add(1));
     let endpoint = call.bind(config, args.schedulers.registry()?)?;
     let association = tokio::select! {
         association = call.connect(&endpoint) => association?,
@@ -64,10 +66,10 @@ async fn measured(
     if !quiet {
         call.say_links(&association, &endpoint);
     }
-    let kept = RefCell::default();
+    let (kept, table) = (RefCell::default(), Rc::clone(&listing.table));
     let say = |event: &PathEvent| {
         if !quiet {
-            output::say(&event.line())
+            table.aside(|| output::say(&event.line()));
         }
     };
     let outcome = tokio::select! {
@@ -100,7 +102,7 @@ async fn measure(
     args: &ClientArgs,
     listing: &mut Listing,
 ) -> Result<((Option<Flow>, Option<Flow>), Offset), Failure> {
-    let tally = Tally::new(args.omit);
+    let tally = Tally::new(args.omit, !args.own.is_empty());
     let mut ear = Ear::new(association, &tally);
     let question = Question::new();
     put(association, Control::Ask(ask.clone())).await?;
@@ -131,6 +133,7 @@ struct Listing {
     form: Form,
     /// Kept for one document at the end.
     intervals: Vec<Interval>,
+    table: Rc<Table>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -156,17 +159,22 @@ impl Listing {
             (_, _, true) => Form::Nothing,
             _ => Form::Lines,
         };
-        Listing { form, intervals: Vec::new() }
+        Listing { form, intervals: Vec::new(), table: Rc::new(Table::new(form != Form::Lines)) }
     }
 
     /// Shows nothing.
     fn silent() -> Self {
-        Listing { form: Form::Nothing, intervals: Vec::new() }
+        Listing { form: Form::Nothing, intervals: Vec::new(), table: Rc::new(Table::new(true)) }
     }
 
     fn add(&mut self, interval: Interval) -> Result<(), Failure> {
         match self.form {
-            Form::Lines => output::print(&(interval.lines().join("\n") + "\n")),
+            Form::Lines => {
+                let lines = interval.lines().join("\n") + "\n";
+                self.table.aside(|| output::print(&lines))?;
+                self.table.show(&interval.table());
+                Ok(())
+            }
             Form::Stream => document(&Line::Interval(&interval)),
             Form::Document => {
                 self.intervals.push(interval);
@@ -178,7 +186,10 @@ impl Listing {
 
     fn conclude(self, report: Report) -> Result<(), Failure> {
         match self.form {
-            Form::Lines => output::print(&(report.lines().join("\n") + "\n")),
+            Form::Lines => {
+                self.table.show(&[]);
+                self.table.aside(|| output::print(&(report.lines().join("\n") + "\n")))
+            }
             Form::Stream => document(&Line::Result(&report)),
             Form::Document => document(&report.with_intervals(self.intervals)),
             Form::Nothing => Ok(()),

@@ -99,7 +99,7 @@ impl<'a> Ear<'a> {
             // What was announced on stream 0 may have overtaken data on the others.
             if let Some(sent) = announced.take_if(|sent| timed || self.tally.all_bytes() >= sent.bytes) {
                 let got = self.tally.got();
-                put(self.association, Control::Got(got)).await?;
+                put(self.association, Control::Got(got.clone())).await?;
                 received = Some(Flow { sent, got });
             }
             if got.is_some() == sends && received.is_some() == receives {
@@ -147,7 +147,12 @@ impl<'a> Ear<'a> {
     fn count(&self, message: &Message) {
         let completes = matches!(message.part, Part::Whole | Part::Last);
         let head = message.payload.pieces().first().filter(|_| message.part == Part::Whole);
-        self.tally.add(message.payload.len() as u64, completes, head.and_then(|head| delay(head)));
+        self.tally.add(
+            message.stream,
+            message.payload.len() as u64,
+            completes,
+            head.and_then(|head| delay(head)),
+        );
     }
 }
 

@@ -9,6 +9,7 @@ use tresse::{Association, Reliability, SendOptions, StreamId};
 
 use super::clock::unix_nanos;
 use super::message::{DATA, Load, Processor, Sent, Until};
+use super::streams::{Turns, class_of};
 use crate::call::put;
 use crate::failure::Failure;
 use crate::report::paths::{PathsReport, Side, Snapshot};
@@ -20,7 +21,13 @@ impl Load {
     /// # Errors
     /// The association ended.
     pub(super) async fn send(&self, association: &Association) -> Result<Sent, Failure> {
-        let mut messages_of = Messages::new(self.message_bytes as usize);
+        let longest = self.own.iter().map(|one| one.message_bytes).max().unwrap_or(self.message_bytes);
+        let mut turns = Turns::new(self);
+        let mut data: Vec<_> = (0..self.streams).map(|_| Messages::new(longest as usize)).collect();
+        for (stream, one) in (1..).map(StreamId).zip(&self.own) {
+            let class = class_of(&one.class).map_err(Failure::usage)?;
+            association.set_stream_class(stream, class).map_err(Failure::running)?;
+        }
         let begin = Instant::now();
         let counts = begin + Duration::from_secs_f64(self.omit_seconds);
         let end = match self.until {
@@ -30,8 +37,10 @@ impl Load {
         let mut since = Base::take(association);
         let mut omitting = counts > begin;
         let (mut messages, mut bytes) = (0, 0);
-        while let Some(len) = self.next_len(bytes) {
-            let due = begin + self.due(bytes);
+        while let Some((at, most, due)) = turns.next(begin.elapsed())
+            && let Some(len) = self.next_len(bytes, most)
+        {
+            let due = begin + self.due(bytes).max(due);
             if end.is_some_and(|end| due.max(Instant::now()) >= end) {
                 break;
             }
@@ -39,13 +48,13 @@ impl Load {
             if omitting && Instant::now() >= counts {
                 (omitting, since) = (false, Base::take(association));
             }
-            let stream = StreamId(1 + (messages % u64::from(self.streams)) as u16);
+            let stream = StreamId(1 + at as u16);
             // What is queued when the time is over does not count, and would keep the accounts waiting behind it.
             let reliability =
                 end.map_or(Reliability::Full, |end| Reliability::Lifetime(end - Instant::now()));
             let unordered = self.unordered;
             let options = SendOptions { ppid: DATA, unordered, reliability, ..SendOptions::on(stream) };
-            let sending = put(association, options, messages_of.next(len));
+            let sending = put(association, options, data[at].next(len));
             match end {
                 Some(end) => match timeout_at(end, sending).await {
                     Ok(outcome) => outcome?,
@@ -53,6 +62,7 @@ impl Load {
                 },
                 None => sending.await?,
             }
+            turns.on_sent(at, len);
             messages += 1;
             bytes += len as u64;
         }
@@ -61,13 +71,13 @@ impl Load {
         Ok(Sent { messages, bytes, processor: Processor::since(since.processor), paths })
     }
 
-    /// The length of the message after `bytes` of them.
-    fn next_len(&self, bytes: u64) -> Option<usize> {
+    /// The length of the message after `bytes` of them, on a stream with messages of `most`.
+    fn next_len(&self, bytes: u64, most: u32) -> Option<usize> {
         let left = match self.until {
             Until::Seconds(_) => u64::MAX,
             Until::Bytes(all) => all.saturating_sub(bytes),
         };
-        (left > 0).then(|| left.min(self.message_bytes.into()) as usize)
+        (left > 0).then(|| left.min(most.into()) as usize)
     }
 
     /// When the message after `bytes` of them may leave.
@@ -142,9 +152,10 @@ mod tests {
             unordered: false,
             bits_per_second: Some(8000),
             omit_seconds: 0.0,
+            own: Vec::new(),
         };
         assert_eq!(
-            [0, 1000, 2000, 2500].map(|sent| load.next_len(sent)),
+            [0, 1000, 2000, 2500].map(|sent| load.next_len(sent, 1000)),
             [Some(1000), Some(1000), Some(500), None]
         );
         assert_eq!(load.due(1500), Duration::from_millis(1500));

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use tresse::Ppid;
 use tresse::host::Load as ProcessorTime;
 
+use super::streams::{StreamLoad, class_of};
 use crate::report::paths::PathsReport;
 
 /// Payload protocol identifier of control messages: "trp0".
@@ -17,6 +18,8 @@ pub(super) const LONGEST_MESSAGE: u32 = 1 << 20;
 const LONGEST_SECONDS: f64 = 86_400.0;
 /// Bytes of the longest control message.
 pub(super) const LONGEST_CONTROL: usize = 64 * 1024;
+/// Streams that may have loads of their own.
+const MOST_OWN: usize = 64;
 /// What is spoken.
 const VERSION: u32 = 2;
 
@@ -58,6 +61,9 @@ pub(super) struct Load {
     pub(super) bits_per_second: Option<u64>,
     /// So much at the beginning does not count, and comes on top.
     pub(super) omit_seconds: f64,
+    /// Loads of the streams from 1 on, where these differ; what is said above of messages does not count then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) own: Vec<StreamLoad>,
 }
 
 /// When a load ends.
@@ -80,7 +86,7 @@ pub(super) struct Sent {
 }
 
 /// A receiver's account.
-#[derive(Copy, Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Got {
     pub(super) messages: u64,
     pub(super) bytes: u64,
@@ -90,6 +96,18 @@ pub(super) struct Got {
     pub(super) delay: Option<Delay>,
     /// The receiver's processor.
     pub(super) processor: Option<Processor>,
+    /// Of streams that have loads of their own, with their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) streams: Vec<(u16, StreamGot)>,
+}
+
+/// What came on one stream.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct StreamGot {
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) delay: Option<Delay>,
 }
 
 /// Shares of the time that the thread which moves packets ran, and that it waited for a processor; and that all processors of
@@ -197,6 +215,18 @@ impl Ask {
             return Err("at least one side has to send".to_owned());
         }
         let Load { until, message_bytes, streams, bits_per_second, .. } = self.load;
+        let own = &self.load.own;
+        if own.len() > MOST_OWN || !own.is_empty() && own.len() != usize::from(streams) {
+            return Err(format!("{MOST_OWN} streams at most have loads of their own, not {}", own.len()));
+        }
+        for one in own {
+            class_of(&one.class)?;
+            if !(1..=LONGEST_MESSAGE).contains(&one.message_bytes) || one.bits_per_second == Some(0) {
+                return Err(format!(
+                    "a stream's messages have 1 to {LONGEST_MESSAGE} bytes, and a rate is more than nothing"
+                ));
+            }
+        }
         if !(1..=LONGEST_MESSAGE).contains(&message_bytes) {
             return Err(format!("messages have 1 to {LONGEST_MESSAGE} bytes, not {message_bytes}"));
         }
@@ -234,6 +264,7 @@ mod tests {
             unordered: false,
             bits_per_second: None,
             omit_seconds: 0.0,
+            own: Vec::new(),
         };
         Ask { client_sends: true, server_sends: false, load }
     }
@@ -244,6 +275,17 @@ mod tests {
         let Ok(Control::Ask(back)) = Control::decode(&bytes) else { panic!("{bytes:?}") };
         assert_eq!(back.load.streams, 3);
         assert!(matches!(back.load.until, Until::Seconds(seconds) if seconds == 1.5));
+        let stream = StreamGot { messages: 1, bytes: 100, delay: None };
+        let got = Got {
+            messages: 1,
+            bytes: 100,
+            seconds: 0.5,
+            delay: None,
+            processor: None,
+            streams: vec![(3, stream)],
+        };
+        let bytes = Control::Got(got.clone()).encode().expect("a document");
+        assert!(matches!(Control::decode(&bytes), Ok(Control::Got(back)) if back == got));
         assert!(matches!(Control::decode(&Control::Go(7).encode().expect("one")), Ok(Control::Go(7))));
     }
 
@@ -272,5 +314,13 @@ mod tests {
         assert!(refused(|ask| ask.load.until = Until::Seconds(f64::NAN)).contains("86400 s at most"));
         assert!(refused(|ask| ask.load.streams = 4).contains("3 streams"));
         assert!(refused(|ask| ask.load.bits_per_second = Some(0)).contains("more than nothing"));
+        let own = |text: &str| text.parse::<StreamLoad>().expect("a load");
+        let mut three = ask();
+        three.load.own = vec![own("size=1kB"), own("rate=1Mbit/s"), own("class=latency")];
+        assert_eq!(three.check((4, 4)), Ok(()));
+        three.load.own[1].bits_per_second = Some(0);
+        assert!(three.check((4, 4)).is_err_and(|error| error.contains("more than nothing")));
+        three.load.own.pop();
+        assert!(three.check((4, 4)).is_err_and(|error| error.contains("64 streams at most")));
     }
 }

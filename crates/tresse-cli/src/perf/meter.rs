@@ -7,7 +7,7 @@ use tresse::{Association, LimitTimes, PathStats};
 
 use super::message::Ask;
 use super::tally::Tally;
-use crate::report::words::{Shares, limit_words, rate, shares};
+use crate::report::words::{Shares, limit_words, rate, shares, size};
 
 /// Reads an association and a tally again and again.
 pub(super) struct Meter<'a> {
@@ -133,6 +133,25 @@ fn mbps(bytes: u64, elapsed: Duration) -> f64 {
 }
 
 impl Interval {
+    /// A row for each path that this side sends on, below a head.
+    pub(super) fn table(&self) -> Vec<String> {
+        let Some(outward) = &self.outward else { return Vec::new() };
+        let head = "  path  state                    rate   round trip     window  in flight   resent";
+        let row = |path: &PathInterval| {
+            let trip = path.srtt_ms.map_or("-".to_owned(), |srtt| format!("{srtt:.1} ms"));
+            format!(
+                "  {:>4}  {:<18} {:>10}   {trip:>10} {:>10} {:>10} {:>8}",
+                path.id,
+                path.state.replace('_', " "),
+                rate(path.throughput_mbps * 1e6),
+                size(path.cwnd_bytes as u64),
+                size(path.flight_bytes as u64),
+                path.chunks_resent
+            )
+        };
+        std::iter::once(head.to_owned()).chain(outward.paths.iter().map(row)).collect()
+    }
+
     /// One line a direction.
     pub(super) fn lines(&self) -> Vec<String> {
         let time = format!("{:>7.1} s", self.end_s);
@@ -152,5 +171,34 @@ impl Interval {
             format!("{time}  in {} (packets: {paths})", rate(inward.throughput_mbps * 1e6))
         });
         outward.into_iter().chain(inward).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_a_row_for_each_path() {
+        let path = |id, state, srtt_ms| PathInterval {
+            id,
+            state,
+            throughput_mbps: 9.5,
+            srtt_ms,
+            cwnd_bytes: 120_000,
+            flight_bytes: 64,
+            chunks_resent: 3,
+        };
+        let paths = vec![path(0, "active", Some(42.04)), path(1, "potentially_failed", None)];
+        let outward = Some(Outward { throughput_mbps: 19.0, paths, limited_by: Shares::new() });
+        let table = Interval { start_s: 0.0, end_s: 1.0, outward, inward: None }.table();
+        assert_eq!(
+            table[1..],
+            [
+                "     0  active             9.50 Mbit/s      42.0 ms     120 kB       64 B        3",
+                "     1  potentially failed 9.50 Mbit/s            -     120 kB       64 B        3",
+            ]
+        );
+        assert_eq!(table.len(), 3);
     }
 }

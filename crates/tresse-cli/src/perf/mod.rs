@@ -26,6 +26,8 @@ mod message;
 mod meter;
 mod report;
 mod server;
+mod streams;
+mod table;
 mod tally;
 
 pub(crate) use args::PerfArgs;

@@ -50,8 +50,22 @@ struct FlowReport {
     /// What limited it, by all that is known; absent where nothing stands out.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'static str>,
+    /// Streams that have loads of their own, as received.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    streams: Vec<StreamReport>,
     #[serde(flatten)]
     paths: PathsReport,
+}
+
+/// One stream.
+#[derive(Serialize)]
+struct StreamReport {
+    id: u16,
+    throughput_mbps: f64,
+    messages: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delay: Option<Delay>,
 }
 
 /// The version of the documents of `tresse perf`.
@@ -119,20 +133,30 @@ impl Report {
 
 impl FlowReport {
     fn new(Flow { sent, got }: Flow, clocks: Option<Offset>) -> Self {
-        let delay = got.delay.zip(clocks);
+        let corrected = |delay: Option<Delay>| {
+            delay.zip(clocks).map(|(delay, clocks)| delay.corrected(clocks.ahead_ms, clocks.error_ms))
+        };
+        let mbps = |bytes: u64| if got.seconds > 0.0 { bytes as f64 * 8e-6 / got.seconds } else { 0.0 };
+        let streams = got.streams.iter().map(|(id, stream)| StreamReport {
+            id: *id,
+            throughput_mbps: mbps(stream.bytes),
+            messages: stream.messages,
+            bytes: stream.bytes,
+            delay: corrected(stream.delay),
+        });
         let processors = [sent.processor, got.processor];
         let busy = processors.iter().flatten().any(Processor::is_exhausted);
         let limit = sent.paths.main_limit();
         // Who has nothing to send, or no path to send it on, is not helped by a faster host.
         let idle = matches!(limit, Some(Limit::Application | Limit::Scheduler | Limit::Path));
         let verdict = if busy && !idle { Some(Limit::Host) } else { limit };
-        let mbps = if got.seconds > 0.0 { got.bytes as f64 * 8e-6 / got.seconds } else { 0.0 };
         FlowReport {
-            throughput_mbps: mbps,
+            streams: streams.collect(),
+            throughput_mbps: mbps(got.bytes),
             messages: got.messages,
             bytes: got.bytes,
             seconds: got.seconds,
-            delay: delay.map(|(delay, clocks)| delay.corrected(clocks.ahead_ms, clocks.error_ms)),
+            delay: corrected(got.delay),
             sender_processor: sent.processor,
             receiver_processor: got.processor,
             verdict: verdict.map(Limit::name),
@@ -159,6 +183,14 @@ impl FlowReport {
                 "  messages took {p50_ms:.1} ms (median), {p95_ms:.1} (95 %), {p99_ms:.1} (99 %), {max_ms:.1} at most; \
                  clocks agree within {error_ms:.2} ms"
             ));
+        }
+        for stream in &self.streams {
+            let mut line = format!("  stream {}: {}", stream.id, rate(stream.throughput_mbps * 1e6));
+            line.push_str(&format!(", {} messages", stream.messages));
+            if let Some(Delay { p50_ms, p99_ms, .. }) = stream.delay {
+                line.push_str(&format!(", {p50_ms:.1} ms (median), {p99_ms:.1} (99 %)"));
+            }
+            lines.push(line);
         }
         let verdict = self.verdict.and_then(|name| Limit::ALL.into_iter().find(|limit| limit.name() == name));
         match verdict {

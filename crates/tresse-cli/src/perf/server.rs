@@ -80,7 +80,7 @@ async fn attend(association: Association, output: OutputArgs, read_rate: Option<
 
 async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) -> Result<Report, Failure> {
     // What the client asks for says what is left out; before that no data comes.
-    let unasked = Tally::new(Duration::ZERO);
+    let unasked = Tally::new(Duration::ZERO, false);
     let wish = timeout(PATIENCE, Ear::new(association, &unasked).control(false)).await;
     let Ask { client_sends, server_sends, load } = match wish {
         Ok(Ok(Control::Ask(ask))) => match ask.check(association.streams()) {
@@ -96,7 +96,7 @@ async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) 
         Err(_) => return Err(Failure::running("asked for nothing")),
     };
     put(association, Control::Go(unix_nanos())).await?;
-    let tally = Tally::new(Duration::from_secs_f64(load.omit_seconds));
+    let tally = Tally::new(Duration::from_secs_f64(load.omit_seconds), !load.own.is_empty());
     let mut ear = Ear::new(association, &tally).reading_at(read_rate);
     let flows = exchange(&mut ear, &load, (server_sends, client_sends)).await?;
     let _ = timeout(FAREWELL, ear.until_done()).await;

@@ -1,17 +1,21 @@
 //! Counters of a load, written where it arrives and read where it is shown.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tresse::StreamId;
 use tresse::host::Load as ProcessorTime;
 
 use super::delays::Delays;
-use super::message::{Got, Processor};
+use super::message::{Got, Processor, StreamGot};
 
 /// What has come so far.
 pub(super) struct Tally {
     /// What comes so soon after the first byte does not count.
     omit: Duration,
+    /// Whether streams are told apart.
+    by_stream: bool,
     count: Mutex<Count>,
 }
 
@@ -25,17 +29,25 @@ struct Count {
     /// When the first and the latest byte came that count.
     times: Option<(Instant, Instant)>,
     delays: Delays,
+    streams: BTreeMap<u16, StreamCount>,
     processor: Option<ProcessorTime>,
 }
 
+#[derive(Default)]
+struct StreamCount {
+    messages: u64,
+    bytes: u64,
+    delays: Delays,
+}
+
 impl Tally {
-    /// `omit` after the first byte do not count.
-    pub(super) fn new(omit: Duration) -> Self {
-        Tally { omit, count: Mutex::default() }
+    /// `omit` after the first byte do not count; `by_stream` says whether streams are told apart.
+    pub(super) fn new(omit: Duration, by_stream: bool) -> Self {
+        Tally { omit, by_stream, count: Mutex::default() }
     }
 
-    /// `bytes` more came, and with them the end of a message or not; `delay` is how long it took, in nanoseconds.
-    pub(super) fn add(&self, bytes: u64, completes: bool, delay: Option<i64>) {
+    /// `bytes` more came on `stream`, and with them the end of a message or not; `delay` is how long it took, in nanoseconds.
+    pub(super) fn add(&self, stream: StreamId, bytes: u64, completes: bool, delay: Option<i64>) {
         let now = Instant::now();
         let mut count = self.lock();
         count.all += bytes;
@@ -52,6 +64,12 @@ impl Tally {
         if let Some(delay) = delay {
             count.delays.add(delay);
         }
+        if self.by_stream {
+            let stream = count.streams.entry(stream.0).or_default();
+            stream.messages += u64::from(completes);
+            stream.bytes += bytes;
+            delay.into_iter().for_each(|delay| stream.delays.add(delay));
+        }
     }
 
     /// All that counts.
@@ -59,7 +77,20 @@ impl Tally {
         let count = self.lock();
         let seconds = count.times.map_or(0.0, |(first, latest)| (latest - first).as_secs_f64());
         let processor = Processor::since(count.processor);
-        Got { messages: count.messages, bytes: count.bytes, seconds, delay: count.delays.read(), processor }
+        let of = |stream: &StreamCount| StreamGot {
+            messages: stream.messages,
+            bytes: stream.bytes,
+            delay: stream.delays.read(),
+        };
+        Got {
+            messages: count.messages,
+            bytes: count.bytes,
+            seconds,
+            delay: count.delays.read(),
+            processor,
+            // The peer need not keep to the streams that it asked for.
+            streams: count.streams.iter().take(MOST_STREAMS).map(|(id, stream)| (*id, of(stream))).collect(),
+        }
     }
 
     /// Bytes, whether they count or not.
@@ -71,3 +102,6 @@ impl Tally {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Streams that an account tells apart.
+const MOST_STREAMS: usize = 64;
