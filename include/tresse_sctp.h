@@ -53,6 +53,10 @@ int tresse_getpeername(int fd, struct sockaddr *name, socklen_t *len);
 int tresse_setsockopt(int fd, int level, int option, const void *value, socklen_t len);
 int tresse_getsockopt(int fd, int level, int option, void *value, socklen_t *len);
 
+/* As sctp_send, to a peer of several addresses: FreeBSD's call, which libsctp has not. */
+int sctp_sendx(int fd, const void *data, size_t len, struct sockaddr *names, int count,
+    struct sctp_sndrcvinfo *info, int flags);
+
 /* Whether a descriptor is one of tresse's sockets. */
 int tresse_owns(int fd);
 

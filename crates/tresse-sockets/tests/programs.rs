@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -99,6 +100,27 @@ fn valgrind_finds_nothing_in_any_of_the_programs() {
     for name in ["one_to_one", "one_to_many", "options", "figure7", "messages", "failures", "schedulers"] {
         runs_clean(name);
     }
+}
+
+/// Names of functions that the library exports.
+fn exported() -> BTreeSet<String> {
+    let library = common::library().join("libtresse_sockets.so");
+    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library).output().expect("nm");
+    let text = String::from_utf8(output.stdout).expect("names");
+    let functions = text.lines().filter_map(|line| line.split_once(" T ").map(|(_, name)| name.to_owned()));
+    functions.collect()
+}
+
+#[test]
+fn every_call_of_the_library_is_made_and_refuses_what_is_not_its() {
+    let mut called = BTreeSet::new();
+    for name in ["calls", "daemon"] {
+        runs(name);
+        let output = Command::new(compiled(name)).env("TRESSE_UDP_PORT", udp_port()).output();
+        let text = String::from_utf8(output.expect("it runs").stdout).expect("names");
+        called.extend(text.lines().map(str::to_owned));
+    }
+    assert_eq!(called, exported());
 }
 
 /// Sizes and offsets that this crate reads and writes by; `docs/sockets.md` promises libsctp-dev's.

@@ -29,6 +29,11 @@ impl Known {
         }
     }
 
+    /// Where its structure has an association, in bytes; `None` for options of sockets alone.
+    pub fn association_place(&self) -> Option<usize> {
+        self.association_at
+    }
+
     const fn both(number: i32, name: &'static str, get: Get, set: Set) -> Self {
         Known { number, name, association_at: Some(0), get: Some(get), set: Some(set) }
     }
