@@ -24,6 +24,7 @@ mod security;
 mod send;
 mod signal;
 mod sim;
+mod stun;
 mod switches;
 mod transfer;
 mod tunnel;

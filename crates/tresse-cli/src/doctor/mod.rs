@@ -4,8 +4,10 @@
 //! cannot be told is said to be unknown, never to be well.
 
 mod host;
+mod nat;
 mod options;
 mod peer;
+mod prober;
 
 pub(crate) use options::DoctorArgs;
 

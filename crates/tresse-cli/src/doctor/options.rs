@@ -22,10 +22,13 @@ pub(crate) struct DoctorArgs {
     from: Vec<Local>,
     /// The peer's UDP port
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
-    port: u16,
+    pub(super) port: u16,
     /// How long to wait for the peer's first answer over each path
     #[arg(long, default_value = "5s", value_parser = duration)]
     timeout: Duration,
+    /// Watch for so long how long a translator on a path remembers a flow; each path takes this and some seconds
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "to")]
+    pub(super) binding_lifetime: Option<Duration>,
     #[command(flatten)]
     security: SecurityArgs,
     /// Print the findings as JSON

@@ -1,7 +1,7 @@
 //! Findings about the paths to a peer: the interface that each leaves by, whether packets come through, how large they may
 //! be, and whether addresses are translated on the way.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
@@ -9,7 +9,7 @@ use tresse::host::{self, Remote};
 use tresse::{Association, Registry};
 
 use super::options::DoctorArgs;
-use super::{Finding, State};
+use super::{Finding, State, nat};
 use crate::args::TransportArgs;
 use crate::call::{CallArgs, FAREWELL};
 use crate::failure::Failure;
@@ -28,7 +28,13 @@ pub(super) async fn look(args: &DoctorArgs) -> Result<Vec<Finding>, Failure> {
         ));
     }
     for (local, remote) in paths {
-        findings.extend(path(&args.call().between(local, remote), local, remote).await?);
+        let on_path = path(&args.call().between(local, remote), local, remote, args.port).await?;
+        let answered = on_path.iter().any(|finding| finding.check == UDP && finding.state == State::Well);
+        findings.extend(on_path);
+        if answered {
+            let others = Remote::all_of(&args.to);
+            findings.extend(nat::look(local, remote, &others, args.binding_lifetime).await);
+        }
     }
     Ok(findings)
 }
@@ -38,7 +44,7 @@ fn route(fault: links::Fault) -> Finding {
 }
 
 /// One path, by an association of its own.
-async fn path(call: &CallArgs, local: IpAddr, remote: IpAddr) -> Result<Vec<Finding>, Failure> {
+async fn path(call: &CallArgs, local: IpAddr, remote: IpAddr, port: u16) -> Result<Vec<Finding>, Failure> {
     let mut config = TransportArgs::of_preset("cmt").config()?;
     config.set("mtu_discovery", "true").map_err(Failure::usage)?;
     let place = format!("{local} -> {remote}");
@@ -46,14 +52,14 @@ async fn path(call: &CallArgs, local: IpAddr, remote: IpAddr) -> Result<Vec<Find
     let association = match call.connect(&endpoint).await {
         Ok(association) => association,
         Err(failure) => {
-            let says = format!(
-                "{}: UDP is blocked on the way, or nobody listens there (tresse perf server)",
-                failure.message()
-            );
-            return Ok(vec![Finding::new("UDP", State::Bad, format!("{place}: {says}"))]);
+            let why = match nat::is_refused(local, SocketAddr::new(remote, port)).await {
+                true => format!("nobody listens on UDP port {port} there (tresse perf server)"),
+                false => format!("UDP port {port} is blocked on the way, or the host is not there"),
+            };
+            return Ok(vec![Finding::new(UDP, State::Bad, format!("{place}: {}: {why}", failure.message()))]);
         }
     };
-    let mut findings = vec![Finding::new("UDP", State::Well, format!("{place}: packets come through"))];
+    let mut findings = vec![Finding::new(UDP, State::Well, format!("{place}: packets come through"))];
     findings.push(packet_size(&association, &place, local).await);
     let _ = timeout(FAREWELL, association.shutdown()).await;
     Ok(findings)
@@ -87,6 +93,7 @@ async fn packet_size(association: &Association, place: &str, local: IpAddr) -> F
     }
 }
 
+const UDP: &str = "UDP";
 /// How long the search for the packet size may take.
 const SEARCH: Duration = Duration::from_secs(6);
 /// Packets are not searched for beyond this.

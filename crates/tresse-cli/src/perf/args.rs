@@ -34,6 +34,9 @@ pub(super) struct ServerArgs {
     /// Read no faster than this: to see what a slow reader does
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(super) read_rate: Option<u64>,
+    /// Tell whoever asks where packets come from, on UDP ports 3478 and 3479 (STUN): `tresse doctor` asks
+    #[arg(long)]
+    pub(super) stun: bool,
     #[command(flatten)]
     pub(super) schedulers: SchedulerArgs,
     #[command(flatten)]

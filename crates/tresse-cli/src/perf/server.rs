@@ -1,5 +1,6 @@
 //! The side that waits for clients and does what they ask for.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -18,18 +19,30 @@ use crate::failure::Failure;
 use crate::output;
 use crate::schedulers;
 use crate::signal;
+use crate::stun::Reflector;
 
 pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let mut config = args.transport.config()?;
     // As many as a client asks for.
     config.outbound_streams = u16::MAX;
     let endpoint = args.listen.bind(config, args.schedulers.registry()?)?;
+    let _reflector = if args.stun { Some(reflector(&endpoint).await?) } else { None };
     if !args.output.quiet {
         output::say(&args.listen.greeting(&endpoint));
     }
     let outcome = serve(&endpoint, &args).await;
     call::say_farewell(&endpoint).await;
     outcome
+}
+
+/// Answers on the addresses of `endpoint`, but for those of one link alone, which nothing translates.
+async fn reflector(endpoint: &Endpoint) -> Result<Reflector, Failure> {
+    let of_link = |address: &IpAddr| matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    let addresses: Vec<_> = endpoint.local_addresses().into_iter().filter(|one| !of_link(one)).collect();
+    Reflector::bind(&addresses).await.map_err(|(place, error)| {
+        Failure::running(format!("cannot take UDP port {} on {}: {error}", place.port(), place.ip()))
+            .at("--stun")
+    })
 }
 
 async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
