@@ -111,7 +111,7 @@ impl Association {
         hear: impl FnOnce(&mut Reconfig, &View<'_>) -> T,
     ) -> T {
         let path = self.sender.paths.best_for_control();
-        let (cumulative, highest) = self.sender.transmission.indices();
+        let (cumulative, highest) = self.sender.transmission.outstanding.indices();
         let view = View {
             now,
             config: &self.sender.config,
@@ -119,7 +119,7 @@ impl Association {
                 is_open: self.state.sends_data(),
                 streams: self.sender.outbound.stream_count(),
                 progress: Progress { drained: self.sender.outbound.is_drained(), highest, cumulative },
-                last_tsn: self.sender.transmission.last_tsn(),
+                last_tsn: self.sender.transmission.outstanding.last_tsn(),
             },
             receiving: Receiving {
                 streams: self.reception.inbound.stream_count(),

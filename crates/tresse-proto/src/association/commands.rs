@@ -113,7 +113,7 @@ impl Association {
             own_window: self.reception.inbound.window(),
             send_buffer_used: send_queue.used,
             unsent: send_queue.unsent,
-            flight: self.sender.transmission.flight(),
+            flight: self.sender.transmission.outstanding.flight(),
             receive_buffer_used: self.reception.inbound.used(),
             messages_sent: self.sender.outbound.messages_accepted(),
             messages_received,

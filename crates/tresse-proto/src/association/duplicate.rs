@@ -83,7 +83,8 @@ impl Duplicates<'_> {
             return true;
         }
         let usable = self.samples.iter().filter(|sample| sample.carries_new_data);
-        let wanted = sender.transmission.whole_buffer().saturating_sub(sender.transmission.flight());
+        let wanted =
+            sender.transmission.whole_buffer().saturating_sub(sender.transmission.outstanding.flight());
         usable.map(|sample| sample.room).sum::<usize>() > wanted
     }
 

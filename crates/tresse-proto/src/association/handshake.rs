@@ -56,7 +56,7 @@ impl Association {
     /// COOKIE ECHO was lost, and with it the data behind it on `from`: it goes again over `to`. To the window that is a
     /// timeout; errors and RTO are the business of T1.
     pub(super) fn on_cookie_lost(&mut self, now: Instant, from: PathId, to: PathId) {
-        if self.sender.transmission.flight_on(from) == 0 {
+        if self.sender.transmission.outstanding.flight_on(from) == 0 {
             return;
         }
         self.sender.transmission.on_timeout(from, to);
@@ -66,7 +66,9 @@ impl Association {
 
     /// The set-up has ended: the peer has what was behind its cookie, and a report on it is under way.
     pub(super) fn on_set_up(&mut self, now: Instant) {
-        for path in self.sender.path_ids().filter(|&path| self.sender.transmission.flight_on(path) > 0) {
+        for path in
+            self.sender.path_ids().filter(|&path| self.sender.transmission.outstanding.flight_on(path) > 0)
+        {
             self.sender.paths.restart_t3(path, now);
         }
         self.stir();

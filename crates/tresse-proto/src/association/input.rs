@@ -450,8 +450,10 @@ impl Association {
                 // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
                 if self.sender.transmission.is_probing_window() {
                     self.sender.coverage.note(Mechanism::WindowProbed);
-                    for path in
-                        self.sender.path_ids().filter(|&path| self.sender.transmission.flight_on(path) > 0)
+                    for path in self
+                        .sender
+                        .path_ids()
+                        .filter(|&path| self.sender.transmission.outstanding.flight_on(path) > 0)
                     {
                         self.sender.paths.on_probe_answered(path);
                     }
@@ -580,7 +582,7 @@ impl Association {
                 self.reception.receiver.demand();
                 continue;
             };
-            let dropped = self.sender.transmission.reported(tsn, shown);
+            let dropped = self.sender.transmission.outstanding.reported(tsn, shown);
             // What comes much sooner than a round trip is a second report of an earlier sending.
             let seen =
                 |dropped: &Dropped| dropped.age(now) >= self.sender.paths.shortest_rtt(dropped.path) / 2;
@@ -603,18 +605,20 @@ impl Association {
             self.counters.discards.unexpected_chunk += 1;
             return;
         }
-        let Some(marked) = self.sender.transmission.marked(tsn) else {
+        let Some(marked) = self.sender.transmission.outstanding.marked(tsn) else {
             self.counters.discards.stray_ecne += 1;
             return;
         };
         let path = marked.path.or_else(|| self.marks.path_of(marked.index));
         if let Some(path) = marked.path {
-            let (flight, exit_point) =
-                (self.sender.transmission.flight_on(path), self.sender.transmission.highest_on(path));
+            let (flight, exit_point) = (
+                self.sender.transmission.outstanding.flight_on(path),
+                self.sender.transmission.outstanding.highest_on(path),
+            );
             if self.marks.is_news(path, marked.index)
                 && self.sender.paths.on_mark(now, path, marked.index, flight, exit_point)
             {
-                let (_, highest) = self.sender.transmission.indices();
+                let (_, highest) = self.sender.transmission.outstanding.indices();
                 self.marks.on_cut(path, highest);
             }
             self.marks.on_named(path, marked.index);

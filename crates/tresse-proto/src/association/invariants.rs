@@ -39,7 +39,7 @@ impl Inspection<'_> {
         association.sender.transmission.check_invariants().map_err(|what| format!("transmission: {what}"))?;
         association.reception.inbound.check_invariants().map_err(|what| format!("inbound: {what}"))?;
         let ids = || association.sender.path_ids();
-        let held = association.sender.transmission.user_data();
+        let held = association.sender.transmission.outstanding.user_data();
         let info = association.sender.outbound.info();
         if info.used != held + info.unsent {
             return Err(format!("{info:?} in the send buffer, and {held} bytes sent but not released"));
@@ -50,7 +50,7 @@ impl Inspection<'_> {
         // A FORWARD TSN whose T3 has expired is due, and waits for a path that may carry it.
         let forward = |path| {
             association.sender.transmission.forward_is_due()
-                && association.sender.transmission.flight_on(path) == 0
+                && association.sender.transmission.outstanding.flight_on(path) == 0
         };
         let awaits = |path| association.sender.transmission.awaits(path) && !forward(path);
         let without_timer = ids().find(|&path| awaits(path) && !association.sender.paths.get(path).t3_runs());
@@ -70,10 +70,10 @@ impl Inspection<'_> {
             association.sender.paths.may_carry_new_data(path)
                 && association.sender.outbound.has_data_for(path)
         };
-        let queued =
-            association.sender.transmission.has_lost() || association.sender.transmission.assigned() > 0;
+        let queued = association.sender.transmission.outstanding.has_lost()
+            || association.sender.transmission.outstanding.assigned() > 0;
         let waits = (queued && open) || ids().any(may_leave);
-        if !association.is_stirred() && waits && association.sender.transmission.flight() == 0 {
+        if !association.is_stirred() && waits && association.sender.transmission.outstanding.flight() == 0 {
             return Err("nothing is in flight, data waits, and nothing is sent".to_owned());
         }
         let unreported = open

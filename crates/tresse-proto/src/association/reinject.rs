@@ -35,8 +35,8 @@ impl Reinjection {
         self.due = None;
         if sender.config.chunk_rescheduling == ChunkRescheduling::InTime
             && sender.paths.len() > 1
-            && sender.transmission.held_early() > 0
-            && let Some(head) = sender.transmission.head_of_line(now, true)
+            && sender.transmission.outstanding.held_early() > 0
+            && let Some(head) = sender.transmission.outstanding.head_of_line(now, true)
         {
             sender.fill_usable(head.bytes, usable);
             self.due = deadline::next_turn(&head, usable).map(|age| now + (age - head.age));
@@ -74,10 +74,10 @@ fn is_wanted(config: &AssociationConfig) -> bool {
 
 fn by_deadline(now: Instant, sender: &Sender, usable: &mut Vec<PathSample>) -> Option<Step> {
     // Asked at every chance to send, and mostly nothing arrived early.
-    if sender.transmission.held_early() == 0 {
+    if sender.transmission.outstanding.held_early() == 0 {
         return None;
     }
-    let head = sender.transmission.head_of_line(now, true)?;
+    let head = sender.transmission.outstanding.head_of_line(now, true)?;
     sender.fill_usable(head.bytes, usable);
     let mut reinjection = deadline::choose(&head, usable, sender.transmission.headroom());
     // Where nothing waits to be sent, an overdue chunk takes nobody's place, and messages wait for it. On a path that does not
@@ -104,7 +104,7 @@ fn by_rule(now: Instant, sender: &mut Sender, usable: &mut Vec<PathSample>) -> O
     if !overtakes && !sender.path_ids().any(fills) {
         return None;
     }
-    let head = sender.transmission.head_of_line(now, false)?;
+    let head = sender.transmission.outstanding.head_of_line(now, false)?;
     sender.fill_usable(head.bytes, usable);
     if let Some(to) = chunk_rescheduling::choose(&head, usable, fills) {
         return Some(Step { index: head.index, to, why: Mechanism::RescheduledForShare });
@@ -143,7 +143,7 @@ fn move_chunk(now: Instant, sender: &mut Sender, index: u64, to: PathId, why: Me
             // Copies may fill the windows, and this is the beginning of a fast recovery (RFC 9260 §7.2.4).
             let recovers = sender.paths.window(moved.from).repairs() != repairs;
             if overdue && recovers && sender.transmission.mends_by_copies() {
-                sender.transmission.grant_free_packet(to);
+                sender.transmission.outstanding.grant_free_packet(to);
             }
         }
     }

@@ -128,7 +128,7 @@ impl Scheduling {
             open.extend(sender.open_paths());
         };
         // While nothing is in flight, nothing would ever end a wait.
-        let alone = sender.transmission.flight() == 0;
+        let alone = sender.transmission.outstanding.flight() == 0;
         let choice = choice.or_else(|| open.first().filter(|_| alone).map(|path| path.id))?;
         Some(Turn::among(open, choice))
     }
@@ -138,12 +138,12 @@ impl Scheduling {
         views.clear();
         for path in sender.path_ids().filter(|&path| sender.paths.may_carry_new_data(path)) {
             let is_open = open.iter().any(|open| open.id == path);
-            views.push(sender.paths.view(path, sender.transmission.flight_on(path), is_open));
+            views.push(sender.paths.view(path, sender.transmission.outstanding.flight_on(path), is_open));
         }
         if self.scheduler.assigns() {
             let slowest = views.iter().filter_map(|view| view.srtt).max().unwrap_or_default();
             for view in views {
-                view.assigned = sender.transmission.assigned_on(view.id);
+                view.assigned = sender.transmission.outstanding.assigned_on(view.id);
                 view.early = sender.transmission.early_on(view.id);
                 view.assignable = sender.may_assign(view.id, most_assigned(view, slowest)).is_some();
             }

@@ -29,7 +29,11 @@ impl SharedBuffers {
         }
         if rules.suspends {
             let transmission = &sender.transmission;
-            self.0.on_blocking(now, transmission.blocking(), transmission.new_data_sent());
+            self.0.on_blocking(
+                now,
+                transmission.outstanding.blocking(),
+                transmission.outstanding.new_data_sent(),
+            );
         }
         sender.fill_samples(samples);
         if sender.outbound.is_mapped() && !adaptive && !sender.outbound.is_empty() {
@@ -98,7 +102,8 @@ impl SharedBuffers {
 
     /// A packet with data was sent on `path`, where nothing `was_idle` before.
     pub(super) fn on_sent(&mut self, now: Instant, sender: &Sender, path: PathId, was_idle: bool) {
-        let (flight, pmdcs) = (sender.transmission.flight_on(path), sender.paths.get(path).pmdcs());
+        let (flight, pmdcs) =
+            (sender.transmission.outstanding.flight_on(path), sender.paths.get(path).pmdcs());
         if let Some(sharing) = self.0.changed() {
             if was_idle {
                 sharing.capacities().on_busy(path);

@@ -116,7 +116,7 @@ impl Association {
 
     /// Everything sent is acknowledged: take the next step of a shutdown, if one is on.
     pub(super) fn advance_shutdown(&mut self, now: Instant) {
-        if !self.sender.transmission.is_empty() || !self.sender.outbound.is_empty() {
+        if !self.sender.transmission.outstanding.is_empty() || !self.sender.outbound.is_empty() {
             return;
         }
         match self.state {

@@ -106,7 +106,7 @@ impl Transmission {
         let revocable = self.revocable.as_deref_mut()?;
         while let Some(number) = revocable.struck.pop_first() {
             let Some(message) = revocable.messages.get(&number) else { continue };
-            if message.is_condemned(&self.ring, now) {
+            if message.is_condemned(&self.outstanding.ring, now) {
                 return Some(Arc::clone(&message.pledge));
             }
             if message.pledge.expires < Instant::FAR_FUTURE {
@@ -118,7 +118,7 @@ impl Transmission {
             revocable.expiring.remove(&(expires, number));
             // Meanwhile its chunks may have been sent again: then they have their last chance.
             if let Some(message) = revocable.messages.get(&number)
-                && message.is_condemned(&self.ring, now)
+                && message.is_condemned(&self.outstanding.ring, now)
             {
                 return Some(Arc::clone(&message.pledge));
             }
@@ -134,7 +134,7 @@ impl Transmission {
             if bytes >= wanted {
                 break;
             }
-            bytes += message.held(&self.ring);
+            bytes += message.held(&self.outstanding.ring);
         }
         bytes
     }
@@ -154,7 +154,9 @@ impl Transmission {
                 .rev()
                 .filter_map(|(_, Reverse(number))| revocable.messages.get(number))
         });
-        numbers.filter(|message| message.held(&self.ring) > 0 && !message.has_arrived(&self.ring))
+        numbers.filter(|message| {
+            message.held(&self.outstanding.ring) > 0 && !message.has_arrived(&self.outstanding.ring)
+        })
     }
 
     /// Gives up a message: all its chunks count as finally acknowledged, in no flight and no buffer, and no
@@ -175,29 +177,29 @@ impl Transmission {
     }
 
     fn abandon_chunk(&mut self, index: u64, pieces: &mut Vec<Bytes>) -> usize {
-        let Some(sent) = self.ring.get_mut(index) else { return 0 };
+        let Some(sent) = self.outstanding.ring.get_mut(index) else { return 0 };
         let standing = std::mem::replace(&mut sent.standing, Standing::Abandoned);
         let (path, sends, bytes, waiting) = (sent.path, sent.sends, sent.bytes(), sent.waiting_bytes());
         let released = sent.released;
         let user_data = sent.user_data();
         sent.empty();
-        if let Some(content) = self.ring.content_mut(index) {
+        if let Some(content) = self.outstanding.ring.content_mut(index) {
             let payload = std::mem::take(&mut content.payload);
             if standing != Standing::Acked {
                 pieces.push(payload);
             }
         }
         if standing == Standing::Assigned {
-            self.unassign(path, index, bytes);
+            self.outstanding.unassign(path, index, bytes);
         }
         self.abandon_copies(index);
-        let Some(load) = self.loads.get_mut(path.index()) else { return 0 };
+        let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return 0 };
         match standing {
             Standing::InFlight => {
                 let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
-                order.unlink(&mut self.ring, index);
+                order.unlink(&mut self.outstanding.ring, index);
                 load.flight -= bytes;
-                self.flight -= bytes;
+                self.outstanding.flight -= bytes;
             }
             Standing::Lost => {
                 load.lost.remove(&index);
@@ -208,11 +210,11 @@ impl Transmission {
         load.timed.end_if(|timed| timed == index);
         if released {
             load.promised -= waiting;
-            self.held -= waiting;
+            self.outstanding.held -= waiting;
             return 0;
         }
         load.queued -= bytes;
-        self.held -= bytes;
+        self.outstanding.held -= bytes;
         user_data
     }
 
@@ -222,24 +224,28 @@ impl Transmission {
     fn close_off(&mut self, message: Message) {
         let mut end = message.last;
         end.flags = DataFlags { beginning: false, ending: true, ..end.flags.unpacked() }.into();
-        let mut sent = Sent::new(&end, self.carrier, message.path, Instant::ZERO);
+        let mut sent = Sent::new(&end, self.outstanding.carrier, message.path, Instant::ZERO);
         sent.standing = Standing::Abandoned;
         sent.empty();
-        self.ring.push(sent, end);
+        self.outstanding.ring.push(sent, end);
     }
 
     /// Whether any of a message that need not arrive was sent.
     pub(crate) fn was_sent(&self, pledge: &Pledge) -> bool {
         let message = self.revocable.as_deref().and_then(|all| all.messages.get(&pledge.number));
         // What has left the ring was acknowledged, and so was sent.
-        let sent = |&index: &u64| self.ring.get(index).is_none_or(|sent| sent.sends > 0);
+        let sent = |&index: &u64| self.outstanding.ring.get(index).is_none_or(|sent| sent.sends > 0);
         message.is_some_and(|message| message.chunks.iter().any(sent))
     }
 
     /// A chunk of a message that need not arrive got its TSN.
     #[cold]
     pub(super) fn note_revocable(&mut self, index: u64, pledge: Arc<Pledge>) {
-        let (Some(sent), Some(content)) = (self.ring.get(index), self.ring.content(index)) else { return };
+        let (Some(sent), Some(content)) =
+            (self.outstanding.ring.get(index), self.outstanding.ring.content(index))
+        else {
+            return;
+        };
         let last = Fragment { payload: Bytes::new(), ..content.clone() };
         let revocable = self.revocable.get_or_insert_default();
         revocable.chunks.insert(index, pledge.number);
@@ -282,7 +288,7 @@ impl Transmission {
     pub(super) fn note_leaving(&mut self, index: u64) {
         if let Some(revocable) = self.revocable.as_deref_mut()
             && let Some(number) = revocable.chunks.remove(&index)
-            && self.ring.content(index).is_some_and(|content| content.flags.ending())
+            && self.outstanding.ring.content(index).is_some_and(|content| content.flags.ending())
         {
             revocable.remove(number);
         }

@@ -95,14 +95,13 @@ impl Transmission {
             return;
         }
         for tsn in duplicates.iter() {
-            let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
-            let Some(index) = self.ring.cumulative().checked_add_signed(i64::from(ahead)) else { continue };
+            let Some(index) = self.outstanding.index_of(tsn) else { continue };
             let Some(copies) = self.copies.as_deref() else { return };
             let best = copies.fits(index).min().map(|fit| fit.path).or_else(|| copies.any(index));
             let Some(path) = best else { continue };
             let alone = copies.open(index) == 1;
             // Not yet acknowledged: it is now, by the same report.
-            let pending = self.ring.get(index).filter(|sent| sent.standing != Standing::Acked);
+            let pending = self.outstanding.ring.get(index).filter(|sent| sent.standing != Standing::Acked);
             let settled = pending.map(|sent| sent.sends == 1);
             let copy = self.lane(path).and_then(|lane| lane.find(index));
             let settled = settled.or(copy.map(|copy| copy.settled)).unwrap_or(false);
@@ -123,11 +122,11 @@ impl Transmission {
         if self.copies.is_none() || duplicates.is_empty() {
             return false;
         }
-        let mut scratch = report.begin(&self.loads);
+        let mut scratch = report.begin(&self.outstanding.loads);
         self.begin_answers(now, via);
         self.answer_duplicates(duplicates, &mut scratch.notes);
         self.end_answers(&mut scratch.notes);
-        for position in 0..self.loads.len() {
+        for position in 0..self.outstanding.loads.len() {
             self.strike_copies(position, &mut scratch.notes);
         }
         self.fill_report(now, &scratch.notes, via, report);
@@ -143,7 +142,7 @@ impl Transmission {
 
     #[cold]
     fn attribute_copied(&mut self, index: u64, notes: &mut [Note]) -> Answer {
-        let (Some(copies), Some(sent)) = (self.copies.as_deref(), self.ring.get(index)) else {
+        let (Some(copies), Some(sent)) = (self.copies.as_deref(), self.outstanding.ring.get(index)) else {
             return Answer::Ring { sure: true };
         };
         let own = copies.fit(sent.path, sent.sent_at, sent.misses);
@@ -162,7 +161,7 @@ impl Transmission {
         };
         self.settle_copies(index);
         let Some(path) = path else {
-            let once = self.ring.get(index).filter(|sent| sent.sends == 1);
+            let once = self.outstanding.ring.get(index).filter(|sent| sent.sends == 1);
             if let Some((sent, note)) = once.and_then(|sent| Some((sent, notes.get_mut(sent.path.index())?)))
             {
                 note.answered_at = note.answered_at.max(Some(sent.sent_at));
@@ -179,7 +178,7 @@ impl Transmission {
         let Some(copies) = self.copies.as_deref_mut() else { return };
         let (Some(lane), Some(load), Some(note)) = (
             copies.lanes.get_mut(path.index()),
-            self.loads.get_mut(path.index()),
+            self.outstanding.loads.get_mut(path.index()),
             notes.get_mut(path.index()),
         ) else {
             return;
@@ -188,7 +187,7 @@ impl Transmission {
         let bytes = lane.close(index);
         load.flight -= bytes;
         note.acked += bytes;
-        note.user_data += bytes.saturating_sub(self.carrier.header_len());
+        note.user_data += bytes.saturating_sub(self.outstanding.carrier.header_len());
         note.highest_new = note.highest_new.max(index);
         note.lowest_new = note.lowest_new.min(index);
         note.answered_at = note.answered_at.max(Some(sent_at));
@@ -206,7 +205,10 @@ impl Transmission {
 
     /// The chunk `index` was acknowledged. If each of its sendings is known, what duplicates say of the rest is exact.
     pub(super) fn settle_copies(&mut self, index: u64) {
-        let Some(sent) = self.ring.get(index).filter(|sent| sent.sends == 1 && !sent.moved) else { return };
+        let Some(sent) = self.outstanding.ring.get(index).filter(|sent| sent.sends == 1 && !sent.moved)
+        else {
+            return;
+        };
         let once = sent.standing != Standing::Lost;
         let Some(copies) = self.copies.as_deref_mut() else { return };
         for lane in &mut copies.lanes {
@@ -218,19 +220,19 @@ impl Transmission {
 
     /// A copy has brought the chunk `index`: the sending that the ring knows is one of those that are not answered now.
     pub(super) fn replace_by_copy(&mut self, index: u64) {
-        let Some(sent) = self.ring.get_mut(index) else { return };
+        let Some(sent) = self.outstanding.ring.get_mut(index) else { return };
         let (path, bytes, sent_at, misses) = (sent.path, sent.bytes(), sent.sent_at, sent.misses);
         let once = sent.sends == 1;
         let flying = std::mem::replace(&mut sent.standing, Standing::Acked) == Standing::InFlight;
-        let Some(load) = self.loads.get_mut(path.index()) else { return };
+        let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return };
         load.timed.end_if(|timed| timed == index);
         if !flying {
             load.lost.remove(&index);
             return;
         }
         let order = if once { &mut load.fresh } else { &mut load.again };
-        order.unlink(&mut self.ring, index);
-        self.flight -= bytes;
+        order.unlink(&mut self.outstanding.ring, index);
+        self.outstanding.flight -= bytes;
         let copy = Copy { index, sent_at, bytes: bytes as u32, misses, open: true, settled: once };
         let lane = self.copies.as_deref_mut().and_then(|copies| copies.lanes.get_mut(path.index()));
         if !lane.is_some_and(|lane| lane.enter(copy)) {

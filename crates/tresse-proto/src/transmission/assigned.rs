@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use tresse_policy::{Instant, PathId};
 
-use super::ring::{Mark, Sent};
-use super::{PathLoad, Standing, Transmission};
+use super::Transmission;
+use super::outstanding::{Outstanding, PathLoad};
+use super::ring::{Mark, Sent, Standing};
 use crate::collections::{RangeSet, difference};
 use crate::config::LossDetection;
 use crate::fragment::{Fragment, Numbered};
@@ -66,34 +67,7 @@ impl Assigned {
     }
 }
 
-impl Transmission {
-    /// Gives `fragment` the next TSN; it waits to leave on `path`.
-    #[cold]
-    pub(crate) fn assign(
-        &mut self,
-        now: Instant,
-        fragment: Fragment,
-        pledge: Option<Arc<Pledge>>,
-        path: PathId,
-    ) {
-        let Some(load) = self.loads.get_mut(path.index()) else { return };
-        let mut sent = Sent::new(&fragment, self.carrier, path, now);
-        let bytes = sent.bytes();
-        load.queued += bytes;
-        self.held += bytes;
-        let so_far = self.ring.highest();
-        (sent.standing, sent.sends) = (Standing::Assigned, 0);
-        let index = self.ring.push(sent, fragment);
-        let assigned = self.assigned.get_or_insert_default();
-        assigned.cover(self.loads.len(), so_far);
-        assigned.enter(path, index, bytes);
-        if let Some(pledge) = pledge {
-            let expires = pledge.expires;
-            self.note_revocable(index, pledge);
-            self.note_expiring(index, expires);
-        }
-    }
-
+impl Outstanding {
     /// Bytes that wait for the window of `path`.
     #[inline]
     pub(crate) fn assigned_on(&self, path: PathId) -> usize {
@@ -110,54 +84,6 @@ impl Transmission {
     pub(crate) fn next_assigned(&self, path: PathId) -> Option<(u64, usize)> {
         let index = *self.queue(path)?.chunks.first()?;
         self.ring.get(index).map(|sent| (index, sent.bytes()))
-    }
-
-    /// Whether a packet of what waits for `path` may leave, where the path's congestion window is `cwnd`. Lost chunks
-    /// go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it. But the chunk that
-    /// the peer waits for leaves as a lost one may, and before any: a buffer full of what came early has room for nothing
-    /// else, and a peer that takes nothing out of order while its streams are reset acknowledges none of the lost ones.
-    pub(crate) fn may_send_assigned(&self, path: PathId, cwnd: usize) -> bool {
-        let Some((index, len)) = self.next_assigned(path) else { return false };
-        let awaited = index == self.ring.cumulative() + 1;
-        let fits = self.flight == 0 || awaited || len <= self.peer_window();
-        let leaves = |load: &PathLoad| {
-            // Copies whose path has not answered keep nothing back when everything is acknowledged.
-            let open = load.flight < cwnd || (self.flight == 0 && load.lost.is_empty());
-            open && (awaited || load.lost.is_empty())
-        };
-        fits && self.load(path).is_some_and(leaves)
-    }
-
-    /// Remembers that the assigned chunk `index` leaves on its path; answers the chunk to write.
-    pub(crate) fn send_assigned(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
-        let tsn = self.tsn(index);
-        let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::Assigned)?;
-        let (path, bytes, user_data) = (sent.path, sent.bytes(), sent.user_data());
-        let load = self.loads.get_mut(path.index())?;
-        // It came from another path, and what has a higher TSN is under way already: it has no place in the order of
-        // first sending, and is treated like what goes again.
-        let overtaken = load.fresh.last().is_some_and(|last| last > index);
-        sent.standing = Standing::InFlight;
-        sent.sends = if overtaken { 2 } else { 1 };
-        sent.sent_at = now;
-        let order = if overtaken { &mut load.again } else { &mut load.fresh };
-        order.append(&mut self.ring, index);
-        if !overtaken {
-            load.timed.begin(index);
-        }
-        load.flight += bytes;
-        load.history.chunks_sent += 1;
-        load.history.bytes_sent += user_data as u64;
-        if bytes > self.announced() && self.flight == 0 {
-            self.probe = Mark::of(index);
-        }
-        self.flight += bytes;
-        self.unassign(path, index, bytes);
-        self.note_highest_sent(path, index);
-        if self.rules.loss_detection == LossDetection::Rack && self.assigned() == 0 {
-            self.ring.content_mut(index)?.flags.hurry();
-        }
-        self.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
 
     /// Hands what waits for the window of `from` over to `to`.
@@ -233,5 +159,82 @@ impl Transmission {
     #[inline]
     fn queue(&self, path: PathId) -> Option<&Queue> {
         self.assigned.as_deref()?.queues.get(path.index())
+    }
+}
+
+impl Transmission {
+    /// Gives `fragment` the next TSN; it waits to leave on `path`.
+    #[cold]
+    pub(crate) fn assign(
+        &mut self,
+        now: Instant,
+        fragment: Fragment,
+        pledge: Option<Arc<Pledge>>,
+        path: PathId,
+    ) {
+        let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return };
+        let mut sent = Sent::new(&fragment, self.outstanding.carrier, path, now);
+        let bytes = sent.bytes();
+        load.queued += bytes;
+        self.outstanding.held += bytes;
+        let so_far = self.outstanding.ring.highest();
+        (sent.standing, sent.sends) = (Standing::Assigned, 0);
+        let index = self.outstanding.ring.push(sent, fragment);
+        let assigned = self.outstanding.assigned.get_or_insert_default();
+        assigned.cover(self.outstanding.loads.len(), so_far);
+        assigned.enter(path, index, bytes);
+        if let Some(pledge) = pledge {
+            let expires = pledge.expires;
+            self.note_revocable(index, pledge);
+            self.note_expiring(index, expires);
+        }
+    }
+
+    /// Whether a packet of what waits for `path` may leave, where the path's congestion window is `cwnd`. Lost chunks
+    /// go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it. But the chunk that
+    /// the peer waits for leaves as a lost one may, and before any: a buffer full of what came early has room for nothing
+    /// else, and a peer that takes nothing out of order while its streams are reset acknowledges none of the lost ones.
+    pub(crate) fn may_send_assigned(&self, path: PathId, cwnd: usize) -> bool {
+        let Some((index, len)) = self.outstanding.next_assigned(path) else { return false };
+        let awaited = index == self.outstanding.ring.cumulative() + 1;
+        let fits = self.outstanding.flight == 0 || awaited || len <= self.peer_window();
+        let leaves = |load: &PathLoad| {
+            // Copies whose path has not answered keep nothing back when everything is acknowledged.
+            let open = load.flight < cwnd || (self.outstanding.flight == 0 && load.lost.is_empty());
+            open && (awaited || load.lost.is_empty())
+        };
+        fits && self.outstanding.load(path).is_some_and(leaves)
+    }
+
+    /// Remembers that the assigned chunk `index` leaves on its path; answers the chunk to write.
+    pub(crate) fn send_assigned(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
+        let tsn = self.outstanding.tsn(index);
+        let sent = self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == Standing::Assigned)?;
+        let (path, bytes, user_data) = (sent.path, sent.bytes(), sent.user_data());
+        let load = self.outstanding.loads.get_mut(path.index())?;
+        // It came from another path, and what has a higher TSN is under way already: it has no place in the order of
+        // first sending, and is treated like what goes again.
+        let overtaken = load.fresh.last().is_some_and(|last| last > index);
+        sent.standing = Standing::InFlight;
+        sent.sends = if overtaken { 2 } else { 1 };
+        sent.sent_at = now;
+        let order = if overtaken { &mut load.again } else { &mut load.fresh };
+        order.append(&mut self.outstanding.ring, index);
+        if !overtaken {
+            load.timed.begin(index);
+        }
+        load.flight += bytes;
+        load.history.chunks_sent += 1;
+        load.history.bytes_sent += user_data as u64;
+        if bytes > self.announced() && self.outstanding.flight == 0 {
+            self.probe = Mark::of(index);
+        }
+        self.outstanding.flight += bytes;
+        self.outstanding.unassign(path, index, bytes);
+        self.outstanding.note_highest_sent(path, index);
+        if self.rules.loss_detection == LossDetection::Rack && self.outstanding.assigned() == 0 {
+            self.outstanding.ring.content_mut(index)?.flags.hurry();
+        }
+        self.outstanding.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
 }

@@ -2,16 +2,15 @@
 //! was sent before them has arrived (GLOBECOM 2010 paper, §IV-C).
 
 use tresse_policy::PathId;
-use tresse_policy::sharing::Blocking;
 use tresse_policy::sharing::reinject::chunk_rescheduling::{EarlyArrivals, Threshold};
 
-use super::{PathLoad, Standing, Transmission};
+use super::{PathLoad, Transmission};
 use crate::config::{BufferPolicy, ChunkRescheduling};
 
 impl Transmission {
     /// How many bytes may still be sent before one of the buffers is full.
     pub(crate) fn headroom(&self) -> usize {
-        let kept: usize = self.loads.iter().map(|load| load.queued).sum();
+        let kept: usize = self.outstanding.loads.iter().map(|load| load.queued).sum();
         self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
     }
 
@@ -26,18 +25,21 @@ impl Transmission {
         if self.headroom() >= len + full {
             return self.mends_by_copies() && fills();
         }
-        self.flight <= FEW_PACKETS * full || self.held_early() > 0 || self.mends_by_copies()
+        self.outstanding.flight <= FEW_PACKETS * full
+            || self.outstanding.held_early() > 0
+            || self.mends_by_copies()
     }
 
     /// Whether chunks of `path` that arrived early fill one of the watched buffers beyond the settings' threshold, or the
     /// path's part of it where buffers are split between `paths` paths.
     pub(crate) fn fills_buffer_early(&self, path: PathId, paths: usize) -> bool {
-        let Some(load) = self.load(path) else { return false };
+        let Some(load) = self.outstanding.load(path) else { return false };
         let early = EarlyArrivals {
             kept: self.kept(path, load),
             promised: load.promised,
             send_buffer: self.rules.send_buffer,
-            receive_buffer: self.peer_window() + self.held.saturating_sub(self.assigned()),
+            receive_buffer: self.peer_window()
+                + self.outstanding.held.saturating_sub(self.outstanding.assigned()),
         };
         let parts = if self.rules.buffers == BufferPolicy::None { 1 } else { paths };
         let threshold = Threshold { percent: self.rules.rescheduling_threshold, parts };
@@ -49,34 +51,14 @@ impl Transmission {
         }
     }
 
-    /// Head-of-line blocking now, charged to the path that the head-of-line chunk was first sent on.
-    pub(crate) fn blocking(&self) -> Option<Blocking> {
-        let bytes = self.held_early();
-        let first = self.ring.get(self.ring.cumulative() + 1).filter(|_| bytes > 0)?;
-        let late = matches!(first.standing, Standing::InFlight | Standing::Lost);
-        late.then_some(Blocking { path: first.origin, bytes })
-    }
-
-    /// New data ever sent on each path, by position; duplicates and retransmissions do not count.
-    pub(crate) fn new_data_sent(&self) -> impl ExactSizeIterator<Item = u64> {
-        let header = self.carrier.header_len() as u64;
-        self.loads.iter().map(move |load| load.history.bytes_sent + load.history.chunks_sent * header)
-    }
-
-    /// Bytes that arrived early and are kept, by either side: of what the sender keeps, all that is neither in flight nor
-    /// assigned, and what is promised.
-    pub(crate) fn held_early(&self) -> usize {
-        self.held - self.flight - self.assigned()
-    }
-
     /// Bytes of `path` that arrived before something with a lower TSN, as far as the peer says so.
     pub(crate) fn early_on(&self, path: PathId) -> usize {
-        self.load(path).map_or(0, |load| self.kept(path, load) + load.promised)
+        self.outstanding.load(path).map_or(0, |load| self.kept(path, load) + load.promised)
     }
 
     /// Bytes that the sender keeps although they are neither under way nor about to be.
     fn kept(&self, path: PathId, load: &PathLoad) -> usize {
-        (load.queued + self.copied_on(path)).saturating_sub(load.flight + self.assigned_on(path))
+        (load.queued + self.copied_on(path)).saturating_sub(load.flight + self.outstanding.assigned_on(path))
     }
 }
 

@@ -29,7 +29,7 @@ impl Transmission {
         paths: usize,
         urgent: impl Fn() -> bool,
     ) -> Verdict {
-        let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
+        let Some(load) = self.outstanding.load(path) else { return Verdict::Wait(Limit::Path) };
         if self.fills(path, cwnd) {
             // Copies that fill the window took no room from new data where a buffer is full.
             let copied = self.copied_on(path);
@@ -43,7 +43,7 @@ impl Transmission {
             };
         }
         let copies_first = self.copies_everything() && self.next_copy(path).is_some();
-        if !load.lost.is_empty() || self.assigned_on(path) > 0 || copies_first {
+        if !load.lost.is_empty() || self.outstanding.assigned_on(path) > 0 || copies_first {
             // Lost chunks go first (RFC 9260 §6.1 C), and then what has a lower TSN.
             return Verdict::Wait(Limit::CongestionWindow);
         }
@@ -55,19 +55,19 @@ impl Transmission {
     /// following when everything is acknowledged.
     #[inline]
     pub(crate) fn fills(&self, path: PathId, cwnd: usize) -> bool {
-        self.flight > 0 && self.flight_on(path) >= cwnd
+        self.outstanding.flight > 0 && self.outstanding.flight_on(path) >= cwnd
     }
 
     /// The verdict on a packet of new data that is to wait for the window of `path`, where no more than `most` bytes
     /// may do that. The rest is as for [`verdict`](Self::verdict).
     pub(crate) fn verdict_ahead(&self, path: PathId, most: usize, chunk: usize, paths: usize) -> Verdict {
-        let Some(load) = self.load(path) else { return Verdict::Wait(Limit::Path) };
-        if self.assigned_on(path) + chunk > most {
+        let Some(load) = self.outstanding.load(path) else { return Verdict::Wait(Limit::Path) };
+        if self.outstanding.assigned_on(path) + chunk > most {
             return Verdict::Wait(Limit::CongestionWindow);
         }
         // Whenever the window is tested: what leaves later has higher TSNs, and what of that the peer has taken in the place
         // of what waits would keep it out for ever.
-        if self.flight + self.assigned() > 0 && self.room_at_peer() < chunk {
+        if self.outstanding.flight + self.outstanding.assigned() > 0 && self.room_at_peer() < chunk {
             return Verdict::Wait(Limit::ReceiveBuffer);
         }
         self.buffers(path, load, chunk, paths, || false)
@@ -76,7 +76,7 @@ impl Transmission {
     /// Bytes that the peer can take beyond what is under way and what is assigned.
     #[inline]
     pub(crate) fn room_at_peer(&self) -> usize {
-        self.peer_window().saturating_sub(self.assigned())
+        self.peer_window().saturating_sub(self.outstanding.assigned())
     }
 
     /// What the buffers of both sides say.
@@ -93,13 +93,17 @@ impl Transmission {
             return Verdict::Wait(limit);
         }
         let window = self.room_at_peer();
-        if self.flight + self.assigned() == 0 {
+        if self.outstanding.flight + self.outstanding.assigned() == 0 {
             // RFC 9260 §6.1 A: whatever the peer announced, one chunk may be under way. What may follow it in the same
             // packet is for whoever writes it to ask.
             return Verdict::Go(window.max(chunk));
         }
         // For what waits its place is kept.
-        let test = if self.assigned() > 0 { PeerWindowTest::Packet } else { self.rules.peer_window_test };
+        let test = if self.outstanding.assigned() > 0 {
+            PeerWindowTest::Packet
+        } else {
+            self.rules.peer_window_test
+        };
         let (full, window) = match test {
             // Less than a full chunk is not worth a packet while an acknowledgement is still to come (the
             // sender's half of silly window avoidance, RFC 1122 §4.2.3.4).
@@ -113,7 +117,7 @@ impl Transmission {
         let blocked = match self.rules.buffers {
             BufferPolicy::None => None,
             BufferPolicy::Equal(parts) => self.exceeds_part(parts, path, load, chunk, paths),
-            BufferPolicy::Adaptive { always: false, parts, .. } if load.allocation.is_none() => {
+            BufferPolicy::Adaptive { always: false, parts, .. } if load.allocation().is_none() => {
                 self.exceeds_part(parts, path, load, chunk, paths)
             }
             BufferPolicy::Adaptive { .. } => self.allocation_used_up(path, load).filter(|_| !urgent()),
@@ -147,7 +151,7 @@ impl Transmission {
         if bytes == 0 {
             return None;
         }
-        if receiver && exceeds(booked, self.peer_window() + self.flight) {
+        if receiver && exceeds(booked, self.peer_window() + self.outstanding.flight) {
             return Some(Limit::ReceiveBuffer);
         }
         if sender && exceeds(bytes + chunk, self.rules.send_buffer) {
@@ -158,12 +162,12 @@ impl Transmission {
 
     /// Bytes of a buffer that a path has under way or assigned: copies hold none.
     fn owned_by(&self, path: PathId, load: &PathLoad) -> usize {
-        load.flight - self.copied_on(path) + self.assigned_on(path)
+        load.flight - self.copied_on(path) + self.outstanding.assigned_on(path)
     }
 
     /// What the paths may share out between them: the smaller of the split buffers; `None` when none is split.
     pub(crate) fn shared_buffer(&self) -> Option<(usize, Limit)> {
-        let (send, receive) = (self.rules.send_buffer, self.announced().max(self.flight));
+        let (send, receive) = (self.rules.send_buffer, self.announced().max(self.outstanding.flight));
         match self.rules.buffers.split() {
             BufferSplit::None => None,
             BufferSplit::Sender => Some((send, Limit::SendBuffer)),
@@ -180,28 +184,29 @@ impl Transmission {
 
     /// Each path may own so many bytes from now on, by position, of the buffer named by `limit`; equal parts without any.
     pub(crate) fn allocate(&mut self, allocation: &[usize], limit: Limit) {
-        for (position, load) in self.loads.iter_mut().enumerate() {
-            load.allocation = allocation.get(position).map(|&bytes| (bytes, limit));
+        for (position, load) in self.outstanding.loads.iter_mut().enumerate() {
+            let bytes = allocation.get(position).copied();
+            (load.allocated, load.allocated_of) = (bytes.unwrap_or_default(), bytes.map(|_| limit));
         }
     }
 
     /// No path is suspended any more, until the buffers are allocated again; answers whether one was.
     pub(crate) fn resume_paths(&mut self) -> bool {
-        let any = self.loads.iter().any(|load| self.suspended_by(load).is_some());
-        for (bytes, _) in self.loads.iter_mut().filter_map(|load| load.allocation.as_mut()) {
-            *bytes = (*bytes).max(1);
+        let any = self.outstanding.loads.iter().any(|load| self.suspended_by(load).is_some());
+        for load in &mut self.outstanding.loads {
+            load.allocated = load.allocated.max(1);
         }
         any
     }
 
     /// Which buffer a suspended path leaves to the others.
     pub(crate) fn suspended_for(&self, path: PathId) -> Option<Limit> {
-        self.load(path).and_then(|load| self.suspended_by(load))
+        self.outstanding.load(path).and_then(|load| self.suspended_by(load))
     }
 
     /// The same for a path whose load is at hand.
     fn suspended_by(&self, load: &PathLoad) -> Option<Limit> {
-        load.allocation
+        load.allocation()
             .filter(|&(bytes, _)| self.rules.buffers.suspends() && bytes == 0)
             .map(|(_, limit)| limit)
     }
@@ -210,7 +215,7 @@ impl Transmission {
     /// whatever the path blocks at the peer. Like the congestion window it is a gate: a packet may exceed it, so that
     /// rounding costs no path a packet. A path with nothing in flight may always send one, unless it is suspended.
     fn allocation_used_up(&self, path: PathId, load: &PathLoad) -> Option<Limit> {
-        let (bytes, limit) = load.allocation?;
+        let (bytes, limit) = load.allocation()?;
         let owned = self.owned_by(path, load);
         (owned > 0 && owned >= bytes).then_some(limit)
     }

@@ -165,7 +165,7 @@ impl Transmission {
     /// From now on chunks may be copied.
     pub(crate) fn start_copying(&mut self, extent: Extent) {
         let mut copies = Box::new(Copies { extent, ..Copies::default() });
-        copies.cover(self.loads.len());
+        copies.cover(self.outstanding.loads.len());
         self.copies = Some(copies);
     }
 
@@ -206,7 +206,7 @@ impl Transmission {
 
     /// The chunk whose turn it is to be copied on `path`: the first under way on another that had no turn.
     pub(crate) fn copy_candidate(&mut self, path: PathId) -> Option<Candidate> {
-        let (ring, copies) = (&self.ring, self.copies.as_deref_mut()?);
+        let (ring, copies) = (&self.outstanding.ring, self.copies.as_deref_mut()?);
         let lane = copies.lanes.get_mut(path.index())?;
         lane.next = lane.next.max(ring.cumulative() + 1);
         let may_be = |index| ring.get(index).is_some_and(|sent| can_be_copied(sent, path));
@@ -219,9 +219,9 @@ impl Transmission {
     /// The same, as [`copy_candidate`](Self::copy_candidate) left it.
     pub(crate) fn next_candidate(&self, path: PathId) -> Option<Candidate> {
         let index = self.lane(path)?.next;
-        let sent = self.ring.get(index).filter(|sent| can_be_copied(sent, path))?;
+        let sent = self.outstanding.ring.get(index).filter(|sent| can_be_copied(sent, path))?;
         Some(Candidate {
-            stream: self.ring.content(index)?.stream,
+            stream: self.outstanding.ring.content(index)?.stream,
             bytes: sent.bytes(),
             from: sent.path,
             sent_at: sent.sent_at,
@@ -240,7 +240,7 @@ impl Transmission {
     #[inline]
     pub(crate) fn next_copy(&self, path: PathId) -> Option<usize> {
         let lane = self.copies.as_deref()?.lanes.get(path.index())?;
-        self.ring.get(lane.next).filter(|sent| can_be_copied(sent, path)).map(Sent::bytes)
+        self.outstanding.ring.get(lane.next).filter(|sent| can_be_copied(sent, path)).map(Sent::bytes)
     }
 
     /// Whether a copy may leave on `path`, where the path's congestion window is `cwnd`. Lost chunks go first.
@@ -249,23 +249,23 @@ impl Transmission {
             |copies: &Copies| copies.lanes.get(path.index()).is_some_and(|lane| lane.under_way.len() < MOST);
         self.copies.as_deref().is_some_and(has_place)
             && self.next_copy(path).is_some()
-            && self.load(path).is_some_and(|load| load.flight < cwnd && load.lost.is_empty())
+            && self.outstanding.load(path).is_some_and(|load| load.flight < cwnd && load.lost.is_empty())
     }
 
     /// Remembers that the chunk whose turn it is leaves on `path` too; answers the chunk to write.
     pub(crate) fn send_copy(&mut self, now: Instant, path: PathId) -> Option<Numbered<'_>> {
         let bytes = self.next_copy(path)?;
         let lane = self.copies.as_deref_mut()?.lanes.get_mut(path.index())?;
-        let (index, load) = (lane.next, self.loads.get_mut(path.index())?);
+        let (index, load) = (lane.next, self.outstanding.loads.get_mut(path.index())?);
         lane.next += 1;
         let copy = Copy { index, sent_at: now, bytes: bytes as u32, misses: 0, open: true, settled: false };
         if lane.enter(copy) {
             load.flight += bytes;
         }
         load.repairs.copies_sent += 1;
-        self.note_highest_sent(path, index);
-        let tsn = self.tsn(index);
-        self.ring.content(index).map(|fragment| Numbered { tsn, fragment })
+        self.outstanding.note_highest_sent(path, index);
+        let tsn = self.outstanding.tsn(index);
+        self.outstanding.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
 
     /// The lowest index of a copy that `path` has not answered.
@@ -287,7 +287,7 @@ impl Transmission {
         };
         lane.under_way.clear();
         let bytes = std::mem::take(&mut lane.bytes);
-        if let Some(load) = self.loads.get_mut(path.index()) {
+        if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
             load.flight -= bytes;
         }
     }
@@ -295,14 +295,14 @@ impl Transmission {
     /// The chunk `index` was given up, and its copies with it.
     pub(super) fn abandon_copies(&mut self, index: u64) {
         let Some(copies) = self.copies.as_deref_mut() else { return };
-        for (lane, load) in copies.lanes.iter_mut().zip(&mut self.loads) {
+        for (lane, load) in copies.lanes.iter_mut().zip(&mut self.outstanding.loads) {
             load.flight -= lane.close(index);
         }
     }
 
     /// There is room for copies on as many paths as there are.
     pub(super) fn cover_copies(&mut self) {
-        let count = self.loads.len();
+        let count = self.outstanding.loads.len();
         if let Some(copies) = self.copies.as_deref_mut() {
             copies.cover(count);
         }
@@ -312,7 +312,7 @@ impl Transmission {
     pub(super) fn begin_answers(&mut self, now: Instant, via: PathId) {
         let Some(copies) = self.copies.as_deref_mut() else { return };
         (copies.now, copies.via) = (now, via);
-        for (lane, load) in copies.lanes.iter_mut().zip(&self.loads) {
+        for (lane, load) in copies.lanes.iter_mut().zip(&self.outstanding.loads) {
             lane.earliest = earliest(lane, load);
         }
     }
@@ -321,7 +321,9 @@ impl Transmission {
     pub(super) fn strike_copies(&mut self, position: usize, notes: &mut [Note]) {
         let Some(copies) = self.copies.as_deref_mut() else { return };
         let extent = copies.extent;
-        let (Some(lane), Some(load)) = (copies.lanes.get_mut(position), self.loads.get_mut(position)) else {
+        let (Some(lane), Some(load)) =
+            (copies.lanes.get_mut(position), self.outstanding.loads.get_mut(position))
+        else {
             return;
         };
         if let Some(note) = notes.get_mut(position) {
@@ -335,7 +337,7 @@ impl Transmission {
     /// answered.
     pub(super) fn end_answers(&mut self, notes: &mut [Note]) {
         let Some(copies) = self.copies.as_deref_mut() else { return };
-        for ((lane, load), note) in copies.lanes.iter_mut().zip(&self.loads).zip(notes) {
+        for ((lane, load), note) in copies.lanes.iter_mut().zip(&self.outstanding.loads).zip(notes) {
             let moved = lane.earliest.is_some() && earliest(lane, load) != lane.earliest;
             note.copy_moved |= moved;
             note.pseudo_moved = moved || note.pseudo_moved && lane.under_way.is_empty();

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::Tsn;
 
-use super::{PathLoad, Transmission};
+use super::outstanding::{Outstanding, PathLoad};
 
 /// Chunks that departed from one path; made with the first, as most never lose any.
 #[derive(Debug, Default)]
@@ -90,18 +90,11 @@ impl PathLoad {
     }
 }
 
-impl Transmission {
-    /// Whether anything that was sent on `path` waits for its answer: what is in flight there, what left it early,
-    /// or a FORWARD TSN.
-    pub(crate) fn awaits(&self, path: PathId) -> bool {
-        self.load(path).is_some_and(PathLoad::awaits) || self.forward_path() == Some(path)
-    }
-
+impl Outstanding {
     /// The peer received the chunk with this number twice. Answers the path that it left early, which has brought
     /// one of the copies.
     pub(crate) fn on_duplicate(&mut self, tsn: Tsn) -> Option<PathId> {
-        let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
-        let index = self.ring.cumulative().checked_add_signed(i64::from(ahead))?;
+        let index = self.index_of(tsn)?;
         let position = self.loads.iter_mut().position(|load| load.departed.answer_index(index))?;
         Some(PathId(position as u8))
     }

@@ -41,13 +41,18 @@ impl Transmission {
     pub(crate) fn advance(&mut self) {
         let Some(revocable) = self.revocable.as_deref_mut() else { return };
         let forward = &mut revocable.forward;
-        let cumulative = self.ring.cumulative();
+        let cumulative = self.outstanding.ring.cumulative();
         forward.kept_back &= cumulative < forward.told;
         if forward.kept_back {
             return;
         }
         forward.advanced = forward.advanced.max(cumulative);
-        while self.ring.get(forward.advanced + 1).is_some_and(|sent| sent.standing == Standing::Abandoned) {
+        while self
+            .outstanding
+            .ring
+            .get(forward.advanced + 1)
+            .is_some_and(|sent| sent.standing == Standing::Abandoned)
+        {
             forward.advanced += 1;
         }
         if forward.advanced == cumulative {
@@ -75,7 +80,7 @@ impl Transmission {
     /// The path of a FORWARD TSN that waits for its acknowledgement: its T3 has to run (C5).
     pub(crate) fn forward_path(&self) -> Option<PathId> {
         let forward = &self.revocable.as_deref()?.forward;
-        (forward.told > self.ring.cumulative()).then_some(forward.path)
+        (forward.told > self.outstanding.ring.cumulative()).then_some(forward.path)
     }
 
     /// Writes a FORWARD TSN that is due and leaves on `path`; answers whether it did. It names each stream with
@@ -90,10 +95,10 @@ impl Transmission {
     ) -> bool {
         let Some(advanced) = self.due_forward() else { return false };
         let (up_to, skipped) = self.skipped(carrier, advanced, writer.room());
-        if up_to == self.ring.cumulative() || (up_to < advanced && !writer.is_empty()) {
+        if up_to == self.outstanding.ring.cumulative() || (up_to < advanced && !writer.is_empty()) {
             return false;
         }
-        if push(self.tsn(up_to), &skipped, carrier, writer).is_err() {
+        if push(self.outstanding.tsn(up_to), &skipped, carrier, writer).is_err() {
             return false;
         }
         if let Some(revocable) = self.revocable.as_deref_mut() {
@@ -125,7 +130,7 @@ impl Transmission {
     }
 
     fn outstanding_forward(&mut self) -> Option<&mut Forward> {
-        let cumulative = self.ring.cumulative();
+        let cumulative = self.outstanding.ring.cumulative();
         let forward = &mut self.revocable.as_deref_mut()?.forward;
         (forward.told > cumulative).then_some(forward)
     }
@@ -144,9 +149,9 @@ impl Transmission {
         };
         let most = room.saturating_sub(HEADER_LEN) / item;
         let mut skipped = Skipped::new();
-        let mut up_to = self.ring.cumulative();
+        let mut up_to = self.outstanding.ring.cumulative();
         while up_to < last {
-            let Some(fragment) = self.ring.content(up_to + 1) else { break };
+            let Some(fragment) = self.outstanding.ring.content(up_to + 1) else { break };
             let named = match carrier {
                 Carrier::Data => !fragment.flags.unordered(),
                 Carrier::IData => true,

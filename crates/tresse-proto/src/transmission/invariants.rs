@@ -35,17 +35,21 @@ impl Transmission {
     /// # Errors
     /// What does not.
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
-        let accounts = self.loads.iter().enumerate().map(|(path, load)| self.open_account(path, load));
+        let accounts =
+            self.outstanding.loads.iter().enumerate().map(|(path, load)| self.open_account(path, load));
         let mut accounts: Vec<Account<'_>> = accounts.collect();
         // What was given up stays among what was acknowledged, if it was.
-        let abandoned =
-            |index: &u64| self.ring.get(*index).is_some_and(|sent| sent.standing == Standing::Abandoned);
+        let abandoned = |index: &u64| {
+            self.outstanding.ring.get(*index).is_some_and(|sent| sent.standing == Standing::Abandoned)
+        };
         let mut noted = self.acked.iter().flatten().filter(|index| !abandoned(index));
         let mut promised = self.acked.iter().flatten().filter(|&index| !self.renegable.contains(index));
-        for (index, sent) in self.ring.iter() {
+        for (index, sent) in self.outstanding.ring.iter() {
             let position = sent.path.index();
             let account = accounts.get_mut(position).ok_or_else(|| format!("{index} has no path"))?;
-            account.enter(index, sent, &self.ring).map_err(|what| format!("path {position}: {what}"))?;
+            account
+                .enter(index, sent, &self.outstanding.ring)
+                .map_err(|what| format!("path {position}: {what}"))?;
             if sent.standing == Standing::Acked {
                 agree("acknowledged", &noted.next(), &Some(index))?;
             }
@@ -62,11 +66,11 @@ impl Transmission {
             assigned += account.assigned_bytes;
             self.check_path(position, account).map_err(|what| format!("path {position}: {what}"))?;
         }
-        agree("bytes in flight", &self.flight, &flight)?;
-        agree("bytes held", &self.held, &held)?;
-        agree("bytes assigned", &self.assigned(), &assigned)?;
-        let early = (0..).map(PathId).zip(&self.loads).map(|(path, _)| self.early_on(path)).sum();
-        agree("early arrivals", &self.held_early(), &early)?;
+        agree("bytes in flight", &self.outstanding.flight, &flight)?;
+        agree("bytes held", &self.outstanding.held, &held)?;
+        agree("bytes assigned", &self.outstanding.assigned(), &assigned)?;
+        let early = (0..).map(PathId).zip(&self.outstanding.loads).map(|(path, _)| self.early_on(path)).sum();
+        agree("early arrivals", &self.outstanding.held_early(), &early)?;
         let believed = self.renegable.iter().all(|range| self.acked.holds(&range));
         agree("what may be taken back is acknowledged", &believed, &true)
     }
@@ -114,7 +118,7 @@ impl Transmission {
         let Some(timed) = load.timed.index() else { return Ok(()) };
         let measures =
             |sent: &Sent| matches!(sent.standing, Standing::InFlight | Standing::Lost) && sent.sends == 1;
-        match self.ring.get(timed) {
+        match self.outstanding.ring.get(timed) {
             Some(sent) if measures(sent) => Ok(()),
             found => Err(format!("{timed} is timed, and is {found:?}")),
         }
@@ -125,9 +129,9 @@ impl Transmission {
     fn check_again(&self, position: usize, load: &PathLoad, count: usize) -> Result<(), String> {
         let mut listed = 0;
         // One more than there are is enough to see that there are too many.
-        for index in follow(&load.again, &self.ring).take(count + 1) {
+        for index in follow(&load.again, &self.outstanding.ring).take(count + 1) {
             listed += 1;
-            let belongs = self.ring.get(index).is_some_and(|sent| {
+            let belongs = self.outstanding.ring.get(index).is_some_and(|sent| {
                 sent.standing == Standing::InFlight && sent.sends > 1 && sent.path.index() == position
             });
             if !belongs {
@@ -138,7 +142,7 @@ impl Transmission {
     }
 
     fn queue_of(&self, position: usize) -> Option<&Queue> {
-        self.assigned.as_deref().and_then(|assigned| assigned.queues.get(position))
+        self.outstanding.assigned.as_deref().and_then(|assigned| assigned.queues.get(position))
     }
 }
 

@@ -6,14 +6,11 @@ use super::departed::Departed;
 use super::detector::{Outlook, Sending};
 use super::ring::{Mark, Sent};
 use super::sack::{Note, SackView};
-use super::{Standing, Transmission, undo};
+use super::{Dropped, Standing, Transmission, undo};
 use crate::config::LossDetection;
 
 /// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
 pub(super) const MISSING_REPORTS: u8 = 3;
-
-/// No packet on usual paths has more.
-const PACKET: usize = 1500;
 
 /// How a loss was found.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -42,7 +39,7 @@ impl Transmission {
         if by_time {
             undo::judge_duplicates(self, now, sack.duplicates);
             for (position, note) in notes.iter_mut().enumerate() {
-                let Some(load) = self.loads.get_mut(position) else { break };
+                let Some(load) = self.outstanding.loads.get_mut(position) else { break };
                 if note.answered.is_any() {
                     load.history.detector.on_answers(now, &note.answered);
                     if self.copies.is_none() {
@@ -56,7 +53,7 @@ impl Transmission {
             }
         }
         let dac_count = sack.dac_count;
-        for position in 0..self.loads.len() {
+        for position in 0..self.outstanding.loads.len() {
             let bound = if self.rules.split_fast_retransmit {
                 notes.get(position).map_or(0, |note| note.highest_new)
             } else {
@@ -77,12 +74,14 @@ impl Transmission {
     /// whether some of it was sent three times and more, and when to look again.
     pub(crate) fn look_again(&mut self, now: Instant, path: PathId) -> (bool, bool, Option<Instant>) {
         let (mut any, mut stubborn, mut again, mut overtaken) = (false, false, None, false);
-        let Some(load) = self.loads.get_mut(path.index()) else { return (false, false, None) };
+        let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return (false, false, None) };
         load.history.detector.doubts.begin();
         for head in [load.fresh.head(), load.again.head()] {
             let mut next = head;
-            while let Some((index, sent)) = next.and_then(|index| Some((index, *self.ring.get(index)?))) {
-                let load = &mut self.loads[path.index()];
+            while let Some((index, sent)) =
+                next.and_then(|index| Some((index, *self.outstanding.ring.get(index)?)))
+            {
+                let load = &mut self.outstanding.loads[path.index()];
                 let outlook = load.history.detector.judge(now, Sending { at: sent.sent_at, index });
                 overtaken |= outlook != Outlook::Open;
                 if let Outlook::Until(due) = outlook {
@@ -92,7 +91,7 @@ impl Transmission {
                     break;
                 }
                 let order = if sent.sends == 1 { load.fresh } else { load.again };
-                next = order.after(&self.ring, index);
+                next = order.after(&self.outstanding.ring, index);
                 load.history.detector.on_lost(now, index, sent.sends == 1);
                 self.lose(index, path, Evidence::Missing);
                 any = true;
@@ -100,20 +99,9 @@ impl Transmission {
             }
         }
         if !overtaken {
-            self.loads[path.index()].history.detector.on_order();
+            self.outstanding.loads[path.index()].history.detector.on_order();
         }
         (any, stubborn, again)
-    }
-
-    /// Whether the peer may hold back its report on what is in flight on `path`: one packet, which asks for none at once.
-    pub(crate) fn is_answered_late(&self, path: PathId) -> bool {
-        let Some(load) = self.load(path).filter(|load| load.flight <= PACKET) else { return false };
-        let mut chunks = [load.fresh.last(), load.again.last()].into_iter().flatten();
-        let (Some(last), None) = (chunks.next(), chunks.next()) else { return false };
-        let sent_at = |index| self.ring.get(index).map(|sent: &Sent| sent.sent_at);
-        let head = load.fresh.head().or(load.again.head());
-        head.and_then(sent_at) == sent_at(last)
-            && self.ring.content(last).is_some_and(|content| !content.flags.unpacked().immediate)
     }
 
     /// Sends what was sent last on `path` once more, whatever its window says: its answer tells what is missing. Answers
@@ -121,8 +109,8 @@ impl Transmission {
     /// arrive: how often that goes again is the application's choice.
     pub(crate) fn probe_tail(&mut self, path: PathId) -> bool {
         let probes_window = self.is_probing_window();
-        let Some(load) = self.loads.get_mut(path.index()) else { return false };
-        let sending = |index| Some((self.ring.get(index)?.sent_at, index));
+        let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return false };
+        let sending = |index| Some((self.outstanding.ring.get(index)?.sent_at, index));
         let last = [load.fresh.last(), load.again.last()].into_iter().flatten().filter_map(sending).max();
         let revocable = |index| self.revocable.as_deref().is_some_and(|revocable| revocable.has_chunk(index));
         let may_go =
@@ -138,10 +126,12 @@ impl Transmission {
     /// which was first.
     fn strike_again(&mut self, position: usize, notes: &mut [Note]) {
         let Some(latest) = notes.get(position).and_then(|note| note.latest_new) else { return };
-        let mut next = self.loads[position].again.head();
+        let mut next = self.outstanding.loads[position].again.head();
         while let Some(index) = next {
-            next = self.loads[position].again.after(&self.ring, index);
-            let Some(sent) = self.ring.get_mut(index).filter(|sent| sent.sent_at < latest) else { break };
+            next = self.outstanding.loads[position].again.after(&self.outstanding.ring, index);
+            let Some(sent) = self.outstanding.ring.get_mut(index).filter(|sent| sent.sent_at < latest) else {
+                break;
+            };
             sent.misses = sent.misses.saturating_add(1);
             if sent.misses >= MISSING_REPORTS {
                 self.lose(index, PathId(position as u8), Evidence::Missing);
@@ -155,15 +145,15 @@ impl Transmission {
     fn strike_path(&mut self, position: usize, bound: u64, notes: &mut [Note], dac_count: u8) {
         // Copies have lower TSNs than what left before them.
         let latest = notes.get(position).filter(|_| self.mends_by_copies()).and_then(|note| note.latest_new);
-        let mut next = self.loads[position].fresh.head();
+        let mut next = self.outstanding.loads[position].fresh.head();
         let overtaken = |sent: &Sent| latest.is_some_and(|latest| sent.sent_at < latest);
         while let Some(index) = next {
-            if index >= bound && !self.ring.get(index).is_some_and(overtaken) {
+            if index >= bound && !self.outstanding.ring.get(index).is_some_and(overtaken) {
                 break;
             }
-            next = self.loads[position].fresh.after(&self.ring, index);
+            next = self.outstanding.loads[position].fresh.after(&self.outstanding.ring, index);
             let strikes = self.rules.strikes(index, notes, dac_count);
-            let Some(sent) = self.ring.get_mut(index) else { break };
+            let Some(sent) = self.outstanding.ring.get_mut(index) else { break };
             sent.misses = sent.misses.saturating_add(strikes);
             if sent.misses >= MISSING_REPORTS {
                 self.lose(index, PathId(position as u8), Evidence::Missing);
@@ -179,59 +169,61 @@ impl Transmission {
     pub(crate) fn on_timeout(&mut self, path: PathId, target: PathId) -> usize {
         let mut count = 0;
         while let Some(index) =
-            self.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head()))
+            self.outstanding.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head()))
         {
             if let Some(sent) =
-                self.ring.get(index).filter(|_| self.rules.loss_detection == LossDetection::Rack)
+                self.outstanding.ring.get(index).filter(|_| self.rules.loss_detection == LossDetection::Rack)
             {
                 let once = sent.sends == 1 && !sent.moved;
-                self.loads[path.index()].history.detector.doubts.on_lost(index, once);
+                self.outstanding.loads[path.index()].history.detector.doubts.on_lost(index, once);
             }
             self.lose(index, target, Evidence::Timeout);
             count += 1;
         }
-        if let Some(load) = self.loads.get_mut(path.index()) {
+        if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
             load.timed = Mark::default();
             load.departed = Departed::default();
         }
         self.drop_copies(path);
-        if let Some(load) = self.loads.get_mut(target.index()) {
+        if let Some(load) = self.outstanding.loads.get_mut(target.index()) {
             load.free_packet |= count > 0;
         }
         self.on_forward_lost(path);
         count
     }
 
-    /// Lets `path` send one packet of lost chunks whatever its window says: it just entered fast recovery.
-    pub(crate) fn grant_free_packet(&mut self, path: PathId) {
-        if let Some(load) = self.loads.get_mut(path.index()) {
-            load.free_packet = true;
+    /// Declares a chunk that the peer reported as damaged lost; it goes again on `target`. No window is touched: damage says
+    /// nothing of congestion.
+    pub(crate) fn on_reported(&mut self, dropped: Dropped, target: PathId) {
+        self.lose(dropped.index, target, Evidence::Report);
+        if dropped.path != target {
+            self.outstanding.untime(dropped.path, dropped.index);
         }
     }
 
     /// When the window has opened far enough, what probed it goes again at once: the peer has probably dropped it,
     /// and a T3 that has backed off would let the open window lie idle. Answers the path.
     pub(super) fn recall_probe(&mut self) -> Option<PathId> {
-        let (ring, announced) = (&self.ring, self.announced());
+        let (ring, announced) = (&self.outstanding.ring, self.announced());
         let first = self.probe.end_if(|first| {
             announced > 0 && ring.get(first).is_none_or(|probe| probe.bytes() <= announced)
         })?;
         let mut path = None;
         // Nothing newer was sent while it was under way.
-        for index in first..=self.ring.highest() {
-            let flying = self.ring.get(index).filter(|sent| sent.standing == Standing::InFlight);
+        for index in first..=self.outstanding.ring.highest() {
+            let flying = self.outstanding.ring.get(index).filter(|sent| sent.standing == Standing::InFlight);
             if let Some(last) = flying.map(|sent| sent.path) {
                 self.lose(index, last, Evidence::Timeout);
                 path = Some(last);
             }
         }
-        self.grant_free_packet(path?);
+        self.outstanding.grant_free_packet(path?);
         path
     }
 
     /// Declares a chunk in flight lost; it waits to be sent again on `target`.
     pub(super) fn lose(&mut self, index: u64, target: PathId, by: Evidence) {
-        let Some(sent) = self.ring.get_mut(index) else { return };
+        let Some(sent) = self.outstanding.ring.get_mut(index) else { return };
         if sent.standing != Standing::InFlight {
             return;
         }
@@ -240,9 +232,9 @@ impl Transmission {
         let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
         sent.moved |= path != target;
         sent.path = target;
-        if let Some(load) = self.loads.get_mut(path.index()) {
+        if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
             let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
-            order.unlink(&mut self.ring, index);
+            order.unlink(&mut self.outstanding.ring, index);
             load.flight -= bytes;
             load.queued -= bytes;
             match by {
@@ -250,14 +242,14 @@ impl Transmission {
                 Evidence::Report => load.repairs.drop_reports += 1,
                 Evidence::Timeout | Evidence::Early => {}
             }
-            self.flight -= bytes;
+            self.outstanding.flight -= bytes;
         }
-        if let Some(load) = self.loads.get_mut(target.index()) {
+        if let Some(load) = self.outstanding.loads.get_mut(target.index()) {
             load.lost.insert(index);
             load.queued += bytes;
         }
         if by == Evidence::Early && sends > 1 && self.rules.loss_detection == LossDetection::Rack {
-            self.loads.iter_mut().for_each(|load| load.history.detector.doubts.obscure(index));
+            self.outstanding.loads.iter_mut().for_each(|load| load.history.detector.doubts.obscure(index));
         }
         if self.revocable.is_some() && by != Evidence::Early {
             self.note_struck(index);

@@ -3,7 +3,8 @@
 use tresse_policy::PathId;
 use tresse_wire::Tsn;
 
-use super::{Standing, Transmission};
+use super::outstanding::Outstanding;
+use super::ring::{Sent, Standing};
 
 /// A chunk that was sent and met a mark.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -14,15 +15,14 @@ pub(crate) struct Marked {
     pub(crate) path: Option<PathId>,
 }
 
-impl Transmission {
+impl Outstanding {
     /// The chunk with `tsn`; `None` if none was ever sent.
     pub(crate) fn marked(&self, tsn: Tsn) -> Option<Marked> {
-        let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
-        let index = self.ring.cumulative().checked_add_signed(i64::from(ahead))?;
+        let index = self.index_of(tsn)?;
         if index == 0 || index > self.ring.highest() {
             return None;
         }
-        let unpaid = |sent: &&super::Sent| sent.sends == 1 && sent.standing != Standing::Lost;
+        let unpaid = |sent: &&Sent| sent.sends == 1 && sent.standing != Standing::Lost;
         let path = self.ring.get(index).filter(unpaid).map(|sent| sent.path);
         Some(Marked { index, path })
     }

@@ -23,6 +23,7 @@ mod invariants;
 mod loss;
 mod marked;
 mod moves;
+mod outstanding;
 mod resend;
 mod ring;
 mod sack;
@@ -31,20 +32,18 @@ mod tests;
 mod unacknowledged;
 mod undo;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tresse_policy::{Instant, PathId};
 use tresse_wire::Tsn;
 
-use crate::collections::RangeSet;
-use crate::collections::{LazyBox, Untouched};
+use crate::collections::{LazyBox, RangeSet};
 use crate::config::{
     AssociationConfig, BufferPolicy, ChunkRescheduling, CwndUpdate, LossDetection, PeerWindowTest,
 };
-use crate::fragment::{Carrier, Fragment, Numbered};
+use crate::fragment::{Carrier, Fragment};
 use crate::interface::reliability::Pledge;
-use crate::interface::stats::{Limit, PathStats};
+use crate::interface::stats::PathStats;
 
 pub(crate) use budget::Verdict;
 pub(crate) use copies::{Candidate, Extent, Trip};
@@ -55,29 +54,20 @@ pub(crate) use unacknowledged::unacknowledged;
 pub(crate) use undo::{doubt_cut, doubt_timeout, evacuate};
 
 use abandon::Revocable;
-use assigned::Assigned;
 use copies::Copies;
 use departed::Departed;
-use detector::LossDetector;
-use ring::{Mark, Ring, SendOrder, Sent, Standing};
+use outstanding::{Outstanding, PathLoad};
+use ring::{Mark, Sent, Standing};
 
 /// The sent chunks of an association and what they load each path with.
 #[derive(Debug)]
 pub(crate) struct Transmission {
     rules: Rules,
-    /// The chunk that user data travels in.
-    carrier: Carrier,
-    initial_tsn: Tsn,
-    ring: Ring,
+    pub(crate) outstanding: Outstanding,
     /// Gap-acknowledged indices, as far as they are believed.
     acked: RangeSet,
     /// Those of them that the peer may still take back: none where every block is a promise (NR-SACK).
     renegable: RangeSet,
-    loads: Vec<PathLoad>,
-    /// Bytes in flight, each chunk once.
-    flight: usize,
-    /// What is queued and what is promised, of all paths.
-    held: usize,
     /// The window that the peer announced last.
     announced: u32,
     /// The last SACK left so little of it that no new data may leave until the next one (`PeerWindowTest::Sack`).
@@ -93,8 +83,6 @@ pub(crate) struct Transmission {
     doubled: bool,
     /// Messages that need not arrive; made with the first.
     revocable: Option<Box<Revocable>>,
-    /// Chunks that wait for the window of their path; made with the first.
-    assigned: Option<Box<Assigned>>,
     /// Chunks that are under way on several paths; where that is wanted.
     copies: Option<Box<Copies>>,
 }
@@ -120,61 +108,6 @@ struct Rules {
     send_buffer: usize,
 }
 
-/// What the chunks of one path amount to.
-#[derive(Debug, Default)]
-struct PathLoad {
-    /// Bytes in flight, copies included.
-    flight: usize,
-    /// Bytes last sent here, or assigned, and not released, whether or not a gap block acknowledged them.
-    queued: usize,
-    /// Bytes of ordered messages, last sent here and released before the cumulative acknowledgement has come to
-    /// them (NR-SACK).
-    promised: usize,
-    /// In flight, sent once: in TSN order too.
-    fresh: SendOrder,
-    /// In flight, sent again.
-    again: SendOrder,
-    /// Declared lost, to be sent on this path, in TSN order.
-    lost: LazyBox<BTreeSet<u64>>,
-    /// Sent here once, and again elsewhere before the path had answered.
-    departed: Departed,
-    /// One packet of lost chunks may leave whatever the window says (RFC 9260 §7.2.4, §6.3.3 E3).
-    free_packet: bool,
-    /// Most bytes that the path may own where buffers are allocated by demand, and of which buffer; 0 where it is suspended.
-    allocation: Option<(usize, Limit)>,
-    /// The chunk whose round trip is being timed.
-    timed: Mark,
-    history: LazyBox<History>,
-    repairs: LazyBox<Repairs>,
-}
-
-/// What a path has sent, and what its answers say of losses.
-#[derive(Debug, Default)]
-struct History {
-    chunks_sent: u64,
-    /// User data of these.
-    bytes_sent: u64,
-    detector: LossDetector,
-}
-
-impl Untouched for History {
-    const UNTOUCHED: &Self = &History { chunks_sent: 0, bytes_sent: 0, detector: LossDetector::NEW };
-}
-
-/// What went again, and why, as `PathStats` has it.
-#[derive(Debug, Default)]
-struct Repairs {
-    chunks_resent: u64,
-    fast_retransmits: u64,
-    drop_reports: u64,
-    copies_sent: u64,
-}
-
-impl Untouched for Repairs {
-    const UNTOUCHED: &Self =
-        &Repairs { chunks_resent: 0, fast_retransmits: 0, drop_reports: 0, copies_sent: 0 };
-}
-
 impl Transmission {
     pub(crate) fn new(
         initial_tsn: Tsn,
@@ -184,7 +117,6 @@ impl Transmission {
         delayed_ack: bool,
     ) -> Self {
         Transmission {
-            carrier,
             rules: Rules {
                 loss_detection: config.loss_detection,
                 split_fast_retransmit: config.experiment.split_fast_retransmit,
@@ -204,13 +136,9 @@ impl Transmission {
                 immediate_sack_when_full: config.immediate_sack_when_full,
                 send_buffer: config.send_buffer.0,
             },
-            initial_tsn,
-            ring: Ring::new(),
+            outstanding: Outstanding::new(initial_tsn, carrier),
             acked: RangeSet::default(),
             renegable: RangeSet::default(),
-            loads: Vec::new(),
-            flight: 0,
-            held: 0,
             announced: peer_window,
             window_full: false,
             widest: peer_window,
@@ -218,16 +146,15 @@ impl Transmission {
             acked_via: PathId::default(),
             doubled: false,
             revocable: None,
-            assigned: None,
             copies: None,
         }
     }
 
     /// Makes room for paths up to `count`.
     pub(crate) fn cover_paths(&mut self, count: usize) {
-        if self.loads.len() < count {
-            self.loads.reserve_exact(count - self.loads.len());
-            self.loads.resize_with(count, PathLoad::default);
+        if self.outstanding.loads.len() < count {
+            self.outstanding.loads.reserve_exact(count - self.outstanding.loads.len());
+            self.outstanding.loads.resize_with(count, PathLoad::default);
             self.cover_copies();
         }
     }
@@ -236,7 +163,7 @@ impl Transmission {
     pub(crate) fn renew_path(&mut self, path: PathId, count: usize) {
         self.cover_paths(count);
         self.drop_copies(path);
-        if let Some(load) = self.loads.get_mut(path.index()) {
+        if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
             // What is acknowledged by gap blocks may still be accounted for here.
             load.history = LazyBox::default();
             load.repairs = LazyBox::default();
@@ -244,30 +171,9 @@ impl Transmission {
         }
     }
 
-    /// Whether nothing waits for an acknowledgement.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ring.is_empty()
-    }
-
-    /// Bytes in flight on all paths, each chunk once.
-    pub(crate) fn flight(&self) -> usize {
-        self.flight
-    }
-
-    /// Bytes in flight on `path`, copies included.
-    pub(crate) fn flight_on(&self, path: PathId) -> usize {
-        self.load(path).map_or(0, |load| load.flight)
-    }
-
-    /// User data that was sent or assigned, and not released.
-    #[cfg(any(test, feature = "invariants"))]
-    pub(crate) fn user_data(&self) -> usize {
-        self.ring.iter().filter(|(_, sent)| !sent.released).map(|(_, sent)| sent.user_data()).sum()
-    }
-
     /// Fills in what this room knows of a path.
     pub(crate) fn fill_stats(&self, path: PathId, stats: &mut PathStats) {
-        if let Some(load) = self.load(path) {
+        if let Some(load) = self.outstanding.load(path) {
             stats.flight = load.flight;
             stats.copied = self.copied_on(path);
             stats.queued = load.queued;
@@ -282,7 +188,7 @@ impl Transmission {
 
     /// What the peer can still take, by its last announcement (RFC 9260 §6.2.1).
     pub(crate) fn peer_window(&self) -> usize {
-        self.announced().saturating_sub(self.flight)
+        self.announced().saturating_sub(self.outstanding.flight)
     }
 
     /// The window that the peer announced last, in bytes.
@@ -294,45 +200,24 @@ impl Transmission {
     /// Whether what is in flight only asks if the peer's window is still closed, or too small for it
     /// (RFC 9260 §6.1 A).
     pub(crate) fn is_probing_window(&self) -> bool {
-        let probe = self.probe.index().and_then(|first| self.ring.get(first));
+        let probe = self.probe.index().and_then(|first| self.outstanding.ring.get(first));
         let probes = self.announced == 0 || probe.is_some_and(|probe| probe.bytes() > self.announced());
         // A window that is tested at SACKs only has let more leave than the peer can take: each path has a probe of its own
         // then, and the peer drops what finds no room.
         let overruns = self.rules.peer_window_test == PeerWindowTest::Sack
             && self.window_full
-            && self.flight > self.announced();
-        self.flight > 0 && (probes || overruns)
-    }
-
-    /// The cumulative TSN acknowledged by the peer.
-    pub(crate) fn cumulative_tsn(&self) -> Tsn {
-        self.tsn(self.ring.cumulative())
-    }
-
-    /// The index acknowledged cumulatively by the peer, and the one given out last.
-    pub(crate) fn indices(&self) -> (u64, u64) {
-        (self.ring.cumulative(), self.ring.highest())
-    }
-
-    /// The TSN given out last.
-    pub(crate) fn last_tsn(&self) -> Tsn {
-        self.tsn(self.ring.highest())
+            && self.outstanding.flight > self.announced();
+        self.outstanding.flight > 0 && (probes || overruns)
     }
 
     /// Numbers anew: the next chunk gets the TSN `next` (RFC 6525 §5.1.4). Nothing may be outstanding.
     pub(crate) fn renumber(&mut self, next: Tsn) {
-        debug_assert!(self.is_empty(), "what is outstanding would change its TSN");
-        for position in 0..self.loads.len() {
-            self.loads[position].departed = Departed::default();
+        debug_assert!(self.outstanding.is_empty(), "what is outstanding would change its TSN");
+        for position in 0..self.outstanding.loads.len() {
+            self.outstanding.loads[position].departed = Departed::default();
             self.drop_copies(PathId(position as u8));
         }
-        self.initial_tsn = Tsn(next.0.wrapping_sub(self.ring.highest() as u32));
-    }
-
-    /// The chunk that `fragment` becomes: it gets the next TSN.
-    #[inline]
-    pub(crate) fn number<'a>(&self, fragment: &'a Fragment) -> Numbered<'a> {
-        Numbered { tsn: self.tsn(self.ring.highest() + 1), fragment }
+        self.outstanding.initial_tsn = Tsn(next.0.wrapping_sub(self.outstanding.ring.highest() as u32));
     }
 
     /// Remembers that `fragment` was sent on `path`, with the TSN that [`Self::number`] gave it; `pledge` is of a
@@ -345,11 +230,11 @@ impl Transmission {
         pledge: Option<Arc<Pledge>>,
         path: PathId,
     ) {
-        let sent = Sent::new(&fragment, self.carrier, path, now);
+        let sent = Sent::new(&fragment, self.outstanding.carrier, path, now);
         let (bytes, user_data) = (sent.bytes(), sent.user_data());
-        let Some(load) = self.loads.get_mut(path.index()) else { return };
-        let index = load.fresh.push(&mut self.ring, sent, fragment);
-        if bytes > self.announced as usize && self.flight == 0 {
+        let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return };
+        let index = load.fresh.push(&mut self.outstanding.ring, sent, fragment);
+        if bytes > self.announced as usize && self.outstanding.flight == 0 {
             self.probe = Mark::of(index);
         }
         load.flight += bytes;
@@ -358,25 +243,17 @@ impl Transmission {
         history.chunks_sent += 1;
         history.bytes_sent += user_data as u64;
         load.timed.begin(index);
-        self.flight += bytes;
-        self.held += bytes;
-        self.note_highest_sent(path, index);
+        self.outstanding.flight += bytes;
+        self.outstanding.held += bytes;
+        self.outstanding.note_highest_sent(path, index);
         if let Some(pledge) = pledge {
             self.note_revocable(index, pledge);
         }
     }
 
-    /// The highest index in flight on `path`, or the cumulative one when there is none.
-    pub(crate) fn highest_on(&self, path: PathId) -> u64 {
-        // New data has ever higher TSNs; that of the whole association is a safe upper bound.
-        if self.flight_on(path) > 0 { self.highest_sent(path) } else { self.ring.cumulative() }
-    }
-
-    fn load(&self, path: PathId) -> Option<&PathLoad> {
-        self.loads.get(path.index())
-    }
-
-    fn tsn(&self, index: u64) -> Tsn {
-        Tsn(self.initial_tsn.0.wrapping_add(index as u32).wrapping_sub(1))
+    /// Whether anything that was sent on `path` waits for its answer: what is in flight there, what left it early,
+    /// or a FORWARD TSN.
+    pub(crate) fn awaits(&self, path: PathId) -> bool {
+        self.outstanding.load(path).is_some_and(PathLoad::awaits) || self.forward_path() == Some(path)
     }
 }

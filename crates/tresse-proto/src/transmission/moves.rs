@@ -3,8 +3,7 @@
 //! Owns the one step that takes a chunk in flight from path to path: the bytes in flight of each path stay the sum over
 //! the ring. Refuses to know why a chunk is moved and what that costs the window of its old path.
 
-use tresse_policy::sharing::reinject::HeadOfLine;
-use tresse_policy::{Instant, PathId};
+use tresse_policy::PathId;
 
 use super::loss::Evidence;
 use super::{Standing, Transmission};
@@ -21,42 +20,29 @@ pub(crate) struct Moved {
 }
 
 impl Transmission {
-    /// The chunk that keeps the cumulative acknowledgement where it is, when it is in flight and was not moved before,
-    /// or may be moved `again`.
-    pub(crate) fn head_of_line(&self, now: Instant, again: bool) -> Option<HeadOfLine> {
-        let index = self.ring.cumulative() + 1;
-        let sent = self
-            .ring
-            .get(index)
-            .filter(|sent| sent.standing == Standing::InFlight && (again || !sent.early))?;
-        let (bytes, age) = (sent.bytes(), now.since(sent.sent_at));
-        Some(HeadOfLine { index, path: sent.path, bytes, age })
-    }
-
     /// Takes the chunk `index`, which must be in flight, off its path; it waits to leave on `to`. Nobody knows any
     /// more which of its sendings an acknowledgement is for: it earns no path a larger window.
     pub(crate) fn move_chunk(&mut self, index: u64, to: PathId) -> Option<Moved> {
-        let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::InFlight)?;
+        let sent = self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == Standing::InFlight)?;
         sent.early = true;
         let (from, bytes, sends, sent_at) = (sent.path, sent.bytes(), sent.sends, sent.sent_at);
         // A free packet that was granted for losses, and not needed for them, is not for what was not lost.
-        if let Some(load) = self.loads.get_mut(to.index()) {
+        if let Some(load) = self.outstanding.loads.get_mut(to.index()) {
             load.free_packet &= !load.lost.is_empty();
         }
         self.lose(index, to, Evidence::Early);
         if from != to {
-            self.untime(from, index);
+            self.outstanding.untime(from, index);
         }
-        if let Some(load) = self.loads.get_mut(from.index()).filter(|_| self.rules.moved_chunk_t3) {
+        if let Some(load) = self.outstanding.loads.get_mut(from.index()).filter(|_| self.rules.moved_chunk_t3)
+        {
             load.departed.push((sends == 1 && from != to).then_some(index), sent_at);
         }
-        Some(Moved { from, bytes, flight: self.flight_on(from), exit_point: self.highest_on(from) })
-    }
-
-    /// Once a chunk is another path's, its old one measures nothing by it.
-    pub(super) fn untime(&mut self, path: PathId, index: u64) {
-        if let Some(load) = self.loads.get_mut(path.index()) {
-            load.timed.end_if(|timed| timed == index);
-        }
+        Some(Moved {
+            from,
+            bytes,
+            flight: self.outstanding.flight_on(from),
+            exit_point: self.outstanding.highest_on(from),
+        })
     }
 }

@@ -18,94 +18,69 @@ pub(crate) struct Waiting {
 impl Transmission {
     /// The first lost chunk that waits for `path`.
     pub(crate) fn next_resend(&self, path: PathId) -> Option<Waiting> {
-        let index = *self.load(path)?.lost.first()?;
-        let sent = self.ring.get(index)?;
+        let index = *self.outstanding.load(path)?.lost.first()?;
+        let sent = self.outstanding.ring.get(index)?;
         Some(Waiting { index, bytes: sent.bytes(), early: sent.early && self.rules.moved_chunk_t3 })
-    }
-
-    /// Whether no outstanding TSN of `path` is below `index`: none in flight there, and none that is lost and will leave
-    /// there.
-    pub(crate) fn is_lowest_on(&self, path: PathId, index: u64) -> bool {
-        let Some(load) = self.load(path) else { return false };
-        let earliest = [load.lost.first().copied(), load.fresh.head()];
-        // What went again did so in any order.
-        let again = std::iter::successors(load.again.head(), |&index| load.again.after(&self.ring, index));
-        index != u64::MAX && earliest.into_iter().flatten().chain(again).all(|other| other >= index)
     }
 
     /// Whether lost chunks wait for `path` and its window, or a free packet, lets them leave.
     pub(crate) fn may_resend(&self, path: PathId, cwnd: usize) -> bool {
         // As with new data, copies whose path has not answered hold nothing up when nothing else is in flight.
-        let has_room = |load: &PathLoad| load.free_packet || load.flight < cwnd || self.flight == 0;
-        self.load(path).is_some_and(|load| !load.lost.is_empty() && has_room(load))
-    }
-
-    /// Whether lost chunks wait for any path.
-    pub(crate) fn has_lost(&self) -> bool {
-        let any = || self.loads.iter().any(|load| !load.lost.is_empty());
-        // What is lost is kept and not in flight, as if it had arrived early.
-        let kept = self.held_early() > 0;
-        debug_assert!(kept || !any());
-        kept && any()
+        let has_room =
+            |load: &PathLoad| load.free_packet || load.flight < cwnd || self.outstanding.flight == 0;
+        self.outstanding.load(path).is_some_and(|load| !load.lost.is_empty() && has_room(load))
     }
 
     /// Remembers that the lost chunk `index` leaves again on its path; answers the chunk to write.
     pub(crate) fn resend(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
-        let tsn = self.tsn(index);
-        let sent = self.ring.get_mut(index).filter(|sent| sent.standing == Standing::Lost)?;
+        let tsn = self.outstanding.tsn(index);
+        let sent = self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == Standing::Lost)?;
         sent.standing = Standing::InFlight;
         sent.sends = sent.sends.saturating_add(1);
         sent.sent_at = now;
         let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
-        let load = self.loads.get_mut(path.index())?;
+        let load = self.outstanding.loads.get_mut(path.index())?;
         load.lost.remove(&index);
-        load.again.append(&mut self.ring, index);
+        load.again.append(&mut self.outstanding.ring, index);
         load.repairs.chunks_resent += 1;
         load.flight += bytes;
-        self.flight += bytes;
+        self.outstanding.flight += bytes;
         // Karn's rule as RFC 9260 §6.3.1 C5 puts it: an acknowledgement of a TSN from this one on may
         // have waited for the retransmission.
         load.timed.end_if(|timed| timed >= index);
-        self.note_highest_sent(path, index);
+        self.outstanding.note_highest_sent(path, index);
         if sends > 2 {
-            self.loads.iter_mut().for_each(|load| load.departed.obscure(index));
+            self.outstanding.loads.iter_mut().for_each(|load| load.departed.obscure(index));
         }
         // Whether it was in vain is known soonest by a report at once.
         if self.rules.loss_detection == LossDetection::Rack || self.hurries(0, bytes, || false) {
-            self.ring.content_mut(index)?.flags.hurry();
+            self.outstanding.ring.content_mut(index)?.flags.hurry();
         }
-        self.ring.content(index).map(|fragment| Numbered { tsn, fragment })
-    }
-
-    /// A packet with lost chunks left on `path`: its free packet is used.
-    pub(crate) fn on_resent(&mut self, path: PathId) {
-        if let Some(load) = self.loads.get_mut(path.index()) {
-            load.free_packet = false;
-        }
+        self.outstanding.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
 
     /// Hands what waits to be sent again on `from` over to `to`. With `at_once` a packet of it leaves there
     /// whatever the window says.
     pub(crate) fn redirect(&mut self, from: PathId, to: PathId, at_once: bool) {
-        if from == to || to.index() >= self.loads.len() {
+        if from == to || to.index() >= self.outstanding.loads.len() {
             return;
         }
         self.on_forward_lost(from);
-        let Some(load) = self.loads.get_mut(from.index()) else { return };
+        let Some(load) = self.outstanding.loads.get_mut(from.index()) else { return };
         let lost = std::mem::take(&mut load.lost);
         // The path that carries a chunk measures nothing by it any more once the chunk is another's.
         load.timed.end_if(|timed| lost.contains(&timed));
         for &index in lost.iter() {
-            if let Some(sent) = self.ring.get_mut(index) {
+            if let Some(sent) = self.outstanding.ring.get_mut(index) {
                 sent.path = to;
                 sent.moved = true;
-                self.loads[from.index()].queued -= sent.bytes();
-                self.loads[to.index()].queued += sent.bytes();
+                self.outstanding.loads[from.index()].queued -= sent.bytes();
+                self.outstanding.loads[to.index()].queued += sent.bytes();
             }
         }
         if !lost.is_empty() {
-            self.loads[to.index()].free_packet |= at_once;
-            self.loads[to.index()].lost.extend(lost.iter());
+            self.outstanding.loads[to.index()].free_packet |= at_once;
+            self.outstanding.loads[to.index()].lost.extend(lost.iter());
         }
     }
 }

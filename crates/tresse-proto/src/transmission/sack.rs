@@ -135,13 +135,13 @@ impl Transmission {
         report: &mut AckReport,
     ) -> Result<(), SackFault> {
         let cumulative = self.unwrap_cumulative(sack.cumulative_tsn)?;
-        let mut scratch = report.begin(&self.loads);
+        let mut scratch = report.begin(&self.outstanding.loads);
         report.unsound = !self.collect_blocks(cumulative, &sack, &mut scratch);
         self.begin_answers(now, via);
         self.answer_duplicates(sack.duplicates, &mut scratch.notes);
         self.announced = sack.a_rwnd;
         self.widest = self.widest.max(sack.a_rwnd);
-        report.advanced = cumulative > self.ring.cumulative();
+        report.advanced = cumulative > self.outstanding.ring.cumulative();
         self.acknowledge_up_to(now, cumulative, &mut scratch.notes, report);
         self.acknowledge_blocks(now, &sack, &mut scratch, via, report);
         self.end_answers(&mut scratch.notes);
@@ -169,9 +169,9 @@ impl Transmission {
         report: &mut AckReport,
     ) -> Result<(), SackFault> {
         let cumulative = self.unwrap_cumulative(cumulative_tsn)?;
-        let mut scratch = report.begin(&self.loads);
+        let mut scratch = report.begin(&self.outstanding.loads);
         self.begin_answers(now, via);
-        report.advanced = cumulative > self.ring.cumulative();
+        report.advanced = cumulative > self.outstanding.ring.cumulative();
         self.acknowledge_up_to(now, cumulative, &mut scratch.notes, report);
         self.end_answers(&mut scratch.notes);
         self.fill_report(now, &scratch.notes, via, report);
@@ -185,14 +185,18 @@ impl Transmission {
     }
 
     fn unwrap_cumulative(&self, tsn: Tsn) -> Result<u64, SackFault> {
-        let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
-        let cumulative =
-            self.ring.cumulative().checked_add_signed(i64::from(ahead)).ok_or(SackFault::Stale)?;
+        let ahead = tsn.0.wrapping_sub(self.outstanding.cumulative_tsn().0) as i32;
+        let cumulative = self
+            .outstanding
+            .ring
+            .cumulative()
+            .checked_add_signed(i64::from(ahead))
+            .ok_or(SackFault::Stale)?;
         if ahead < 0 {
             return Err(SackFault::Stale);
         }
-        let unsent =
-            cumulative > self.ring.highest() || self.is_unsent(self.ring.cumulative() + 1..cumulative + 1);
+        let unsent = cumulative > self.outstanding.ring.highest()
+            || self.outstanding.is_unsent(self.outstanding.ring.cumulative() + 1..cumulative + 1);
         if unsent { Err(SackFault::Unsent) } else { Ok(cumulative) }
     }
 
@@ -209,7 +213,7 @@ impl Transmission {
     fn collect(&self, cumulative: u64, lists: &[List<'_, GapBlock>], blocks: &mut Vec<Range<u64>>) -> bool {
         blocks.clear();
         let (mut sound, mut in_order, mut end) = (true, true, 0);
-        let beyond = self.ring.highest() + 1;
+        let beyond = self.outstanding.ring.highest() + 1;
         for list in lists {
             for block in list.iter() {
                 let named = cumulative + u64::from(block.start)..cumulative + u64::from(block.end) + 1;
@@ -234,8 +238,8 @@ impl Transmission {
                 joins
             });
         }
-        if self.assigned() > 0 {
-            sound &= !self.leave_out_unsent(blocks);
+        if self.outstanding.assigned() > 0 {
+            sound &= !self.outstanding.leave_out_unsent(blocks);
         }
         sound
     }
@@ -247,11 +251,11 @@ impl Transmission {
         notes: &mut [Note],
         report: &mut AckReport,
     ) {
-        for index in self.ring.cumulative() + 1..cumulative + 1 {
+        for index in self.outstanding.ring.cumulative() + 1..cumulative + 1 {
             self.acknowledge(now, index, notes, true);
             self.forget(index, report);
         }
-        self.ring.drop_up_to(cumulative);
+        self.outstanding.ring.drop_up_to(cumulative);
         self.acked.remove_below(cumulative + 1);
         self.renegable.remove_below(cumulative + 1);
     }
@@ -259,14 +263,14 @@ impl Transmission {
     /// The chunk is acknowledged for good: nobody has to keep it any more.
     #[inline]
     fn forget(&mut self, index: u64, report: &mut AckReport) {
-        let Some(sent) = self.ring.get(index) else { return };
-        if let Some(load) = self.loads.get_mut(sent.path.index()) {
+        let Some(sent) = self.outstanding.ring.get(index) else { return };
+        if let Some(load) = self.outstanding.loads.get_mut(sent.path.index()) {
             if sent.released {
                 load.promised -= sent.waiting_bytes();
-                self.held -= sent.waiting_bytes();
+                self.outstanding.held -= sent.waiting_bytes();
             } else {
                 load.queued -= sent.bytes();
-                self.held -= sent.bytes();
+                self.outstanding.held -= sent.bytes();
                 report.released += sent.user_data();
             }
         }
@@ -290,7 +294,7 @@ impl Transmission {
         // What an earlier SACK acknowledged and this one does not: reneged, unless this SACK is only
         // older than that one, or was cut to fit its packet. Nor is what the peer promised to keep ever reneged:
         // reports may leave that out, and much of it.
-        let believed = via == self.acked_via || self.flight == 0;
+        let believed = via == self.acked_via || self.outstanding.flight == 0;
         gone.clear();
         if believed && !self.renegable.is_empty() {
             difference(self.renegable.iter(), blocks.iter().cloned(), gone);
@@ -326,17 +330,17 @@ impl Transmission {
 
     /// Frees what an NR-SACK block promises to keep (draft-tuexen-tsvwg-sctp-multipath §4).
     fn release(&mut self, index: u64, report: &mut AckReport) {
-        let Some(sent) = self.ring.get_mut(index).filter(|sent| !sent.released) else { return };
+        let Some(sent) = self.outstanding.ring.get_mut(index).filter(|sent| !sent.released) else { return };
         sent.released = true;
         report.released += sent.user_data();
         let (path, bytes, waiting) = (sent.path, sent.bytes(), sent.waiting_bytes());
-        if let Some(content) = self.ring.content_mut(index) {
+        if let Some(content) = self.outstanding.ring.content_mut(index) {
             content.payload = bytes::Bytes::new();
         }
-        if let Some(load) = self.loads.get_mut(path.index()) {
+        if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
             load.queued -= bytes;
             load.promised += waiting;
-            self.held = self.held - bytes + waiting;
+            self.outstanding.held = self.outstanding.held - bytes + waiting;
         }
     }
 
@@ -348,7 +352,7 @@ impl Transmission {
             Answer::Ring { sure } => sure,
             Answer::Copy => return,
         };
-        let Some(sent) = self.ring.get(index) else { return };
+        let Some(sent) = self.outstanding.ring.get(index) else { return };
         if (sent.sends > 1 || sent.standing == Standing::Lost)
             && self.rules.loss_detection == LossDetection::Rack
             && self.copies.is_none()
@@ -356,7 +360,7 @@ impl Transmission {
             let sent = *sent;
             undo::judge_late(self, now, index, &sent);
         }
-        let Some(sent) = self.ring.get_mut(index) else { return };
+        let Some(sent) = self.outstanding.ring.get_mut(index) else { return };
         let flying = match sent.standing {
             Standing::InFlight => true,
             Standing::Lost => false,
@@ -366,7 +370,9 @@ impl Transmission {
         sent.standing = Standing::Acked;
         let (path, bytes, user_data) = (sent.path, sent.bytes(), sent.user_data());
         let (sends, sent_at, moved, early) = (sent.sends, sent.sent_at, sent.moved, sent.early);
-        let (Some(load), Some(note)) = (self.loads.get_mut(path.index()), notes.get_mut(path.index())) else {
+        let (Some(load), Some(note)) =
+            (self.outstanding.loads.get_mut(path.index()), notes.get_mut(path.index()))
+        else {
             return;
         };
         note.pseudo_moved |=
@@ -374,9 +380,9 @@ impl Transmission {
         note.lowest_acked = note.lowest_acked.min(index);
         if flying {
             let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
-            order.unlink(&mut self.ring, index);
+            order.unlink(&mut self.outstanding.ring, index);
             load.flight -= bytes;
-            self.flight -= bytes;
+            self.outstanding.flight -= bytes;
         } else {
             load.lost.remove(&index);
         }
@@ -405,7 +411,7 @@ impl Transmission {
         self.renegable.remove(index);
         // What was given up meanwhile is missed by nobody.
         let acked = |sent: &&mut Sent| sent.standing == Standing::Acked;
-        let Some(sent) = self.ring.get_mut(index).filter(acked) else { return };
+        let Some(sent) = self.outstanding.ring.get_mut(index).filter(acked) else { return };
         sent.standing = Standing::InFlight;
         // It was sent once or more; either way its place in the order of first sending is gone.
         sent.sends = sent.sends.max(2);
@@ -415,10 +421,10 @@ impl Transmission {
             sent.sent_at = now;
         }
         let (path, bytes) = (sent.path, sent.bytes());
-        if let Some(load) = self.loads.get_mut(path.index()) {
-            load.again.append(&mut self.ring, index);
+        if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
+            load.again.append(&mut self.outstanding.ring, index);
             load.flight += bytes;
-            self.flight += bytes;
+            self.outstanding.flight += bytes;
         }
         if !report.reneged.contains(&path) {
             report.reneged.push(path);
@@ -430,7 +436,7 @@ impl Transmission {
             if note.acked + note.uncredited == 0 && !note.lost {
                 continue;
             }
-            let Some(load) = self.loads.get_mut(position) else { continue };
+            let Some(load) = self.outstanding.loads.get_mut(position) else { continue };
             if let Some(sent_at) = note.latest_new {
                 load.departed.answer(sent_at);
             }
@@ -439,11 +445,11 @@ impl Transmission {
             }
             let (path, flight_after) = (PathId(position as u8), load.flight);
             let copy = if self.copies.is_some() { self.earliest_copy(path) } else { None };
-            let recovered_to = match self.load(path) {
+            let recovered_to = match self.outstanding.load(path) {
                 Some(load) if self.rules.pseudo_cumulative_recovery => {
-                    load.settled_up_to(copy, self.indices())
+                    load.settled_up_to(copy, self.outstanding.indices())
                 }
-                _ => self.ring.cumulative(),
+                _ => self.outstanding.ring.cumulative(),
             };
             report.acks.push(PathAck {
                 path,
@@ -452,7 +458,7 @@ impl Transmission {
                 flight_after,
                 may_grow: note.pseudo_moved || self.rules.cwnd_update == CwndUpdate::Off,
                 lost: note.lost,
-                exit_point: self.highest_on(path),
+                exit_point: self.outstanding.highest_on(path),
                 recovered_to,
             });
             report.progress.push(PathProgress {
@@ -466,14 +472,14 @@ impl Transmission {
                 shortest: note.latest_new.map(|sent_at| now.since(sent_at)),
                 via,
                 // Nothing is left of the path below what was acknowledged: its earliest TSN was among that.
-                earliest_acked: note.copy_moved || self.is_lowest_on(path, note.lowest_acked),
+                earliest_acked: note.copy_moved || self.outstanding.is_lowest_on(path, note.lowest_acked),
                 proven: note.proven,
                 longest_proven: note.longest_proven,
                 uncredited: note.uncredited,
                 user_data: note.user_data,
                 flight_after,
                 awaits: self.awaits(path),
-                late: self.is_answered_late(path),
+                late: self.outstanding.is_answered_late(path),
                 look_again: note.look_again,
                 stubborn: note.stubborn,
             });

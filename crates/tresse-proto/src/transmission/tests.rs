@@ -25,8 +25,10 @@ use bytes::Bytes;
 use tresse_wire::{DataFlags, Fsn, GapBlock, List, Mid, Ppid, StreamId};
 
 use super::invariants::walk;
+use super::ring::{Ring, SendOrder};
 use super::*;
 use crate::config::{BufferSplit, Experiment, SplitCounts};
+use crate::interface::stats::Limit;
 
 /// Size of most chunks of these tests, header included.
 const LEN: usize = 1000;
@@ -79,7 +81,7 @@ impl Bench {
             flags: DataFlags { unordered, ..DataFlags::WHOLE }.into(),
             payload: Bytes::from(vec![0; len - HEADER]),
         };
-        let tsn = self.sent.number(&fragment).tsn;
+        let tsn = self.sent.outstanding.number(&fragment).tsn;
         self.sent.record(self.now, fragment, None, PathId(path));
         self.check();
         tsn.0
@@ -149,7 +151,7 @@ impl Bench {
     fn resend(&mut self, path: u8) -> Option<u32> {
         let index = self.sent.next_resend(PathId(path))?.index;
         let tsn = self.sent.resend(self.now, index).map(|data| data.tsn.0);
-        self.sent.on_resent(PathId(path));
+        self.sent.outstanding.on_resent(PathId(path));
         self.check();
         tsn
     }
@@ -174,11 +176,11 @@ impl Bench {
 
     /// Missing reports of a chunk.
     fn misses(&self, index: u64) -> u8 {
-        self.sent.ring.get(index).expect("in the ring").misses
+        self.sent.outstanding.ring.get(index).expect("in the ring").misses
     }
 
     fn load(&self, path: u8) -> &PathLoad {
-        &self.sent.loads[usize::from(path)]
+        &self.sent.outstanding.loads[usize::from(path)]
     }
 
     /// What the last SACK told about `path`.
@@ -193,8 +195,8 @@ impl Bench {
     /// Every sum and list agrees with the ring.
     fn check(&self) {
         assert_eq!(self.sent.check_invariants(), Ok(()));
-        for (position, load) in self.sent.loads.iter().enumerate() {
-            let timed = load.timed.index().and_then(|timed| self.sent.ring.get(timed));
+        for (position, load) in self.sent.outstanding.loads.iter().enumerate() {
+            let timed = load.timed.index().and_then(|timed| self.sent.outstanding.ring.get(timed));
             assert!(timed.is_none_or(|chunk| chunk.path.index() == position), "timed on path {position}");
         }
     }

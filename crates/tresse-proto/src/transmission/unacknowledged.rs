@@ -38,7 +38,7 @@ impl Unacknowledged {
 pub(crate) fn unacknowledged(transmission: &Transmission) -> Unacknowledged {
     let mut all = Unacknowledged::default();
     let revocable = transmission.revocable.as_deref();
-    let ring = &transmission.ring;
+    let ring = &transmission.outstanding.ring;
     for index in ring.cumulative() + 1..=ring.highest() {
         let (Some(sent), Some(content)) = (ring.get(index), ring.content(index)) else { continue };
         if sent.standing == Standing::Abandoned {

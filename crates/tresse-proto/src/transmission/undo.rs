@@ -13,14 +13,14 @@ use crate::config::LossDetection;
 /// could tell.
 pub(crate) fn doubt_timeout(room: &mut Transmission, now: Instant, path: PathId) {
     let blind = room.copies.is_some() || room.rules.loss_detection != LossDetection::Rack;
-    if let Some(load) = room.loads.get_mut(path.index()).filter(|_| !blind) {
+    if let Some(load) = room.outstanding.loads.get_mut(path.index()).filter(|_| !blind) {
         load.history.detector.doubts.on_timeout(now);
     }
 }
 
 /// The window of `path` was cut for what was found lost last.
 pub(crate) fn doubt_cut(room: &mut Transmission, path: PathId) {
-    if let Some(load) = room.loads.get_mut(path.index()) {
+    if let Some(load) = room.outstanding.loads.get_mut(path.index()) {
         load.history.detector.doubts.on_cut();
     }
 }
@@ -29,14 +29,13 @@ pub(crate) fn doubt_cut(room: &mut Transmission, path: PathId) {
 /// this kind means anything.
 pub(super) fn judge_duplicates(room: &mut Transmission, now: Instant, duplicates: List<'_, Tsn>) {
     for tsn in duplicates.iter() {
-        let ahead = tsn.0.wrapping_sub(room.cumulative_tsn().0) as i32;
-        let Some(index) = room.ring.cumulative().checked_add_signed(i64::from(ahead)) else { continue };
+        let Some(index) = room.outstanding.index_of(tsn) else { continue };
         let once = |sent: &Sent| sent.sends == 1 && sent.standing != Standing::Abandoned;
-        room.doubled |= room.copies.is_none() && room.ring.get(index).is_some_and(once);
+        room.doubled |= room.copies.is_none() && room.outstanding.ring.get(index).is_some_and(once);
         if room.doubled {
             return;
         }
-        room.loads.iter_mut().for_each(|load| load.history.detector.on_late(now, index, None));
+        room.outstanding.loads.iter_mut().for_each(|load| load.history.detector.on_late(now, index, None));
     }
 }
 
@@ -44,10 +43,10 @@ pub(super) fn judge_duplicates(room: &mut Transmission, now: Instant, duplicates
 /// went so lately that the answer comes too soon.
 pub(super) fn judge_late(room: &mut Transmission, now: Instant, index: u64, sent: &Sent) {
     let flying = sent.standing == Standing::InFlight;
-    let shortest = room.loads.get(sent.path.index()).map(|load| load.history.detector.shortest());
+    let shortest = room.outstanding.loads.get(sent.path.index()).map(|load| load.history.detector.shortest());
     let too_soon = || shortest.is_some_and(|shortest| now.since(sent.sent_at) < shortest / 2);
     let late = if flying { sent.sends == 2 && !sent.early && too_soon() } else { sent.sends == 1 };
-    if let Some(load) = room.loads.get_mut(sent.origin.index()).filter(|_| late) {
+    if let Some(load) = room.outstanding.loads.get_mut(sent.origin.index()).filter(|_| late) {
         let detector = &mut load.history.detector;
         detector.on_late(now, index, (!flying).then_some(sent.sent_at));
         if !flying {
@@ -59,8 +58,8 @@ pub(super) fn judge_late(room: &mut Transmission, now: Instant, index: u64, sent
 /// Paths whose window was cut for nothing, and when what was late had left, if that is certain. What T3 declared lost there
 /// and has not gone again is under way once more.
 pub(super) fn find_spurious(room: &mut Transmission, spurious: &mut Vec<(PathId, Option<Instant>)>) {
-    for position in 0..room.loads.len() {
-        let Some(load) = room.loads.get_mut(position) else { break };
+    for position in 0..room.outstanding.loads.len() {
+        let Some(load) = room.outstanding.loads.get_mut(position) else { break };
         let Some(verdict) = load.history.changed().and_then(|history| history.detector.doubts.take_verdict())
         else {
             continue;
@@ -77,40 +76,43 @@ pub(super) fn find_spurious(room: &mut Transmission, spurious: &mut Vec<(PathId,
 /// What was sent once on `path` and waits to go again does not.
 fn revive(room: &mut Transmission, path: PathId) {
     let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin == path && !sent.early;
-    let waiting = room.loads.iter().flat_map(|load| load.lost.iter().copied());
+    let waiting = room.outstanding.loads.iter().flat_map(|load| load.lost.iter().copied());
     let mut revived: Vec<u64> =
-        waiting.filter(|&index| room.ring.get(index).is_some_and(waits_here)).collect();
+        waiting.filter(|&index| room.outstanding.ring.get(index).is_some_and(waits_here)).collect();
     revived.sort_unstable_by(|one, other| other.cmp(one));
     for index in revived {
         // All that follows in the order of sending has left since.
-        let follows = room.load(path).is_some_and(|load| load.fresh.head().is_none_or(|head| index < head));
-        let Some(sent) = room.ring.get_mut(index).filter(|_| follows) else { continue };
+        let follows =
+            room.outstanding.load(path).is_some_and(|load| load.fresh.head().is_none_or(|head| index < head));
+        let Some(sent) = room.outstanding.ring.get_mut(index).filter(|_| follows) else { continue };
         let (waited, bytes) = (sent.path, sent.bytes());
         (sent.standing, sent.path, sent.moved) = (Standing::InFlight, path, false);
-        if let Some(load) = room.loads.get_mut(waited.index()) {
+        if let Some(load) = room.outstanding.loads.get_mut(waited.index()) {
             load.lost.remove(&index);
             load.queued -= bytes;
         }
-        if let Some(load) = room.loads.get_mut(path.index()) {
-            load.fresh.prepend(&mut room.ring, index);
+        if let Some(load) = room.outstanding.loads.get_mut(path.index()) {
+            load.fresh.prepend(&mut room.outstanding.ring, index);
             load.queued += bytes;
             load.flight += bytes;
-            room.flight += bytes;
+            room.outstanding.flight += bytes;
         }
     }
 }
 
 /// Takes everything in flight off `path`, which is silent; it waits to leave on `to`.
 pub(crate) fn evacuate(room: &mut Transmission, path: PathId, to: PathId) {
-    while let Some(index) = room.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head())) {
+    while let Some(index) =
+        room.outstanding.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head()))
+    {
         room.move_chunk(index, to);
         // It is as good as lost, and earns its new path a larger window as any other.
-        if let Some(sent) = room.ring.get_mut(index) {
+        if let Some(sent) = room.outstanding.ring.get_mut(index) {
             sent.early = false;
         }
     }
     room.redirect(path, to, true);
-    if let Some(load) = room.loads.get_mut(to.index()) {
+    if let Some(load) = room.outstanding.loads.get_mut(to.index()) {
         load.free_packet |= !load.lost.is_empty();
     }
 }

@@ -24,7 +24,7 @@ impl Sender {
         if policy == RetransmitPath::Same && self.paths.usable(lost_on) {
             return lost_on;
         }
-        let view = |path| self.paths.view(path, self.transmission.flight_on(path), false);
+        let view = |path| self.paths.view(path, self.transmission.outstanding.flight_on(path), false);
         views.clear();
         views.extend(self.paths.usable_ids().map(view));
         let alternate = self.paths.alternate(lost_on);
@@ -46,7 +46,7 @@ impl Sender {
         if target != path {
             self.transmission.redirect(path, target, recovers);
         } else if recovers {
-            self.transmission.grant_free_packet(path);
+            self.transmission.outstanding.grant_free_packet(path);
         }
     }
 
@@ -57,13 +57,13 @@ impl Sender {
         path: PathId,
         views: &mut Vec<PathView>,
     ) {
-        let before = self.transmission.flight_on(path);
-        let exit_point = self.transmission.highest_on(path);
+        let before = self.transmission.outstanding.flight_on(path);
+        let exit_point = self.transmission.outstanding.highest_on(path);
         let (lost, _, again) = self.transmission.look_again(now, path);
         self.paths.look_again(path, again);
         if lost {
             self.coverage.note(Mechanism::Overdue);
-            let flight = self.transmission.flight_on(path);
+            let flight = self.transmission.outstanding.flight_on(path);
             let repairs = self.paths.window(path).repairs();
             let window = Sizes::from(self.paths.window(path));
             self.paths.on_late_loss(now, path, before - flight, flight, exit_point);
@@ -83,7 +83,7 @@ impl Sender {
         let target = self.resend_path(self.config.timeout_retransmit_path, path, views);
         doubt_timeout(&mut self.transmission, now, path);
         self.transmission.on_timeout(path, target);
-        self.transmission.hand_over(path, target);
+        self.transmission.outstanding.hand_over(path, target);
     }
 
     /// Not even the probe of what was sent on `path` was answered. Where others speak, what is in flight goes elsewhere at
@@ -97,7 +97,7 @@ impl Sender {
         if suspected {
             self.coverage.note(Mechanism::PathSuspected);
             evacuate(&mut self.transmission, path, alternate);
-            self.transmission.hand_over(path, alternate);
+            self.transmission.outstanding.hand_over(path, alternate);
             self.refresh_usable();
         } else {
             self.transmission.probe_tail(path);
@@ -115,7 +115,7 @@ impl Sender {
             let target = self.paths.alternate(path);
             if !self.paths.usable(path) && self.paths.usable(target) {
                 self.transmission.redirect(path, target, true);
-                self.transmission.hand_over(path, target);
+                self.transmission.outstanding.hand_over(path, target);
                 self.transmission.on_timeout(path, target);
                 self.settle_t3(path);
             } else if self.config.timeout_retransmit_path != RetransmitPath::Same
@@ -128,12 +128,12 @@ impl Sender {
     }
 
     fn has_room(&self, path: PathId) -> bool {
-        self.paths.window(path).room(self.transmission.flight_on(path)) > 0
+        self.paths.window(path).room(self.transmission.outstanding.flight_on(path)) > 0
     }
 
     /// The path on which lost chunks leave, if there are any that may.
     pub(in crate::association) fn path_with_lost(&mut self) -> Option<PathId> {
-        if !self.transmission.has_lost() {
+        if !self.transmission.outstanding.has_lost() {
             return None;
         }
         self.path_ids().find(|&path| self.may_resend(path)).or_else(|| self.move_losses_on())
@@ -164,11 +164,11 @@ impl Sender {
 
     /// The peer received these twice: the path that such a chunk left early did not lose it.
     pub(in crate::association) fn on_duplicates(&mut self, now: Instant, duplicates: List<'_, Tsn>) {
-        if duplicates.is_empty() || !self.transmission.has_departed() {
+        if duplicates.is_empty() || !self.transmission.outstanding.has_departed() {
             return;
         }
         for tsn in duplicates.iter() {
-            if let Some(path) = self.transmission.on_duplicate(tsn) {
+            if let Some(path) = self.transmission.outstanding.on_duplicate(tsn) {
                 self.restart_t3(now, path);
             }
         }

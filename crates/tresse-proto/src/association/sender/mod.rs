@@ -105,7 +105,7 @@ impl Sender {
     /// under way there before.
     pub(super) fn on_data_sent(&mut self, now: Instant, path: PathId, len: usize) -> bool {
         self.bursts.count(path);
-        let late = self.transmission.is_answered_late(path);
+        let late = self.transmission.outstanding.is_answered_late(path);
         self.paths.on_data_sent(path, now, len, late)
     }
 
@@ -123,7 +123,7 @@ impl Sender {
     pub(super) fn empty_path(&mut self, path: PathId, to: PathId) {
         self.transmission.redirect(path, to, true);
         self.transmission.on_timeout(path, to);
-        self.transmission.hand_over(path, to);
+        self.transmission.outstanding.hand_over(path, to);
     }
 
     /// Tells the queues which paths carry new data, after a path was added or changed its state or its rank.
@@ -181,7 +181,7 @@ impl Sender {
 
     /// Whether nothing waits to be sent and nothing is under way: how it is with who only receives, after each packet.
     pub(super) fn is_idle(&self) -> bool {
-        self.outbound.is_empty() && self.transmission.is_empty()
+        self.outbound.is_empty() && self.transmission.outstanding.is_empty()
     }
 
     /// The next stream that has run low, as the application is told of it.
@@ -212,15 +212,17 @@ impl Sender {
     /// How all paths stand, by position.
     pub(super) fn fill_samples(&self, samples: &mut Vec<PathSample>) {
         samples.clear();
-        samples
-            .extend(self.path_ids().map(|path| self.paths.sample(path, self.transmission.flight_on(path))));
+        samples.extend(
+            self.path_ids()
+                .map(|path| self.paths.sample(path, self.transmission.outstanding.flight_on(path))),
+        );
     }
 
     /// How the usable paths stand; one whose packets cannot hold a chunk of `bytes` has no room for it.
     pub(super) fn fill_usable(&self, bytes: usize, samples: &mut Vec<PathSample>) {
         samples.clear();
         samples.extend(self.paths.usable_ids().map(|path| {
-            let sample = self.paths.sample(path, self.transmission.flight_on(path));
+            let sample = self.paths.sample(path, self.transmission.outstanding.flight_on(path));
             let room = if sample.pmdcs < bytes + self.overhead() { 0 } else { sample.room };
             PathSample { room, ..sample }
         }));

@@ -42,7 +42,7 @@ impl Sender {
 
     /// Whether data waits that nothing in flight will ever set free.
     pub(in crate::association) fn may_end_wait(&self) -> bool {
-        self.transmission.flight() == 0 && !self.outbound.is_empty()
+        self.transmission.outstanding.flight() == 0 && !self.outbound.is_empty()
     }
 
     /// Whoever kept data back that nothing in flight will ever set free is overruled now: with this, what may leave does
@@ -56,7 +56,7 @@ impl Sender {
     /// Which of pacing and Max.Burst keeps one more packet of new data from leaving on `path` at this instant. What has left at
     /// it may be answered or given up at it, too; with nothing in flight nobody would ask again.
     fn burst_limit(&self, path: PathId) -> Option<Limit> {
-        if self.transmission.flight() == 0 {
+        if self.transmission.outstanding.flight() == 0 {
             return None;
         }
         let spent = !self.bursts.allows(path, self.config.max_burst);
@@ -68,32 +68,34 @@ impl Sender {
     pub(in crate::association) fn may_resend(&self, path: PathId) -> bool {
         let window = self.paths.window(path);
         // After T3 not even the packet that may leave whatever the window says joins another in flight (RFC 9260 §7.2.3).
-        let joins =
-            window.one_packet && self.transmission.flight_on(path) > 0 && self.transmission.flight() > 0;
+        let joins = window.one_packet
+            && self.transmission.outstanding.flight_on(path) > 0
+            && self.transmission.outstanding.flight() > 0;
         // The packet that may leave whatever the window says does not wait, either.
-        let held = self.paths.get(path).is_held(self.bursts.instant) && self.transmission.flight() > 0;
+        let held =
+            self.paths.get(path).is_held(self.bursts.instant) && self.transmission.outstanding.flight() > 0;
         let gate = if held { 0 } else { window.gate() };
         !joins && self.transmission.may_resend(path, gate) && self.paths.accepts_data(path)
     }
 
     /// The path on which what was assigned may leave, the lowest TSN first.
     pub(in crate::association) fn path_with_assigned(&self) -> Option<PathId> {
-        if self.transmission.assigned() == 0 {
+        if self.transmission.outstanding.assigned() == 0 {
             return None;
         }
         let ready = self.path_ids().filter(|&path| self.may_send_assigned(path));
-        ready.min_by_key(|&path| self.transmission.next_assigned(path))
+        ready.min_by_key(|&path| self.transmission.outstanding.next_assigned(path))
     }
 
     /// Whether the chunk that the peer waits for is the first to leave on `path`: its TSN follows the cumulative one.
     pub(in crate::association) fn awaits_assigned(&self, path: PathId) -> bool {
-        let (cumulative, _) = self.transmission.indices();
-        self.transmission.next_assigned(path).is_some_and(|(index, _)| index == cumulative + 1)
+        let (cumulative, _) = self.transmission.outstanding.indices();
+        self.transmission.outstanding.next_assigned(path).is_some_and(|(index, _)| index == cumulative + 1)
     }
 
     /// The path on which the assigned chunk that the peer waits for may leave, which goes before lost ones.
     pub(in crate::association) fn path_with_awaited(&self) -> Option<PathId> {
-        if self.transmission.assigned() == 0 {
+        if self.transmission.outstanding.assigned() == 0 {
             return None;
         }
         self.path_ids().find(|&path| self.awaits_assigned(path) && self.may_send_assigned(path))
@@ -159,7 +161,7 @@ impl Sender {
     /// the peer went behind a UDP header for instance, leaves in IP fragments (RFC 9260 §6.9).
     pub(in crate::association) fn packet_limit(&self, path: PathId) -> usize {
         let size = self.paths.get(path).packet_size();
-        let assigned = self.transmission.next_assigned(path).map(|(_, len)| len);
+        let assigned = self.transmission.outstanding.next_assigned(path).map(|(_, len)| len);
         let awaited = assigned.filter(|_| self.awaits_assigned(path));
         let lost =
             || self.transmission.next_resend(path).filter(|_| self.may_resend(path)).map(|lost| lost.bytes);
@@ -192,7 +194,7 @@ impl Sender {
     fn why_no_data(&self) -> Limit {
         if self.outbound.is_full() {
             Limit::SendBuffer
-        } else if !self.outbound.is_empty() || self.transmission.assigned() > 0 {
+        } else if !self.outbound.is_empty() || self.transmission.outstanding.assigned() > 0 {
             Limit::Scheduler
         } else {
             Limit::Application
@@ -239,7 +241,7 @@ impl Sender {
             Limit::Pacing | Limit::Burst if none => (self.why_no_data(), false),
             Limit::Pacing => {
                 let window = self.paths.window(path).cwnd;
-                let room = window.saturating_sub(self.transmission.flight_on(path));
+                let room = window.saturating_sub(self.transmission.outstanding.flight_on(path));
                 // What does not fit the window leaves within a round trip either way.
                 (if waiting > room { Limit::CongestionWindow } else { Limit::Pacing }, true)
             }

@@ -33,12 +33,12 @@ impl Sender {
         while let Some(Waiting { index, bytes, early }) = self.transmission.next_resend(path)
             && writer.room() >= bytes
         {
-            lowest |= !any && !early && self.transmission.is_lowest_on(path, index);
+            lowest |= !any && !early && self.transmission.outstanding.is_lowest_on(path, index);
             let Some(data) = self.transmission.resend(now, index) else { break };
             any |= data.write(self.paths.carrier, writer).is_ok();
         }
         if any {
-            self.transmission.on_resent(path);
+            self.transmission.outstanding.on_resent(path);
             // RFC 9260 §6.1: a T3 that runs starts over when the earliest outstanding chunk of the path goes again, and
             // only then. Under CMT that is the lowest TSN of the path, whatever other paths have in flight. A chunk that goes
             // again early leaves T3 alone: else a path that never answers would never be found.
@@ -62,7 +62,7 @@ impl Sender {
         }
         // Behind the chunk that the peer waits for, lost ones go first.
         let alone = self.transmission.next_resend(path).is_some();
-        while let Some((index, len)) = self.transmission.next_assigned(path)
+        while let Some((index, len)) = self.transmission.outstanding.next_assigned(path)
             && writer.room() >= len
             && (!any || (!alone && len <= self.transmission.peer_window()))
             && let Some(data) = self.transmission.send_assigned(now, index)
@@ -71,7 +71,7 @@ impl Sender {
         }
         if any && alone {
             // It took the packet that may leave whatever the window says (RFC 9260 §7.2.4).
-            self.transmission.on_resent(path);
+            self.transmission.outstanding.on_resent(path);
         }
         any
     }
@@ -86,7 +86,7 @@ impl Sender {
     ) -> usize {
         let Burst { mut allowance, last } = burst;
         let (header, full) = (self.carrier().header_len(), self.full_payload());
-        let (paths, flight) = (&self.paths, self.transmission.flight_on(path));
+        let (paths, flight) = (&self.paths, self.transmission.outstanding.flight_on(path));
         let view = LazyCell::new(|| paths.view(path, flight, true));
         let mut bytes = 0;
         let short_of_room = loop {
@@ -105,14 +105,14 @@ impl Sender {
             let asks = last || self.config.loss_detection == LossDetection::Rack;
             if asks && self.outbound.is_empty()
                 || self.transmission.hurries(chunk, header + full, || {
-                    self.transmission.flight_on(path) + chunk >= self.paths.window(path).gate()
+                    self.transmission.outstanding.flight_on(path) + chunk >= self.paths.window(path).gate()
                 })
             {
                 fragment.flags.hurry();
             }
             allowance = allowance.saturating_sub(chunk);
             bytes += chunk;
-            let written = self.transmission.number(&fragment).write(self.carrier(), writer);
+            let written = self.transmission.outstanding.number(&fragment).write(self.carrier(), writer);
             self.transmission.record(now, fragment, pledge, path);
             // Behind a chunk that went into a window too small for it nothing else may go.
             allowance = allowance.min(self.transmission.room_at_peer());

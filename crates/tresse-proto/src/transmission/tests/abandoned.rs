@@ -50,7 +50,7 @@ impl Bench {
         reliability: Reliability,
     ) -> u64 {
         let fragment = fragment(stream, number, shape);
-        let tsn = self.sent.number(&fragment).tsn;
+        let tsn = self.sent.outstanding.number(&fragment).tsn;
         self.sent.record(self.now, fragment, Some(pledge(self.now, number, reliability)), PathId(path));
         self.check();
         tsn.0.into()
@@ -61,7 +61,7 @@ impl Bench {
         let fragment = fragment(path.into(), number, "BE");
         self.sent.assign(self.now, fragment, Some(pledge(self.now, number, reliability)), PathId(path));
         self.check();
-        self.sent.ring.highest()
+        self.sent.outstanding.ring.highest()
     }
 
     /// Gives up whatever is due; answers the numbers.
@@ -119,7 +119,7 @@ fn what_is_given_up_counts_as_acknowledged_but_moves_no_window() {
     bench.sack(0, 4, &[]);
     assert!(bench.ack(0).is_none(), "nothing that a window could grow by");
     assert_eq!(bench.report.released, 3 * DATA);
-    assert!(bench.sent.is_empty() && bench.sent.forward_path().is_none());
+    assert!(bench.sent.outstanding.is_empty() && bench.sent.forward_path().is_none());
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_gap_block_for_what_was_given_up_can_come_and_go() {
     bench.nr_sack(0, 0, &[(4, 4)], &[]);
     assert_eq!(bench.flight(0), 0, "nobody misses it");
     bench.sack(0, 4, &[]);
-    assert!(bench.sent.is_empty());
+    assert!(bench.sent.outstanding.is_empty());
 }
 
 #[test]

@@ -18,12 +18,12 @@ impl Bench {
         };
         self.sent.assign(self.now, fragment, None, PathId(path));
         self.check();
-        self.sent.last_tsn().0
+        self.sent.outstanding.last_tsn().0
     }
 
     /// Sends what was assigned to `path` first; answers its TSN.
     pub(super) fn leave(&mut self, path: u8) -> Option<u32> {
-        let (index, _) = self.sent.next_assigned(PathId(path))?;
+        let (index, _) = self.sent.outstanding.next_assigned(PathId(path))?;
         let tsn = self.sent.send_assigned(self.now, index).map(|data| data.tsn.0);
         self.check();
         tsn
@@ -47,8 +47,11 @@ fn planned() -> Bench {
 #[test]
 fn an_assigned_chunk_is_in_no_flight_but_in_the_send_buffer_and_in_the_peers_window() {
     let bench = planned();
-    assert_eq!((bench.flight(0), bench.queued(0), bench.sent.flight()), (LEN, 3 * LEN, 2 * LEN));
-    assert_eq!((bench.sent.assigned_on(PathId(0)), bench.sent.assigned()), (2 * LEN, 2 * LEN));
+    assert_eq!((bench.flight(0), bench.queued(0), bench.sent.outstanding.flight()), (LEN, 3 * LEN, 2 * LEN));
+    assert_eq!(
+        (bench.sent.outstanding.assigned_on(PathId(0)), bench.sent.outstanding.assigned()),
+        (2 * LEN, 2 * LEN)
+    );
     assert_eq!(bench.sent.peer_window(), 1_000_000 - 2 * LEN);
     assert_eq!(bench.verdict_on_new(1), Verdict::Go(1_000_000 - 4 * LEN));
     assert_eq!(bench.load(0).history.chunks_sent, 1);
@@ -84,7 +87,7 @@ fn it_leaves_as_what_is_sent_once_and_measures_the_path() {
     bench.wait(20);
     bench.sack(0, 4, &[]);
     assert_eq!(bench.progress(0).and_then(|progress| progress.shortest), Some(Duration::from_millis(20)));
-    assert!(bench.sent.is_empty());
+    assert!(bench.sent.outstanding.is_empty());
 }
 
 #[test]
@@ -98,7 +101,7 @@ fn gaps_above_it_are_no_missing_reports() {
         bench.sack(1, 1, &[(3, end)]);
     }
     assert_eq!((bench.misses(2), bench.misses(3)), (0, 0));
-    assert!(!bench.sent.has_lost());
+    assert!(!bench.sent.outstanding.has_lost());
     // Nor are they once it has left, for what was there before.
     bench.leave(0);
     bench.sack(1, 1, &[(3, 8)]);
@@ -114,7 +117,7 @@ fn the_peer_cannot_acknowledge_what_was_never_sent() {
         let mut bench = planned();
         bench.hear(0, 1, renegable, promised, 1).expect("a cumulative TSN that was sent");
         assert!(bench.report.unsound);
-        assert_eq!(bench.sent.next_assigned(PathId(0)).map(|(index, _)| index), Some(2));
+        assert_eq!(bench.sent.outstanding.next_assigned(PathId(0)).map(|(index, _)| index), Some(2));
     }
     bench.leave(0);
     bench.sack(0, 2, &[(2, 2)]);
@@ -141,7 +144,10 @@ fn what_everything_waits_for_needs_no_room_in_the_peers_window() {
     bench.hear_window(0, 0, &[(4, 4)], &[], 1, 0).expect("a sound SACK");
     assert!(!may(&bench), "chunk 1 comes first");
     bench.hear_window(0, 1, &[(3, 3)], &[], 1, 0).expect("a sound SACK");
-    assert!(bench.sent.flight() > 0 && may(&bench), "chunk 5 asks in vain as long as chunk 2 is missing");
+    assert!(
+        bench.sent.outstanding.flight() > 0 && may(&bench),
+        "chunk 5 asks in vain as long as chunk 2 is missing"
+    );
 }
 
 #[test]
@@ -172,29 +178,29 @@ fn what_the_peer_waits_for_goes_before_what_was_lost() {
 fn what_is_handed_over_leaves_in_order_and_what_overtook_it_does_not_strike_it() {
     let mut bench = planned();
     bench.assign(1, LEN);
-    bench.sent.hand_over(PathId(0), PathId(1));
+    bench.sent.outstanding.hand_over(PathId(0), PathId(1));
     bench.check();
     assert_eq!((bench.queued(0), bench.queued(1)), (LEN, 4 * LEN));
     bench.wait(10);
     assert_eq!([bench.leave(1), bench.leave(1), bench.leave(1)], [Some(2), Some(3), Some(5)]);
-    assert_eq!(walk(&bench.load(1).fresh, &bench.sent.ring), [4, 5]);
-    assert_eq!(walk(&bench.load(1).again, &bench.sent.ring), [2, 3]);
+    assert_eq!(walk(&bench.load(1).fresh, &bench.sent.outstanding.ring), [4, 5]);
+    assert_eq!(walk(&bench.load(1).again, &bench.sent.outstanding.ring), [2, 3]);
     assert_eq!(bench.load(1).repairs.chunks_resent, 0);
     bench.sack(1, 1, &[(3, 4)]);
     assert_eq!(bench.misses(2), 0);
     // To where there is no path, nothing is handed.
     bench.assign(0, LEN);
-    bench.sent.hand_over(PathId(0), PathId(7));
-    assert_eq!(bench.sent.assigned_on(PathId(0)), LEN);
+    bench.sent.outstanding.hand_over(PathId(0), PathId(7));
+    assert_eq!(bench.sent.outstanding.assigned_on(PathId(0)), LEN);
 }
 
 #[test]
 fn a_path_that_joined_later_takes_over_too() {
     let mut bench = planned();
     bench.sent.renew_path(PathId(2), 3);
-    bench.sent.hand_over(PathId(0), PathId(2));
+    bench.sent.outstanding.hand_over(PathId(0), PathId(2));
     bench.check();
-    assert_eq!(bench.sent.assigned_on(PathId(2)), 2 * LEN);
+    assert_eq!(bench.sent.outstanding.assigned_on(PathId(2)), 2 * LEN);
     assert_eq!([bench.leave(2), bench.leave(2)], [Some(2), Some(3)]);
 }
 
@@ -202,15 +208,18 @@ fn a_path_that_joined_later_takes_over_too() {
 fn a_timeout_leaves_it_where_it_is() {
     let mut bench = planned();
     assert_eq!(bench.time_out(0, 1), 1);
-    assert_eq!((bench.lost(1), bench.sent.assigned_on(PathId(0))), (vec![1], 2 * LEN));
+    assert_eq!((bench.lost(1), bench.sent.outstanding.assigned_on(PathId(0))), (vec![1], 2 * LEN));
 }
 
 #[test]
 fn a_recovery_does_not_wait_for_it() {
     let mut bench = planned();
-    assert_eq!((bench.sent.highest_on(PathId(0)), bench.sent.highest_on(PathId(1))), (1, 4));
+    assert_eq!(
+        (bench.sent.outstanding.highest_on(PathId(0)), bench.sent.outstanding.highest_on(PathId(1))),
+        (1, 4)
+    );
     bench.leave(0);
-    assert_eq!(bench.sent.highest_on(PathId(0)), 2);
+    assert_eq!(bench.sent.outstanding.highest_on(PathId(0)), 2);
 }
 
 #[test]
@@ -227,7 +236,7 @@ fn it_is_given_up_when_its_lifetime_is_over_and_the_peer_is_told_to_go_on() {
     assert_eq!(bench.sent.abandon(&pledge, false, &mut pieces), DATA);
     assert_eq!(pieces.concat().len(), DATA, "they come back to the application");
     bench.check();
-    assert_eq!((index, bench.sent.assigned()), (5, 2 * LEN));
+    assert_eq!((index, bench.sent.outstanding.assigned()), (5, 2 * LEN));
     bench.leave(0);
     bench.leave(0);
     bench.sack(0, 4, &[]);

@@ -75,7 +75,7 @@ fn the_threshold_is_a_setting() {
 }
 
 fn blocking(bench: &Bench) -> Option<(u8, usize)> {
-    bench.sent.blocking().map(|blocking| (blocking.path.0, blocking.bytes))
+    bench.sent.outstanding.blocking().map(|blocking| (blocking.path.0, blocking.bytes))
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn early_arrivals_wait_for_the_path_that_the_late_chunk_was_sent_on() {
     assert_eq!(blocking(&bench), Some((1, 2 * LEN)));
     bench.sack(1, 3, &[]);
     assert_eq!(blocking(&bench), None);
-    assert_eq!(bench.sent.new_data_sent().collect::<Vec<_>>(), [2 * LEN as u64, LEN as u64]);
+    assert_eq!(bench.sent.outstanding.new_data_sent().collect::<Vec<_>>(), [2 * LEN as u64, LEN as u64]);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_chunk_that_is_retransmitted_elsewhere_is_still_its_first_paths() {
     bench.sent.move_chunk(1, PathId(0)).expect("it is in flight");
     bench.sent.resend(bench.now, 1).expect("it waits");
     assert_eq!(blocking(&bench), Some((1, LEN)), "it is in flight again");
-    assert_eq!(bench.sent.new_data_sent().collect::<Vec<_>>(), [LEN as u64, LEN as u64]);
+    assert_eq!(bench.sent.outstanding.new_data_sent().collect::<Vec<_>>(), [LEN as u64, LEN as u64]);
 }
 
 #[test]

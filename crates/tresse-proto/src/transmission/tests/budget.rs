@@ -20,12 +20,12 @@ fn split(buffer_split: BufferSplit, counts: SplitCounts, send_buffer: usize) -> 
 impl Bench {
     /// The verdict on a path whose congestion window is no limit.
     fn verdict(&self, path: u8) -> Verdict {
-        self.sent.verdict(PathId(path), usize::MAX, FULL, self.sent.loads.len(), || false)
+        self.sent.verdict(PathId(path), usize::MAX, FULL, self.sent.outstanding.loads.len(), || false)
     }
 
     /// Lets the peer announce `window` without acknowledging anything.
     fn announce(&mut self, window: u32) {
-        let cumulative = self.sent.cumulative_tsn().0;
+        let cumulative = self.sent.outstanding.cumulative_tsn().0;
         self.hear_window(0, cumulative, &[], &[], 1, window).expect("sound");
     }
 }
@@ -119,7 +119,7 @@ fn a_probe_that_was_taken_is_not_sent_again() {
     bench.announce(0);
     bench.send(0, FULL);
     bench.hear_window(0, 1, &[], &[], 1, 3000).expect("sound");
-    assert_eq!((bench.report.reopened, bench.sent.has_lost()), (None, false));
+    assert_eq!((bench.report.reopened, bench.sent.outstanding.has_lost()), (None, false));
     bench.send(0, FULL);
     bench.announce(0);
     bench.announce(3000);

@@ -105,7 +105,7 @@ fn what_was_late_and_went_again_makes_patient() {
         bench.wait(1);
         bench.send_over(&[0; 3]);
         bench.wait(40);
-        let cumulative = bench.sent.cumulative_tsn().0;
+        let cumulative = bench.sent.outstanding.cumulative_tsn().0;
         bench.sack(0, cumulative, &[(2, 4)]);
         bench.progress(0).and_then(|step| step.look_again).map(|due| due.since(bench.now))
     };

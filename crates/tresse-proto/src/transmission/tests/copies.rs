@@ -81,7 +81,7 @@ fn each_chunk_is_copied_once_on_every_other_path() {
     assert_eq!((bench.copy_all(0), bench.copy_all(1)), (vec![], vec![]));
     assert_eq!((bench.flight(0), bench.flight(1)), (3 * LEN, 3 * LEN), "both windows pay");
     assert_eq!(
-        (bench.sent.flight(), bench.sent.peer_window()),
+        (bench.sent.outstanding.flight(), bench.sent.peer_window()),
         (3 * LEN, 1_000_000 - 3 * LEN),
         "the peer's once"
     );
@@ -134,7 +134,7 @@ fn nor_what_was_lost_elsewhere() {
     bench.send(0, LEN);
     bench.sack_twice(0, 2, &[], &[]);
     bench.time_out(0, 1);
-    bench.sent.on_resent(PathId(1));
+    bench.sent.outstanding.on_resent(PathId(1));
     assert_eq!((bench.lost(1), bench.flight(1)), (vec![3], 2 * LEN));
     assert!(bench.sent.may_resend(PathId(1), 2 * LEN));
     assert_eq!(bench.resend(1), Some(3));
@@ -149,7 +149,7 @@ fn both_arrivals_are_told_and_each_path_is_credited_with_its_own() {
     assert_eq!((bench.told(0), bench.told(1)), (Some((2 * LEN, true, false)), None));
     assert_eq!((bench.measured(0), bench.proven(0)), (Some(20), Some(true)), "path 1 had not had the time");
     assert_eq!((bench.flight(0), bench.flight(1)), (0, 2 * LEN), "they are still under way there");
-    assert!(bench.sent.is_empty() && bench.sent.awaits(PathId(1)));
+    assert!(bench.sent.outstanding.is_empty() && bench.sent.awaits(PathId(1)));
     bench.wait(SLOW - FAST);
     bench.sack_twice(1, 2, &[], &[1]);
     assert_eq!((bench.told(0), bench.told(1)), (None, Some((LEN, true, false))));
@@ -192,7 +192,7 @@ fn what_comes_when_the_slow_path_answers_is_its_own() {
     bench.sack_twice(1, 1, &[], &[]);
     assert_eq!((bench.told(0), bench.told(1)), (None, Some((LEN, true, false))));
     assert_eq!((bench.flight(0), bench.flight(1)), (LEN, 0), "the fast path has not answered");
-    assert!(bench.sent.is_empty() && bench.sent.awaits(PathId(0)));
+    assert!(bench.sent.outstanding.is_empty() && bench.sent.awaits(PathId(0)));
     assert_eq!(bench.proven(1), Some(false));
 }
 
@@ -260,7 +260,7 @@ fn a_lost_chunk_goes_again_and_a_copy_that_arrives_first_spares_it() {
     bench.wait(SLOW - FAST);
     bench.sack_twice(1, 4, &[], &[]);
     assert_eq!((bench.lost(0), bench.told(1)), (vec![], Some((LEN, true, false))));
-    assert!(bench.sent.is_empty());
+    assert!(bench.sent.outstanding.is_empty());
 }
 
 #[test]
@@ -348,8 +348,8 @@ fn early_arrivals_are_counted_without_copies() {
     bench.send_over(&[0, 1, 0]);
     bench.copy_all(0);
     bench.copy_all(1);
-    assert_eq!(bench.sent.held_early(), 0);
+    assert_eq!(bench.sent.outstanding.held_early(), 0);
     bench.wait(FAST);
     bench.sack_twice(0, 0, &[(3, 3)], &[]);
-    assert_eq!(bench.sent.held_early(), LEN);
+    assert_eq!(bench.sent.outstanding.held_early(), LEN);
 }

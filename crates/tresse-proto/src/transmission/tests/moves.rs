@@ -11,7 +11,7 @@ impl Bench {
     }
 
     fn head(&self) -> Option<(u64, u8)> {
-        self.sent.head_of_line(self.now, false).map(|head| (head.index, head.path.0))
+        self.sent.outstanding.head_of_line(self.now, false).map(|head| (head.index, head.path.0))
     }
 }
 
@@ -69,7 +69,7 @@ fn the_head_of_line_is_what_the_cumulative_acknowledgement_waits_for() {
     assert_eq!(bench.head(), Some((1, 1)));
     bench.wait(30);
     assert_eq!(
-        bench.sent.head_of_line(bench.now, false).map(|head| head.age),
+        bench.sent.outstanding.head_of_line(bench.now, false).map(|head| head.age),
         Some(Duration::from_millis(30))
     );
     bench.sack(0, 1, &[(2, 2)]);
@@ -86,7 +86,7 @@ fn the_head_of_line_is_what_the_cumulative_acknowledgement_waits_for() {
 fn a_free_packet_that_was_left_over_does_not_take_a_moved_chunk_past_the_window() {
     let mut bench = Bench::new(2, &cmt());
     bench.send_over(&[1, 0]);
-    bench.sent.grant_free_packet(PathId(0));
+    bench.sent.outstanding.grant_free_packet(PathId(0));
     bench.sent.move_chunk(1, PathId(0)).expect("it is in flight");
     assert!(!bench.sent.may_resend(PathId(0), LEN), "1,000 bytes fill the window");
     assert!(bench.sent.may_resend(PathId(0), LEN + 1));
@@ -99,13 +99,13 @@ fn a_duplicate_proves_the_first_path_of_a_moved_chunk_alive_unless_it_has_gone_a
     bench.move_chunk(1, 0);
     bench.resend(0);
     bench.sack(0, 2, &[]);
-    assert_eq!(bench.sent.on_duplicate(Tsn(1)), Some(PathId(1)));
+    assert_eq!(bench.sent.outstanding.on_duplicate(Tsn(1)), Some(PathId(1)));
     bench.move_chunk(3, 0);
     bench.resend(0);
     bench.move_chunk(3, 0);
     bench.resend(0);
     bench.sack(0, 3, &[]);
-    assert_eq!(bench.sent.on_duplicate(Tsn(3)), None, "path 0 may have brought both copies");
+    assert_eq!(bench.sent.outstanding.on_duplicate(Tsn(3)), None, "path 0 may have brought both copies");
     assert!(bench.sent.awaits(PathId(1)));
 }
 
@@ -118,7 +118,7 @@ fn what_goes_again_and_fills_the_peers_window_asks_for_its_report() {
         bench.hear_window(0, 0, &[(2, 4)], &[], 1, window as u32).expect("a sound SACK");
         bench.move_chunk(1, 0);
         bench.resend(0);
-        bench.sent.ring.content(1).expect("in the ring").flags.unpacked().immediate
+        bench.sent.outstanding.ring.content(1).expect("in the ring").flags.unpacked().immediate
     };
     assert!(asks(2 * LEN - 1), "no other full one has room beside it");
     assert!(!asks(2 * LEN));

@@ -198,7 +198,7 @@ impl Bench {
     fn take(&mut self, step: &Step) -> (usize, usize) {
         match step {
             Step::Offer { paths, reliability, whole } => {
-                let number = self.sent.ring.highest() + 1;
+                let number = self.sent.outstanding.ring.highest() + 1;
                 for (position, &path) in paths.iter().enumerate() {
                     let end = *whole && position + 1 == paths.len();
                     let shape = [if position == 0 { "B" } else { "" }, if end { "E" } else { "" }].concat();
@@ -237,7 +237,7 @@ impl Bench {
                 return (*len, 0);
             }
             Step::Sack { via, ahead, renegable, non_renegable, packets, window } => {
-                let cumulative = self.sent.cumulative_tsn().0.wrapping_add_signed(*ahead);
+                let cumulative = self.sent.outstanding.cumulative_tsn().0.wrapping_add_signed(*ahead);
                 let outcome = self.hear_window(*via, cumulative, renegable, non_renegable, *packets, *window);
                 // A refused one leaves the report as it was, and nobody looks at it.
                 if outcome.is_err() {
@@ -246,7 +246,7 @@ impl Bench {
                 self.sent.advance();
             }
             Step::Shutdown { ahead } => {
-                let tsn = Tsn(self.sent.cumulative_tsn().0.wrapping_add_signed(*ahead));
+                let tsn = Tsn(self.sent.outstanding.cumulative_tsn().0.wrapping_add_signed(*ahead));
                 let mut report = AckReport::default();
                 let _ = self.sent.on_shutdown(self.now, tsn, PathId(0), &mut report);
                 self.report = report;
@@ -259,11 +259,11 @@ impl Bench {
                 self.resend(*path);
             }
             Step::Move { ahead, to } => {
-                self.sent.move_chunk(self.sent.ring.cumulative() + ahead, PathId(*to));
+                self.sent.move_chunk(self.sent.outstanding.ring.cumulative() + ahead, PathId(*to));
             }
             Step::Report { ahead, to } => {
-                let tsn = Tsn(self.sent.cumulative_tsn().0.wrapping_add(*ahead));
-                if let Some(dropped) = self.sent.reported(tsn, &[0; 1452]) {
+                let tsn = Tsn(self.sent.outstanding.cumulative_tsn().0.wrapping_add(*ahead));
+                if let Some(dropped) = self.sent.outstanding.reported(tsn, &[0; 1452]) {
                     self.sent.on_reported(dropped, PathId(*to));
                 }
             }
@@ -287,7 +287,7 @@ impl Bench {
                 }
             }
             Twice::Duplicates { via, ahead } => {
-                let base = self.sent.cumulative_tsn().0;
+                let base = self.sent.outstanding.cumulative_tsn().0;
                 let tsns: Vec<Tsn> =
                     ahead.iter().map(|&ahead| Tsn(base.wrapping_add_signed(ahead))).collect();
                 let (now, via, list) = (self.now, PathId(*via), List::Values(&tsns));
@@ -307,13 +307,13 @@ impl Bench {
                 return *len;
             }
             Ahead::Offer { path, reliability } => {
-                self.offer_ahead(*path, self.sent.ring.highest() + 1, *reliability);
+                self.offer_ahead(*path, self.sent.outstanding.ring.highest() + 1, *reliability);
                 return DATA;
             }
             Ahead::Leave { path } => {
                 self.leave(*path);
             }
-            Ahead::HandOver { from, to } => self.sent.hand_over(PathId(*from), PathId(*to)),
+            Ahead::HandOver { from, to } => self.sent.outstanding.hand_over(PathId(*from), PathId(*to)),
         }
         0
     }
@@ -324,10 +324,10 @@ impl Bench {
         let told = self.forward_in(path, room, Carrier::Data);
         assert_eq!(told.is_some(), due, "a packet of its own takes it");
         if let Some((tsn, _)) = told {
-            let ahead = u64::from(tsn.wrapping_sub(self.sent.cumulative_tsn().0));
-            let first = self.sent.ring.cumulative() + 1;
+            let ahead = u64::from(tsn.wrapping_sub(self.sent.outstanding.cumulative_tsn().0));
+            let first = self.sent.outstanding.ring.cumulative() + 1;
             assert!((first..first + ahead).all(|index| {
-                self.sent.ring.get(index).is_some_and(|sent| sent.standing == Standing::Abandoned)
+                self.sent.outstanding.ring.get(index).is_some_and(|sent| sent.standing == Standing::Abandoned)
             }));
             assert_eq!(self.sent.forward_path(), Some(PathId(path)));
         }
@@ -337,9 +337,9 @@ impl Bench {
     fn check_report(&self) {
         for (ack, progress) in self.report.acks.iter().zip(&self.report.progress) {
             assert_eq!(ack.path, progress.path, "in step");
-            assert_eq!(ack.flight_after, self.sent.flight_on(ack.path));
+            assert_eq!(ack.flight_after, self.sent.outstanding.flight_on(ack.path));
             assert!(ack.acked + progress.uncredited > 0 || ack.lost, "an entry says something");
-            assert!(ack.recovered_to <= self.sent.ring.highest());
+            assert!(ack.recovered_to <= self.sent.outstanding.ring.highest());
         }
         assert_eq!(self.report.acks.len(), self.report.progress.len());
     }
@@ -375,16 +375,16 @@ proptest! {
                 }
             }
         }
-        let held = bench.sent.user_data();
+        let held = bench.sent.outstanding.user_data();
         prop_assert_eq!(released + held, sent, "released once each under {}", config.experiment.cwnd_update.print());
 
         for path in 0..PATHS {
             while bench.leave(path).is_some() {}
         }
-        let all = Tsn(initial.wrapping_add(bench.sent.ring.highest() as u32).wrapping_sub(1));
+        let all = Tsn(initial.wrapping_add(bench.sent.outstanding.ring.highest() as u32).wrapping_sub(1));
         bench.sack(0, all.0, &[]);
         bench.sent.advance();
-        prop_assert!(bench.sent.is_empty() && bench.sent.flight() == 0 && !bench.sent.has_lost());
+        prop_assert!(bench.sent.outstanding.is_empty() && bench.sent.outstanding.flight() == 0 && !bench.sent.outstanding.has_lost());
         prop_assert!(!bench.sent.forward_is_due() && bench.sent.forward_path().is_none());
         prop_assert_eq!(released + bench.report.released, sent);
         for path in 0..PATHS {

@@ -25,9 +25,12 @@ fn lost_chunks_leave_lowest_first_and_fly_on_their_new_path() {
     assert_eq!(bench.sent.next_resend(PathId(0)), None);
     assert_eq!(bench.resend_all(1), [1, 2, 4]);
     assert_eq!((bench.flight(0), bench.flight(1)), (0, 4000));
-    assert_eq!(walk(&bench.load(1).again, &bench.sent.ring), [1, 2, 4]);
+    assert_eq!(walk(&bench.load(1).again, &bench.sent.outstanding.ring), [1, 2, 4]);
     assert_eq!(bench.load(1).repairs.chunks_resent, 3);
-    assert_eq!(bench.sent.ring.get(1).map(|sent| (sent.sends, sent.sent_at)), Some((2, bench.now)));
+    assert_eq!(
+        bench.sent.outstanding.ring.get(1).map(|sent| (sent.sends, sent.sent_at)),
+        Some((2, bench.now))
+    );
     // The next timeout takes first transmissions and repeated ones alike.
     assert_eq!(bench.time_out(1, 0), 4);
     assert_eq!(bench.lost(0), [1, 2, 3, 4]);
@@ -52,13 +55,13 @@ fn the_window_gates_lost_chunks_and_a_free_packet_passes_it() {
     bench.sack(0, 0, &[(2, 2)]);
     bench.sack(0, 0, &[(2, 3)]);
     bench.sack(0, 0, &[(2, 4)]);
-    assert!(bench.sent.has_lost());
+    assert!(bench.sent.outstanding.has_lost());
     assert_eq!(bench.flight(0), 2000);
     assert!(may(&bench, 2001) && !may(&bench, 2000) && !may(&bench, 0));
     // Entering fast recovery lets one packet leave whatever the window says (RFC 9260 §7.2.4).
-    bench.sent.grant_free_packet(PathId(0));
+    bench.sent.outstanding.grant_free_packet(PathId(0));
     assert!(may(&bench, 0));
-    bench.sent.on_resent(PathId(0));
+    bench.sent.outstanding.on_resent(PathId(0));
     assert!(!may(&bench, 2000) && may(&bench, 2001), "one packet, not two");
 }
 

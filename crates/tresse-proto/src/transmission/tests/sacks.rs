@@ -6,7 +6,7 @@ use super::*;
 fn the_cumulative_tsn_takes_out_everything_up_to_it() {
     let mut bench = Bench::new(2, &cmt());
     bench.send_over(&[0, 1, 0, 1, 0]);
-    assert_eq!((bench.flight(0), bench.flight(1), bench.sent.flight()), (3000, 2000, 5000));
+    assert_eq!((bench.flight(0), bench.flight(1), bench.sent.outstanding.flight()), (3000, 2000, 5000));
     bench.sack(0, 3, &[]);
     assert!(bench.report.advanced);
     assert_eq!(bench.report.released, 3 * DATA);
@@ -16,10 +16,10 @@ fn the_cumulative_tsn_takes_out_everything_up_to_it() {
     assert_eq!((ack.acked, ack.flight_before, ack.flight_after), (2000, 3000, 1000));
     let ack = bench.ack(1).expect("path 1 was acknowledged");
     assert_eq!((ack.acked, ack.flight_before, ack.flight_after), (1000, 2000, 1000));
-    assert_eq!(bench.sent.cumulative_tsn(), Tsn(3));
+    assert_eq!(bench.sent.outstanding.cumulative_tsn(), Tsn(3));
     bench.sack(0, 5, &[]);
-    assert!(bench.sent.is_empty());
-    assert_eq!((bench.sent.flight(), bench.queued(0), bench.queued(1)), (0, 0, 0));
+    assert!(bench.sent.outstanding.is_empty());
+    assert_eq!((bench.sent.outstanding.flight(), bench.queued(0), bench.queued(1)), (0, 0, 0));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_stale_sack_changes_nothing() {
     bench.sack(0, 2, &[]);
     let stale = bench.hear_window(0, 1, &[(3, 3)], &[], 1, 5);
     assert_eq!(stale, Err(SackFault::Stale));
-    assert_eq!((bench.flight(0), bench.sent.cumulative_tsn()), (2000, Tsn(2)));
+    assert_eq!((bench.flight(0), bench.sent.outstanding.cumulative_tsn()), (2000, Tsn(2)));
     assert_eq!(bench.sent.peer_window(), 1_000_000 - 2000, "its window is not believed either");
     assert_eq!(bench.hear(0, 2_u32.wrapping_sub(0x7fff_ffff), &[], &[], 1), Err(SackFault::Stale));
     assert_eq!(bench.hear(0, 2 ^ 0x8000_0000, &[], &[], 1), Err(SackFault::Stale), "half way round");
@@ -92,7 +92,7 @@ fn what_was_never_sent_cannot_be_acknowledged() {
     let mut bench = Bench::new(1, &plain());
     bench.send_over(&[0; 4]);
     assert_eq!(bench.hear_window(0, 5, &[(1, 1)], &[], 1, 7), Err(SackFault::Unsent));
-    assert_eq!((bench.flight(0), bench.sent.cumulative_tsn()), (4000, Tsn(0)));
+    assert_eq!((bench.flight(0), bench.sent.outstanding.cumulative_tsn()), (4000, Tsn(0)));
     assert_eq!(bench.sent.peer_window(), 1_000_000 - 4000);
     // Of the blocks that counts which can be true, and so does the rest.
     let unsound: [(&[Block], &[Block], usize); 7] = [
@@ -109,7 +109,7 @@ fn what_was_never_sent_cannot_be_acknowledged() {
         bench.send_over(&[0; 4]);
         bench.hear_window(0, 2, renegable, non_renegable, 1, 7).expect("a cumulative TSN that was sent");
         assert!(bench.report.unsound, "{renegable:?} {non_renegable:?}");
-        assert_eq!((bench.flight(0), bench.sent.cumulative_tsn()), (flight, Tsn(2)));
+        assert_eq!((bench.flight(0), bench.sent.outstanding.cumulative_tsn()), (flight, Tsn(2)));
     }
     let mut bench = Bench::new(1, &plain());
     bench.send_over(&[0; 4]);
@@ -122,16 +122,16 @@ fn tsns_wrap_around() {
     let mut bench = Bench::starting_at(Tsn(u32::MAX - 2), 2, &cmt());
     let tsns: Vec<u32> = [0, 1, 0, 1, 0, 1].map(|path| bench.send(path, LEN)).into();
     assert_eq!(tsns, [u32::MAX - 2, u32::MAX - 1, u32::MAX, 0, 1, 2]);
-    assert_eq!(bench.sent.cumulative_tsn(), Tsn(u32::MAX - 3));
+    assert_eq!(bench.sent.outstanding.cumulative_tsn(), Tsn(u32::MAX - 3));
     // Blocks count from the cumulative TSN, across zero.
     bench.sack(0, u32::MAX - 2, &[(2, 3)]);
     assert_eq!((bench.flight(0), bench.flight(1)), (1000, 2000));
     assert_eq!(bench.hear(0, 3, &[], &[], 1), Err(SackFault::Unsent));
     assert_eq!(bench.hear(0, u32::MAX - 3, &[], &[], 1), Err(SackFault::Stale));
     bench.sack(0, 0, &[]);
-    assert_eq!(bench.sent.cumulative_tsn(), Tsn(0));
+    assert_eq!(bench.sent.outstanding.cumulative_tsn(), Tsn(0));
     bench.sack(0, 2, &[]);
-    assert!(bench.sent.is_empty());
+    assert!(bench.sent.outstanding.is_empty());
     assert_eq!(bench.hear(0, u32::MAX, &[], &[], 1), Err(SackFault::Stale));
 }
 
