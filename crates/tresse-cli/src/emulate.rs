@@ -2,6 +2,7 @@
 
 mod alarm;
 mod args;
+mod lateness;
 mod relay;
 
 use std::io::Write;
@@ -13,6 +14,7 @@ use tresse_sim::Emulation;
 use tresse_sim::link::LinkCounters;
 
 pub(crate) use args::EmulateArgs;
+use lateness::LatenessReport;
 use relay::Relay;
 
 use crate::failure::Failure;
@@ -84,6 +86,9 @@ struct Report {
     strangers: u64,
     /// Datagrams that came out of a link and that the system did not take.
     unsent: u64,
+    /// How long after they came out of their links packets were sent; absent where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    late: Option<LatenessReport>,
 }
 
 #[derive(Serialize)]
@@ -127,6 +132,7 @@ impl Report {
                 .collect(),
             strangers,
             unsent,
+            late: relay.lateness(),
         }
     }
 }
@@ -174,6 +180,11 @@ fn lines(report: &Report) -> String {
                 link.arrived_bytes as f64 * 8e-6 / report.elapsed_s.max(1e-9),
             ));
         }
+    }
+    if let Some(LatenessReport { p50_ms, p99_ms, max_ms }) = report.late {
+        lines.push(format!(
+            "  packets left {p50_ms:.2} ms late (median), {p99_ms:.2} (99 %), {max_ms:.2} at most"
+        ));
     }
     for (count, what) in [
         (report.strangers, "datagrams came from neither client nor server"),

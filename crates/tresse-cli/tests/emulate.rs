@@ -92,7 +92,40 @@ fn a_transfer_meets_the_rates_of_the_paths_and_the_losses_of_the_simulation() {
     // Each byte goes over some link once.
     let carried = packets(links(0).0, "arrived_bytes") + packets(links(1).0, "arrived_bytes");
     assert!(carried >= 620_000.0, "{carried} bytes");
+    let late = |key: &str| emulated["late"][key].as_f64().expect("a number");
+    assert!(late("p50_ms") <= late("p99_ms") && late("p99_ms") <= late("max_ms"), "{emulated}");
     assert_eq!((&emulated["strangers"], &emulated["unsent"]), (&0.into(), &0.into()));
+}
+
+/// What a sender has queued by the end of a measurement would take minutes to leave.
+#[test]
+fn measurements_end_on_time_with_much_still_queued() {
+    let dir = Dir::new("emulate-ends");
+    let scenario = dir.path("paths.toml");
+    let slow = "[[path]]\nrate = \"200kbit/s\"\ndelay = \"5ms\"\n";
+    std::fs::write(&scenario, format!("settle = \"0s\"\nmeasure = \"600s\"\n{slow}{slow}"))
+        .expect("writable");
+    let scenario = scenario.to_str().expect("UTF-8");
+    let (client, server) = ("127.0.15.1,127.0.15.2", "127.0.16.1,127.0.16.2");
+    for direction in [&[][..], &["--reverse"], &["--both"]] {
+        // 8 MiB are 167 s of both paths.
+        let buffers = ["--set", "send_buffer=8MiB"];
+        let serve = ["perf", "server", "--listen", server, "--port", "0", "--once", "--json"];
+        let mut far = Running::start(&[&serve[..], &buffers].concat());
+        let server_port = number_after(&far.line(), "UDP port ");
+        let ends = ["--client", client, "--server", server, "--server-port", &server_port, "--port", "0"];
+        let mut emulator = Running::start(&[&["emulate", scenario, "--json"], &ends[..]].concat());
+        let port = number_after(&emulator.line(), "UDP port ");
+        let call = ["perf", "client", "--from", client, "--to", server, "--port", &port, "--time", "2s"];
+        let begun = std::time::Instant::now();
+        let done = tresse(&[&call[..], &["--json"], &buffers, direction].concat());
+        let took = begun.elapsed().as_secs();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(took < 100, "{took} s, {direction:?}");
+        assert_eq!(far.finish().code, Some(0));
+        emulator.interrupt();
+        emulator.finish();
+    }
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub struct Delivery {
     pub path: usize,
     /// Where it came out.
     pub to: End,
+    /// When it came out.
+    pub at: Instant,
     /// The SCTP packet.
     pub payload: Bytes,
 }
@@ -159,7 +161,7 @@ impl<'w> Emulation<'w> {
         };
         let addresses = &self.layout.topology.addresses[node.index()];
         if let Some(path) = addresses.iter().position(|address| *address == packet.destination) {
-            self.arrived.push_back(Delivery { path, to, payload: packet.payload });
+            self.arrived.push_back(Delivery { path, to, at, payload: packet.payload });
         }
     }
 

@@ -293,11 +293,7 @@ mod tests {
         assert_eq!(short.state, State::Poor);
         assert!(short.says.contains("gone after 20 to 45 s"), "{}", short.says);
         assert!(short.mend.is_some_and(|mend| mend.starts_with("--set heartbeat_interval=10s")));
-        assert!(
-            judge([false, false, false])
-                .mend
-                .is_some_and(|mend| mend.contains("=10s") || mend.contains("=1s"))
-        );
+        assert!(judge([false, false, false]).mend.is_some_and(|mend| mend.contains("=1s")));
         assert_eq!(judged("a path", &[]).state, State::Unknown);
     }
 

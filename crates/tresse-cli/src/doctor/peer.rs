@@ -74,7 +74,7 @@ async fn packet_size(association: &Association, place: &str, local: IpAddr) -> F
     let (begin, mut largest) = (Instant::now(), 0);
     while begin.elapsed() < SEARCH {
         largest = association.path_stats().first().map_or(0, |path| path.mtu);
-        if limit.is_some_and(|limit| largest >= limit.min(LARGEST)) {
+        if limit.is_some_and(|limit| largest + SLACK >= limit.min(LARGEST)) {
             break;
         }
         sleep(Duration::from_millis(100)).await;

@@ -4,6 +4,8 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+#[cfg(unix)]
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use tresse::Bytes;
 use tresse_sim::{Delivery, Emulation, End, Instant};
 
 use super::alarm::Alarm;
+use super::lateness::{Lateness, LatenessReport};
 use crate::failure::Failure;
 
 /// The relay's sockets: for each path one at the server's address towards the client, and one the other way round.
@@ -31,6 +34,7 @@ pub(super) struct Relay {
     strangers: u64,
     /// Datagrams that the system did not take.
     unsent: u64,
+    lateness: Lateness,
     started: RealTime,
 }
 
@@ -60,6 +64,7 @@ impl Relay {
             client_port: None,
             strangers: 0,
             unsent: 0,
+            lateness: Lateness::new().map_err(Failure::running)?,
             started: RealTime::now(),
         })
     }
@@ -72,6 +77,11 @@ impl Relay {
     /// Datagrams that were thrown away: from other hosts, and refused by the system.
     pub(super) fn discarded(&self) -> (u64, u64) {
         (self.strangers, self.unsent)
+    }
+
+    /// How late packets left; none left yet.
+    pub(super) fn lateness(&self) -> Option<LatenessReport> {
+        self.lateness.report()
     }
 
     /// How long it has been running.
@@ -93,6 +103,7 @@ impl Relay {
                 readers.spawn(read(Arc::clone(socket), path, end, sender.clone()));
             }
         }
+        come_first();
         let mut alarm = Alarm::new().map_err(Failure::running)?;
         self.started = RealTime::now();
         loop {
@@ -143,7 +154,32 @@ impl Relay {
         if socket.try_send_to(&delivery.payload, to).is_err() {
             self.unsent += 1;
         }
+        self.lateness.add(self.now().since(delivery.at));
     }
+}
+
+/// Has this thread come before others that want its processor, where the user may ask for that: a packet is as late as its turn.
+#[cfg(unix)]
+fn come_first() {
+    if !is_real_time() {
+        let _ = rustix::process::setpriority_process(None, FIRST);
+    }
+}
+
+#[cfg(not(unix))]
+fn come_first() {}
+
+/// Asks for real-time scheduling by chrt(1), as the call for it is unsafe code; whether it was granted.
+#[cfg(unix)]
+fn is_real_time() -> bool {
+    let own = std::process::id().to_string();
+    let mut command = Command::new("chrt");
+    command
+        .args(["--rr", "--pid", "1", &own])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// Reads datagrams until nobody takes them any more.
@@ -199,3 +235,6 @@ fn refused(address: IpAddr, port: u16, error: &io::Error) -> Failure {
 const WAITING_DATAGRAMS: usize = 1024;
 const LONGEST_DATAGRAM: usize = 65_536;
 const PORT_ATTEMPTS: u32 = 64;
+/// The nice value that comes before all others.
+#[cfg(unix)]
+const FIRST: i32 = -20;

@@ -1,0 +1,62 @@
+//! How late packets leave an emulation, which is what its delays are wrong by.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// Counts how late packets left.
+pub(super) struct Lateness {
+    microseconds: Histogram<u32>,
+}
+
+/// The outcome, in milliseconds.
+#[derive(Copy, Clone, PartialEq, Debug, Serialize)]
+pub(super) struct LatenessReport {
+    pub(super) p50_ms: f64,
+    pub(super) p99_ms: f64,
+    pub(super) max_ms: f64,
+}
+
+impl Lateness {
+    pub(super) fn new() -> Result<Self, String> {
+        let microseconds = Histogram::new_with_max(LONGEST, DIGITS).map_err(|error| error.to_string())?;
+        Ok(Lateness { microseconds })
+    }
+
+    /// A packet left so long after it came out of its link.
+    pub(super) fn add(&mut self, late: Duration) {
+        self.microseconds.saturating_record(late.as_micros() as u64);
+    }
+
+    /// None before the first packet.
+    pub(super) fn report(&self) -> Option<LatenessReport> {
+        let at = |quantile| self.microseconds.value_at_quantile(quantile) as f64 / 1e3;
+        let max_ms = self.microseconds.max() as f64 / 1e3;
+        (!self.microseconds.is_empty()).then(|| LatenessReport { p50_ms: at(0.5), p99_ms: at(0.99), max_ms })
+    }
+}
+
+/// Microseconds; what is later counts as this late.
+const LONGEST: u64 = 60_000_000;
+const DIGITS: u8 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_what_was_counted() {
+        let mut lateness = Lateness::new().expect("bounds that it takes");
+        assert_eq!(lateness.report(), None);
+        for count in 1..=100 {
+            lateness.add(Duration::from_millis(count));
+        }
+        let LatenessReport { p50_ms, p99_ms, max_ms } = lateness.report().expect("some");
+        for (got, expected) in [(p50_ms, 50.0), (p99_ms, 99.0), (max_ms, 100.0)] {
+            assert!((got / expected - 1.0_f64).abs() < 0.01, "{got} for {expected}");
+        }
+        lateness.add(Duration::from_secs(3600));
+        assert!(lateness.report().is_some_and(|late| (late.max_ms / 6e4 - 1.0).abs() < 0.01));
+    }
+}
