@@ -162,6 +162,11 @@ impl Entry {
         })
     }
 
+    /// Stream and number of the message of which a part was read, and whose rest has not come.
+    pub(crate) fn unfinished(&self) -> Option<(u16, u16)> {
+        self.open.as_ref().map(|message| (message.stream.0, message.ssn.0))
+    }
+
     /// Whether it has ended.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))

@@ -303,6 +303,10 @@ impl State {
             _ => notify::COMM_LOST,
         };
         let error = notify::cause_of(reason);
+        // The rest of a message that was read in part does not come any more.
+        if !self.has_unread(id) {
+            self.give_up_part(id);
+        }
         // First what was lost: a program that hears of the end may forget the association.
         self.tell_undelivered(id, error);
         self.tell_change(id, Change { error, ..Change::new(state, 0, 0) });
@@ -348,7 +352,7 @@ impl State {
         if socket.limit.is_some() && socket.style == Style::OneToOne {
             return !socket.backlog.is_empty();
         }
-        !socket.queue.is_empty() || socket.error.is_some() || socket.read_shut || self.is_at_end(socket)
+        self.turn_of(key).is_some() || socket.error.is_some() || socket.read_shut || self.is_at_end(socket)
     }
 
     /// Whether nothing more can come on a one-to-one socket.

@@ -284,6 +284,9 @@ impl State {
         entry.fetch(self.endpoint.as_mut(), now, id, strict);
         if entry.next.is_none() {
             let ended = matches!(entry.phase, Phase::Ended(_));
+            if ended {
+                self.give_up_part(id);
+            }
             self.remove_marker(key, id);
             if ended && call.socket().style == Style::OneToMany {
                 self.forget(now, id);
@@ -293,6 +296,22 @@ impl State {
             socket.queue.rotate_left(1);
         }
         self.touch(key);
+    }
+
+    /// Tells that the rest of a message, of which a part was read, does not come (RFC 6458 §6.1.7); others have their turn again.
+    pub(crate) fn give_up_part(&mut self, id: AssociationId) {
+        let Some(entry) = self.associations.get(&id) else { return };
+        let (owner, unfinished) = (entry.owner, entry.unfinished());
+        let Some(socket) = self.sockets.get_mut(&owner).filter(|socket| socket.in_progress == Some(id))
+        else {
+            return;
+        };
+        socket.in_progress = None;
+        let (stream, ssn) = unfinished.unwrap_or_default();
+        self.tell(id, notify::PARTIAL_DELIVERY, |number| {
+            notify::partial_delivery_aborted(number, stream, ssn)
+        });
+        self.touch(owner);
     }
 
     fn remove_marker(&mut self, key: u64, id: AssociationId) {

@@ -81,6 +81,11 @@ fn what_was_not_delivered_is_told_and_messages_have_their_numbers() {
 }
 
 #[test]
+fn parts_of_messages_come_between_others_as_far_as_the_program_wants_it() {
+    runs("interleave");
+}
+
+#[test]
 fn calls_that_wait_sleep_and_send_to_all_or_to_nobody() {
     runs("blocked");
 }
