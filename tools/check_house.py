@@ -21,8 +21,6 @@ METHOD_FILES = 8
 NAMESAKES = 2
 NAMED_BY_FOLDER = {"mod.rs", "tests.rs", "main.rs", "lib.rs", "build.rs"}
 EXCESS = {
-    "methods of tresse-proto::Transmission": 117,
-    "files with methods of tresse-proto::Transmission": 13,
     "files of tresse-cli called args.rs": 5,
     "files of tresse-cli called client.rs": 3,
     "files of tresse-cli called message.rs": 4,

@@ -22,7 +22,7 @@ pub(super) struct Duplicates<'a> {
 impl Duplicates<'_> {
     /// A path on which a copy may leave now, before new data.
     pub(super) fn path_before_new_data(&self, sender: &mut Sender) -> Option<PathId> {
-        if !sender.transmission.copies_everything() {
+        if !sender.transmission.copies.is_of_everything() {
             return None;
         }
         sender.path_ids().find(|&path| {
@@ -33,7 +33,7 @@ impl Duplicates<'_> {
 
     /// A path that no new data may leave on, because a buffer is full, and that has room for a duplicate.
     pub(super) fn path_when_blocked(&mut self, sender: &mut Sender) -> Option<PathId> {
-        let copying = sender.transmission.is_copying();
+        let copying = sender.transmission.copies.is_on();
         // Asked whenever nothing else may leave, and mostly the buffers are large.
         if !(copying || has_short_buffer(sender)) {
             return None;
@@ -42,7 +42,7 @@ impl Duplicates<'_> {
         let duplication = self.duplication(sender);
         if !sender.path_ids().any(|path| duplication.is_possible_on(path)) {
             if copying {
-                sender.transmission.stop_copying();
+                sender.transmission.copies.stop();
             }
             return None;
         }
@@ -58,7 +58,7 @@ impl Duplicates<'_> {
     /// Whether the chunk whose turn it is on `path` is to be duplicated there now: always where everything is. Else while a
     /// buffer keeps new data from the path, and while it is not full: what is more would wait in its queue.
     pub(super) fn is_wanted(&mut self, sender: &Sender, path: PathId) -> bool {
-        sender.transmission.copies_everything() || {
+        sender.transmission.copies.is_of_everything() || {
             sender.fill_samples(self.samples);
             self.is_right_now(sender, path)
         }
@@ -103,7 +103,7 @@ impl Duplicates<'_> {
             {
                 break;
             }
-            sender.transmission.skip_copy(path);
+            sender.transmission.copies.skip(path);
         }
     }
 
@@ -113,7 +113,7 @@ impl Duplicates<'_> {
 
     /// Writes copies that may leave on `path`; answers whether there were any.
     pub(super) fn write(&mut self, sender: &mut Sender, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
-        let everything = sender.transmission.copies_everything();
+        let everything = sender.transmission.copies.is_of_everything();
         let carrier = sender.carrier();
         let mut any = false;
         while let Some(len) = sender.transmission.next_copy(path)
@@ -139,7 +139,7 @@ fn seek_any(sender: &mut Sender, path: PathId) {
     while let Some(candidate) = sender.transmission.copy_candidate(path)
         && !sender.outbound.may_use(candidate.stream, path)
     {
-        sender.transmission.skip_copy(path);
+        sender.transmission.copies.skip(path);
     }
 }
 

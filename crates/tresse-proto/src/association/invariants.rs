@@ -6,6 +6,7 @@ use tresse_wire::Mid;
 
 use super::Association;
 use crate::extensions::reconfig::Reconfig;
+use crate::transmission::check_transmission;
 
 /// An association, looked at from inside.
 #[derive(Copy, Clone)]
@@ -36,7 +37,8 @@ impl Inspection<'_> {
     /// What does not.
     pub(crate) fn check(self) -> Result<(), String> {
         let Inspection(association) = self;
-        association.sender.transmission.check_invariants().map_err(|what| format!("transmission: {what}"))?;
+        check_transmission(&association.sender.transmission)
+            .map_err(|what| format!("transmission: {what}"))?;
         association.reception.inbound.check_invariants().map_err(|what| format!("inbound: {what}"))?;
         let ids = || association.sender.path_ids();
         let held = association.sender.transmission.outstanding.user_data();

@@ -142,7 +142,7 @@ fn move_chunk(now: Instant, sender: &mut Sender, index: u64, to: PathId, why: Me
             sender.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point);
             // Copies may fill the windows, and this is the beginning of a fast recovery (RFC 9260 §7.2.4).
             let recovers = sender.paths.window(moved.from).repairs() != repairs;
-            if overdue && recovers && sender.transmission.mends_by_copies() {
+            if overdue && recovers && sender.transmission.copies.mends() {
                 sender.transmission.outstanding.grant_free_packet(to);
             }
         }

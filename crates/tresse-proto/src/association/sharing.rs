@@ -168,7 +168,7 @@ pub(super) fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> Situati
         packet: sender.paths.smallest_chunk(),
         chunk: sender.full_chunk(),
         bound: sender.outbound.is_mapped(),
-        duplicating: sender.transmission.mends_by_copies(),
+        duplicating: sender.transmission.copies.mends(),
     }
 }
 

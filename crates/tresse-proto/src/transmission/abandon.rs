@@ -7,15 +7,17 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_policy::{Instant, PathId};
-use tresse_wire::DataFlags;
+use tresse_wire::{DataFlags, PacketWriter};
 
+use super::Transmission;
 use super::forward::Forward;
-use super::ring::Ring;
-use super::{Sent, Standing, Transmission};
-use crate::fragment::Fragment;
+use super::outstanding::Outstanding;
+use super::ring::{Ring, Sent, Standing};
+use crate::fragment::{Carrier, Fragment};
 use crate::interface::reliability::Pledge;
 
 /// Messages that need not arrive and of which something is on the ring.
@@ -53,6 +55,93 @@ impl Revocable {
     pub(super) fn context_of(&self, index: u64) -> u64 {
         let message = self.chunks.get(&index).and_then(|number| self.messages.get(number));
         message.map_or(0, |message| message.pledge.context)
+    }
+
+    /// The next message that lost a chunk which its policy does not allow to be sent again, to be asked until
+    /// there is none.
+    fn next_condemned(&mut self, ring: &Ring, now: Instant) -> Option<Arc<Pledge>> {
+        while let Some(number) = self.struck.pop_first() {
+            let Some(message) = self.messages.get(&number) else { continue };
+            if message.is_condemned(ring, now) {
+                return Some(Arc::clone(&message.pledge));
+            }
+            if message.pledge.expires < Instant::FAR_FUTURE {
+                self.expiring.insert((message.pledge.expires, number));
+            }
+        }
+        while let Some(&(expires, number)) = self.expiring.first().filter(|(expires, _)| *expires <= now) {
+            self.expiring.remove(&(expires, number));
+            // Meanwhile its chunks may have been sent again: then they have their last chance.
+            if let Some(message) = self.messages.get(&number)
+                && message.is_condemned(ring, now)
+            {
+                return Some(Arc::clone(&message.pledge));
+            }
+        }
+        None
+    }
+
+    /// Messages with the priority `priority` or a lower one that the peer may still lack, in the order in which they go.
+    fn evictions<'a>(&'a self, ring: &'a Ring, priority: u32) -> impl Iterator<Item = &'a Message> {
+        let from = (priority, Reverse(u64::MAX));
+        self.by_priority
+            .range(from..)
+            .rev()
+            .filter_map(|(_, Reverse(number))| self.messages.get(number))
+            .filter(|message| message.held(ring) > 0 && !message.has_arrived(ring))
+    }
+
+    fn was_sent(&self, ring: &Ring, pledge: &Pledge) -> bool {
+        // What has left the ring was acknowledged, and so was sent.
+        let sent = |&index: &u64| ring.get(index).is_none_or(|sent| sent.sends > 0);
+        self.messages.get(&pledge.number).is_some_and(|message| message.chunks.iter().any(sent))
+    }
+
+    /// A chunk of a message that need not arrive got its TSN.
+    #[cold]
+    pub(super) fn note(&mut self, ring: &Ring, index: u64, pledge: Arc<Pledge>) {
+        let (Some(sent), Some(content)) = (ring.get(index), ring.content(index)) else { return };
+        let last = Fragment { payload: Bytes::new(), ..content.clone() };
+        self.chunks.insert(index, pledge.number);
+        if let Some(priority) = pledge.priority() {
+            self.by_priority.insert((priority, Reverse(pledge.number)));
+        }
+        let message = self.messages.entry(pledge.number).or_insert_with(|| Message {
+            pledge,
+            last: last.clone(),
+            path: sent.path,
+            chunks: Vec::new(),
+        });
+        message.chunks.push(index);
+        message.last = last;
+        message.path = sent.path;
+    }
+
+    /// The chunk `index` waits to be sent, but not beyond the end of its message's lifetime.
+    pub(super) fn note_expiring(&mut self, index: u64, expires: Instant) {
+        if let Some(&number) = self.chunks.get(&index)
+            && expires < Instant::FAR_FUTURE
+        {
+            self.expiring.insert((expires, number));
+        }
+    }
+
+    /// The chunk `index` was lost.
+    #[cold]
+    pub(super) fn note_struck(&mut self, index: u64) {
+        if let Some(&number) = self.chunks.get(&index) {
+            self.struck.insert(number);
+        }
+    }
+
+    /// The chunk `index` leaves the ring: if it is its message's last, that has arrived.
+    #[cold]
+    pub(super) fn note_leaving(&mut self, ring: &Ring, index: u64) {
+        if let Some(number) = self.chunks.remove(&index)
+            && ring.content(index).is_some_and(|content| content.flags.ending())
+        {
+            self.remove(number);
+        }
     }
 
     fn remove(&mut self, number: u64) -> Option<Message> {
@@ -103,38 +192,19 @@ impl Transmission {
     /// The next message that lost a chunk which its policy does not allow to be sent again, to be asked until
     /// there is none.
     pub(crate) fn next_condemned(&mut self, now: Instant) -> Option<Arc<Pledge>> {
-        let revocable = self.revocable.as_deref_mut()?;
-        while let Some(number) = revocable.struck.pop_first() {
-            let Some(message) = revocable.messages.get(&number) else { continue };
-            if message.is_condemned(&self.outstanding.ring, now) {
-                return Some(Arc::clone(&message.pledge));
-            }
-            if message.pledge.expires < Instant::FAR_FUTURE {
-                revocable.expiring.insert((message.pledge.expires, number));
-            }
-        }
-        while let Some(&(expires, number)) = revocable.expiring.first().filter(|(expires, _)| *expires <= now)
-        {
-            revocable.expiring.remove(&(expires, number));
-            // Meanwhile its chunks may have been sent again: then they have their last chance.
-            if let Some(message) = revocable.messages.get(&number)
-                && message.is_condemned(&self.outstanding.ring, now)
-            {
-                return Some(Arc::clone(&message.pledge));
-            }
-        }
-        None
+        self.revocable.as_deref_mut()?.next_condemned(&self.outstanding.ring, now)
     }
 
     /// Bytes of messages with this priority or a lower one that the peer may still lack; counts no further
     /// than `wanted`.
     pub(crate) fn evictable(&self, priority: u32, wanted: usize) -> usize {
+        let ring = &self.outstanding.ring;
         let mut bytes = 0;
-        for message in self.evictions(priority) {
+        for message in self.revocable.iter().flat_map(|revocable| revocable.evictions(ring, priority)) {
             if bytes >= wanted {
                 break;
             }
-            bytes += message.held(&self.outstanding.ring);
+            bytes += message.held(ring);
         }
         bytes
     }
@@ -142,21 +212,8 @@ impl Transmission {
     /// The oldest message of the lowest priority that the peer may still lack, if that priority is
     /// `priority` or lower.
     pub(crate) fn next_eviction(&self, priority: u32) -> Option<Arc<Pledge>> {
-        self.evictions(priority).next().map(|message| Arc::clone(&message.pledge))
-    }
-
-    fn evictions(&self, priority: u32) -> impl Iterator<Item = &Message> {
-        let numbers = self.revocable.iter().flat_map(move |revocable| {
-            let from = (priority, Reverse(u64::MAX));
-            revocable
-                .by_priority
-                .range(from..)
-                .rev()
-                .filter_map(|(_, Reverse(number))| revocable.messages.get(number))
-        });
-        numbers.filter(|message| {
-            message.held(&self.outstanding.ring) > 0 && !message.has_arrived(&self.outstanding.ring)
-        })
+        let mut messages = self.revocable.as_deref()?.evictions(&self.outstanding.ring, priority);
+        messages.next().map(|message| Arc::clone(&message.pledge))
     }
 
     /// Gives up a message: all its chunks count as finally acknowledged, in no flight and no buffer, and no
@@ -168,38 +225,92 @@ impl Transmission {
         };
         let mut freed = 0;
         for &index in &message.chunks {
-            freed += self.abandon_chunk(index, pieces);
+            if let Some(user_data) = self.outstanding.abandon(index, pieces) {
+                self.copies.abandon(&mut self.outstanding, index);
+                freed += user_data;
+            }
         }
         if cut_short {
-            self.close_off(message);
+            self.outstanding.close_off(message.last, message.path);
         }
         freed
     }
 
-    fn abandon_chunk(&mut self, index: u64, pieces: &mut Vec<Bytes>) -> usize {
-        let Some(sent) = self.outstanding.ring.get_mut(index) else { return 0 };
+    /// Whether any of a message that need not arrive was sent.
+    pub(crate) fn was_sent(&self, pledge: &Pledge) -> bool {
+        self.revocable.as_deref().is_some_and(|all| all.was_sent(&self.outstanding.ring, pledge))
+    }
+
+    /// Moves the Advanced.Peer.Ack.Point over what is acknowledged and given up (C1, C2); a FORWARD TSN is due
+    /// when it got beyond what the peer was told. Called after whatever gives up or acknowledges.
+    pub(crate) fn advance(&mut self) {
+        if let Some(revocable) = self.revocable.as_deref_mut() {
+            revocable.forward.advance(&self.outstanding.ring);
+        }
+    }
+
+    /// The FORWARD TSN that the peer is to be sent or has been sent, once there was one.
+    pub(crate) fn forward(&self) -> Option<&Forward> {
+        self.revocable.as_deref().map(|revocable| &revocable.forward)
+    }
+
+    /// Whether a FORWARD TSN wants to leave.
+    pub(crate) fn forward_is_due(&self) -> bool {
+        self.forward().is_some_and(Forward::is_due)
+    }
+
+    /// The path of a FORWARD TSN that waits for its acknowledgement: its T3 has to run (C5).
+    pub(crate) fn forward_path(&self) -> Option<PathId> {
+        self.forward()?.path(&self.outstanding.ring)
+    }
+
+    /// A SACK says that the peer is not yet where it was told to be. Told again after `pause`, about a round
+    /// trip: before, the SACK may be older than the FORWARD TSN (C3, F2).
+    pub(crate) fn repeat_forward(&mut self, now: Instant, pause: Duration) {
+        if let Some(revocable) = self.revocable.as_deref_mut() {
+            revocable.forward.repeat(&self.outstanding.ring, now, pause);
+        }
+    }
+
+    /// Writes a FORWARD TSN that is due and leaves on `path`; answers whether it did.
+    pub(crate) fn write_forward(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        carrier: Carrier,
+        writer: &mut PacketWriter<'_>,
+    ) -> bool {
+        let revocable = self.revocable.as_deref_mut();
+        revocable.is_some_and(|all| all.forward.write(&self.outstanding, now, path, carrier, writer))
+    }
+}
+
+impl Outstanding {
+    /// The chunk `index` counts as finally acknowledged: it is in no flight and no buffer. Answers the user data that no
+    /// buffer has to keep any more, and `None` for a chunk that has left the ring.
+    fn abandon(&mut self, index: u64, pieces: &mut Vec<Bytes>) -> Option<usize> {
+        let sent = self.ring.get_mut(index)?;
         let standing = std::mem::replace(&mut sent.standing, Standing::Abandoned);
         let (path, sends, bytes, waiting) = (sent.path, sent.sends, sent.bytes(), sent.waiting_bytes());
         let released = sent.released;
         let user_data = sent.user_data();
         sent.empty();
-        if let Some(content) = self.outstanding.ring.content_mut(index) {
+        if let Some(content) = self.ring.content_mut(index) {
             let payload = std::mem::take(&mut content.payload);
             if standing != Standing::Acked {
                 pieces.push(payload);
             }
         }
         if standing == Standing::Assigned {
-            self.outstanding.unassign(path, index, bytes);
+            self.unassign(path, index, bytes);
         }
-        self.abandon_copies(index);
-        let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return 0 };
+        let load = self.loads.get_mut(path.index())?;
         match standing {
             Standing::InFlight => {
                 let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
-                order.unlink(&mut self.outstanding.ring, index);
+                order.unlink(&mut self.ring, index);
                 load.flight -= bytes;
-                self.outstanding.flight -= bytes;
+                self.flight -= bytes;
             }
             Standing::Lost => {
                 load.lost.remove(&index);
@@ -210,87 +321,23 @@ impl Transmission {
         load.timed.end_if(|timed| timed == index);
         if released {
             load.promised -= waiting;
-            self.outstanding.held -= waiting;
-            return 0;
+            self.held -= waiting;
+            return Some(0);
         }
         load.queued -= bytes;
-        self.outstanding.held -= bytes;
-        user_data
+        self.held -= bytes;
+        Some(user_data)
     }
 
-    /// Uses up a TSN for the end of a message that is never sent. Else the next message would seem to begin
-    /// before this one has ended to a peer that hears of it before it hears that this one was given up; and
-    /// when all that was sent of it has been acknowledged, there would be nothing to forward the peer over.
-    fn close_off(&mut self, message: Message) {
-        let mut end = message.last;
-        end.flags = DataFlags { beginning: false, ending: true, ..end.flags.unpacked() }.into();
-        let mut sent = Sent::new(&end, self.outstanding.carrier, message.path, Instant::ZERO);
+    /// Uses up a TSN for the end of a message that is never sent, whose `last` fragment that was cut went to `path`. Else the
+    /// next message would seem to begin before this one has ended to a peer that hears of it before it hears that this one
+    /// was given up; and when all that was sent of it has been acknowledged, there would be nothing to forward the peer over.
+    fn close_off(&mut self, last: Fragment, path: PathId) {
+        let flags = DataFlags { beginning: false, ending: true, ..last.flags.unpacked() }.into();
+        let end = Fragment { flags, ..last };
+        let mut sent = Sent::new(&end, self.carrier, path, Instant::ZERO);
         sent.standing = Standing::Abandoned;
         sent.empty();
-        self.outstanding.ring.push(sent, end);
-    }
-
-    /// Whether any of a message that need not arrive was sent.
-    pub(crate) fn was_sent(&self, pledge: &Pledge) -> bool {
-        let message = self.revocable.as_deref().and_then(|all| all.messages.get(&pledge.number));
-        // What has left the ring was acknowledged, and so was sent.
-        let sent = |&index: &u64| self.outstanding.ring.get(index).is_none_or(|sent| sent.sends > 0);
-        message.is_some_and(|message| message.chunks.iter().any(sent))
-    }
-
-    /// A chunk of a message that need not arrive got its TSN.
-    #[cold]
-    pub(super) fn note_revocable(&mut self, index: u64, pledge: Arc<Pledge>) {
-        let (Some(sent), Some(content)) =
-            (self.outstanding.ring.get(index), self.outstanding.ring.content(index))
-        else {
-            return;
-        };
-        let last = Fragment { payload: Bytes::new(), ..content.clone() };
-        let revocable = self.revocable.get_or_insert_default();
-        revocable.chunks.insert(index, pledge.number);
-        if let Some(priority) = pledge.priority() {
-            revocable.by_priority.insert((priority, Reverse(pledge.number)));
-        }
-        let message = revocable.messages.entry(pledge.number).or_insert_with(|| Message {
-            pledge,
-            last: last.clone(),
-            path: sent.path,
-            chunks: Vec::new(),
-        });
-        message.chunks.push(index);
-        message.last = last;
-        message.path = sent.path;
-    }
-
-    /// The chunk `index` waits to be sent, but not beyond the end of its message's lifetime.
-    pub(super) fn note_expiring(&mut self, index: u64, expires: Instant) {
-        if let Some(revocable) = self.revocable.as_deref_mut()
-            && let Some(&number) = revocable.chunks.get(&index)
-            && expires < Instant::FAR_FUTURE
-        {
-            revocable.expiring.insert((expires, number));
-        }
-    }
-
-    /// The chunk `index` was lost.
-    #[cold]
-    pub(super) fn note_struck(&mut self, index: u64) {
-        if let Some(revocable) = self.revocable.as_deref_mut()
-            && let Some(&number) = revocable.chunks.get(&index)
-        {
-            revocable.struck.insert(number);
-        }
-    }
-
-    /// The chunk `index` leaves the ring: if it is its message's last, that has arrived.
-    #[cold]
-    pub(super) fn note_leaving(&mut self, index: u64) {
-        if let Some(revocable) = self.revocable.as_deref_mut()
-            && let Some(number) = revocable.chunks.remove(&index)
-            && self.outstanding.ring.content(index).is_some_and(|content| content.flags.ending())
-        {
-            revocable.remove(number);
-        }
+        self.ring.push(sent, end);
     }
 }

@@ -11,10 +11,11 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
-use super::copies::{Copies, Copy, Lane};
+use super::copies::{Copies, Copy, Copying, Lane};
 use super::detector::Sending;
-use super::sack::{AckReport, Note};
-use super::{Standing, Transmission};
+use super::outstanding::Outstanding;
+use super::ring::Standing;
+use super::sack::Note;
 
 /// Whose arrival an acknowledgement is taken to mean.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -88,61 +89,50 @@ impl Copies {
     }
 }
 
-impl Transmission {
+impl Copying {
     /// The peer had these before: their other sendings have arrived.
-    pub(super) fn answer_duplicates(&mut self, duplicates: List<'_, Tsn>, notes: &mut [Note]) {
-        if self.copies.is_none() {
+    pub(super) fn answer_duplicates(
+        &mut self,
+        outstanding: &mut Outstanding,
+        duplicates: List<'_, Tsn>,
+        notes: &mut [Note],
+    ) {
+        if self.0.is_none() {
             return;
         }
         for tsn in duplicates.iter() {
-            let Some(index) = self.outstanding.index_of(tsn) else { continue };
-            let Some(copies) = self.copies.as_deref() else { return };
+            let Some(index) = outstanding.index_of(tsn) else { continue };
+            let Some(copies) = self.0.as_deref() else { return };
             let best = copies.fits(index).min().map(|fit| fit.path).or_else(|| copies.any(index));
             let Some(path) = best else { continue };
             let alone = copies.open(index) == 1;
             // Not yet acknowledged: it is now, by the same report.
-            let pending = self.outstanding.ring.get(index).filter(|sent| sent.standing != Standing::Acked);
+            let pending = outstanding.ring.get(index).filter(|sent| sent.standing != Standing::Acked);
             let settled = pending.map(|sent| sent.sends == 1);
             let copy = self.lane(path).and_then(|lane| lane.find(index));
             let settled = settled.or(copy.map(|copy| copy.settled)).unwrap_or(false);
-            self.answer_copy(index, path, alone && settled, notes);
+            self.answer_copy(outstanding, index, path, alone && settled, notes);
         }
-    }
-
-    /// A report that is older than another all the same tells of duplicates; answers whether any was a copy.
-    ///
-    /// Reports over unlike paths overtake each other, and what this one says of duplicates no other repeats.
-    pub(crate) fn on_late_duplicates(
-        &mut self,
-        now: Instant,
-        duplicates: List<'_, Tsn>,
-        via: PathId,
-        report: &mut AckReport,
-    ) -> bool {
-        if self.copies.is_none() || duplicates.is_empty() {
-            return false;
-        }
-        let mut scratch = report.begin(&self.outstanding.loads);
-        self.begin_answers(now, via);
-        self.answer_duplicates(duplicates, &mut scratch.notes);
-        self.end_answers(&mut scratch.notes);
-        for position in 0..self.outstanding.loads.len() {
-            self.strike_copies(position, &mut scratch.notes);
-        }
-        self.fill_report(now, &scratch.notes, via, report);
-        report.end(scratch);
-        true
     }
 
     /// Which sending of the chunk `index` is acknowledged, which was not before.
     #[inline]
-    pub(super) fn attribute(&mut self, index: u64, notes: &mut [Note]) -> Answer {
-        if self.copies.is_none() { Answer::Ring { sure: true } } else { self.attribute_copied(index, notes) }
+    pub(super) fn attribute(
+        &mut self,
+        outstanding: &mut Outstanding,
+        index: u64,
+        notes: &mut [Note],
+    ) -> Answer {
+        if self.0.is_none() {
+            Answer::Ring { sure: true }
+        } else {
+            self.attribute_copied(outstanding, index, notes)
+        }
     }
 
     #[cold]
-    fn attribute_copied(&mut self, index: u64, notes: &mut [Note]) -> Answer {
-        let (Some(copies), Some(sent)) = (self.copies.as_deref(), self.outstanding.ring.get(index)) else {
+    fn attribute_copied(&mut self, outstanding: &mut Outstanding, index: u64, notes: &mut [Note]) -> Answer {
+        let (Some(copies), Some(sent)) = (self.0.as_deref(), outstanding.ring.get(index)) else {
             return Answer::Ring { sure: true };
         };
         let own = copies.fit(sent.path, sent.sent_at, sent.misses);
@@ -159,26 +149,33 @@ impl Transmission {
             },
             Standing::Acked | Standing::Abandoned | Standing::Assigned => (None, true),
         };
-        self.settle_copies(index);
+        self.settle(outstanding, index);
         let Some(path) = path else {
-            let once = self.outstanding.ring.get(index).filter(|sent| sent.sends == 1);
+            let once = outstanding.ring.get(index).filter(|sent| sent.sends == 1);
             if let Some((sent, note)) = once.and_then(|sent| Some((sent, notes.get_mut(sent.path.index())?)))
             {
                 note.answered_at = note.answered_at.max(Some(sent.sent_at));
             }
             return Answer::Ring { sure };
         };
-        self.answer_copy(index, path, sure, notes);
-        self.replace_by_copy(index);
+        self.answer_copy(outstanding, index, path, sure, notes);
+        self.replace_by_copy(outstanding, index);
         Answer::Copy
     }
 
     /// The copy of `index` on `path` has arrived; `sure` when it can have been no other sending.
-    pub(super) fn answer_copy(&mut self, index: u64, path: PathId, sure: bool, notes: &mut [Note]) {
-        let Some(copies) = self.copies.as_deref_mut() else { return };
+    fn answer_copy(
+        &mut self,
+        outstanding: &mut Outstanding,
+        index: u64,
+        path: PathId,
+        sure: bool,
+        notes: &mut [Note],
+    ) {
+        let Some(copies) = self.0.as_deref_mut() else { return };
         let (Some(lane), Some(load), Some(note)) = (
             copies.lanes.get_mut(path.index()),
-            self.outstanding.loads.get_mut(path.index()),
+            outstanding.loads.get_mut(path.index()),
             notes.get_mut(path.index()),
         ) else {
             return;
@@ -187,7 +184,7 @@ impl Transmission {
         let bytes = lane.close(index);
         load.flight -= bytes;
         note.acked += bytes;
-        note.user_data += bytes.saturating_sub(self.outstanding.carrier.header_len());
+        note.user_data += bytes.saturating_sub(outstanding.carrier.header_len());
         note.highest_new = note.highest_new.max(index);
         note.lowest_new = note.lowest_new.min(index);
         note.answered_at = note.answered_at.max(Some(sent_at));
@@ -204,13 +201,12 @@ impl Transmission {
     }
 
     /// The chunk `index` was acknowledged. If each of its sendings is known, what duplicates say of the rest is exact.
-    pub(super) fn settle_copies(&mut self, index: u64) {
-        let Some(sent) = self.outstanding.ring.get(index).filter(|sent| sent.sends == 1 && !sent.moved)
-        else {
+    fn settle(&mut self, outstanding: &Outstanding, index: u64) {
+        let Some(sent) = outstanding.ring.get(index).filter(|sent| sent.sends == 1 && !sent.moved) else {
             return;
         };
         let once = sent.standing != Standing::Lost;
-        let Some(copies) = self.copies.as_deref_mut() else { return };
+        let Some(copies) = self.0.as_deref_mut() else { return };
         for lane in &mut copies.lanes {
             if let Some(copy) = lane.find_mut(index) {
                 copy.settled = once;
@@ -219,22 +215,22 @@ impl Transmission {
     }
 
     /// A copy has brought the chunk `index`: the sending that the ring knows is one of those that are not answered now.
-    pub(super) fn replace_by_copy(&mut self, index: u64) {
-        let Some(sent) = self.outstanding.ring.get_mut(index) else { return };
+    fn replace_by_copy(&mut self, outstanding: &mut Outstanding, index: u64) {
+        let Some(sent) = outstanding.ring.get_mut(index) else { return };
         let (path, bytes, sent_at, misses) = (sent.path, sent.bytes(), sent.sent_at, sent.misses);
         let once = sent.sends == 1;
         let flying = std::mem::replace(&mut sent.standing, Standing::Acked) == Standing::InFlight;
-        let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return };
+        let Some(load) = outstanding.loads.get_mut(path.index()) else { return };
         load.timed.end_if(|timed| timed == index);
         if !flying {
             load.lost.remove(&index);
             return;
         }
         let order = if once { &mut load.fresh } else { &mut load.again };
-        order.unlink(&mut self.outstanding.ring, index);
-        self.outstanding.flight -= bytes;
+        order.unlink(&mut outstanding.ring, index);
+        outstanding.flight -= bytes;
         let copy = Copy { index, sent_at, bytes: bytes as u32, misses, open: true, settled: once };
-        let lane = self.copies.as_deref_mut().and_then(|copies| copies.lanes.get_mut(path.index()));
+        let lane = self.0.as_deref_mut().and_then(|copies| copies.lanes.get_mut(path.index()));
         if !lane.is_some_and(|lane| lane.enter(copy)) {
             load.flight -= bytes;
         }

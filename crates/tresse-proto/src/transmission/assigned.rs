@@ -185,8 +185,9 @@ impl Transmission {
         assigned.enter(path, index, bytes);
         if let Some(pledge) = pledge {
             let expires = pledge.expires;
-            self.note_revocable(index, pledge);
-            self.note_expiring(index, expires);
+            let revocable = self.revocable.get_or_insert_default();
+            revocable.note(&self.outstanding.ring, index, pledge);
+            revocable.note_expiring(index, expires);
         }
     }
 

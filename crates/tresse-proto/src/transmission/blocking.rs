@@ -1,66 +1,29 @@
 //! Buffer held by early arrivals: chunks that are acknowledged, and kept until what
 //! was sent before them has arrived (GLOBECOM 2010 paper, §IV-C).
 
-use tresse_policy::PathId;
-use tresse_policy::sharing::reinject::chunk_rescheduling::{EarlyArrivals, Threshold};
+use tresse_policy::sharing::Blocking;
 
-use super::{PathLoad, Transmission};
-use crate::config::{BufferPolicy, ChunkRescheduling};
+use super::outstanding::Outstanding;
+use super::ring::Standing;
 
-impl Transmission {
-    /// How many bytes may still be sent before one of the buffers is full.
-    pub(crate) fn headroom(&self) -> usize {
-        let kept: usize = self.outstanding.loads.iter().map(|load| load.queued).sum();
-        self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
+impl Outstanding {
+    /// Head-of-line blocking now, charged to the path that the head-of-line chunk was first sent on.
+    pub(crate) fn blocking(&self) -> Option<Blocking> {
+        let bytes = self.held_early();
+        let first = self.ring.get(self.ring.cumulative() + 1).filter(|_| bytes > 0)?;
+        let late = matches!(first.standing, Standing::InFlight | Standing::Lost);
+        late.then_some(Blocking { path: first.origin, bytes })
     }
 
-    /// Whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): the buffers are full, so that
-    /// nothing follows it, and the peer would wait for a second packet. Where many are under way, and the buffers are
-    /// not held by early arrivals, the reports on those let others follow. But where losses keep everybody waiting behind
-    /// few packets, any report that waits for one more costs too much; also that on a chunk that `fills` its path's window.
-    pub(crate) fn hurries(&self, len: usize, full: usize, fills: impl FnOnce() -> bool) -> bool {
-        if !self.rules.immediate_sack_when_full {
-            return false;
-        }
-        if self.headroom() >= len + full {
-            return self.mends_by_copies() && fills();
-        }
-        self.outstanding.flight <= FEW_PACKETS * full
-            || self.outstanding.held_early() > 0
-            || self.mends_by_copies()
+    /// New data ever sent on each path, by position; duplicates and retransmissions do not count.
+    pub(crate) fn new_data_sent(&self) -> impl ExactSizeIterator<Item = u64> {
+        let header = self.carrier.header_len() as u64;
+        self.loads.iter().map(move |load| load.history.bytes_sent + load.history.chunks_sent * header)
     }
 
-    /// Whether chunks of `path` that arrived early fill one of the watched buffers beyond the settings' threshold, or the
-    /// path's part of it where buffers are split between `paths` paths.
-    pub(crate) fn fills_buffer_early(&self, path: PathId, paths: usize) -> bool {
-        let Some(load) = self.outstanding.load(path) else { return false };
-        let early = EarlyArrivals {
-            kept: self.kept(path, load),
-            promised: load.promised,
-            send_buffer: self.rules.send_buffer,
-            receive_buffer: self.peer_window()
-                + self.outstanding.held.saturating_sub(self.outstanding.assigned()),
-        };
-        let parts = if self.rules.buffers == BufferPolicy::None { 1 } else { paths };
-        let threshold = Threshold { percent: self.rules.rescheduling_threshold, parts };
-        match self.rules.chunk_rescheduling {
-            ChunkRescheduling::Off | ChunkRescheduling::InTime => false,
-            ChunkRescheduling::Sender => early.fill_sender(threshold),
-            ChunkRescheduling::Receiver => early.fill_receiver(threshold),
-            ChunkRescheduling::Both => early.fill_sender(threshold) || early.fill_receiver(threshold),
-        }
-    }
-
-    /// Bytes of `path` that arrived before something with a lower TSN, as far as the peer says so.
-    pub(crate) fn early_on(&self, path: PathId) -> usize {
-        self.outstanding.load(path).map_or(0, |load| self.kept(path, load) + load.promised)
-    }
-
-    /// Bytes that the sender keeps although they are neither under way nor about to be.
-    fn kept(&self, path: PathId, load: &PathLoad) -> usize {
-        (load.queued + self.copied_on(path)).saturating_sub(load.flight + self.outstanding.assigned_on(path))
+    /// Bytes that arrived early and are kept, by either side: of what the sender keeps, all that is neither in flight nor
+    /// assigned, and what is promised.
+    pub(crate) fn held_early(&self) -> usize {
+        self.held - self.flight - self.assigned()
     }
 }
-
-/// With so few full packets under way, every second of which is reported, the last one may be alone.
-const FEW_PACKETS: usize = 2;

@@ -1,9 +1,10 @@
 //! New data that a path may send now: by its window, the peer's window, the split buffers.
 
 use tresse_policy::PathId;
+use tresse_policy::sharing::reinject::chunk_rescheduling::{EarlyArrivals, Threshold};
 
 use super::{PathLoad, Transmission};
-use crate::config::{BufferPolicy, BufferSplit, EqualParts, PeerWindowTest, SplitCounts};
+use crate::config::{BufferPolicy, BufferSplit, ChunkRescheduling, EqualParts, PeerWindowTest, SplitCounts};
 use crate::interface::stats::Limit;
 
 /// Whether a packet of new data may leave on a path.
@@ -32,7 +33,7 @@ impl Transmission {
         let Some(load) = self.outstanding.load(path) else { return Verdict::Wait(Limit::Path) };
         if self.fills(path, cwnd) {
             // Copies that fill the window took no room from new data where a buffer is full.
-            let copied = self.copied_on(path);
+            let copied = self.copies.flight_on(path);
             if copied == 0 {
                 return Verdict::Wait(Limit::CongestionWindow);
             }
@@ -42,7 +43,7 @@ impl Transmission {
                 _ => Verdict::Wait(Limit::CongestionWindow),
             };
         }
-        let copies_first = self.copies_everything() && self.next_copy(path).is_some();
+        let copies_first = self.copies.is_of_everything() && self.next_copy(path).is_some();
         if !load.lost.is_empty() || self.outstanding.assigned_on(path) > 0 || copies_first {
             // Lost chunks go first (RFC 9260 §6.1 C), and then what has a lower TSN.
             return Verdict::Wait(Limit::CongestionWindow);
@@ -162,7 +163,7 @@ impl Transmission {
 
     /// Bytes of a buffer that a path has under way or assigned: copies hold none.
     fn owned_by(&self, path: PathId, load: &PathLoad) -> usize {
-        load.flight - self.copied_on(path) + self.outstanding.assigned_on(path)
+        load.flight - self.copies.flight_on(path) + self.outstanding.assigned_on(path)
     }
 
     /// What the paths may share out between them: the smaller of the split buffers; `None` when none is split.
@@ -219,4 +220,61 @@ impl Transmission {
         let owned = self.owned_by(path, load);
         (owned > 0 && owned >= bytes).then_some(limit)
     }
+
+    /// How many bytes may still be sent before one of the buffers is full.
+    pub(crate) fn headroom(&self) -> usize {
+        let kept: usize = self.outstanding.loads.iter().map(|load| load.queued).sum();
+        self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
+    }
+
+    /// Whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): the buffers are full, so that
+    /// nothing follows it, and the peer would wait for a second packet. Where many are under way, and the buffers are
+    /// not held by early arrivals, the reports on those let others follow. But where losses keep everybody waiting behind
+    /// few packets, any report that waits for one more costs too much; also that on a chunk that `fills` its path's window.
+    pub(crate) fn hurries(&self, len: usize, full: usize, fills: impl FnOnce() -> bool) -> bool {
+        if !self.rules.immediate_sack_when_full {
+            return false;
+        }
+        if self.headroom() >= len + full {
+            return self.copies.mends() && fills();
+        }
+        self.outstanding.flight <= FEW_PACKETS * full
+            || self.outstanding.held_early() > 0
+            || self.copies.mends()
+    }
+
+    /// Whether chunks of `path` that arrived early fill one of the watched buffers beyond the settings' threshold, or the
+    /// path's part of it where buffers are split between `paths` paths.
+    pub(crate) fn fills_buffer_early(&self, path: PathId, paths: usize) -> bool {
+        let Some(load) = self.outstanding.load(path) else { return false };
+        let early = EarlyArrivals {
+            kept: self.kept(path, load),
+            promised: load.promised,
+            send_buffer: self.rules.send_buffer,
+            receive_buffer: self.peer_window()
+                + self.outstanding.held.saturating_sub(self.outstanding.assigned()),
+        };
+        let parts = if self.rules.buffers == BufferPolicy::None { 1 } else { paths };
+        let threshold = Threshold { percent: self.rules.rescheduling_threshold, parts };
+        match self.rules.chunk_rescheduling {
+            ChunkRescheduling::Off | ChunkRescheduling::InTime => false,
+            ChunkRescheduling::Sender => early.fill_sender(threshold),
+            ChunkRescheduling::Receiver => early.fill_receiver(threshold),
+            ChunkRescheduling::Both => early.fill_sender(threshold) || early.fill_receiver(threshold),
+        }
+    }
+
+    /// Bytes of `path` that arrived before something with a lower TSN, as far as the peer says so.
+    pub(crate) fn early_on(&self, path: PathId) -> usize {
+        self.outstanding.load(path).map_or(0, |load| self.kept(path, load) + load.promised)
+    }
+
+    /// Bytes that the sender keeps although they are neither under way nor about to be.
+    fn kept(&self, path: PathId, load: &PathLoad) -> usize {
+        (load.queued + self.copies.flight_on(path))
+            .saturating_sub(load.flight + self.outstanding.assigned_on(path))
+    }
 }
+
+/// With so few full packets under way, every second of which is reported, the last one may be alone.
+const FEW_PACKETS: usize = 2;

@@ -12,13 +12,18 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::StreamId;
 
+use super::Transmission;
 use super::loss::MISSING_REPORTS;
-use super::ring::Sent;
+use super::outstanding::{Outstanding, PathLoad};
+use super::ring::{Ring, Sent, Standing};
 use super::sack::Note;
-use super::{PathLoad, Standing, Transmission};
 use crate::fragment::Numbered;
 
-/// The copies of an association.
+/// The copies of an association; in no memory where none are wanted.
+#[derive(Debug, Default)]
+pub(crate) struct Copying(pub(super) Option<Box<Copies>>);
+
+/// The copies that are under way, and what is copied.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     extent: Extent,
@@ -161,40 +166,45 @@ impl Lane {
     }
 }
 
-impl Transmission {
-    /// From now on chunks may be copied.
-    pub(crate) fn start_copying(&mut self, extent: Extent) {
+impl Copying {
+    /// From now on chunks may be copied on `paths` paths.
+    fn start(&mut self, extent: Extent, paths: usize) {
         let mut copies = Box::new(Copies { extent, ..Copies::default() });
-        copies.cover(self.outstanding.loads.len());
-        self.copies = Some(copies);
+        copies.cover(paths);
+        self.0 = Some(copies);
     }
 
     /// Chosen copies are not wanted any more; those under way are followed to their end.
-    pub(crate) fn stop_copying(&mut self) {
+    pub(crate) fn stop(&mut self) {
         let idle = |copies: &Copies| {
             copies.extent == Extent::Chosen && copies.lanes.iter().all(|lane| lane.under_way.is_empty())
         };
-        if self.copies.as_deref().is_some_and(idle) {
-            self.copies = None;
+        if self.0.as_deref().is_some_and(idle) {
+            self.0 = None;
         }
-    }
-
-    /// Whether everything is copied.
-    #[inline]
-    pub(crate) fn copies_everything(&self) -> bool {
-        self.copies.as_deref().is_some_and(|copies| copies.extent == Extent::Everything)
-    }
-
-    /// Whether copies stand by because a short buffer and losses keep everybody waiting.
-    #[inline]
-    pub(crate) fn mends_by_copies(&self) -> bool {
-        self.copies.as_deref().is_some_and(|copies| copies.extent == Extent::Chosen)
     }
 
     /// Whether chunks may be copied.
     #[inline]
-    pub(crate) fn is_copying(&self) -> bool {
-        self.copies.is_some()
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether everything is copied.
+    #[inline]
+    pub(crate) fn is_of_everything(&self) -> bool {
+        self.extent() == Some(Extent::Everything)
+    }
+
+    /// Whether copies stand by because a short buffer and losses keep everybody waiting.
+    #[inline]
+    pub(crate) fn mends(&self) -> bool {
+        self.extent() == Some(Extent::Chosen)
+    }
+
+    #[inline]
+    fn extent(&self) -> Option<Extent> {
+        self.0.as_deref().map(|copies| copies.extent)
     }
 
     /// How long `path` takes to answer, as of now.
@@ -204,24 +214,22 @@ impl Transmission {
         }
     }
 
-    /// The chunk whose turn it is to be copied on `path`: the first under way on another that had no turn.
-    pub(crate) fn copy_candidate(&mut self, path: PathId) -> Option<Candidate> {
-        let (ring, copies) = (&self.outstanding.ring, self.copies.as_deref_mut()?);
-        let lane = copies.lanes.get_mut(path.index())?;
+    /// Turns to the first chunk under way on another path that had no turn to be copied on `path`.
+    pub(super) fn seek(&mut self, ring: &Ring, path: PathId) {
+        let Some(lane) = self.lane_mut(path) else { return };
         lane.next = lane.next.max(ring.cumulative() + 1);
         let may_be = |index| ring.get(index).is_some_and(|sent| can_be_copied(sent, path));
         while lane.next <= ring.highest() && !may_be(lane.next) {
             lane.next += 1;
         }
-        self.next_candidate(path)
     }
 
-    /// The same, as [`copy_candidate`](Self::copy_candidate) left it.
-    pub(crate) fn next_candidate(&self, path: PathId) -> Option<Candidate> {
+    /// The chunk whose turn it is to be copied on `path`, as [`seek`](Self::seek) left it.
+    pub(super) fn next(&self, ring: &Ring, path: PathId) -> Option<Candidate> {
         let index = self.lane(path)?.next;
-        let sent = self.outstanding.ring.get(index).filter(|sent| can_be_copied(sent, path))?;
+        let sent = ring.get(index).filter(|sent| can_be_copied(sent, path))?;
         Some(Candidate {
-            stream: self.outstanding.ring.content(index)?.stream,
+            stream: ring.content(index)?.stream,
             bytes: sent.bytes(),
             from: sent.path,
             sent_at: sent.sent_at,
@@ -229,101 +237,89 @@ impl Transmission {
         })
     }
 
+    /// Its size.
+    #[inline]
+    pub(super) fn next_len(&self, ring: &Ring, path: PathId) -> Option<usize> {
+        ring.get(self.lane(path)?.next).filter(|sent| can_be_copied(sent, path)).map(Sent::bytes)
+    }
+
     /// The chunk whose turn it is goes without a copy on `path`.
-    pub(crate) fn skip_copy(&mut self, path: PathId) {
+    pub(crate) fn skip(&mut self, path: PathId) {
         if let Some(lane) = self.lane_mut(path) {
             lane.next += 1;
         }
     }
 
-    /// The chunk that is to be copied on `path` next, as [`copy_candidate`](Self::copy_candidate) left it: its size.
-    #[inline]
-    pub(crate) fn next_copy(&self, path: PathId) -> Option<usize> {
-        let lane = self.copies.as_deref()?.lanes.get(path.index())?;
-        self.outstanding.ring.get(lane.next).filter(|sent| can_be_copied(sent, path)).map(Sent::bytes)
+    /// Whether as many copies as may be are under way on `path`.
+    fn is_full(&self, path: PathId) -> bool {
+        self.lane(path).is_none_or(|lane| lane.under_way.len() >= MOST)
     }
 
-    /// Whether a copy may leave on `path`, where the path's congestion window is `cwnd`. Lost chunks go first.
-    pub(crate) fn may_copy(&self, path: PathId, cwnd: usize) -> bool {
-        let has_place =
-            |copies: &Copies| copies.lanes.get(path.index()).is_some_and(|lane| lane.under_way.len() < MOST);
-        self.copies.as_deref().is_some_and(has_place)
-            && self.next_copy(path).is_some()
-            && self.outstanding.load(path).is_some_and(|load| load.flight < cwnd && load.lost.is_empty())
-    }
-
-    /// Remembers that the chunk whose turn it is leaves on `path` too; answers the chunk to write.
-    pub(crate) fn send_copy(&mut self, now: Instant, path: PathId) -> Option<Numbered<'_>> {
-        let bytes = self.next_copy(path)?;
-        let lane = self.copies.as_deref_mut()?.lanes.get_mut(path.index())?;
-        let (index, load) = (lane.next, self.outstanding.loads.get_mut(path.index())?);
+    /// The chunk whose turn it is leaves on `path` too; answers its index.
+    fn send(&mut self, outstanding: &mut Outstanding, now: Instant, path: PathId) -> Option<u64> {
+        let bytes = self.next_len(&outstanding.ring, path)?;
+        let lane = self.lane_mut(path)?;
+        let (index, load) = (lane.next, outstanding.loads.get_mut(path.index())?);
         lane.next += 1;
         let copy = Copy { index, sent_at: now, bytes: bytes as u32, misses: 0, open: true, settled: false };
         if lane.enter(copy) {
             load.flight += bytes;
         }
         load.repairs.copies_sent += 1;
-        self.outstanding.note_highest_sent(path, index);
-        let tsn = self.outstanding.tsn(index);
-        self.outstanding.ring.content(index).map(|fragment| Numbered { tsn, fragment })
+        outstanding.note_highest_sent(path, index);
+        Some(index)
     }
 
     /// The lowest index of a copy that `path` has not answered.
-    pub(super) fn earliest_copy(&self, path: PathId) -> Option<u64> {
+    pub(super) fn earliest(&self, path: PathId) -> Option<u64> {
         self.lane(path)?.under_way.front().map(|copy| copy.index)
     }
 
     /// Bytes of copies in flight on `path`.
     #[inline]
-    pub(super) fn copied_on(&self, path: PathId) -> usize {
+    pub(super) fn flight_on(&self, path: PathId) -> usize {
         self.lane(path).map_or(0, |lane| lane.bytes)
     }
 
     /// The copies on `path` are given up: T3 expired there, or it is another path from now on.
-    pub(super) fn drop_copies(&mut self, path: PathId) {
-        let Some(lane) = self.copies.as_deref_mut().and_then(|copies| copies.lanes.get_mut(path.index()))
-        else {
-            return;
-        };
+    pub(super) fn give_up(&mut self, outstanding: &mut Outstanding, path: PathId) {
+        let Some(lane) = self.lane_mut(path) else { return };
         lane.under_way.clear();
         let bytes = std::mem::take(&mut lane.bytes);
-        if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
+        if let Some(load) = outstanding.loads.get_mut(path.index()) {
             load.flight -= bytes;
         }
     }
 
     /// The chunk `index` was given up, and its copies with it.
-    pub(super) fn abandon_copies(&mut self, index: u64) {
-        let Some(copies) = self.copies.as_deref_mut() else { return };
-        for (lane, load) in copies.lanes.iter_mut().zip(&mut self.outstanding.loads) {
+    pub(super) fn abandon(&mut self, outstanding: &mut Outstanding, index: u64) {
+        let Some(copies) = self.0.as_deref_mut() else { return };
+        for (lane, load) in copies.lanes.iter_mut().zip(&mut outstanding.loads) {
             load.flight -= lane.close(index);
         }
     }
 
-    /// There is room for copies on as many paths as there are.
-    pub(super) fn cover_copies(&mut self) {
-        let count = self.outstanding.loads.len();
-        if let Some(copies) = self.copies.as_deref_mut() {
-            copies.cover(count);
+    /// There are `paths` paths now.
+    pub(super) fn cover(&mut self, paths: usize) {
+        if let Some(copies) = self.0.as_deref_mut() {
+            copies.cover(paths);
         }
     }
 
     /// An acknowledgement begins to be processed.
-    pub(super) fn begin_answers(&mut self, now: Instant, via: PathId) {
-        let Some(copies) = self.copies.as_deref_mut() else { return };
+    pub(super) fn begin_answers(&mut self, loads: &[PathLoad], now: Instant, via: PathId) {
+        let Some(copies) = self.0.as_deref_mut() else { return };
         (copies.now, copies.via) = (now, via);
-        for (lane, load) in copies.lanes.iter_mut().zip(&self.outstanding.loads) {
+        for (lane, load) in copies.lanes.iter_mut().zip(loads) {
             lane.earliest = earliest(lane, load);
         }
     }
 
-    /// Copies on `path` are struck by answers for what was sent there later; three are a loss.
-    pub(super) fn strike_copies(&mut self, position: usize, notes: &mut [Note]) {
-        let Some(copies) = self.copies.as_deref_mut() else { return };
+    /// Copies on a path are struck by answers for what was sent there later; three are a loss.
+    pub(super) fn strike(&mut self, loads: &mut [PathLoad], position: usize, notes: &mut [Note]) {
+        let Some(copies) = self.0.as_deref_mut() else { return };
         let extent = copies.extent;
-        let (Some(lane), Some(load)) =
-            (copies.lanes.get_mut(position), self.outstanding.loads.get_mut(position))
-        else {
+        let (Some(lane), Some(load)) = (copies.lanes.get_mut(position), loads.get_mut(position)) else {
             return;
         };
         if let Some(note) = notes.get_mut(position) {
@@ -335,21 +331,61 @@ impl Transmission {
 
     /// What the path was waiting for longest may be a copy: T3 starts over, and the window may grow, when that was
     /// answered.
-    pub(super) fn end_answers(&mut self, notes: &mut [Note]) {
-        let Some(copies) = self.copies.as_deref_mut() else { return };
-        for ((lane, load), note) in copies.lanes.iter_mut().zip(&self.outstanding.loads).zip(notes) {
+    pub(super) fn end_answers(&self, loads: &[PathLoad], notes: &mut [Note]) {
+        let Some(copies) = self.0.as_deref() else { return };
+        for ((lane, load), note) in copies.lanes.iter().zip(loads).zip(notes) {
             let moved = lane.earliest.is_some() && earliest(lane, load) != lane.earliest;
             note.copy_moved |= moved;
             note.pseudo_moved = moved || note.pseudo_moved && lane.under_way.is_empty();
         }
     }
 
+    #[inline]
     pub(super) fn lane(&self, path: PathId) -> Option<&Lane> {
-        self.copies.as_deref()?.lanes.get(path.index())
+        self.0.as_deref()?.lanes.get(path.index())
     }
 
     fn lane_mut(&mut self, path: PathId) -> Option<&mut Lane> {
-        self.copies.as_deref_mut()?.lanes.get_mut(path.index())
+        self.0.as_deref_mut()?.lanes.get_mut(path.index())
+    }
+}
+
+impl Transmission {
+    /// From now on chunks may be copied.
+    pub(crate) fn start_copying(&mut self, extent: Extent) {
+        self.copies.start(extent, self.outstanding.loads.len());
+    }
+
+    /// The chunk whose turn it is to be copied on `path`: the first under way on another that had no turn.
+    pub(crate) fn copy_candidate(&mut self, path: PathId) -> Option<Candidate> {
+        self.copies.seek(&self.outstanding.ring, path);
+        self.next_candidate(path)
+    }
+
+    /// The same, as [`copy_candidate`](Self::copy_candidate) left it.
+    pub(crate) fn next_candidate(&self, path: PathId) -> Option<Candidate> {
+        self.copies.next(&self.outstanding.ring, path)
+    }
+
+    /// The chunk that is to be copied on `path` next, as [`copy_candidate`](Self::copy_candidate) left it: its size.
+    #[inline]
+    pub(crate) fn next_copy(&self, path: PathId) -> Option<usize> {
+        self.copies.next_len(&self.outstanding.ring, path)
+    }
+
+    /// Whether a copy may leave on `path`, where the path's congestion window is `cwnd`. Lost chunks go first.
+    pub(crate) fn may_copy(&self, path: PathId, cwnd: usize) -> bool {
+        let open = |load: &PathLoad| load.flight < cwnd && load.lost.is_empty();
+        !self.copies.is_full(path)
+            && self.next_copy(path).is_some()
+            && self.outstanding.load(path).is_some_and(open)
+    }
+
+    /// Remembers that the chunk whose turn it is leaves on `path` too; answers the chunk to write.
+    pub(crate) fn send_copy(&mut self, now: Instant, path: PathId) -> Option<Numbered<'_>> {
+        let index = self.copies.send(&mut self.outstanding, now, path)?;
+        let tsn = self.outstanding.tsn(index);
+        self.outstanding.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
 }
 

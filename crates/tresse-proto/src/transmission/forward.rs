@@ -12,7 +12,8 @@ use tresse_wire::{
     Ssn, StreamId, Tsn,
 };
 
-use super::{Standing, Transmission};
+use super::outstanding::Outstanding;
+use super::ring::{Ring, Standing};
 use crate::fragment::Carrier;
 
 /// Bytes of FORWARD TSN and I-FORWARD-TSN before their list.
@@ -20,7 +21,7 @@ const HEADER_LEN: usize = 8;
 
 /// How far the peer is to move without what was given up.
 #[derive(Debug, Default)]
-pub(super) struct Forward {
+pub(crate) struct Forward {
     /// The Advanced.Peer.Ack.Point as an index: up to here everything is acknowledged or given up.
     advanced: u64,
     /// Up to where the peer was told.
@@ -35,139 +36,119 @@ pub(super) struct Forward {
     timed_out: bool,
 }
 
-impl Transmission {
-    /// Moves the Advanced.Peer.Ack.Point over what is acknowledged and given up (C1, C2); a FORWARD TSN is due
-    /// when it got beyond what the peer was told. Called after whatever gives up or acknowledges.
-    pub(crate) fn advance(&mut self) {
-        let Some(revocable) = self.revocable.as_deref_mut() else { return };
-        let forward = &mut revocable.forward;
-        let cumulative = self.outstanding.ring.cumulative();
-        forward.kept_back &= cumulative < forward.told;
-        if forward.kept_back {
+impl Forward {
+    /// Moves the Advanced.Peer.Ack.Point over what is acknowledged and given up (C1, C2).
+    pub(super) fn advance(&mut self, ring: &Ring) {
+        let cumulative = ring.cumulative();
+        self.kept_back &= cumulative < self.told;
+        if self.kept_back {
             return;
         }
-        forward.advanced = forward.advanced.max(cumulative);
-        while self
-            .outstanding
-            .ring
-            .get(forward.advanced + 1)
-            .is_some_and(|sent| sent.standing == Standing::Abandoned)
-        {
-            forward.advanced += 1;
+        self.advanced = self.advanced.max(cumulative);
+        while ring.get(self.advanced + 1).is_some_and(|sent| sent.standing == Standing::Abandoned) {
+            self.advanced += 1;
         }
-        if forward.advanced == cumulative {
-            forward.due = false;
-        } else if forward.advanced > forward.told {
-            forward.due = true;
+        if self.advanced == cumulative {
+            self.due = false;
+        } else if self.advanced > self.told {
+            self.due = true;
         }
     }
 
-    /// A SACK says that the peer is not yet where it was told to be. Told again after `pause`, about a round
-    /// trip: before, the SACK may be older than the FORWARD TSN (C3, F2).
-    pub(crate) fn repeat_forward(&mut self, now: Instant, pause: Duration) {
-        if let Some(forward) = self.outstanding_forward()
-            && now.since(forward.sent_at) >= pause
-        {
-            forward.due = true;
-        }
+    /// Makes it due again if the peer is not yet where it was told to be for `pause`.
+    pub(super) fn repeat(&mut self, ring: &Ring, now: Instant, pause: Duration) {
+        self.due |= self.is_outstanding(ring) && now.since(self.sent_at) >= pause;
     }
 
     /// Whether a FORWARD TSN wants to leave.
-    pub(crate) fn forward_is_due(&self) -> bool {
-        self.revocable.as_deref().is_some_and(|revocable| revocable.forward.due)
+    pub(super) fn is_due(&self) -> bool {
+        self.due
     }
 
-    /// The path of a FORWARD TSN that waits for its acknowledgement: its T3 has to run (C5).
-    pub(crate) fn forward_path(&self) -> Option<PathId> {
-        let forward = &self.revocable.as_deref()?.forward;
-        (forward.told > self.outstanding.ring.cumulative()).then_some(forward.path)
+    /// The path of one that waits for its acknowledgement.
+    pub(super) fn path(&self, ring: &Ring) -> Option<PathId> {
+        self.is_outstanding(ring).then_some(self.path)
+    }
+
+    /// The path that a repeated FORWARD TSN had better not take.
+    pub(crate) fn avoids(&self) -> Option<PathId> {
+        self.timed_out.then_some(self.path)
+    }
+
+    /// T3 of `path` expired, or the path can no longer be used: what was told there is told again.
+    pub(super) fn on_lost(&mut self, ring: &Ring, path: PathId) {
+        if self.path(ring) == Some(path) {
+            self.due = true;
+            self.timed_out = true;
+        }
+    }
+
+    fn is_outstanding(&self, ring: &Ring) -> bool {
+        self.told > ring.cumulative()
     }
 
     /// Writes a FORWARD TSN that is due and leaves on `path`; answers whether it did. It names each stream with
     /// the last of its messages that were given up (C4). When not all fit, the peer is not sent as far; but if
     /// anything stands in the packet already, the next one is waited for.
-    pub(crate) fn write_forward(
+    pub(super) fn write(
         &mut self,
+        outstanding: &Outstanding,
         now: Instant,
         path: PathId,
         carrier: Carrier,
         writer: &mut PacketWriter<'_>,
     ) -> bool {
-        let Some(advanced) = self.due_forward() else { return false };
-        let (up_to, skipped) = self.skipped(carrier, advanced, writer.room());
-        if up_to == self.outstanding.ring.cumulative() || (up_to < advanced && !writer.is_empty()) {
+        if !self.due {
             return false;
         }
-        if push(self.outstanding.tsn(up_to), &skipped, carrier, writer).is_err() {
+        let advanced = self.advanced;
+        let (up_to, skipped) = skipped(outstanding, carrier, advanced, writer.room());
+        if up_to == outstanding.ring.cumulative() || (up_to < advanced && !writer.is_empty()) {
             return false;
         }
-        if let Some(revocable) = self.revocable.as_deref_mut() {
-            revocable.forward = Forward {
-                advanced: up_to,
-                told: up_to,
-                kept_back: up_to < advanced,
-                due: false,
-                path,
-                sent_at: now,
-                timed_out: false,
-            };
+        if push(outstanding.tsn(up_to), &skipped, carrier, writer).is_err() {
+            return false;
         }
+        *self = Forward {
+            advanced: up_to,
+            told: up_to,
+            kept_back: up_to < advanced,
+            due: false,
+            path,
+            sent_at: now,
+            timed_out: false,
+        };
         true
     }
+}
 
-    /// The path that a repeated FORWARD TSN had better not take.
-    pub(crate) fn forward_avoids(&self) -> Option<PathId> {
-        let forward = &self.revocable.as_deref()?.forward;
-        forward.timed_out.then_some(forward.path)
-    }
-
-    /// T3 of `path` expired, or the path can no longer be used: what was told there is told again.
-    pub(super) fn on_forward_lost(&mut self, path: PathId) {
-        if let Some(forward) = self.outstanding_forward().filter(|forward| forward.path == path) {
-            forward.due = true;
-            forward.timed_out = true;
-        }
-    }
-
-    fn outstanding_forward(&mut self) -> Option<&mut Forward> {
-        let cumulative = self.outstanding.ring.cumulative();
-        let forward = &mut self.revocable.as_deref_mut()?.forward;
-        (forward.told > cumulative).then_some(forward)
-    }
-
-    fn due_forward(&self) -> Option<u64> {
-        let forward = &self.revocable.as_deref()?.forward;
-        forward.due.then_some(forward.advanced)
-    }
-
-    /// What was given up from the cumulative index to `last`, as far as it fits a chunk of `room` bytes, and
-    /// the index up to which that is all.
-    fn skipped(&self, carrier: Carrier, last: u64, room: usize) -> (u64, Skipped) {
-        let item = match carrier {
-            Carrier::Data => SkippedStream::LEN,
-            Carrier::IData => SkippedMessage::LEN,
+/// What was given up from the cumulative index to `last`, as far as it fits a chunk of `room` bytes, and
+/// the index up to which that is all.
+fn skipped(outstanding: &Outstanding, carrier: Carrier, last: u64, room: usize) -> (u64, Skipped) {
+    let item = match carrier {
+        Carrier::Data => SkippedStream::LEN,
+        Carrier::IData => SkippedMessage::LEN,
+    };
+    let most = room.saturating_sub(HEADER_LEN) / item;
+    let mut skipped = Skipped::new();
+    let mut up_to = outstanding.ring.cumulative();
+    while up_to < last {
+        let Some(fragment) = outstanding.ring.content(up_to + 1) else { break };
+        let named = match carrier {
+            Carrier::Data => !fragment.flags.unordered(),
+            Carrier::IData => true,
         };
-        let most = room.saturating_sub(HEADER_LEN) / item;
-        let mut skipped = Skipped::new();
-        let mut up_to = self.outstanding.ring.cumulative();
-        while up_to < last {
-            let Some(fragment) = self.outstanding.ring.content(up_to + 1) else { break };
-            let named = match carrier {
-                Carrier::Data => !fragment.flags.unordered(),
-                Carrier::IData => true,
-            };
-            if named {
-                let key = (fragment.stream, fragment.flags.unordered());
-                if skipped.len() == most && !skipped.contains_key(&key) {
-                    break;
-                }
-                // Messages of one stream and kind were numbered in the order of their TSNs.
-                skipped.insert(key, fragment.mid);
+        if named {
+            let key = (fragment.stream, fragment.flags.unordered());
+            if skipped.len() == most && !skipped.contains_key(&key) {
+                break;
             }
-            up_to += 1;
+            // Messages of one stream and kind were numbered in the order of their TSNs.
+            skipped.insert(key, fragment.mid);
         }
-        (up_to, skipped)
+        up_to += 1;
     }
+    (up_to, skipped)
 }
 
 /// The last message that was given up of each stream, for ordered and unordered ones apart.

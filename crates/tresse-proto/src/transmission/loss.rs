@@ -42,13 +42,13 @@ impl Transmission {
                 let Some(load) = self.outstanding.loads.get_mut(position) else { break };
                 if note.answered.is_any() {
                     load.history.detector.on_answers(now, &note.answered);
-                    if self.copies.is_none() {
+                    if !self.copies.is_on() {
                         (note.lost, note.stubborn, note.look_again) =
                             self.look_again(now, PathId(position as u8));
                     }
                 }
             }
-            if self.copies.is_none() {
+            if !self.copies.is_on() {
                 return;
             }
         }
@@ -64,8 +64,8 @@ impl Transmission {
             if self.rules.multiple_fast_retransmit {
                 self.strike_again(position, notes);
             }
-            if self.copies.is_some() {
-                self.strike_copies(position, notes);
+            if self.copies.is_on() {
+                self.copies.strike(&mut self.outstanding.loads, position, notes);
             }
         }
     }
@@ -114,7 +114,7 @@ impl Transmission {
         let last = [load.fresh.last(), load.again.last()].into_iter().flatten().filter_map(sending).max();
         let revocable = |index| self.revocable.as_deref().is_some_and(|revocable| revocable.has_chunk(index));
         let may_go =
-            |index| load.lost.is_empty() && self.copies.is_none() && !probes_window && !revocable(index);
+            |index| load.lost.is_empty() && !self.copies.is_on() && !probes_window && !revocable(index);
         let Some((_, index)) = last.filter(|&(_, index)| may_go(index)) else { return false };
         load.free_packet = true;
         self.lose(index, path, Evidence::Early);
@@ -144,7 +144,7 @@ impl Transmission {
 
     fn strike_path(&mut self, position: usize, bound: u64, notes: &mut [Note], dac_count: u8) {
         // Copies have lower TSNs than what left before them.
-        let latest = notes.get(position).filter(|_| self.mends_by_copies()).and_then(|note| note.latest_new);
+        let latest = notes.get(position).filter(|_| self.copies.mends()).and_then(|note| note.latest_new);
         let mut next = self.outstanding.loads[position].fresh.head();
         let overtaken = |sent: &Sent| latest.is_some_and(|latest| sent.sent_at < latest);
         while let Some(index) = next {
@@ -184,11 +184,13 @@ impl Transmission {
             load.timed = Mark::default();
             load.departed = Departed::default();
         }
-        self.drop_copies(path);
+        self.copies.give_up(&mut self.outstanding, path);
         if let Some(load) = self.outstanding.loads.get_mut(target.index()) {
             load.free_packet |= count > 0;
         }
-        self.on_forward_lost(path);
+        if let Some(revocable) = self.revocable.as_deref_mut() {
+            revocable.forward.on_lost(&self.outstanding.ring, path);
+        }
         count
     }
 
@@ -251,8 +253,8 @@ impl Transmission {
         if by == Evidence::Early && sends > 1 && self.rules.loss_detection == LossDetection::Rack {
             self.outstanding.loads.iter_mut().for_each(|load| load.history.detector.doubts.obscure(index));
         }
-        if self.revocable.is_some() && by != Evidence::Early {
-            self.note_struck(index);
+        if let Some(revocable) = self.revocable.as_deref_mut().filter(|_| by != Evidence::Early) {
+            revocable.note_struck(index);
         }
     }
 }

@@ -22,7 +22,6 @@ mod forward;
 mod invariants;
 mod loss;
 mod marked;
-mod moves;
 mod outstanding;
 mod resend;
 mod ring;
@@ -48,13 +47,16 @@ use crate::interface::stats::PathStats;
 pub(crate) use budget::Verdict;
 pub(crate) use copies::{Candidate, Extent, Trip};
 pub(crate) use dropped::Dropped;
+pub(crate) use forward::Forward;
+#[cfg(any(test, feature = "invariants"))]
+pub(crate) use invariants::check_transmission;
 pub(crate) use resend::Waiting;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 pub(crate) use unacknowledged::unacknowledged;
 pub(crate) use undo::{doubt_cut, doubt_timeout, evacuate};
 
 use abandon::Revocable;
-use copies::Copies;
+use copies::Copying;
 use departed::Departed;
 use outstanding::{Outstanding, PathLoad};
 use ring::{Mark, Sent, Standing};
@@ -84,7 +86,7 @@ pub(crate) struct Transmission {
     /// Messages that need not arrive; made with the first.
     revocable: Option<Box<Revocable>>,
     /// Chunks that are under way on several paths; where that is wanted.
-    copies: Option<Box<Copies>>,
+    pub(crate) copies: Copying,
 }
 
 /// The settings that this room reads, taken out of the configuration once.
@@ -146,7 +148,7 @@ impl Transmission {
             acked_via: PathId::default(),
             doubled: false,
             revocable: None,
-            copies: None,
+            copies: Copying::default(),
         }
     }
 
@@ -155,14 +157,14 @@ impl Transmission {
         if self.outstanding.loads.len() < count {
             self.outstanding.loads.reserve_exact(count - self.outstanding.loads.len());
             self.outstanding.loads.resize_with(count, PathLoad::default);
-            self.cover_copies();
+            self.copies.cover(count);
         }
     }
 
     /// Makes room for paths up to `count`, of which `path` is a new one, perhaps in the place of one that is gone.
     pub(crate) fn renew_path(&mut self, path: PathId, count: usize) {
         self.cover_paths(count);
-        self.drop_copies(path);
+        self.copies.give_up(&mut self.outstanding, path);
         if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
             // What is acknowledged by gap blocks may still be accounted for here.
             load.history = LazyBox::default();
@@ -175,7 +177,7 @@ impl Transmission {
     pub(crate) fn fill_stats(&self, path: PathId, stats: &mut PathStats) {
         if let Some(load) = self.outstanding.load(path) {
             stats.flight = load.flight;
-            stats.copied = self.copied_on(path);
+            stats.copied = self.copies.flight_on(path);
             stats.queued = load.queued;
             stats.chunks_sent = load.history.chunks_sent;
             stats.bytes_sent = load.history.bytes_sent;
@@ -215,7 +217,7 @@ impl Transmission {
         debug_assert!(self.outstanding.is_empty(), "what is outstanding would change its TSN");
         for position in 0..self.outstanding.loads.len() {
             self.outstanding.loads[position].departed = Departed::default();
-            self.drop_copies(PathId(position as u8));
+            self.copies.give_up(&mut self.outstanding, PathId(position as u8));
         }
         self.outstanding.initial_tsn = Tsn(next.0.wrapping_sub(self.outstanding.ring.highest() as u32));
     }
@@ -247,7 +249,7 @@ impl Transmission {
         self.outstanding.held += bytes;
         self.outstanding.note_highest_sent(path, index);
         if let Some(pledge) = pledge {
-            self.note_revocable(index, pledge);
+            self.revocable.get_or_insert_default().note(&self.outstanding.ring, index, pledge);
         }
     }
 

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use tresse_policy::sharing::Blocking;
 use tresse_policy::sharing::reinject::HeadOfLine;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::Tsn;
@@ -235,26 +234,6 @@ impl Outstanding {
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.timed.end_if(|timed| timed == index);
         }
-    }
-
-    /// Head-of-line blocking now, charged to the path that the head-of-line chunk was first sent on.
-    pub(crate) fn blocking(&self) -> Option<Blocking> {
-        let bytes = self.held_early();
-        let first = self.ring.get(self.ring.cumulative() + 1).filter(|_| bytes > 0)?;
-        let late = matches!(first.standing, Standing::InFlight | Standing::Lost);
-        late.then_some(Blocking { path: first.origin, bytes })
-    }
-
-    /// New data ever sent on each path, by position; duplicates and retransmissions do not count.
-    pub(crate) fn new_data_sent(&self) -> impl ExactSizeIterator<Item = u64> {
-        let header = self.carrier.header_len() as u64;
-        self.loads.iter().map(move |load| load.history.bytes_sent + load.history.chunks_sent * header)
-    }
-
-    /// Bytes that arrived early and are kept, by either side: of what the sender keeps, all that is neither in flight nor
-    /// assigned, and what is promised.
-    pub(crate) fn held_early(&self) -> usize {
-        self.held - self.flight - self.assigned()
     }
 }
 

@@ -137,14 +137,14 @@ impl Transmission {
         let cumulative = self.unwrap_cumulative(sack.cumulative_tsn)?;
         let mut scratch = report.begin(&self.outstanding.loads);
         report.unsound = !self.collect_blocks(cumulative, &sack, &mut scratch);
-        self.begin_answers(now, via);
-        self.answer_duplicates(sack.duplicates, &mut scratch.notes);
+        self.copies.begin_answers(&self.outstanding.loads, now, via);
+        self.copies.answer_duplicates(&mut self.outstanding, sack.duplicates, &mut scratch.notes);
         self.announced = sack.a_rwnd;
         self.widest = self.widest.max(sack.a_rwnd);
         report.advanced = cumulative > self.outstanding.ring.cumulative();
         self.acknowledge_up_to(now, cumulative, &mut scratch.notes, report);
         self.acknowledge_blocks(now, &sack, &mut scratch, via, report);
-        self.end_answers(&mut scratch.notes);
+        self.copies.end_answers(&self.outstanding.loads, &mut scratch.notes);
         self.find_losses(now, &sack, recovering && report.advanced, &mut scratch.notes);
         if self.rules.loss_detection == LossDetection::Rack {
             undo::find_spurious(self, &mut report.spurious);
@@ -154,6 +154,31 @@ impl Transmission {
         self.fill_report(now, &scratch.notes, via, report);
         report.end(scratch);
         Ok(())
+    }
+
+    /// A report that is older than another all the same tells of duplicates; answers whether any was a copy.
+    ///
+    /// Reports over unlike paths overtake each other, and what this one says of duplicates no other repeats.
+    pub(crate) fn on_late_duplicates(
+        &mut self,
+        now: Instant,
+        duplicates: List<'_, Tsn>,
+        via: PathId,
+        report: &mut AckReport,
+    ) -> bool {
+        if !self.copies.is_on() || duplicates.is_empty() {
+            return false;
+        }
+        let mut scratch = report.begin(&self.outstanding.loads);
+        self.copies.begin_answers(&self.outstanding.loads, now, via);
+        self.copies.answer_duplicates(&mut self.outstanding, duplicates, &mut scratch.notes);
+        self.copies.end_answers(&self.outstanding.loads, &mut scratch.notes);
+        for position in 0..self.outstanding.loads.len() {
+            self.copies.strike(&mut self.outstanding.loads, position, &mut scratch.notes);
+        }
+        self.fill_report(now, &scratch.notes, via, report);
+        report.end(scratch);
+        true
     }
 
     /// The cumulative TSN of SHUTDOWN acknowledges like a SACK without blocks, which takes nothing
@@ -170,10 +195,10 @@ impl Transmission {
     ) -> Result<(), SackFault> {
         let cumulative = self.unwrap_cumulative(cumulative_tsn)?;
         let mut scratch = report.begin(&self.outstanding.loads);
-        self.begin_answers(now, via);
+        self.copies.begin_answers(&self.outstanding.loads, now, via);
         report.advanced = cumulative > self.outstanding.ring.cumulative();
         self.acknowledge_up_to(now, cumulative, &mut scratch.notes, report);
-        self.end_answers(&mut scratch.notes);
+        self.copies.end_answers(&self.outstanding.loads, &mut scratch.notes);
         self.fill_report(now, &scratch.notes, via, report);
         report.end(scratch);
         Ok(())
@@ -274,8 +299,8 @@ impl Transmission {
                 report.released += sent.user_data();
             }
         }
-        if self.revocable.is_some() {
-            self.note_leaving(index);
+        if let Some(revocable) = self.revocable.as_deref_mut() {
+            revocable.note_leaving(&self.outstanding.ring, index);
         }
     }
 
@@ -348,14 +373,14 @@ impl Transmission {
     // Always: called for every chunk, mostly in one place.
     #[inline(always)]
     fn acknowledge(&mut self, now: Instant, index: u64, notes: &mut [Note], by_cumulative: bool) {
-        let sure = match self.attribute(index, notes) {
+        let sure = match self.copies.attribute(&mut self.outstanding, index, notes) {
             Answer::Ring { sure } => sure,
             Answer::Copy => return,
         };
         let Some(sent) = self.outstanding.ring.get(index) else { return };
         if (sent.sends > 1 || sent.standing == Standing::Lost)
             && self.rules.loss_detection == LossDetection::Rack
-            && self.copies.is_none()
+            && !self.copies.is_on()
         {
             let sent = *sent;
             undo::judge_late(self, now, index, &sent);
@@ -444,7 +469,7 @@ impl Transmission {
                 load.departed.answer_again();
             }
             let (path, flight_after) = (PathId(position as u8), load.flight);
-            let copy = if self.copies.is_some() { self.earliest_copy(path) } else { None };
+            let copy = if self.copies.is_on() { self.copies.earliest(path) } else { None };
             let recovered_to = match self.outstanding.load(path) {
                 Some(load) if self.rules.pseudo_cumulative_recovery => {
                     load.settled_up_to(copy, self.outstanding.indices())

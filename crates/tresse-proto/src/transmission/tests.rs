@@ -194,7 +194,7 @@ impl Bench {
 
     /// Every sum and list agrees with the ring.
     fn check(&self) {
-        assert_eq!(self.sent.check_invariants(), Ok(()));
+        assert_eq!(check_transmission(&self.sent), Ok(()));
         for (position, load) in self.sent.outstanding.loads.iter().enumerate() {
             let timed = load.timed.index().and_then(|timed| self.sent.outstanding.ring.get(timed));
             assert!(timed.is_none_or(|chunk| chunk.path.index() == position), "timed on path {position}");

@@ -12,7 +12,7 @@ use crate::config::LossDetection;
 /// T3 of `path` expired, and its window is cut; what it declares lost follows. Where copies are under way, no answer
 /// could tell.
 pub(crate) fn doubt_timeout(room: &mut Transmission, now: Instant, path: PathId) {
-    let blind = room.copies.is_some() || room.rules.loss_detection != LossDetection::Rack;
+    let blind = room.copies.is_on() || room.rules.loss_detection != LossDetection::Rack;
     if let Some(load) = room.outstanding.loads.get_mut(path.index()).filter(|_| !blind) {
         load.history.detector.doubts.on_timeout(now);
     }
@@ -31,7 +31,7 @@ pub(super) fn judge_duplicates(room: &mut Transmission, now: Instant, duplicates
     for tsn in duplicates.iter() {
         let Some(index) = room.outstanding.index_of(tsn) else { continue };
         let once = |sent: &Sent| sent.sends == 1 && sent.standing != Standing::Abandoned;
-        room.doubled |= room.copies.is_none() && room.outstanding.ring.get(index).is_some_and(once);
+        room.doubled |= !room.copies.is_on() && room.outstanding.ring.get(index).is_some_and(once);
         if room.doubled {
             return;
         }

@@ -154,10 +154,10 @@ impl Sender {
 
     /// Before an acknowledgement is processed: how long each path takes to answer says which of several sendings it is for.
     pub(in crate::association) fn tell_trips(&mut self) {
-        if self.transmission.is_copying() {
+        if self.transmission.copies.is_on() {
             for path in self.path_ids() {
                 let (shortest, usual) = (self.paths.shortest_rtt(path), self.paths.get(path).srtt());
-                self.transmission.tell_trip(path, Trip { shortest, usual });
+                self.transmission.copies.tell_trip(path, Trip { shortest, usual });
             }
         }
     }

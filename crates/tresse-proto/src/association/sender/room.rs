@@ -6,7 +6,7 @@ use tresse_wire::COMMON_HEADER_LEN;
 use super::Sender;
 use crate::interface::stats::Limit;
 use crate::receiver::Sources;
-use crate::transmission::Verdict;
+use crate::transmission::{Forward, Verdict};
 
 /// What user data the next packet on a path may have.
 #[derive(Copy, Clone)]
@@ -110,7 +110,7 @@ impl Sender {
 
     /// Whether the chunk whose turn it is on `path` may be copied there, as far as others and the path's window go.
     pub(in crate::association) fn may_copy(&self, path: PathId) -> bool {
-        self.transmission.is_copying()
+        self.transmission.copies.is_on()
             && self.paths.may_carry_new_data(path)
             && self.transmission.may_copy(path, self.paths.window(path).gate())
             && self.burst_limit(path).is_none()
@@ -166,7 +166,8 @@ impl Sender {
         let lost =
             || self.transmission.next_resend(path).filter(|_| self.may_resend(path)).map(|lost| lost.bytes);
         let waiting = awaited.or_else(lost).or(assigned);
-        let copied = || self.transmission.next_copy(path).filter(|_| self.transmission.copies_everything());
+        let copied =
+            || self.transmission.next_copy(path).filter(|_| self.transmission.copies.is_of_everything());
         let longest = |len: usize| COMMON_HEADER_LEN + self.overhead() + len.next_multiple_of(4);
         waiting.or_else(copied).map_or(size, |len| size.max(longest(len)))
     }
@@ -184,7 +185,7 @@ impl Sender {
     /// Where a FORWARD TSN goes that finds no data to ride with.
     pub(in crate::association) fn path_for_forward(&self) -> Option<PathId> {
         let best = self.transmission.forward_is_due().then(|| self.paths.best_for_control())?;
-        let avoid = self.transmission.forward_avoids() == Some(best);
+        let avoid = self.transmission.forward().and_then(Forward::avoids) == Some(best);
         Some(if avoid { self.paths.alternate(best) } else { best })
             .filter(|&path| self.paths.accepts_data(path))
     }
@@ -223,7 +224,7 @@ impl Sender {
     }
 
     fn limit_with_data(&self, path: PathId) -> Limit {
-        let copies_first = self.transmission.copies_everything() && self.may_copy(path);
+        let copies_first = self.transmission.copies.is_of_everything() && self.may_copy(path);
         if self.may_resend(path) || self.may_send_assigned(path) || copies_first {
             return Limit::Nothing;
         }

@@ -242,7 +242,7 @@ fn a_forward_is_told_again_after_a_pause_or_a_timeout() {
     assert!(!bench.sent.forward_is_due(), "T3 of another path");
     bench.time_out(1, 0);
     assert!(bench.sent.forward_is_due());
-    assert_eq!(bench.sent.forward_avoids(), Some(PathId(1)));
+    assert_eq!(bench.sent.forward().and_then(Forward::avoids), Some(PathId(1)));
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn new_data_waits_for_no_copy_that_was_not_sent() {
     bench.send_over(&[0, 0]);
     assert_eq!(bench.sent.copy_candidate(PATH).map(|one| (one.from, one.fresh)), Some((PathId(0), true)));
     assert!(matches!(bench.verdict_of(9000), Verdict::Go(_)));
-    assert!(!bench.sent.copies_everything() && bench.sent.is_copying());
+    assert!(!bench.sent.copies.is_of_everything() && bench.sent.copies.is_on());
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_chunk_is_struck_by_copies_that_left_after_it_although_their_tsns_are_lower(
         let mut bench = bench(&cmt());
         for path in [PathId(0), PATH] {
             let usual = Duration::from_millis(20);
-            bench.sent.tell_trip(path, Trip { shortest: usual, usual: Some(usual) });
+            bench.sent.copies.tell_trip(path, Trip { shortest: usual, usual: Some(usual) });
         }
         bench.send_over(&[0, 0, 0, 1]);
         bench.wait(pause);
@@ -106,15 +106,15 @@ fn the_means_of_copying_are_given_up_when_none_is_under_way() {
     let mut bench = bench(&cmt());
     bench.send(0, LEN);
     assert_eq!(bench.copy(), 1);
-    bench.sent.stop_copying();
-    assert!(bench.sent.is_copying(), "one is under way");
+    bench.sent.copies.stop();
+    assert!(bench.sent.copies.is_on(), "one is under way");
     bench.wait(20);
     bench.sack(0, 1, &[]);
     bench.sent.on_timeout(PATH, PATH);
-    bench.sent.stop_copying();
-    assert!(!bench.sent.is_copying());
+    bench.sent.copies.stop();
+    assert!(!bench.sent.copies.is_on());
     let mut everything = Bench::new(2, &cmt());
     everything.sent.start_copying(Extent::Everything);
-    everything.sent.stop_copying();
-    assert!(everything.sent.copies_everything(), "a path scheduler wants it");
+    everything.sent.copies.stop();
+    assert!(everything.sent.copies.is_of_everything(), "a path scheduler wants it");
 }

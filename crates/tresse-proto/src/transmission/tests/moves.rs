@@ -1,6 +1,6 @@
 //! Chunks that are sent again elsewhere before they count as lost: the books, and what acknowledgements are worth.
 
-use super::super::moves::Moved;
+use super::super::resend::Moved;
 use super::*;
 
 impl Bench {

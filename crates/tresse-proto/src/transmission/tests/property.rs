@@ -280,7 +280,7 @@ impl Bench {
             Twice::Copy { path, skipped } => {
                 let found = self.sent.copy_candidate(PathId(*path)).is_some();
                 if found && *skipped {
-                    self.sent.skip_copy(PathId(*path));
+                    self.sent.copies.skip(PathId(*path));
                 } else {
                     let (now, path) = (self.now, PathId(*path));
                     assert_eq!(self.sent.send_copy(now, path).is_some(), found);
@@ -356,7 +356,7 @@ proptest! {
         let mut bench = Bench::starting_at(Tsn(initial), usize::from(PATHS), &config);
         if copying {
             bench.sent.start_copying(Extent::Everything);
-            bench.sent.tell_trip(PathId(1), Trip { shortest: Duration::from_millis(9), usual: None });
+            bench.sent.copies.tell_trip(PathId(1), Trip { shortest: Duration::from_millis(9), usual: None });
         }
         let (mut sent, mut released) = (0, 0);
         for step in &steps {
@@ -389,7 +389,7 @@ proptest! {
         prop_assert_eq!(released + bench.report.released, sent);
         for path in 0..PATHS {
             // What was sent again and is acknowledged by a copy may never be reported as a duplicate.
-            bench.sent.drop_copies(PathId(path));
+            bench.sent.copies.give_up(&mut bench.sent.outstanding, PathId(path));
             let load = bench.load(path);
             prop_assert_eq!((load.flight, load.queued, load.promised, load.timed.index()), (0, 0, 0, None));
         }
