@@ -141,7 +141,7 @@ impl Association {
     fn carry_out(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Hold(streams) => self.sender.outbound.hold(streams),
+                Action::Hold(streams) => self.sender.outbound.hold(streams, true),
                 Action::Resume => self.sender.outbound.resume(),
                 Action::ResetOutbound(streams) => self.sender.outbound.reset(&streams),
                 Action::ResetInbound(streams) => {

@@ -31,7 +31,7 @@ pub(super) fn begin(association: &mut Association, agreed: Result<Option<Agreed>
     match agreed {
         Ok(Some(agreed)) => {
             // Nothing of the application leaves in the clear.
-            association.sender.outbound.hold(Streams::All);
+            association.sender.outbound.hold(Streams::All, false);
             association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
             association.protection = PacketProtection::new(agreed, &association.sender.config);
             association.sender.paths.overhead = packet_overhead(&association.auth, &association.protection);
@@ -49,6 +49,9 @@ pub(super) fn begin_again(association: &mut Association, peer: &Peer) {
         return association.fault("another offer of protection than before");
     };
     if agreed != *protection.agreed() {
+        // Whoever heard only now of what was agreed before would act on it, with the wrong role and the wrong keys.
+        let events = &mut association.workspace.get().events;
+        events.retain(|event| !matches!(event, Event::ProtectionAgreed(_)));
         association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
         association.protection = PacketProtection::new(agreed, &association.sender.config);
     }

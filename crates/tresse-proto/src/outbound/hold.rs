@@ -22,6 +22,8 @@ use crate::interface::reliability::Pledge;
 #[derive(Debug)]
 pub(super) struct Hold {
     streams: Streams,
+    /// They are about to be numbered anew; otherwise they wait for keys, whose messages do not wait.
+    pub(super) renumbers: bool,
     messages: VecDeque<Held>,
     bytes: usize,
     bytes_on: StreamTable<usize>,
@@ -39,8 +41,8 @@ pub(super) struct Held {
 }
 
 impl Hold {
-    fn new(streams: Streams) -> Self {
-        Hold { streams, messages: VecDeque::new(), bytes: 0, bytes_on: StreamTable::default() }
+    fn new(streams: Streams, renumbers: bool) -> Self {
+        Hold { streams, renumbers, messages: VecDeque::new(), bytes: 0, bytes_on: StreamTable::default() }
     }
 
     /// Whether messages for `stream` wait.
@@ -82,9 +84,10 @@ impl Outbound {
         self.apart.as_deref_mut().and_then(|apart| apart.hold.as_mut())
     }
 
-    /// From now on messages for these streams wait; those queued before are still sent.
-    pub(crate) fn hold(&mut self, streams: Streams) {
-        self.apart.get_or_insert_default().hold = Some(Hold::new(streams));
+    /// From now on messages for these streams wait; those queued before are still sent. Those of the key management wait, too,
+    /// if the streams are about to be numbered anew (`renumbers`), and not if the others wait for keys.
+    pub(crate) fn hold(&mut self, streams: Streams, renumbers: bool) {
+        self.apart.get_or_insert_default().hold = Some(Hold::new(streams, renumbers));
     }
 
     /// Whether messages of some streams wait for new numbers.
@@ -106,10 +109,15 @@ impl Outbound {
         self.has_sent(streams, 0)
     }
 
-    /// The same but for `held` bytes, which wait for the streams' new numbers.
+    /// The same but for `held` bytes, which wait for the streams' new numbers, and for key messages that were not begun: they
+    /// do so, too.
     fn has_sent(&self, streams: &Streams, held: usize) -> bool {
+        let apart = self.apart.as_deref();
+        if apart.is_some_and(|apart| apart.has_begun_keys(streams)) {
+            return false;
+        }
         match streams {
-            Streams::All => self.unsent == held,
+            Streams::All => self.unsent == held + apart.map_or(0, Apart::key_bytes),
             Streams::These(streams) => {
                 streams.iter().all(|&stream| self.queues.streams.get(stream).is_none_or(OutStream::is_empty))
             }

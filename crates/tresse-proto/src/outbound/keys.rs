@@ -10,8 +10,10 @@ use bytes::Bytes;
 use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
 use super::hold::Hold;
+use super::stream::OutStream;
 use super::{Outbound, piece};
 use crate::fragment::{Cut, Fragment};
+use crate::interface::reconfiguration::Streams;
 
 /// What is not queued with its stream.
 #[derive(Debug, Default)]
@@ -27,10 +29,31 @@ impl Apart {
         self.hold.as_ref()
     }
 
-    /// Whether a message of the key management waits.
+    /// Whether a message of the key management may leave: it waits for the end of a message that was begun, which only paths
+    /// of that stream may carry.
     #[inline]
-    pub(super) fn has_keys(&self) -> bool {
-        self.keys.as_ref().is_some_and(|keys| !keys.messages.is_empty())
+    pub(super) fn may_send_keys(&self, outbound: &Outbound) -> bool {
+        let waiting = self.keys.as_ref().filter(|keys| !keys.messages.is_empty() && !self.keeps(keys));
+        waiting.is_some_and(|keys| {
+            let stream = || outbound.queues.streams.get(keys.stream);
+            keys.begun > 0 || (outbound.open.is_none() && !stream().is_some_and(OutStream::has_begun_ordered))
+        })
+    }
+
+    /// Whether no new key message may be begun: its stream, or everything, is about to be numbered anew (RFC 6525 §5.1.2 A1).
+    fn keeps(&self, keys: &KeyQueue) -> bool {
+        keys.begun == 0 && self.hold.as_ref().is_some_and(|hold| hold.renumbers && hold.holds(keys.stream))
+    }
+
+    /// Bytes of key messages that were not begun.
+    pub(super) fn key_bytes(&self) -> usize {
+        let Some(keys) = &self.keys else { return 0 };
+        keys.messages.iter().skip(usize::from(keys.begun > 0)).map(|(_, message)| message.len()).sum()
+    }
+
+    /// Whether a key message on one of these streams was begun and not sent to its end.
+    pub(super) fn has_begun_keys(&self, streams: &Streams) -> bool {
+        self.keys.as_ref().is_some_and(|keys| keys.begun > 0 && streams.contains(keys.stream))
     }
 }
 
@@ -59,16 +82,16 @@ impl Outbound {
     /// to wait for the end of a message that was begun; then others go on.
     #[cold]
     pub(super) fn take_keys(&mut self, room: usize, full: usize, allowance: usize) -> Option<Option<Cut>> {
+        if !self.apart.as_deref()?.may_send_keys(self) {
+            return None;
+        }
         let queue = self.apart.as_deref_mut()?.keys.as_mut()?;
         let (ppid, message) = queue.messages.front()?;
         let begins = queue.begun == 0;
-        let stream = self.queues.streams.entry(queue.stream);
-        if begins && (self.open.is_some() || stream.has_begun_ordered()) {
-            return None;
-        }
         let rest = message.len() - queue.begun;
         let Some(len) = piece(rest, room, full).filter(|&len| len <= allowance) else { return Some(None) };
         if begins {
+            let stream = self.queues.streams.entry(queue.stream);
             (queue.mid, queue.fsn) = (stream.take_number(), Fsn(0));
         }
         let ending = len == rest;

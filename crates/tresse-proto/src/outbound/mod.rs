@@ -228,7 +228,7 @@ impl Outbound {
         if self.unsent == 0 {
             return false;
         }
-        if self.apart.as_deref().is_some_and(Apart::has_keys) {
+        if self.apart.as_deref().is_some_and(|apart| apart.may_send_keys(self)) {
             return true;
         }
         match self.open {

@@ -2,7 +2,7 @@
 
 use tresse_proto::config::Size;
 use tresse_proto::protection::Epoch;
-use tresse_proto::{CloseReason, SendOptions, StreamId};
+use tresse_proto::{CloseReason, Direction, ReconfigurationOutcome, SendOptions, StreamId};
 
 use super::*;
 use crate::common::content;
@@ -52,6 +52,37 @@ fn keys_change_under_load_and_nothing_is_lost() {
         let drained = |event: &&Event| matches!(event, Event::KeysDrained { .. });
         assert_eq!(pair.client.events.iter().filter(drained).count(), 3);
         assert_eq!(pair.server().protection_stats().expect("protected").epochs.len(), 1);
+    }
+}
+
+/// RFC 6525 §5.2.4: a message of the key management that left meanwhile would have a TSN or SSN of before.
+#[test]
+fn a_change_of_keys_waits_until_everything_is_numbered_anew() {
+    for whole in [true, false] {
+        for asks_at_server in [false, true] {
+            let mut pair = protected(1, &required());
+            transfer(&mut pair, 0, 3);
+            pair.run_for(ms(1_000));
+            let now = pair.now;
+            let mut association = if asks_at_server { pair.server() } else { pair.client() };
+            let asked = if whole {
+                association.reset_association(now)
+            } else {
+                association.reset_streams(now, StreamId(0).into(), Direction::Outbound)
+            };
+            asked.expect("free to ask");
+            pair.pump();
+            rekey(&mut pair, asks_at_server);
+            pair.run_for(ms(10_000));
+            assert_eq!(epochs(&pair), [Some(Epoch(4)); 2], "asked at the server: {asks_at_server}");
+            let begun_anew = |event: &&Event| match event {
+                Event::Reconfigured { outcome, .. } => *outcome == ReconfigurationOutcome::Performed,
+                _ => false,
+            };
+            let side = if asks_at_server { &pair.server } else { &pair.client };
+            assert_eq!(side.events.iter().filter(begun_anew).count(), 1);
+            transfer(&mut pair, 3, 3);
+        }
     }
 }
 
