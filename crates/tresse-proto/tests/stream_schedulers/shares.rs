@@ -284,6 +284,22 @@ fn who_waits_for_long_messages_of_others_has_its_share_of_every_1000_packets() {
     }
 }
 
+/// Two streams of long messages are far ahead, one each; a third one of short messages is behind. Light streams wait for all of
+/// them.
+#[test]
+fn who_is_behind_is_served_before_light_streams_though_others_are_far_ahead() {
+    let unlike = [34_582, 1, 4, 20, 2, 2, 1, 1, 32_768, 1, 1, 1, 1, 1, 1, 1, 5, 47_591, 1];
+    for seed in (0..20).chain([679_282_329_006_379_503]) {
+        let mut dice = Dice::new(seed);
+        let mut scheduler = build("weighted_fair", &config_of(&unlike));
+        let packets = packets_of(Messages::Long, &mut scheduler, unlike.len(), 3 * WINDOW, |stream| {
+            let most = if stream.is_multiple_of(2) { 30_052 } else { LONGEST };
+            1 + dice.below(most as u64) as usize
+        });
+        check(&packets, &unlike, grain(Messages::Long, 30_052)).expect("shares");
+    }
+}
+
 /// What waits on each stream of an association, bytes.
 const BACKLOG: usize = 64 * 1024;
 

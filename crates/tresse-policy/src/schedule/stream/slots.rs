@@ -30,8 +30,9 @@ impl Slots {
         self.occupied == 0
     }
 
-    /// Puts an entry into the slot `number`, or into the nearest one that the ring reaches. An empty ring begins at `from`
-    /// if that is earlier: what comes after this entry and belongs before it finds a place there.
+    /// Puts an entry into the slot `number`, or into the nearest one that the ring reaches. It reaches no further than the
+    /// ring is long from `from` on, if that is earlier than all entries: what comes after this entry and belongs before it
+    /// finds a place there.
     pub(super) fn insert<T: Copy + Default>(
         &mut self,
         arena: &mut Arena<T>,
@@ -81,7 +82,8 @@ impl Slots {
             return number.min(self.first + SLOTS - 1);
         };
         let length = u64::from(u64::BITS - 1 - self.from(first).leading_zeros());
-        let number = number.clamp((first + length).saturating_sub(SLOTS - 1), first + SLOTS - 1);
+        let earliest = (first + length).saturating_sub(SLOTS - 1);
+        let number = number.clamp(earliest, (first.min(from) + SLOTS - 1).max(earliest));
         self.first = first.min(number);
         number
     }
@@ -137,7 +139,16 @@ mod tests {
         for (number, entry) in [(640, 1), (110, 2), (164, 3)] {
             slots.insert(&mut arena, number, 100, entry);
         }
-        assert_eq!(drain(&mut slots, &mut arena), [(110, 2), (163, 1), (164, 3)]);
+        assert_eq!(drain(&mut slots, &mut arena), [(110, 2), (163, 1), (163, 3)]);
+    }
+
+    #[test]
+    fn so_does_one_that_is_not_empty() {
+        let (mut slots, mut arena) = (Slots::default(), Arena::default());
+        for (number, entry) in [(130, 1), (640, 2), (20, 3), (110, 4)] {
+            slots.insert(&mut arena, number, 100, entry);
+        }
+        assert_eq!(drain(&mut slots, &mut arena), [(100, 3), (110, 4), (130, 1), (163, 2)]);
     }
 
     #[test]
