@@ -146,7 +146,7 @@ int main(int count, char **words)
         CHECK(pthread_join(threads[at], NULL) == 0);
     if (waiting >= 0)
         CHECK(close(waiting) == 0);
-    /* The last shutdowns are answered. */
-    usleep(300000);
+    /* A lost SHUTDOWN goes again: nobody would do that for a process that is gone. */
+    tresse_finish(60000);
     return 0;
 }
