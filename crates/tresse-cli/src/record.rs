@@ -1,6 +1,5 @@
 //! Recordings of what an endpoint does: a capture of its packets, and a trace of its data as simulations write one.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -9,14 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::{DataLink, PcapError};
 use tresse::{AssociationId, AssociationStats, Endpoint, PathStats, Tap, Tapped};
-use tresse_sim::{DataSeen, Instant, Trace, reports_in, user_data_in};
+use tresse_sim::pcapng::{CaptureWriter, Interface};
+use tresse_sim::{DataSeen, Instant, Trace, ip, reports_in, user_data_in};
 use tresse_wire::Tsn;
 
 use crate::failure::Failure;
@@ -60,7 +54,7 @@ impl RecordArgs {
         let capture = pcap.map(|file| Capture::new(file, endpoint.udp_port())).transpose().map_err(failed)?;
         endpoint.watch(Box::new(Recorder {
             capture,
-            following: trace.map(Following::new),
+            association_trace: trace.map(AssociationTrace::new),
             written_out: Duration::ZERO,
         }));
         Ok(())
@@ -70,7 +64,7 @@ impl RecordArgs {
 /// Writes both.
 struct Recorder {
     capture: Option<Capture>,
-    following: Option<Following>,
+    association_trace: Option<AssociationTrace>,
     /// When the files were last written out.
     written_out: Duration,
 }
@@ -83,8 +77,8 @@ impl Recorder {
             output::say(&format!("the capture ends here: {error}"));
             self.capture = None;
         }
-        if let Some(following) = &mut self.following {
-            following.note(at, tapped, leaves);
+        if let Some(association_trace) = &mut self.association_trace {
+            association_trace.note(at, tapped, leaves);
         }
     }
 }
@@ -105,25 +99,25 @@ impl Tap for Recorder {
         association: &AssociationStats,
         paths: &[PathStats],
     ) {
-        if let Some(following) = &mut self.following {
-            following.on_state(at, id, association, paths);
-            if let Some(error) = following.trace.as_mut().and_then(Trace::take_failure) {
+        if let Some(association_trace) = &mut self.association_trace {
+            association_trace.on_state(at, id, association, paths);
+            if let Some(error) = association_trace.trace.as_mut().and_then(Trace::take_failure) {
                 output::say(&format!("the trace ends here: {error}"));
-                self.following = None;
+                self.association_trace = None;
             }
         }
         if at.saturating_sub(self.written_out) >= WRITTEN_OUT_EVERY {
             self.written_out = at;
             // What fails now fails again with the next packet.
-            let _ = self.capture.as_mut().map(|capture| capture.writer.get_mut().flush());
-            let _ = self.following.as_mut().and_then(|one| Some(one.trace.as_mut()?.flush()));
+            let _ = self.capture.as_mut().map(|capture| capture.writer.output().flush());
+            let _ = self.association_trace.as_mut().and_then(|one| Some(one.trace.as_mut()?.flush()));
         }
     }
 }
 
 /// A capture of IP packets, of which the headers are made up: the system does not show them.
 struct Capture {
-    writer: PcapNgWriter<Written>,
+    writer: CaptureWriter<Written>,
     /// The own UDP port; 0 over raw IP.
     udp_port: u16,
     /// When the endpoint was bound, since 1970.
@@ -133,91 +127,27 @@ struct Capture {
 
 impl Capture {
     fn new(file: Written, udp_port: u16) -> io::Result<Self> {
-        let mut writer = PcapNgWriter::new(file).map_err(io_error)?;
-        let interface = InterfaceDescriptionBlock {
-            linktype: DataLink::RAW,
-            snaplen: 0,
-            options: vec![InterfaceDescriptionOption::IfTsResol(NANOSECONDS)],
-        };
-        writer.write_pcapng_block(interface).map_err(io_error)?;
-        writer.get_mut().keep();
+        let mut writer = CaptureWriter::new(file, [Interface::default()])?;
+        writer.output().keep();
         let begin = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Capture { writer, udp_port, begin, packet: Vec::new() })
     }
 
     fn record(&mut self, at: Duration, tapped: &Tapped<'_>, leaves: bool) -> io::Result<()> {
-        let (own, peers) = ((tapped.local, self.udp_port), (tapped.remote, tapped.udp_port.unwrap_or(0)));
-        let (from, to) = if leaves { (own, peers) } else { (peers, own) };
-        self.packet.clear();
-        write_packet(&mut self.packet, from, to, tapped);
-        let block = EnhancedPacketBlock {
-            interface_id: 0,
-            timestamp: self.begin + at,
-            original_len: self.packet.len() as u32,
-            data: Cow::Borrowed(&self.packet),
-            options: Vec::new(),
+        let (local, remote) = (tapped.local, tapped.remote);
+        let ports = tapped.udp_port.map(|peers| (self.udp_port, peers));
+        let (ends, ports) = match leaves {
+            true => ((local, remote), ports),
+            false => ((remote, local), ports.map(|(own, peers)| (peers, own))),
         };
-        self.writer.write_pcapng_block(block).map(drop).map_err(io_error)
+        self.packet.clear();
+        ip::write_sctp(&mut self.packet, ends, ports, tapped.ecn, tapped.packet);
+        self.writer.write(0, self.begin + at, &self.packet, None)
     }
-}
-
-/// Writes an IP packet, of UDP where the peer has a port.
-fn write_packet(packet: &mut Vec<u8>, from: (IpAddr, u16), to: (IpAddr, u16), tapped: &Tapped<'_>) {
-    let udp = tapped.udp_port.is_some();
-    let protocol = if udp { UDP } else { SCTP };
-    let length = (tapped.packet.len() + if udp { UDP_HEADER } else { 0 }) as u16;
-    let mut pseudo = Vec::new();
-    match (from.0, to.0) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            let begin = packet.len();
-            packet.extend([0x45, tapped.ecn]);
-            packet.extend((length + IPV4_HEADER).to_be_bytes());
-            // Not to be fragmented, 64 hops.
-            packet.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
-            packet.extend(source.octets());
-            packet.extend(destination.octets());
-            let sum = checksum(&packet[begin..]);
-            packet[begin + 10..begin + 12].copy_from_slice(&sum.to_be_bytes());
-            pseudo.extend([source.octets(), destination.octets()].concat());
-        }
-        (source, destination) => {
-            let octets = |address| match address {
-                IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
-                IpAddr::V6(v6) => v6.octets(),
-            };
-            packet.extend([0x60, tapped.ecn << 4, 0, 0]);
-            packet.extend(length.to_be_bytes());
-            packet.extend([protocol, 64]);
-            packet.extend(octets(source));
-            packet.extend(octets(destination));
-            pseudo.extend([octets(source), octets(destination)].concat());
-        }
-    }
-    if udp {
-        let header = [from.1, to.1, length].map(u16::to_be_bytes).concat();
-        pseudo.extend([0, protocol]);
-        pseudo.extend(length.to_be_bytes());
-        pseudo.extend(&header);
-        pseudo.extend([0, 0]);
-        pseudo.extend(tapped.packet);
-        let sum = checksum(&pseudo);
-        packet.extend(header);
-        // Zero would say that there is none (RFC 768).
-        packet.extend(if sum == 0 { [0xff; 2] } else { sum.to_be_bytes() });
-    }
-    packet.extend(tapped.packet);
-}
-
-/// RFC 1071.
-fn checksum(bytes: &[u8]) -> u16 {
-    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
-    let sum: u32 = bytes.chunks(2).map(word).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
 /// The trace of one association: the first there is.
-struct Following {
+struct AssociationTrace {
     /// Until the association is there.
     file: Option<Written>,
     trace: Option<Trace<Written>>,
@@ -229,11 +159,18 @@ struct Following {
     last_state: Duration,
 }
 
-impl Following {
+impl AssociationTrace {
     fn new(mut file: Written) -> Self {
         file.keep();
         let last_state = Duration::ZERO;
-        Following { file: Some(file), trace: None, id: None, ends: Vec::new(), first: [None; 2], last_state }
+        AssociationTrace {
+            file: Some(file),
+            trace: None,
+            id: None,
+            ends: Vec::new(),
+            first: [None; 2],
+            last_state,
+        }
     }
 
     fn on_state(
@@ -285,44 +222,7 @@ fn instant(at: Duration) -> Instant {
     Instant::ZERO + at
 }
 
-fn io_error(error: PcapError) -> io::Error {
-    match error {
-        PcapError::IoError(error) => error,
-        other => io::Error::other(other.to_string()),
-    }
-}
-
-/// Timestamps count 10^-9 s.
-const NANOSECONDS: u8 = 9;
-const IPV4_HEADER: u16 = 20;
-const UDP_HEADER: usize = 8;
-/// Protocol numbers (IANA).
-const UDP: u8 = 17;
-const SCTP: u8 = 132;
 /// A state for each packet would say little more.
 const BETWEEN_STATES: Duration = Duration::from_millis(1);
 /// What was recorded is in the files so long after, also of a command that is killed.
 const WRITTEN_OUT_EVERY: Duration = Duration::from_millis(500);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headers_have_sums_that_come_out() {
-        for (own, peer) in [("192.0.2.1", "192.0.2.2"), ("2001:db8::1", "2001:db8::2")] {
-            let [local, remote]: [IpAddr; 2] = [own, peer].map(|text| text.parse().expect("an address"));
-            let mut packet = Vec::new();
-            let tapped = Tapped::new(local, remote, Some(9899), &[1, 2, 3, 4, 5]);
-            write_packet(&mut packet, (local, 7), (remote, 9899), &tapped);
-            let header = if local.is_ipv4() { 20 } else { 40 };
-            assert_eq!(packet.len(), header + UDP_HEADER + 5);
-            let ends = if local.is_ipv4() { 12..20 } else { 8..40 };
-            let pseudo = [&packet[ends], &[0, UDP, 0, 13], &packet[header..]].concat();
-            assert_eq!(checksum(&pseudo), 0, "{own}");
-            if local.is_ipv4() {
-                assert_eq!(checksum(&packet[..20]), 0);
-            }
-        }
-    }
-}

@@ -8,8 +8,9 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use tresse_proto::{Ecn, Instant};
 
+use crate::ip::IPV4_HEADER_LEN;
 use crate::link::{Cause, Link, Parcel, Verdict};
-use crate::pcap::{Capture, IPV4_HEADER_LEN};
+use crate::pcap::Capture;
 use crate::queue::EventQueue;
 use crate::route::{LinkId, NodeId, Routes};
 use crate::seed::Seed;

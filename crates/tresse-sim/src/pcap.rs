@@ -5,35 +5,21 @@
 //! checksums, in a copy: the simulation goes on with what it had. What a queue drops later, when the packet's turn has
 //! come, is not yet known here.
 
-use std::borrow::Cow;
 use std::io::Write;
-use std::net::IpAddr;
 use std::time::Duration;
 
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::{DataLink, PcapError};
-use tresse_proto::{Ecn, Instant};
+use tresse_proto::Instant;
 
+use crate::ip::{self, SCTP, TCP};
 use crate::link::Verdict;
 use crate::network::{Packet, Protocol};
+use crate::pcapng::{CaptureWriter, Interface};
 use crate::route::LinkId;
 use crate::topology::Topology;
 
-/// Length of the IPv4 header that every simulated packet has.
-pub(crate) const IPV4_HEADER_LEN: usize = 20;
-/// Protocol numbers (IANA).
-const SCTP: u8 = 132;
-const TCP: u8 = 6;
-/// Timestamps count 10^-9 s.
-const NANOSECONDS: u8 = 9;
-
 /// A capture being written.
 pub(crate) struct Capture<'w> {
-    writer: PcapNgWriter<&'w mut dyn Write>,
+    writer: CaptureWriter<&'w mut dyn Write>,
     packet: Vec<u8>,
     failed: Option<std::io::Error>,
 }
@@ -41,19 +27,11 @@ pub(crate) struct Capture<'w> {
 impl<'w> Capture<'w> {
     /// Starts a capture with one interface for each link.
     pub(crate) fn new(output: &'w mut dyn Write, topology: &Topology) -> Result<Self, std::io::Error> {
-        let mut writer = PcapNgWriter::new(output).map_err(io_error)?;
-        for edge in &topology.edges {
-            let interface = InterfaceDescriptionBlock {
-                linktype: DataLink::RAW,
-                snaplen: 0,
-                options: vec![
-                    InterfaceDescriptionOption::IfName(Cow::Borrowed(edge.name.as_str())),
-                    InterfaceDescriptionOption::IfSpeed(edge.spec.rate),
-                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-                ],
-            };
-            writer.write_pcapng_block(interface).map_err(io_error)?;
-        }
+        let interfaces = topology
+            .edges
+            .iter()
+            .map(|edge| Interface { name: Some(edge.name.as_str()), rate: Some(edge.spec.rate) });
+        let writer = CaptureWriter::new(output, interfaces)?;
         Ok(Capture { writer, packet: Vec::new(), failed: None })
     }
 
@@ -72,17 +50,8 @@ impl<'w> Capture<'w> {
             }
             Verdict::Dropped(cause) => Some(format!("dropped: {}", cause.name())),
         };
-        let options = comment.map(|text| EnhancedPacketOption::Comment(text.into())).into_iter().collect();
-        let block = EnhancedPacketBlock {
-            interface_id: u32::from(link.0),
-            timestamp: Duration::from_nanos(now.as_nanos()),
-            original_len: self.packet.len() as u32,
-            data: Cow::Borrowed(&self.packet),
-            options,
-        };
-        if let Err(error) = self.writer.write_pcapng_block(block) {
-            self.failed = Some(io_error(error));
-        }
+        let at = Duration::from_nanos(now.as_nanos());
+        self.failed = self.writer.write(u32::from(link.0), at, &self.packet, comment).err();
     }
 
     /// What went wrong since the last call, if something did.
@@ -91,81 +60,36 @@ impl<'w> Capture<'w> {
     }
 }
 
-/// Writes a packet behind an IPv4 header, with a sealed checksum unless it came damaged from another link.
-/// Addresses of the other family, which no topology has so far, are written as 0.0.0.0.
+/// Writes a packet behind its IP header, with a sealed checksum unless it came damaged from another link.
 fn write_packet(buffer: &mut Vec<u8>, packet: &Packet) {
-    let payload = &packet.payload;
-    let octets = |address| match address {
-        IpAddr::V4(address) => address.octets(),
-        IpAddr::V6(_) => [0; 4],
-    };
-    let length = (IPV4_HEADER_LEN + payload.len()) as u16;
-    let mut header = [0; IPV4_HEADER_LEN];
-    header[0] = 0x45; // version 4, five words of header
-    header[1] = codepoint(packet.ecn);
-    header[2..4].copy_from_slice(&length.to_be_bytes());
-    header[6] = 0x40; // do not fragment
-    header[8] = 64; // time to live
-    header[9] = match packet.protocol {
+    let ends = (packet.source, packet.destination);
+    let protocol = match packet.protocol {
         Protocol::Sctp | Protocol::SealedSctp => SCTP,
         Protocol::Tcp => TCP,
     };
-    header[12..16].copy_from_slice(&octets(packet.source));
-    header[16..20].copy_from_slice(&octets(packet.destination));
-    let checksum = internet_checksum(&header);
-    header[10..12].copy_from_slice(&checksum.to_be_bytes());
     buffer.clear();
-    buffer.extend_from_slice(&header);
-    buffer.extend_from_slice(payload);
+    ip::write_header(buffer, ends, protocol, packet.ecn, packet.payload.len());
+    let begin = buffer.len();
+    buffer.extend_from_slice(&packet.payload);
     if packet.damaged {
         return;
     }
     match packet.protocol {
-        Protocol::Sctp => tresse_wire::seal(&mut buffer[IPV4_HEADER_LEN..]),
+        Protocol::Sctp => tresse_wire::seal(&mut buffer[begin..]),
         Protocol::SealedSctp => {}
-        Protocol::Tcp => seal_tcp(buffer),
-    }
-}
-
-/// The last two bits of the octet that was the type of service (RFC 3168 §5).
-fn codepoint(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotEct => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::Ce => 3,
-    }
-}
-
-/// Writes the checksum of the TCP segment in an IPv4 packet: over addresses, protocol, length and the segment.
-fn seal_tcp(packet: &mut [u8]) {
-    let length = (packet.len() - IPV4_HEADER_LEN) as u16;
-    let mut summed = packet[12..20].to_vec();
-    summed.extend([0, TCP]);
-    summed.extend(length.to_be_bytes());
-    summed.extend(&packet[IPV4_HEADER_LEN..]);
-    if let Some(field) = packet.get_mut(IPV4_HEADER_LEN + 16..IPV4_HEADER_LEN + 18) {
-        field.copy_from_slice(&internet_checksum(&summed).to_be_bytes());
-    }
-}
-
-/// The one's complement sum of RFC 1071 over bytes among which the checksum field is 0.
-fn internet_checksum(bytes: &[u8]) -> u16 {
-    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
-    let sum: u32 = bytes.chunks(2).map(word).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
-}
-
-fn io_error(error: PcapError) -> std::io::Error {
-    match error {
-        PcapError::IoError(error) => error,
-        other => std::io::Error::other(other),
+        Protocol::Tcp => {
+            let sum = ip::transport_checksum(ends, TCP, &buffer[begin..]);
+            if let Some(field) = buffer.get_mut(begin + 16..begin + 18) {
+                field.copy_from_slice(&sum.to_be_bytes());
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tresse_proto::Ecn;
+
     use super::*;
 
     fn packet(sctp: Vec<u8>) -> Packet {
@@ -192,11 +116,6 @@ mod tests {
         assert_eq!(packet[..4], [0x45, 0, 0, 36]);
         assert_eq!(packet[9], 132);
         assert_eq!(packet[12..20], [10, 0, 0, 1, 10, 0, 0, 2]);
-        let mut header: [u8; IPV4_HEADER_LEN] = packet[..20].try_into().expect("20 bytes");
-        // Summed over a header that holds its checksum, the result is 0 (RFC 1071).
-        assert_eq!(internet_checksum(&header), 0);
-        header[15] ^= 1;
-        assert_ne!(internet_checksum(&header), 0);
         assert!(tresse_wire::Packet::parse(&packet[20..], tresse_wire::ChecksumRule::Verify).is_ok());
     }
 

@@ -78,10 +78,10 @@ pub use bytes::Bytes;
 pub use tresse_proto::{
     Abandoned, Abandonments, AddressChange, AddressError, AddressOutcome, AdjustError, Adjustment,
     AssociationConfig, AssociationId, AssociationStats, CauseCode, CloseReason, ConfigError, Direction,
-    Discards, EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, NoSuchPath, PacketSize,
-    Part, PathAdjustment, PathId, PathState, PathStats, Payload, PolicyKind, Ppid, Reconfiguration,
-    ReconfigurationError, ReconfigurationOutcome, Registry, Reliability, ScheduleError, SchedulerFault,
-    SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, Tsn, Undelivered, units,
+    Discards, Ecn, EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, NoSuchPath,
+    PacketSize, Part, PathAdjustment, PathId, PathState, PathStats, Payload, PolicyKind, Ppid,
+    Reconfiguration, ReconfigurationError, ReconfigurationOutcome, Registry, Reliability, ScheduleError,
+    SchedulerFault, SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, Tsn, Undelivered, units,
 };
 pub use tresse_proto::{config, congestion, protection, schedule};
 

@@ -18,7 +18,7 @@ use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Datagram, Even
 use crate::no_keyring::{Heard, Keyring};
 #[cfg(feature = "encryption")]
 use crate::security::{Heard, Keyring};
-use crate::tap::{Tap, Tapped, bits};
+use crate::tap::{Tap, Tapped};
 use crate::transport::{Batch, LocalStats, Socket, stats_of_addresses};
 
 pub(crate) struct Shared {
@@ -233,8 +233,9 @@ impl State {
         let Some(tap) = &mut self.tap else { return };
         for datagram in arrived {
             let Datagram { local, remote, encapsulation_port, ecn, .. } = *datagram;
-            let tapped = Tapped::new(local, remote, encapsulation_port, &datagram.payload);
-            tap.on_received(now.since(Instant::ZERO), &Tapped { ecn: bits(ecn), ..tapped });
+            let packet = &datagram.payload;
+            let tapped = Tapped { local, remote, udp_port: encapsulation_port, ecn, packet };
+            tap.on_received(now.since(Instant::ZERO), &tapped);
         }
     }
 
@@ -251,8 +252,8 @@ impl State {
         }
         for (to, run) in batch.iter() {
             for packet in run.bytes.chunks(run.segment.max(1)) {
-                let tapped = Tapped::new(to.local, to.remote, to.udp_port, packet);
-                tap.on_sent(at, &Tapped { ecn: bits(to.ecn), ..tapped });
+                let (local, remote, udp_port, ecn) = (to.local, to.remote, to.udp_port, to.ecn);
+                tap.on_sent(at, &Tapped { local, remote, udp_port, ecn, packet });
             }
         }
     }

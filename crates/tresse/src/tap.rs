@@ -35,25 +35,8 @@ pub struct Tapped<'a> {
     pub remote: IpAddr,
     /// The peer's UDP port; `None` over raw IP.
     pub udp_port: Option<u16>,
-    /// The two bits of its mark (RFC 3168 section 5).
-    pub ecn: u8,
+    /// The ECN codepoint of its IP header.
+    pub ecn: Ecn,
     /// The SCTP packet. With encryption all but its header is for the two hosts only.
     pub packet: &'a [u8],
-}
-
-impl<'a> Tapped<'a> {
-    /// A packet without a mark.
-    pub fn new(local: IpAddr, remote: IpAddr, udp_port: Option<u16>, packet: &'a [u8]) -> Self {
-        Tapped { local, remote, udp_port, ecn: 0, packet }
-    }
-}
-
-/// The bits of a codepoint.
-pub(crate) fn bits(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotEct => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::Ce => 3,
-    }
 }

@@ -18,6 +18,18 @@ pub enum Ecn {
     Ce,
 }
 
+impl Ecn {
+    /// The ECN field of the IP header (RFC 3168 §5).
+    pub fn bits(self) -> u8 {
+        match self {
+            Ecn::NotEct => 0,
+            Ecn::Ect1 => 1,
+            Ecn::Ect0 => 2,
+            Ecn::Ce => 3,
+        }
+    }
+}
+
 /// A packet that arrived, with what the lower layer knows of it.
 #[derive(Clone, Debug)]
 pub struct Datagram {

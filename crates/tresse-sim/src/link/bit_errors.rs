@@ -3,7 +3,7 @@
 //! Knows packets by their length only; who has the bytes flips them. A packet is counted with its frame and its IP
 //! header, because these take their share of the hits.
 
-use crate::pcap::IPV4_HEADER_LEN;
+use crate::ip::IPV4_HEADER_LEN;
 use crate::seed::{Generator, unit_interval};
 
 /// What bit errors did to a packet.

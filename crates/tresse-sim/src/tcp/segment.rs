@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_full_segment_fills_a_packet() {
         let full = Segment { length: MSS, ..Segment::default() };
-        assert_eq!(full.encode().len() + crate::pcap::IPV4_HEADER_LEN, 1500);
+        assert_eq!(full.encode().len() + crate::ip::IPV4_HEADER_LEN, 1500);
     }
 
     #[test]
