@@ -86,7 +86,7 @@ struct Report {
     strangers: u64,
     /// Datagrams that came out of a link and that the system did not take.
     unsent: u64,
-    /// How long after they came out of their links packets were sent; absent where none was.
+    /// The time from when packets came out of their links until they were sent; absent where none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     late: Option<LatenessReport>,
 }

@@ -1,11 +1,11 @@
-//! How late packets leave an emulation, which is what its delays are wrong by.
+//! Lateness of the packets of an emulation: the error of its delays.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Counts how late packets left.
+/// The histogram of it.
 pub(super) struct Lateness {
     microseconds: Histogram<u32>,
 }

@@ -4,8 +4,6 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-#[cfg(unix)]
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,7 +77,7 @@ impl Relay {
         (self.strangers, self.unsent)
     }
 
-    /// How late packets left; none left yet.
+    /// Lateness of the packets so far; `None` before the first.
     pub(super) fn lateness(&self) -> Option<LatenessReport> {
         self.lateness.report()
     }
@@ -103,7 +101,7 @@ impl Relay {
                 readers.spawn(read(Arc::clone(socket), path, end, sender.clone()));
             }
         }
-        come_first();
+        raise_priority();
         let mut alarm = Alarm::new().map_err(Failure::running)?;
         self.started = RealTime::now();
         loop {
@@ -158,29 +156,14 @@ impl Relay {
     }
 }
 
-/// Has this thread come before others that want its processor, where the user may ask for that: a packet is as late as its turn.
+/// Raises the priority of this thread, where the user may: a packet is as late as its turn. Refused, it runs as before.
 #[cfg(unix)]
-fn come_first() {
-    if !is_real_time() {
-        let _ = rustix::process::setpriority_process(None, FIRST);
-    }
+fn raise_priority() {
+    let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
 }
 
 #[cfg(not(unix))]
-fn come_first() {}
-
-/// Asks for real-time scheduling by chrt(1), as the call for it is unsafe code; whether it was granted.
-#[cfg(unix)]
-fn is_real_time() -> bool {
-    let own = std::process::id().to_string();
-    let mut command = Command::new("chrt");
-    command
-        .args(["--rr", "--pid", "1", &own])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
+fn raise_priority() {}
 
 /// Reads datagrams until nobody takes them any more.
 async fn read(socket: Arc<UdpSocket>, path: usize, from: End, arrivals: mpsc::Sender<Arrival>) {
@@ -235,6 +218,6 @@ fn refused(address: IpAddr, port: u16, error: &io::Error) -> Failure {
 const WAITING_DATAGRAMS: usize = 1024;
 const LONGEST_DATAGRAM: usize = 65_536;
 const PORT_ATTEMPTS: u32 = 64;
-/// The nice value that comes before all others.
+/// A nice value.
 #[cfg(unix)]
-const FIRST: i32 = -20;
+const HIGHEST_PRIORITY: i32 = -20;
