@@ -20,6 +20,7 @@ use crate::interface::addresses::AddressChange;
 use crate::interface::error::{AddressError, ReconfigurationError};
 use crate::interface::event::{CloseReason, Event};
 use crate::interface::reconfiguration::Streams;
+use crate::outbound::HoldReason;
 use crate::paths::Paths;
 
 impl Association {
@@ -141,7 +142,7 @@ impl Association {
     fn carry_out(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Hold(streams) => self.sender.outbound.hold(streams, true),
+                Action::Hold(streams) => self.sender.outbound.hold(streams, HoldReason::Renumbering),
                 Action::Resume => self.sender.outbound.resume(),
                 Action::ResetOutbound(streams) => self.sender.outbound.reset(&streams),
                 Action::ResetInbound(streams) => {

@@ -15,6 +15,7 @@ use crate::interface::protection::{
     Agreed, Epoch, KEY_CONTROL, KEY_MANAGEMENT, ProtectionError, ProtectionStats, RecordKeys,
 };
 use crate::interface::reconfiguration::Streams;
+use crate::outbound::HoldReason;
 
 /// The state of an association that does nothing but agree on keys, for whoever wants more.
 pub(super) const WAITS_FOR_KEYS: &str = "waiting for keys";
@@ -31,7 +32,7 @@ pub(super) fn begin(association: &mut Association, agreed: Result<Option<Agreed>
     match agreed {
         Ok(Some(agreed)) => {
             // Nothing of the application leaves in the clear.
-            association.sender.outbound.hold(Streams::All, false);
+            association.sender.outbound.hold(Streams::All, HoldReason::Keys);
             association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
             association.protection = PacketProtection::new(agreed, &association.sender.config);
             association.sender.paths.overhead = packet_overhead(&association.auth, &association.protection);

@@ -18,12 +18,20 @@ use super::stream::{OutStream, Waiting};
 use crate::interface::reconfiguration::Streams;
 use crate::interface::reliability::Pledge;
 
+/// The cause of a [`Hold`].
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum HoldReason {
+    /// The streams are about to be numbered anew. Messages of the key management wait, too.
+    Renumbering,
+    /// There are no keys yet. Messages of the key management leave.
+    Keys,
+}
+
 /// Streams that give out no message numbers for now (RFC 6525 §5.1.2 A1).
 #[derive(Debug)]
 pub(super) struct Hold {
     streams: Streams,
-    /// They are about to be numbered anew; otherwise they wait for keys, whose messages do not wait.
-    pub(super) renumbers: bool,
+    pub(super) reason: HoldReason,
     messages: VecDeque<Held>,
     bytes: usize,
     bytes_on: StreamTable<usize>,
@@ -41,8 +49,8 @@ pub(super) struct Held {
 }
 
 impl Hold {
-    fn new(streams: Streams, renumbers: bool) -> Self {
-        Hold { streams, renumbers, messages: VecDeque::new(), bytes: 0, bytes_on: StreamTable::default() }
+    fn new(streams: Streams, reason: HoldReason) -> Self {
+        Hold { streams, reason, messages: VecDeque::new(), bytes: 0, bytes_on: StreamTable::default() }
     }
 
     /// Whether messages for `stream` wait.
@@ -84,10 +92,9 @@ impl Outbound {
         self.apart.as_deref_mut().and_then(|apart| apart.hold.as_mut())
     }
 
-    /// From now on messages for these streams wait; those queued before are still sent. Those of the key management wait, too,
-    /// if the streams are about to be numbered anew (`renumbers`), and not if the others wait for keys.
-    pub(crate) fn hold(&mut self, streams: Streams, renumbers: bool) {
-        self.apart.get_or_insert_default().hold = Some(Hold::new(streams, renumbers));
+    /// From now on messages for these streams wait; those queued before are still sent.
+    pub(crate) fn hold(&mut self, streams: Streams, reason: HoldReason) {
+        self.apart.get_or_insert_default().hold = Some(Hold::new(streams, reason));
     }
 
     /// Whether messages of some streams wait for new numbers.

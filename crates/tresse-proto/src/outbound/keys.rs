@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
-use super::hold::Hold;
+use super::hold::{Hold, HoldReason};
 use super::stream::OutStream;
 use super::{Outbound, piece};
 use crate::fragment::{Cut, Fragment};
@@ -42,7 +42,11 @@ impl Apart {
 
     /// Whether no new key message may be begun: its stream, or everything, is about to be numbered anew (RFC 6525 §5.1.2 A1).
     fn keeps(&self, keys: &KeyQueue) -> bool {
-        keys.begun == 0 && self.hold.as_ref().is_some_and(|hold| hold.renumbers && hold.holds(keys.stream))
+        keys.begun == 0
+            && self
+                .hold
+                .as_ref()
+                .is_some_and(|hold| hold.reason == HoldReason::Renumbering && hold.holds(keys.stream))
     }
 
     /// Bytes of key messages that were not begun.

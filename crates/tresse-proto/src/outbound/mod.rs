@@ -43,6 +43,7 @@ use asking::Failures;
 use classes::Classes;
 use group::{Group, serves};
 use hold::Held;
+pub(crate) use hold::HoldReason;
 use keys::Apart;
 use low_water::LowWater;
 use stream::{OutStream, Waiting};

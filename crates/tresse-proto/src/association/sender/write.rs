@@ -60,16 +60,16 @@ impl Sender {
         if !self.may_send_assigned(path) {
             return false;
         }
-        // Behind the chunk that the peer waits for, lost ones go first.
-        let alone = self.transmission.next_resend(path).is_some();
+        // Lost chunks go before all but the one that the peer waits for (RFC 9260 §6.1 C).
+        let lost = self.transmission.next_resend(path).is_some();
         while let Some((index, len)) = self.transmission.outstanding.next_assigned(path)
             && writer.room() >= len
-            && (!any || (!alone && len <= self.transmission.peer_window()))
+            && (!any || (!lost && len <= self.transmission.peer_window()))
             && let Some(data) = self.transmission.send_assigned(now, index)
         {
             any |= data.write(self.paths.carrier, writer).is_ok();
         }
-        if any && alone {
+        if any && lost {
             // It took the packet that may leave whatever the window says (RFC 9260 §7.2.4).
             self.transmission.outstanding.on_resent(path);
         }
