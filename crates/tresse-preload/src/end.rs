@@ -47,10 +47,7 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
         let _inside = Inside::enter();
         tresse_sockets::leave(limit());
     }
-    loop {
-        // SAFETY: it does not come back.
-        unsafe { libc::syscall(libc::SYS_exit_group, status) };
-    }
+    tresse_sockets::ffi::end_at_once(status)
 }
 
 /// `_Exit(3)`.

@@ -2,23 +2,12 @@
  * association. `background WAY PORT LOG` serves one client and ends; `background client PORT LOG` is that. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* In the background it is said to the log. */
-#define CHECK(what)                                                                                                  \
-    do {                                                                                                             \
-        if (!(what)) {                                                                                               \
-            fprintf(stderr, "%s:%d: %s (errno %d: %s)\n", __FILE__, __LINE__, #what, errno, strerror(errno));         \
-            exit(1);                                                                                                 \
-        }                                                                                                            \
-    } while (0)
+#include "check.h"
 
 static struct sockaddr_in at(int port)
 {

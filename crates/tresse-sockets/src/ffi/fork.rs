@@ -38,7 +38,7 @@ pub(crate) fn fork() -> Result<forked::Side, Errno> {
 }
 
 /// Ends the process at once, without whoever may stand in front of the C library.
-pub(crate) fn end_at_once(status: i32) -> ! {
+pub fn end_at_once(status: i32) -> ! {
     loop {
         // SAFETY: it does not come back.
         unsafe { libc::syscall(libc::SYS_exit_group, status) };

@@ -10,7 +10,8 @@ mod fork;
 pub mod libsctp;
 pub mod messages;
 
-pub(crate) use fork::{close_all, end_at_once, fork, quiet_thread, watch as watch_forks};
+pub use fork::end_at_once;
+pub(crate) use fork::{close_all, fork, quiet_thread, watch as watch_forks};
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd};
