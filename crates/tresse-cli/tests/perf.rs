@@ -90,7 +90,7 @@ fn streams_have_sizes_and_rates_of_their_own() {
         // Both have what their rates say, but for the last messages: a twentieth of the bytes are on the first.
         assert!((20_000..30_000).contains(&of(0, "bytes")) && of(0, "messages") > 200, "{streams:?}");
     }
-    assert_eq!(sent["load"]["own"][0]["class"], "latency");
+    assert_eq!(sent["load"]["per_stream"][0]["class"], "latency");
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(super) async fn look(
     vec![translation, binding, rate]
 }
 
-/// What a mapping or a filter depends on besides the own address and port (RFC 4787, sections 4.1 and 5).
+/// The dependence of a mapping or a filter on the remote end (RFC 4787, sections 4.1 and 5).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Dependence {
     Nothing,
@@ -79,7 +79,7 @@ impl Dependence {
     }
 }
 
-/// How own ports are mapped.
+/// The mapping of a local address and port (RFC 5780, section 4.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Mapping {
     /// To one, as far as it was looked at: whether at a second address of the peer too.
@@ -139,7 +139,7 @@ async fn filtering(local: IpAddr, remote: IpAddr, two_addresses: bool) -> Option
     }
 }
 
-/// How long bindings live without packets: each pause is tried by a flow of its own, all at the same time.
+/// The lifetime of an idle binding (RFC 5780, section 4.6): each pause is tried by a flow of its own, all at the same time.
 async fn binding(local: IpAddr, remote: IpAddr, place: &str, longest: Duration) -> Finding {
     let mut trials = JoinSet::new();
     let pauses = PAUSES.map(Duration::from_secs).into_iter().filter(|pause| *pause < longest);
@@ -210,7 +210,7 @@ fn rated(place: &str, few: usize, many: usize) -> Finding {
     }
 }
 
-/// How many of `count` requests, spread evenly over `span`, are answered.
+/// The number of answers to `count` requests, which are spread evenly over `span`.
 async fn answered(prober: &Prober, to: SocketAddr, count: usize, span: Duration) -> usize {
     let transactions: Vec<_> = (0..count).map(|_| Prober::transaction()).collect();
     let mut missing: BTreeSet<_> = transactions.iter().copied().collect();

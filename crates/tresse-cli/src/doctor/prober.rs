@@ -34,7 +34,7 @@ impl Prober {
         bytes
     }
 
-    /// What does not leave is lost, as on the way.
+    /// Sends a request; one that the system refuses counts as lost.
     pub(super) async fn send(&self, to: SocketAddr, request: Request) {
         let _ = self.socket.send_to(&request.encode(), to).await;
     }

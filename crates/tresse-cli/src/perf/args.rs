@@ -75,7 +75,7 @@ pub(super) struct ClientArgs {
     pub(super) streams: u16,
     /// A stream with a load of its own, such as size=200B,rate=1Mbit/s,class=latency; given again, the next stream
     #[arg(long = "stream", value_name = "LOAD", conflicts_with_all = ["message_size", "streams", "rate"])]
-    pub(super) own: Vec<StreamLoad>,
+    pub(super) per_stream: Vec<StreamLoad>,
     /// Let no message wait for those before it in its stream
     #[arg(long)]
     pub(super) unordered: bool,
@@ -102,7 +102,11 @@ pub(super) struct ClientArgs {
 impl ClientArgs {
     /// Streams of data.
     pub(super) fn stream_count(&self) -> u16 {
-        if self.own.is_empty() { self.streams } else { u16::try_from(self.own.len()).unwrap_or(u16::MAX) }
+        if self.per_stream.is_empty() {
+            self.streams
+        } else {
+            u16::try_from(self.per_stream.len()).unwrap_or(u16::MAX)
+        }
     }
 
     /// What to ask the server for.
@@ -121,7 +125,7 @@ impl ClientArgs {
                 unordered: self.unordered,
                 bits_per_second: self.rate,
                 omit_seconds: self.omit.as_secs_f64(),
-                own: self.own.clone(),
+                per_stream: self.per_stream.clone(),
             },
         }
     }

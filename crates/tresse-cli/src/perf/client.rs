@@ -102,7 +102,7 @@ async fn measure(
     args: &ClientArgs,
     listing: &mut Listing,
 ) -> Result<((Option<Flow>, Option<Flow>), Offset), Failure> {
-    let tally = Tally::new(args.omit, !args.own.is_empty());
+    let tally = Tally::new(args.omit, !args.per_stream.is_empty());
     let mut ear = Ear::new(association, &tally);
     let question = Question::new();
     put(association, Control::Ask(ask.clone())).await?;

@@ -21,10 +21,10 @@ impl Load {
     /// # Errors
     /// The association ended.
     pub(super) async fn send(&self, association: &Association) -> Result<Sent, Failure> {
-        let longest = self.own.iter().map(|one| one.message_bytes).max().unwrap_or(self.message_bytes);
+        let longest = self.per_stream.iter().map(|one| one.message_bytes).max().unwrap_or(self.message_bytes);
         let mut turns = Turns::new(self);
         let mut data: Vec<_> = (0..self.streams).map(|_| Messages::new(longest as usize)).collect();
-        for (stream, one) in (1..).map(StreamId).zip(&self.own) {
+        for (stream, one) in (1..).map(StreamId).zip(&self.per_stream) {
             let class = class_of(&one.class).map_err(Failure::usage)?;
             association.set_stream_class(stream, class).map_err(Failure::running)?;
         }
@@ -152,7 +152,7 @@ mod tests {
             unordered: false,
             bits_per_second: Some(8000),
             omit_seconds: 0.0,
-            own: Vec::new(),
+            per_stream: Vec::new(),
         };
         assert_eq!(
             [0, 1000, 2000, 2500].map(|sent| load.next_len(sent, 1000)),

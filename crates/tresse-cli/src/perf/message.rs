@@ -19,7 +19,7 @@ const LONGEST_SECONDS: f64 = 86_400.0;
 /// Bytes of the longest control message.
 pub(super) const LONGEST_CONTROL: usize = 64 * 1024;
 /// Streams that may have loads of their own.
-const MOST_OWN: usize = 64;
+const MOST_PER_STREAM: usize = 64;
 /// What is spoken.
 const VERSION: u32 = 2;
 
@@ -63,7 +63,7 @@ pub(super) struct Load {
     pub(super) omit_seconds: f64,
     /// Loads of the streams from 1 on, where these differ; what is said above of messages does not count then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) own: Vec<StreamLoad>,
+    pub(super) per_stream: Vec<StreamLoad>,
 }
 
 /// When a load ends.
@@ -215,11 +215,16 @@ impl Ask {
             return Err("at least one side has to send".to_owned());
         }
         let Load { until, message_bytes, streams, bits_per_second, .. } = self.load;
-        let own = &self.load.own;
-        if own.len() > MOST_OWN || !own.is_empty() && own.len() != usize::from(streams) {
-            return Err(format!("{MOST_OWN} streams at most have loads of their own, not {}", own.len()));
+        let per_stream = &self.load.per_stream;
+        if per_stream.len() > MOST_PER_STREAM
+            || !per_stream.is_empty() && per_stream.len() != usize::from(streams)
+        {
+            return Err(format!(
+                "{MOST_PER_STREAM} streams at most have loads of their own, not {}",
+                per_stream.len()
+            ));
         }
-        for one in own {
+        for one in per_stream {
             class_of(&one.class)?;
             if !(1..=LONGEST_MESSAGE).contains(&one.message_bytes) || one.bits_per_second == Some(0) {
                 return Err(format!(
@@ -264,7 +269,7 @@ mod tests {
             unordered: false,
             bits_per_second: None,
             omit_seconds: 0.0,
-            own: Vec::new(),
+            per_stream: Vec::new(),
         };
         Ask { client_sends: true, server_sends: false, load }
     }
@@ -316,11 +321,11 @@ mod tests {
         assert!(refused(|ask| ask.load.bits_per_second = Some(0)).contains("more than nothing"));
         let own = |text: &str| text.parse::<StreamLoad>().expect("a load");
         let mut three = ask();
-        three.load.own = vec![own("size=1kB"), own("rate=1Mbit/s"), own("class=latency")];
+        three.load.per_stream = vec![own("size=1kB"), own("rate=1Mbit/s"), own("class=latency")];
         assert_eq!(three.check((4, 4)), Ok(()));
-        three.load.own[1].bits_per_second = Some(0);
+        three.load.per_stream[1].bits_per_second = Some(0);
         assert!(three.check((4, 4)).is_err_and(|error| error.contains("more than nothing")));
-        three.load.own.pop();
+        three.load.per_stream.pop();
         assert!(three.check((4, 4)).is_err_and(|error| error.contains("64 streams at most")));
     }
 }

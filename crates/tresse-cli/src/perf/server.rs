@@ -109,7 +109,7 @@ async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) 
         Err(_) => return Err(Failure::running("asked for nothing")),
     };
     put(association, Control::Go(unix_nanos())).await?;
-    let tally = Tally::new(Duration::from_secs_f64(load.omit_seconds), !load.own.is_empty());
+    let tally = Tally::new(Duration::from_secs_f64(load.omit_seconds), !load.per_stream.is_empty());
     let mut ear = Ear::new(association, &tally).reading_at(read_rate);
     let flows = exchange(&mut ear, &load, (server_sends, client_sends)).await?;
     let _ = timeout(FAREWELL, ear.until_done()).await;

@@ -62,7 +62,7 @@ impl Turns {
     /// Of the streams of a load, from stream 1 on.
     pub(super) fn new(load: &Load) -> Self {
         let state = |len, bits_per_second| State { len, bits_per_second, bytes: 0, messages: 0 };
-        let streams = match &load.own[..] {
+        let streams = match &load.per_stream[..] {
             [] => (0..load.streams).map(|_| state(load.message_bytes, None)).collect(),
             own => own.iter().map(|one| state(one.message_bytes, one.bits_per_second)).collect(),
         };
@@ -106,7 +106,7 @@ mod tests {
     use super::super::message::Until;
     use super::*;
 
-    fn load(own: Vec<StreamLoad>) -> Load {
+    fn load(per_stream: Vec<StreamLoad>) -> Load {
         Load {
             until: Until::Bytes(2500),
             message_bytes: 1000,
@@ -114,7 +114,7 @@ mod tests {
             unordered: false,
             bits_per_second: None,
             omit_seconds: 0.0,
-            own,
+            per_stream,
         }
     }
 

@@ -24,10 +24,9 @@ impl Reflector {
     pub(crate) async fn bind(addresses: &[IpAddr]) -> Result<Self, (SocketAddr, io::Error)> {
         let mut sockets = Vec::new();
         for place in addresses.iter().flat_map(|address| PORTS.map(|port| SocketAddr::new(*address, port))) {
-            sockets.push(UdpSocket::bind(place).await.map_err(|error| (place, error))?);
+            sockets.push((place, UdpSocket::bind(place).await.map_err(|error| (place, error))?));
         }
-        let places = addresses.iter().flat_map(|address| PORTS.map(|port| SocketAddr::new(*address, port)));
-        let sockets: Arc<Vec<_>> = Arc::new(places.zip(sockets).collect());
+        let sockets = Arc::new(sockets);
         let mut answering = JoinSet::new();
         for own in 0..sockets.len() {
             let sockets = Arc::clone(&sockets);
