@@ -75,6 +75,17 @@ int tresse_synchronous(void);
 int tresse_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 void tresse_turn(void);
 
+/* What both ends can do, a byte each in `sac_info` of SCTP_COMM_UP and SCTP_RESTART (RFC 6458, 6525, 8260); FreeBSD's numbers,
+ * as Linux has none. */
+#ifndef SCTP_ASSOC_SUPPORTS_PR
+#define SCTP_ASSOC_SUPPORTS_PR 1
+#define SCTP_ASSOC_SUPPORTS_AUTH 2
+#define SCTP_ASSOC_SUPPORTS_ASCONF 3
+#define SCTP_ASSOC_SUPPORTS_MULTIBUF 4
+#define SCTP_ASSOC_SUPPORTS_RE_CONFIG 5
+#define SCTP_ASSOC_SUPPORTS_INTERLEAVING 6
+#endif
+
 /* Schedulers of Linux's newer kernels. */
 #define SCTP_SS_TRESSE_FC 3
 #define SCTP_SS_TRESSE_WFQ 4

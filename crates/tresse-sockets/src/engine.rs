@@ -274,13 +274,13 @@ impl State {
                 entry.phase = if entry.phase == Phase::Opening { Phase::Open } else { entry.phase };
                 self.note_peers(now, id);
                 let change = Change::new(notify::COMM_UP, outbound_streams, inbound_streams);
-                self.tell_change(id, change);
+                self.tell_up(id, change);
             }
             Event::Restarted { outbound_streams, inbound_streams, .. } => {
                 entry.peer_done = false;
                 self.note_peers(now, id);
                 let change = Change::new(notify::RESTART, outbound_streams, inbound_streams);
-                self.tell_change(id, change);
+                self.tell_up(id, change);
             }
             other => self.tell_other(now, id, other),
         }
@@ -309,7 +309,8 @@ impl State {
         }
         // First what was lost: a program that hears of the end may forget the association.
         self.tell_undelivered(id, error);
-        self.tell_change(id, Change { error, ..Change::new(state, 0, 0) });
+        let chunk = if state == notify::COMM_LOST { notify::abort_chunk(reason) } else { Vec::new() };
+        self.tell_change(id, Change { error, ..Change::new(state, 0, 0) }, &chunk);
         // One-to-one sockets keep theirs for what can be read, and to tell why it ended; so does a call that waits for it.
         let keeps = awaited || self.sockets.get(&key).is_some_and(|socket| socket.style == Style::OneToOne);
         if abandoned || (!keeps && !self.has_unread(id)) {
@@ -409,9 +410,8 @@ impl State {
         self.touch(key);
     }
 
-    fn tell_change(&mut self, id: AssociationId, change: Change) {
-        let supported = self.supported(id);
-        self.tell(id, notify::ASSOC_CHANGE, |number| notify::association_change(number, change, &supported));
+    pub(crate) fn tell_change(&mut self, id: AssociationId, change: Change, info: &[u8]) {
+        self.tell(id, notify::ASSOC_CHANGE, |number| notify::association_change(number, change, info));
     }
 
     /// The states of the peer's addresses as they were told last, by path.

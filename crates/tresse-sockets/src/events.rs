@@ -1,14 +1,19 @@
 //! Events of the core that only become notifications.
 
+use std::net::IpAddr;
+
 use tresse_proto::{
     AddressChange, AssociationId, Direction, Event, Instant, PathState, Reconfiguration,
     ReconfigurationOutcome,
 };
+use tresse_wire::ChunkKind;
 
 use crate::association::Phase;
 use crate::engine::State;
-use crate::notify::{self, Failed};
+use crate::layout::SocketName;
+use crate::notify::{self, Change, Failed};
 use crate::send::UNORDERED;
+use crate::socket::SocketState;
 
 impl State {
     /// Tells the program of everything that changes nothing here.
@@ -35,8 +40,10 @@ impl State {
                 let flags = notify::RESET_OUTGOING;
                 self.tell(id, notify::STREAM_RESET, |number| notify::stream_reset(number, flags, &streams));
             }
-            Event::AssociationReset => {
-                self.tell(id, notify::ASSOC_RESET, |number| notify::association_reset(number, 0));
+            Event::AssociationReset { ours, theirs } => {
+                self.tell(id, notify::ASSOC_RESET, |number| {
+                    notify::association_reset(number, 0, ours.0, theirs.0)
+                });
             }
             Event::StreamsAdded { outbound_streams, inbound_streams } => {
                 self.tell(id, notify::STREAM_CHANGE, |number| {
@@ -45,15 +52,12 @@ impl State {
             }
             Event::Reconfigured { request, outcome } => self.tell_refusal(id, &request, outcome),
             Event::PeerAddress { address, change } => {
-                let port = self.associations.get(&id).map_or(0, |entry| entry.remote_port);
                 let state = match change {
                     AddressChange::Add => notify::ADDR_ADDED,
                     AddressChange::Remove => notify::ADDR_REMOVED,
                     AddressChange::Prefer => notify::ADDR_MADE_PRIM,
                 };
-                self.tell(id, notify::PEER_ADDR_CHANGE, |number| {
-                    notify::address_change(number, address, port, state)
-                });
+                self.tell_address(id, address, state);
             }
             Event::PeerError { code, causes } => {
                 self.tell(id, notify::REMOTE_ERROR, |number| notify::remote_error(number, code.0, &causes));
@@ -115,8 +119,15 @@ impl State {
             PathState::Inactive => notify::ADDR_UNREACHABLE,
             _ => return,
         };
+        self.tell_address(id, address, told);
+    }
+
+    fn tell_address(&mut self, id: AssociationId, address: IpAddr, state: i32) {
+        let Some(entry) = self.associations.get(&id) else { return };
         let port = entry.remote_port;
-        self.tell(id, notify::PEER_ADDR_CHANGE, |number| notify::address_change(number, address, port, told));
+        let mapped = self.sockets.get(&entry.owner).is_some_and(SocketState::writes_mapped);
+        let name = SocketName { address, port }.write(mapped);
+        self.tell(id, notify::PEER_ADDR_CHANGE, |number| notify::address_change(number, &name, state));
     }
 
     /// What was done is told by the events of what changed; here is what was not.
@@ -139,7 +150,7 @@ impl State {
                 notify::stream_reset(number, flags | notify::RESET_INCOMING, streams)
             }),
             Reconfiguration::ResetAssociation => {
-                self.tell(id, notify::ASSOC_RESET, |number| notify::association_reset(number, flags));
+                self.tell(id, notify::ASSOC_RESET, |number| notify::association_reset(number, flags, 0, 0));
             }
             Reconfiguration::AddOutbound(_) | Reconfiguration::AddInbound(_) => {
                 let streams =
@@ -176,19 +187,30 @@ impl State {
 
     /// What both sides of an association can do, as COMM_UP lists it (RFC 6458 §6.1.1).
     pub(crate) fn supported(&mut self, id: AssociationId) -> Vec<u8> {
-        let Some(association) = self.endpoint.as_mut().and_then(|core| core.association(id)) else {
-            return Vec::new();
-        };
-        let config = association.config();
+        let association = self.endpoint.as_mut().and_then(|core| core.association(id));
+        let agreed = association.map(|association| association.agreed_chunks()).unwrap_or_default();
         let features = [
-            (config.partial_reliability, SUPPORTS_PR),
-            (config.authentication, SUPPORTS_AUTH),
-            (config.dynamic_addresses, SUPPORTS_ASCONF),
-            (true, SUPPORTS_MULTIBUF),
-            (config.stream_reconfiguration, SUPPORTS_RE_CONFIG),
-            (config.interleaving, SUPPORTS_INTERLEAVING),
+            (ChunkKind::FORWARD_TSN, SUPPORTS_PR),
+            (ChunkKind::AUTH, SUPPORTS_AUTH),
+            (ChunkKind::ASCONF, SUPPORTS_ASCONF),
+            (ChunkKind::RECONFIG, SUPPORTS_RE_CONFIG),
+            (ChunkKind::I_DATA, SUPPORTS_INTERLEAVING),
         ];
-        features.iter().filter(|(has, _)| *has).map(|(_, feature)| *feature).collect()
+        let has = features.iter().filter(|(kind, _)| agreed.contains(kind)).map(|(_, feature)| *feature);
+        // Several send and receive buffers are this side's matter alone.
+        let mut supported: Vec<u8> = has.chain([SUPPORTS_MULTIBUF]).collect();
+        supported.sort_unstable();
+        supported
+    }
+
+    /// Tells that the association is up, or up again, with what both sides can do.
+    pub(crate) fn tell_up(&mut self, id: AssociationId, change: Change) {
+        let supported = self.supported(id);
+        let authenticates = supported.contains(&SUPPORTS_AUTH);
+        self.tell_change(id, change, &supported);
+        if !authenticates {
+            self.tell(id, notify::AUTHENTICATION, |number| notify::authentication(number, 0, NO_AUTH));
+        }
     }
 }
 
@@ -203,6 +225,7 @@ pub(crate) fn direction_of(flags: u16) -> Option<Direction> {
 }
 
 const NEW_KEY: u32 = 0;
+const NO_AUTH: u32 = 2;
 const SUPPORTS_PR: u8 = 1;
 const SUPPORTS_AUTH: u8 = 2;
 const SUPPORTS_ASCONF: u8 = 3;

@@ -1,10 +1,8 @@
 //! Notifications of RFC 6458 §6.1, RFC 6525 §6.1, RFC 7829 §7.1: what events of the core become, in the layout of Linux.
 
-use std::net::IpAddr;
-
 use tresse_proto::{CloseReason, StreamId, Streams};
 
-use crate::layout::{Filled, STORAGE, SocketName};
+use crate::layout::{Filled, STORAGE};
 
 pub(crate) const ASSOC_CHANGE: u16 = 0x8001;
 pub(crate) const PEER_ADDR_CHANGE: u16 = 0x8002;
@@ -76,17 +74,28 @@ fn measured(notification: Filled) -> Vec<u8> {
     bytes
 }
 
-/// `supported` names the features of COMM_UP and RESTART.
-pub(crate) fn association_change(number: i32, change: Change, supported: &[u8]) -> Vec<u8> {
+/// `info` names the features of COMM_UP and RESTART, and is the ABORT chunk behind COMM_LOST.
+pub(crate) fn association_change(number: i32, change: Change, info: &[u8]) -> Vec<u8> {
     let filled = head(ASSOC_CHANGE, 0, 20)
         .u16(8, change.state)
         .u16(10, change.error)
         .u16(12, change.outbound)
         .u16(14, change.inbound)
         .i32(16, number);
-    let up = matches!(change.state, COMM_UP | RESTART);
-    measured(if up { filled.tail(supported) } else { filled })
+    measured(filled.tail(info))
 }
+
+/// The ABORT chunk that ended an association, where it had causes (RFC 6458 §6.1.1). Bit T is not kept.
+pub(crate) fn abort_chunk(reason: &CloseReason) -> Vec<u8> {
+    let CloseReason::AbortedByPeer { causes, .. } = reason else { return Vec::new() };
+    let length = u16::try_from(CHUNK_HEADER + causes.len()).unwrap_or(u16::MAX);
+    if causes.is_empty() { Vec::new() } else { [&[ABORT, 0], &length.to_be_bytes(), &causes[..]].concat() }
+}
+
+/// Type, flags and length of a chunk (RFC 9260 §3.2).
+const CHUNK_HEADER: usize = 4;
+/// The type of ABORT.
+const ABORT: u8 = 6;
 
 pub(crate) fn shutdown(number: i32) -> Vec<u8> {
     head(SHUTDOWN_EVENT, 0, 12).i32(8, number).bytes()
@@ -96,9 +105,9 @@ pub(crate) fn sender_dry(number: i32) -> Vec<u8> {
     head(SENDER_DRY, 0, 12).i32(8, number).bytes()
 }
 
-pub(crate) fn address_change(number: i32, address: IpAddr, port: u16, state: i32) -> Vec<u8> {
-    let name = SocketName { address, port }.write(false);
-    head(PEER_ADDR_CHANGE, 0, 148).put(8, &name).i32(8 + STORAGE, state).i32(16 + STORAGE, number).bytes()
+/// `name` is the address, as the program reads names.
+pub(crate) fn address_change(number: i32, name: &[u8], state: i32) -> Vec<u8> {
+    head(PEER_ADDR_CHANGE, 0, 148).put(8, name).i32(8 + STORAGE, state).i32(16 + STORAGE, number).bytes()
 }
 
 pub(crate) fn adaptation(number: i32, code: u32) -> Vec<u8> {
@@ -126,8 +135,9 @@ pub(crate) fn stream_reset(number: i32, flags: u16, streams: &Streams) -> Vec<u8
     measured(head(STREAM_RESET, flags, 12).i32(8, number).tail(&list))
 }
 
-pub(crate) fn association_reset(number: i32, flags: u16) -> Vec<u8> {
-    head(ASSOC_RESET, flags, 20).i32(8, number).bytes()
+/// The TSNs that this side and the peer go on with; 0 where nothing was reset.
+pub(crate) fn association_reset(number: i32, flags: u16, ours: u32, theirs: u32) -> Vec<u8> {
+    head(ASSOC_RESET, flags, 20).i32(8, number).u32(12, ours).u32(16, theirs).bytes()
 }
 
 /// The totals after the change (RFC 6525 §6.1.3).

@@ -15,7 +15,6 @@ use crate::engine::{Engine, Place, State};
 use crate::forked;
 use crate::layout::SocketName;
 use crate::lower::{Carrier, host_addresses, source_towards};
-use crate::options::Target;
 use crate::settings::Style;
 use crate::socket::{Call, Need, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
@@ -446,15 +445,6 @@ fn any_name(six: bool) -> SocketName {
     SocketName { address: if six { [0_u16; 8].into() } else { [0_u8; 4].into() }, port: 0 }
 }
 
-/// Has an endpoint for an option that only it can keep; the socket is bound by that.
-pub(crate) fn bind_and_open(target: &mut Target<'_>) -> Result<(), Errno> {
-    if target.state.place.is_none() {
-        let any = any_name(target.socket()?.six);
-        place_state(target.call, &mut target.state, &[any])?;
-    }
-    target.state.open_endpoint(target.call)
-}
-
 /// `shutdown(2)` (RFC 6458 §4.1.7).
 ///
 /// # Errors
@@ -549,6 +539,9 @@ impl State {
         };
         let mut endpoint = endpoint(config, socket.config.clone())?;
         endpoint.set_local_addresses(place.addresses);
+        for change in std::mem::take(&mut socket.keys) {
+            change.of_endpoint(&mut endpoint).map_err(|_| Errno::INVAL)?;
+        }
         self.endpoint = Some(endpoint);
         Ok(())
     }

@@ -15,6 +15,7 @@ use crate::association::Pause;
 use crate::descriptor::{self, Readiness};
 use crate::engine::{Engine, State};
 use crate::lower;
+use crate::options::KeyChange;
 use crate::settings::{Settings, Style};
 use crate::stack::{Stack, stack};
 use crate::table::{self, Alias};
@@ -70,6 +71,8 @@ pub(crate) struct SocketState {
     pub(crate) read_shut: bool,
     pub(crate) config: AssociationConfig,
     pub(crate) settings: Settings,
+    /// What is to be done to the shared keys of an endpoint that is not there yet.
+    pub(crate) keys: Vec<KeyChange>,
     pub(crate) autoclose: Option<Pause>,
     pub(crate) options: Options,
     /// The message that is being read in pieces.
@@ -122,6 +125,7 @@ impl SocketState {
             read_shut: false,
             config,
             settings: Settings::default(),
+            keys: Vec::new(),
             autoclose: None,
             options: Options {
                 receive_info: false,

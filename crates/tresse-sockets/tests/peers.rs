@@ -9,61 +9,110 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant as Clock};
 
 use common::{compiled, udp_port};
-use tresse_proto::{AssociationConfig, Datagram, Ecn, Endpoint, EndpointConfig, Event, Instant};
+use tresse_proto::{AssociationConfig, Connect, Datagram, Ecn, Endpoint, EndpointConfig, Event, Instant};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const BESIDE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const PORT: u16 = 7;
 
-/// An endpoint of the core around a UDP socket.
+/// An endpoint of the core around a UDP socket for each of its addresses.
 struct Peer {
     endpoint: Endpoint,
-    socket: UdpSocket,
+    sockets: Vec<(IpAddr, UdpSocket)>,
     started: Clock,
+    /// What comes to this address is lost.
+    deaf: Option<IpAddr>,
+    /// Where the program is: its SCTP port and its UDP port.
+    program: Option<(u16, u16)>,
     /// The last packet that it sent, and to which UDP port.
     sent: Option<(Vec<u8>, u16)>,
 }
 
+fn endpoint(addresses: &[IpAddr], config: AssociationConfig, seed: u8) -> Endpoint {
+    let settings = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let mut endpoint = Endpoint::new(settings, config, [seed; 32]).expect("sound settings");
+    endpoint.set_local_addresses(addresses.to_vec());
+    endpoint
+}
+
 impl Peer {
-    fn new() -> Self {
-        let socket = UdpSocket::bind((HERE, 0)).expect("a port");
-        socket.set_read_timeout(Some(Duration::from_millis(10))).expect("a socket");
-        let config = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
-        let mut endpoint =
-            Endpoint::new(config, AssociationConfig::default(), [7; 32]).expect("sound settings");
-        endpoint.set_local_addresses(vec![HERE]);
-        Peer { endpoint, socket, started: Clock::now(), sent: None }
+    fn new(addresses: &[IpAddr]) -> Self {
+        let port: u16 = udp_port().parse().expect("a number");
+        let bound = |&address| (address, UdpSocket::bind((address, port)).expect("nobody else has it"));
+        let sockets: Vec<(IpAddr, UdpSocket)> = addresses.iter().map(bound).collect();
+        for (_, socket) in &sockets {
+            socket.set_read_timeout(Some(Duration::from_millis(10))).expect("a socket");
+        }
+        let endpoint = endpoint(addresses, AssociationConfig::default(), 7);
+        Peer { endpoint, sockets, started: Clock::now(), deaf: None, program: None, sent: None }
     }
 
     fn port(&self) -> u16 {
-        self.socket.local_addr().expect("bound").port()
+        self.sockets[0].1.local_addr().expect("bound").port()
     }
 
     fn now(&self) -> Instant {
         Instant::from_nanos(self.started.elapsed().as_nanos() as u64)
     }
 
-    /// Takes what comes for a moment, and answers; the events that this brought.
-    fn turn(&mut self) -> Vec<Event> {
+    /// Takes what comes for a moment, and answers; the events that this brought, and the messages.
+    fn turn(&mut self) -> (Vec<Event>, Vec<String>) {
         let mut room = [0; 65_536];
-        if let Ok((len, from)) = self.socket.recv_from(&mut room) {
-            let payload = room[..len].to_vec().into();
-            let port = Some(from.port());
-            let now = self.now();
-            let datagram =
-                Datagram { local: HERE, remote: HERE, encapsulation_port: port, ecn: Ecn::NotEct, payload };
-            self.endpoint.handle_datagram(now, datagram);
+        for (local, socket) in &self.sockets {
+            let Ok((len, from)) = socket.recv_from(&mut room) else { continue };
+            if len < 12 || self.deaf == Some(*local) {
+                continue;
+            }
+            let (local, port) = (*local, from.port());
+            self.program = Some((u16::from_be_bytes([room[0], room[1]]), port));
+            let datagram = Datagram {
+                local,
+                remote: HERE,
+                encapsulation_port: Some(port),
+                ecn: Ecn::NotEct,
+                payload: room[..len].to_vec().into(),
+            };
+            self.endpoint
+                .handle_datagram(Instant::from_nanos(self.started.elapsed().as_nanos() as u64), datagram);
         }
         let now = self.now();
         if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
             self.endpoint.handle_timeout(now);
         }
+        let (mut events, mut messages) = (Vec::new(), Vec::new());
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            if event == Event::Readable {
+                let mut association = self.endpoint.association(id).expect("it has messages");
+                while let Some(message) = association.recv(now) {
+                    messages.push(String::from_utf8_lossy(&message.payload.into_bytes()).into_owned());
+                }
+            }
+            events.push(event);
+        }
         let mut out = Vec::new();
         while let Some(transmit) = self.endpoint.poll_transmit(now, 1, &mut out) {
             let port = transmit.encapsulation_port.expect("in UDP");
-            self.socket.send_to(&out, (HERE, port)).expect("sent");
+            let from = self.sockets.iter().find(|(address, _)| *address == transmit.local);
+            from.expect("an own address").1.send_to(&out, (transmit.remote, port)).expect("sent");
             self.sent = Some((std::mem::take(&mut out), port));
         }
-        std::iter::from_fn(|| self.endpoint.poll_event().map(|(_, event)| event)).collect()
+        (events, messages)
+    }
+
+    /// Loses its memory, and sets the association up again, with fewer streams.
+    fn restart(&mut self) {
+        let (remote_port, port) = self.program.expect("it has written");
+        let config = AssociationConfig { outbound_streams: 3, ..AssociationConfig::default() };
+        self.endpoint = endpoint(&[HERE], config.clone(), 8);
+        let now = self.now();
+        let connect = Connect {
+            local: vec![HERE],
+            remote: vec![HERE],
+            remote_port,
+            encapsulation_port: Some(port),
+            config,
+        };
+        self.endpoint.connect(now, connect).expect("sound settings");
     }
 
     /// Sends this chunk in a packet of the association that it talked to last.
@@ -71,35 +120,70 @@ impl Peer {
         let (last, port) = self.sent.as_ref().expect("it has sent something");
         let mut packet = [&last[..8], &[0; 4], chunk].concat();
         tresse_wire::seal(&mut packet);
-        self.socket.send_to(&packet, (HERE, *port)).expect("sent");
+        self.sockets[0].1.send_to(&packet, (HERE, *port)).expect("sent");
     }
 }
 
-fn started(program: &'static str, peer: &Peer) -> Child {
+fn started(program: &'static str, peer: &Peer, words: &[&str]) -> Child {
     Command::new("timeout")
-        .arg("60")
+        .arg("120")
         .arg(compiled(program))
         .arg(peer.port().to_string())
+        .args(words)
         .env("TRESSE_UDP_PORT", udp_port())
         .stderr(Stdio::inherit())
         .spawn()
         .expect("it starts")
 }
 
-#[test]
-fn an_error_of_the_peer_is_told_and_ends_nothing() {
-    let mut peer = Peer::new();
-    let mut child = started("remote_error", &peer);
+/// Is the peer until the program ends, and does what `act` does about what happens.
+fn serve(peer: &mut Peer, mut child: Child, mut act: impl FnMut(&mut Peer, &[Event], &[String])) {
     let status = loop {
-        for event in peer.turn() {
-            if let Event::Established { .. } = event {
-                // ERROR with the cause "invalid stream identifier", stream 0x1234.
-                peer.inject(&[9, 0, 0, 12, 0, 1, 0, 8, 0x12, 0x34, 0, 0]);
-            }
-        }
+        let (events, messages) = peer.turn();
+        act(peer, &events, &messages);
         if let Some(status) = child.try_wait().expect("it was started") {
             break status;
         }
     };
     assert!(status.success(), "{status}");
+}
+
+#[test]
+fn an_error_of_the_peer_is_told_and_ends_nothing() {
+    let mut peer = Peer::new(&[HERE]);
+    let child = started("remote_error", &peer, &[]);
+    serve(&mut peer, child, |peer, events, _| {
+        if events.iter().any(|event| matches!(event, Event::Established { .. })) {
+            // ERROR with the cause "invalid stream identifier", stream 0x1234.
+            peer.inject(&[9, 0, 0, 12, 0, 1, 0, 8, 0x12, 0x34, 0, 0]);
+        }
+    });
+}
+
+#[test]
+fn a_peer_that_restarts_is_told_and_the_association_goes_on() {
+    let mut peer = Peer::new(&[HERE]);
+    let child = started("peer_changes", &peer, &["restart"]);
+    let mut heard = Vec::new();
+    serve(&mut peer, child, |peer, _, messages| {
+        heard.extend_from_slice(messages);
+        if messages.iter().any(|word| word == "restart") {
+            peer.restart();
+        }
+    });
+    assert_eq!(heard, ["restart", "done"]);
+}
+
+#[test]
+fn an_address_of_the_peer_is_confirmed_falls_silent_and_comes_back() {
+    let mut peer = Peer::new(&[HERE, BESIDE]);
+    let child = started("peer_changes", &peer, &["paths"]);
+    let mut heard = Vec::new();
+    serve(&mut peer, child, |peer, _, messages| {
+        heard.extend_from_slice(messages);
+        for word in messages {
+            peer.deaf = (word == "deaf").then_some(BESIDE);
+        }
+    });
+    assert_eq!(heard, ["hello", "deaf", "hear", "done"]);
 }

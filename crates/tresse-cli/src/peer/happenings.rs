@@ -39,7 +39,7 @@ fn words(event: &Event) -> Option<String> {
         Event::SchedulerFailed { kind, name, fault } => format!("the {kind} {name} failed: {fault}"),
         Event::OutboundReset(streams) => format!("outbound {} began anew", list(streams)),
         Event::InboundReset(streams) => format!("inbound {} began anew", list(streams)),
-        Event::AssociationReset => "all streams began anew".to_owned(),
+        Event::AssociationReset { .. } => "all streams began anew".to_owned(),
         Event::StreamsAdded { outbound_streams, inbound_streams } => {
             format!("there are {outbound_streams} outbound and {inbound_streams} inbound streams now")
         }

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::engine::earliest;
 use tresse_policy::{Instant, PathState, Registry, ScheduleError};
-use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
+use tresse_wire::{Chunk, ChunkKind, CommonHeader, Seal, Tsn};
 
 use crate::collections::InlineVec;
 use crate::collections::LazyBox;
@@ -442,6 +442,11 @@ fn packet_overhead(auth: &Authentication, protection: &PacketProtection) -> u16 
 /// The TSN up to which everything of the peer has arrived.
 pub(crate) fn cumulative_tsn(association: &Association) -> Tsn {
     association.reception.receiver.cumulative_tsn()
+}
+
+/// The chunk types of the extensions that both ends speak.
+pub(crate) fn agreed_chunks(association: &Association) -> Vec<ChunkKind> {
+    association.capabilities.kinds().into_iter().map(ChunkKind).collect()
 }
 
 impl Counters {

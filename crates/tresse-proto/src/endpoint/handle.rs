@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use tresse_policy::{Instant, PathId, ScheduleError};
-use tresse_wire::{StreamId, Tsn};
+use tresse_wire::{ChunkKind, StreamId, Tsn};
 
 use super::Endpoint;
 use super::demux::Slot;
@@ -391,6 +391,12 @@ impl<'a> AssociationHandle<'a> {
     /// is received, it is the cumulative TSN of RFC 6458 §5.3.5.
     pub fn cumulative_tsn(&self) -> Tsn {
         self.open().map_or(Tsn(0), association::cumulative_tsn)
+    }
+
+    /// The chunk types of the extensions that both ends speak, without those of RFC 9260; none before the association is set
+    /// up.
+    pub fn agreed_chunks(&self) -> Vec<ChunkKind> {
+        self.open().map(association::agreed_chunks).unwrap_or_default()
     }
 
     /// The messages that the association ended with, those that were sent first; none before its end, and none after a

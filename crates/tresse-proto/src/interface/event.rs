@@ -101,7 +101,12 @@ pub enum Event {
     /// Streams that the peer sends on have begun anew at SSN 0. Messages of before can still be received first.
     InboundReset(Streams),
     /// All streams of both directions have begun anew at SSN 0, and DATA is numbered anew (RFC 6525 §5.2.4).
-    AssociationReset,
+    AssociationReset {
+        /// The TSN that this side goes on with.
+        ours: Tsn,
+        /// The TSN that the peer goes on with.
+        theirs: Tsn,
+    },
     /// There are more streams now; both totals.
     StreamsAdded {
         /// Streams in the sending direction.

@@ -1,13 +1,14 @@
 //! Options about authentication (RFC 6458 §8.1.21 and on, §8.3).
 
 use rustix::io::Errno;
-use tresse_proto::KeyError;
 use tresse_proto::config::{AuthHash, SwitchValue};
+use tresse_proto::{AssociationConfig, AssociationHandle, Endpoint, EndpointConfig, KeyError};
 
 use super::Target;
 use super::addresses::offers;
 use crate::layout::{Fields, Filled};
 use crate::notify;
+use crate::stack::endpoint;
 
 offers! {
     supported, set_supported: authentication;
@@ -60,24 +61,56 @@ pub(super) fn set_hash(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errn
     target.configure(|config| config.authentication_hash = hash)
 }
 
-/// Does something to the keys of the endpoint and of associations.
-fn each(
-    target: &mut Target<'_>,
-    number: i32,
-    endpoint: impl Fn(&mut tresse_proto::Endpoint) -> Result<(), KeyError>,
-    association: impl Fn(&mut tresse_proto::AssociationHandle<'_>) -> Result<(), KeyError>,
-) -> Result<(), Errno> {
+/// A change of shared keys: of the endpoint, or of an association.
+#[derive(Clone)]
+pub(crate) enum KeyChange {
+    Set(u16, Vec<u8>),
+    Use(u16),
+    Remove(u16),
+}
+
+impl KeyChange {
+    pub(crate) fn of_endpoint(&self, endpoint: &mut Endpoint) -> Result<(), KeyError> {
+        match self {
+            KeyChange::Set(number, secret) => {
+                endpoint.set_shared_key(*number, secret);
+                Ok(())
+            }
+            KeyChange::Use(number) => endpoint.use_shared_key(*number),
+            KeyChange::Remove(number) => endpoint.remove_shared_key(*number),
+        }
+    }
+
+    fn of_association(&self, association: &mut AssociationHandle<'_>) -> Result<(), KeyError> {
+        match self {
+            KeyChange::Set(number, secret) => association.set_shared_key(*number, secret),
+            KeyChange::Use(number) => association.use_shared_key(*number),
+            KeyChange::Remove(number) => association.remove_shared_key(*number),
+        }
+    }
+}
+
+/// Changes the keys of those to come and of those that there are. A socket that is not bound has no endpoint yet: it keeps what
+/// is to be done to one, if that would be in order.
+fn change(target: &mut Target<'_>, number: i32, change: &KeyChange) -> Result<(), Errno> {
     let scope = target.scope(number)?;
     if scope.future {
         if !target.socket()?.config.authentication {
             return Err(Errno::ACCESS);
         }
-        crate::open::bind_and_open(target)?;
-        let core = target.state.endpoint.as_mut().ok_or(Errno::INVAL)?;
-        endpoint(core).map_err(|error| error_of(&error))?;
+        if let Some(core) = &mut target.state.endpoint {
+            change.of_endpoint(core).map_err(|error| error_of(&error))?;
+        } else {
+            let socket = target.socket()?;
+            let mut trial = endpoint(EndpointConfig::default(), AssociationConfig::default())?;
+            for one in socket.keys.iter().chain([change]) {
+                one.of_endpoint(&mut trial).map_err(|error| error_of(&error))?;
+            }
+            socket.keys.push(change.clone());
+        }
     }
     for id in scope.ids {
-        association(&mut target.association(id)?).map_err(|error| error_of(&error))?;
+        change.of_association(&mut target.association(id)?).map_err(|error| error_of(&error))?;
     }
     Ok(())
 }
@@ -86,15 +119,7 @@ fn each(
 pub(super) fn set_key(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (number, key, length) = (value.i32_at(0)?, value.u16_at(4)?, value.u16_at(6)?);
     let secret = value.get(8..8 + usize::from(length)).ok_or(Errno::INVAL)?;
-    each(
-        target,
-        number,
-        |core| {
-            core.set_shared_key(key, secret);
-            Ok(())
-        },
-        |association| association.set_shared_key(key, secret),
-    )
+    change(target, number, &KeyChange::Set(key, secret.to_vec()))
 }
 
 /// `struct sctp_authkeyid`.
@@ -106,13 +131,13 @@ pub(super) fn active(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, E
 
 pub(super) fn set_active(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (number, key) = (value.i32_at(0)?, value.u16_at(4)?);
-    each(target, number, |core| core.use_shared_key(key), |association| association.use_shared_key(key))?;
+    change(target, number, &KeyChange::Use(key))?;
     target.change(number, |settings| settings.active_key = key)
 }
 
 pub(super) fn delete(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (number, key) = (value.i32_at(0)?, value.u16_at(4)?);
-    each(target, number, |core| core.remove_shared_key(key), |association| association.remove_shared_key(key))
+    change(target, number, &KeyChange::Remove(key))
 }
 
 /// Nothing is sent with a key that is not the active one: it can be let go at once (RFC 6458 §8.3.4).

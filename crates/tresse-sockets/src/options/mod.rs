@@ -26,6 +26,7 @@ use crate::names::{ALL, CURRENT, FUTURE};
 use crate::settings::{Settings, Style};
 use crate::socket::{Call, SocketState};
 
+pub(crate) use keys::KeyChange;
 pub(crate) use limits::PACKET_OVERHEAD;
 pub use numbers::{Known, OPTIONS as ALL_OPTIONS};
 pub(crate) use sending::init_message;

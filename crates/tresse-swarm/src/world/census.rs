@@ -95,7 +95,7 @@ impl Census {
             Event::Abandoned { sent: false, .. } => "told: a message was given up unsent",
             Event::OutboundReset(_) => "told: outbound streams begin anew",
             Event::InboundReset(_) => "told: inbound streams begin anew",
-            Event::AssociationReset => "told: everything is numbered anew",
+            Event::AssociationReset { .. } => "told: everything is numbered anew",
             Event::StreamsAdded { .. } => "told: streams were added",
             Event::PeerAddress { .. } => "told: an address of the peer has changed",
             Event::OwnAddress { .. } => "told: an own address has changed",

@@ -304,7 +304,7 @@ impl Reconfig {
         let theirs = view.receiving.cumulative_tsn.next().advance(HALF_OF_ALL);
         self.own.on_renumbered(view.now);
         actions.push(Action::RenumberForPeer { theirs });
-        actions.push(Action::Tell(Event::AssociationReset));
+        actions.push(Action::Tell(Event::AssociationReset { ours, theirs }));
         Response { sequence, result: result::PERFORMED, next_tsns: Some((ours, theirs)) }
     }
 }

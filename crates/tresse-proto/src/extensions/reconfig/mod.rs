@@ -243,7 +243,7 @@ impl Reconfig {
                 if performed && let Some((theirs, ours)) = response.next_tsns {
                     self.own.on_renumbered(now);
                     actions.push(Action::Renumber { theirs, ours });
-                    actions.push(Action::Tell(Event::AssociationReset));
+                    actions.push(Action::Tell(Event::AssociationReset { ours, theirs }));
                 }
                 actions.push(Action::Resume);
             }
