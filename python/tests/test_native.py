@@ -43,6 +43,11 @@ def test_outcomes_become_tables() -> None:
     assert len(tables.paths) == 2
 
 
+def test_a_setting_without_effect_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="transport.key_drain has no effect beside encryption = off"):
+        tresse.run(TEXT, {**BRIEF, "transport.key_drain": "5s"})
+
+
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_every_point_of_the_figures_is_a_valid_scenario(profile: tresse.Profile) -> None:
     for point in delays.SWEEP.points:

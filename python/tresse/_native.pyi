@@ -216,6 +216,9 @@ def trace(scenario_toml: str, overrides: dict[str, str], seed: int, *, name: str
     Raises as `run`.
     """
 
+def idle_settings(scenario_toml: str, overrides: dict[str, str], *, name: str = "scenario") -> list[str]:
+    """The settings that the scenario names and that have no effect beside others, a sentence for each."""
+
 def resolve(scenario_toml: str, overrides: dict[str, str], *, name: str = "scenario") -> str:
     """Return the scenario as TOML text with overrides applied and every default filled in."""
 

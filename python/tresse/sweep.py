@@ -127,10 +127,14 @@ def run(
     `schedulers` are stream schedulers by the names that the scenario may use, `path_schedulers` path schedulers,
     `controllers` congestion controllers; one that fails is replaced by `first_come`, `in_order` or `rfc9260`, with a
     `RuntimeWarning` and its reason in the outcome's `association.scheduler_failures`.
+    A `UserWarning` names each setting that has no effect beside the others.
     Raises `ScenarioError` for bad input and `RunError` when the run fails.
     """
+    document = scenario.to_toml() if isinstance(scenario, Scenario) else scenario
+    for idle in _native.idle_settings(document, dict(overrides or {})):
+        warnings.warn(idle, stacklevel=2)
     text = _native.run(
-        scenario.to_toml() if isinstance(scenario, Scenario) else scenario,
+        document,
         dict(overrides or {}),
         seed,
         schedulers=dict(schedulers or {}),

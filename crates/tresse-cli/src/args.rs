@@ -12,6 +12,7 @@ use crate::call::{CallArgs, ListenArgs};
 use crate::doctor::DoctorArgs;
 use crate::emulate::EmulateArgs;
 use crate::failure::Failure;
+use crate::output;
 use crate::peer::PeerArgs;
 use crate::perf::PerfArgs;
 use crate::tunnel::TunnelArgs;
@@ -186,7 +187,17 @@ impl TransportArgs {
             outcome.map_err(Failure::usage)?;
         }
         config.check().map_err(Failure::usage)?;
+        self.warn(&config);
         Ok((config, endpoint))
+    }
+
+    /// Says which of the user's settings have no effect.
+    fn warn(&self, config: &AssociationConfig) {
+        for (name, _) in &self.settings {
+            if let Some(beside) = config.idle_beside(name) {
+                output::say(&format!("--set {name} has no effect beside {beside}"));
+            }
+        }
     }
 
     /// The settings for as much as possible: the preset, buffers for fast paths, then what the user set.
@@ -202,6 +213,7 @@ impl TransportArgs {
             config.set(name, value).map_err(Failure::usage)?;
         }
         config.check().map_err(Failure::usage)?;
+        self.warn(&config);
         Ok(config)
     }
 }
@@ -211,7 +223,7 @@ pub(crate) struct OutputArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say nothing but errors (and the result, with --json)
+    /// Say nothing but errors and warnings (and the result, with --json)
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

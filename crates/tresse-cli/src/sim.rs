@@ -61,6 +61,9 @@ pub(crate) fn load(
     let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let settings = settings.chain(seed.as_deref().map(|seed| ("seed", seed)));
     scenario.set_all(settings).map_err(Failure::usage)?;
+    for idle in scenario.idle_settings() {
+        output::say(&idle.to_string());
+    }
     Ok(scenario)
 }
 

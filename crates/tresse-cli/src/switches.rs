@@ -29,6 +29,9 @@ fn plain() -> String {
         for switch in switches {
             let _ = writeln!(text, "  {} = {}", switch.name, shown(&switch.default));
             let _ = writeln!(text, "      {} Accepts {}.", switch.doc, switch.accepted);
+            for beside in AssociationConfig::idle_conditions(switch.name) {
+                let _ = writeln!(text, "      No effect beside {beside}.");
+            }
             for (name, doc) in switch.choices {
                 let _ = writeln!(text, "      {name}: {doc}");
             }

@@ -84,6 +84,17 @@ fn a_simulation_says_what_limited_it_and_its_seed() {
 }
 
 #[test]
+fn a_setting_without_effect_is_named() {
+    let dir = Dir::new("idle");
+    let scenario = scenario(&dir);
+    let run = |setting: &str| tresse(&["sim", &scenario, "--set", setting]);
+    let idle = run("transport.key_drain=5s");
+    assert_eq!(idle.code, Some(0), "{idle:?}");
+    assert_eq!(idle.stderr, "tresse: transport.key_drain has no effect beside encryption = off\n");
+    assert_eq!(run("transport.sack_delay=100ms").stderr, "");
+}
+
+#[test]
 fn a_simulation_without_an_association_says_so() {
     let dir = Dir::new("unreached");
     let deaf = ["--set", "path.0.loss=100%", "--set", "path.1.loss=100%"];

@@ -14,7 +14,8 @@ const INTRODUCTION: &str = "\
 Every setting has a name, a default and a line of documentation. Scenarios set them under `[transport]`, command lines
 with `--set name=value`, programs through `AssociationConfig::set` and `EndpointConfig::set`. An unknown name is refused
 with the nearest valid one. Sizes and times carry their unit: `64KiB`, `25ms`. What only a paper's figure or an ablation
-needs has `experiment.` before its name; in scenarios it is in the table `[transport.experiment]`.
+needs has `experiment.` before its name; in scenarios it is in the table `[transport.experiment]`. A setting that has no effect
+beside others is named where it is given: `tresse: --set key_drain has no effect beside encryption = off`.
 
 <!-- Written by `make docs` from crates/tresse-proto/src/config; edit the documentation there. -->
 ";
@@ -64,7 +65,14 @@ fn table(switches: &[SwitchInfo]) -> String {
         let choices: String =
             switch.choices.iter().map(|(name, doc)| format!("<br>`{name}`: {doc}")).collect();
         let accepted = if choices.is_empty() { &switch.accepted } else { "one of the names" };
-        let _ = writeln!(table, "| `{}` | {default} | {accepted} | {}{choices} |", switch.name, switch.doc);
+        let beside: Vec<_> = AssociationConfig::idle_conditions(switch.name).collect();
+        let idle = if beside.is_empty() {
+            String::new()
+        } else {
+            format!(" No effect beside {}.", beside.join("; "))
+        };
+        let _ =
+            writeln!(table, "| `{}` | {default} | {accepted} | {}{idle}{choices} |", switch.name, switch.doc);
     }
     table
 }

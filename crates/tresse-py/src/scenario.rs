@@ -81,6 +81,17 @@ pub(crate) fn resolve(
     Ok(load(scenario_toml, &overrides, name)?.to_toml())
 }
 
+/// The settings that the scenario names and that have no effect beside others, a sentence for each.
+#[pyfunction]
+#[pyo3(signature = (scenario_toml, overrides, *, name = "scenario"))]
+pub(crate) fn idle_settings(
+    scenario_toml: &str,
+    overrides: BTreeMap<String, String>,
+    name: &str,
+) -> PyResult<Vec<String>> {
+    Ok(load(scenario_toml, &overrides, name)?.idle_settings().iter().map(ToString::to_string).collect())
+}
+
 /// Runs while other threads of Python go on; looks now and then whether this one is interrupted.
 fn run_detached(scenario: &Scenario, trace: Option<&mut Vec<u8>>, brought: Brought) -> PyResult<Outcome> {
     let stop = AtomicBool::new(false);

@@ -57,7 +57,7 @@ pub use outcome::{
 pub use record::{PathSeries, Series};
 pub use recovery::RecoveryOutcome;
 pub use run::{RunOptions, run};
-pub use scenario::{PathSpec, Presence, Resolved, Scenario, ScenarioError, Sporadic, Traffic};
+pub use scenario::{IdleSetting, PathSpec, Presence, Resolved, Scenario, ScenarioError, Sporadic, Traffic};
 pub use tcp::{Crossing, Errand, TcpSpec, WebSpec};
 pub use trace::Trace;
 pub use tresse_proto::Instant;

@@ -5,6 +5,7 @@
 mod authentication;
 mod buffers;
 mod classes;
+mod effect;
 mod encryption;
 mod experiment;
 mod groups;

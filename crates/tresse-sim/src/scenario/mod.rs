@@ -5,6 +5,7 @@
 
 mod cross;
 mod error;
+mod idle;
 mod link;
 mod overrides;
 mod presence;
@@ -19,6 +20,7 @@ use toml::Table;
 use tresse_proto::AssociationConfig;
 
 pub use error::ScenarioError;
+pub use idle::IdleSetting;
 pub use presence::Presence;
 
 use crate::link::LinkSpec;
@@ -183,6 +185,11 @@ impl Scenario {
     /// What it says, with every default filled in.
     pub fn resolved(&self) -> &Resolved {
         &self.resolved
+    }
+
+    /// The settings that it names and that have no effect beside others.
+    pub fn idle_settings(&self) -> Vec<IdleSetting> {
+        idle::idle_settings(&self.document, &self.resolved)
     }
 
     /// The resolved scenario as a TOML document that reads back as the same scenario.

@@ -10,6 +10,7 @@ mod damage;
 mod delivery;
 mod determinism;
 mod ecn;
+mod effect;
 mod emulated;
 mod failover;
 mod fairness;

@@ -1,0 +1,196 @@
+//! Settings without effect: which setting, beside which others, and what to tell whoever set it.
+//!
+//! A row stands here only where the packets of an association are the same whatever the setting's value;
+//! `tresse-sim/tests/simulations/effect.rs` compares them.
+
+use super::{
+    AssociationConfig, BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, Encryption,
+    LossDetection, NrSack, StreamMap,
+};
+use tresse_policy::SackPath;
+
+/// Settings that have no effect where `holds`.
+struct Idle {
+    settings: &'static [&'static str],
+    /// The cause, as a person would set it.
+    beside: &'static str,
+    holds: fn(&AssociationConfig) -> bool,
+}
+
+const IDLE: &[Idle] = &[
+    // `redundant` keeps account of duplicates wherever it runs.
+    Idle {
+        settings: &["path_scheduler", "path_scheduler_config"],
+        beside: "concurrent = false",
+        holds: |config| !config.concurrent && config.path_scheduler != "redundant",
+    },
+    Idle {
+        settings: &["path_scheduler", "path_scheduler_config"],
+        beside: "max_paths = 1",
+        holds: |config| config.max_paths == 1 && config.path_scheduler != "redundant",
+    },
+    Idle {
+        settings: &["buffer_shares", "paths_rest"],
+        beside: "concurrent = false",
+        holds: |config| !config.concurrent,
+    },
+    Idle {
+        settings: &[
+            "concurrent",
+            "buffer_shares",
+            "paths_rest",
+            "chunk_rescheduling",
+            "sack_path",
+            "sack_path_probes",
+            "timeout_retransmit_path",
+            "fast_retransmit_path",
+        ],
+        beside: "max_paths = 1",
+        holds: |config| config.max_paths == 1,
+    },
+    Idle {
+        settings: &["paths_rest", "experiment.split_counts", "experiment.split_overbooking"],
+        beside: "buffer_split = none",
+        holds: |config| config.buffer_split == BufferSplit::None,
+    },
+    Idle {
+        settings: &["experiment.split_overbooking"],
+        beside: "buffer_split = sender",
+        holds: |config| config.buffer_split == BufferSplit::Sender,
+    },
+    Idle {
+        settings: &["paths_rest"],
+        beside: "buffer_shares = equal",
+        holds: |config| config.buffer_shares == BufferShares::Equal,
+    },
+    Idle {
+        settings: &["stream_classes"],
+        beside: "a stream_map other than adaptive",
+        holds: |config| config.stream_map != StreamMap::Adaptive,
+    },
+    Idle {
+        settings: &[
+            "experiment.split_fast_retransmit",
+            "experiment.smart_fast_retransmit",
+            "experiment.multiple_fast_retransmit",
+        ],
+        beside: "loss_detection = rack",
+        // Where chunks are duplicated on several paths, missing reports judge them still.
+        holds: |config| {
+            config.loss_detection == LossDetection::Rack
+                && config.blocked_copies == BlockedCopies::Off
+                && config.path_scheduler != "redundant"
+        },
+    },
+    Idle {
+        settings: &["experiment.rescheduling_threshold"],
+        beside: "chunk_rescheduling = in_time or off",
+        holds: |config| {
+            matches!(config.chunk_rescheduling, ChunkRescheduling::InTime | ChunkRescheduling::Off)
+        },
+    },
+    Idle {
+        settings: &[
+            "experiment.moved_chunk_t3",
+            "experiment.opportunistic_retransmission",
+            "experiment.penalisation",
+        ],
+        beside: "chunk_rescheduling = in_time",
+        holds: |config| config.chunk_rescheduling == ChunkRescheduling::InTime,
+    },
+    Idle {
+        settings: &["experiment.moved_chunk_cut", "experiment.moved_chunk_t3"],
+        beside: "chunk_rescheduling = off",
+        holds: |config| {
+            config.chunk_rescheduling == ChunkRescheduling::Off
+                && !config.experiment.opportunistic_retransmission
+        },
+    },
+    Idle {
+        settings: &["sack_path_probes"],
+        beside: "a sack_path other than fastest",
+        holds: |config| config.sack_path != SackPath::Fastest,
+    },
+    Idle {
+        settings: &["nr_sack_blocks"],
+        beside: "an nr_sack other than everything",
+        holds: |config| config.nr_sack != NrSack::Everything,
+    },
+    Idle {
+        settings: &["sack_delay"],
+        beside: "sack_frequency = 1",
+        holds: |config| config.sack_frequency == 1,
+    },
+    Idle {
+        settings: &["potentially_failed_max_retrans"],
+        beside: "potentially_failed = false",
+        holds: |config| !config.potentially_failed,
+    },
+    Idle {
+        settings: &["accept_stream_resets", "accept_association_resets", "accept_added_streams"],
+        beside: "stream_reconfiguration = false",
+        holds: |config| !config.stream_reconfiguration,
+    },
+    Idle {
+        settings: &["authentication_hash"],
+        beside: "authentication = false",
+        holds: |config| !config.authentication,
+    },
+    Idle {
+        settings: &["dynamic_addresses"],
+        beside: "authentication = false and encryption = off",
+        holds: |config| !config.authentication && config.encryption == Encryption::Off,
+    },
+    Idle {
+        settings: &["key_management", "key_role", "key_drain", "rekey_megabytes"],
+        beside: "encryption = off",
+        holds: |config| config.encryption == Encryption::Off,
+    },
+    Idle {
+        settings: &["zero_checksum"],
+        beside: "encryption = offer or require",
+        holds: |config| config.encryption != Encryption::Off,
+    },
+    Idle {
+        settings: &["authentication_hash", "drop_reports"],
+        beside: "encryption = require",
+        holds: |config| config.encryption == Encryption::Require,
+    },
+];
+
+impl AssociationConfig {
+    /// Beside which other settings the one called `name` has no effect, whatever its value: `buffer_split = none`. `None`
+    /// where it has one.
+    pub fn idle_beside(&self, name: &str) -> Option<&'static str> {
+        let idle = IDLE.iter().find(|idle| idle.settings.contains(&name) && (idle.holds)(self))?;
+        Some(idle.beside)
+    }
+
+    /// All that can take the effect of the setting called `name`: it has none beside any of these.
+    pub fn idle_conditions(name: &str) -> impl Iterator<Item = &'static str> {
+        IDLE.iter().filter(move |idle| idle.settings.contains(&name)).map(|idle| idle.beside)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_names_settings_that_exist() {
+        for name in IDLE.iter().flat_map(|idle| idle.settings) {
+            assert!(AssociationConfig::names().any(|known| known == *name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_setting_is_idle_beside_the_one_that_takes_its_effect() {
+        let mut config = AssociationConfig::default();
+        assert_eq!(config.idle_beside("paths_rest"), None);
+        assert_eq!(config.idle_beside("key_drain"), Some("encryption = off"));
+        config.buffer_split = BufferSplit::None;
+        assert_eq!(config.idle_beside("paths_rest"), Some("buffer_split = none"));
+        config.encryption = Encryption::Require;
+        assert_eq!(config.idle_beside("key_drain"), None);
+    }
+}
