@@ -7,6 +7,7 @@ use crate::abi::{ABI, NAME_SIZE};
 /// Why a shared object cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}: {fault}", .path.display())]
+#[non_exhaustive]
 pub struct LoadError {
     /// The file.
     pub path: PathBuf,

@@ -22,7 +22,7 @@ pub(crate) struct Entry<F> {
 }
 
 /// A name that is in use as long as this lives.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct NameInUse(Arc<str>);
 
 impl<F> Names<F> {

@@ -29,7 +29,7 @@ pub struct PolicyName<'c> {
 }
 
 /// The names of the policies that an association is to have.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct NamesInUse {
     /// That of the stream scheduler.
     pub stream: NameInUse,

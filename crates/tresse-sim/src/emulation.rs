@@ -65,6 +65,12 @@ pub struct Emulation<'w> {
     arrived: VecDeque<Delivery>,
 }
 
+impl std::fmt::Debug for Emulation<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Emulation").finish_non_exhaustive()
+    }
+}
+
 impl<'w> Emulation<'w> {
     /// The network of `scenario` at time zero; its traffic and settings do not matter, and `[[cross]]` does. With
     /// `capture`, everything is written there as pcapng.

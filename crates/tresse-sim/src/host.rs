@@ -130,17 +130,22 @@ impl Host {
         let Some(association) = self.endpoint.association(id) else { return };
         let gone = association.path_stats(now).into_iter().filter(|stats| stats.id == path).collect();
         let ours = self.of_scenario(gone).into_iter().filter(|stats| stats.id.index() < self.ends.len());
-        let left: Vec<_> = ours.map(|stats| PathStats { flight: 0, copied: 0, queued: 0, ..stats }).collect();
+        let empty = |mut stats: PathStats| {
+            (stats.flight, stats.copied, stats.queued) = (0, 0, 0);
+            stats
+        };
+        let left: Vec<_> = ours.map(empty).collect();
         self.left.extend(left);
     }
 
     /// The association numbers paths as they come; here they get their positions in the scenario. While addresses come
     /// and go there are others for a moment, between addresses of different positions: they come behind.
     fn of_scenario(&self, paths: Vec<PathStats>) -> Vec<PathStats> {
-        let positioned = |path: PathStats| {
+        let positioned = |mut path: PathStats| {
             let position = self.ends.iter().position(|ends| *ends == (path.local, path.remote));
             let position = position.unwrap_or(self.ends.len() + path.id.index());
-            PathStats { id: PathId(u8::try_from(position).unwrap_or(u8::MAX)), ..path }
+            path.id = PathId(u8::try_from(position).unwrap_or(u8::MAX));
+            path
         };
         paths.into_iter().map(positioned).collect()
     }

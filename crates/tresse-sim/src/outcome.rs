@@ -14,6 +14,7 @@ pub const SCHEMA: u32 = 1;
 
 /// The outcome of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The version of this document's keys and units: [`SCHEMA`].
     pub schema: u32,
@@ -55,6 +56,7 @@ pub struct Outcome {
 
 /// One stream.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct StreamOutcome {
     /// Its number.
     pub id: u16,
@@ -69,6 +71,7 @@ pub struct StreamOutcome {
 
 /// A distribution of delays, in milliseconds.
 #[derive(Copy, Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Delay {
     /// The mean, exact.
     pub mean: f64,
@@ -84,6 +87,7 @@ pub struct Delay {
 
 /// One path, seen by the sender, with its links.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PathOutcome {
     /// Its position.
     pub id: usize,
@@ -149,6 +153,7 @@ pub struct PathOutcome {
 
 /// One pair of hosts whose traffic crosses a path.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct CrossOutcome {
     /// Its position.
     pub id: usize,
@@ -178,6 +183,7 @@ pub struct CrossOutcome {
 
 /// Shares of time by limit, each set adding up to 1 unless no time has passed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct LimitedBy {
     /// The association.
     pub total: Shares,
@@ -210,6 +216,7 @@ impl Serialize for Shares {
 
 /// The association as a whole.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct AssociationOutcome {
     /// The sender's state at the end, in the words of RFC 9260 §4; absent when there was no association.
     pub state: Option<&'static str>,
@@ -241,6 +248,7 @@ impl Serialize for Discarded {
 
 /// Facts about the run as a whole, settling included.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct RunFacts {
     /// A hash over all packets with their times: equal for equal runs, on every machine.
     pub trace_hash: String,

@@ -25,6 +25,12 @@ pub struct CaptureWriter<W: Write> {
     writer: PcapNgWriter<W>,
 }
 
+impl<W: Write> std::fmt::Debug for CaptureWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CaptureWriter").finish_non_exhaustive()
+    }
+}
+
 impl<W: Write> CaptureWriter<W> {
     /// Begins a capture on these interfaces.
     ///

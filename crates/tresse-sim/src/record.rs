@@ -11,6 +11,7 @@ use crate::route::LinkId;
 
 /// The state of the sender and its paths over time; all columns are as long as `time_s`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct Series {
     /// Virtual time in seconds.
     pub time_s: Vec<f64>,
@@ -26,6 +27,7 @@ pub struct Series {
 
 /// One path over time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct PathSeries {
     /// Congestion window.
     pub cwnd_bytes: Vec<usize>,

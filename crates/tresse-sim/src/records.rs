@@ -25,6 +25,12 @@ pub struct SimulatedKeys {
     associations: BTreeMap<AssociationId, PreSharedKeys<Make>>,
 }
 
+impl std::fmt::Debug for SimulatedKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimulatedKeys").finish_non_exhaustive()
+    }
+}
+
 impl SimulatedKeys {
     /// With keys that follow from `secret`, which the host's peer has, too.
     pub fn new(secret: [u8; 32]) -> Self {

@@ -8,6 +8,7 @@ use tresse_proto::{Instant, PathStats};
 
 /// What losses cost, over the whole run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct RecoveryOutcome {
     /// TSNs that got across.
     pub tsns: u64,

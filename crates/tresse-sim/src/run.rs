@@ -48,6 +48,15 @@ pub struct RunOptions<'a> {
     pub check: bool,
 }
 
+impl std::fmt::Debug for RunOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("checksums", &self.checksums)
+            .field("check", &self.check)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Runs a scenario.
 ///
 /// # Errors

@@ -28,6 +28,12 @@ pub struct Trace<W> {
     failed: Option<std::io::Error>,
 }
 
+impl<W> std::fmt::Debug for Trace<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trace").finish_non_exhaustive()
+    }
+}
+
 #[derive(Serialize)]
 struct Head<'a> {
     tresse_trace: u32,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tresse::{Abandoned, Association, AssociationStats, Limit, PathStats};
+use tresse::{Association, AssociationStats, Limit, PathStats};
 
 use super::words::{Shares, limit_words, main_limit, meaning, printable, rate, shares};
 
@@ -74,8 +74,8 @@ impl Snapshot {
 
     /// Messages that were given up.
     pub(crate) fn abandoned(&self) -> u64 {
-        let Abandoned { sent, unsent } = self.association.abandoned.total();
-        sent + unsent
+        let total = self.association.abandoned.total();
+        total.sent + total.unsent
     }
 }
 

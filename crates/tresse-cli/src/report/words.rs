@@ -63,7 +63,7 @@ pub(crate) fn explained(limit: Limit) -> &'static str {
             "this host set the pace: packets left later than pacing allowed, as the processor was busy or woke up late"
         }
         Limit::Path => "no path could be used",
-        Limit::Nothing => "nothing held the data up but this host's own pace",
+        _ => "nothing held the data up but this host's own pace",
     }
 }
 

@@ -1,6 +1,8 @@
 //! Groups of settings, in which people look for them. Those that only a paper's figure or an ablation needs are last.
 
 /// Settings that belong together.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Group {
     /// The heading.
     pub name: &'static str,

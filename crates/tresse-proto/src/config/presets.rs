@@ -3,7 +3,9 @@
 use super::AssociationConfig;
 use super::switch::ConfigError;
 
-/// One bundle: its name, what it is for, and the switches it sets.
+/// A bundle of settings: its name, what it is for, and the switches it sets.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Preset {
     /// The name.
     pub name: &'static str,
@@ -68,11 +70,14 @@ const MODEL_OF_2010: &[(&str, &str)] = &[
     ("stream_scheduler", "round_robin"),
 ];
 
-/// All presets.
-pub const PRESETS: &[Preset] = &[
-    Preset { name: "cmt", doc: "All paths at once, with our recommended settings.", layers: &[] },
+impl Preset {
+    /// All paths at once, with our recommended settings.
+    pub const CMT: Preset =
+        Preset { name: "cmt", doc: "All paths at once, with our recommended settings.", layers: &[] };
+
+    /// As cmt, with streams, buffers and SACKs placed by what is measured of the paths.
     // For streams in order over unlike paths with little buffer: docs/adaptive.md.
-    Preset {
+    pub const ADAPTIVE: Preset = Preset {
         name: "adaptive",
         doc: "As cmt, with streams, buffers and SACKs placed by what is measured of the paths.",
         layers: &[&[
@@ -87,8 +92,10 @@ pub const PRESETS: &[Preset] = &[
             ("immediate_sack_when_full", "false"),
             ("blocked_copies", "off"),
         ]],
-    },
-    Preset {
+    };
+
+    /// One path at a time, nothing beyond RFC 9260.
+    pub const RFC9260: Preset = Preset {
         name: "rfc9260",
         doc: "One path at a time, nothing beyond RFC 9260.",
         layers: &[
@@ -107,18 +114,22 @@ pub const PRESETS: &[Preset] = &[
                 ("stream_reconfiguration", "false"),
             ],
         ],
-    },
-    Preset {
+    };
+
+    /// Transmission Scheduling Optimizations for CMT (Dreibholz, Seggelmann, Tüxen, Rathgeb; PFLDNeT 2010).
+    pub const PFLDNET2010: Preset = Preset {
         name: "pfldnet2010",
         doc: "Transmission Scheduling Optimizations for CMT (Dreibholz, Seggelmann, Tüxen, Rathgeb; PFLDNeT 2010).",
         layers: &[PLAIN, MODEL_OF_2010],
-    },
+    };
+
+    /// Receive Buffer Blocking in Concurrent Multipath Transfer (Iyengar, Amer, Stewart; GLOBECOM 2005).
     // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure, and
     // cite RFC 2960: an initial window of two packets, two packets that a loss leaves, and RTO.Initial of 3 s. New data
     // goes "as bandwidth becomes available on corresponding paths", and where several have it "arbitrarily": here to
     // the path with the most room. The rest is as in their simulator: one RTT sample from any SACK, SACKs to the source
     // of the last packet, no extension, and a send buffer that never limits.
-    Preset {
+    pub const GLOBECOM2005: Preset = Preset {
         name: "globecom2005",
         doc: "Receive Buffer Blocking in Concurrent Multipath Transfer (Iyengar, Amer, Stewart; GLOBECOM 2005).",
         layers: &[
@@ -138,22 +149,40 @@ pub const PRESETS: &[Preset] = &[
                 ("timeout_retransmit_path", "same"),
             ],
         ],
-    },
-    Preset {
+    };
+
+    /// On the Use of CMT over Asymmetric Paths (Dreibholz, Becke, Rathgeb, Tüxen; GLOBECOM 2010).
+    pub const GLOBECOM2010: Preset = Preset {
         name: "globecom2010",
         doc: "On the Use of CMT over Asymmetric Paths (Dreibholz, Becke, Rathgeb, Tüxen; GLOBECOM 2010).",
         layers: &[PLAIN, MODEL_OF_2010],
-    },
+    };
+
+    /// The settings: the defaults with those of the preset.
+    pub fn config(&self) -> AssociationConfig {
+        let mut config = AssociationConfig::default();
+        for (switch, value) in self.settings() {
+            let set = config.set(switch, value);
+            debug_assert!(set.is_ok(), "{set:?}");
+        }
+        config
+    }
+}
+
+/// All presets.
+pub const PRESETS: &[Preset] = &[
+    Preset::CMT,
+    Preset::ADAPTIVE,
+    Preset::RFC9260,
+    Preset::PFLDNET2010,
+    Preset::GLOBECOM2005,
+    Preset::GLOBECOM2010,
 ];
 
 pub(super) fn build(name: &str) -> Result<AssociationConfig, ConfigError> {
-    let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
+    let preset = PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-        return Err(ConfigError::UnknownPreset { name: name.to_owned(), known: names.join(", ") });
-    };
-    let mut config = AssociationConfig::default();
-    for (switch, value) in preset.settings() {
-        config.set(switch, value)?;
-    }
-    Ok(config)
+        ConfigError::UnknownPreset { name: name.to_owned(), known: names.join(", ") }
+    })?;
+    Ok(preset.config())
 }

@@ -61,6 +61,7 @@ pub enum ConfigError {
 
 /// What a person may read about one switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct SwitchInfo {
     /// The name, as typed in scenarios and on command lines.
     pub name: &'static str,

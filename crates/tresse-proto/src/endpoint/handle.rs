@@ -29,6 +29,12 @@ pub struct AssociationHandle<'a> {
     slot: Slot,
 }
 
+impl std::fmt::Debug for AssociationHandle<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AssociationHandle").finish_non_exhaustive()
+    }
+}
+
 impl<'a> AssociationHandle<'a> {
     pub(super) fn new(endpoint: &'a mut Endpoint, slot: Slot) -> Self {
         AssociationHandle { endpoint, slot }

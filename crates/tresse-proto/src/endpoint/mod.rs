@@ -112,6 +112,12 @@ pub struct Endpoint {
     first_mids: [Mid; 2],
 }
 
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
 struct Answer {
     to: Transmit,
     packet: Vec<u8>,

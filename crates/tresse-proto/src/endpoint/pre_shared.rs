@@ -33,6 +33,12 @@ pub struct PreSharedKeys<F> {
     wanted: bool,
 }
 
+impl<F> std::fmt::Debug for PreSharedKeys<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PreSharedKeys").field("sends", &self.sends).finish_non_exhaustive()
+    }
+}
+
 impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
     /// For an association of which nothing is known yet; `make` makes the keys of a direction and an epoch, the same at
     /// both ends.

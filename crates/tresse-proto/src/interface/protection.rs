@@ -260,6 +260,7 @@ pub enum ProtectionError {
 
 /// Records of one epoch, and what became of them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct EpochStats {
     /// Records sealed with its sending keys.
     pub sealed: u64,
@@ -275,6 +276,7 @@ pub struct EpochStats {
 
 /// What protection has done for an association.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct ProtectionStats {
     /// Whether only DTLS chunks are taken.
     pub required: bool,

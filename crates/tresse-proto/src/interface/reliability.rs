@@ -127,6 +127,7 @@ pub struct Abandoned {
 
 /// Messages that were given up, by policy (RFC 7496 §4.3, §4.4).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Abandonments {
     /// Their lifetime was over.
     pub lifetime: Abandoned,

@@ -12,6 +12,7 @@ use crate::interface::reliability::Abandonments;
 
 /// What keeps a path, or an association, from sending more at an instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Limit {
     /// Nothing: data is on its way out, or there is no association yet.
     #[default]
@@ -116,6 +117,7 @@ impl LimitTimes {
 /// One path: what it is and what went over it. Windows and what is in flight or queued are bytes of DATA chunks, headers
 /// included (RFC 9260 §1.3); counters are of user data unless named otherwise.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct PathStats {
     /// Its position.
     pub id: PathId,
@@ -189,6 +191,7 @@ pub struct PathStats {
 /// One association. Windows, what is in flight and what the receive buffer holds are bytes of DATA chunks, headers
 /// included (RFC 9260 §1.3); the rest is user data.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct AssociationStats {
     /// Its state, in the words of RFC 9260 §4.
     pub state: &'static str,
@@ -322,6 +325,7 @@ discards! {
 
 /// The send queue, as the sender-queue-info draft describes it (draft-dreibholz-tsvwg-sctpsocket-sqinfo).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct SendQueueInfo {
     /// Size of the send buffer in bytes.
     pub limit: usize,

@@ -4,6 +4,7 @@ use super::Cause;
 
 /// What went through a link so far. Bytes are those of IP packets, framing not counted.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct LinkCounters {
     /// Packets offered.
     pub offered: u64,

@@ -37,6 +37,7 @@ pub struct Scenario {
 
 /// What a scenario says, with every default filled in.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Resolved {
     /// What the run is called.
     pub name: String,
@@ -72,6 +73,7 @@ pub struct Resolved {
 
 /// The two directions of a path.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct PathSpec {
     /// From the sender to the receiver.
     pub forward: LinkSpec,
@@ -85,6 +87,7 @@ pub struct PathSpec {
 
 /// What the sender sends.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Traffic {
     /// Streams in use.
     pub streams: u16,
@@ -107,6 +110,7 @@ pub struct Traffic {
 
 /// A stream on which somebody has something to say now and then.
 #[derive(Copy, Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Sporadic {
     /// The stream.
     pub stream: u16,

@@ -74,6 +74,7 @@ struct Handed {
 
 /// What came out of a stream since the measurement began.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct StreamReport {
     /// Messages.
     pub messages: u64,

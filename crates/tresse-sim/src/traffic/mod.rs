@@ -27,6 +27,12 @@ pub struct Turn<'a> {
     pub ledger: &'a mut Ledger,
 }
 
+impl std::fmt::Debug for Turn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Turn").field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
 /// An application on a host.
 pub trait Application {
     /// When it wants to act next by itself.

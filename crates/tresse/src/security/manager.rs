@@ -78,6 +78,12 @@ pub struct KeyManager {
     actions: VecDeque<Action>,
 }
 
+impl std::fmt::Debug for KeyManager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeyManager").field("current", &self.current).finish_non_exhaustive()
+    }
+}
+
 enum Phase {
     /// No agreement is under way.
     Idle,
