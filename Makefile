@@ -185,6 +185,11 @@ bench-sockets: ## speed and memory over real sockets, beside plain UDP, quinn an
 	$(CARGO) build --release --quiet --manifest-path benches/sockets/Cargo.toml --target-dir $(SOCKET_BENCH)
 	$(if $(shell chrt -r 10 true 2>&1 || echo no),,chrt -r 10 )$(SOCKET_BENCH)/release/bench-sockets $(TABLES)
 
+.PHONY: bench-calls
+bench-calls: ## speed of the sockets for C beside the Rust API, in the same run
+	$(CARGO) bench --locked --quiet --package tresse-sockets --bench calls --no-run
+	$(if $(shell chrt -r 10 true 2>&1 || echo no),,chrt -r 10 )$(CARGO) bench --locked --quiet --package tresse-sockets --bench calls
+
 ONLY ?=
 SECONDS_EACH ?= 20
 

@@ -1,5 +1,6 @@
 //! Speed of the calls for C beside the Rust API of the crate `tresse`, in turns and in the same run: goodput and messages over
-//! loopback, in UDP, each side a process of its own.
+//! loopback, in UDP, each side a process of its own and on one core of its own: where threads of both sides find their places
+//! decides more than what is compared.
 //!
 //! `cargo bench -p tresse-sockets` prints a table; ratios of one run can be compared, numbers of two cannot.
 
@@ -33,6 +34,9 @@ static RECEIVED: AtomicU64 = AtomicU64::new(0);
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let [_, "child", side, ..] = words[..] {
+        stay_on_one_core(side == "serve");
+    }
     match words[..] {
         [_, "child", "serve", "rust"] => rust(serve_rust()),
         [_, "child", "serve", _] => serve_calls(),
@@ -109,6 +113,26 @@ fn turn(api: &str, bytes: usize) -> Result<f64, Box<dyn Error>> {
     sleep(MEASURE);
     let after = server.received()?;
     Ok((after.1 - before.1) / bytes as f64 / (after.0 - before.0).as_secs_f64())
+}
+
+/// Of the cores that this process may run on, the first is the sender's and the last the receiver's.
+fn stay_on_one_core(receives: bool) {
+    // SAFETY: a set of cores is plain bits, and has the size that both calls are told.
+    unsafe {
+        let mut cores: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        if libc::sched_getaffinity(0, size, &raw mut cores) != 0 {
+            return;
+        }
+        let mut allowed = (0..libc::CPU_SETSIZE as usize).filter(|&core| libc::CPU_ISSET(core, &cores));
+        let core = if receives { allowed.next_back() } else { allowed.next() };
+        drop(allowed);
+        if let Some(core) = core {
+            libc::CPU_ZERO(&mut cores);
+            libc::CPU_SET(core, &mut cores);
+            libc::sched_setaffinity(0, size, &raw const cores);
+        }
+    }
 }
 
 fn ready() {

@@ -129,6 +129,15 @@ impl Entry {
         id: AssociationId,
         strict: bool,
     ) {
+        if self.following.is_empty()
+            && self.open.is_none()
+            && self.next.as_ref().is_none_or(|one| one.message.part.is_end())
+        {
+            // Nothing waits behind, and nothing is to wait.
+            let message = endpoint.as_mut().and_then(|core| core.association(id)?.recv(now));
+            self.next = message.map(|message| Pending { message, taken: 0 });
+            return;
+        }
         let last = self.next.take().map(|pending| pending.message).or(self.open.take());
         let open = last.filter(|message| strict && !message.part.is_end());
         let continues = |message: &Message| {

@@ -53,6 +53,10 @@ pub(crate) struct State {
     pub(crate) names: HashMap<(IpAddr, u16), AssociationId>,
     /// Sockets whose readiness may have changed.
     touched: Vec<u64>,
+    /// When the last turn was, or the first command since then: for what needs no better time.
+    pub(crate) clock: Instant,
+    /// Commands since the last turn.
+    commands: u32,
 }
 
 impl Engine {
@@ -74,6 +78,8 @@ impl Engine {
             associations: BTreeMap::new(),
             names: HashMap::new(),
             touched,
+            clock: Instant::from_nanos(0),
+            commands: 0,
         };
         Arc::new(Engine {
             state: Mutex::new(state),
@@ -144,6 +150,8 @@ impl Engine {
     fn turn_once(&self, stack: &Stack, outbox: &mut Outbox) -> bool {
         let mut state = self.lock();
         let now = stack.now();
+        state.clock = now;
+        stack.note_commands(std::mem::take(&mut state.commands));
         for datagram in lock(&self.inbox).drain(..) {
             state.handle(now, datagram);
         }
@@ -170,6 +178,16 @@ impl Engine {
 }
 
 impl State {
+    /// When a command is given that brings about a turn: the clock is read for the first one after the last turn, and those that
+    /// follow before the next have the same time. What they lead to is not done before then either.
+    pub(crate) fn command_time(&mut self, stack: &Stack) -> Instant {
+        if self.commands == 0 {
+            self.clock = stack.now();
+        }
+        self.commands += 1;
+        self.clock
+    }
+
     /// Descriptors that only the process with the sockets is to have.
     pub(crate) fn descriptors(&self) -> Vec<i32> {
         let waited_for = self.associations.values().filter_map(|entry| entry.unsettled.as_ref());

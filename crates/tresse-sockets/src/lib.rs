@@ -17,6 +17,7 @@ mod events;
 pub mod ffi;
 mod finish;
 mod forked;
+mod intake;
 mod layout;
 mod lower;
 mod names;

@@ -7,12 +7,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit as Segments, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Type};
 use tresse_proto::{Datagram, Ecn, Transmit};
+
+use crate::intake::Buffers;
 
 /// What is between an SCTP packet and IP.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -85,29 +86,29 @@ impl LowerSocket {
         self.local
     }
 
-    /// Receives one batch; false when there was nothing.
-    pub(crate) fn receive(&self, scratch: &mut [u8], inbox: &mut Vec<Datagram>) -> bool {
+    /// Receives one batch by way of `buffers`; false when there was nothing.
+    pub(crate) fn receive(&self, buffers: &mut Buffers, inbox: &mut Vec<Datagram>) -> bool {
         let mut meta = [RecvMeta::default(); RECEIVE_BATCH];
         let mut slices: Vec<IoSliceMut<'_>> =
-            scratch.chunks_exact_mut(RECEIVE_BUFFER).map(IoSliceMut::new).collect();
+            buffers.ready.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let received = self.state.recv((&self.io).into(), &mut slices, &mut meta);
         // An error is that of a packet of the past: the system has nothing to say of those that come.
         let Ok(count) = received else {
             return received.is_err_and(|error| error.kind() != ErrorKind::WouldBlock);
         };
-        for (meta, buffer) in meta.iter().zip(scratch.chunks_exact(RECEIVE_BUFFER)).take(count) {
-            let bytes = buffer.get(..meta.len).unwrap_or(buffer);
+        for (at, meta) in meta.iter().take(count).enumerate() {
+            let filled = buffers.take(at, meta.len);
             let datagram = |encapsulation_port, packet| Datagram {
                 local: self.local,
                 remote: meta.addr.ip(),
                 encapsulation_port,
                 ecn: codepoint(meta.ecn),
-                payload: Bytes::copy_from_slice(packet),
+                payload: filled.keep(packet),
             };
             if !self.raw {
-                let packets = bytes.chunks(meta.stride.max(1));
+                let packets = filled.bytes().chunks(meta.stride.max(1));
                 inbox.extend(packets.map(|packet| datagram(Some(meta.addr.port()), packet)));
-            } else if let Some(packet) = self.behind_ip(bytes) {
+            } else if let Some(packet) = self.behind_ip(filled.bytes()) {
                 inbox.push(datagram(None, packet));
             }
         }
@@ -236,11 +237,7 @@ fn codepoint(mark: Option<EcnCodepoint>) -> Ecn {
 }
 
 /// Buffers handed to the system in one receive call.
-const RECEIVE_BATCH: usize = 8;
-/// Size of each: what receive offload may join.
-const RECEIVE_BUFFER: usize = 65_536;
-/// Room for one batch.
-pub(crate) const RECEIVE_SCRATCH: usize = RECEIVE_BATCH * RECEIVE_BUFFER;
+pub(crate) const RECEIVE_BATCH: usize = 8;
 /// Size to ask of the system for socket buffers.
 const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 /// What the system takes in one call: a UDP payload over IPv4, rounded down.

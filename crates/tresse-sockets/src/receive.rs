@@ -236,7 +236,7 @@ impl State {
         };
         if pending.message.part == Part::Abandoned {
             let (stream, ssn) = (pending.message.stream.0, pending.message.ssn.0);
-            self.advance(call, call.stack.now(), id, true);
+            self.advance(call, self.clock, id, true);
             self.tell(id, notify::PARTIAL_DELIVERY, |number| {
                 notify::partial_delivery_aborted(number, stream, ssn)
             });
@@ -247,14 +247,15 @@ impl State {
         let ends = read && pending.message.part.is_end();
         let mut info = info_of(entry)?;
         let wants_old_info = entry.settings.wants(notify::DATA_IO);
-        let now = call.stack.now();
+        let socket = self.sockets.get_mut(&key)?;
+        // The core wants no better time for what is taken out of it.
+        let now = if socket.autoclose.is_some() { call.stack.now() } else { self.clock };
         if !peek {
             if let Some(pending) = &mut entry.next {
                 pending.taken += copied;
             }
             entry.last_used = now;
         }
-        let socket = self.sockets.get_mut(&key)?;
         let (wants_info, wants_next) = (socket.options.receive_info, socket.options.next_info);
         if !peek {
             socket.in_progress = (!ends).then_some(id);
@@ -289,13 +290,13 @@ impl State {
             }
             self.remove_marker(key, id);
             if ended && call.socket().style == Style::OneToMany {
-                self.forget(now, id);
+                self.forget(call.stack.now(), id);
             }
         } else if socket.queue.len() > 1 && socket.queue.iter().all(|item| matches!(item, Item::Data(_))) {
             // Associations take turns.
             socket.queue.rotate_left(1);
         }
-        self.touch(key);
+        // Where there is more of it to read the descriptor shows what it showed.
     }
 
     /// Tells that the rest of a message, of which a part was read, does not come (RFC 6458 §6.1.7); others have their turn again.
@@ -335,7 +336,7 @@ impl State {
         };
         if peek {
             let entry = self.associations.get_mut(&id)?;
-            let next = entry.look_ahead(self.endpoint.as_mut(), call.stack.now(), id)?.clone();
+            let next = entry.look_ahead(self.endpoint.as_mut(), self.clock, id)?.clone();
             return Some(message(entry, &next));
         }
         match self.turn_of(call.key())? {

@@ -284,7 +284,7 @@ impl State {
         data: &Data<'_>,
         info: &SendInfo,
     ) -> Result<(), Errno> {
-        let now = call.stack.now();
+        let now = self.command_time(call.stack);
         let explicit = self.socket(call.key())?.options.explicit_eor;
         let Some(entry) = self.associations.get_mut(&id) else { return Err(Errno::PIPE) };
         match entry.phase {
@@ -325,7 +325,9 @@ impl State {
             self.on_sent(call.key(), id, sent)?;
             if let Some(entry) = self.associations.get_mut(&id) {
                 (entry.last_used, entry.is_dry) = (now, false);
-                entry.pieces.remove(&options.stream.0);
+                if !entry.pieces.is_empty() {
+                    entry.pieces.remove(&options.stream.0);
+                }
             }
         }
         if ends {

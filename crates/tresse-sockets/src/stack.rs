@@ -16,7 +16,8 @@ use rustix::io::{Errno, read, write};
 use tresse_proto::{AssociationConfig, Datagram, Endpoint, EndpointConfig, Instant, Transmit};
 
 use crate::engine::Engine;
-use crate::lower::{self, Carrier, LowerSocket, RECEIVE_SCRATCH};
+use crate::intake::Buffers;
+use crate::lower::{self, Carrier, LowerSocket, RECEIVE_BATCH};
 use crate::ports::Ports;
 
 /// What all sockets of this process share.
@@ -44,7 +45,7 @@ pub(crate) struct Stack {
 
 /// What arrived, on its way to the engines.
 struct Intake {
-    scratch: Vec<u8>,
+    buffers: Buffers,
     inbox: Vec<Datagram>,
     /// Answers what is for a port that nobody has (RFC 9260 §8.4).
     nobody: Option<Endpoint>,
@@ -109,7 +110,7 @@ impl Stack {
             ports: Mutex::default(),
             gate: Mutex::default(),
             intake: Mutex::new(Intake {
-                scratch: vec![0; RECEIVE_SCRATCH],
+                buffers: Buffers::new(RECEIVE_BATCH),
                 inbox: Vec::new(),
                 nobody: endpoint(EndpointConfig::default(), AssociationConfig::default()).ok(),
                 touched: Vec::new(),
@@ -226,11 +227,17 @@ impl Stack {
             engine.turn(self);
             return;
         }
-        self.given.fetch_add(1, Ordering::Relaxed);
-        if !engine.busy.swap(true, Ordering::AcqRel) {
+        // Seen without a write where it is busy already, which others look at, too: what was given before is under the engine's
+        // lock, and it is busy until a turn that takes this lock begins.
+        if !engine.busy.load(Ordering::Acquire) && !engine.busy.swap(true, Ordering::AcqRel) {
             lock(&self.busy).push(Arc::clone(engine));
             self.wake(ASLEEP);
         }
+    }
+
+    /// So many commands were given to an engine since its last turn.
+    pub(crate) fn note_commands(&self, count: u32) {
+        self.given.fetch_add(count, Ordering::Relaxed);
     }
 
     /// A call is about to wait: what it and others have given is not to wait, too.
@@ -291,11 +298,11 @@ impl Stack {
     /// Hands packets to their engines; answers which have got some.
     fn take_in(&self) -> Vec<Arc<Engine>> {
         let mut intake = lock(&self.intake);
-        let Intake { scratch, inbox, nobody, touched } = &mut *intake;
+        let Intake { buffers, inbox, nobody, touched } = &mut *intake;
         let lower = self.lower();
         for socket in lower.iter() {
             for _ in 0..BATCHES {
-                if !socket.receive(scratch, inbox) {
+                if !socket.receive(buffers, inbox) {
                     break;
                 }
             }

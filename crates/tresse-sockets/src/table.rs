@@ -1,8 +1,9 @@
 //! The table from file descriptors to sockets. A descriptor that is in it is ours, whatever else a program has open.
 
+use std::cell::RefCell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
 use rustix::io::Errno;
 
@@ -35,9 +36,41 @@ static TABLE: RwLock<Vec<Option<Arc<Alias>>>> = RwLock::new(Vec::new());
 /// Descriptors in the table, so that whoever owns none asks for no lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
+/// How often the table has changed: what a thread remembers of it is true as long as this stays.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// A socket that a thread found in the table.
+struct Remembered {
+    fd: i32,
+    changes: u64,
+    alias: Weak<Alias>,
+}
+
+thread_local! {
+    /// What this thread found last, by the lowest bits of the descriptor: most calls are on few sockets, and need not write to
+    /// what all threads share.
+    static REMEMBERED: [RefCell<Option<Remembered>>; PLACES] = const { [const { RefCell::new(None) }; PLACES] };
+}
+
+const PLACES: usize = 16;
+
+/// Does something with the place for this descriptor; nothing in a signal handler that interrupts just that, or in a thread that
+/// ends.
+fn with_remembered<T>(fd: i32, act: impl FnOnce(&mut Option<Remembered>) -> Option<T>) -> Option<T> {
+    let place = fd as usize % PLACES;
+    REMEMBERED.try_with(|all| all[place].try_borrow_mut().ok().and_then(|mut one| act(&mut one))).ok()?
+}
+
 /// Whether the descriptor is one of our sockets.
 pub fn owns(fd: i32) -> bool {
-    COUNT.load(Ordering::Relaxed) > 0 && find(fd).is_ok()
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    let changes = CHANGES.load(Ordering::Acquire);
+    let is_known = with_remembered(fd, |one| {
+        one.as_ref().filter(|one| one.fd == fd && one.changes == changes).map(|_| ())
+    });
+    is_known.is_some() || find(fd).is_ok()
 }
 
 /// The socket of a descriptor.
@@ -45,9 +78,27 @@ pub fn owns(fd: i32) -> bool {
 /// # Errors
 /// `BADF` for a descriptor that is not ours.
 pub(crate) fn find(fd: i32) -> Result<Arc<Alias>, Errno> {
+    let changes = CHANGES.load(Ordering::Acquire);
+    let known = with_remembered(fd, |one| {
+        one.as_ref().filter(|one| one.fd == fd && one.changes == changes)?.alias.upgrade()
+    });
+    if let Some(alias) = known {
+        return Ok(alias);
+    }
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     let place = usize::try_from(fd).ok().and_then(|place| table.get(place));
-    place.and_then(Clone::clone).ok_or(Errno::BADF)
+    let alias = place.and_then(Clone::clone).ok_or(Errno::BADF)?;
+    let changes = CHANGES.load(Ordering::Acquire);
+    drop(table);
+    with_remembered(fd, |one| one.replace(Remembered { fd, changes, alias: Arc::downgrade(&alias) }));
+    Ok(alias)
+}
+
+/// The table, to be changed: what threads remember of it is to be looked up again.
+fn write() -> RwLockWriteGuard<'static, Vec<Option<Arc<Alias>>>> {
+    let table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    CHANGES.fetch_add(1, Ordering::Release);
+    table
 }
 
 /// Enters a descriptor and answers its number.
@@ -77,7 +128,7 @@ const OUT_OF_THE_WAY: i32 = 4096;
 fn enter(alias: Alias) -> i32 {
     let number = alias.number();
     alias.socket.aliases.fetch_add(1, Ordering::Relaxed);
-    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    let mut table = write();
     let place = usize::try_from(number).unwrap_or_default();
     if table.len() <= place {
         table.resize(place + 1, None);
@@ -97,7 +148,7 @@ fn enter(alias: Alias) -> i32 {
 /// # Errors
 /// `BADF` for a descriptor that is not ours.
 pub(crate) fn remove(fd: i32) -> Result<(Arc<Alias>, bool), Errno> {
-    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    let mut table = write();
     let place = usize::try_from(fd).ok().and_then(|place| table.get_mut(place));
     let alias = place.and_then(Option::take).ok_or(Errno::BADF)?;
     COUNT.fetch_sub(1, Ordering::Relaxed);
@@ -135,7 +186,7 @@ pub(crate) struct Held(RwLockWriteGuard<'static, Vec<Option<Arc<Alias>>>>);
 
 /// Holds the table while the process forks.
 pub(crate) fn hold() -> Held {
-    Held(TABLE.write().unwrap_or_else(PoisonError::into_inner))
+    Held(write())
 }
 
 impl Held {

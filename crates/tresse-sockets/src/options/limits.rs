@@ -128,6 +128,11 @@ pub(super) fn set_autoclose(target: &mut Target<'_>, value: &[u8]) -> Result<(),
     }
     let seconds = value.u32_at(0)?;
     target.socket()?.autoclose = (seconds != 0).then(|| Duration::from_secs(u64::from(seconds)));
+    // Nobody looked how long they were idle so far.
+    let (key, now) = (target.key, target.now);
+    for entry in target.state.associations.values_mut().filter(|entry| entry.owner == key) {
+        entry.last_used = now;
+    }
     Ok(())
 }
 
