@@ -139,6 +139,11 @@ swarm: ## random simulations with rules after every event (SEEDS=100000, FIRST=7
 swarm-fresh: ## a minute of random simulations, each time of others (FIRST=7: those from 7 on)
 	$(CARGO) run --locked --quiet --package tresse-swarm -- --seconds 60 --shortening 800000 --jobs $(JOBS) $(if $(FIRST),--first $(FIRST))
 
+.PHONY: sanitize
+sanitize: ## the C tests of the sockets under AddressSanitizer and ThreadSanitizer (gcc, rustup)
+	CARGO=$(CARGO) tools/sanitize.sh address
+	CARGO=$(CARGO) tools/sanitize.sh thread
+
 # Seconds for each target, and which; libFuzzer counts the branches that an input takes and the values that it compares,
 # by code that any compiler can put in.
 FUZZ_SECONDS ?= 60

@@ -85,14 +85,14 @@ int main(void)
     CHECK(getsockopt(one, IPPROTO_SCTP, SCTP_STATUS, &status, &len) == 0 && status.sstat_instrms == 2);
 
     /* The other schedulers of the paper; a configuration for more streams than there are applies truncated. */
-    CHECK(choose(near, "fcfs", 0, NULL) == 0);
-    asked(near, "fcfs", 0, NULL);
+    CHECK(choose(near, "fcfs", 0, (__u16[]) { 0 }) == 0);
+    asked(near, "fcfs", 0, (__u16[]) { 0 });
     CHECK(choose(near, "wfq", 4, (__u16[]) { 1, 2, 3, 4 }) == 0);
     asked(near, "wfq", 4, (__u16[]) { 1, 2, 3, 4 });
     int other = listener(SOCK_STREAM, "127.0.0.2");
     name = name_of("127.0.0.2", port_of(other));
     FAILS(choose(near, "wfq", 1, (__u16[]) { 0 }), EINVAL);
-    FAILS(choose(near, "nobody", 0, NULL), EINVAL);
+    FAILS(choose(near, "nobody", 0, (__u16[]) { 0 }), EINVAL);
     FAILS(choose(near, "fcfs", 1, (__u16[]) { 1 }), EINVAL);
     asked(near, "wfq", 4, (__u16[]) { 1, 2, 3, 4 });
     CHECK(close(near) == 0 && close(one) == 0 && close(far) == 0 && close(other) == 0);
