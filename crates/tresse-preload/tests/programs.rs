@@ -229,6 +229,39 @@ fn erlang_has_both_ends_of_an_association() {
     assert_eq!(Running::start(erlang).finish(), "arrived\n");
 }
 
+/// A Python with `pysctp`, which is built from its source the first time; an error says why there is none.
+fn python_with_pysctp() -> Result<PathBuf, String> {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pysctp");
+    let python = place.join("bin/python");
+    let imports = || {
+        Command::new(&python).args(["-c", "import sctp"]).output().is_ok_and(|tried| tried.status.success())
+    };
+    if imports() {
+        return Ok(python);
+    }
+    let made = Command::new("python3").args(["-m", "venv"]).arg(&place).output();
+    made.map_err(|error| error.to_string())?;
+    let installed = Command::new(&python)
+        .args(["-m", "pip", "install", "--quiet", "pysctp==0.7.3"])
+        .output()
+        .map_err(|error| error.to_string())?;
+    if imports() { Ok(python) } else { Err(String::from_utf8_lossy(&installed.stderr).into_owned()) }
+}
+
+#[test]
+fn python_has_both_styles_of_sockets() {
+    let python = match python_with_pysctp() {
+        Ok(python) => python,
+        Err(why) => {
+            return eprintln!("SKIPPED: pysctp cannot be installed (python3-dev, libsctp-dev): {why}");
+        }
+    };
+    let (udp, _) = ports();
+    let mut command = program(python, udp);
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pysctp.py"));
+    assert_eq!(Running::start(command).finish(), "served\n");
+}
+
 #[test]
 fn sctp_darn_sets_up_an_association() {
     if !has(&["sctp_darn"]) {

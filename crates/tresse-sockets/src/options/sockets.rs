@@ -15,11 +15,11 @@ pub(super) fn set(call: &Call, name: i32, value: &[u8]) -> Result<(), Errno> {
     let mut target = Target::new(call);
     match name {
         // Linux takes any number here, and what it can have.
-        libc::SO_SNDBUF => {
+        libc::SO_SNDBUF | libc::SO_SNDBUFFORCE => {
             let size = Size(buffer_size(value)?);
             target.configure(|config| config.send_buffer = size)
         }
-        libc::SO_RCVBUF => {
+        libc::SO_RCVBUF | libc::SO_RCVBUFFORCE => {
             let size = Size(buffer_size(value)?);
             target.configure(|config| config.receive_buffer = size)
         }

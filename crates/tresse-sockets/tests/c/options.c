@@ -107,6 +107,12 @@ static void of_sockets(void)
     CHECK(setsockopt(one, SOL_SOCKET, SO_RCVBUF, &number, sizeof number) == 0);
     number = 0;
     CHECK(getsockopt(one, SOL_SOCKET, SO_SNDBUF, &number, &len) == 0 && number == 300000);
+    /* The buffers of the descriptor itself stay as they are: by them it shows whether there is room. */
+    number = 400000;
+    CHECK(setsockopt(one, SOL_SOCKET, SO_SNDBUFFORCE, &number, sizeof number) == 0);
+    CHECK(setsockopt(one, SOL_SOCKET, SO_RCVBUFFORCE, &number, sizeof number) == 0);
+    CHECK(getsockopt(one, SOL_SOCKET, SO_SNDBUF, &number, &len) == 0 && number == 400000);
+    CHECK(getsockopt(one, SOL_SOCKET, SO_RCVBUF, &number, &len) == 0 && number == 400000 && !ready(one, POLLOUT));
     struct linger linger = { 1, 3 };
     CHECK(setsockopt(one, SOL_SOCKET, SO_LINGER, &linger, sizeof linger) == 0);
     struct timeval time = { 0, 20000 };

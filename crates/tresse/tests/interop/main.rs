@@ -15,6 +15,8 @@ mod messages;
 mod page;
 mod peer;
 mod pion;
+#[path = "../../../tresse-preload/tests/common/mod.rs"]
+mod preload;
 #[path = "../relay/mod.rs"]
 mod relay;
 mod usrsctp;

@@ -229,7 +229,8 @@ const INTRODUCTION: &str = "\
 # Interoperability
 
 tresse beside the stacks of others, on the wire: every cell is a dialogue over loopback sockets that checks the contents,
-the order and the number of messages on both sides. `make test` runs them all (`crates/tresse/tests/interop`) with the
+the order and the number of messages on both sides. In the last rows tresse's end is a program in C for the kernel's SCTP,
+over tresse's sockets by `LD_PRELOAD` ([preload.md](preload.md)). `make test` runs them all (`crates/tresse/tests/interop`) with the
 peers that the machine has; the kernel wants QEMU, busybox and what `tools/fetch_kernel.sh` brings, and boots once for all
 its cells.
 

@@ -7,16 +7,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::sync::mpsc as lines;
 use tokio::time::timeout;
 
-use crate::{dcsctp, linux, pion, usrsctp};
+use crate::{dcsctp, linux, pion, preload, usrsctp};
 
 /// A stack of others.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -124,6 +124,19 @@ impl Stack {
             Stack::Dcsctp => dcsctp::start(settings),
         }
     }
+}
+
+/// The peer for the kernel's SCTP, over tresse's sockets.
+pub(crate) fn over_sockets(settings: &Settings) -> Peer {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let program = BUILT.get_or_init(|| {
+        let flags = ["-DSTACK_OF_LINUX"];
+        compile("sockets_peer", "linux/sctp.h", "linux-libc-dev", "linux.c", &flags)
+            .expect("Linux, and a compiler")
+    });
+    let mut command = Command::new(program);
+    command.env("LD_PRELOAD", preload::library()).env("TRESSE_UDP_PORT", settings.udp.to_string());
+    Peer::of(command, settings)
 }
 
 /// What a peer does with messages.

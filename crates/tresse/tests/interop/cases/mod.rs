@@ -6,6 +6,7 @@ mod interleaving;
 mod paths;
 mod reliability;
 mod restarts;
+mod sockets;
 mod streams;
 mod transfers;
 
@@ -65,6 +66,8 @@ pub(crate) const CASES: &[Case] = cases! {
     "the path in use dies in mid-transfer, the peer sends", [MultiHoming], paths::a_path_dies_while_the_peer_sends;
     "tresse moves to another address (ASCONF, AUTH)", [DynamicAddresses], addresses::moved_here;
     "the peer moves to another address (ASCONF, AUTH)", [DynamicAddresses], addresses::moved_there;
+    "a C program over tresse's sockets opens, 10 MB each way", [], sockets::called_by_the_program;
+    "the peer opens to a C program over tresse's sockets, 10 MB each way", [], sockets::called_by_the_peer;
 };
 
 /// Everything there and back, then a graceful end; both sides have counted.
