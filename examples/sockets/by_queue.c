@@ -154,7 +154,7 @@ static void send_for(int port, double seconds, int is_by_queue, char **addresses
 {
     struct sockaddr_in own[2], peer[2];
     long bytes[STREAMS] = { 0 };
-    int fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), buffer = 256 * 1024;
+    int fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), buffer = 1024 * 1024;
     struct sctp_assoc_value multipath = { SCTP_FUTURE_ASSOC, 1 };
     struct sctp_tresse_choice map = { SCTP_FUTURE_ASSOC, "fixed:0,1" };
     struct sctp_event event = { SCTP_FUTURE_ASSOC, SCTP_TRESSE_STREAM_LOW, 1 };
