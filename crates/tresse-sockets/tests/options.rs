@@ -112,7 +112,7 @@ fn of_rfc_6458() -> Vec<Row> {
         ("SCTP_AUTH_KEY", Many, [longs(&[0]), shorts(&[5, 4]), vec![1, 2, 3, 4]].concat(), Sets),
         own("SCTP_AUTH_ACTIVE_KEY", all(longs(&[0, 0]))),
         ("SCTP_AUTH_DELETE_KEY", Many, longs(&[0, 0]), Fails(Errno::INVAL)),
-        ("SCTP_PEER_AUTH_CHUNKS", Live, vec![0; 64], Fails(Errno::OPNOTSUPP)),
+        ("SCTP_PEER_AUTH_CHUNKS", Live, vec![0; 64], Gets(10)),
         ("SCTP_LOCAL_AUTH_CHUNKS", Many, vec![0; 64], Gets(9)),
         ("SCTP_GET_ASSOC_NUMBER", Live, vec![0; 4], Gets(4)),
         ("SCTP_GET_ASSOC_ID_LIST", Live, vec![0; 64], Gets(8)),

@@ -449,6 +449,11 @@ pub(crate) fn agreed_chunks(association: &Association) -> Vec<ChunkKind> {
     association.capabilities.kinds().into_iter().map(ChunkKind).collect()
 }
 
+/// The chunk types that the peer takes only when they are authenticated.
+pub(crate) fn authenticated_for_peer(association: &Association) -> Vec<ChunkKind> {
+    association.auth.guard().map(|guard| guard.kinds().iter().collect()).unwrap_or_default()
+}
+
 impl Counters {
     fn new(now: Instant) -> Self {
         Counters {

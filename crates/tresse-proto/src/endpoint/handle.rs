@@ -405,6 +405,12 @@ impl<'a> AssociationHandle<'a> {
         self.open().map(association::agreed_chunks).unwrap_or_default()
     }
 
+    /// The chunk types that the peer takes only when they are authenticated (RFC 4895 §3.2), by number; none where
+    /// authentication was not agreed on.
+    pub fn authenticated_for_peer(&self) -> Vec<ChunkKind> {
+        self.open().map(association::authenticated_for_peer).unwrap_or_default()
+    }
+
     /// The messages that the association ended with, those that were sent first; none before its end, and none after a
     /// graceful one. They are there until the association is released.
     pub fn undelivered(&self) -> Vec<Undelivered> {

@@ -49,7 +49,7 @@ fn params_of<'a>(pair: &'a Pair, kind: ChunkKind) -> Vec<Param<'a>> {
 
 #[test]
 fn offers_are_made_and_answered() {
-    let pair = Pair::established(1, &config("data"));
+    let mut pair = Pair::established(1, &config("data"));
     for kind in [ChunkKind::INIT, ChunkKind::INIT_ACK] {
         let params = params_of(&pair, kind);
         assert!(params.iter().any(|param| matches!(param, Param::Random(bytes) if bytes.len() == 32)));
@@ -58,6 +58,9 @@ fn offers_are_made_and_answered() {
             |param| matches!(param, Param::HmacAlgorithms(ids) if ids.iter().collect::<Vec<_>>() == [3, 1])
         ));
     }
+    let wanted = [ChunkKind::DATA, ChunkKind::ASCONF_ACK, ChunkKind::ASCONF];
+    assert_eq!(pair.client().authenticated_for_peer(), wanted);
+    assert_eq!(pair.server().authenticated_for_peer(), wanted);
 }
 
 #[test]

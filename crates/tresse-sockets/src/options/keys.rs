@@ -157,10 +157,15 @@ pub(super) fn deactivate(target: &mut Target<'_>, value: &[u8]) -> Result<(), Er
 
 const FREE_KEY: u32 = 1;
 
-/// The core keeps no list of what its peer wants.
+/// `struct sctp_authchunks`: those that the peer wants.
 pub(super) fn peer_chunks(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
-    target.one(value)?;
-    Err(Errno::OPNOTSUPP)
+    let id = target.one(value)?;
+    let association = target.association(id)?;
+    if !association.agreed_chunks().contains(&tresse_wire::ChunkKind::AUTH) {
+        return Err(Errno::ACCESS);
+    }
+    let chunks: Vec<u8> = association.authenticated_for_peer().iter().map(|kind| kind.0).collect();
+    Ok(Filled::new(8).i32(0, target.number(Some(id))).size(4, chunks.len()).tail(&chunks).bytes())
 }
 
 /// `struct sctp_authchunks`: those that were set, and those of ASCONF (RFC 5061 §4.1.1).

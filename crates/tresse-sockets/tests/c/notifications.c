@@ -79,6 +79,10 @@ static void set_ups(void)
         CHECK(got.one.sn_authkey_event.auth_indication == SCTP_AUTH_NO_AUTH);
         CHECK(got.one.sn_authkey_event.auth_keynumber == 0 && got.one.sn_authkey_event.auth_assoc_id == id);
     }
+    char room[40];
+    socklen_t len = sizeof room;
+    memset(room, 0, sizeof room);
+    FAILS(getsockopt(ends[0], IPPROTO_SCTP, SCTP_PEER_AUTH_CHUNKS, room, &len), EACCES);
     /* An ABORT of the peer comes with SCTP_COMM_LOST as it was sent: a user's abort, with what that said. */
     struct sctp_sndrcvinfo info = { .sinfo_flags = SCTP_ABORT };
     CHECK(sctp_send(ends[1], "enough", 6, &info, 0) == 6);
@@ -187,6 +191,10 @@ static void keys(void)
     int ends[2];
     char text[10];
     joined(ends, with_keys);
+    struct { struct sctp_authchunks head; uint8_t list[20]; } wanted = { .head.gauth_assoc_id = 0 };
+    socklen_t len = sizeof wanted;
+    CHECK(getsockopt(ends[0], IPPROTO_SCTP, SCTP_PEER_AUTH_CHUNKS, &wanted, &len) == 0 && len == 11);
+    CHECK(wanted.head.gauth_number_of_chunks == 3 && wanted.list[0] == 0 && wanted.list[1] == 0x80 && wanted.list[2] == 0xc1);
     struct sctp_authkeyid key = { 0, 5 };
     CHECK(setsockopt(ends[0], IPPROTO_SCTP, SCTP_AUTH_ACTIVE_KEY, &key, sizeof key) == 0);
     CHECK(send(ends[0], "sealed", 6, 0) == 6);
