@@ -1,6 +1,5 @@
 //! Both ends of a command that moves something: how one is called and how one waits for calls.
 
-use std::convert::Infallible;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,8 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tresse::host::{self, Followed, HostAddress, Local, Remote};
+use tresse::host::{self, Due, Followed, HostAddress, Local, Remote};
 use tresse::security::{Peers, Security};
 use tresse::{
     Association, AssociationConfig, ConnectError, Ended, Endpoint, EndpointConfig, Peer, Registry, SendError,
@@ -147,19 +147,51 @@ impl CallArgs {
         said.map(|()| association).map_err(Failure::running)
     }
 
-    /// Lets the association's addresses follow the interfaces where these were left to `auto`. It never ends.
-    pub(crate) async fn follow(
+    /// What `make` gives, which sets up a new association, once one is due; until then the present one follows the interfaces.
+    /// Where that fails, it is tried again as often as it is due.
+    pub(crate) async fn successor<T>(
         &self,
         endpoint: &Endpoint,
         association: &Association,
         quiet: bool,
-    ) -> Infallible {
+        make: impl AsyncFn(&Due) -> Result<T, Failure>,
+    ) -> T {
+        let mut last = String::new();
+        loop {
+            let due = self.follow(endpoint, association, quiet).await;
+            match make(&due).await {
+                Ok(new) => {
+                    if !quiet {
+                        let from = list(&due.addresses);
+                        output::say(&format!(
+                            "this host's addresses have changed, and the peer takes no changes of an association's: a new one \
+                             goes on from {from}"
+                        ));
+                    }
+                    return new;
+                }
+                Err(failure) if failure.message() == last => {}
+                Err(failure) => {
+                    last = failure.message().to_owned();
+                    output::say(&format!("no new association from {}: {last}", list(&due.addresses)));
+                }
+            }
+            tokio::time::sleep(BEFORE_TRYING_AGAIN).await;
+        }
+    }
+
+    /// Lets the association's addresses follow the interfaces where these were left to `auto`. It ends where a new association
+    /// is due because the peer takes no changes.
+    pub(crate) async fn follow(&self, endpoint: &Endpoint, association: &Association, quiet: bool) -> Due {
         if !self.from.contains(&Local::Auto) {
             return std::future::pending().await;
         }
         let remote = self.remote();
         let wanted = |one: &HostAddress| host::is_wanted(one, &remote);
+        let (tell, mut told) = mpsc::unbounded_channel();
         let say = |followed: &Followed| match followed {
+            // Nobody listens any more only where this is given up.
+            Followed::Due(due) => drop(tell.send(due.clone())),
             _ if quiet => {}
             Followed::Joined(address) => output::say(&format!("{address} has come and joins")),
             Followed::Left(address) => output::say(&format!("{address} is gone and leaves")),
@@ -168,7 +200,10 @@ impl CallArgs {
             }
             _ => {}
         };
-        host::follow(endpoint, association, wanted, say).await
+        tokio::select! {
+            never = host::follow(endpoint, association, wanted, say) => match never {},
+            Some(due) = told.recv() => due,
+        }
     }
 
     fn peer(&self) -> Peer {
@@ -269,6 +304,18 @@ pub(crate) fn peer_of(association: &Association) -> String {
     association.path_stats().first().map_or_else(|| "a peer".to_owned(), |path| path.remote.to_string())
 }
 
+/// Ends an association that another one has replaced; the peer is told in the background.
+pub(crate) fn retire(endpoint: Endpoint, association: Association) {
+    association.abort("this host goes on from other addresses");
+    drop(association);
+    tokio::spawn(async move { say_farewell(&endpoint).await });
+}
+
+/// An association that already waits to be accepted, as that of a client whose addresses have changed does.
+pub(crate) async fn waiting(endpoint: &Endpoint) -> Option<Association> {
+    timeout(Duration::ZERO, endpoint.accept()).await.ok().flatten()
+}
+
 /// Lets what tells peers of the end leave before this process does.
 pub(crate) async fn say_farewell(endpoint: &Endpoint) {
     let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
@@ -281,6 +328,8 @@ pub(crate) fn list(addresses: &[IpAddr]) -> String {
 
 /// How long to wait for peers once everything that matters is done.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
+/// Between two attempts at a new association.
+const BEFORE_TRYING_AGAIN: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

@@ -52,7 +52,15 @@ async fn serve(endpoint: &Endpoint, settings: Arc<Settings>, once: bool) -> Resu
             Some(done) = transfers.join_next() => {
                 let done = done.unwrap_or_else(|_| Err(Failure::running("a transfer broke down")));
                 match done {
-                    _ if once => return done,
+                    Err(failure) if once => match call::waiting(endpoint).await {
+                        // The same sender, from other addresses.
+                        Some(association) => {
+                            output::say(failure.message());
+                            transfers.spawn(incoming::receive(association, Arc::clone(&settings), stopped.clone()));
+                        }
+                        None => return Err(failure),
+                    },
+                    Ok(()) if once => return Ok(()),
                     Ok(()) => {}
                     Err(failure) => output::say(failure.message()),
                 }

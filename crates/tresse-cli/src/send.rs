@@ -1,12 +1,13 @@
 //! `tresse send`: opens an association over all paths and moves files through it, one after the other.
 
+use std::cell::{Cell, RefCell};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tresse::{Association, Joiner, SendOptions, StreamId};
+use tresse::{Association, Endpoint, Joiner, SendOptions, StreamId};
 
 use crate::args::SendArgs;
 use crate::call::{self, FAREWELL, breach, put};
@@ -28,24 +29,31 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     let config = args.transport.config()?;
     let schedulers = args.schedulers.registry()?;
     let offers = files::expand(&args.files, args.name.as_deref())?;
-    let (first, others) = offers.split_first().ok_or_else(|| Failure::usage("there is no file to send"))?;
-    let source = first.open()?;
-    let endpoint = args.call.bind(config, schedulers)?;
+    let first = offers.first().ok_or_else(|| Failure::usage("there is no file to send"))?;
+    let mut source = first.open()?;
+    let mut endpoint = args.call.bind(config, schedulers)?;
     let again = source.next_time();
-    let association = tokio::select! {
+    let mut association = tokio::select! {
         association = args.call.connect_saying(&endpoint, control(), announcement(&source)) => association?,
         () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was sent")),
     };
     if !args.output.quiet {
         args.call.say_links(&association, &endpoint);
     }
-    let outcome = tokio::select! {
-        outcome = send_each(&association, source, others, &args) => outcome,
-        never = args.call.follow(&endpoint, &association, args.output.quiet) => match never {},
-        () = signal::interrupted() => {
-            association.abort("the sender was interrupted");
-            Err(Failure::interrupted(format!("interrupted: {again}")))
-        }
+    let queue = Queue { offers: &offers, at: Cell::new(0), refused: RefCell::default() };
+    let outcome = loop {
+        let new = tokio::select! {
+            outcome = send_each(&association, source, &queue, &args) => break outcome,
+            new = args.call.successor(&endpoint, &association, args.output.quiet, async |_| begin_anew(&queue, &args).await) => new,
+            () = signal::interrupted() => {
+                association.abort("the sender was interrupted");
+                break Err(Failure::interrupted(format!("interrupted: {again}")));
+            }
+        };
+        let (from, next) = (std::mem::replace(&mut endpoint, new.endpoint), new.association);
+        call::retire(from, std::mem::replace(&mut association, next));
+        source = new.source;
+        queue.at.set(new.at);
     };
     if outcome.is_err() {
         association.abort("the sender gave up");
@@ -53,6 +61,32 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     drop(association);
     call::say_farewell(&endpoint).await;
     outcome.map_err(|failure| call::with_causes(failure, &endpoint))
+}
+
+/// The files of one call, and how far it has come.
+struct Queue<'a> {
+    offers: &'a [Offer],
+    /// The one whose turn it is.
+    at: Cell<usize>,
+    refused: RefCell<Vec<Failure>>,
+}
+
+/// An association over which a transfer goes on, with the file that was announced on it.
+struct Anew {
+    endpoint: Endpoint,
+    association: Association,
+    source: Source,
+    at: usize,
+}
+
+/// Announces the file whose turn it is on a new association, from the addresses of now: the receiver goes on where it was.
+async fn begin_anew(queue: &Queue<'_>, args: &SendArgs) -> Result<Anew, Failure> {
+    let at = queue.at.get();
+    let offer = queue.offers.get(at).ok_or_else(|| Failure::running("all files are sent"))?;
+    let source = offer.open_again()?;
+    let endpoint = args.call.bind(args.transport.config()?, args.schedulers.registry()?)?;
+    let association = args.call.connect_saying(&endpoint, control(), announcement(&source)).await?;
+    Ok(Anew { endpoint, association, source, at })
 }
 
 /// Why a file did not arrive.
@@ -69,26 +103,28 @@ impl From<Failure> for Trouble {
     }
 }
 
-/// Sends `first`, which was announced, and the others; what is refused does not keep those behind it back.
+/// Sends `first`, which was announced, and those behind it; what is refused does not keep these back.
 async fn send_each(
     association: &Association,
     first: Source,
-    others: &[Offer],
+    queue: &Queue<'_>,
     args: &SendArgs,
 ) -> Result<(), Failure> {
-    let (mut source, mut refused, mut others) = (first, Vec::new(), others.iter());
+    let mut source = first;
     loop {
         match transfer(association, source, args).await {
             Ok(()) => {}
-            Err(Trouble::Refused(failure)) => refused.push(failure),
+            Err(Trouble::Refused(failure)) => queue.refused.borrow_mut().push(failure),
             Err(Trouble::Over(failure)) => return Err(failure),
         }
-        let Some(next) = others.next() else { break };
+        queue.at.set(queue.at.get() + 1);
+        let Some(next) = queue.offers.get(queue.at.get()) else { break };
         source = next.open()?;
         put(association, control(), announcement(&source)).await?;
     }
     // The files are stored: whether the association ends well changes nothing about that.
     let _ = timeout(FAREWELL, association.shutdown()).await;
+    let mut refused = queue.refused.take();
     let last = refused.pop();
     refused.iter().for_each(|failure| output::say(failure.message()));
     last.map_or(Ok(()), Err)

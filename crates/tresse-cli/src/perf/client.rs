@@ -1,16 +1,19 @@
 //! The side that asks for a measurement and reports on it.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tokio::time::timeout;
+use tresse::host::Due;
 use tresse::{Association, host};
 
 use super::args::ClientArgs;
 use super::clock::{Offset, Question};
 use super::events::{self, PathEvent};
 use super::exchange::{Ear, Flow, exchange, put};
+use super::former::Former;
 use super::message::{Ask, Control};
 use super::meter::{Interval, Meter};
 use super::report::{Report, SCHEMA};
@@ -57,8 +60,8 @@ async fn measured(
     let ask = args.ask();
     let mut config = args.transport.config()?;
     config.outbound_streams = config.outbound_streams.max(args.stream_count().saturating_add(1));
-    let endpoint = call.bind(config, args.schedulers.registry()?)?;
-    let association = tokio::select! {
+    let mut endpoint = call.bind(config.clone(), args.schedulers.registry()?)?;
+    let mut association = tokio::select! {
         association = call.connect(&endpoint) => association?,
         () = signal::interrupted() => return Err(Failure::interrupted("interrupted before anything was measured")),
     };
@@ -72,12 +75,33 @@ async fn measured(
             table.aside(|| output::say(&event.line()));
         }
     };
-    let outcome = tokio::select! {
-        outcome = measure(&association, &ask, args, listing) => outcome,
-        never = schedulers::watch(association.events(), output::say) => match never {},
-        never = events::watch(&association, &kept, say) => match never {},
-        never = call.follow(&endpoint, &association, quiet) => match never {},
-        () = signal::interrupted() => Err(Failure::interrupted("interrupted: the intervals show what was measured before")),
+    let connect = async |_: &Due| {
+        let endpoint = call.bind(config.clone(), args.schedulers.registry()?)?;
+        let association = call.connect(&endpoint).await?;
+        Ok((endpoint, association))
+    };
+    // Times of intervals count from the first one.
+    let origin = OnceCell::new();
+    let (began, mut rest, mut former) = (Instant::now(), ask.clone(), Vec::new());
+    let outcome = loop {
+        let (part_began, tally) = (
+            Instant::now(),
+            Tally::new(Duration::from_secs_f64(rest.load.omit_seconds), !args.per_stream.is_empty()),
+        );
+        let new = tokio::select! {
+            outcome = measure((&association, &tally, &origin), &rest, args, listing) => break outcome,
+            never = schedulers::watch(association.events(), output::say) => match never {},
+            never = events::watch((&association, began), &kept, say) => match never {},
+            new = call.successor(&endpoint, &association, quiet, connect) => new,
+            () = signal::interrupted() => {
+                break Err(Failure::interrupted("interrupted: the intervals show what was measured before"));
+            }
+        };
+        let part = Former::new(began.elapsed(), &association, tally.all_bytes());
+        rest = part.rest_of(&rest, part_began.elapsed());
+        former.push(part);
+        let from = std::mem::replace(&mut endpoint, new.0);
+        call::retire(from, std::mem::replace(&mut association, new.1));
     };
     match outcome {
         // The server ends the association, once it knows that nothing is missing here.
@@ -89,7 +113,8 @@ async fn measured(
     let place = call::list(&call.remote());
     match outcome {
         Ok((flows, clocks)) => {
-            Ok(Report::new(place, ask.load, flows, Some(clocks)).with_events(kept.into_inner()))
+            let report = Report::new(place, ask.load, flows, Some(clocks));
+            Ok(report.with_events(kept.into_inner()).with_former(former))
         }
         Err(failure) => Err(call::with_causes(failure.at(place), &endpoint)),
     }
@@ -97,13 +122,12 @@ async fn measured(
 
 /// The whole dialogue; intervals are listed as they end.
 async fn measure(
-    association: &Association,
+    (association, tally, origin): (&Association, &Tally, &OnceCell<Instant>),
     ask: &Ask,
     args: &ClientArgs,
     listing: &mut Listing,
 ) -> Result<((Option<Flow>, Option<Flow>), Offset), Failure> {
-    let tally = Tally::new(args.omit, !args.per_stream.is_empty());
-    let mut ear = Ear::new(association, &tally);
+    let mut ear = Ear::new(association, tally);
     let question = Question::new();
     put(association, Control::Ask(ask.clone())).await?;
     let clocks = match ear.control(ask.server_sends).await? {
@@ -113,7 +137,7 @@ async fn measure(
         }
         _ => return Err(breach("a message out of turn")),
     };
-    let mut meter = Meter::new(association, &tally, ask);
+    let mut meter = Meter::new(association, tally, (ask, origin));
     let mut ticks = tokio::time::interval(args.interval);
     ticks.tick().await;
     let work = exchange(&mut ear, &ask.load, (ask.client_sends, ask.server_sends));

@@ -24,11 +24,11 @@ impl PathEvent {
 
 /// Hands each event to `say` and keeps it in `kept`.
 pub(super) async fn watch(
-    association: &Association,
+    (association, began): (&Association, Instant),
     kept: &RefCell<Vec<PathEvent>>,
     say: impl Fn(&PathEvent),
 ) -> Infallible {
-    let (mut events, began) = (association.events(), Instant::now());
+    let mut events = association.events();
     while let Some(event) = events.next().await {
         if let Ok(Event::PathChanged { path, state }) = event {
             let event =

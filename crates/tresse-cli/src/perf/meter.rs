@@ -1,5 +1,6 @@
 //! Measurements of a client by interval.
 
+use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -65,10 +66,15 @@ struct Inward {
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn new(association: &'a Association, tally: &'a Tally, ask: &Ask) -> Self {
+    /// Times of intervals count from `origin`, which is now if there is none yet.
+    pub(super) fn new(
+        association: &'a Association,
+        tally: &'a Tally,
+        (ask, origin): (&Ask, &OnceCell<Instant>),
+    ) -> Self {
         let last = Reading::take(association, tally);
         let directions = (ask.client_sends, ask.server_sends);
-        Meter { association, tally, directions, started: last.at, last }
+        Meter { association, tally, directions, started: *origin.get_or_init(|| last.at), last }
     }
 
     /// What happened since the last time.

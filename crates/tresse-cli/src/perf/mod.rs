@@ -21,6 +21,7 @@ mod compare;
 mod delays;
 mod events;
 mod exchange;
+mod former;
 mod load;
 mod message;
 mod meter;

@@ -8,6 +8,7 @@ use super::clock::Offset;
 use super::compare::Compared;
 use super::events::PathEvent;
 use super::exchange::Flow;
+use super::former::Former;
 use super::message::{Delay, Load, Processor};
 use super::meter::Interval;
 use crate::report::paths::PathsReport;
@@ -27,6 +28,9 @@ pub(super) struct Report {
     inward: Option<FlowReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     events: Vec<PathEvent>,
+    /// Associations that came before, where this host's addresses changed; what else is said is of the last one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    former: Vec<Former>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<Compared>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -82,8 +86,13 @@ impl Report {
         let outward = outward.map(|flow| FlowReport::new(flow, clocks));
         let back = clocks.map(|offset| Offset { ahead_ms: -offset.ahead_ms, ..offset });
         let inward = inward.map(|flow| FlowReport::new(flow, back));
-        let (events, intervals) = (Vec::new(), Vec::new());
-        Report { schema: SCHEMA, peer, load, outward, inward, events, compared: None, intervals }
+        let (events, former, intervals) = (Vec::new(), Vec::new(), Vec::new());
+        Report { schema: SCHEMA, peer, load, outward, inward, events, former, compared: None, intervals }
+    }
+
+    /// With the associations that this one has replaced.
+    pub(super) fn with_former(self, former: Vec<Former>) -> Self {
+        Report { former, ..self }
     }
 
     /// With what became of paths meanwhile.
@@ -111,7 +120,7 @@ impl Report {
     /// Some lines a direction.
     pub(super) fn lines(&self) -> Vec<String> {
         let directions = [("to", &self.outward), ("from", &self.inward)];
-        let mut lines = Vec::new();
+        let mut lines: Vec<String> = self.former.iter().map(Former::line).collect();
         for (word, flow) in directions {
             let Some(flow) = flow else { continue };
             lines.push(format!(

@@ -59,7 +59,15 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
             Some(done) = sessions.join_next() => {
                 let done = done.unwrap_or_else(|_| Err(Failure::running("a measurement broke down")));
                 match done {
-                    _ if args.once => return done,
+                    Err(failure) if args.once => match call::waiting(endpoint).await {
+                        // The same client, from other addresses.
+                        Some(association) => {
+                            output::say(failure.message());
+                            drop(sessions.spawn(attend(association, args.output, args.read_rate)));
+                        }
+                        None => return Err(failure),
+                    },
+                    Ok(()) if args.once => return Ok(()),
                     Ok(()) => {}
                     Err(failure) => output::say(failure.message()),
                 }

@@ -24,6 +24,20 @@ impl Offer {
     pub(crate) fn open(&self) -> Result<Source, Failure> {
         Source::open(&self.path, self.name.as_deref())
     }
+
+    /// Opens it once more, to go on with it.
+    ///
+    /// # Errors
+    /// As [`Offer::open`]; and of what can be read but once.
+    pub(crate) fn open_again(&self) -> Result<Source, Failure> {
+        let shown = self.path.display();
+        if self.path == Path::new("-") || !fs::metadata(&self.path).is_ok_and(|there| there.is_file()) {
+            return Err(Failure::running(format!(
+                "{shown} can be read but once, and stays with the old one"
+            )));
+        }
+        self.open()
+    }
 }
 
 /// The files that `paths` stand for, in the order given, and below a directory in that of their names; `rename` is the name

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use tracing::{error, info, warn};
+use tresse::host::Due;
 use tresse::security::Security;
 use tresse::units::format_duration;
 
@@ -92,7 +93,7 @@ impl Current {
 /// How a session ends.
 enum Fate {
     Over(Failure),
-    /// The server has begun anew, and here is a session with it.
+    /// Here is a session that takes its place: the server has begun anew, or this host's addresses have changed.
     Replaced(Session),
 }
 
@@ -117,7 +118,6 @@ impl Client<'_> {
                         Fate::Over(failure) if self.args.once => return failure,
                         Fate::Over(failure) => Some(failure),
                         Fate::Replaced(new) => {
-                            warn!("the server has begun anew");
                             next = Some(new);
                             None
                         }
@@ -187,9 +187,27 @@ impl Client<'_> {
             fate = self.doubt(session) => fate,
             failure = session.keep_listeners(&self.lobby) => Fate::Over(failure),
             never = session.pulse().beat() => match never {},
-            never = self.args.call.follow(session.endpoint(), session.association(), self.args.common.quiet) => match never {},
+            new = self.moved(session) => Fate::Replaced(new),
             never = schedulers::watch(events, output::say) => match never {},
         }
+    }
+
+    /// A session from other addresses, once these are there and the server takes no changes of addresses. While the present
+    /// session reaches the server, the connections on it come to their end first.
+    async fn moved(&self, session: &Session) -> Session {
+        let (call, quiet) = (&self.args.call, self.args.common.quiet);
+        let follow = || call.follow(session.endpoint(), session.association(), quiet);
+        let make = async |due: &Due| {
+            let mut cut_off = due.cut_off;
+            while !cut_off && session.hub().open() > 0 {
+                cut_off = tokio::select! {
+                    due = follow() => due.cut_off,
+                    () = sleep(BETWEEN_LOOKS) => false,
+                };
+            }
+            self.begin(Some(session.number())).await.map(|(new, _)| new)
+        };
+        call.successor(session.endpoint(), session.association(), quiet, make).await
     }
 
     /// Waits until nothing is heard of the server. Then new connections wait, and a new session finds out: a server that knows
@@ -206,7 +224,10 @@ impl Client<'_> {
             self.lobby.send_to(None);
             tokio::select! {
                 () = session.pulse().turns(false) => {}
-                new = self.successor(session) => return Fate::Replaced(new),
+                new = self.successor(session) => {
+                    warn!("the server has begun anew");
+                    return Fate::Replaced(new);
+                }
             }
             info!("the server is heard again");
             self.lobby.send_to(Some(Arc::clone(session.hub())));
@@ -246,6 +267,8 @@ const AT_ONCE: &[&str] = &[
     "peer",
     "secret-file",
 ];
+/// Whether connections of a session that is to be replaced have ended.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// Before the tunnel is set up anew, and at most so after many attempts: a server that restarts is soon there again, and one
 /// that is gone is not bothered.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(250);

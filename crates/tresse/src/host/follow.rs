@@ -1,13 +1,14 @@
 //! Addresses of an association that follow the interfaces of this host: who joins, who leaves.
 //!
 //! The system is asked every second what addresses there are. What is new is bound and added (ASCONF, RFC 5061), what is
-//! gone is removed; new ones go first, so that an address which replaces the only one keeps the association alive.
+//! gone is removed; new ones go first, so that an address which replaces the only one keeps the association alive. With a peer
+//! that agreed to no such changes the association keeps its addresses: then it is told when a new association is due.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tresse_proto::PathState;
+use tresse_proto::{AddressError, PathState};
 
 use super::HostAddress;
 use crate::association::Association;
@@ -23,6 +24,18 @@ pub enum Followed {
     Left(IpAddr),
     /// The address is there, and cannot be used; why, in words.
     Refused(IpAddr, String),
+    /// The peer agreed to no changes of addresses, and there are others than the association has: a new one is due.
+    Due(Due),
+}
+
+/// A new association is due.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Due {
+    /// What it could start from.
+    pub addresses: Vec<IpAddr>,
+    /// Whether no address of the present association is there any more; otherwise that one goes on over what it has.
+    pub cut_off: bool,
 }
 
 /// Adds and removes addresses of `association` as they come and go on this host, as far as `wanted` says so of those that
@@ -36,20 +49,33 @@ pub async fn follow(
     let mut ticks = tokio::time::interval(BETWEEN_LOOKS);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut refused: Vec<IpAddr> = Vec::new();
+    // What was there and wanted at the last look; before the first, that is not known.
+    let mut before: Option<Vec<IpAddr>> = None;
     loop {
         ticks.tick().await;
         let Ok(there) = super::addresses() else { continue };
         refused.retain(|address| there.iter().any(|one| one.address == *address));
         let used = own_addresses(association);
-        for one in there.iter().filter(|one| !used.contains(&one.address) && wanted(one)) {
-            if refused.contains(&one.address) {
+        let welcome: Vec<IpAddr> = there.iter().filter(|one| wanted(one)).map(|one| one.address).collect();
+        let fixed = !takes_changes(association, &used);
+        if fixed && let Some(due) = due(&there, &used, &welcome, before.as_deref()) {
+            say(&Followed::Due(due));
+        }
+        before = Some(welcome.clone());
+        if fixed {
+            continue;
+        }
+        for address in welcome.into_iter().filter(|one| !used.contains(one)) {
+            if refused.contains(&address) {
                 continue;
             }
-            let outcome = join(endpoint, association, one.address);
-            if let Followed::Refused(address, _) = outcome {
-                refused.push(address);
+            match join(endpoint, association, address) {
+                Ok(()) => say(&Followed::Joined(address)),
+                Err(why) => {
+                    refused.push(address);
+                    say(&Followed::Refused(address, why));
+                }
             }
-            say(&outcome);
         }
         for address in used.into_iter().filter(|address| is_gone(&there, *address)) {
             // The last one stays until another has come.
@@ -60,22 +86,36 @@ pub async fn follow(
     }
 }
 
+/// Whether a new association is due: an address has come since the last look, or none of those in use is left.
+fn due(there: &[HostAddress], used: &[IpAddr], welcome: &[IpAddr], before: Option<&[IpAddr]>) -> Option<Due> {
+    // Those that the association was not begun with had their reasons.
+    let has_come =
+        |address: &IpAddr| !used.contains(address) && before.is_some_and(|before| !before.contains(address));
+    let cut_off = used.iter().all(|address| is_gone(there, *address));
+    let due = cut_off || welcome.iter().any(has_come);
+    due.then(|| Due { addresses: welcome.to_vec(), cut_off })
+}
+
 /// Whether this host has the address no longer. Loopback interfaces have more than are listed.
 fn is_gone(there: &[HostAddress], address: IpAddr) -> bool {
     let listed = there.iter().any(|one| one.address == address);
     !listed && !super::route(address, None, None).is_ok_and(|route| route.local)
 }
 
-fn join(endpoint: &Endpoint, association: &Association, address: IpAddr) -> Followed {
+/// Whether the peer agreed to changes of addresses. Asking for an address that the association has begins nothing.
+fn takes_changes(association: &Association, used: &[IpAddr]) -> bool {
+    let Some(own) = used.first() else { return true };
+    association.add_address(*own) != Err(AddressError::NotAgreed)
+}
+
+/// Has the address join; or says why it cannot.
+fn join(endpoint: &Endpoint, association: &Association, address: IpAddr) -> Result<(), String> {
     if !endpoint.local_addresses().contains(&address)
         && let Err(error) = endpoint.add_local_address(address)
     {
-        return Followed::Refused(address, error.to_string());
+        return Err(error.to_string());
     }
-    match association.add_address(address) {
-        Ok(()) => Followed::Joined(address),
-        Err(error) => Followed::Refused(address, error.to_string()),
-    }
+    association.add_address(address).map_err(|error| error.to_string())
 }
 
 /// Those that paths of the association start from.
@@ -89,3 +129,30 @@ fn own_addresses(association: &Association) -> Vec<IpAddr> {
 
 /// Addresses are in use within seconds; asking costs some microseconds.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_host(address: [u8; 4]) -> HostAddress {
+        let (interface, index) = ("up1".to_owned(), 7);
+        HostAddress { address: address.into(), interface, index, loopback: false, up: true }
+    }
+
+    #[test]
+    fn a_new_association_is_due_when_an_address_has_come_or_none_is_left() {
+        let [a, b, c] = [[192, 0, 2, 1], [192, 0, 2, 2], [192, 0, 2, 3]].map(of_host);
+        let [ip_a, ip_b, ip_c] = [&a, &b, &c].map(|one| one.address);
+        let both = [a.clone(), b.clone()];
+        assert_eq!(due(&both, &[ip_a], &[ip_a, ip_b], None), None, "it began without that one");
+        assert_eq!(due(&both, &[ip_a], &[ip_a, ip_b], Some(&[ip_a, ip_b])), None, "nothing is new");
+        let come = due(&both, &[ip_a], &[ip_a, ip_b], Some(&[ip_a])).expect("one has come");
+        assert_eq!((come.addresses, come.cut_off), (vec![ip_a, ip_b], false));
+        for before in [None, Some(&[ip_c][..])] {
+            let replaced =
+                due(std::slice::from_ref(&c), &[ip_a, ip_b], &[ip_c], before).expect("all are gone");
+            assert_eq!((replaced.addresses, replaced.cut_off), (vec![ip_c], true));
+        }
+        assert_eq!(due(&[b], &[ip_a, ip_b], &[ip_b], Some(&[ip_a, ip_b])), None, "one is left");
+    }
+}

@@ -8,7 +8,7 @@ mod names;
 #[cfg(target_os = "linux")]
 mod netlink;
 
-pub use follow::{Followed, follow};
+pub use follow::{Due, Followed, follow};
 pub use load::{Load, LoadShares};
 pub use names::{
     Local, NameError, NoRoute, Remote, by_position, is_wanted, leads_to_any, starting_from, starting_towards,
