@@ -114,6 +114,8 @@ impl State {
         let exposes = entry.settings.exposes_pf;
         let told = match state {
             PathState::Active if earlier == Some(PathState::Unconfirmed) => notify::ADDR_CONFIRMED,
+            // It never was anything else for a program that does not hear of doubts (RFC 7829 §7.1).
+            PathState::Active if earlier == Some(PathState::PotentiallyFailed) && !exposes => return,
             PathState::Active => notify::ADDR_AVAILABLE,
             PathState::PotentiallyFailed if exposes => notify::ADDR_PF,
             PathState::Inactive => notify::ADDR_UNREACHABLE,

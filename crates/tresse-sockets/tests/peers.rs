@@ -174,10 +174,10 @@ fn a_peer_that_restarts_is_told_and_the_association_goes_on() {
     assert_eq!(heard, ["restart", "done"]);
 }
 
-#[test]
-fn an_address_of_the_peer_is_confirmed_falls_silent_and_comes_back() {
+/// The peer's second address is deaf for as long as the program wants.
+fn falls_silent(program: &str) {
     let mut peer = Peer::new(&[HERE, BESIDE]);
-    let child = started("peer_changes", &peer, &["paths"]);
+    let child = started("peer_changes", &peer, &[program]);
     let mut heard = Vec::new();
     serve(&mut peer, child, |peer, _, messages| {
         heard.extend_from_slice(messages);
@@ -186,4 +186,14 @@ fn an_address_of_the_peer_is_confirmed_falls_silent_and_comes_back() {
         }
     });
     assert_eq!(heard, ["hello", "deaf", "hear", "done"]);
+}
+
+#[test]
+fn an_address_of_the_peer_is_confirmed_falls_silent_and_comes_back() {
+    falls_silent("paths");
+}
+
+#[test]
+fn doubts_that_a_program_does_not_hear_of_do_not_end_for_it_either() {
+    falls_silent("doubts");
 }

@@ -88,11 +88,50 @@ static void paths(const char *port)
     CHECK(close(fd) == 0);
 }
 
+/* Waits until the state of the peer's second address is this one. */
+static void second_becomes(int fd, int state)
+{
+    struct sctp_paddrinfo info;
+    do {
+        struct timespec moment = { 0, 10000000 };
+        nanosleep(&moment, NULL);
+        memset(&info, 0, sizeof info);
+        struct sockaddr_in name = name_of("127.0.0.2", 7);
+        memcpy(&info.spinfo_address, &name, sizeof name);
+        socklen_t len = sizeof info;
+        CHECK(getsockopt(fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDR_INFO, &info, &len) == 0);
+    } while (info.spinfo_state != state);
+}
+
+/* Who does not ask for potentially failed addresses does not hear that one is available again either: it never was not. */
+static void doubts(const char *port)
+{
+    int fd = towards(port);
+    union sctp_notification got;
+    subscribe(fd, SCTP_PEER_ADDR_CHANGE);
+    struct sctp_rtoinfo rto = { .srto_initial = 500, .srto_min = 500, .srto_max = 500 };
+    CHECK(setsockopt(fd, IPPROTO_SCTP, SCTP_RTOINFO, &rto, sizeof rto) == 0);
+    /* So many errors do not come in the time of this test. */
+    struct sctp_paddrparams parameters = { .spp_hbinterval = 100, .spp_pathmaxrxt = 1000, .spp_flags = SPP_HB_ENABLE };
+    CHECK(setsockopt(fd, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, &parameters, sizeof parameters) == 0);
+    say(fd, "hello");
+    CHECK(state_of_second(fd) == SCTP_ADDR_CONFIRMED);
+    say(fd, "deaf");
+    second_becomes(fd, SCTP_PF);
+    say(fd, "hear");
+    second_becomes(fd, SCTP_ACTIVE);
+    FAILS(recv(fd, &got, sizeof got, MSG_DONTWAIT), EAGAIN);
+    say(fd, "done");
+    CHECK(close(fd) == 0);
+}
+
 int main(int count, char **words)
 {
     CHECK(count == 3);
     if (!strcmp(words[2], "restart"))
         restart(words[1]);
+    else if (!strcmp(words[2], "doubts"))
+        doubts(words[1]);
     else
         paths(words[1]);
     tresse_finish(60000);
