@@ -218,7 +218,8 @@ impl Host {
             if let Event::PathChanged { state: PathState::Removed, path } = event {
                 self.on_path_left(now, id, path);
             }
-            self.keys.on_event(now, &mut self.endpoint, id, &event);
+            // One that ends meanwhile has no use for keys.
+            self.keys.on_event(now, &mut self.endpoint, id, &event).ok();
             let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
             self.application.on_event(&mut turn, id, &event)?;
             told = true;

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tresse_proto::PreSharedKeys;
 use tresse_proto::config::{Encryption, KeyManagement};
 use tresse_proto::protection::{
-    Agreed, Epoch, KeyDirection, KeyPart, RecordFault, RecordKeys, RecordLayer, Suite,
+    Agreed, Epoch, KeyDirection, KeyPart, ProtectionError, RecordFault, RecordKeys, RecordLayer, Suite,
 };
 use tresse_proto::{AssociationConfig, AssociationId, Endpoint, Event, Instant};
 
@@ -38,20 +38,42 @@ impl SimulatedKeys {
     }
 
     /// Does what follows from an event of an association.
-    pub fn on_event(&mut self, now: Instant, endpoint: &mut Endpoint, id: AssociationId, event: &Event) {
+    ///
+    /// # Errors
+    /// The association refuses a step; one that ends meanwhile has no use for keys, and does so, too.
+    pub fn on_event(
+        &mut self,
+        now: Instant,
+        endpoint: &mut Endpoint,
+        id: AssociationId,
+        event: &Event,
+    ) -> Result<(), ProtectionError> {
         if matches!(event, Event::Closed(_)) {
             self.associations.remove(&id);
-            return;
+            return Ok(());
         }
         if !matches!(event, Event::ProtectionAgreed(_)) && !self.associations.contains_key(&id) {
-            return;
+            return Ok(());
         }
-        let Some(mut association) = endpoint.association(id) else { return };
+        let Some(mut association) = endpoint.association(id) else { return Ok(()) };
         let secret = self.secret;
         let make = move |agreed: &Agreed, direction, epoch| keys_of(&secret, agreed, direction, epoch);
         let keys = self.associations.entry(id).or_insert_with(|| PreSharedKeys::new(Box::new(make)));
-        // One that ends meanwhile has no use for keys.
-        keys.on_event(now, &mut association, event).ok();
+        keys.on_event(now, &mut association, event)
+    }
+
+    /// Changes to new keys, where there are any.
+    ///
+    /// # Errors
+    /// The association refuses that.
+    pub fn rekey(
+        &mut self,
+        now: Instant,
+        endpoint: &mut Endpoint,
+        id: AssociationId,
+    ) -> Result<(), ProtectionError> {
+        let Some(keys) = self.associations.get_mut(&id) else { return Ok(()) };
+        endpoint.association(id).map_or(Ok(()), |mut association| keys.rekey(now, &mut association))
     }
 }
 

@@ -362,6 +362,11 @@ impl Association {
                 };
                 self.on_sack(cx.now, view, via);
             }
+            // The peer has keys and this side not yet: nothing may hold back for new numbers what waits for those, and an
+            // answer in the clear would not be heard. The request comes again.
+            Chunk::Reconfig(_) if self.protection.is_pending() => {
+                self.counters.discards.unexpected_chunk += 1
+            }
             Chunk::Reconfig(reconfig) if self.capabilities.has(Extension::StreamReconfiguration) => {
                 self.on_reconfig(cx.now, via, reconfig);
             }

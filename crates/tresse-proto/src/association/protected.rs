@@ -98,6 +98,15 @@ pub(super) fn on_time(association: &mut Association, now: Instant) {
     }
 }
 
+/// Keys of before drain from now on, if they are to.
+fn drain(association: &mut Association, now: Instant) {
+    let timeouts = association.sender.paths.iter().map(|path| path.rto());
+    let longest = timeouts.max().unwrap_or_default();
+    if let Some(protection) = association.protection.get().filter(|protection| protection.begins_to_drain()) {
+        protection.drain(now, longest);
+    }
+}
+
 /// An association whose packets are, or will be, protected.
 pub(crate) struct Protected<'a>(&'a mut Association);
 
@@ -118,11 +127,15 @@ impl<'a> Protected<'a> {
 
     /// A packet with this association's tag and ports came from a known path or from elsewhere: opens it, or answers that
     /// it is not to be processed.
-    pub(crate) fn admit(self, path: Option<PathId>, packet: &mut Bytes) -> bool {
+    pub(crate) fn admit(self, now: Instant, path: Option<PathId>, packet: &mut Bytes) -> bool {
         let Protected(association) = self;
         let Some(protection) = association.protection.get() else { return true };
         let discards = &mut association.counters.discards;
         match protection.admit(path.map_or(NOWHERE, PathId::index), packet) {
+            Admission::Taken if protection.begins_to_drain() => {
+                drain(association, now);
+                return true;
+            }
             Admission::Taken => return true,
             Admission::Unprotected => discards.unprotected += 1,
             Admission::Unopened => discards.unopened += 1,
@@ -155,7 +168,8 @@ impl<'a> Protected<'a> {
         epoch: Epoch,
         keys: RecordKeys,
     ) -> Result<(), ProtectionError> {
-        self.protection()?.install_send(now, epoch, keys)?;
+        self.protection()?.install_send(epoch, keys)?;
+        drain(self.0, now);
         self.0.stir();
         Ok(())
     }

@@ -20,7 +20,7 @@ use crate::paths::is_usable;
 impl Endpoint {
     /// A packet with the tag of the association in `slot`, which may keep it.
     pub(super) fn on_own_packet(&mut self, now: Instant, slot: Slot, datagram: &mut Datagram) {
-        if !self.is_admitted(slot, datagram) {
+        if !self.is_admitted(now, slot, datagram) {
             return self.settle(slot);
         }
         let Ok(packet) = Packet::parse(&datagram.payload, ChecksumRule::Trust) else { return };
@@ -58,7 +58,7 @@ impl Endpoint {
 
     /// Whether a packet with the tag of the association in `slot` is to be processed; what was in a DTLS chunk takes its
     /// place.
-    fn is_admitted(&mut self, slot: Slot, datagram: &mut Datagram) -> bool {
+    fn is_admitted(&mut self, now: Instant, slot: Slot, datagram: &mut Datagram) -> bool {
         let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else { return true };
         if Protected::of(association).is_none() || association.state() == State::Closed {
             return true;
@@ -68,7 +68,7 @@ impl Endpoint {
             return true;
         }
         let path = association.sender().paths.between(datagram.local, datagram.remote);
-        Protected::of(association).is_none_or(|protected| protected.admit(path, &mut datagram.payload))
+        Protected::of(association).is_none_or(|protected| protected.admit(now, path, &mut datagram.payload))
     }
 
     /// The peer's cookie was too old: the set-up begins again.

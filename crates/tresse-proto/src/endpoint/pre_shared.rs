@@ -31,6 +31,10 @@ pub struct PreSharedKeys<F> {
     drains: bool,
     /// New keys are wanted as soon as nothing drains.
     wanted: bool,
+    /// The client has changed to new keys, which its server does once nothing drains: an end never has those of three epochs.
+    asked: bool,
+    /// The server has asked for new keys, and has not got them.
+    requested: bool,
 }
 
 impl<F> std::fmt::Debug for PreSharedKeys<F> {
@@ -43,7 +47,16 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
     /// For an association of which nothing is known yet; `make` makes the keys of a direction and an epoch, the same at
     /// both ends.
     pub fn new(make: F) -> Self {
-        PreSharedKeys { make, agreed: None, sends: None, next: None, drains: false, wanted: false }
+        PreSharedKeys {
+            make,
+            agreed: None,
+            sends: None,
+            next: None,
+            drains: false,
+            wanted: false,
+            asked: false,
+            requested: false,
+        }
     }
 
     /// The epoch of the keys that packets leave with, once there are any.
@@ -64,6 +77,7 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
         match event {
             Event::ProtectionAgreed(agreed) if agreed.method == METHOD_PRE_SHARED => {
                 (self.agreed, self.sends, self.next) = (Some((**agreed).clone()), None, None);
+                (self.drains, self.wanted, self.asked, self.requested) = (false, false, false, false);
                 match agreed.role {
                     Role::Client => self.begin(now, association, Epoch::FIRST),
                     Role::Server => Ok(()),
@@ -78,7 +92,13 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
             Event::KeysNearLimit { .. } => self.rekey(now, association),
             Event::KeysDrained { .. } => {
                 self.drains = false;
-                if std::mem::take(&mut self.wanted) { self.rekey(now, association) } else { Ok(()) }
+                if std::mem::take(&mut self.asked) {
+                    self.follow(now, association)
+                } else if std::mem::take(&mut self.wanted) {
+                    self.rekey(now, association)
+                } else {
+                    Ok(())
+                }
             }
             _ => Ok(()),
         }
@@ -94,7 +114,7 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
         association: &mut AssociationHandle<'_>,
     ) -> Result<(), ProtectionError> {
         let (Some(agreed), Some(epoch)) = (&self.agreed, self.sends) else { return Ok(()) };
-        if self.next.is_some() {
+        if self.next.is_some() || self.asked || self.requested {
             return Ok(());
         }
         if self.drains {
@@ -103,7 +123,10 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
         }
         match agreed.role {
             Role::Client => self.begin(now, association, epoch.next()),
-            Role::Server => association.send_key_message(now, KEY_CONTROL, Bytes::from_static(REKEY_REQUEST)),
+            Role::Server => {
+                self.requested = true;
+                association.send_key_message(now, KEY_CONTROL, Bytes::from_static(REKEY_REQUEST))
+            }
         }
     }
 
@@ -132,13 +155,26 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
                 Some(epoch) => self.install_send(now, association, epoch),
                 None => Ok(()),
             },
-            Role::Server => {
-                let epoch = self.sends.map_or(Epoch::FIRST, Epoch::next);
-                self.install_receive(association, epoch)?;
-                self.install_send(now, association, epoch)?;
-                association.send_key_message(now, KEY_CONTROL, Bytes::from_static(READ_KEY_INSTALLED))
+            Role::Server if self.drains => {
+                self.asked = true;
+                Ok(())
             }
+            Role::Server => self.follow(now, association),
         }
+    }
+
+    /// The server's step: the client can read what is sealed with the next keys.
+    fn follow(
+        &mut self,
+        now: Instant,
+        association: &mut AssociationHandle<'_>,
+    ) -> Result<(), ProtectionError> {
+        let epoch = self.sends.map_or(Epoch::FIRST, Epoch::next);
+        // These are the new keys that were wanted.
+        (self.wanted, self.requested) = (false, false);
+        self.install_receive(association, epoch)?;
+        self.install_send(now, association, epoch)?;
+        association.send_key_message(now, KEY_CONTROL, Bytes::from_static(READ_KEY_INSTALLED))
     }
 
     fn install_receive(

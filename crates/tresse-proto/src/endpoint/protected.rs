@@ -66,7 +66,8 @@ impl AssociationHandle<'_> {
     }
 
     /// Installs sending keys: from now on every packet leaves in a DTLS chunk of this epoch. Receiving keys of the epoch
-    /// before are forgotten after `key_drain`, which [`Event::KeysDrained`](crate::Event::KeysDrained) tells.
+    /// before are forgotten `key_drain` after the peer has begun to send with the new ones, which
+    /// [`Event::KeysDrained`](crate::Event::KeysDrained) tells.
     ///
     /// # Errors
     /// An epoch other than the first or the next, or one without receiving keys.

@@ -10,7 +10,12 @@ pub(super) struct Dice(Generator);
 
 impl Dice {
     pub(super) fn new(seed: u64) -> Self {
-        Dice(Seed(seed).generator("script"))
+        Dice::about("script", seed)
+    }
+
+    /// One whose draws change no other's.
+    pub(super) fn about(what: &str, seed: u64) -> Self {
+        Dice(Seed(seed).generator(what))
     }
 
     /// True with probability `share`.

@@ -82,8 +82,23 @@ pub fn draw(seed: u64) -> Script {
     if calls(Host::Client) && calls(Host::Server) {
         settings::list_addresses(&mut script.hosts);
     }
+    encrypt(&mut script);
     script.acts.sort_by_key(|act| act.at);
     script
+}
+
+/// Encrypts a share of all associations, and lets keys change meanwhile. Drawn apart: the others are what they are without it.
+fn encrypt(script: &mut Script) {
+    let mut dice = Dice::about("encryption", script.seed);
+    if !dice.hits(0.25) {
+        return;
+    }
+    settings::encrypt(&mut dice, &mut script.hosts);
+    let span = script.acts.iter().map(|act| act.at.as_millis() as u64).max().unwrap_or(0);
+    for _ in 0..dice.between(0, 5) {
+        let (at, host) = (Duration::from_millis(dice.between(0, span)), *dice.pick(&Host::BOTH));
+        script.acts.push(Act { at, deed: Deed::Host(host, Move::Rekey) });
+    }
 }
 
 /// Whether a host's buffers hold so much that tens of thousands of short messages do not take hours.
@@ -398,6 +413,16 @@ mod tests {
             let script = draw(seed);
             assert_eq!(script.to_string().parse(), Ok(script));
         }
+    }
+
+    #[test]
+    fn a_share_of_all_scripts_is_encrypted_and_changes_keys() {
+        let scripts: Vec<Script> = (0..2000).map(draw).collect();
+        for settings in [[("encryption", "require")], [("encryption", "offer")]] {
+            assert!(drawn(&scripts, &settings) > 100, "{settings:?}: {}", drawn(&scripts, &settings));
+        }
+        let changes = |act: &Act| matches!(act.deed, Deed::Host(_, Move::Rekey));
+        assert!(scripts.iter().filter(|script| script.acts.iter().any(changes)).count() > 200);
     }
 
     /// Of how many scripts a host has all these settings.

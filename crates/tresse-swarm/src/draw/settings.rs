@@ -61,7 +61,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Switches that no host has by chance: protection needs keys at both ends, which the hosts of the swarm do not manage yet.
+/// Switches that no host has by chance: what both must agree on to be encrypted is drawn for both.
 const UNDRAWN: &[&str] = &["encryption", "key_management", "key_role", "key_drain", "rekey_megabytes"];
 
 /// Stream schedulers by name; the last three are to fail.
@@ -251,6 +251,38 @@ pub(super) fn agree(hosts: &mut [HostPlan; 2]) {
 /// Bytes: the smallest receive buffer of the papers whose model tests the peer's window at SACKs only.
 const LEAST_FOR_RARE_TESTS: usize = 16 * 1024;
 
+/// Lets both be ready for encryption, as most often one of them demands, with keys that they have.
+pub(super) fn encrypt(dice: &mut Dice, hosts: &mut [HostPlan; 2]) {
+    let ready: [&str; 2] = *dice.pick(&[
+        ["require", "require"],
+        ["require", "require"],
+        ["require", "offer"],
+        ["offer", "require"],
+        ["offer", "offer"],
+        ["offer", "off"],
+    ]);
+    let roles: [&str; 2] = *dice.pick(&[
+        ["any", "any"],
+        ["any", "any"],
+        ["client", "server"],
+        ["server", "client"],
+        ["any", "server"],
+    ]);
+    for ((plan, encryption), role) in hosts.iter_mut().zip(ready).zip(roles) {
+        // Encryption does both of all chunks.
+        plan.switches.retain(|(name, _)| name != "authenticated_chunks");
+        let drain = *dice.pick(&["0s", "10ms", "100ms", "1s", "120s"]);
+        let switches = [
+            ("encryption", encryption),
+            ("key_management", "pre_shared"),
+            ("key_role", role),
+            ("key_drain", drain),
+            ("rekey_megabytes", "1"),
+        ];
+        plan.switches.extend(switches.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+}
+
 /// Lets both list their addresses. Of two set-ups that cross, from an address that the other side was not told of,
 /// nobody can say that they are of one peer: they make two associations.
 pub(super) fn list_addresses(hosts: &mut [HostPlan; 2]) {
@@ -285,6 +317,12 @@ mod tests {
             let plan = draw(&mut dice, theme, false);
             let (association, _) = plan.settings().expect("known switches");
             assert_eq!(association.check(), Ok(()), "{plan:?}");
+            let mut hosts = [plan.clone(), plan];
+            encrypt(&mut dice, &mut hosts);
+            for plan in hosts {
+                let (association, _) = plan.settings().expect("known switches");
+                assert_eq!(association.check(), Ok(()), "{plan:?}");
+            }
         }
     }
 

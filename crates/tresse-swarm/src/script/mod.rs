@@ -175,6 +175,8 @@ pub enum Move {
         /// Its number.
         number: u16,
     },
+    /// Changes to new keys of encryption, or asks the other side to.
+    Rekey,
 }
 
 /// How a path changes; what is `None` stays.

@@ -109,6 +109,7 @@ impl fmt::Display for Move {
                 write!(f, "add_streams outbound={outbound} inbound={inbound}")
             }
             Move::UseKey { number } => write!(f, "use_key number={number}"),
+            Move::Rekey => write!(f, "rekey"),
         }
     }
 }
@@ -286,6 +287,7 @@ fn read_move(mut words: Words<'_>) -> Result<Move, String> {
             inbound: read("inbound", words.value("inbound")?)?,
         },
         "use_key" => Move::UseKey { number: read("number", words.value("number")?)? },
+        "rekey" => Move::Rekey,
         other => match ADDRESS_CHANGES.iter().find(|(_, name)| *name == other) {
             Some(&(change, _)) => Move::Address { change, path: number(&words, "path")? },
             None => return Err(format!("no host can \"{other}\"")),
@@ -391,6 +393,7 @@ at 5s server reset direction=inbound
 at 5s server reset_association
 at 5s server add_streams outbound=2 inbound=0
 at 5s server use_key number=2
+at 5s client rekey
 at 5s server restart
 at 6s client remove_address path=1
 at 7s client add_address path=1

@@ -100,6 +100,7 @@ impl Census {
             Event::PeerAddress { .. } => "told: an address of the peer has changed",
             Event::OwnAddress { .. } => "told: an own address has changed",
             Event::PeerKeyChanged { .. } => "told: the peer uses another key",
+            Event::KeysDrained { .. } => "told: old keys of encryption have drained",
             _ => return,
         };
         self.note(name, 1);
@@ -184,6 +185,7 @@ const TOLD: &[&str] = &[
     "told: an address of the peer has changed",
     "told: an own address has changed",
     "told: the peer uses another key",
+    "told: old keys of encryption have drained",
 ];
 
 const COUNTED: &[&str] = &[

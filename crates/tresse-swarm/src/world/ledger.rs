@@ -9,6 +9,14 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use tresse_proto::{Message, Ppid, Reliability, SendOptions};
 
+/// The identifier of the first message: beyond those of the key management, which are nobody else's.
+const FIRST: u32 = 10_000;
+
+/// The number of the message with this identifier; none has the one of an identifier that is none's.
+fn number_of(ppid: Ppid) -> usize {
+    ppid.0.checked_sub(FIRST).map_or(usize::MAX, |number| number as usize)
+}
+
 /// The messages of a simulation.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
@@ -60,7 +68,7 @@ impl Ledger {
     /// Gives the next message its number, and its bytes.
     pub(super) fn number(&self, options: &mut SendOptions, len: usize) -> Bytes {
         let number = self.messages.len();
-        options.ppid = Ppid(number as u32);
+        options.ppid = Ppid(FIRST + number as u32);
         content(number, len)
     }
 
@@ -93,7 +101,7 @@ impl Ledger {
     /// # Errors
     /// Why it may not.
     pub(super) fn abandoned(&mut self, ppid: Ppid, bytes: usize, sent: bool) -> Result<(), String> {
-        let number = ppid.0 as usize;
+        let number = number_of(ppid);
         let record = self.messages.get_mut(number).ok_or(format!("message {number} was never accepted"))?;
         // Of an early one the peer may not have the stream.
         let homeless = record.early && !sent;
@@ -124,7 +132,7 @@ impl Ledger {
     /// # Errors
     /// What is wrong with it.
     pub(super) fn delivered(&mut self, message: &Message, to: Receiver) -> Result<(), String> {
-        let number = message.ppid.0 as usize;
+        let number = number_of(message.ppid);
         let Some(record) = self.messages.get_mut(number) else {
             return Err(format!("a message came out that nobody sent: PPID {number}"));
         };
@@ -242,7 +250,7 @@ mod tests {
 
     fn message(number: u32, stream: u16, payload: Bytes) -> Message {
         let payload = Payload::Whole(payload);
-        let (stream, ppid) = (StreamId(stream), Ppid(number));
+        let (stream, ppid) = (StreamId(stream), Ppid(FIRST + number));
         Message { stream, ssn: Ssn(0), ppid, tsn: Tsn(number), unordered: false, part: Part::Whole, payload }
     }
 
@@ -285,7 +293,7 @@ mod tests {
                 .expect_err("unknown")
                 .contains("nobody sent")
         );
-        assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("a promise").contains("given up"));
+        assert!(ledger.abandoned(Ppid(FIRST), 10, true).expect_err("a promise").contains("given up"));
     }
 
     #[test]
@@ -296,10 +304,13 @@ mod tests {
         let (mut ledger, sent) = three(Reliability::Retransmissions(0));
         assert_eq!((ledger.delivered(&sent[1], ONCE), ledger.delivered(&sent[2], ONCE)), (Ok(()), Ok(())));
         assert!(ledger.missing(1).is_some());
-        assert_eq!((ledger.abandoned(Ppid(0), 10, true), ledger.missing(1)), (Ok(()), None));
-        assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("again").contains("twice"));
+        assert_eq!((ledger.abandoned(Ppid(FIRST), 10, true), ledger.missing(1)), (Ok(()), None));
+        assert!(ledger.abandoned(Ppid(FIRST), 10, true).expect_err("again").contains("twice"));
         assert!(
-            ledger.abandoned(Ppid(2), 10, false).expect_err("it is there").contains("before it was sent")
+            ledger
+                .abandoned(Ppid(FIRST + 2), 10, false)
+                .expect_err("it is there")
+                .contains("before it was sent")
         );
     }
 
@@ -319,7 +330,7 @@ mod tests {
         let again = Receiver { life: 1, session: 3 };
         assert_eq!((ledger.delivered(&message, ONCE), ledger.delivered(&message, again)), (Ok(()), Ok(())));
         assert!(ledger.delivered(&message, again).expect_err("again").contains("twice"));
-        assert!(ledger.abandoned(Ppid(0), 10, true).expect_err("a promise").contains("given up"));
+        assert!(ledger.abandoned(Ppid(FIRST), 10, true).expect_err("a promise").contains("given up"));
     }
 
     #[test]

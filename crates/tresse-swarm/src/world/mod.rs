@@ -421,9 +421,13 @@ impl<'s> World<'s> {
     fn check_ends(&self) -> Result<(), Broken> {
         let haste = self.haste();
         let lives: u32 = self.stations.iter().map(|station| station.restarts).sum();
+        let encrypted = self.stations.iter().all(Station::encrypts);
         for station in &self.stations {
+            let peer = &self.stations[station.host.peer().index()];
             for session in station.sessions.values() {
-                rules::check_end(session, self.wire.mishaps, lives, self.calm, haste)?;
+                // Whoever has no keys any more cannot say that he is gone: nothing is believed that comes in the clear.
+                let orphaned = encrypted && (lives > 0 || peer.was_over_before(session));
+                rules::check_end(session, self.wire.mishaps, lives, self.calm, haste, orphaned)?;
                 // What a host that restarts had not read is gone with it.
                 let graceful = matches!(session.closed, Some((_, CloseReason::Graceful)));
                 if graceful

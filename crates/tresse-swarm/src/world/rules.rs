@@ -2,6 +2,7 @@
 //!
 //! Consistency between modules of the core is checked inside it (`Endpoint::check_invariants`).
 
+use tresse_proto::config::Encryption;
 use tresse_proto::{AssociationStats, CloseReason, Instant, PathStats};
 use tresse_wire::DATA_HEADER_LEN;
 
@@ -27,7 +28,12 @@ pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
         let Some(stats) = association.stats(now) else { continue };
         let paths = association.path_stats(now);
         let config = association.config();
-        let limits = Limits { send_buffer: config.send_buffer.0, receive_buffer: config.receive_buffer.0 };
+        // Messages of the key management, of a byte each, are refused by no limit.
+        let key_messages = if config.encryption == Encryption::Off { 0 } else { MOST_KEY_MESSAGES };
+        let limits = Limits {
+            send_buffer: config.send_buffer.0 + key_messages,
+            receive_buffer: config.receive_buffer.0,
+        };
         numbers(session, &stats, &paths, &limits)?;
         if session.closed.is_none() {
             station.waits |=
@@ -37,6 +43,10 @@ pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
     }
     Ok(())
 }
+
+/// Messages that keys which are there already take at a time: that this side can read, a request for new ones, and those of
+/// the change before if nobody has acknowledged them.
+const MOST_KEY_MESSAGES: usize = 4;
 
 struct Limits {
     send_buffer: usize,
@@ -179,13 +189,15 @@ pub(super) struct Haste {
 /// of hosts.
 ///
 /// Since `calm` the network is well and nothing waits: whatever has not ended by then ends well. With timers in
-/// `haste`, an association may be given up at any time.
+/// `haste`, an association may be given up at any time; so may one that is `orphaned`: its peer has ended it, or forgotten it,
+/// and was not heard.
 pub(super) fn check_end(
     session: &Session,
     mishaps: u64,
     restarts: u32,
     calm: Option<Instant>,
     haste: Haste,
+    orphaned: bool,
 ) -> Result<(), Broken> {
     let Some((at, reason)) = &session.closed else { return Ok(()) };
     let was_calm = calm.is_some_and(|calm| calm < *at);
@@ -194,6 +206,7 @@ pub(super) fn check_end(
     let right = match reason {
         CloseReason::Graceful | CloseReason::AbortedByPeer { .. } => true,
         CloseReason::Aborted => session.ending != Ending::None,
+        CloseReason::PathsLost | CloseReason::ShutdownTimeout if orphaned => true,
         CloseReason::ShutdownTimeout => haste.shutdown || haste.overrun || !was_calm,
         // T5, when nothing was heard since the last SHUTDOWN.
         CloseReason::PathsLost if haste.overrun && session.ending == Ending::Shutdown => true,

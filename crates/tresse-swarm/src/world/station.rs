@@ -6,12 +6,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use tresse_proto::config::Encryption;
 use tresse_proto::config::PeerWindowTest;
+use tresse_proto::protection::ProtectionError;
 use tresse_proto::{
     AddressChange, AssociationConfig, AssociationHandle, AssociationId, CloseReason, Connect, Direction,
     Endpoint, EndpointConfig, Event, Instant, Joiner, PathId, ReconfigurationError, Reliability,
     ScheduleError, SendError, SendOptions, StreamId, Streams,
 };
+use tresse_sim::records::SimulatedKeys;
 use tresse_sim::seed::Seed;
 
 use super::census::Census;
@@ -43,6 +46,8 @@ pub(super) struct Station {
     pub(super) restarts: u32,
     /// The last two instants at which it sent something, the latest first.
     sent_at: [Option<Instant>; 2],
+    /// Keys of encrypted associations.
+    keys: SimulatedKeys,
     pub(super) tally: Tally,
 }
 
@@ -134,6 +139,7 @@ impl Station {
             waits: false,
             restarts: 0,
             sent_at: [None; 2],
+            keys: keys(seed),
             tally: Tally::default(),
         })
     }
@@ -167,6 +173,7 @@ impl Station {
                 self.restarts += 1;
                 let (settings, addresses) = (&self.settings, &self.addresses);
                 self.endpoint = boot(settings, self.wraps, self.seed, self.host, self.restarts, addresses)?;
+                self.keys = keys(self.seed);
                 self.sessions.clear();
                 self.current = None;
                 self.backlog.clear();
@@ -195,6 +202,11 @@ impl Station {
                 if let Some(mut association) = self.association() {
                     // Refused where authentication was not agreed.
                     association.use_shared_key(*number).ok();
+                }
+            }
+            Move::Rekey => {
+                if let Some(id) = self.current {
+                    is_carried_out(self.keys.rekey(now, &mut self.endpoint, id))?;
                 }
             }
             Move::Address { change, path } => self.change_address(now, *change, usize::from(*path)),
@@ -235,6 +247,7 @@ impl Station {
             if let Some(census) = &mut self.tally.census {
                 census.event(&event);
             }
+            is_carried_out(self.keys.on_event(now, &mut self.endpoint, id, &event))?;
             match event {
                 Event::Established { .. } => self.on_established(id, numbers, ledger)?,
                 Event::Restarted { .. } => self.on_restarted(id, numbers)?,
@@ -274,6 +287,12 @@ impl Station {
     /// Whether the end of an open association has been asked for.
     pub(super) fn is_ending(&self) -> bool {
         self.sessions.values().any(|session| session.closed.is_none() && session.ending != Ending::None)
+    }
+
+    /// Whether an association of this host had ended before `session` of its peer did.
+    pub(super) fn was_over_before(&self, session: &Session) -> bool {
+        let Some((end, _)) = &session.closed else { return false };
+        self.sessions.values().any(|own| own.closed.as_ref().is_some_and(|(at, _)| at < end))
     }
 
     /// Asks for the end of every association that has not been asked yet.
@@ -537,6 +556,11 @@ impl Station {
         self.endpoint.association(self.current?)
     }
 
+    /// Whether its associations are encrypted where the peer's may be, too.
+    pub(super) fn encrypts(&self) -> bool {
+        self.settings.0.encryption != Encryption::Off
+    }
+
     /// The shortest time after which it may take an answer for lost.
     pub(super) fn shortest_timer(&self) -> Duration {
         let config = &self.settings.0;
@@ -564,6 +588,19 @@ impl Station {
 
 /// The shared keys that both sides have besides the null key.
 pub(crate) const KEYS: std::ops::RangeInclusive<u16> = 1..=3;
+
+/// The key management of a host, which has the same keys in each of its lives.
+fn keys(seed: Seed) -> SimulatedKeys {
+    SimulatedKeys::new(seed.bytes("keys"))
+}
+
+/// Whether a step of the key management was; one of an association that ends need not be.
+fn is_carried_out(step: Result<(), ProtectionError>) -> Result<(), String> {
+    match step {
+        Ok(()) | Err(ProtectionError::NotOpen { .. }) => Ok(()),
+        Err(error) => Err(format!("a step of the key management was refused: {error}")),
+    }
+}
 
 /// The SCTP port of a host.
 pub(super) fn port(host: Host) -> u16 {

@@ -253,17 +253,11 @@ impl Protection {
         }
     }
 
-    /// Installs sending keys: everything is sealed with them from now on, and those of the epoch before begin to drain at
-    /// the receiver of this side.
+    /// Installs sending keys: everything is sealed with them from now on.
     ///
     /// # Errors
     /// An epoch whose turn it is not.
-    pub(crate) fn install_send(
-        &mut self,
-        now: Instant,
-        epoch: Epoch,
-        keys: RecordKeys,
-    ) -> Result<(), ProtectionError> {
+    pub(crate) fn install_send(&mut self, epoch: Epoch, keys: RecordKeys) -> Result<(), ProtectionError> {
         let expected = self.send.as_ref().map_or(Epoch::FIRST, |context| context.epoch.next());
         let reason = if epoch != expected {
             "its turn has not come, or is over"
@@ -271,12 +265,25 @@ impl Protection {
             "the receiving keys of an epoch come first"
         } else {
             self.send = Some(SendContext::new(epoch, keys));
-            if self.receive.len() > 1 {
-                self.drained_at = Some(now + self.drain);
-            }
             return Ok(());
         };
         Err(ProtectionError::WrongEpoch { epoch, reason })
+    }
+
+    /// Whether the keys before those in use begin to drain now: a record of the new ones has opened, so the peer seals nothing
+    /// more with the old ones. Before that it may not know that it can, for as long as what says so is lost or waits for a
+    /// window, and its acknowledgements are needed for that very message.
+    #[inline]
+    pub(crate) fn begins_to_drain(&self) -> bool {
+        let [_, newest] = &self.receive[..] else { return false };
+        let in_use = self.send.as_ref().is_some_and(|send| send.epoch == newest.epoch);
+        self.drained_at.is_none() && in_use && newest.stats().opened > 0
+    }
+
+    /// They drain from now on, for as long as a packet can be under way before its sender takes it for lost
+    /// (`longest_timeout`) at the least.
+    pub(crate) fn drain(&mut self, now: Instant, longest_timeout: Duration) {
+        self.drained_at = Some(now + self.drain.max(longest_timeout));
     }
 
     /// Installs receiving keys.

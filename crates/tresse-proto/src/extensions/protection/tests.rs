@@ -73,7 +73,7 @@ fn protection() -> Protection {
 fn keyed() -> Protection {
     let mut protection = protection();
     protection.install_receive(Epoch::FIRST, keys()).expect("the first");
-    protection.install_send(Instant::ZERO, Epoch::FIRST, keys()).expect("the first");
+    protection.install_send(Epoch::FIRST, keys()).expect("the first");
     protection
 }
 
@@ -286,12 +286,12 @@ fn what_may_come_in_the_clear_ends_with_the_requirement() {
 fn keys_change_in_order_and_drain() {
     let mut protection = protection();
     let now = Instant::ZERO;
-    assert!(protection.install_send(now, Epoch::FIRST, keys()).is_err(), "receiving keys come first");
+    assert!(protection.install_send(Epoch::FIRST, keys()).is_err(), "receiving keys come first");
     assert_eq!(protection.require(true), Err(ProtectionError::KeysMissing));
     assert!(protection.install_receive(Epoch(4), keys()).is_err(), "epoch 3 comes first");
     protection.install_receive(Epoch(3), keys()).expect("the first");
     assert!(protection.install_receive(Epoch(3), keys()).is_err());
-    protection.install_send(now, Epoch(3), keys()).expect("the first");
+    protection.install_send(Epoch(3), keys()).expect("the first");
     assert!(protection.destroy_receive(Epoch(3)).is_err(), "they are in use");
 
     protection.install_receive(Epoch(4), keys()).expect("the next");
@@ -299,7 +299,12 @@ fn keys_change_in_order_and_drain() {
     assert!(protection.destroy_receive(Epoch(3)).is_err(), "the peer sends with them");
     protection.destroy_receive(Epoch(4)).expect("an exchange that came to nothing");
     protection.install_receive(Epoch(4), keys()).expect("another try");
-    protection.install_send(now, Epoch(4), keys()).expect("the next");
+    protection.install_send(Epoch(4), keys()).expect("the next");
+    assert!(!protection.begins_to_drain(), "the peer may not know yet that it can send with them");
+    assert_eq!(admit(&mut protection, 0, &numbered(4, 0)).0, Admission::Taken);
+    assert!(protection.begins_to_drain());
+    protection.drain(now, Duration::from_secs(3));
+    assert!(!protection.begins_to_drain(), "once");
     let end = now + Duration::from_secs(120);
     assert_eq!(protection.drained_at, Some(end));
     assert_eq!(admit(&mut protection, 0, &numbered(3, 0)).0, Admission::Taken, "late, and not too late");

@@ -86,6 +86,36 @@ fn a_change_of_keys_waits_until_everything_is_numbered_anew() {
     }
 }
 
+/// Whoever has keys may ask for streams that begin anew; the other side, whose messages wait for its own, is to lose none.
+#[test]
+fn a_request_that_comes_before_the_last_keys_is_carried_out_behind_them() {
+    let mut pair = Pair::unlike(1, &of_role(KeyRole::Client), &of_role(KeyRole::Server), 1);
+    let mut confirmed = false;
+    pair.network = Box::new(move |flight| {
+        let first = !confirmed && !flight.to_server && flight.kinds() == [ChunkKind::DTLS];
+        confirmed |= first;
+        (!first).then_some(ms(10))
+    });
+    pair.connect();
+    for number in 0..3 {
+        pair.send(0, number, 3000);
+    }
+    let now_required = |pair: &mut Pair| {
+        pair.server.id.is_some() && pair.server().protection_stats().is_some_and(|stats| stats.required)
+    };
+    pair.run_until(ms(5_000), now_required);
+    assert!(!is_protected(&mut pair), "the client has not heard of it");
+    let now = pair.now;
+    pair.server().reset_streams(now, tresse_proto::Streams::All, Direction::Inbound).expect("it has keys");
+    pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == 3);
+    pair.run_for(ms(10_000));
+    let done = |event: &Event| {
+        matches!(event, Event::Reconfigured { outcome: ReconfigurationOutcome::Performed, .. })
+    };
+    assert!(pair.server.events.iter().any(done), "{:?}", pair.server.events);
+    assert_eq!(pair.server.numbers_on(0), [0, 1, 2]);
+}
+
 #[test]
 fn the_loss_of_any_packet_of_a_change_is_made_good() {
     for lost in 0..8 {
@@ -100,6 +130,55 @@ fn the_loss_of_any_packet_of_a_change_is_made_good() {
     }
 }
 
+/// Whoever confirms new keys to a peer may say so behind a full window, or in packets that are lost: until the peer knows, what it
+/// sends comes with the old keys, its acknowledgements too.
+#[test]
+fn old_keys_stay_until_the_peer_has_changed_however_late() {
+    for outage in [0, 600, 3_000] {
+        let config = |role| AssociationConfig { key_drain: ms(10), send_buffer: SMALL, ..of_role(role) };
+        let mut pair = Pair::unlike(1, &config(KeyRole::Server), &config(KeyRole::Client), 1).settled();
+        pair.network = Box::new(|_| Some(ms(68)));
+        let number = pair.saturate(1, 0, 2000, ms(2_000));
+        rekey(&mut pair, true);
+        pair.run_for(ms(60));
+        let healed = pair.now + ms(outage);
+        pair.network = Box::new(move |flight| {
+            let lost = flight.to_server && flight.sent < healed;
+            (!lost).then_some(ms(68))
+        });
+        pair.run_until(Duration::from_secs(60), |pair| {
+            epochs(pair) == [Some(Epoch(4)); 2] && pair.server.received.len() == number as usize
+        });
+        let now = pair.now;
+        assert_eq!(pair.client().stats(now).expect("open").discards.unopened, 0, "{outage} ms");
+    }
+}
+
+/// The client of the key management has forgotten its old keys long before its server does: three sets of keys at a time would
+/// be one more than two bits of an epoch tell apart.
+#[test]
+fn a_change_within_the_drain_of_the_other_end_waits_for_it() {
+    let config = |role, drain| AssociationConfig { key_drain: ms(drain), ..of_role(role) };
+    let (client, server) = (config(KeyRole::Client, 100), config(KeyRole::Server, 20_000));
+    let mut pair = Pair::unlike(2, &client, &server, 1).settled();
+    pair.network = Box::new(|_| Some(ms(68)));
+    rekey(&mut pair, false);
+    let mut number = pair.saturate(1, 0, 2000, ms(3_000));
+    assert_eq!(epochs(&pair), [Some(Epoch(4)); 2]);
+    rekey(&mut pair, false);
+    rekey(&mut pair, true);
+    number = pair.saturate(1, number, 2000, ms(5_000));
+    assert_eq!(epochs(&pair), [Some(Epoch(4)); 2], "the server has the keys of two epochs still");
+    pair.run_until(Duration::from_secs(60), |pair| epochs(pair) == [Some(Epoch(5)); 2]);
+    number = pair.saturate(1, number, 2000, ms(1_000));
+    pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == number as usize);
+    let now = pair.now;
+    assert_eq!(pair.server().stats(now).expect("open").discards.unopened, 0);
+    assert_eq!(pair.client().stats(now).expect("open").discards.unopened, 0);
+    pair.run_for(ms(60_000));
+    assert_eq!(epochs(&pair), [Some(Epoch(5)); 2], "one change was what both asked for");
+}
+
 #[test]
 fn new_keys_are_asked_for_when_the_old_ones_have_done_enough() {
     let config =
@@ -107,6 +186,8 @@ fn new_keys_are_asked_for_when_the_old_ones_have_done_enough() {
     let mut pair = protected(1, &config);
     let number = pair.saturate(1, 0, 20_000, Duration::from_secs(2));
     pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == number as usize);
+    // A change that is under way is completed.
+    pair.run_for(ms(5_000));
     let [client, server] = epochs(&pair).map(|epoch| epoch.expect("keys").0);
     let megabytes = u64::from(number) * 20_000 / 1_000_000;
     assert!(client == server && client > 4, "epoch {client} after {megabytes} MB");
