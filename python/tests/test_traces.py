@@ -1,5 +1,6 @@
 """Traces as tables, and what is read off them."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,29 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     refused = CliRunner().invoke(main, ["timeline", str(tmp_path / "binary")])
     assert (refused.exit_code, "binary: is no text" in refused.output) == (2, True)
+
+
+def _command() -> Path:
+    """The newest build of the command line; the test is skipped where there is none."""
+    target = Path(__file__).parents[2] / "target"
+    built = [path for profile in ("debug", "release") if (path := target / profile / "tresse").exists()]
+    if not built:
+        pytest.skip("the command line is not built: make build")
+    return max(built, key=lambda path: path.stat().st_mtime)
+
+
+def test_the_trace_of_a_real_run_is_drawn(tmp_path: Path) -> None:
+    command, file = _command(), tmp_path / "run.trace"
+    here, there = ["127.0.0.1,127.0.0.2", "127.0.0.3,127.0.0.4"]
+    serve = [command, "perf", "server", "--listen", there, "--port", "0", "--once"]
+    with subprocess.Popen(serve, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as server:
+        assert server.stderr is not None
+        port = server.stderr.readline().split("UDP port ")[1].split(",")[0]
+        call = [command, "perf", "client", "--from", here, "--to", there, "--port", port, "--bytes", "300kB"]
+        subprocess.run([*call, "--trace", str(file), "--quiet"], check=True, timeout=120)
+        server.wait(timeout=60)
+    trace = traces.parse(file.read_text(encoding="utf-8"))
+    assert trace.paths == 2
+    assert trace.sent["bytes"].sum() >= 300_000
+    assert CliRunner().invoke(main, ["timeline", str(file)]).exit_code == 0
+    assert (tmp_path / "run.svg").stat().st_size > 1000

@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "a test")]
 
 mod common;
+mod tunnels;
 
 use std::fs;
 use std::process::Command;
@@ -23,6 +24,40 @@ fn measured(more: &[&str]) -> (common::Done, String) {
     let call =
         ["perf", "client", "--from", HERE, "--to", THERE, "--port", &port, "--bytes", "300kB", "--quiet"];
     (tresse(&[&call[..], more].concat()), port)
+}
+
+/// What both files of one side's recording are called.
+struct Files {
+    pcap: String,
+    trace: String,
+}
+
+impl Files {
+    fn new(dir: &Dir, side: &str) -> Self {
+        let name = |end: &str| text(&dir.path(&format!("{side}.{end}")));
+        Files { pcap: name("pcapng"), trace: name("trace") }
+    }
+
+    fn options(&self) -> [&str; 4] {
+        ["--pcap", &self.pcap, "--trace", &self.trace]
+    }
+
+    /// They have packets of both directions; `sends` says whether data of this side is to be in the trace.
+    fn check(&self, port: &str, sends: bool) {
+        read_by_tshark(&self.pcap, port);
+        let shown = tresse(&["dissect", &self.pcap, "--port", port]);
+        assert_eq!(shown.code, Some(0), "{shown:?}");
+        assert!(
+            shown.stdout.contains("INIT tag") && shown.stdout.contains("COOKIE ECHO"),
+            "{}",
+            shown.stdout
+        );
+        let text = fs::read_to_string(&self.trace).expect("written");
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!((&lines[0]["tresse_trace"], &lines[0]["paths"]), (&1.into(), &2.into()), "{}", self.trace);
+        let sent = lines.iter().filter(|line| line["e"] == "sent").count();
+        assert!(!sends || sent > 20, "{}: {sent} chunks were sent", self.trace);
+    }
 }
 
 /// Programs of others find whole packets with right checksums in the capture; not asked where tshark is missing.
@@ -79,4 +114,59 @@ fn a_capture_and_a_trace_have_what_went_over_the_paths() {
     let (again, _) = measured(&both);
     assert_eq!(again.code, Some(2), "{again:?}");
     assert!(again.stderr.contains("run.pcapng: the file exists (--force overwrites it)"), "{again:?}");
+}
+
+#[test]
+fn both_ends_of_a_transfer_are_recorded() {
+    let dir = Dir::new("records-transfer");
+    let [near, far] = ["send", "recv"].map(|side| Files::new(&dir, side));
+    let out = text(&dir.out());
+    let mut receiving = Running::start(
+        &[&["recv", "--port", "0", "--out", &out, "--listen", THERE, "--once"][..], &far.options()].concat(),
+    );
+    let line = receiving.line();
+    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next()).expect("a port");
+    let file = text(&dir.file("file", 300_000));
+    let call = ["send", &file, "--from", HERE, "--to", THERE, "--port", port, "--quiet"];
+    let done = tresse(&[&call[..], &near.options()].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = receiving.finish();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    near.check(port, true);
+    far.check(port, false);
+}
+
+#[test]
+fn both_ends_of_a_tunnel_are_recorded() {
+    let dir = Dir::new("records-tunnel");
+    let [near, far] = ["client", "server"].map(|side| Files::new(&dir, side));
+    let target = tunnels::tcp_server(tunnels::echo).to_string();
+    let (server, port) = tunnels::server(&[&["--tcp", &target][..], &far.options()].concat());
+    let mut client = tunnels::client(&port, &[&["--tcp", "127.0.0.1:0"][..], &near.options()].concat());
+    let entry = tunnels::place(&client.line(), "connections to ");
+    let data = common::noise(300_000);
+    assert!(tunnels::echoed(tunnels::connect(entry), data.clone()) == data);
+    client.interrupt();
+    client.finish();
+    server.interrupt();
+    server.finish();
+    near.check(&port, true);
+    far.check(&port, true);
+}
+
+#[test]
+fn both_ends_of_a_peers_work_are_recorded() {
+    let dir = Dir::new("records-peer");
+    let [near, far] = ["client", "server"].map(|side| Files::new(&dir, side));
+    let serve = ["peer", "server", "--listen", THERE, "--port", "0", "--mode", "echo", "--associations", "1"];
+    let mut server = Running::start(&[&serve[..], &far.options()].concat());
+    let line = server.line();
+    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next()).expect("a port");
+    let call = ["peer", "client", "--from", HERE, "--to", THERE, "--port", port, "--await-echo"];
+    let done = tresse(&[&call[..], &["--count", "100", "--size", "2kB"], &near.options()].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = server.finish();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    near.check(port, true);
+    far.check(port, true);
 }

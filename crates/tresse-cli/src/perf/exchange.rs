@@ -26,12 +26,12 @@ pub(super) async fn exchange(
     load: &Load,
     (sends, receives): (bool, bool),
 ) -> Result<(Option<Flow>, Option<Flow>), Failure> {
-    let association = ear.association;
+    let (association, tally) = (ear.association, ear.tally);
     let sending = async {
         if !sends {
             return Ok(None);
         }
-        let sent = load.send(association).await?;
+        let sent = load.send(association, tally).await?;
         put(association, Control::Sent(sent.clone())).await?;
         Ok(Some(sent))
     };

@@ -10,17 +10,18 @@ use tresse::{Association, Reliability, SendOptions, StreamId};
 use super::clock::unix_nanos;
 use super::message::{DATA, Load, Processor, Sent, Until};
 use super::streams::{Turns, class_of};
+use super::tally::Tally;
 use crate::call::put;
 use crate::failure::Failure;
 use crate::report::paths::{PathsReport, Side, Snapshot};
 
 impl Load {
-    /// Sends all of it. What comes back is the state of the association when the load ended, before its last
+    /// Sends all of it, counted in `tally`. What comes back is the state of the association when the load ended, before its last
     /// messages have arrived.
     ///
     /// # Errors
     /// The association ended.
-    pub(super) async fn send(&self, association: &Association) -> Result<Sent, Failure> {
+    pub(super) async fn send(&self, association: &Association, tally: &Tally) -> Result<Sent, Failure> {
         let longest = self.per_stream.iter().map(|one| one.message_bytes).max().unwrap_or(self.message_bytes);
         let mut turns = Turns::new(self);
         let mut data: Vec<_> = (0..self.streams).map(|_| Messages::new(longest as usize)).collect();
@@ -63,6 +64,7 @@ impl Load {
                 None => sending.await?,
             }
             turns.on_sent(at, len);
+            tally.handed_over(stream, len as u64);
             messages += 1;
             bytes += len as u64;
         }

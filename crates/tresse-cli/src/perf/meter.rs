@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tresse::{Association, LimitTimes, PathStats};
+use tresse::{Association, LimitTimes, PathStats, StreamId};
 
 use super::message::Ask;
 use super::tally::Tally;
@@ -25,6 +25,15 @@ struct Reading {
     limited_by: LimitTimes,
     paths: Vec<PathStats>,
     received: u64,
+    streams: Vec<StreamReading>,
+}
+
+/// What a stream has carried so far, and has still to carry.
+struct StreamReading {
+    id: u16,
+    sent: u64,
+    received: u64,
+    waiting: usize,
 }
 
 /// From one reading to the next. Every key names its unit.
@@ -36,6 +45,17 @@ pub(super) struct Interval {
     outward: Option<Outward>,
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     inward: Option<Inward>,
+    /// For the table alone.
+    #[serde(skip)]
+    streams: Vec<StreamInterval>,
+}
+
+/// What left and came on a stream.
+struct StreamInterval {
+    id: u16,
+    out_mbps: f64,
+    in_mbps: f64,
+    waiting: usize,
 }
 
 /// What the peer acknowledged.
@@ -105,7 +125,18 @@ impl<'a> Meter<'a> {
             }
         });
         let since = |at: Instant| (at - self.started).as_secs_f64();
-        Interval { start_s: since(last.at), end_s: since(now.at), outward, inward }
+        let streams = now.streams.iter().map(|stream| {
+            let before = last.streams.iter().find(|before| before.id == stream.id);
+            let (sent, received) = before.map_or((0, 0), |before| (before.sent, before.received));
+            StreamInterval {
+                id: stream.id,
+                out_mbps: mbps(stream.sent.saturating_sub(sent), elapsed),
+                in_mbps: mbps(stream.received.saturating_sub(received), elapsed),
+                waiting: stream.waiting,
+            }
+        });
+        let streams = streams.collect();
+        Interval { start_s: since(last.at), end_s: since(now.at), outward, inward, streams }
     }
 }
 
@@ -116,8 +147,19 @@ impl Reading {
             limited_by: association.stats().limited_by,
             paths: association.path_stats(),
             received: tally.all_bytes(),
+            streams: tally
+                .carried()
+                .into_iter()
+                .map(|(id, carried)| of_stream(association, id, carried))
+                .collect(),
         }
     }
+}
+
+/// What was handed over and waits has not left.
+fn of_stream(association: &Association, id: u16, (handed_over, received): (u64, u64)) -> StreamReading {
+    let waiting = association.unsent_on(StreamId(id));
+    StreamReading { id, sent: handed_over.saturating_sub(waiting as u64), received, waiting }
 }
 
 fn path_interval(path: &PathStats, before: Option<&PathStats>, elapsed: Duration) -> PathInterval {
@@ -139,8 +181,30 @@ fn mbps(bytes: u64, elapsed: Duration) -> f64 {
 }
 
 impl Interval {
-    /// A row for each path that this side sends on, below a head.
+    /// A row for each path that this side sends on, and one for each stream, each kind below a head of its own.
     pub(super) fn table(&self) -> Vec<String> {
+        let mut table = self.path_rows();
+        if self.streams.is_empty() {
+            return table;
+        }
+        table.push("  stream          out           in    waiting".to_owned());
+        let row = |stream: &StreamInterval| {
+            format!(
+                "  {:>6} {:>12} {:>12} {:>10}",
+                stream.id,
+                rate(stream.out_mbps * 1e6),
+                rate(stream.in_mbps * 1e6),
+                size(stream.waiting as u64)
+            )
+        };
+        table.extend(self.streams.iter().take(MOST_ROWS).map(row));
+        if self.streams.len() > MOST_ROWS {
+            table.push(format!("  and {} more", self.streams.len() - MOST_ROWS));
+        }
+        table
+    }
+
+    fn path_rows(&self) -> Vec<String> {
         let Some(outward) = &self.outward else { return Vec::new() };
         let head = "  path  state                    rate   round trip     window  in flight   resent";
         let row = |path: &PathInterval| {
@@ -180,6 +244,9 @@ impl Interval {
     }
 }
 
+/// Streams in a table: more would push the paths off the terminal.
+const MOST_ROWS: usize = 16;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,7 +264,7 @@ mod tests {
         };
         let paths = vec![path(0, "active", Some(42.04)), path(1, "potentially_failed", None)];
         let outward = Some(Outward { throughput_mbps: 19.0, paths, limited_by: Shares::new() });
-        let table = Interval { start_s: 0.0, end_s: 1.0, outward, inward: None }.table();
+        let table = Interval { start_s: 0.0, end_s: 1.0, outward, inward: None, streams: Vec::new() }.table();
         assert_eq!(
             table[1..],
             [
@@ -206,5 +273,23 @@ mod tests {
             ]
         );
         assert_eq!(table.len(), 3);
+    }
+
+    #[test]
+    fn streams_stand_below_the_paths_and_more_than_fit_are_counted() {
+        let stream = |id| StreamInterval { id, out_mbps: 9.5, in_mbps: 0.0, waiting: 64 * usize::from(id) };
+        let table = |streams: Vec<StreamInterval>| {
+            Interval { start_s: 0.0, end_s: 1.0, outward: None, inward: None, streams }.table()
+        };
+        assert_eq!(
+            table(vec![stream(1), stream(2)]),
+            [
+                "  stream          out           in    waiting",
+                "       1  9.50 Mbit/s      0 bit/s       64 B",
+                "       2  9.50 Mbit/s      0 bit/s      128 B",
+            ]
+        );
+        let many = table((1..=40).map(stream).collect());
+        assert_eq!((many.len(), many.last().map(String::as_str)), (18, Some("  and 24 more")));
     }
 }

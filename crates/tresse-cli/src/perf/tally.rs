@@ -30,6 +30,8 @@ struct Count {
     times: Option<(Instant, Instant)>,
     delays: Delays,
     streams: BTreeMap<u16, StreamCount>,
+    /// Bytes of each stream that were handed to the transport here, and that came, whether they count or not.
+    carried: BTreeMap<u16, (u64, u64)>,
     processor: Option<ProcessorTime>,
 }
 
@@ -51,6 +53,7 @@ impl Tally {
         let now = Instant::now();
         let mut count = self.lock();
         count.all += bytes;
+        count.carried.entry(stream.0).or_default().1 += bytes;
         let began = *count.began.get_or_insert(now);
         if now - began < self.omit {
             return;
@@ -70,6 +73,16 @@ impl Tally {
             stream.bytes += bytes;
             delay.into_iter().for_each(|delay| stream.delays.add(delay));
         }
+    }
+
+    /// `bytes` more were handed to the transport on `stream`.
+    pub(super) fn handed_over(&self, stream: StreamId, bytes: u64) {
+        self.lock().carried.entry(stream.0).or_default().0 += bytes;
+    }
+
+    /// Bytes by stream: handed to the transport here, and come.
+    pub(super) fn carried(&self) -> BTreeMap<u16, (u64, u64)> {
+        self.lock().carried.clone()
     }
 
     /// All that counts.
