@@ -208,9 +208,15 @@ impl Endpoint {
         let (local_tag, local_initial_tsn, auth_random) =
             own.named.unwrap_or_else(|| (self.fresh_tag(), self.fresh_tsn(), self.fresh_random()));
         let keys = peer.key_parameter.as_ref().and_then(|_| own.settings.key_parameter(auth_random));
-        if matches!(own.settings.protection(auth_random, &peer), Ok(Some(_))) {
+        match own.settings.protection(auth_random, &peer) {
             // Never both (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2).
-            peer.auth = None;
+            Ok(Some(_)) => peer.auth = None,
+            Ok(None) => {}
+            // Both drew the same number (§5.1).
+            Err(fault) => {
+                self.discards.bad_init += 1;
+                return stray::abort(header, false, fault.cause(), self.seal());
+            }
         }
         // An offer is of use to a peer only that made one too.
         let offer = peer.auth.as_ref().and_then(|_| own.settings.auth_offer(auth_random));

@@ -206,6 +206,46 @@ fn whoever_changes_an_offer_on_its_way_gets_no_association_that_carries_data() {
     }
 }
 
+/// The tie breakers of the parameters about keys in chunks of a kind.
+fn tie_breaker(pair: &Pair, kind: ChunkKind) -> Option<u32> {
+    pair.wire.iter().filter(|flight| flight.carries(kind)).flat_map(Flight::chunks).find_map(|chunk| {
+        let (Chunk::Init(init) | Chunk::InitAck(init)) = chunk else { return None };
+        init.params.iter().flatten().find_map(|param| match param {
+            Param::DtlsKeyManagement { tie_breaker, .. } => Some(tie_breaker),
+            _ => None,
+        })
+    })
+}
+
+/// Nobody can say then who begins (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1), whichever side notices.
+#[test]
+fn equal_tie_breakers_end_the_set_up_with_their_cause() {
+    let mut drawn = Pair::unlike(1, &required(), &required(), 1);
+    drawn.connect();
+    for (changed, other) in [(ChunkKind::INIT, ChunkKind::INIT_ACK), (ChunkKind::INIT_ACK, ChunkKind::INIT)] {
+        // The same seed draws the same again.
+        let same = tie_breaker_of(&mut drawn, other);
+        let change: Change = Box::new(move |_, flags, methods| Some((same, flags, methods.to_vec())));
+        let mut pair = Pair::unlike(1, &required(), &required(), 1);
+        pair.tamper =
+            Some(Box::new(move |flight| flight.carries(changed).then(|| tampered(&flight.bytes, &change))));
+        pair.connect();
+        pair.run_for(ms(1_000));
+        assert!(closed(&pair.client.events).is_some(), "{changed}: {:?}", pair.client.events);
+        assert!(pair.server.events.is_empty(), "{changed}: {:?}", pair.server.events);
+        let causes = pair.wire.iter().flat_map(Flight::chunks).filter_map(|chunk| match chunk {
+            Chunk::Abort(abort) => abort.causes.iter().flatten().next().map(|cause| cause.code()),
+            _ => None,
+        });
+        assert_eq!(causes.collect::<Vec<_>>(), [CauseCode::TIE_BREAKER_COLLISION], "{changed}");
+    }
+}
+
+fn tie_breaker_of(pair: &mut Pair, kind: ChunkKind) -> u32 {
+    pair.run_until(ms(5_000), is_protected);
+    tie_breaker(pair, kind).expect("an offer")
+}
+
 #[test]
 fn one_side_without_keys_never_sends_what_the_application_gave() {
     let mut pair = Pair::unlike(1, &required(), &required(), 1);
