@@ -147,7 +147,7 @@ sanitize: ## the C tests of the sockets under AddressSanitizer and ThreadSanitiz
 # Seconds for each target, and which; libFuzzer counts the branches that an input takes and the values that it compares,
 # by code that any compiler can put in.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= packet cookie association sacks asconf
+FUZZ_TARGETS ?= packet cookie association sacks asconf keys offer records
 FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_FLAGS := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-, \
 	level=4 inline-8bit-counters pc-table trace-compares)

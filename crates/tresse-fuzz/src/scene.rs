@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tresse_proto::protection::Agreed;
 use tresse_proto::{
     AssociationConfig, AssociationHandle, AssociationId, Datagram, Ecn, Endpoint, EndpointConfig, Event,
     Instant, Tsn,
@@ -45,6 +46,10 @@ pub(crate) struct Scene {
     /// The peer's INIT, and the INIT ACK that the association came of.
     handshake: [Vec<u8>; 2],
     pub(crate) asconf: AsconfNews,
+    /// What both ends agreed on about keys.
+    pub(crate) agreed: Option<Agreed>,
+    /// Everything that the endpoint sent, for whoever takes it.
+    pub(crate) all_sent: Vec<Vec<u8>>,
 }
 
 /// What was seen of requests about addresses.
@@ -80,6 +85,8 @@ impl Scene {
             last: Bytes::new(),
             handshake: Default::default(),
             asconf: AsconfNews::default(),
+            agreed: None,
+            all_sent: Vec::new(),
         }
     }
 
@@ -207,6 +214,7 @@ impl Scene {
             self.id.get_or_insert(id);
             match event {
                 Event::OwnAddress { .. } => self.asconf.outcomes += 1,
+                Event::ProtectionAgreed(agreed) => self.agreed = Some(*agreed),
                 Event::PeerAddress { .. } => self.asconf.changes += 1,
                 _ => {}
             }
@@ -229,6 +237,9 @@ impl Scene {
     fn learn(&mut self, packet: &[u8]) {
         self.sent.clear();
         self.sent.extend_from_slice(packet);
+        if self.all_sent.len() < MOST_STEPS {
+            self.all_sent.push(packet.to_vec());
+        }
         let packet = Packet::parse(packet, ChecksumRule::Verify).expect("a packet that can be read");
         for chunk in packet.chunks() {
             match chunk.expect("a chunk that can be read") {

@@ -1,0 +1,169 @@
+//! DTLS Key Management parameters of any content, in an INIT to an endpoint with any of the settings: the two come to what
+//! draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1 says, worked out here once more, or to an ABORT with a cause that fits.
+
+use tresse_proto::config::{Encryption, KeyManagement, KeyRole};
+use tresse_proto::protection::{Agreed, METHOD_PRE_SHARED, METHOD_TLS13, Role};
+use tresse_proto::{AssociationConfig, SendOptions, StreamId};
+use tresse_wire::{CauseCode, ChecksumRule, Chunk, CookieEcho, KeyRoles, Packet, Param, Params};
+
+use crate::scene::Scene;
+use crate::source::Source;
+
+/// What one side offers.
+struct Offer {
+    tie_breaker: u32,
+    client: bool,
+    server: bool,
+    methods: Vec<u8>,
+}
+
+/// What comes of two offers.
+#[derive(Debug)]
+enum Outcome {
+    Protected(Role, u8),
+    /// With one of these causes where protection is required, and else in the clear.
+    Apart(Vec<CauseCode>),
+}
+
+pub(crate) fn target(bytes: &[u8]) {
+    let mut source = Source::new(bytes);
+    let settings = source.byte();
+    let config = AssociationConfig {
+        encryption: [Encryption::Require, Encryption::Offer, Encryption::Off][usize::from(settings % 3)],
+        key_role: [KeyRole::Any, KeyRole::Client, KeyRole::Server][usize::from(settings / 3 % 3)],
+        key_management: [KeyManagement::Tls13, KeyManagement::PreShared][usize::from(settings / 9 % 2)],
+        ..AssociationConfig::default()
+    };
+    let (encryption, role, management) = (config.encryption, config.key_role, config.key_management);
+    let mut scene = Scene::new(config);
+    let raw = source.rest();
+    let mut params: Vec<Param<'_>> = Params::Wire(raw).iter().flatten().collect();
+    params.retain(|param| matches!(param, Param::DtlsKeyManagement { .. }));
+    scene.send_init(&params);
+    assert!(scene.association().is_none(), "an INIT made an association");
+    // A list that is too long to mean anything is none; of several the first that means something counts.
+    let theirs = params.iter().find_map(|param| match param {
+        Param::DtlsKeyManagement { methods, .. } if methods.len() <= 256 => Some(*param),
+        _ => None,
+    });
+    let outcome = match (encryption, theirs.map(|param| offer(&param))) {
+        (Encryption::Off, _) => Outcome::Apart(Vec::new()),
+        (_, None) => Outcome::Apart(vec![CauseCode::MISSING_DTLS_CHUNK]),
+        (_, Some(theirs)) => agree(&own(&scene.sent, role, management), &theirs),
+    };
+    let cookie = scene.cookie().to_vec();
+    if cookie.is_empty() {
+        return refused(&scene, encryption, &outcome);
+    }
+    scene.hear(&[Chunk::CookieEcho(CookieEcho { cookie: &cookie })]);
+    let now = scene.now;
+    let protected = {
+        let mut association = scene.association().expect("a cookie as it was given makes one");
+        // It waits for keys, or leaves.
+        let _ = association.send(now, SendOptions::on(StreamId(1)), vec![0; 100].into());
+        association.protection_stats().is_some()
+    };
+    scene.settle();
+    match (&outcome, &scene.agreed) {
+        (Outcome::Protected(role, method), Some(agreed)) => {
+            assert_eq!((agreed.role, agreed.method), (*role, *method), "{agreed:?}");
+            is_as_it_came(agreed, theirs);
+            assert!(protected && !sends_data(&scene), "data in the clear before there are keys");
+        }
+        (Outcome::Apart(_), None) => assert!(!protected && encryption != Encryption::Require),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn offer(param: &Param<'_>) -> Offer {
+    match *param {
+        Param::DtlsKeyManagement { tie_breaker, flags, methods } => Offer {
+            tie_breaker,
+            client: flags & KeyRoles::CLIENT != 0,
+            server: flags & KeyRoles::SERVER != 0,
+            methods: methods.to_vec(),
+        },
+        _ => panic!("another parameter"),
+    }
+}
+
+/// What the endpoint offers: what its INIT ACK says, or, where it refused, what its settings are. Nobody has drawn a number then.
+fn own(sent: &[u8], role: KeyRole, management: KeyManagement) -> Offer {
+    let method = if management == KeyManagement::Tls13 { METHOD_TLS13 } else { METHOD_PRE_SHARED };
+    let offered = parameters(sent).first().map(|raw| {
+        let param = Params::Wire(raw).iter().flatten().next();
+        offer(&param.expect("a parameter that was read before"))
+    });
+    let tie_breaker = offered.as_ref().map_or(0, |offered| offered.tie_breaker);
+    let (client, server) = (role != KeyRole::Server, role != KeyRole::Client);
+    if let Some(offered) = offered {
+        assert_eq!((offered.client, offered.server, &*offered.methods), (client, server, &[method][..]));
+    }
+    Offer { tie_breaker, client, server, methods: vec![method] }
+}
+
+/// The parameters about keys in an INIT ACK, raw.
+fn parameters(packet: &[u8]) -> Vec<Vec<u8>> {
+    let Ok(packet) = Packet::parse(packet, ChecksumRule::Verify) else { return Vec::new() };
+    let Some(Ok(Chunk::InitAck(init))) = packet.chunks().next() else { return Vec::new() };
+    let params = init.params.iter().flatten();
+    let about_keys = params.filter(|param| matches!(param, Param::DtlsKeyManagement { .. }));
+    about_keys.filter_map(|param| param.to_bytes().ok().map(Vec::from)).collect()
+}
+
+fn agree(own: &Offer, theirs: &Offer) -> Outcome {
+    let mut causes = Vec::new();
+    let roles = [
+        (own.client && theirs.server).then_some(Role::Client),
+        (own.server && theirs.client).then_some(Role::Server),
+    ];
+    let role = match roles {
+        [Some(role), None] | [None, Some(role)] => Some(role),
+        [None, None] => {
+            causes.push(CauseCode::INCOMPATIBLE_KEY_ROLES);
+            None
+        }
+        _ if own.tie_breaker == theirs.tie_breaker => {
+            causes.push(CauseCode::TIE_BREAKER_COLLISION);
+            None
+        }
+        _ => Some(if own.tie_breaker > theirs.tie_breaker { Role::Server } else { Role::Client }),
+    };
+    // With one method on this side, both lists prefer the same one.
+    let method = own.methods.iter().copied().find(|method| theirs.methods.contains(method));
+    if method.is_none() {
+        causes.push(CauseCode::NO_COMMON_KEY_MANAGEMENT);
+    }
+    match (role, method) {
+        (Some(role), Some(method)) => Outcome::Protected(role, method),
+        _ => Outcome::Apart(causes),
+    }
+}
+
+/// The INIT was refused: for the reason that there is.
+fn refused(scene: &Scene, encryption: Encryption, outcome: &Outcome) {
+    let packet = Packet::parse(&scene.sent, ChecksumRule::Verify).expect("an answer");
+    let Some(Ok(Chunk::Abort(abort))) = packet.chunks().next() else { panic!("neither cookie nor ABORT") };
+    let cause = abort.causes.iter().flatten().next().map(|cause| cause.code());
+    match outcome {
+        // Both may be either, and only the endpoint knows the number that it drew.
+        Outcome::Protected(..) => assert_eq!(cause, Some(CauseCode::TIE_BREAKER_COLLISION)),
+        Outcome::Apart(causes) => {
+            assert_eq!(encryption, Encryption::Require, "refused with {cause:?} although it is not required");
+            assert!(cause.is_some_and(|cause| causes.contains(&cause)), "{cause:?} for {causes:?}");
+        }
+    }
+}
+
+/// What keys are derived from is what the peer sent, bit by bit.
+fn is_as_it_came(agreed: &Agreed, theirs: Option<Param<'_>>) {
+    let raw = theirs.and_then(|param| param.to_bytes().ok());
+    assert_eq!(Some(&agreed.peer_parameter), raw.as_ref());
+}
+
+fn sends_data(scene: &Scene) -> bool {
+    scene.all_sent.iter().any(|packet| {
+        let packet = Packet::parse(packet, ChecksumRule::Verify).expect("a packet that can be read");
+        packet.chunks().flatten().any(|chunk| matches!(chunk, Chunk::Data(_) | Chunk::IData(_)))
+    })
+}
