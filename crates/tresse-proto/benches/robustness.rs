@@ -7,6 +7,11 @@ mod asconf;
 #[allow(dead_code, reason = "the tests look at more of it")]
 #[path = "../tests/robustness/attacks.rs"]
 mod attacks;
+#[allow(dead_code, unreachable_pub, reason = "tests use more of it")]
+#[path = "../tests/common/keys.rs"]
+mod keys;
+#[path = "../tests/robustness/protected.rs"]
+mod protected;
 #[path = "../tests/common/signer.rs"]
 #[allow(unreachable_pub, reason = "tests sign with it too")]
 mod signer;

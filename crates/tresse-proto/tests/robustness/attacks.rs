@@ -10,8 +10,8 @@ use tresse_wire::{
     Pad, Param, Params, PpidOrFsn, Reconfig, Sack, SkippedStream,
 };
 
-use crate::asconf;
 use crate::victim::{BUFFER, PEER_TAG, PEER_TSN, ROOM, Victim, init, packet, peer};
+use crate::{asconf, protected};
 
 /// Honest traffic to compare with.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -96,7 +96,7 @@ const NODES: usize = RESET_AT_ONCE as usize / 11;
 
 /// All attacks.
 pub(crate) fn all() -> impl Iterator<Item = &'static Attack> {
-    ATTACKS.iter().chain(&asconf::ATTACKS)
+    ATTACKS.iter().chain(&asconf::ATTACKS).chain(&protected::ATTACKS)
 }
 
 const ATTACKS: [Attack; 21] = [
@@ -512,7 +512,7 @@ fn leaps(count: usize) -> (Victim, Packets) {
     })
 }
 
-fn data(number: u32, stream: u16, ssn: u16, flags: DataFlags, payload: &[u8]) -> Chunk<'_> {
+pub(crate) fn data(number: u32, stream: u16, ssn: u16, flags: DataFlags, payload: &[u8]) -> Chunk<'_> {
     Chunk::Data(Data {
         tsn: Tsn(PEER_TSN.0.wrapping_add(number)),
         stream: StreamId(stream),

@@ -3,6 +3,10 @@
 
 mod asconf;
 mod attacks;
+#[path = "../common/keys.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests use more of it")]
+mod keys;
+mod protected;
 #[path = "../common/signer.rs"]
 #[allow(unreachable_pub, reason = "other tests sign with it too")]
 mod signer;

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tresse_proto::protection::{Agreed, Epoch, METHOD_PRE_SHARED, Role};
 use tresse_proto::{
     AssociationConfig, AssociationId, Datagram, Ecn, Endpoint, EndpointConfig, Instant, SendOptions,
     StreamId, Tsn,
@@ -15,6 +16,7 @@ use tresse_wire::{
     Params, Seal,
 };
 
+use crate::keys::make_keys;
 use crate::signer::Signer;
 
 /// Ports of the victim and of its peers.
@@ -122,7 +124,25 @@ impl Victim {
         (victim, signer)
     }
 
-    fn connect(&mut self, init: &Bytes) {
+    /// Its association takes nothing but records from now on, with keys that no peer has.
+    pub(crate) fn encrypt(&mut self) {
+        let none = || Box::from(&[][..]);
+        let agreed = Agreed {
+            role: Role::Server,
+            method: METHOD_PRE_SHARED,
+            own_parameter: none(),
+            peer_parameter: none(),
+        };
+        let (now, epoch) = (self.now, Epoch::FIRST);
+        let mut association = self.endpoint.association(self.id.expect("set up")).expect("open");
+        let receive = make_keys(&agreed, agreed.receives(), epoch);
+        association.install_receive_keys(epoch, receive).expect("the first");
+        let send = make_keys(&agreed, agreed.sends(), epoch);
+        association.install_send_keys(now, epoch, send).expect("the first");
+        association.require_protection().expect("keys are there");
+    }
+
+    pub(crate) fn connect(&mut self, init: &Bytes) {
         self.feed(init, peer(0));
         let echo = self.cookie_echo();
         self.feed(&echo, peer(0));
