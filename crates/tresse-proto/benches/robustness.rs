@@ -51,7 +51,7 @@ path of 1500 bytes carries; buffers have BUFFER KiB.
   make it hold: as many packets of set-ups, or a receive buffer that nobody reads.
 - **Answers**: bytes that it sent for each byte received. An INIT may have a forged source, and
   its answer is longer than the smallest INIT: that lies in the handshake. A request about addresses that nobody knows is
-  repeated in the answer, to a peer that has proved who it is (RFC 5061 section 4.2.3). Nothing else says more than it heard.
+  repeated in the answer, to a peer that has proved who it is (RFC 5061 section 4.2.3). Nothing else says more than it heard, but the SACK that answers a short FORWARD TSN.
 
 | attack | beside | CPU for a packet | CPU for a byte | memory | / honest | answers |
 | --- | --- | ---: | ---: | ---: | ---: | ---: |
