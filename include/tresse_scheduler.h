@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. Tables of any kind made for another one are refused. */
-#define TRESSE_SCHEDULER_ABI 1u
+#define TRESSE_SCHEDULER_ABI 2u
 
 /* Bytes of a name, with the zero at its end. Names have the letters a to z, digits and underscores. */
 #define TRESSE_SCHEDULER_NAME_SIZE 32
@@ -187,6 +187,7 @@ struct tresse_window {
     uint64_t ssthresh;  /* slow-start threshold */
     uint64_t packet;    /* the DATA chunk of a full packet */
     uint64_t srtt_ns;   /* smoothed round-trip time; 0: not measured */
+    uint64_t min_rtt_ns; /* the shortest since the path was added; 0: not measured */
     uint8_t id;         /* its path, which is its place among all */
     uint8_t usable;     /* the path is confirmed and active; what couples paths had better leave out the others */
     uint8_t recovering; /* a loss is being made good */
@@ -205,6 +206,9 @@ struct tresse_ack {
     uint64_t bytes;         /* newly acknowledged */
     uint64_t flight_before; /* in flight before the SACK */
     uint64_t flight_after;  /* and after it, before anything else is sent */
+    uint64_t lost;          /* found to be lost since data of the path was acknowledged before */
+    uint64_t rtt_ns;        /* round trip of the newest data acknowledged; 0: it was sent more than once */
+    uint64_t rate;          /* delivered over the last round trip, bytes a second; 0: not known */
     uint8_t may_grow;       /* nothing is being made good, and the rule for growth under CMT agrees */
     uint8_t fully_used;     /* the window was used to the full: RFC 9260 lets no other grow */
 };
@@ -240,6 +244,9 @@ struct tresse_congestion_controller {
     int32_t (*on_idle)(void *self, const struct tresse_situation *situation, struct tresse_sizes *sizes);
     /* A path was added, perhaps in the place of one that is gone. */
     void (*on_path_added)(void *self, const struct tresse_window *window);
+    /* The most that a path sends, bytes a second; asked after each answer. 0, as without it: a multiple of window over
+     * round-trip time (RFC 9002 section 7.7). */
+    uint64_t (*pacing_rate)(void *self, uint8_t path);
     const char *(*failure)(const void *self);
 };
 

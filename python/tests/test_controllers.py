@@ -91,6 +91,31 @@ def test_a_controller_sees_the_windows_and_says_how_large_they_are() -> None:
     assert not outcome.association.scheduler_failures
 
 
+class Paced(Seven):
+    """Sends 25,000 bytes a second on each path, and sees what a rate has to go by."""
+
+    def on_ack(self, situation: Situation, ack: Ack) -> tuple[int, int] | None:
+        """Check the views."""
+        window = situation.window
+        assert ack.lost >= 0
+        assert ack.rate >= 0
+        if ack.rtt is not None and window.min_rtt is not None:
+            assert 0.02 < window.min_rtt <= ack.rtt
+        return 7 * window.packet, 7 * window.packet
+
+    def pacing_rate(self, path: int) -> float | None:
+        """A fifth of a megabit a second."""
+        return 25_000.0 if path in self.paths else None
+
+
+def test_a_controller_sets_the_pace() -> None:
+    outcome = tresse.run(SCENARIO, controllers={"mine": Paced})
+    assert outcome.association.scheduler_failures == ()
+    assert outcome.completed_s is not None
+    # 300 kB over two paths at 25 kB/s each, headers included, less a burst of ten packets on each.
+    assert 5 < outcome.completed_s < 12, outcome.completed_s
+
+
 class Failing(Seven):
     """Divides by zero at a loss."""
 

@@ -141,6 +141,9 @@ class Window:
     @property
     def srtt(self) -> float | None: ...
     @property
+    def min_rtt(self) -> float | None:
+        """The shortest round trip since the path was added."""
+    @property
     def usable(self) -> bool:
         """Whether the path is confirmed and active. What couples paths had better leave out the others."""
     @property
@@ -179,6 +182,15 @@ class Ack:
     @property
     def fully_used(self) -> bool:
         """Whether the window was used to the full: RFC 9260 lets no other grow."""
+    @property
+    def lost(self) -> int:
+        """Found to be lost since data of the path was acknowledged before."""
+    @property
+    def rtt(self) -> float | None:
+        """The round trip of the newest data acknowledged, if it was sent only once."""
+    @property
+    def rate(self) -> int:
+        """Delivered over the last round trip, bytes a second; 0 while not known."""
 
 class Plugin:
     """A scheduler of streams or of paths or a congestion controller, out of a shared object (docs/schedulers.md).

@@ -75,9 +75,10 @@ PathSchedulerFactory = Callable[[str], PathScheduler] | Plugin
 class Controller(Protocol):
     """Says how much each path of an association may carry.
 
-    Answers are a congestion window and a slow-start threshold in bytes, or None to leave both as they are. Three more
-    hooks may be there: `on_timeout(situation)` and `on_idle(situation)`, where None does as RFC 9260 says; and
-    `on_path_added(window)`, without an answer.
+    Answers are a congestion window and a slow-start threshold in bytes, or None to leave both as they are. Four more
+    hooks may be there: `on_timeout(situation)` and `on_idle(situation)`, where None does as RFC 9260 says;
+    `on_path_added(window)`, without an answer; and `pacing_rate(path)`, the most that the path sends in bytes a second,
+    where None paces at a multiple of window over round-trip time.
     """
 
     def on_ack(self, situation: Situation, ack: Ack, /) -> tuple[int, int] | None:

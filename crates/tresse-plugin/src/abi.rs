@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// `TRESSE_SCHEDULER_ABI`.
-pub(crate) const ABI: u32 = 1;
+pub(crate) const ABI: u32 = 2;
 /// `TRESSE_SCHEDULER_NAME_SIZE`.
 pub(crate) const NAME_SIZE: usize = 32;
 /// `TRESSE_NO_STREAM` and `TRESSE_NO_PATH`.
@@ -104,6 +104,7 @@ pub(crate) struct Window {
     pub(crate) ssthresh: u64,
     pub(crate) packet: u64,
     pub(crate) srtt_ns: u64,
+    pub(crate) min_rtt_ns: u64,
     pub(crate) id: u8,
     pub(crate) usable: u8,
     pub(crate) recovering: u8,
@@ -122,6 +123,9 @@ pub(crate) struct Ack {
     pub(crate) bytes: u64,
     pub(crate) flight_before: u64,
     pub(crate) flight_after: u64,
+    pub(crate) lost: u64,
+    pub(crate) rtt_ns: u64,
+    pub(crate) rate: u64,
     pub(crate) may_grow: u8,
     pub(crate) fully_used: u8,
 }
@@ -141,6 +145,7 @@ type Pick = unsafe extern "C" fn(*mut c_void, *const Offer) -> i32;
 type OnSent = unsafe extern "C" fn(*mut c_void, u8, u64);
 type Heed = unsafe extern "C" fn(*mut c_void, *const Situation, *const Ack, *mut Sizes) -> i32;
 pub(crate) type Judge = unsafe extern "C" fn(*mut c_void, *const Situation, *mut Sizes) -> i32;
+pub(crate) type PacingRate = unsafe extern "C" fn(*mut c_void, u8) -> u64;
 type OnPathAdded = unsafe extern "C" fn(*mut c_void, *const Window);
 type Failure = unsafe extern "C" fn(*const c_void) -> *const c_char;
 
@@ -193,6 +198,7 @@ pub(crate) struct ControllerTable {
     pub(crate) on_timeout: Option<Judge>,
     pub(crate) on_idle: Option<Judge>,
     pub(crate) on_path_added: Option<OnPathAdded>,
+    pub(crate) pacing_rate: Option<PacingRate>,
     pub(crate) failure: Option<Failure>,
 }
 
@@ -241,6 +247,7 @@ pub(crate) struct ControllerHooks {
     pub(crate) on_timeout: Option<Judge>,
     pub(crate) on_idle: Option<Judge>,
     pub(crate) on_path_added: Option<OnPathAdded>,
+    pub(crate) pacing_rate: Option<PacingRate>,
 }
 
 #[cfg(test)]

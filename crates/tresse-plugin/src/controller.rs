@@ -1,7 +1,9 @@
 //! A congestion controller out of a shared object, as the core sees it.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use tresse_policy::PathId;
 use tresse_policy::congestion::{Ack, Controller, PathWindow, Situation, Sizes};
 
 use crate::abi::{self, ControllerHooks, Judge};
@@ -81,6 +83,13 @@ impl Controller for ForeignController {
 
     fn on_idle(&mut self, situation: &Situation<'_>) -> Option<Sizes> {
         self.judge(situation, self.hooks.on_idle)
+    }
+
+    fn pacing_rate(&mut self, path: PathId) -> Option<NonZeroU64> {
+        // SAFETY: see above.
+        self.hooks
+            .pacing_rate
+            .and_then(|hook| NonZeroU64::new(unsafe { hook(self.instance.itself(), path.0) }))
     }
 
     fn failure(&self) -> Option<String> {

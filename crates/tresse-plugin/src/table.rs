@@ -74,6 +74,7 @@ pub(crate) fn of_controllers(table: &ControllerTable) -> Result<(String, Hooks),
         on_timeout: table.on_timeout,
         on_idle: table.on_idle,
         on_path_added: table.on_path_added,
+        pacing_rate: table.pacing_rate,
     };
     Ok((name, Hooks::Controller(hooks)))
 }

@@ -131,6 +131,7 @@ pub(crate) fn window(window: &PathWindow) -> abi::Window {
         ssthresh: window.ssthresh as u64,
         packet: window.packet as u64,
         srtt_ns: window.srtt.map_or(0, nanos),
+        min_rtt_ns: window.min_rtt.map_or(0, nanos),
         id: window.path.0,
         usable: window.usable.into(),
         recovering: window.recovering.into(),
@@ -152,6 +153,9 @@ pub(crate) fn ack(ack: &congestion::Ack) -> abi::Ack {
         bytes: ack.bytes as u64,
         flight_before: ack.flight_before as u64,
         flight_after: ack.flight_after as u64,
+        lost: ack.lost as u64,
+        rtt_ns: ack.rtt.map_or(0, nanos),
+        rate: ack.rate,
         may_grow: ack.may_grow.into(),
         fully_used: ack.fully_used.into(),
     }

@@ -62,8 +62,8 @@ fn what_is_wrong_with_a_controller_is_said_in_one_line() {
     let cases: [(&str, &[&str], &str); 4] = [
         (
             "controller_version",
-            &["-DABI=2"],
-            "its table is for version 2 of the interface, and this program speaks 1: build it again",
+            &["-DABI=3"],
+            "its table is for version 3 of the interface, and this program speaks 2: build it again",
         ),
         ("controller_short", &["-DSIZE=8"], "its table has 8 bytes and not "),
         ("lossless", &["-DNO_ON_LOSS"], "its table has no \"on_loss\""),
@@ -115,12 +115,21 @@ fn an_object_is_not_pulled_away_from_a_controller() {
         ssthresh: 4_000,
         packet: 1_400,
         srtt: None,
+        min_rtt: None,
         usable: true,
         recovering: false,
     });
     assert_eq!(user.failure(), None);
     drop(user);
     assert!(!is_loaded(&object), "nobody is left");
+}
+
+#[test]
+fn a_controller_sets_the_pace_of_a_path() {
+    let plugin = Plugin::load(fixture("controller_pacing", &["-DPACE=125000"])).expect("sound");
+    let mut controller = factory(&plugin)("").expect("no configuration");
+    assert_eq!(controller.pacing_rate(PathId(0)).map(u64::from), Some(125_000));
+    assert_eq!(controller.pacing_rate(PathId(1)), None, "0 is none");
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Congestion controllers that are Python objects, for the lab. Exceptions are the controller's failure.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use tresse_plugin::Factory;
+use tresse_policy::PathId;
 use tresse_policy::congestion::{self, Controller, ControllerFactory, PathWindow, Sizes};
 
 use crate::error::words;
@@ -42,6 +44,7 @@ struct Optional {
     on_timeout: bool,
     on_idle: bool,
     on_path_added: bool,
+    pacing_rate: bool,
 }
 
 impl Scripted {
@@ -58,6 +61,7 @@ impl Scripted {
             on_timeout: has("on_timeout")?,
             on_idle: has("on_idle")?,
             on_path_added: has("on_path_added")?,
+            pacing_rate: has("pacing_rate")?,
         };
         Ok(Scripted { object: object.unbind(), has, failed: None, interrupt })
     }
@@ -126,6 +130,23 @@ impl Controller for Scripted {
     fn on_idle(&mut self, situation: &congestion::Situation<'_>) -> Option<Sizes> {
         let shown = (Situation::from(situation),);
         self.has.on_idle.then(|| self.call(|py, object| object.call_method1(py, "on_idle", shown)))?
+    }
+
+    fn pacing_rate(&mut self, path: PathId) -> Option<NonZeroU64> {
+        if !self.has.pacing_rate {
+            return None;
+        }
+        Python::attach(|py| {
+            let answer = self.object.call_method1(py, "pacing_rate", (path.0,));
+            match answer.and_then(|answer| answer.extract::<Option<f64>>(py)) {
+                // What is no rate paces nothing.
+                Ok(rate) => rate.and_then(|rate| NonZeroU64::new(rate as u64)),
+                Err(error) => {
+                    self.fail(py, error);
+                    None
+                }
+            }
+        })
     }
 
     fn failure(&self) -> Option<String> {

@@ -12,6 +12,7 @@ pub(crate) struct Window {
     ssthresh: usize,
     packet: usize,
     srtt: Option<f64>,
+    min_rtt: Option<f64>,
     usable: bool,
     recovering: bool,
 }
@@ -24,6 +25,7 @@ impl From<&PathWindow> for Window {
             ssthresh: window.ssthresh,
             packet: window.packet,
             srtt: window.srtt.map(|srtt| srtt.as_secs_f64()),
+            min_rtt: window.min_rtt.map(|rtt| rtt.as_secs_f64()),
             usable: window.usable,
             recovering: window.recovering,
         }
@@ -72,11 +74,16 @@ pub(crate) struct Ack {
     flight_after: usize,
     may_grow: bool,
     fully_used: bool,
+    lost: usize,
+    rtt: Option<f64>,
+    rate: u64,
 }
 
 impl From<&congestion::Ack> for Ack {
     fn from(ack: &congestion::Ack) -> Self {
-        let congestion::Ack { bytes, flight_before, flight_after, may_grow, fully_used } = *ack;
-        Ack { bytes, flight_before, flight_after, may_grow, fully_used }
+        let congestion::Ack { bytes, flight_before, flight_after, may_grow, fully_used, lost, rtt, rate } =
+            *ack;
+        let rtt = rtt.map(|rtt| rtt.as_secs_f64());
+        Ack { bytes, flight_before, flight_after, may_grow, fully_used, lost, rtt, rate }
     }
 }

@@ -25,13 +25,14 @@ int main(void)
     SIZE(tresse_offer); AT(tresse_offer, count); AT(tresse_offer, unsent); AT(tresse_offer, now_ns);
     SIZE(tresse_path_scheduler); AT(tresse_path_scheduler, flags); AT(tresse_path_scheduler, create);
     AT(tresse_path_scheduler, pick); AT(tresse_path_scheduler, on_sent); AT(tresse_path_scheduler, failure);
-    SIZE(tresse_window); AT(tresse_window, packet); AT(tresse_window, srtt_ns); AT(tresse_window, recovering);
+    SIZE(tresse_window); AT(tresse_window, packet); AT(tresse_window, srtt_ns); AT(tresse_window, min_rtt_ns); AT(tresse_window, recovering);
     SIZE(tresse_situation); AT(tresse_situation, count); AT(tresse_situation, path);
-    SIZE(tresse_ack); AT(tresse_ack, flight_after); AT(tresse_ack, fully_used);
+    SIZE(tresse_ack); AT(tresse_ack, flight_after); AT(tresse_ack, rate); AT(tresse_ack, fully_used);
     SIZE(tresse_sizes); AT(tresse_sizes, ssthresh);
     SIZE(tresse_congestion_controller); AT(tresse_congestion_controller, create);
     AT(tresse_congestion_controller, on_ack); AT(tresse_congestion_controller, on_idle);
-    AT(tresse_congestion_controller, on_path_added); AT(tresse_congestion_controller, failure);
+    AT(tresse_congestion_controller, on_path_added); AT(tresse_congestion_controller, pacing_rate);
+    AT(tresse_congestion_controller, failure);
     printf("%u\n%d\n%d\n%d\n", TRESSE_SCHEDULER_ABI, TRESSE_SCHEDULER_NAME_SIZE, TRESSE_NO_STREAM, TRESSE_FAILED);
     printf("%d\n%u\n%u\n", TRESSE_NO_PATH, TRESSE_ASSIGNS, TRESSE_COPIES);
     printf("%d\n%d\n", TRESSE_PATH_UNCONFIRMED, TRESSE_PATH_ACTIVE);
@@ -64,13 +65,19 @@ fn in_rust() -> Vec<i64> {
         &[size_of::<PathTable>(), offset_of!(PathTable, flags), offset_of!(PathTable, create)],
         &[offset_of!(PathTable, pick), offset_of!(PathTable, on_sent), offset_of!(PathTable, failure)],
         &[size_of::<Window>(), offset_of!(Window, packet), offset_of!(Window, srtt_ns)],
-        &[offset_of!(Window, recovering)],
+        &[offset_of!(Window, min_rtt_ns), offset_of!(Window, recovering)],
         &[size_of::<Situation>(), offset_of!(Situation, count), offset_of!(Situation, path)],
-        &[size_of::<Ack>(), offset_of!(Ack, flight_after), offset_of!(Ack, fully_used)],
+        &[
+            size_of::<Ack>(),
+            offset_of!(Ack, flight_after),
+            offset_of!(Ack, rate),
+            offset_of!(Ack, fully_used),
+        ],
         &[size_of::<Sizes>(), offset_of!(Sizes, ssthresh)],
         &[size_of::<ControllerTable>(), offset_of!(ControllerTable, create)],
         &[offset_of!(ControllerTable, on_ack), offset_of!(ControllerTable, on_idle)],
-        &[offset_of!(ControllerTable, on_path_added), offset_of!(ControllerTable, failure)],
+        &[offset_of!(ControllerTable, on_path_added), offset_of!(ControllerTable, pacing_rate)],
+        &[offset_of!(ControllerTable, failure)],
     ];
     let constants = [i64::from(ABI), NAME_SIZE as i64, NONE.into(), FAILED.into()];
     let constants = constants.into_iter().chain([NONE.into(), ASSIGNS.into(), COPIES.into()]);

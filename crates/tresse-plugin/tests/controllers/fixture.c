@@ -4,7 +4,8 @@
  * NO_ON_LOSS        leaves the hook out
  * CWND, SSTHRESH    what `on_ack` sets once it has been asked 20 times
  * ANSWER            what `on_ack` answers then
- * REASON            what `failure` says */
+ * REASON            what `failure` says
+ * PACE              what `pacing_rate` answers */
 #include "tresse_scheduler.h"
 
 #include <stdio.h>
@@ -91,6 +92,14 @@ static int32_t on_loss(void *of, const struct tresse_situation *situation, const
     return is_sound(of, situation, sizes) && situation->windows[situation->path].recovering ? 0 : TRESSE_FAILED;
 }
 
+#ifdef PACE
+static uint64_t pacing_rate(void *self, uint8_t path)
+{
+    (void)self;
+    return path == 0 ? PACE : 0;
+}
+#endif
+
 static const char *failure(const void *self)
 {
     (void)self;
@@ -108,5 +117,8 @@ const struct tresse_congestion_controller tresse_congestion_controller = {
     .on_loss = on_loss,
 #endif
     .on_path_added = on_path_added,
+#ifdef PACE
+    .pacing_rate = pacing_rate,
+#endif
     .failure = failure,
 };

@@ -1,5 +1,7 @@
 //! Interface of congestion control between the core and the controllers of this crate.
 
+use std::num::NonZeroU64;
+
 use super::controller::Sizes;
 use super::window::{PathAck, Window};
 use crate::path::PathId;
@@ -34,6 +36,12 @@ pub trait CongestionControl: Send {
         if let Some(window) = windows.get_mut(path.index()) {
             window.restore(before);
         }
+    }
+
+    /// The most that `path` sends, bytes a second; `None` where its window says so alone.
+    fn pacing_rate(&self, path: PathId) -> Option<NonZeroU64> {
+        let _ = path;
+        None
     }
 
     /// The name of a controller that could not go on, and why, once: `rfc9260` has taken its place.

@@ -3,6 +3,7 @@
 //! A controller of this kind answers for one path at a time, having seen the windows of all. It owns no window: the core
 //! changes them too, when data moves to another path or packets become smaller, so what is remembered of them is stale.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct PathWindow {
     pub packet: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
+    /// The shortest round trip since the path was added.
+    pub min_rtt: Option<Duration>,
     /// Whether the path is confirmed and active. What couples paths had better leave out the others.
     pub usable: bool,
     /// Whether a loss is being made good (fast recovery, RFC 9260 §7.2.4).
@@ -100,8 +103,14 @@ pub struct Ack {
     /// Whether the window may grow: nothing is being made good, and the rule for growth under CMT agrees (CUC, the switch
     /// `cwnd_update`). A controller that grows all the same is not kept from it.
     pub may_grow: bool,
-    /// Whether the window was used to the full; RFC 9260 §7.2 lets none grow that was not.
+    /// Whether the window was used to the full, or would have been but for pacing; RFC 9260 §7.2 lets none grow that was not.
     pub fully_used: bool,
+    /// Found to be lost since data of the path was acknowledged before.
+    pub lost: usize,
+    /// The round trip of the newest data acknowledged, if it was sent only once.
+    pub rtt: Option<Duration>,
+    /// Delivered over the last round trip, bytes a second; 0 while not known.
+    pub rate: u64,
 }
 
 /// A congestion controller of an application's own: one for each association. What happens is always told of one path;
@@ -141,6 +150,13 @@ pub trait Controller: Send {
     /// the window goes, down to four packets. Asked again after each RTO until the window stays as it is.
     fn on_idle(&mut self, situation: &Situation<'_>) -> Option<Sizes> {
         let _ = situation;
+        None
+    }
+
+    /// The most that the path sends from now on, bytes a second; asked after each answer. `None`, as without this hook, paces at a
+    /// multiple of window over round-trip time (RFC 9002 §7.7). Means nothing where the switch `pacing` is off.
+    fn pacing_rate(&mut self, path: PathId) -> Option<NonZeroU64> {
+        let _ = path;
         None
     }
 

@@ -118,6 +118,8 @@ pub(super) mod tests {
         PathAck {
             path: PathId(path),
             acked: window.cwnd,
+            lost_bytes: 0,
+            rtt: None,
             flight_before: window.cwnd,
             flight_after: 1,
             may_grow: true,

@@ -1,8 +1,12 @@
 //! A controller of an application among the built-in ones: shows it the windows, and holds its answers against their
 //! bounds. Whatever goes wrong in it goes no further than its association, where `rfc9260` takes its place at once.
 
+use std::num::NonZeroU64;
+use std::time::Duration;
+
 use super::CongestionControl;
 use super::controller::{Ack, Controller, ControllerFactory, PathWindow, Situation, Sizes};
+use super::delivery::Delivery;
 use super::rfc9260::Rfc9260;
 use super::window::{LARGEST, PathAck, Window};
 use crate::names::NameInUse;
@@ -18,6 +22,9 @@ struct Guarded {
     failed: Option<(String, String)>,
     /// What it is shown; kept so that no SACK allocates.
     views: Vec<PathWindow>,
+    /// What each path has delivered, and the pace that the controller set for it.
+    deliveries: Vec<Delivery>,
+    paces: Vec<Option<NonZeroU64>>,
 }
 
 /// What the factory makes of `config`; a panic counts as a refusal.
@@ -27,23 +34,34 @@ pub(super) fn make(
     name: NameInUse,
 ) -> Made<dyn CongestionControl> {
     let controller = attempt(|| factory(config)).and_then(|made| made)?;
-    Ok(Box::new(Guarded { brought: Some((controller, name)), failed: None, views: Vec::new() }))
+    Ok(Box::new(Guarded {
+        brought: Some((controller, name)),
+        failed: None,
+        views: Vec::new(),
+        deliveries: Vec::new(),
+        paces: Vec::new(),
+    }))
 }
 
 impl CongestionControl for Guarded {
     fn on_path_added(&mut self, windows: &mut [Window], path: PathId) {
-        if let Some(window) = windows.get(path.index()) {
-            self.ask(|controller| controller.on_path_added(&window.view(path)));
+        let Some(window) = windows.get_mut(path.index()) else { return };
+        if let Some(delivery) = self.deliveries.get_mut(path.index()) {
+            *delivery = Delivery::default();
         }
+        let view = window.view(path, None);
+        self.ask(|controller| controller.on_path_added(&view));
+        self.pace(path);
     }
 
     fn on_sack(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
-        if self.brought.is_none() {
-            return Rfc9260.on_sack(now, windows, acks);
-        }
         self.look(windows);
         for ack in acks {
-            self.take(now, windows, ack);
+            if self.brought.is_some() {
+                self.take(now, windows, ack);
+            } else {
+                Rfc9260.on_sack(now, windows, &[*ack]);
+            }
         }
     }
 
@@ -57,6 +75,7 @@ impl CongestionControl for Guarded {
             }
             None => Rfc9260.on_timeout(now, windows, path),
         }
+        self.pace(path);
     }
 
     fn on_idle(&mut self, now: Instant, windows: &mut [Window], path: PathId) {
@@ -69,6 +88,7 @@ impl CongestionControl for Guarded {
             }
             None => Rfc9260.on_idle(now, windows, path),
         }
+        self.pace(path);
     }
 
     fn on_spurious(&mut self, now: Instant, windows: &mut [Window], path: PathId, before: Sizes) {
@@ -82,6 +102,12 @@ impl CongestionControl for Guarded {
         if let Some(sizes) = restored {
             window.set(sizes);
         }
+        self.pace(path);
+    }
+
+    fn pacing_rate(&self, path: PathId) -> Option<NonZeroU64> {
+        // The one that takes its place sets no pace.
+        self.brought.as_ref().and_then(|_| *self.paces.get(path.index())?)
     }
 
     fn pop_failure(&mut self) -> Option<(String, String)> {
@@ -94,21 +120,42 @@ impl Guarded {
     fn look(&mut self, windows: &[Window]) {
         self.views.clear();
         if self.brought.is_some() {
-            let view = |(position, window): (usize, &Window)| window.view(PathId(position as u8));
-            self.views.extend(windows.iter().enumerate().map(view));
+            self.deliveries.resize_with(windows.len(), Delivery::default);
+            let paths = windows.iter().zip(&self.deliveries).enumerate();
+            let view = |(position, (window, delivery)): (usize, (&Window, &Delivery))| {
+                window.view(PathId(position as u8), delivery.shortest())
+            };
+            self.views.extend(paths.map(view));
         }
+    }
+
+    /// Takes the pace that the controller wants for the path on which it has just decided.
+    fn pace(&mut self, path: PathId) {
+        let rate = self.ask(|controller| controller.pacing_rate(path)).flatten();
+        if self.paces.len() <= path.index() {
+            self.paces.resize(path.index() + 1, None);
+        }
+        self.paces[path.index()] = rate;
     }
 
     /// One path's part of a SACK, in the order of `recovery`: growth, then a loss.
     fn take(&mut self, now: Instant, windows: &mut [Window], ack: &PathAck) {
         let place = ack.path.index();
         let Some(window) = windows.get_mut(place) else { return };
+        let Some(delivery) = self.deliveries.get_mut(place) else { return };
+        delivery.on_sack(now, (ack.acked, ack.lost_bytes), ack.rtt, ack.flight_after == 0);
+        let lost = if ack.acked > 0 { delivery.take_lost() } else { 0 };
+        let rate = delivery.rate();
+        self.refresh(window, ack.path);
         let told = Ack {
             bytes: ack.acked,
             flight_before: ack.flight_before,
             flight_after: ack.flight_after,
             may_grow: window.growth_allowed(ack),
             fully_used: window.is_fully_used(ack),
+            lost,
+            rtt: ack.rtt,
+            rate,
         };
         if ack.acked > 0 {
             let grown =
@@ -129,12 +176,14 @@ impl Guarded {
             }
             self.refresh(window, ack.path);
         }
+        self.pace(ack.path);
     }
 
     /// A window has changed since it was looked at.
     fn refresh(&mut self, window: &Window, path: PathId) {
+        let shortest = self.deliveries.get(path.index()).and_then(Delivery::shortest);
         if let Some(view) = self.views.get_mut(path.index()) {
-            *view = window.view(path);
+            *view = window.view(path, shortest);
         }
     }
 
@@ -208,9 +257,10 @@ fn out_of_bounds(sizes: Sizes, window: &PathWindow) -> Option<String> {
 }
 
 impl Window {
-    fn view(&self, path: PathId) -> PathWindow {
+    fn view(&self, path: PathId, min_rtt: Option<Duration>) -> PathWindow {
         PathWindow {
             path,
+            min_rtt,
             cwnd: self.cwnd,
             ssthresh: self.ssthresh,
             packet: self.pmdcs,

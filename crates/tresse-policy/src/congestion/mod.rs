@@ -43,11 +43,13 @@
 //! ```
 
 mod balia;
+mod bbr;
 mod cmt_rp_v1;
 mod cmt_rp_v2;
 pub(crate) mod control;
 mod controller;
 mod cubic;
+mod delivery;
 mod group;
 mod guard;
 mod initial;
@@ -64,10 +66,13 @@ pub use controller::{Ack, Controller, ControllerFactory, PathWindow, Situation, 
 
 pub(crate) use control::CongestionControl;
 
+use std::sync::Arc;
+
 use crate::names::{NameInUse, no_settings};
 use crate::panics::Made;
 
 use balia::Balia;
+use bbr::Bbr;
 use cubic::Cubic;
 use lia::Lia;
 use olia::Olia;
@@ -108,7 +113,11 @@ pub(crate) fn built_in() -> impl Iterator<Item = (&'static str, Make)> {
         ("olia", || Box::new(Olia::default())),
         ("balia", || Box::new(Balia)),
     ];
-    built_in.into_iter().map(|(name, make)| (name, Make::BuiltIn(make)))
+    // One that sets a pace and goes by delivery rates uses what applications have.
+    let bbr: ControllerFactory =
+        Arc::new(|config| no_settings(config).map(|()| Box::new(Bbr::default()) as _));
+    let built_in = built_in.into_iter().map(|(name, make)| (name, Make::BuiltIn(make)));
+    built_in.chain([("bbr", Make::Brought(bbr))])
 }
 
 #[cfg(test)]

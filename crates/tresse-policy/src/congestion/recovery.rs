@@ -46,6 +46,8 @@ mod tests {
         PathAck {
             path: PathId(0),
             acked: 1452,
+            lost_bytes: 0,
+            rtt: None,
             flight_before: 14_520,
             flight_after: 13_068,
             may_grow: true,

@@ -47,6 +47,8 @@ mod tests {
         PathAck {
             path: PathId(0),
             acked,
+            lost_bytes: 0,
+            rtt: None,
             flight_before,
             flight_after: flight_before - acked,
             may_grow: true,

@@ -46,6 +46,8 @@ fn ack() -> impl Strategy<Value = PathAck> {
         |(path, acked, flight_before, flight_after, may_grow, lost, exit_point, recovered_to)| PathAck {
             path,
             acked,
+            lost_bytes: 0,
+            rtt: None,
             flight_before,
             flight_after,
             may_grow,
@@ -151,6 +153,8 @@ fn every_controller_takes_back_a_cut_that_was_for_nothing() {
     let loss = Step::Sack(vec![PathAck {
         path,
         acked: 0,
+        lost_bytes: 0,
+        rtt: None,
         flight_before: 0,
         flight_after: 0,
         may_grow: false,
@@ -214,6 +218,8 @@ proptest! {
                 let ack = PathAck {
                     path: PathId(*path),
                     acked: *acked,
+                    lost_bytes: 0,
+                    rtt: None,
                     flight_before: before,
                     flight_after: 1,
                     may_grow: true,

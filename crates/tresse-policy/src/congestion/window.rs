@@ -104,6 +104,10 @@ pub struct PathAck {
     pub path: PathId,
     /// Bytes newly acknowledged by the cumulative TSN or by gap blocks.
     pub acked: usize,
+    /// Bytes that left the flight without being acknowledged.
+    pub lost_bytes: usize,
+    /// The round trip of the newest chunk that was acknowledged and had been sent only once.
+    pub rtt: Option<Duration>,
     /// Bytes in flight before this SACK.
     pub flight_before: usize,
     /// Bytes in flight after it, before anything else is sent.
@@ -141,6 +145,8 @@ mod tests {
         let ack = |flight_before| PathAck {
             path: PathId(0),
             acked: 1468,
+            lost_bytes: 0,
+            rtt: None,
             flight_before,
             flight_after: 0,
             may_grow: true,

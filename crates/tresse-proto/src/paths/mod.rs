@@ -319,10 +319,8 @@ impl Paths {
         let mut any = false;
         for (ack, step) in acks.iter().zip(progress) {
             let path = &mut self.paths[ack.path.index()];
-            // What left the flight without being acknowledged was lost.
             let acked = ack.acked + step.uncredited;
-            let lost = ack.flight_before.saturating_sub(ack.flight_after + acked);
-            path.traffic.estimate.on_sack(now, acked, lost, path.rtt.srtt());
+            path.traffic.estimate.on_sack(now, acked, ack.lost_bytes, path.rtt.srtt());
             path.counters.bytes_acked += step.user_data as u64;
             let pmdcs = self.windows[ack.path.index()].pmdcs;
             path.traffic
@@ -385,6 +383,8 @@ impl Paths {
         let loss = PathAck {
             path: id,
             acked: 0,
+            lost_bytes: bytes,
+            rtt: None,
             flight_before: flight + bytes,
             flight_after: flight,
             may_grow: false,
@@ -412,6 +412,8 @@ impl Paths {
         let mark = PathAck {
             path: id,
             acked: 0,
+            lost_bytes: 0,
+            rtt: None,
             flight_before: flight,
             flight_after: flight,
             may_grow: false,

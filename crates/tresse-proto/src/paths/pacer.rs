@@ -4,6 +4,7 @@
 //! packets may leave again, so that a timer serves several of them. It is asked with a comparison of times; all else is
 //! done when a packet leaves.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use tresse_policy::Instant;
@@ -33,19 +34,23 @@ pub(super) struct Flow {
     burst: f64,
     /// A full packet.
     packet: f64,
-    srtt: Duration,
+    /// No pause is longer.
+    longest_pause: Duration,
 }
 
 impl Flow {
-    /// The pace of a path with this window; none before its first round-trip time.
-    pub(super) fn of(window: &Window) -> Option<Self> {
+    /// The pace of a path with this window, bytes a second if the controller sets one; none before its first round-trip time.
+    pub(super) fn of(window: &Window, pacing_rate: Option<NonZeroU64>) -> Option<Self> {
         let srtt = window.srtt.filter(|srtt| !srtt.is_zero())?;
         let gain = if window.cwnd < window.ssthresh { SLOW_START_GAIN } else { GAIN };
-        let rate = gain * window.cwnd as f64 / srtt.as_secs_f64();
+        let by_window = || gain * window.cwnd as f64 / srtt.as_secs_f64();
+        let rate = pacing_rate.map_or_else(by_window, |rate| rate.get() as f64);
         let packet = window.pmdcs as f64;
         let few = BURST_PACKETS * packet;
         let burst = if srtt < TIMER_STEP { few.max(OFFLOAD_RUN).max(in_time(rate, TIMER_STEP)) } else { few };
-        Some(Flow { rate, burst, packet, srtt })
+        // A window of few packets is not to idle the path; a pace that is set is kept.
+        let longest_pause = if pacing_rate.is_some() { LONGEST_PAUSE } else { srtt / 2 };
+        Some(Flow { rate, burst, packet, longest_pause })
     }
 
     /// What is worth a timer: what the path sends in its step, at least two packets.
@@ -93,8 +98,9 @@ impl Pacer {
         if self.tokens > 0.0 {
             return None;
         }
-        let pause = Duration::from_secs_f64((flow.quantum() - self.tokens) / flow.rate);
-        self.ready = now + pause.min(flow.srtt / 2);
+        let longest = flow.longest_pause.as_secs_f64();
+        let pause = ((flow.quantum() - self.tokens) / flow.rate).min(longest);
+        self.ready = now + Duration::from_secs_f64(pause);
         self.wakes = true;
         Some(self.ready)
     }
@@ -126,6 +132,8 @@ const SLOW_START_GAIN: f64 = 2.0;
 const BURST_PACKETS: f64 = 10.0;
 /// What kernels send in one piece by segmentation offload, in bytes.
 const OFFLOAD_RUN: f64 = 65_536.0;
+/// Between packets, however slow a controller sets the pace: losses and round trips are to be noticed.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Timers of user space are about this coarse. Where the round trip is shorter none could pace.
 const TIMER_STEP: Duration = Duration::from_millis(1);
 /// The most by which a timer is late that is made up for.
@@ -150,7 +158,7 @@ mod tests {
     fn send(pacer: &mut Pacer, now: Instant, window: &Window) -> usize {
         let mut sent = 0;
         while !pacer.holds(now) && sent < 1000 {
-            if let Some(flow) = Flow::of(window) {
+            if let Some(flow) = Flow::of(window, None) {
                 pacer.on_sent(now, PACKET, &flow);
             }
             sent += 1;
@@ -174,10 +182,17 @@ mod tests {
 
     #[test]
     fn slow_start_is_twice_as_fast_as_its_window() {
-        let pace =
-            |ssthresh| Flow::of(&Window { ssthresh, ..window(100, Duration::from_millis(100)) }).unwrap();
+        let pace = |ssthresh| {
+            Flow::of(&Window { ssthresh, ..window(100, Duration::from_millis(100)) }, None).unwrap()
+        };
         assert_eq!(pace(usize::MAX).rate, 2e6);
         assert_eq!(pace(100 * PACKET).rate, 1.25e6);
+    }
+
+    #[test]
+    fn a_controllers_pace_goes_before_that_of_the_window() {
+        let window = window(100, Duration::from_millis(100));
+        assert_eq!(Flow::of(&window, NonZeroU64::new(70_000)).map(|flow| flow.rate), Some(70_000.0));
     }
 
     #[test]
@@ -206,7 +221,7 @@ mod tests {
         let mut pacer = Pacer::NEW;
         assert_eq!(send(&mut pacer, at(0), &window), 1000);
         let small = Window { cwnd: 10 * PACKET, ..window };
-        assert!(Flow::of(&small).is_some_and(|flow| flow.burst >= OFFLOAD_RUN));
+        assert!(Flow::of(&small, None).is_some_and(|flow| flow.burst >= OFFLOAD_RUN));
     }
 
     #[test]

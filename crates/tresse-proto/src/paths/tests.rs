@@ -56,7 +56,19 @@ fn one_at_a_time(count: u8) -> Paths {
 
 fn ack(path: PathId, acked: usize, flight_before: usize, flight_after: usize) -> PathAck {
     let (may_grow, lost, exit_point, recovered_to) = (true, false, 100, 10);
-    PathAck { path, acked, flight_before, flight_after, may_grow, lost, exit_point, recovered_to }
+    let lost_bytes = flight_before - flight_after - acked;
+    PathAck {
+        path,
+        acked,
+        lost_bytes,
+        rtt: None,
+        flight_before,
+        flight_after,
+        may_grow,
+        lost,
+        exit_point,
+        recovered_to,
+    }
 }
 
 fn progress(path: PathId, earliest_acked: bool, flight_after: usize) -> PathProgress {

@@ -135,7 +135,7 @@ impl Paths {
     /// before.
     pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant, bytes: usize, late: bool) -> bool {
         if self.rules.paces
-            && let Some(flow) = Flow::of(self.window(id))
+            && let Some(flow) = Flow::of(self.window(id), self.controller.pacing_rate(id))
             && let Some(ready) = self.path_mut_quietly(id).pace(now, bytes, flow)
         {
             self.quiet_until.set(self.quiet_until.get().map(|until| until.min(ready)));

@@ -479,6 +479,8 @@ impl Transmission {
             report.acks.push(PathAck {
                 path,
                 acked: note.acked,
+                lost_bytes: note.flight_before.saturating_sub(flight_after + note.acked + note.uncredited),
+                rtt: note.latest_new.map(|sent_at| now.since(sent_at)),
                 flight_before: note.flight_before,
                 flight_after,
                 may_grow: note.pseudo_moved || self.rules.cwnd_update == CwndUpdate::Off,

@@ -186,6 +186,7 @@ fn scalable_on(cwnd: usize, hook: impl FnOnce(&mut dyn Controller, &Situation<'_
         ssthresh: cwnd - 1,
         packet: 1_000,
         srtt: None,
+        min_rtt: None,
         usable: true,
         recovering: false,
     };
@@ -194,7 +195,16 @@ fn scalable_on(cwnd: usize, hook: impl FnOnce(&mut dyn Controller, &Situation<'_
 
 #[test]
 fn scalable_grows_by_a_hundredth_and_loses_an_eighth() {
-    let ack = Ack { bytes: 2_000, flight_before: 1 << 20, flight_after: 0, may_grow: true, fully_used: true };
+    let ack = Ack {
+        bytes: 2_000,
+        flight_before: 1 << 20,
+        flight_after: 0,
+        may_grow: true,
+        fully_used: true,
+        lost: 0,
+        rtt: None,
+        rate: 0,
+    };
     let grown = |cwnd: usize, ack: Ack| scalable_on(cwnd, |mine, seen| mine.on_ack(seen, &ack)).cwnd - cwnd;
     assert_eq!(grown(400_000, ack), 20);
     assert_eq!(grown(20_000, ack), 100, "a small window grows as RFC 9260 says");

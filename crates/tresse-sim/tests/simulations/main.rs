@@ -1,5 +1,6 @@
 //! Whole runs: what comes out of a scenario, and what must never happen in one.
 
+mod bbr;
 mod beside_sctp;
 mod blocked_copies;
 mod capture;

@@ -78,8 +78,19 @@ pub(super) const STREAM_SCHEDULERS: &[&str] = &[
 ];
 
 /// Congestion controllers by name; the last three are to fail.
-const CONTROLLERS: &[&str] =
-    &["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia", "bloated", "starved", "weary"];
+const CONTROLLERS: &[&str] = &[
+    "rfc9260",
+    "cubic",
+    "cmt_rp_v1",
+    "cmt_rp_v2",
+    "lia",
+    "olia",
+    "balia",
+    "bbr",
+    "bloated",
+    "starved",
+    "weary",
+];
 
 /// Most often those for everybody.
 const PRESETS_DRAWN: &[&str] =

@@ -1,3 +1,4 @@
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,6 +97,51 @@ fn rfc_9260_takes_over_within_the_same_sack_where_an_answer_is_out_of_bounds() {
     let mine = |reason: &str| Some(("mine".to_owned(), reason.to_owned()));
     assert_eq!(after_ack(Answer::Panics), (21 * M, 20 * M - 1, mine("it panicked: no more")));
     assert_eq!(after_ack(Answer::Fails), (21 * M, 20 * M - 1, mine("tired")));
+}
+
+/// Half a megabyte a second, until it panics at its second SACK; then sees what it was shown.
+#[derive(Default)]
+struct Pacing {
+    shown: Vec<(usize, u64, Option<Duration>)>,
+}
+
+impl Controller for Pacing {
+    fn on_ack(&mut self, situation: &Situation<'_>, ack: &Ack) -> Sizes {
+        self.shown.push((ack.lost, ack.rate, situation.window().min_rtt));
+        assert!(self.shown.len() < 2, "{:?}", self.shown);
+        situation.window().unchanged()
+    }
+    fn on_loss(&mut self, situation: &Situation<'_>, _ack: &Ack) -> Sizes {
+        situation.window().unchanged()
+    }
+    fn pacing_rate(&mut self, path: PathId) -> Option<NonZeroU64> {
+        (path == PathId(0)).then_some(NonZeroU64::new(500_000)).flatten()
+    }
+}
+
+#[test]
+fn the_pace_is_the_controllers_until_it_fails() {
+    let factory: ControllerFactory = Arc::new(|_| Ok(Box::new(Pacing::default())));
+    let mut controller =
+        make(&factory, "", NameInUse::of("mine")).unwrap_or_else(|reason| panic!("{reason}"));
+    let mut windows = [window(20, 100), window(20, 100)];
+    for path in 0..2 {
+        controller.on_path_added(&mut windows, PathId(path));
+    }
+    let paces = |controller: &dyn CongestionControl| [0, 1].map(|path| controller.pacing_rate(PathId(path)));
+    assert_eq!(paces(controller.as_ref()), [NonZeroU64::new(500_000), None]);
+    let at = |millis: u64| Instant::ZERO + Duration::from_millis(millis);
+    let rtt = |millis: u64| Some(Duration::from_millis(millis));
+    let lost = PathAck { lost_bytes: 3 * M, ..loss(0, &windows[0]) };
+    controller.on_sack(at(90), &mut windows, &[lost]);
+    let first = PathAck { rtt: rtt(100), ..full_ack(0, &windows[0]) };
+    controller.on_sack(at(100), &mut windows, &[first]);
+    assert_eq!(controller.pop_failure(), None);
+    let second = PathAck { rtt: rtt(80), ..first };
+    controller.on_sack(at(200), &mut windows, &[second]);
+    let (_, reason) = controller.pop_failure().expect("it panicked");
+    assert!(reason.contains("[(3000, 200000, Some(100ms)), (0, 200000, Some(80ms))]"), "{reason}");
+    assert_eq!(paces(controller.as_ref()), [None, None]);
 }
 
 #[test]

@@ -1,0 +1,235 @@
+//! One flow over a path with one queue, packet by packet.
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::congestion::delivery::Delivery;
+
+const PACKET: usize = 1000;
+
+/// A path that carries a packet in `service`, after which it takes `rtt` until the SACK for it is there.
+struct Net {
+    service: Duration,
+    rtt: Duration,
+    /// One in so many packets is lost.
+    loses: Option<u64>,
+    now: Instant,
+    /// When the transmitter is done with what it has.
+    busy_until: Instant,
+    /// When SACKs arrive, when their packets were sent, and whether these were lost.
+    flying: VecDeque<(Instant, Instant, bool)>,
+    sent: u64,
+    may_send: Instant,
+    window: PathWindow,
+    bbr: Bbr,
+    delivery: Delivery,
+    delivered: u64,
+    longest: Duration,
+}
+
+impl Net {
+    fn new(packets_per_second: u32, rtt_ms: u64) -> Self {
+        let mut bbr = Bbr::default();
+        let window = PathWindow {
+            path: PathId(0),
+            cwnd: 10 * PACKET,
+            ssthresh: Sizes::LARGEST,
+            packet: PACKET,
+            srtt: None,
+            min_rtt: None,
+            usable: true,
+            recovering: false,
+        };
+        bbr.on_path_added(&window);
+        Net {
+            service: Duration::from_secs(1) / packets_per_second,
+            rtt: Duration::from_millis(rtt_ms),
+            loses: None,
+            now: Instant::ZERO,
+            busy_until: Instant::ZERO,
+            flying: VecDeque::new(),
+            sent: 0,
+            may_send: Instant::ZERO,
+            window,
+            bbr,
+            delivery: Delivery::default(),
+            delivered: 0,
+            longest: Duration::ZERO,
+        }
+    }
+
+    fn flight(&self) -> usize {
+        self.flying.len() * PACKET
+    }
+
+    /// Sends all that window and pace let leave until `time` has passed. Answers packets delivered a second.
+    fn run(&mut self, time: Duration) -> f64 {
+        let (end, before) = (self.now + time, self.delivered);
+        self.longest = Duration::ZERO;
+        while self.now < end {
+            while self.flight() < self.window.cwnd && self.may_send <= self.now {
+                self.send();
+            }
+            let sack = self.flying.front().map_or(end, |(at, ..)| *at);
+            let pace = if self.flight() < self.window.cwnd { self.may_send } else { end };
+            self.now = self.now.max(sack.min(pace).min(end));
+            while self.flying.front().is_some_and(|(at, ..)| *at <= self.now) {
+                self.take_sack();
+            }
+        }
+        (self.delivered - before) as f64 / time.as_secs_f64()
+    }
+
+    fn send(&mut self) {
+        self.sent += 1;
+        self.busy_until = self.busy_until.max(self.now) + self.service;
+        let lost = self.loses.is_some_and(|each| self.sent.is_multiple_of(each));
+        self.flying.push_back((self.busy_until + self.rtt, self.now, lost));
+        if let Some(rate) = self.bbr.pacing_rate(PathId(0)) {
+            let pause = Duration::from_secs_f64(PACKET as f64 / rate.get() as f64);
+            self.may_send = self.may_send.max(self.now) + pause;
+        }
+    }
+
+    fn take_sack(&mut self) {
+        let flight_before = self.flight();
+        let held = self.may_send > self.now;
+        let Some((at, sent_at, is_lost)) = self.flying.pop_front() else { return };
+        let (acked, lost) = if is_lost { (0, PACKET) } else { (PACKET, 0) };
+        let rtt = (!is_lost).then(|| at.since(sent_at));
+        self.delivery.on_sack(at, (acked, lost), rtt, self.flying.is_empty());
+        if is_lost {
+            return;
+        }
+        self.delivered += 1;
+        self.longest = self.longest.max(at.since(sent_at));
+        self.window.srtt = rtt;
+        let ack = Ack {
+            bytes: acked,
+            flight_before,
+            flight_after: self.flight(),
+            may_grow: true,
+            fully_used: held || flight_before >= self.window.cwnd,
+            lost: self.delivery.take_lost(),
+            rtt,
+            rate: self.delivery.rate(),
+        };
+        let windows = [self.window];
+        let situation = Situation { now: at, path: PathId(0), windows: &windows };
+        let sizes = self.bbr.on_ack(&situation, &ack);
+        (self.window.cwnd, self.window.ssthresh) = (sizes.cwnd, sizes.ssthresh);
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn it_finds_the_bandwidth_and_leaves_no_queue() {
+    let mut net = Net::new(1000, 50);
+    net.run(SECOND);
+    let carried = net.run(10 * SECOND);
+    assert!(carried > 930.0, "{carried} of 1000 packets a second");
+    // A probe queues a quarter of what fits for a round trip.
+    assert!(net.longest < Duration::from_millis(75), "{:?}", net.longest);
+}
+
+#[test]
+fn startup_ends_when_the_path_is_full() {
+    let mut net = Net::new(1000, 50);
+    net.run(SECOND);
+    let model = &net.bbr.models[0];
+    assert!(model.is_full && model.phase != Phase::Startup, "{model:?}");
+    let bandwidth = model.bandwidth_seen();
+    assert!((900e3..1100e3).contains(&bandwidth), "{bandwidth} bytes a second");
+}
+
+#[test]
+fn losses_by_chance_cost_little() {
+    let mut net = Net::new(1000, 50);
+    net.loses = Some(100);
+    net.run(2 * SECOND);
+    let carried = net.run(20 * SECOND);
+    assert!(carried > 750.0, "{carried} of 990 packets a second");
+}
+
+#[test]
+fn more_bandwidth_is_found_by_probes_and_less_by_the_next_cycles() {
+    let mut net = Net::new(1000, 50);
+    net.run(3 * SECOND);
+    net.service /= 3;
+    net.run(15 * SECOND);
+    let carried = net.run(5 * SECOND);
+    assert!(carried > 2500.0, "{carried} of 3000 packets a second");
+    net.service *= 6;
+    net.run(15 * SECOND);
+    let carried = net.run(5 * SECOND);
+    assert!(carried > 450.0, "{carried} of 500 packets a second");
+    assert!(net.longest < Duration::from_millis(100), "{:?}", net.longest);
+}
+
+#[test]
+fn a_longer_route_is_believed_in_time() {
+    let mut net = Net::new(1000, 20);
+    net.run(3 * SECOND);
+    net.rtt = Duration::from_millis(100);
+    net.run(15 * SECOND);
+    assert!(net.bbr.models[0].min_rtt.is_some_and(|(rtt, _)| rtt >= Duration::from_millis(100)));
+    let carried = net.run(5 * SECOND);
+    assert!(carried > 900.0, "{carried} of 1000 packets a second");
+}
+
+#[test]
+fn the_shortest_round_trip_is_looked_for_each_five_seconds() {
+    let mut net = Net::new(1000, 50);
+    let mut probes = 0;
+    let mut was = Phase::Startup;
+    for _ in 0..21_000 {
+        net.run(Duration::from_millis(1));
+        let phase = net.bbr.models[0].phase;
+        probes += u32::from(phase == Phase::ProbeRtt && was != phase);
+        was = phase;
+    }
+    // Drained queues show it now and then by themselves.
+    assert!(probes <= 5, "{probes} in 21 s");
+    let least = (4 * PACKET).max(10 * PACKET);
+    assert!(net.window.cwnd >= least, "{}", net.window.cwnd);
+}
+
+#[test]
+fn a_timeout_leaves_one_packet_and_a_spurious_one_nothing() {
+    let mut net = Net::new(1000, 50);
+    net.run(2 * SECOND);
+    let before = Sizes { cwnd: net.window.cwnd, ssthresh: net.window.ssthresh };
+    let windows = [net.window];
+    let situation = Situation { now: net.now, path: PathId(0), windows: &windows };
+    let cut = net.bbr.on_timeout(&situation).expect("an answer");
+    assert_eq!(cut.cwnd, PACKET);
+    let windows = [PathWindow { cwnd: cut.cwnd, ..net.window }];
+    let situation = Situation { windows: &windows, ..situation };
+    assert_eq!(net.bbr.on_spurious(&situation, before).cwnd, before.cwnd);
+    assert_eq!(net.bbr.on_idle(&situation).map(|sizes| sizes.cwnd), Some(PACKET));
+    net.window.cwnd = cut.cwnd;
+    assert!(net.run(2 * SECOND) > 700.0, "it comes back");
+}
+
+#[test]
+fn paths_have_models_of_their_own() {
+    let mut bbr = Bbr::default();
+    let net = Net::new(1000, 50);
+    let windows = [net.window, PathWindow { path: PathId(1), ..net.window }];
+    let ack = Ack {
+        bytes: 10 * PACKET,
+        flight_before: 10 * PACKET,
+        flight_after: 0,
+        may_grow: true,
+        fully_used: true,
+        lost: 0,
+        rtt: Some(Duration::from_millis(50)),
+        rate: 200_000,
+    };
+    let situation = Situation { now: Instant::ZERO + SECOND, path: PathId(1), windows: &windows };
+    bbr.on_ack(&situation, &ack);
+    assert_eq!(bbr.pacing_rate(PathId(0)), None);
+    let rate = bbr.pacing_rate(PathId(1)).expect("known").get() as f64;
+    assert!((rate / (2.77 * 0.99 * 200_000.0) - 1.0).abs() < 1e-3, "{rate}");
+}
