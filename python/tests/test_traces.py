@@ -117,7 +117,7 @@ def _command() -> Path:
 
 
 def test_the_trace_of_a_real_run_is_drawn(tmp_path: Path) -> None:
-    command, file = _command(), tmp_path / "run.trace"
+    command, file = str(_command()), tmp_path / "run.trace"
     here, there = ["127.0.0.1,127.0.0.2", "127.0.0.3,127.0.0.4"]
     serve = [command, "perf", "server", "--listen", there, "--port", "0", "--once"]
     with subprocess.Popen(serve, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as server:

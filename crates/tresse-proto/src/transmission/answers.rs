@@ -192,7 +192,7 @@ impl Copying {
             note.proven = true;
             note.longest_proven = note.longest_proven.max(bytes);
             note.latest_new = note.latest_new.max(Some(sent_at));
-            note.answered.add(Sending { at: sent_at, index }, 1, bytes);
+            note.answered.add(Sending { at: sent_at, index, again: false }, 1, bytes);
             if sent_at >= lane.measured {
                 lane.measured = copies.now;
                 note.rtt_from = note.rtt_from.or(Some(sent_at));

@@ -16,6 +16,16 @@ use super::doubts::Doubts;
 pub(super) struct Sending {
     pub(super) at: Instant,
     pub(super) index: u64,
+    /// Whether it was sent before.
+    pub(super) again: bool,
+}
+
+impl Sending {
+    /// Whether it is certain that `later` left after it. What leaves at one instant has the order of its TSNs, but of new
+    /// data and what is sent again either may come first.
+    fn is_overtaken_by(self, later: Sending) -> bool {
+        later > self && (later.at > self.at || later.again == self.again)
+    }
 }
 
 /// What a report newly acknowledges of one path, and can be for no other sending.
@@ -129,7 +139,7 @@ impl LossDetector {
 
     /// How it looks at `now` for `sending`, which is not the earliest unless those before it are lost.
     pub(super) fn judge(&self, now: Instant, sending: Sending) -> Outlook {
-        if self.newest.is_none_or(|newest| sending >= newest) {
+        if !self.newest.is_some_and(|newest| sending.is_overtaken_by(newest)) {
             return Outlook::Open;
         }
         let due = sending.at + self.rtt + self.patience();
@@ -229,7 +239,7 @@ mod tests {
     }
 
     fn sent(millis: u64, index: u64) -> Sending {
-        Sending { at: at(millis), index }
+        Sending { at: at(millis), index, again: false }
     }
 
     fn answered(sendings: &[Sending]) -> Answered {
@@ -278,6 +288,22 @@ mod tests {
         }
         detector.on_answers(at(31 + RTT), &small);
         assert_eq!(detector.judge(at(31 + RTT), sent(30, 2)), Outlook::Until(at(30 + RTT + 10)));
+    }
+
+    #[test]
+    fn new_data_of_the_same_instant_overtakes_nothing_that_was_sent_again() {
+        let again = |millis, index| Sending { again: true, ..sent(millis, index) };
+        let mut detector = detector();
+        let late = at(100 + 3 * RTT);
+        detector.on_answers(at(40 + RTT), &answered(&[sent(40, 7), sent(40, 8), sent(40, 9)]));
+        assert_eq!(detector.judge(late, sent(40, 6)), Outlook::Lost, "new data has the order of its TSNs");
+        assert_eq!(detector.judge(late, again(40, 2)), Outlook::Open);
+        assert_eq!(detector.judge(late, again(39, 2)), Outlook::Lost);
+        let mut repeated = Answered::default();
+        repeated.add(again(50, 11), 2, FULL);
+        detector.on_answers(at(50 + RTT), &repeated);
+        assert_eq!(detector.judge(late, sent(50, 10)), Outlook::Open, "nor the other way round");
+        assert_eq!(detector.judge(late, again(50, 10)), Outlook::Lost);
     }
 
     #[test]

@@ -82,7 +82,10 @@ impl Transmission {
                 next.and_then(|index| Some((index, *self.outstanding.ring.get(index)?)))
             {
                 let load = &mut self.outstanding.loads[path.index()];
-                let outlook = load.history.detector.judge(now, Sending { at: sent.sent_at, index });
+                let outlook = load
+                    .history
+                    .detector
+                    .judge(now, Sending { at: sent.sent_at, index, again: sent.sends > 1 });
                 overtaken |= outlook != Outlook::Open;
                 if let Outlook::Until(due) = outlook {
                     again = Some(again.map_or(due, |other: Instant| other.min(due)));

@@ -419,7 +419,7 @@ impl Transmission {
             note.latest_new = note.latest_new.max(Some(sent_at));
         }
         if sure && !moved {
-            note.answered.add(Sending { at: sent_at, index }, sends, bytes);
+            note.answered.add(Sending { at: sent_at, index, again: sends > 1 }, sends, bytes);
         }
         if load.timed.end_if(|timed| timed == index).is_some() {
             note.rtt_from = (sure && sends == 1).then_some(sent_at);

@@ -54,3 +54,21 @@ fn a_path_that_returns_carries_data_within_a_second() {
         assert!(outcome.throughput_mbps >= 0.9 * 20.0 * 1452.0 / 1500.0, "{outcome:#?}");
     }
 }
+
+/// What the dead path had in flight goes again over the other one, in the same instant as new data: reports on the new data,
+/// which left first, do not make it count as lost.
+#[test]
+fn a_path_that_takes_over_is_not_cut_for_what_it_did_not_lose() {
+    let scenario = crate::common::scenario(
+        "adaptive/changing.toml",
+        &[
+            ("path.0.change.0.outage", "true"),
+            ("path.1.delay", "50ms"),
+            ("settle", "9304ms"),
+            ("measure", "500ms"),
+        ],
+    );
+    let outcome = crate::common::checked(&scenario);
+    assert_eq!(outcome.paths[1].fast_retransmits, 0, "{:#?}", outcome.paths);
+    assert!(outcome.throughput_mbps > 0.95 * 9.68, "{}", outcome.throughput_mbps);
+}
