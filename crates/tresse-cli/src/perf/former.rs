@@ -1,5 +1,5 @@
-//! What was measured over an association that another one has replaced, because this host's addresses changed and the peer
-//! takes no changes of an association's.
+//! Measurements over associations that others have replaced, because this host's addresses changed and the peer takes no
+//! changes of an association's.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -67,13 +67,13 @@ impl Controller for Bbr {
     }
 }
 
-/// What a path is being used for (§4.3).
+/// State of the path (§4.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum Phase {
     /// Twice as fast in each round trip, until the bandwidth grows no more or much is lost.
     #[default]
     Startup,
-    /// What Startup queued drains.
+    /// The queue that Startup left drains.
     Drain,
     /// Less than the bandwidth: the queue of the last probe drains, and others find room.
     Down,
@@ -121,7 +121,7 @@ struct Model {
     /// Round trips counted, and when this one began.
     round: u64,
     round_began: Instant,
-    /// What this round has delivered and lost, and in how many SACKs that reported losses.
+    /// Bytes delivered and lost in this round, and SACKs in it that reported losses.
     delivered: usize,
     lost: usize,
     loss_events: u32,
@@ -129,10 +129,10 @@ struct Model {
     latest_bandwidth: f64,
     /// The highest sample of the last cycle of probes and of this one.
     max_bandwidth: [f64; 2],
-    /// Bounds that losses have set until the next probe (§5.5.11).
+    /// Bounds that losses have set until the next probe (`bw_lo`, `inflight_lo`; §5.5.11).
     bandwidth_low: Option<f64>,
     inflight_low: Option<f64>,
-    /// What the path has been seen to carry without too many losses.
+    /// Bytes in flight that the path has carried without too many losses (`inflight_hi`).
     inflight_high: Option<f64>,
     /// The bandwidth in Startup that the next rounds have to exceed, and rounds that did not.
     full_bandwidth: f64,
@@ -142,11 +142,11 @@ struct Model {
     min_rtt: Option<(Duration, Instant)>,
     /// The shortest of the last five, and since when.
     probed_rtt: Option<(Duration, Instant)>,
-    /// When ProbeRTT may end, once its flight is reached, and in which round.
+    /// The earliest end of ProbeRTT, once its flight is reached: time and round.
     probe_rtt_ends: Option<(Instant, u64)>,
-    /// When this cycle began, and in which round.
+    /// The beginning of this cycle: time and round.
     cycle: (Instant, u64),
-    /// Whether losses of this cycle's probe are still to be judged.
+    /// Losses of this cycle's probe are still to be judged.
     judges_probe: bool,
     /// Rounds of this probe, by which it grows faster.
     probe_rounds: u32,
@@ -218,7 +218,7 @@ impl Model {
         self.latest_bandwidth = 0.0;
     }
 
-    /// Whether the path is full: three rounds without a quarter more, or one that lost much (§5.3.1.2, §5.3.1.3).
+    /// Notes that the path is full: three rounds without a quarter more, or one that lost much (§5.3.1.2, §5.3.1.3).
     fn look_for_plateau(&mut self, ack: &Ack) {
         if self.bandwidth_seen() >= self.full_bandwidth * GROWTH {
             self.full_bandwidth = self.bandwidth_seen();
@@ -318,7 +318,7 @@ impl Model {
         }
     }
 
-    /// Where no round trip was as short for five seconds, the queue is let drain for a moment (§5.3.4).
+    /// ProbeRTT (§5.3.4): the queue drains for a moment where no round trip was as short for five seconds.
     fn probe_rtt(&mut self, now: Instant, window: &PathWindow, ack: &Ack) {
         if self.phase != Phase::ProbeRtt {
             let due = self.probed_rtt.is_some_and(|(_, since)| now.since(since) > PROBE_RTT_EACH);
@@ -356,7 +356,7 @@ impl Model {
         self.min_rtt.map_or(0.0, |(rtt, _)| gain * self.bandwidth() * rtt.as_secs_f64())
     }
 
-    /// What leaves others room below the limit.
+    /// The limit less the headroom that is left to others.
     fn with_headroom(&self) -> f64 {
         self.inflight_high.map_or(f64::INFINITY, |high| high * (1.0 - HEADROOM))
     }
@@ -430,7 +430,7 @@ const LEAST_PACKETS: usize = 4;
 /// Time between probes of the bandwidth, at least, and the most round trips.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 const MOST_ROUNDS: f64 = 63.0;
-/// How long a shortest round trip is believed.
+/// Length of the filter of the shortest round trip (MinRTTFilterLen).
 const RTT_MEMORY: Duration = Duration::from_secs(10);
 /// Time between probes of the round trip, and how long one lasts.
 const PROBE_RTT_EACH: Duration = Duration::from_secs(5);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// What one path has delivered. Bytes are of DATA chunks.
+/// Bytes of DATA chunks that one path has delivered and lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivery {
     /// Since the path was added.
@@ -19,7 +19,7 @@ pub(super) struct Delivery {
     shortest: Option<Duration>,
     /// Bytes a second over the last round trip; 0 while not known.
     rate: u64,
-    /// How much had been delivered at SACKs of the last round trip.
+    /// SACKs of the last round trip, and the bytes delivered by then.
     log: VecDeque<(Instant, u64)>,
 }
 
@@ -63,7 +63,7 @@ impl Delivery {
         }
     }
 
-    /// What was lost since data was last acknowledged; it is forgotten.
+    /// Takes the bytes lost since data was last acknowledged.
     pub(super) fn take_lost(&mut self) -> usize {
         std::mem::take(&mut self.lost)
     }

@@ -58,7 +58,9 @@ pub async fn follow(
         let used = own_addresses(association);
         let welcome: Vec<IpAddr> = there.iter().filter(|one| wanted(one)).map(|one| one.address).collect();
         let fixed = !takes_changes(association, &used);
-        if fixed && let Some(due) = due(&there, &used, &welcome, before.as_deref()) {
+        if fixed
+            && let Some(due) = due(&used, &welcome, before.as_deref(), |address| is_gone(&there, address))
+        {
             say(&Followed::Due(due));
         }
         before = Some(welcome.clone());
@@ -87,11 +89,16 @@ pub async fn follow(
 }
 
 /// Whether a new association is due: an address has come since the last look, or none of those in use is left.
-fn due(there: &[HostAddress], used: &[IpAddr], welcome: &[IpAddr], before: Option<&[IpAddr]>) -> Option<Due> {
+fn due(
+    used: &[IpAddr],
+    welcome: &[IpAddr],
+    before: Option<&[IpAddr]>,
+    is_gone: impl Fn(IpAddr) -> bool,
+) -> Option<Due> {
     // Those that the association was not begun with had their reasons.
     let has_come =
         |address: &IpAddr| !used.contains(address) && before.is_some_and(|before| !before.contains(address));
-    let cut_off = used.iter().all(|address| is_gone(there, *address));
+    let cut_off = used.iter().all(|address| is_gone(*address));
     let due = cut_off || welcome.iter().any(has_come);
     due.then(|| Due { addresses: welcome.to_vec(), cut_off })
 }
@@ -134,25 +141,20 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 mod tests {
     use super::*;
 
-    fn of_host(address: [u8; 4]) -> HostAddress {
-        let (interface, index) = ("up1".to_owned(), 7);
-        HostAddress { address: address.into(), interface, index, loopback: false, up: true }
-    }
-
     #[test]
     fn a_new_association_is_due_when_an_address_has_come_or_none_is_left() {
-        let [a, b, c] = [[192, 0, 2, 1], [192, 0, 2, 2], [192, 0, 2, 3]].map(of_host);
-        let [ip_a, ip_b, ip_c] = [&a, &b, &c].map(|one| one.address);
-        let both = [a.clone(), b.clone()];
-        assert_eq!(due(&both, &[ip_a], &[ip_a, ip_b], None), None, "it began without that one");
-        assert_eq!(due(&both, &[ip_a], &[ip_a, ip_b], Some(&[ip_a, ip_b])), None, "nothing is new");
-        let come = due(&both, &[ip_a], &[ip_a, ip_b], Some(&[ip_a])).expect("one has come");
-        assert_eq!((come.addresses, come.cut_off), (vec![ip_a, ip_b], false));
-        for before in [None, Some(&[ip_c][..])] {
-            let replaced =
-                due(std::slice::from_ref(&c), &[ip_a, ip_b], &[ip_c], before).expect("all are gone");
-            assert_eq!((replaced.addresses, replaced.cut_off), (vec![ip_c], true));
+        let [a, b, c] = [1, 2, 3].map(|last| IpAddr::from([192, 0, 2, last]));
+        let gone = |left: &'static [u8]| {
+            move |address: IpAddr| !left.iter().any(|last| address == IpAddr::from([192, 0, 2, *last]))
+        };
+        assert_eq!(due(&[a], &[a, b], None, gone(&[1, 2])), None, "it began without that one");
+        assert_eq!(due(&[a], &[a, b], Some(&[a, b]), gone(&[1, 2])), None, "nothing is new");
+        let come = due(&[a], &[a, b], Some(&[a]), gone(&[1, 2])).expect("one has come");
+        assert_eq!((come.addresses, come.cut_off), (vec![a, b], false));
+        for before in [None, Some(&[c][..])] {
+            let replaced = due(&[a, b], &[c], before, gone(&[3])).expect("all are gone");
+            assert_eq!((replaced.addresses, replaced.cut_off), (vec![c], true));
         }
-        assert_eq!(due(&[b], &[ip_a, ip_b], &[ip_b], Some(&[ip_a, ip_b])), None, "one is left");
+        assert_eq!(due(&[a, b], &[b], Some(&[a, b]), gone(&[2])), None, "one is left");
     }
 }
