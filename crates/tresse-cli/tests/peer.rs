@@ -260,7 +260,7 @@ fn messages_that_need_not_arrive_are_given_up_and_counted() {
 }
 
 /// A path of the association is cut in mid-transfer: the other one carries the rest. One of two streams is bound to it, so
-/// that it is needed until its failure is known; else it might rest, or the transfer be over before.
+/// that it is needed until it is known to fail; else it might rest, or the transfer be over before.
 #[test]
 fn a_path_that_dies_takes_no_message_with_it() {
     let timers = ["--set", "rto_initial=100ms", "--set", "rto_min=50ms", "--set", "path_max_retrans=0"];
@@ -277,7 +277,9 @@ fn a_path_that_dies_takes_no_message_with_it() {
     let served = server.finish();
     assert_eq!((done.code, served.code), (Some(0), Some(0)), "{done:?} {served:?}");
     assert_eq!(document(&served)["total"]["messages_received"], 600);
-    assert_eq!(document(&done)["associations"][0]["paths"][1]["state"], "inactive");
+    // Its data leaves it when the first probes stay unanswered (RFC 7829); the end may come before T3 expires and it is inactive.
+    let state = document(&done)["associations"][0]["paths"][1]["state"].clone();
+    assert!(state == "potentially_failed" || state == "inactive", "{state}");
 }
 
 #[test]
