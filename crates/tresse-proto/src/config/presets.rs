@@ -70,94 +70,86 @@ const MODEL_OF_2010: &[(&str, &str)] = &[
     ("stream_scheduler", "round_robin"),
 ];
 
-impl Preset {
+/// Declares the presets: a constant for each, with its documentation, and the list of all.
+macro_rules! presets {
+    ($(#[doc = $doc:literal] $constant:ident = $name:literal: $layers:expr;)+) => {
+        impl Preset {
+            $(
+                #[doc = $doc]
+                pub const $constant: Preset =
+                    Preset { name: $name, doc: $doc.trim_ascii(), layers: $layers };
+            )+
+        }
+
+        /// All presets.
+        pub const PRESETS: &[Preset] = &[$(Preset::$constant),+];
+    };
+}
+
+presets! {
     /// All paths at once, with our recommended settings.
-    pub const CMT: Preset =
-        Preset { name: "cmt", doc: "All paths at once, with our recommended settings.", layers: &[] };
-
-    /// As cmt, with streams, buffers and SACKs placed by what is measured of the paths.
+    CMT = "cmt": &[];
     // For streams in order over unlike paths with little buffer: docs/adaptive.md.
-    pub const ADAPTIVE: Preset = Preset {
-        name: "adaptive",
-        doc: "As cmt, with streams, buffers and SACKs placed by what is measured of the paths.",
-        layers: &[&[
-            ("stream_map", "adaptive"),
-            ("buffer_shares", "paths"),
-            ("path_scheduler", "stms"),
-            ("stream_scheduler", "round_robin"),
-            ("sack_frequency", "1"),
-            // A chunk that is rescheduled costs its path window, where a path becomes longer or dies.
-            ("paths_rest", "false"),
-            ("chunk_rescheduling", "off"),
-            ("immediate_sack_when_full", "false"),
-            ("blocked_copies", "off"),
-        ]],
-    };
-
+    /// As cmt, with streams, buffers and SACKs placed by what is measured of the paths.
+    ADAPTIVE = "adaptive": &[&[
+        ("stream_map", "adaptive"),
+        ("buffer_shares", "paths"),
+        ("path_scheduler", "stms"),
+        ("stream_scheduler", "round_robin"),
+        ("sack_frequency", "1"),
+        // A chunk that is rescheduled costs its path window, where a path becomes longer or dies.
+        ("paths_rest", "false"),
+        ("chunk_rescheduling", "off"),
+        ("immediate_sack_when_full", "false"),
+        ("blocked_copies", "off"),
+    ]];
     /// One path at a time, nothing beyond RFC 9260.
-    pub const RFC9260: Preset = Preset {
-        name: "rfc9260",
-        doc: "One path at a time, nothing beyond RFC 9260.",
-        layers: &[
-            PLAIN,
-            &[
-                ("concurrent", "false"),
-                ("experiment.split_fast_retransmit", "false"),
-                ("experiment.cwnd_update", "off"),
-                ("delayed_ack", "false"),
-                ("experiment.pseudo_cumulative_recovery", "false"),
-                ("experiment.smart_fast_retransmit", "false"),
-                ("nr_sack", "off"),
-                ("sack_path", "last_data"),
-                ("buffer_split", "none"),
-                ("partial_reliability", "false"),
-                ("stream_reconfiguration", "false"),
-            ],
+    RFC9260 = "rfc9260": &[
+        PLAIN,
+        &[
+            ("concurrent", "false"),
+            ("experiment.split_fast_retransmit", "false"),
+            ("experiment.cwnd_update", "off"),
+            ("delayed_ack", "false"),
+            ("experiment.pseudo_cumulative_recovery", "false"),
+            ("experiment.smart_fast_retransmit", "false"),
+            ("nr_sack", "off"),
+            ("sack_path", "last_data"),
+            ("buffer_split", "none"),
+            ("partial_reliability", "false"),
+            ("stream_reconfiguration", "false"),
         ],
-    };
-
+    ];
     /// Transmission Scheduling Optimizations for CMT (Dreibholz, Seggelmann, Tüxen, Rathgeb; PFLDNeT 2010).
-    pub const PFLDNET2010: Preset = Preset {
-        name: "pfldnet2010",
-        doc: "Transmission Scheduling Optimizations for CMT (Dreibholz, Seggelmann, Tüxen, Rathgeb; PFLDNeT 2010).",
-        layers: &[PLAIN, MODEL_OF_2010],
-    };
-
-    /// Receive Buffer Blocking in Concurrent Multipath Transfer (Iyengar, Amer, Stewart; GLOBECOM 2005).
+    PFLDNET2010 = "pfldnet2010": &[PLAIN, MODEL_OF_2010];
     // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure, and
     // cite RFC 2960: an initial window of two packets, two packets that a loss leaves, and RTO.Initial of 3 s. New data
     // goes "as bandwidth becomes available on corresponding paths", and where several have it "arbitrarily": here to
     // the path with the most room. The rest is as in their simulator: one RTT sample from any SACK, SACKs to the source
     // of the last packet, no extension, and a send buffer that never limits.
-    pub const GLOBECOM2005: Preset = Preset {
-        name: "globecom2005",
-        doc: "Receive Buffer Blocking in Concurrent Multipath Transfer (Iyengar, Amer, Stewart; GLOBECOM 2005).",
-        layers: &[
-            PLAIN,
-            &[
-                ("rto_initial", "3s"),
-                ("initial_window", "2936B"),
-                ("experiment.min_ssthresh", "2"),
-                ("path_scheduler", "most_room"),
-                ("nr_sack", "off"),
-                ("buffer_split", "none"),
-                ("experiment.smart_fast_retransmit", "false"),
-                ("experiment.pseudo_cumulative_recovery", "false"),
-                ("sack_path", "last_data"),
-                ("send_buffer", "16MiB"),
-                ("fast_retransmit_path", "same"),
-                ("timeout_retransmit_path", "same"),
-            ],
+    /// Receive Buffer Blocking in Concurrent Multipath Transfer (Iyengar, Amer, Stewart; GLOBECOM 2005).
+    GLOBECOM2005 = "globecom2005": &[
+        PLAIN,
+        &[
+            ("rto_initial", "3s"),
+            ("initial_window", "2936B"),
+            ("experiment.min_ssthresh", "2"),
+            ("path_scheduler", "most_room"),
+            ("nr_sack", "off"),
+            ("buffer_split", "none"),
+            ("experiment.smart_fast_retransmit", "false"),
+            ("experiment.pseudo_cumulative_recovery", "false"),
+            ("sack_path", "last_data"),
+            ("send_buffer", "16MiB"),
+            ("fast_retransmit_path", "same"),
+            ("timeout_retransmit_path", "same"),
         ],
-    };
-
+    ];
     /// On the Use of CMT over Asymmetric Paths (Dreibholz, Becke, Rathgeb, Tüxen; GLOBECOM 2010).
-    pub const GLOBECOM2010: Preset = Preset {
-        name: "globecom2010",
-        doc: "On the Use of CMT over Asymmetric Paths (Dreibholz, Becke, Rathgeb, Tüxen; GLOBECOM 2010).",
-        layers: &[PLAIN, MODEL_OF_2010],
-    };
+    GLOBECOM2010 = "globecom2010": &[PLAIN, MODEL_OF_2010];
+}
 
+impl Preset {
     /// The settings: the defaults with those of the preset.
     pub fn config(&self) -> AssociationConfig {
         let mut config = AssociationConfig::default();
@@ -168,16 +160,6 @@ impl Preset {
         config
     }
 }
-
-/// All presets.
-pub const PRESETS: &[Preset] = &[
-    Preset::CMT,
-    Preset::ADAPTIVE,
-    Preset::RFC9260,
-    Preset::PFLDNET2010,
-    Preset::GLOBECOM2005,
-    Preset::GLOBECOM2010,
-];
 
 pub(super) fn build(name: &str) -> Result<AssociationConfig, ConfigError> {
     let preset = PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
