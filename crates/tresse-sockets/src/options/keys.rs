@@ -62,7 +62,7 @@ pub(super) fn set_hash(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errn
 }
 
 /// A change of shared keys: of the endpoint, or of an association.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum KeyChange {
     Set(u16, Vec<u8>),
     Use(u16),
@@ -79,6 +79,29 @@ impl KeyChange {
             KeyChange::Use(number) => endpoint.use_shared_key(*number),
             KeyChange::Remove(number) => endpoint.remove_shared_key(*number),
         }
+    }
+
+    /// Adds itself to changes that are kept for later, in place of those that it makes idle: of each key one stays at most. They
+    /// stand in an order in which all can be made: what is used is there, and what goes is used no more.
+    fn join(&self, kept: &mut Vec<KeyChange>) {
+        let is_on = |one: &KeyChange| match (one, self) {
+            (KeyChange::Use(_), KeyChange::Use(_)) => true,
+            (
+                KeyChange::Set(known, _) | KeyChange::Remove(known),
+                KeyChange::Set(number, _) | KeyChange::Remove(number),
+            ) => known == number,
+            _ => false,
+        };
+        kept.retain(|one| !is_on(one));
+        // An endpoint has no keys of its own but the null key (RFC 4895 §6.1).
+        if !matches!(self, KeyChange::Remove(1..)) {
+            kept.push(self.clone());
+        }
+        kept.sort_by_key(|one| match one {
+            KeyChange::Set(..) => 0,
+            KeyChange::Use(_) => 1,
+            KeyChange::Remove(_) => 2,
+        });
     }
 
     fn of_association(&self, association: &mut AssociationHandle<'_>) -> Result<(), KeyError> {
@@ -106,7 +129,7 @@ fn change(target: &mut Target<'_>, number: i32, change: &KeyChange) -> Result<()
             for one in socket.keys.iter().chain([change]) {
                 one.of_endpoint(&mut trial).map_err(|error| error_of(&error))?;
             }
-            socket.keys.push(change.clone());
+            change.join(&mut socket.keys);
         }
     }
     for id in scope.ids {
@@ -186,3 +209,34 @@ pub(super) fn local_chunks(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<
 
 const ASCONF: u8 = 0xc1;
 const ASCONF_ACK: u8 = 0x80;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(changes: &[KeyChange]) -> Vec<KeyChange> {
+        let mut kept = Vec::new();
+        changes.iter().for_each(|change| change.join(&mut kept));
+        let mut later = endpoint(EndpointConfig::default(), AssociationConfig::default()).expect("sound");
+        for change in &kept {
+            assert_eq!(change.of_endpoint(&mut later), Ok(()), "{kept:?}");
+        }
+        kept
+    }
+
+    #[test]
+    fn of_changes_before_there_is_an_endpoint_those_stay_that_count() {
+        use KeyChange::{Remove, Set, Use};
+        let key = |number, byte| Set(number, vec![byte; 16]);
+        assert_eq!(kept(&[key(1, 1), Use(1), key(1, 2)]), [key(1, 2), Use(1)]);
+        assert_eq!(kept(&[key(1, 1), Use(1), key(2, 2), Use(2), Remove(1)]), [key(2, 2), Use(2)]);
+        let replaced = [key(1, 1), Use(1), Remove(0), key(0, 3)];
+        assert_eq!(kept(&replaced), [key(1, 1), key(0, 3), Use(1)]);
+        let null_goes = [key(1, 1), Use(1), Remove(0), key(2, 2), Use(2), Remove(1)];
+        assert_eq!(kept(&null_goes), [key(2, 2), Use(2), Remove(0)]);
+        let null_returns = [key(1, 1), Use(1), Remove(0), key(0, 3), Use(0), Remove(1)];
+        assert_eq!(kept(&null_returns), [key(0, 3), Use(0)]);
+        let many: Vec<_> = (0..10_000).map(|number| key(7, number as u8)).collect();
+        assert_eq!(kept(&many), [key(7, 9_999_u32 as u8)]);
+    }
+}
