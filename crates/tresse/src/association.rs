@@ -18,6 +18,7 @@ use tresse_proto::{
     PathStats, ReconfigurationError, ScheduleError, SendError, SendOptions, SendQueueInfo, StreamId, Streams,
     Tsn, Undelivered,
 };
+use tresse_wire::ChunkKind;
 
 use crate::byte_stream::ByteStream;
 use crate::error::{Ended, TryRecvError};
@@ -391,6 +392,11 @@ impl Association {
     pub fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), ReconfigurationError> {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.add_streams(now, outbound, inbound))
+    }
+
+    /// Whether both ends speak ASCONF (RFC 5061): own addresses can be added and removed.
+    pub fn takes_address_changes(&self) -> bool {
+        self.inner.ask(|association| association.agreed_chunks().contains(&ChunkKind::ASCONF))
     }
 
     /// Adds an address of the endpoint to the association (RFC 5061); [`Endpoint::add_local_address`] binds one.

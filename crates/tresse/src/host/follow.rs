@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tresse_proto::{AddressError, PathState};
+use tresse_proto::PathState;
 
 use super::HostAddress;
 use crate::association::Association;
@@ -32,7 +32,7 @@ pub enum Followed {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Due {
-    /// What it could start from.
+    /// Addresses that it could start from.
     pub addresses: Vec<IpAddr>,
     /// Whether no address of the present association is there any more; otherwise that one goes on over what it has.
     pub cut_off: bool,
@@ -57,7 +57,7 @@ pub async fn follow(
         refused.retain(|address| there.iter().any(|one| one.address == *address));
         let used = own_addresses(association);
         let welcome: Vec<IpAddr> = there.iter().filter(|one| wanted(one)).map(|one| one.address).collect();
-        let fixed = !takes_changes(association, &used);
+        let fixed = association.close_reason().is_none() && !association.takes_address_changes();
         if fixed
             && let Some(due) = due(&used, &welcome, before.as_deref(), |address| is_gone(&there, address))
         {
@@ -107,12 +107,6 @@ fn due(
 fn is_gone(there: &[HostAddress], address: IpAddr) -> bool {
     let listed = there.iter().any(|one| one.address == address);
     !listed && !super::route(address, None, None).is_ok_and(|route| route.local)
-}
-
-/// Whether the peer agreed to changes of addresses. Asking for an address that the association has begins nothing.
-fn takes_changes(association: &Association, used: &[IpAddr]) -> bool {
-    let Some(own) = used.first() else { return true };
-    association.add_address(*own) != Err(AddressError::NotAgreed)
 }
 
 /// Has the address join; or says why it cannot.
