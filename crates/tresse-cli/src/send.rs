@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tresse::{Association, Endpoint, Joiner, SendOptions, StreamId};
+use tresse::{Association, AssociationConfig, Endpoint, Joiner, SendOptions, StreamId};
 
 use crate::args::SendArgs;
 use crate::call::{self, FAREWELL, breach, put};
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     let offers = files::expand(&args.files, args.name.as_deref())?;
     let first = offers.first().ok_or_else(|| Failure::usage("there is no file to send"))?;
     let mut source = first.open()?;
-    let mut endpoint = args.call.bind(config, schedulers)?;
+    let mut endpoint = args.call.bind(config.clone(), schedulers)?;
     let again = source.next_time();
     let mut association = tokio::select! {
         association = args.call.connect_saying(&endpoint, control(), announcement(&source)) => association?,
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
     if !args.output.quiet {
         args.call.say_links(&association, &endpoint);
     }
-    let queue = Queue { offers: &offers, at: Cell::new(0), refused: RefCell::default() };
+    let queue = Queue { config: &config, offers: &offers, at: Cell::new(0), refused: RefCell::default() };
     let outcome = loop {
         let new = tokio::select! {
             outcome = send_each(&association, source, &queue, &args) => break outcome,
@@ -65,6 +65,7 @@ pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
 
 /// The files of one call, and how far it has come.
 struct Queue<'a> {
+    config: &'a AssociationConfig,
     offers: &'a [Offer],
     /// The one whose turn it is.
     at: Cell<usize>,
@@ -84,7 +85,7 @@ async fn begin_anew(queue: &Queue<'_>, args: &SendArgs) -> Result<Anew, Failure>
     let at = queue.at.get();
     let offer = queue.offers.get(at).ok_or_else(|| Failure::running("all files are sent"))?;
     let source = offer.open_again()?;
-    let endpoint = args.call.bind(args.transport.config()?, args.schedulers.registry()?)?;
+    let endpoint = args.call.bind(queue.config.clone(), args.schedulers.registry()?)?;
     let association = args.call.connect_saying(&endpoint, control(), announcement(&source)).await?;
     Ok(Anew { endpoint, association, source, at })
 }
