@@ -14,9 +14,9 @@ struct Net {
     /// One in so many packets is lost.
     loses: Option<u64>,
     now: Instant,
-    /// When the transmitter is done with what it has.
+    /// The end of what the transmitter has to send.
     busy_until: Instant,
-    /// When SACKs arrive, when their packets were sent, and whether these were lost.
+    /// Arrivals of SACKs, when their packets were sent, and whether these were lost.
     flying: VecDeque<(Instant, Instant, bool)>,
     sent: u64,
     may_send: Instant,
@@ -179,20 +179,24 @@ fn a_longer_route_is_believed_in_time() {
 }
 
 #[test]
-fn the_shortest_round_trip_is_looked_for_each_five_seconds() {
+fn the_shortest_round_trip_is_looked_for_where_none_was_as_short_for_five_seconds() {
     let mut net = Net::new(1000, 50);
-    let mut probes = 0;
-    let mut was = Phase::Startup;
-    for _ in 0..21_000 {
+    net.run(3 * SECOND);
+    // From now on no round trip is as short as those before.
+    net.rtt = Duration::from_millis(52);
+    let (mut probing, mut least) = (Vec::new(), usize::MAX);
+    for millis in 0..8_000 {
         net.run(Duration::from_millis(1));
-        let phase = net.bbr.models[0].phase;
-        probes += u32::from(phase == Phase::ProbeRtt && was != phase);
-        was = phase;
+        if net.bbr.models[0].phase == Phase::ProbeRtt {
+            probing.push(millis);
+            least = least.min(net.window.cwnd);
+        }
     }
-    // Drained queues show it now and then by themselves.
-    assert!(probes <= 5, "{probes} in 21 s");
-    let least = (4 * PACKET).max(10 * PACKET);
-    assert!(net.window.cwnd >= least, "{}", net.window.cwnd);
+    let (first, last) = (probing[0], probing[probing.len() - 1]);
+    assert!((4_500..5_500).contains(&first), "it begins after {first} ms");
+    assert!((200..500).contains(&(last - first)), "it takes {} ms", last - first);
+    assert!(least <= 30 * PACKET, "{least} bytes, of 50,000 that fill the path");
+    assert!(net.run(2 * SECOND) > 900.0, "and then the path is full again");
 }
 
 #[test]

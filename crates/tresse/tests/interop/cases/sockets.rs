@@ -2,11 +2,10 @@
 //! this process.
 
 use crate::messages::{MESSAGES, bytes};
-use crate::peer::{Callee, Peer, Settings, Stack, Work, free_port, over_sockets};
+use crate::peer::{Callee, Peer, Place, Settings, Stack, Work, free_port, over_sockets};
 
-/// How the peer is to be.
-fn settings(stack: Stack) -> Settings {
-    let place = stack.place(1);
+/// A side that counts messages at `place`.
+fn settings(place: Place) -> Settings {
     Settings {
         work: Work::Count,
         local: place.local,
@@ -20,20 +19,10 @@ fn settings(stack: Stack) -> Settings {
     }
 }
 
-/// The same for the program.
+/// The program's side.
 fn own_settings() -> Settings {
     let local = vec![[127, 0, 0, 1].into()];
-    Settings {
-        work: Work::Count,
-        spare: [127, 0, 0, 2].into(),
-        local,
-        udp: free_port(),
-        seat: None,
-        sctp: PORT,
-        call: None,
-        streams: 16,
-        extensions: &[],
-    }
+    settings(Place { local, spare: [127, 0, 0, 2].into(), udp: free_port(), seat: None })
 }
 
 fn callee(settings: &Settings) -> Callee {
@@ -41,7 +30,7 @@ fn callee(settings: &Settings) -> Callee {
 }
 
 pub(super) async fn called_by_the_program(stack: Stack) {
-    let (theirs, mut own) = (settings(stack), own_settings());
+    let (theirs, mut own) = (settings(stack.place(1)), own_settings());
     own.call = Some(callee(&theirs));
     let mut peer = stack.start(&theirs);
     peer.says("listening").await;
@@ -50,7 +39,7 @@ pub(super) async fn called_by_the_program(stack: Stack) {
 }
 
 pub(super) async fn called_by_the_peer(stack: Stack) {
-    let (mut theirs, own) = (settings(stack), own_settings());
+    let (mut theirs, own) = (settings(stack.place(1)), own_settings());
     theirs.call = Some(callee(&own));
     let mut program = over_sockets(&own);
     program.says("listening").await;
