@@ -147,8 +147,8 @@ impl CallArgs {
         said.map(|()| association).map_err(Failure::running)
     }
 
-    /// What `make` gives, which sets up a new association, once one is due; until then the present one follows the interfaces.
-    /// Where that fails, it is tried again as often as it is due.
+    /// The successor of an association, set up by `make` once one is due; until then the present one follows the interfaces.
+    /// A set-up that fails is tried again as often as one is due.
     pub(crate) async fn successor<T>(
         &self,
         endpoint: &Endpoint,

@@ -93,7 +93,7 @@ fn streams_have_sizes_and_rates_of_their_own() {
     assert_eq!(sent["load"]["per_stream"][0]["class"], "latency");
 }
 
-/// What script(1) sees of it, which gives it a terminal.
+/// Output on a terminal, which script(1) gives it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_terminal_shows_paths_and_streams_while_they_carry() {

@@ -26,7 +26,7 @@ fn measured(more: &[&str]) -> (common::Done, String) {
     (tresse(&[&call[..], more].concat()), port)
 }
 
-/// What both files of one side's recording are called.
+/// Names of both files of one side's recording.
 struct Files {
     pcap: String,
     trace: String,

@@ -9,7 +9,7 @@ use tresse_wire::{CauseCode, ChecksumRule, Chunk, CookieEcho, KeyRoles, Packet, 
 use crate::scene::Scene;
 use crate::source::Source;
 
-/// What one side offers.
+/// The offer of one side.
 struct Offer {
     tie_breaker: u32,
     client: bool,
@@ -17,7 +17,7 @@ struct Offer {
     methods: Vec<u8>,
 }
 
-/// What comes of two offers.
+/// The outcome of two offers.
 #[derive(Debug)]
 enum Outcome {
     Protected(Role, u8),
@@ -87,7 +87,7 @@ fn offer(param: &Param<'_>) -> Offer {
     }
 }
 
-/// What the endpoint offers: what its INIT ACK says, or, where it refused, what its settings are. Nobody has drawn a number then.
+/// The endpoint's offer: of its INIT ACK, or of its settings where it refused and drew no number.
 fn own(sent: &[u8], role: KeyRole, management: KeyManagement) -> Offer {
     let method = if management == KeyManagement::Tls13 { METHOD_TLS13 } else { METHOD_PRE_SHARED };
     let offered = parameters(sent).first().map(|raw| {
@@ -155,7 +155,7 @@ fn refused(scene: &Scene, encryption: Encryption, outcome: &Outcome) {
     }
 }
 
-/// What keys are derived from is what the peer sent, bit by bit.
+/// Keys are derived from what the peer sent, bit by bit.
 fn is_as_it_came(agreed: &Agreed, theirs: Option<Param<'_>>) {
     let raw = theirs.and_then(|param| param.to_bytes().ok());
     assert_eq!(Some(&agreed.peer_parameter), raw.as_ref());

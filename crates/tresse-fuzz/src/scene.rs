@@ -46,7 +46,7 @@ pub(crate) struct Scene {
     /// The peer's INIT, and the INIT ACK that the association came of.
     handshake: [Vec<u8>; 2],
     pub(crate) asconf: AsconfNews,
-    /// What both ends agreed on about keys.
+    /// The agreement of both ends on keys.
     pub(crate) agreed: Option<Agreed>,
     /// Everything that the endpoint sent, for whoever takes it.
     pub(crate) all_sent: Vec<Vec<u8>>,

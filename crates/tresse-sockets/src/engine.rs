@@ -53,7 +53,7 @@ pub(crate) struct State {
     pub(crate) names: HashMap<(IpAddr, u16), AssociationId>,
     /// Sockets whose readiness may have changed.
     touched: Vec<u64>,
-    /// When the last turn was, or the first command since then: for what needs no better time.
+    /// Time of the last turn, or of the first command since then: for what needs no better one.
     pub(crate) clock: Instant,
     /// Commands since the last turn.
     commands: u32,
@@ -178,7 +178,7 @@ impl Engine {
 }
 
 impl State {
-    /// When a command is given that brings about a turn: the clock is read for the first one after the last turn, and those that
+    /// Time of a command that brings about a turn: the clock is read for the first one after the last turn, and those that
     /// follow before the next have the same time. What they lead to is not done before then either.
     pub(crate) fn command_time(&mut self, stack: &Stack) -> Instant {
         if self.commands == 0 {

@@ -45,7 +45,7 @@ impl Buffers {
     }
 }
 
-/// What was received in one buffer.
+/// Bytes received in one buffer.
 pub(crate) enum Filled<'a> {
     /// To be copied.
     Here(&'a [u8]),

@@ -71,7 +71,7 @@ pub(crate) struct SocketState {
     pub(crate) read_shut: bool,
     pub(crate) config: AssociationConfig,
     pub(crate) settings: Settings,
-    /// What is to be done to the shared keys of an endpoint that is not there yet.
+    /// Changes of shared keys, for the endpoint that is not there yet.
     pub(crate) keys: Vec<KeyChange>,
     pub(crate) autoclose: Option<Pause>,
     pub(crate) options: Options,

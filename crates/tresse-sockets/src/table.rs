@@ -36,7 +36,7 @@ static TABLE: RwLock<Vec<Option<Arc<Alias>>>> = RwLock::new(Vec::new());
 /// Descriptors in the table, so that whoever owns none asks for no lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// How often the table has changed: what a thread remembers of it is true as long as this stays.
+/// Number of changes of the table: a copy that a thread keeps of an entry is true as long as this stays.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
 /// A socket that a thread found in the table.
@@ -47,7 +47,7 @@ struct Remembered {
 }
 
 thread_local! {
-    /// What this thread found last, by the lowest bits of the descriptor: most calls are on few sockets, and need not write to
+    /// Entries that this thread found last, by the lowest bits of the descriptor: most calls are on few sockets, and need not write to
     /// what all threads share.
     static REMEMBERED: [RefCell<Option<Remembered>>; PLACES] = const { [const { RefCell::new(None) }; PLACES] };
 }

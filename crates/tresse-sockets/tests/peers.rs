@@ -20,9 +20,9 @@ struct Peer {
     endpoint: Endpoint,
     sockets: Vec<(IpAddr, UdpSocket)>,
     started: Clock,
-    /// What comes to this address is lost.
+    /// Packets to this address are lost.
     deaf: Option<IpAddr>,
-    /// Where the program is: its SCTP port and its UDP port.
+    /// The SCTP port and the UDP port of the program.
     program: Option<(u16, u16)>,
     /// The last packet that it sent, and to which UDP port.
     sent: Option<(Vec<u8>, u16)>,

@@ -14,7 +14,7 @@ use crate::report::words::size;
 /// One such association, as this side saw it.
 #[derive(Serialize)]
 pub(super) struct Former {
-    /// When it was replaced, in seconds since the measurement began.
+    /// Seconds from the beginning of the measurement until it was replaced.
     until_s: f64,
     from: Vec<IpAddr>,
     acknowledged_bytes: u64,
@@ -30,7 +30,7 @@ impl Former {
         Former { until_s: until.as_secs_f64(), from, acknowledged_bytes, received_bytes }
     }
 
-    /// What is left of `ask`, of which `passed` is over. Something is: the next association gives the accounts.
+    /// The rest of `ask`, of which `passed` is over; never nothing, as the next association gives the accounts.
     pub(super) fn rest_of(&self, ask: &Ask, passed: Duration) -> Ask {
         let mut rest = ask.clone();
         let passed = passed.as_secs_f64();

@@ -28,7 +28,7 @@ struct Reading {
     streams: Vec<StreamReading>,
 }
 
-/// What a stream has carried so far, and has still to carry.
+/// Bytes that a stream has carried, and has still to carry.
 struct StreamReading {
     id: u16,
     sent: u64,
@@ -50,7 +50,7 @@ pub(super) struct Interval {
     streams: Vec<StreamInterval>,
 }
 
-/// What left and came on a stream.
+/// Bytes that left and came on a stream.
 struct StreamInterval {
     id: u16,
     out_mbps: f64,
@@ -156,7 +156,7 @@ impl Reading {
     }
 }
 
-/// What was handed over and waits has not left.
+/// Messages that wait have not left.
 fn of_stream(association: &Association, id: u16, (handed_over, received): (u64, u64)) -> StreamReading {
     let waiting = association.unsent_on(StreamId(id));
     StreamReading { id, sent: handed_over.saturating_sub(waiting as u64), received, waiting }

@@ -22,7 +22,7 @@ struct Guarded {
     failed: Option<(String, String)>,
     /// What it is shown; kept so that no SACK allocates.
     views: Vec<PathWindow>,
-    /// What each path has delivered, and the pace that the controller set for it.
+    /// Delivery of each path, and the pace that the controller set for it.
     deliveries: Vec<Delivery>,
     paces: Vec<Option<NonZeroU64>>,
 }

@@ -169,7 +169,7 @@ switches! {
         key_management: KeyManagement = KeyManagement::Tls13,
         /// Which side of the key management to be: any, client or server. Both ends of a simultaneous set-up say any.
         key_role: KeyRole = KeyRole::Any,
-        /// How long keys still open what was sent with them, once the peer uses newer ones; at least the longest RTO of a path.
+        /// Time for which keys still open what was sent with them, once the peer uses newer ones; at least the longest RTO of a path.
         key_drain: Duration = millis(120_000),
         /// Megabytes that one key protects before new ones are asked for.
         rekey_megabytes: u32 = 100_000,

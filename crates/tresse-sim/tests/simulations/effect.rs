@@ -3,7 +3,7 @@
 use tresse_proto::AssociationConfig;
 use tresse_sim::{RunOptions, Scenario, run};
 
-/// What takes the effect of other settings; each row of the table in `tresse-proto/src/config/effect.rs` holds for one.
+/// Settings that take the effect of others; each row of the table in `tresse-proto/src/config/effect.rs` holds for one.
 const BESIDE: &[&[(&str, &str)]] = &[
     &[("concurrent", "false")],
     &[("max_paths", "1")],
