@@ -142,24 +142,28 @@ fn associations() -> Result<(), Box<dyn Error>> {
     println!(
         "Associations at work at a time, each of an endpoint of its own, to one endpoint; messages of 1,436 B;"
     );
+    println!("threads of the runtime on each side (none: on the main thread), drivers of the one endpoint; Jain's index,");
+    println!("lowest of {TURNS} turns.\n");
     println!(
-        "threads of the runtime on each side (none: on the main thread); Jain's index, lowest of {TURNS} turns.\n"
+        "{:>12} {:>7} {:>7} {:>30} {:>9} {:>6}",
+        "associations", "threads", "drivers", "goodput", "CPU-s/GB", "Jain"
     );
-    println!("{:>12} {:>7} {:>30} {:>9} {:>6}", "associations", "threads", "goodput", "CPU-s/GB", "Jain");
-    let kinds: Vec<(usize, usize)> =
-        [1, 10, MANY].into_iter().flat_map(|count| [0, 2].map(|workers| (count, workers))).collect();
+    let variants = [("tresse", 0), ("tresse", 2), ("spread", 2)];
+    let kinds: Vec<(usize, (&str, usize))> =
+        [1, 10, MANY].into_iter().flat_map(|count| variants.map(|variant| (count, variant))).collect();
     let mut rows: Vec<Vec<Turn>> = kinds.iter().map(|_| Vec::new()).collect();
     for _ in 0..TURNS {
-        for (&(count, workers), row) in kinds.iter().zip(&mut rows) {
-            row.push(turn("tresse", workers, 1436, count)?);
+        for (&(count, (stack, workers)), row) in kinds.iter().zip(&mut rows) {
+            row.push(turn(stack, workers, 1436, count)?);
         }
     }
-    for ((count, workers), row) in kinds.iter().zip(&rows) {
+    for ((count, (stack, workers)), row) in kinds.iter().zip(&rows) {
+        let drivers = if *stack == "spread" { *workers } else { 1 };
         let [lowest, median, highest] = spread(row, |turn| turn.bits_per_second / 1e9);
         let goodput = format!("{median:.2} ({lowest:.2} to {highest:.2}) Gbit/s");
         let cpu = spread(row, |turn| turn.cpu_per_gigabyte)[1];
         println!(
-            "{count:>12} {workers:>7} {goodput:>30} {cpu:>9.2} {:>6.3}",
+            "{count:>12} {workers:>7} {drivers:>7} {goodput:>30} {cpu:>9.2} {:>6.3}",
             spread(row, |turn| turn.jain)[0]
         );
     }

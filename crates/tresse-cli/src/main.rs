@@ -62,7 +62,10 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Perf(args) => on_runtime(perf::run(args)),
         Command::Tunnel(args) => on_runtime(tunnel::run(args)),
         Command::Keygen(args) => keygen::run(&args),
-        Command::Peer(args) => on_runtime(peer::run(args)),
+        Command::Peer(args) => {
+            let threads = args.threads();
+            on_threads(threads, peer::run(args))
+        }
         Command::Doctor(args) => on_runtime(doctor::run(args)),
         Command::Dissect(args) => dissect::run(&args),
         Command::Switches(args) => switches::run(&args),
@@ -70,9 +73,19 @@ fn run(command: Command) -> Result<(), Failure> {
 }
 
 fn on_runtime(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    on_threads(1, command)
+}
+
+/// Runs a command whose tasks share so many threads.
+fn on_threads(threads: usize, command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    use tokio::runtime::Builder;
+
     // One thread for the driver and the command spares them waking each other across processors for every
     // message; files are read and written on threads of their own.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match threads {
+        1 => Builder::new_current_thread().enable_all().build(),
+        threads => Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
+    };
     let runtime = runtime.map_err(|error| Failure::running(format!("cannot start: {error}")))?;
     let outcome = runtime.block_on(command);
     // A thread may still sit in a read from a terminal; the process does not wait for it.

@@ -127,6 +127,24 @@ pub(crate) fn bind(
     }
 }
 
+/// The same with so many drivers.
+pub(crate) fn bind_shared(
+    local: &[IpAddr],
+    udp_port: u16,
+    (endpoint, config): (EndpointConfig, AssociationConfig),
+    schedulers: Registry,
+    keys: Option<Arc<Security>>,
+    drivers: usize,
+) -> Result<Endpoint, BindError> {
+    let builder = Endpoint::builder().local_addresses(local.iter().copied()).udp_port(udp_port);
+    let builder = builder.endpoint_config(endpoint).association_config(config).schedulers(schedulers);
+    let builder = builder.drivers(drivers);
+    match keys {
+        Some(keys) => builder.security(keys).bind(),
+        None => builder.bind(),
+    }
+}
+
 /// The same over raw IP.
 pub(crate) fn bind_raw(
     local: &[IpAddr],

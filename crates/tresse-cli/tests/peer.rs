@@ -77,6 +77,20 @@ fn many_associations_run_at_once_from_ports_that_follow_each_other() {
     assert_eq!(total["messages_sent"], 0);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn drivers_share_out_the_associations_of_a_server() {
+    let (server, port) = server(&["--mode", "echo", "--associations", "40", "--verify", "--drivers", "3"]);
+    let done = client(&port, &["--associations", "40", "--count", "20", "--await-echo", "--verify"]);
+    let served = server.finish();
+    assert_eq!((done.code, served.code), (Some(0), Some(0)), "{} {}", done.stderr, served.stderr);
+    let total = &document(&done)["total"];
+    assert_eq!((&total["associations"], &total["messages_received"]), (&40.into(), &800.into()));
+    let refused = tresse(&["peer", "server", "--listen", HERE, "--drivers", "0"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("a number from 1 to 256"), "{refused:?}");
+}
+
 /// Far more set-ups at once than a queue that a system keeps for a listener holds.
 #[test]
 fn a_thousand_associations_at_once_are_all_set_up() {

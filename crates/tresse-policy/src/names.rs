@@ -46,7 +46,7 @@ impl<F> Names<F> {
 
     /// # Errors
     /// An unknown name, a built-in one, or one that is in use.
-    pub(crate) fn remove(&mut self, name: &str) -> Result<(), ScheduleError> {
+    pub(crate) fn removable(&self, name: &str) -> Result<(), ScheduleError> {
         let entry = self.find(name)?;
         if entry.built_in {
             return Err(ScheduleError::BuiltIn(name.to_owned()));
@@ -54,6 +54,13 @@ impl<F> Names<F> {
         if Arc::strong_count(&entry.name) > 1 {
             return Err(ScheduleError::InUse(name.to_owned()));
         }
+        Ok(())
+    }
+
+    /// # Errors
+    /// As [`Names::removable`].
+    pub(crate) fn remove(&mut self, name: &str) -> Result<(), ScheduleError> {
+        self.removable(name)?;
         self.entries.remove(name);
         Ok(())
     }

@@ -98,6 +98,18 @@ impl Registry {
         self.controllers.remove(name)
     }
 
+    /// Whether a policy of this kind could be removed now.
+    ///
+    /// # Errors
+    /// Those of removing it.
+    pub fn removable(&self, kind: PolicyKind, name: &str) -> Result<(), ScheduleError> {
+        match kind {
+            PolicyKind::StreamScheduler => self.streams.removable(name),
+            PolicyKind::PathScheduler => self.paths.removable(name),
+            PolicyKind::CongestionController => self.controllers.removable(name),
+        }
+    }
+
     /// A new stream scheduler of this name. `config` goes to its factory as it is. What panics in a scheduler of an
     /// application, or in its factory, goes no further than that scheduler.
     ///

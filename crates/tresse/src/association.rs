@@ -51,8 +51,8 @@ impl Association {
     }
 
     /// Its identifier within the endpoint.
-    pub fn id(&self) -> AssociationId {
-        self.inner.id
+    pub fn id(&self) -> crate::AssociationId {
+        crate::AssociationId { driver: self.inner.shared.number, id: self.inner.id }
     }
 
     /// Streams after negotiation: sending and receiving direction.

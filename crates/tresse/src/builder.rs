@@ -9,11 +9,11 @@ use tresse_proto::congestion::ControllerFactory;
 use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 use tresse_proto::{AssociationConfig, EndpointConfig, Registry, ScheduleError};
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Core, Endpoint};
 use crate::error::BindError;
 use crate::host::{Local, NameError};
 #[cfg(feature = "encryption")]
-use crate::security::Security;
+use crate::security::{Keyring, Security};
 
 /// An endpoint to be; [`Endpoint::builder`] gives one.
 ///
@@ -32,6 +32,7 @@ pub struct EndpointBuilder {
     local: Vec<Local>,
     /// `None` for raw IP.
     udp_port: Option<u16>,
+    drivers: usize,
     config: EndpointConfig,
     template: AssociationConfig,
     schedulers: Registry,
@@ -44,6 +45,7 @@ impl EndpointBuilder {
         EndpointBuilder {
             local: Vec::new(),
             udp_port: Some(0),
+            drivers: 1,
             config: EndpointConfig::default(),
             template: AssociationConfig::default(),
             schedulers: Registry::default(),
@@ -71,6 +73,16 @@ impl EndpointBuilder {
     /// The UDP port of all sockets; without this one that is free on all addresses.
     pub fn udp_port(self, port: u16) -> Self {
         EndpointBuilder { udp_port: Some(port), ..self }
+    }
+
+    /// Driver tasks, for a server whose associations are to use as many cores; without this one. Each has sockets of its own on
+    /// the same addresses and port (SO_REUSEPORT), and the associations that their SCTP ports give it: those of peers with
+    /// ports of their own are spread evenly. `max_associations` is shared out among them. Over raw IP, and where the system
+    /// cannot share out what arrives by SCTP ports (all but Linux), there is one all the same ([`Endpoint::drivers`]).
+    ///
+    /// The runtime must have that many threads for them to run at a time.
+    pub fn drivers(self, drivers: usize) -> Self {
+        EndpointBuilder { drivers, ..self }
     }
 
     /// SCTP straight over IP in place of UDP, for those who may open raw sockets.
@@ -157,21 +169,17 @@ impl EndpointBuilder {
         let given = if self.local.is_empty() { &[Local::Auto][..] } else { &self.local };
         let local = crate::host::waiting_on(given)?;
         #[cfg(feature = "encryption")]
-        if let Some(keys) = &self.security {
-            return match self.udp_port {
-                Some(port) => {
-                    Endpoint::bind_secured(&local, port, self.config, self.template, self.schedulers, keys)
-                }
-                None => {
-                    Endpoint::bind_raw_secured(&local, self.config, self.template, &self.schedulers, keys)
-                }
-            };
-        }
+        let keyring = {
+            let listens = self.config.listen;
+            let security = self.security;
+            move || security.as_ref().map(|security| Keyring::new(Arc::clone(security), listens))
+        };
+        #[cfg(not(feature = "encryption"))]
+        let keyring = || None;
+        let core = Core { config: self.config, template: self.template, schedulers: self.schedulers };
         match self.udp_port {
-            Some(port) => {
-                Endpoint::bind_with_schedulers(&local, port, self.config, self.template, self.schedulers)
-            }
-            None => Endpoint::bind_raw_with_schedulers(&local, self.config, self.template, &self.schedulers),
+            Some(port) => Endpoint::bind_udp(&local, port, core, self.drivers, keyring),
+            None => Endpoint::bind_ip(&local, core, keyring()),
         }
     }
 }

@@ -48,6 +48,7 @@ impl Driver {
     fn work(&mut self, cx: &mut Context<'_>, room: &mut Room) -> Poll<()> {
         for _ in 0..TURNS {
             let arrived = self.sockets.poll_receive(cx, &mut room.buffers, &mut room.inbox).is_ready();
+            self.shared.group.hand_on(self.shared.number, &mut room.inbox);
             let more = self.turn(room);
             self.sockets.send(&room.batch);
             let flushed = self.sockets.poll_flush(cx).is_ready();
@@ -78,6 +79,7 @@ impl Driver {
         // A socket wakes nobody before it has been asked.
         let joined = !joining.is_empty();
         joining.into_iter().for_each(|socket| self.sockets.join(socket));
+        state.take_handed(&mut room.inbox);
         state.tap_arrivals(now, &room.inbox);
         for datagram in room.inbox.drain(..) {
             state.core.handle_datagram(now, datagram);
@@ -101,11 +103,13 @@ impl Driver {
         if more || state.is_touched() {
             return Next::Again;
         }
-        if state.is_finished() {
+        state.set_driver(cx.waker());
+        let (finished, alarm) = (state.is_finished(), state.poll_timeout());
+        drop(guard);
+        if finished && self.shared.group.finish(self.shared.number) {
             return Next::Finish;
         }
-        state.set_driver(cx.waker());
-        Next::Wait(state.poll_timeout())
+        Next::Wait(alarm)
     }
 
     /// Ready when `alarm` is reached.

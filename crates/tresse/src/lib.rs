@@ -46,10 +46,12 @@
 //! ```
 
 mod association;
+mod association_id;
 mod builder;
 mod byte_stream;
 mod connecting;
 mod driver;
+mod drivers;
 mod endpoint;
 mod error;
 mod events;
@@ -64,6 +66,7 @@ mod tap;
 mod transport;
 
 pub use association::Association;
+pub use association_id::AssociationId;
 pub use builder::EndpointBuilder;
 pub use byte_stream::ByteStream;
 pub use connecting::Connecting;
@@ -77,11 +80,11 @@ pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};
 pub use bytes::Bytes;
 pub use tresse_proto::{
     Abandoned, Abandonments, AddressChange, AddressError, AddressOutcome, AdjustError, Adjustment,
-    AssociationConfig, AssociationId, AssociationStats, CauseCode, CloseReason, ConfigError, Direction,
-    Discards, Ecn, EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, NoSuchPath,
-    PacketSize, Part, PathAdjustment, PathId, PathState, PathStats, Payload, PolicyKind, Ppid,
-    Reconfiguration, ReconfigurationError, ReconfigurationOutcome, Registry, Reliability, ScheduleError,
-    SchedulerFault, SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, Tsn, Undelivered, units,
+    AssociationConfig, AssociationStats, CauseCode, CloseReason, ConfigError, Direction, Discards, Ecn,
+    EndpointConfig, Event, Joiner, KeyError, Limit, LimitTimes, Message, NoSuchPath, PacketSize, Part,
+    PathAdjustment, PathId, PathState, PathStats, Payload, PolicyKind, Ppid, Reconfiguration,
+    ReconfigurationError, ReconfigurationOutcome, Registry, Reliability, ScheduleError, SchedulerFault,
+    SendError, SendOptions, SendQueueInfo, Ssn, StreamId, Streams, Tsn, Undelivered, units,
 };
 pub use tresse_proto::{config, congestion, protection, schedule};
 

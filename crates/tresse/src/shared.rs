@@ -14,24 +14,24 @@ use std::task::Waker;
 use tokio::sync::{Notify, broadcast};
 use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Datagram, Event, Instant};
 
+use crate::drivers::Group;
 #[cfg(not(feature = "encryption"))]
 use crate::no_keyring::{Heard, Keyring};
 #[cfg(feature = "encryption")]
 use crate::security::{Heard, Keyring};
-use crate::tap::{Tap, Tapped};
+use crate::tap::{SharedTap, Tapped};
 use crate::transport::{Batch, LocalStats, Socket, stats_of_addresses};
 
 pub(crate) struct Shared {
-    origin: std::time::Instant,
+    /// The driver's number.
+    pub(crate) number: usize,
+    pub(crate) group: Arc<Group>,
     state: Mutex<State>,
-    /// Somebody may be let in by `accept`.
-    pub(crate) incoming: Notify,
-    /// The last association is gone.
-    pub(crate) idle: Notify,
 }
 
 impl Shared {
     pub(crate) fn new(
+        (number, group): (usize, Arc<Group>),
         core: tresse_proto::Endpoint,
         locals: Vec<LocalStats>,
         keyring: Option<Keyring>,
@@ -41,6 +41,7 @@ impl Shared {
             keyring,
             locals,
             joining: Vec::new(),
+            handed: Vec::new(),
             tap: None,
             slots: BTreeMap::new(),
             backlog: VecDeque::new(),
@@ -50,17 +51,12 @@ impl Shared {
             open: true,
             driven: true,
         };
-        Shared {
-            origin: std::time::Instant::now(),
-            state: Mutex::new(state),
-            incoming: Notify::new(),
-            idle: Notify::new(),
-        }
+        Shared { number, group, state: Mutex::new(state) }
     }
 
     /// The core's clock: nanoseconds since the endpoint was bound.
     pub(crate) fn now(&self) -> Instant {
-        Instant::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        self.group.now()
     }
 
     /// When a command is given: the clock is read for the first one after the driver has looked, and those that follow before
@@ -88,7 +84,7 @@ impl Shared {
             self.on_event(state, now, id, event);
         }
         if state.slots.is_empty() {
-            self.idle.notify_waiters();
+            self.group.idle.notify_waiters();
         }
     }
 
@@ -130,7 +126,7 @@ impl Shared {
         if let Some(slot) = state.slots.get_mut(&id) {
             slot.owner = Owner::Backlog;
             state.backlog.push_back(id);
-            self.incoming.notify_one();
+            self.group.incoming.notify_one();
         }
     }
 
@@ -155,8 +151,8 @@ impl Shared {
         for slot in state.slots.values_mut() {
             slot.on_event(Event::Closed(CloseReason::Aborted));
         }
-        self.incoming.notify_waiters();
-        self.idle.notify_waiters();
+        self.group.incoming.notify_waiters();
+        self.group.idle.notify_waiters();
     }
 }
 
@@ -168,8 +164,10 @@ pub(crate) struct State {
     pub(crate) locals: Vec<LocalStats>,
     /// Sockets that the driver has not taken yet.
     joining: Vec<Socket>,
-    /// Who watches.
-    tap: Option<Box<dyn Tap>>,
+    /// Datagrams that other drivers have handed on and this one has not taken yet.
+    handed: Vec<Datagram>,
+    /// Who watches, and the driver that is watched.
+    tap: Option<(SharedTap, usize)>,
     slots: BTreeMap<AssociationId, Slot>,
     /// Set up by peers and not accepted yet.
     backlog: VecDeque<AssociationId>,
@@ -217,20 +215,33 @@ impl State {
 
     /// More sockets, for the driver to take.
     pub(crate) fn join(&mut self, sockets: Vec<Socket>) {
-        self.locals.extend(stats_of_addresses(&sockets));
+        self.locals.extend(stats_of_addresses(sockets.iter().map(Socket::stats).cloned()));
         self.core.set_local_addresses(self.addresses());
         self.joining.extend(sockets);
         self.wake_driver();
     }
 
-    /// Shows `tap` everything from now on, in place of whoever watched before.
-    pub(crate) fn set_tap(&mut self, tap: Box<dyn Tap>) {
-        self.tap = Some(tap);
+    /// Takes datagrams from another driver; what is too much is lost, as if the network had dropped it.
+    pub(crate) fn hand(&mut self, datagrams: Vec<Datagram>) {
+        let room = MOST_HANDED.saturating_sub(self.handed.len());
+        self.handed.extend(datagrams.into_iter().take(room));
+        self.wake_driver();
+    }
+
+    /// Adds what other drivers have handed on to what has arrived.
+    pub(crate) fn take_handed(&mut self, arrived: &mut Vec<Datagram>) {
+        arrived.append(&mut self.handed);
+    }
+
+    /// Shows `tap` everything of this driver, number `driver`, from now on, in place of whoever watched before.
+    pub(crate) fn set_tap(&mut self, tap: SharedTap, driver: usize) {
+        self.tap = Some((tap, driver));
     }
 
     /// Shows what has arrived, before it is processed.
     pub(crate) fn tap_arrivals(&mut self, now: Instant, arrived: &[Datagram]) {
-        let Some(tap) = &mut self.tap else { return };
+        let Some((tap, _)) = &self.tap else { return };
+        let mut tap = tap.lock().unwrap_or_else(PoisonError::into_inner);
         for datagram in arrived {
             let Datagram { local, remote, encapsulation_port, ecn, .. } = *datagram;
             let packet = &datagram.payload;
@@ -241,13 +252,14 @@ impl State {
 
     /// Shows how associations stand, and what leaves.
     pub(crate) fn tap_departures(&mut self, now: Instant, batch: &Batch) {
-        let Some(tap) = &mut self.tap else { return };
+        let Some((tap, driver)) = &self.tap else { return };
+        let (mut tap, driver) = (tap.lock().unwrap_or_else(PoisonError::into_inner), *driver);
         let at = now.since(Instant::ZERO);
         for &id in self.slots.keys() {
             if let Some(association) = self.core.association(id)
                 && let Some(stats) = association.stats(now)
             {
-                tap.on_state(at, id, &stats, &association.path_stats(now));
+                tap.on_state(at, crate::AssociationId { driver, id }, &stats, &association.path_stats(now));
             }
         }
         for (to, run) in batch.iter() {
@@ -311,7 +323,7 @@ impl State {
         self.driven
     }
 
-    /// Whether nobody will ask anything of this endpoint again.
+    /// Whether nobody will ask anything of this driver again.
     pub(crate) fn is_finished(&self) -> bool {
         !self.open && self.slots.is_empty()
     }
@@ -536,6 +548,8 @@ pub(crate) async fn until<T>(notify: &Notify, mut ready: impl FnMut() -> Option<
     }
 }
 
+/// Datagrams of other drivers that wait for a driver to take them: a few batches of all of them.
+const MOST_HANDED: usize = 4096;
 /// Events kept for a slow listener; older ones are dropped.
 const EVENT_BACKLOG: usize = 64;
 /// Bounds the arithmetic of far deadlines.

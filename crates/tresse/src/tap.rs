@@ -1,9 +1,15 @@
 //! Watchers of an endpoint: every packet as it leaves and arrives, and how its associations stand in between.
 
 use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tresse_proto::{AssociationId, AssociationStats, Ecn, PathStats};
+use tresse_proto::{AssociationStats, Ecn, PathStats};
+
+use crate::association_id::AssociationId;
+
+/// A watcher of all drivers of an endpoint.
+pub(crate) type SharedTap = Arc<Mutex<Box<dyn Tap>>>;
 
 /// Watches an endpoint ([`Endpoint::watch`](crate::Endpoint::watch)).
 ///

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tresse::security::{Identity, Peers, Security};
-use tresse::{AssociationConfig, Endpoint, EndpointConfig, Registry};
+use tresse::{Endpoint, EndpointConfig};
 
 /// The keys of a stack.
 pub(crate) fn keys(stack: &str) -> Result<Option<Arc<Security>>, Box<dyn Error>> {
@@ -19,16 +19,17 @@ pub(crate) fn keys(stack: &str) -> Result<Option<Arc<Security>>, Box<dyn Error>>
     }
 }
 
-/// An endpoint on any UDP port.
+/// An endpoint on any UDP port, with so many drivers.
 pub(crate) fn bind(
     here: IpAddr,
     config: EndpointConfig,
-    keys: Option<&Arc<Security>>,
+    drivers: usize,
+    keys: Option<Arc<Security>>,
 ) -> Result<Endpoint, Box<dyn Error>> {
-    let settings = AssociationConfig::preset("cmt")?;
+    let builder = Endpoint::builder().local_addresses([here]).endpoint_config(config).drivers(drivers);
     Ok(match keys {
-        Some(keys) => Endpoint::bind_secured(&[here], 0, config, settings, Registry::default(), keys)?,
-        None => Endpoint::bind(&[here], 0, config, settings)?,
+        Some(keys) => builder.security(keys).bind()?,
+        None => builder.bind()?,
     })
 }
 

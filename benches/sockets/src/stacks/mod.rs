@@ -13,7 +13,7 @@ use crate::child::{Load, Tally};
 /// Starts to receive; answers what a sender needs to know.
 pub(crate) fn serve(stack: &str, tally: &Arc<Tally>) -> Result<String, Box<dyn Error>> {
     match stack {
-        "tresse" | "many" | "encrypted" => sctp::serve(tally, stack),
+        "tresse" | "many" | "spread" | "encrypted" => sctp::serve(tally, stack),
         "quinn" => quic::serve(tally),
         "udp" => udp::serve(tally),
         _ => Err(format!("no stack {stack:?}").into()),
@@ -23,7 +23,7 @@ pub(crate) fn serve(stack: &str, tally: &Arc<Tally>) -> Result<String, Box<dyn E
 /// Opens associations, and leaves behind tasks that send.
 pub(crate) async fn send(stack: &str, load: Load) -> Result<(), Box<dyn Error>> {
     match stack {
-        "tresse" | "many" | "encrypted" => sctp::send(load, stack).await,
+        "tresse" | "many" | "spread" | "encrypted" => sctp::send(load, stack).await,
         "quinn" => quic::send(load).await,
         "udp" => udp::send(load).await,
         _ => Err(format!("no stack {stack:?}").into()),

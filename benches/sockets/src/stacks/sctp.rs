@@ -1,4 +1,5 @@
-//! tresse with its defaults: messages, ordered, on one stream; one in a call, or many.
+//! tresse with its defaults: messages, ordered, on one stream; one in a call, or many; or with a driver for each thread of
+//! the runtime where it serves (`spread`).
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use tokio::runtime::Handle;
 use tresse::{Association, EndpointConfig, Peer, SendOptions, StreamId};
 
 use super::encrypted;
@@ -20,7 +22,8 @@ const AT_ONCE: usize = 256;
 pub(crate) fn serve(tally: &Arc<Tally>, stack: &str) -> Result<String, Box<dyn Error>> {
     let (many, keys) = (stack == "many", encrypted::keys(stack)?);
     let config = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
-    let endpoint = encrypted::bind(HERE, config, keys.as_ref())?;
+    let drivers = if stack == "spread" { Handle::current().metrics().num_workers() } else { 1 };
+    let endpoint = encrypted::bind(HERE, config, drivers, keys)?;
     let address = endpoint.udp_port().to_string();
     let tally = Arc::clone(tally);
     tokio::spawn(async move {
@@ -52,7 +55,7 @@ pub(crate) async fn send(load: Load, stack: &str) -> Result<(), Box<dyn Error>> 
     let udp_port = load.server[0].parse()?;
     let mut opened = Vec::new();
     for _ in 0..load.count {
-        let endpoint = encrypted::bind(HERE, EndpointConfig::default(), keys.as_ref())?;
+        let endpoint = encrypted::bind(HERE, EndpointConfig::default(), 1, keys.clone())?;
         let association = endpoint.connect(Peer::new([HERE], PORT).with_udp_port(udp_port)).await?;
         opened.push((endpoint, association));
     }

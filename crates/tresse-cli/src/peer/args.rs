@@ -17,6 +17,16 @@ pub(crate) struct PeerArgs {
     pub(super) role: Role,
 }
 
+impl PeerArgs {
+    /// Threads that its tasks run on.
+    pub(crate) fn threads(&self) -> usize {
+        match &self.role {
+            Role::Server(server) => server.drivers,
+            Role::Client(_) => 1,
+        }
+    }
+}
+
 #[derive(Subcommand)]
 pub(super) enum Role {
     /// Wait for associations
@@ -32,6 +42,9 @@ pub(super) struct ServerArgs {
     /// SCTP straight over IP, without UDP: needs the right to open raw sockets
     #[arg(long, conflicts_with = "port")]
     pub(super) raw: bool,
+    /// Driver tasks, each on a thread of its own, that associations are shared out to by their SCTP ports (Linux)
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "raw", value_parser = drivers)]
+    pub(super) drivers: usize,
     /// What to do with each association
     #[arg(long, value_enum, default_value_t = Mode::Echo)]
     pub(super) mode: Mode,
@@ -145,3 +158,14 @@ impl WorkArgs {
         lifetime.or(retransmissions).or(priority).unwrap_or_default()
     }
 }
+
+/// A number of drivers.
+fn drivers(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if (1..=MOST_DRIVERS).contains(&number) => Ok(number),
+        _ => Err(format!("expected a number from 1 to {MOST_DRIVERS}")),
+    }
+}
+
+/// More threads than processors gain nothing.
+const MOST_DRIVERS: usize = 256;

@@ -23,7 +23,8 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let endpoint = if args.raw {
         security::bind_raw(&local, (config, settings), &schedulers, keys.as_ref())
     } else {
-        security::bind(&local, args.listen.port, (config, settings), schedulers, keys.as_ref())
+        let settings = (config, settings);
+        security::bind_shared(&local, args.listen.port, settings, schedulers, keys, args.drivers)
     };
     let endpoint = endpoint.map_err(refused)?;
     args.listen.record.watch(&endpoint)?;

@@ -247,6 +247,12 @@ macro_rules! discards {
                 Discards { $($field: 0,)+ }
             }
 
+            /// These and `others`.
+            #[must_use]
+            pub fn plus(&self, others: &Discards) -> Discards {
+                Discards { $($field: self.$field + others.$field,)+ }
+            }
+
             /// All of them together.
             pub fn total(&self) -> u64 {
                 0 $(+ self.$field)+

@@ -57,6 +57,45 @@ pub(super) fn beside(_free: &UdpSocket, _kind: socket2::Type, _interface: &HostA
     None
 }
 
+/// Lets further sockets of this user share the address and port of a bound socket (SO_REUSEPORT); until now nobody could.
+///
+/// # Errors
+/// What the system says.
+#[cfg(target_os = "linux")]
+pub(super) fn let_share(socket: &UdpSocket) -> std::io::Result<()> {
+    socket2::SockRef::from(socket).set_reuse_port(true)
+}
+
+/// One more socket on the address and port of `first`, which lets them be shared, and bound to `interface` as it is.
+///
+/// # Errors
+/// What the system says.
+#[cfg(target_os = "linux")]
+pub(super) fn again(first: &UdpSocket, interface: Option<&HostAddress>) -> std::io::Result<UdpSocket> {
+    use socket2::{Domain, Socket, Type};
+
+    let address = first.local_addr()?;
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+    if let Some(interface) = interface {
+        socket.bind_device(Some(interface.interface.as_bytes()))?;
+    }
+    socket.set_reuse_port(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket.into())
+}
+
+/// As on Linux; elsewhere sockets that share a port do not share out what arrives, and nobody asks.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn let_share(_socket: &UdpSocket) -> std::io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+/// As [`let_share`].
+#[cfg(not(target_os = "linux"))]
+pub(super) fn again(_first: &UdpSocket, _interface: Option<&HostAddress>) -> std::io::Result<UdpSocket> {
+    Err(ErrorKind::Unsupported.into())
+}
+
 /// Which packets leave by the interface of their address, and which as routing has it.
 ///
 /// By the interface leaves what has a route there. What is for this host does not, nor what only another interface leads

@@ -12,6 +12,7 @@ mod reservation;
 mod room;
 mod socket;
 mod sockets;
+mod steering;
 mod udp;
 
 pub use udp::{DEFAULT_UDP_PORT, source_towards};
@@ -21,6 +22,7 @@ pub(crate) use raw::bind as bind_raw;
 pub(crate) use room::{Room, with_room};
 pub(crate) use socket::Socket;
 pub(crate) use sockets::{Sockets, stats_of_addresses};
+pub(crate) use steering::{driver_of, driver_of_packet};
 pub(crate) use udp::bind as bind_udp;
 
 use std::net::IpAddr;

@@ -88,7 +88,7 @@ impl Sockets {
 
     /// What the system did with the packets of every local address.
     pub(crate) fn stats(&self) -> Vec<LocalStats> {
-        stats_of_addresses(&self.sockets)
+        stats_of_addresses(self.sockets.iter().map(Socket::stats).cloned())
     }
 
     /// Changes whenever `stats` would.
@@ -98,13 +98,13 @@ impl Sockets {
     }
 }
 
-/// What the system did with the packets of every address of `sockets`, which may have two.
-pub(crate) fn stats_of_addresses(sockets: &[Socket]) -> Vec<LocalStats> {
-    let mut all: Vec<LocalStats> = Vec::with_capacity(sockets.len());
-    for stats in sockets.iter().map(Socket::stats) {
+/// What the system did with the packets of every address, of which there may be several sockets.
+pub(crate) fn stats_of_addresses(sockets: impl IntoIterator<Item = LocalStats>) -> Vec<LocalStats> {
+    let mut all: Vec<LocalStats> = Vec::new();
+    for stats in sockets {
         match all.iter_mut().find(|known| known.local == stats.local) {
-            Some(known) => known.merge(stats),
-            None => all.push(stats.clone()),
+            Some(known) => known.merge(&stats),
+            None => all.push(stats),
         }
     }
     all

@@ -8,7 +8,9 @@ use socket2::Type;
 use super::interface;
 use super::socket::{Lower, Socket};
 use super::sockets::check;
+use super::steering;
 use crate::error::BindError;
+use crate::host::HostAddress;
 
 /// The UDP port registered for encapsulated SCTP (RFC 6951 §5.1).
 pub const DEFAULT_UDP_PORT: u16 = 9899;
@@ -28,21 +30,52 @@ pub fn source_towards(remote: IpAddr) -> io::Result<IpAddr> {
     Ok(probe.local_addr()?.ip())
 }
 
-/// Binds each address, and again to its interface; port 0 takes one that is free on all of them. Answers the port too.
-pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<(Vec<Socket>, u16), BindError> {
+/// Binds each address, and again to its interface, for each of `drivers` drivers; port 0 takes one that is free on all of
+/// them. Answers the sockets of each driver and the port. Where sockets cannot be shared out there is one driver.
+pub(crate) fn bind(
+    local: &[IpAddr],
+    port: u16,
+    drivers: usize,
+) -> Result<(Vec<Vec<Socket>>, u16), BindError> {
     check(local)?;
     let bound = if port == 0 { bind_ephemeral(local)? } else { bind_all(local, port)? };
     let port = bound.first().and_then(|socket| socket.local_addr().ok()).map_or(port, |addr| addr.port());
-    let mut sockets = Vec::with_capacity(bound.len());
+    let drivers = if cfg!(target_os = "linux") { drivers.max(1) } else { 1 };
+    let mut sockets: Vec<Vec<Socket>> = (0..drivers).map(|_| Vec::new()).collect();
     for ((socket, &address), interface) in bound.into_iter().zip(local).zip(interface::of_each(local)) {
+        let failed = |error| BindError::io(address, port, error);
         let beside = interface.as_ref().and_then(|one| interface::beside(&socket, Type::DGRAM, one));
-        let both = [(Some(socket), None), (beside, interface.as_ref())];
-        for (socket, interface) in both.into_iter().filter_map(|(socket, to)| Some((socket?, to))) {
-            let socket = Socket::new(socket, Lower::Udp, interface);
-            sockets.push(socket.map_err(|error| BindError::io(address, port, error))?);
+        let mut both = vec![(socket, None)];
+        both.extend(beside.map(|socket| (socket, interface.as_ref())));
+        if drivers > 1 {
+            both.iter().try_for_each(|(socket, _)| interface::let_share(socket)).map_err(failed)?;
+        }
+        for (socket, interface) in both {
+            let group = share_out(socket, interface, drivers).map_err(failed)?;
+            for (of_driver, socket) in sockets.iter_mut().zip(group) {
+                of_driver.push(Socket::new(socket, Lower::Udp, interface).map_err(failed)?);
+            }
         }
     }
     Ok((sockets, port))
+}
+
+/// `socket` and, for drivers beyond the first, more on its address, port and interface. The system gives each packet to the
+/// one of its driver; what it gives to another is handed on (`drivers.rs`).
+fn share_out(
+    socket: std::net::UdpSocket,
+    interface: Option<&HostAddress>,
+    drivers: usize,
+) -> io::Result<Vec<std::net::UdpSocket>> {
+    let mut group = vec![socket];
+    while group.len() < drivers {
+        group.push(interface::again(&group[0], interface)?);
+    }
+    if drivers > 1 {
+        // Without it the system goes by addresses: packets then reach their driver by way of another.
+        let _ = steering::attach(&group[0], drivers);
+    }
+    Ok(group)
 }
 
 fn bind_all(local: &[IpAddr], port: u16) -> Result<Vec<std::net::UdpSocket>, BindError> {
@@ -94,8 +127,8 @@ mod tests {
     /// The sockets on `addresses` and their port.
     fn bound(addresses: &[&str]) -> (Sockets, u16) {
         let local: Vec<IpAddr> = addresses.iter().map(|text| address(text)).collect();
-        let (sockets, port) = bind(&local, 0).expect("free");
-        (Sockets::new(sockets), port)
+        let (mut sockets, port) = bind(&local, 0, 1).expect("free");
+        (Sockets::new(sockets.remove(0)), port)
     }
 
     fn batch(transmits: &[(Transmit, Vec<u8>)]) -> Batch {
@@ -179,10 +212,35 @@ mod tests {
     #[tokio::test]
     async fn an_ephemeral_port_is_the_same_on_all_addresses() {
         let local = [address("127.0.0.1"), address("127.0.0.2"), address("127.0.0.3")];
-        let (sockets, port) = bind(&local, 0).expect("free");
+        let (sockets, port) = bind(&local, 0, 1).expect("free");
         assert_ne!(port, 0);
-        assert_eq!(sockets.iter().map(Socket::local).collect::<Vec<_>>(), local);
+        assert_eq!(sockets[0].iter().map(Socket::local).collect::<Vec<_>>(), local);
         assert!(matches!(bind_all(&local[2..], port), Err(BindError::Io { .. })), "all three are held");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn the_system_gives_each_packet_to_the_driver_of_its_ports() {
+        const DRIVERS: usize = 3;
+        let (groups, port) = bind(&[address("127.0.0.7"), address("127.0.0.8")], 0, DRIVERS).expect("free");
+        let mut drivers: Vec<Sockets> = groups.into_iter().map(Sockets::new).collect();
+        let peer = std::net::UdpSocket::bind("127.0.0.1:0").expect("free");
+        for sctp_port in 10_000..10_100_u16 {
+            for to in ["127.0.0.7", "127.0.0.8"] {
+                let [high, low] = sctp_port.to_be_bytes();
+                peer.send_to(&[high, low, 0, 7, 0, 0, 0, 1], (to, port)).expect("loopback takes it");
+            }
+            let driver = &mut drivers[steering::driver_of(sctp_port, 7, DRIVERS)];
+            let mut inbox = Vec::new();
+            let arrival = async {
+                while inbox.len() < 2 {
+                    poll_fn(|cx| with_room(|room| driver.poll_receive(cx, &mut room.buffers, &mut inbox)))
+                        .await;
+                }
+            };
+            let waiting = tokio::time::timeout(std::time::Duration::from_secs(300), arrival);
+            waiting.await.expect("they come to this driver");
+        }
     }
 
     #[test]

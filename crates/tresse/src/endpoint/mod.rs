@@ -1,20 +1,19 @@
 //! An endpoint as the application holds it: bound to addresses, opening and accepting associations.
 
+mod policies;
+
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tresse_proto::config::Encryption;
-use tresse_proto::congestion::ControllerFactory;
-use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
-use tresse_proto::{
-    AssociationConfig, ConfigError, Connect, Discards, EndpointConfig, KeyError, Registry, ScheduleError,
-};
+use tresse_proto::{AssociationConfig, ConfigError, Connect, Discards, EndpointConfig, KeyError, Registry};
 
 use crate::association::Association;
 use crate::builder::EndpointBuilder;
 use crate::connecting::Connecting;
 use crate::driver::Driver;
+use crate::drivers::{Drivers, Group};
 use crate::error::{BindError, ConnectError};
 #[cfg(not(feature = "encryption"))]
 use crate::no_keyring::Keyring;
@@ -22,7 +21,9 @@ use crate::no_keyring::Keyring;
 use crate::security::{Keyring, Security};
 use crate::shared::{Shared, until};
 use crate::tap::Tap;
-use crate::transport::{DEFAULT_UDP_PORT, LocalStats, Sockets, TELLS_MARKS, bind_raw, bind_udp};
+use crate::transport::{
+    DEFAULT_UDP_PORT, LocalStats, Sockets, TELLS_MARKS, bind_raw, bind_udp, stats_of_addresses,
+};
 
 /// Where a peer can be found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,12 +49,13 @@ impl Peer {
     }
 }
 
-/// An SCTP endpoint over UDP or over raw IP: one SCTP port, any number of associations, one driver task.
+/// An SCTP endpoint over UDP or over raw IP: one SCTP port, any number of associations, one driver task, or several on as many
+/// cores ([`EndpointBuilder::drivers`]).
 ///
 /// Dropping it ends nothing that is established: associations live as long as their handles, and
 /// what they had queued is still delivered while the runtime lives (see [`Endpoint::wait_idle`]).
 pub struct Endpoint {
-    shared: Arc<Shared>,
+    drivers: Drivers,
     /// `None` over raw IP.
     udp_port: Option<u16>,
 }
@@ -100,7 +102,8 @@ impl Endpoint {
         template: AssociationConfig,
         schedulers: Registry,
     ) -> Result<Self, BindError> {
-        Endpoint::bind_udp(local, udp_port, config, template, schedulers, None)
+        let core = Core { config, template, schedulers };
+        Endpoint::bind_udp(local, udp_port, core, 1, || None)
     }
 
     /// As [`Endpoint::bind_with_schedulers`], for associations that are encrypted, with peers that prove who they are: there
@@ -120,35 +123,42 @@ impl Endpoint {
         schedulers: Registry,
         security: &Arc<Security>,
     ) -> Result<Self, BindError> {
-        let keyring = Keyring::new(Arc::clone(security), config.listen);
-        Endpoint::bind_udp(local, udp_port, config, template, schedulers, Some(keyring))
+        let listens = config.listen;
+        let core = Core { config, template, schedulers };
+        Endpoint::bind_udp(local, udp_port, core, 1, || Some(Keyring::new(Arc::clone(security), listens)))
     }
 
-    fn bind_udp(
+    /// Over UDP, with up to so many drivers, each with one of `keyrings`.
+    pub(crate) fn bind_udp(
         local: &[IpAddr],
         udp_port: u16,
-        mut config: EndpointConfig,
-        template: AssociationConfig,
-        schedulers: Registry,
-        keyring: Option<Keyring>,
+        mut core: Core,
+        drivers: usize,
+        keyrings: impl Fn() -> Option<Keyring>,
     ) -> Result<Self, BindError> {
-        let template = settings(keyring.as_ref(), template).ok_or(BindError::NoKeys)?;
-        if config.encapsulation_port == 0 {
-            config.encapsulation_port = DEFAULT_UDP_PORT;
+        core.template = settings(keyrings().as_ref(), core.template).ok_or(BindError::NoKeys)?;
+        if core.config.encapsulation_port == 0 {
+            core.config.encapsulation_port = DEFAULT_UDP_PORT;
         }
-        let (bound, udp_port) = bind_udp(local, udp_port)?;
-        let port_is_free = config.port == 0 && !config.listen;
+        let (bound, udp_port) = bind_udp(local, udp_port, drivers)?;
+        let port_is_free = core.config.port == 0 && !core.config.listen;
         if port_is_free {
             // To a peer, an address and an SCTP port are one endpoint, whichever UDP port it comes from. A number drawn by
             // each of many endpoints on one address soon comes twice; UDP ports are taken once.
-            config.port = udp_port;
+            core.config.port = udp_port;
         }
-        let mut core = core(config, template, schedulers)?;
-        if port_is_free {
-            // Behind an address translator other hosts have numbers of their own.
-            core.let_port_change();
+        let count = u32::try_from(bound.len()).unwrap_or(u32::MAX);
+        core.config.max_associations = core.config.max_associations.div_ceil(count);
+        let mut ready = Vec::with_capacity(bound.len());
+        for sockets in bound {
+            let mut core = core.make()?;
+            if port_is_free && count == 1 {
+                // Behind an address translator other hosts have numbers of their own. Several drivers go by the number.
+                core.let_port_change();
+            }
+            ready.push((core, Sockets::new(sockets), keyrings()));
         }
-        Ok(Endpoint::start(core, Sockets::new(bound), Some(udp_port), keyring))
+        Ok(Endpoint::start(ready, Some(udp_port)))
     }
 
     /// Opens one raw socket for SCTP (protocol 132) on each address of `local` and starts the driver task.
@@ -184,7 +194,8 @@ impl Endpoint {
         template: AssociationConfig,
         schedulers: &Registry,
     ) -> Result<Self, BindError> {
-        Endpoint::bind_ip(local, config, template, schedulers, None)
+        let core = Core { config, template, schedulers: schedulers.clone() };
+        Endpoint::bind_ip(local, core, None)
     }
 
     /// As [`Endpoint::bind_raw_with_schedulers`], for associations that are encrypted, with peers that prove who they are:
@@ -204,52 +215,67 @@ impl Endpoint {
         security: &Arc<Security>,
     ) -> Result<Self, BindError> {
         let keyring = Keyring::new(Arc::clone(security), config.listen);
-        Endpoint::bind_ip(local, config, template, schedulers, Some(keyring))
+        let core = Core { config, template, schedulers: schedulers.clone() };
+        Endpoint::bind_ip(local, core, Some(keyring))
     }
 
-    fn bind_ip(
+    /// Over raw IP, with one driver.
+    pub(crate) fn bind_ip(
         local: &[IpAddr],
-        mut config: EndpointConfig,
-        template: AssociationConfig,
-        schedulers: &Registry,
+        mut core: Core,
         keyring: Option<Keyring>,
     ) -> Result<Self, BindError> {
-        let template = settings(keyring.as_ref(), template).ok_or(BindError::NoKeys)?;
-        config.encapsulation_port = 0;
-        let any_port = config.port == 0;
+        core.template = settings(keyring.as_ref(), core.template).ok_or(BindError::NoKeys)?;
+        core.config.encapsulation_port = 0;
+        let any_port = core.config.port == 0;
         let mut attempt = 1;
         loop {
             // Without a port in the settings, the core takes one at random.
-            let core = core(config.clone(), template.clone(), schedulers.clone())?;
-            match bind_raw(local, core.port()) {
-                Ok(bound) => return Ok(Endpoint::start(core, Sockets::new(bound), None, keyring)),
+            let made = core.make()?;
+            match bind_raw(local, made.port()) {
+                Ok(bound) => {
+                    return Ok(Endpoint::start(vec![(made, Sockets::new(bound), keyring)], None));
+                }
                 Err(BindError::PortTaken { .. }) if any_port && attempt < PORT_ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn start(
-        mut core: tresse_proto::Endpoint,
-        sockets: Sockets,
-        udp_port: Option<u16>,
-        keyring: Option<Keyring>,
-    ) -> Self {
-        core.set_local_addresses(sockets.addresses());
-        let shared = Arc::new(Shared::new(core, sockets.stats(), keyring));
-        tokio::spawn(Driver::new(Arc::clone(&shared), sockets));
-        Endpoint { shared, udp_port }
+    /// Starts a driver for each core.
+    fn start(ready: Vec<(tresse_proto::Endpoint, Sockets, Option<Keyring>)>, udp_port: Option<u16>) -> Self {
+        let group = Arc::new(Group::new());
+        let (mut all, mut tasks) = (Vec::with_capacity(ready.len()), Vec::with_capacity(ready.len()));
+        for (number, (mut core, sockets, keyring)) in ready.into_iter().enumerate() {
+            core.set_local_addresses(sockets.addresses());
+            let shared = Arc::new(Shared::new((number, Arc::clone(&group)), core, sockets.stats(), keyring));
+            tasks.push(Driver::new(Arc::clone(&shared), sockets));
+            all.push(shared);
+        }
+        let drivers = Drivers::new(all, &group);
+        for driver in tasks {
+            tokio::spawn(driver);
+        }
+        Endpoint { drivers, udp_port }
+    }
+
+    /// Its driver tasks: fewer than were asked for where the system cannot share out what arrives.
+    pub fn drivers(&self) -> usize {
+        self.drivers.count()
     }
 
     /// Shows `tap` every packet and how associations stand from now on, in place of whoever watched before. It costs what the
     /// tap does, and counters of each association for each turn.
     pub fn watch(&self, tap: Box<dyn Tap>) {
-        self.shared.lock().set_tap(tap);
+        let tap = Arc::new(Mutex::new(tap));
+        for shared in self.drivers.iter() {
+            shared.lock().set_tap(Arc::clone(&tap), shared.number);
+        }
     }
 
     /// The addresses that paths can start from.
     pub fn local_addresses(&self) -> Vec<IpAddr> {
-        self.shared.lock().addresses()
+        self.drivers.first().lock().addresses()
     }
 
     /// Binds one more address, on the same port as the others: associations to come have it from the beginning, those
@@ -262,10 +288,12 @@ impl Endpoint {
             return Err(BindError::Twice { address });
         }
         let sockets = match self.udp_port {
-            Some(port) => bind_udp(&[address], port)?.0,
-            None => bind_raw(&[address], self.port())?,
+            Some(port) => bind_udp(&[address], port, self.drivers.count())?.0,
+            None => vec![bind_raw(&[address], self.port())?],
         };
-        self.shared.lock().join(sockets);
+        for (shared, sockets) in self.drivers.iter().zip(sockets) {
+            shared.lock().join(sockets);
+        }
         Ok(())
     }
 
@@ -276,89 +304,7 @@ impl Endpoint {
 
     /// The SCTP port.
     pub fn port(&self) -> u16 {
-        self.shared.lock().core.port()
-    }
-
-    /// The names of the stream schedulers that associations can be given, in alphabetical order.
-    pub fn stream_schedulers(&self) -> Vec<String> {
-        self.shared.lock().core.schedulers().names().into_iter().map(str::to_owned).collect()
-    }
-
-    /// Adds a stream scheduler; [`schedule`](crate::schedule) has an example of one. From now on
-    /// [`Association::set_stream_scheduler`] and settings find it by its name.
-    ///
-    /// # Errors
-    /// A name that is taken.
-    pub fn register_stream_scheduler(
-        &self,
-        name: &str,
-        factory: StreamSchedulerFactory,
-    ) -> Result<(), ScheduleError> {
-        self.shared.lock().core.schedulers().register(name, factory)
-    }
-
-    /// Removes a stream scheduler.
-    ///
-    /// # Errors
-    /// An unknown name, a built-in one, or one that an association or the endpoint still uses.
-    pub fn remove_stream_scheduler(&self, name: &str) -> Result<(), ScheduleError> {
-        self.shared.lock().core.schedulers().remove(name)
-    }
-
-    /// The names of the path schedulers that associations can be given, in alphabetical order.
-    pub fn path_schedulers(&self) -> Vec<String> {
-        self.shared.lock().core.schedulers().path_scheduler_names().into_iter().map(str::to_owned).collect()
-    }
-
-    /// Adds a path scheduler. From now on the setting `path_scheduler` finds it by its name.
-    ///
-    /// # Errors
-    /// A name that is taken.
-    pub fn register_path_scheduler(
-        &self,
-        name: &str,
-        factory: PathSchedulerFactory,
-    ) -> Result<(), ScheduleError> {
-        self.shared.lock().core.schedulers().register_path_scheduler(name, factory)
-    }
-
-    /// Removes a path scheduler.
-    ///
-    /// # Errors
-    /// An unknown name, a built-in one, or one that an association or the endpoint still uses.
-    pub fn remove_path_scheduler(&self, name: &str) -> Result<(), ScheduleError> {
-        self.shared.lock().core.schedulers().remove_path_scheduler(name)
-    }
-
-    /// The names of the congestion controllers that associations can be given, in alphabetical order.
-    pub fn controllers(&self) -> Vec<String> {
-        self.shared.lock().core.schedulers().controller_names().into_iter().map(str::to_owned).collect()
-    }
-
-    /// Adds a congestion controller; [`congestion`](crate::congestion) has an example of one. From now on the setting
-    /// `congestion_control` finds it by its name.
-    ///
-    /// # Errors
-    /// A name that is taken.
-    pub fn register_controller(&self, name: &str, factory: ControllerFactory) -> Result<(), ScheduleError> {
-        self.shared.lock().core.schedulers().register_controller(name, factory)
-    }
-
-    /// Removes a congestion controller.
-    ///
-    /// # Errors
-    /// An unknown name, a built-in one, or one that an association still uses.
-    pub fn remove_controller(&self, name: &str) -> Result<(), ScheduleError> {
-        self.shared.lock().core.schedulers().remove_controller(name)
-    }
-
-    /// Chooses the stream scheduler of the associations to come, those that peers set up and those of
-    /// [`Endpoint::connect`]; those there are keep theirs.
-    ///
-    /// # Errors
-    /// An unknown name, or a configuration that the scheduler refuses; the old choice then stays.
-    pub fn set_stream_scheduler(&self, name: &str, config: &str) -> Result<(), ScheduleError> {
-        self.shared.lock().core.set_stream_scheduler(name, config)
+        self.drivers.first().lock().core.port()
     }
 
     /// Chooses the settings of the associations to come, those that peers set up and those of [`Endpoint::connect`]; those
@@ -367,17 +313,20 @@ impl Endpoint {
     /// # Errors
     /// Settings that contradict each other, or that name a scheduler that does not exist; the old ones then stay.
     pub fn set_template(&self, template: AssociationConfig) -> Result<(), ConfigError> {
-        self.shared.lock().core.set_template(config_for_sockets(template))
+        let template = config_for_sockets(template);
+        self.all(|core| core.set_template(template.clone()))
     }
 
     /// Starts or stops to answer peers that want to set up an association; those that there are go on.
     pub fn set_listening(&self, listen: bool) {
-        self.shared.lock().core.set_listening(listen);
+        for shared in self.drivers.iter() {
+            shared.lock().core.set_listening(listen);
+        }
     }
 
     /// Whether peers can set up associations.
     pub fn is_listening(&self) -> bool {
-        self.shared.lock().core.is_listening()
+        self.drivers.first().lock().core.is_listening()
     }
 
     /// Opens an association to `peer` with the endpoint's settings and waits until it is set up.
@@ -418,7 +367,7 @@ impl Endpoint {
     /// # Errors
     /// Addresses that cannot work.
     pub fn begin(&self, peer: Peer) -> Result<Connecting, ConnectError> {
-        let settings = self.shared.lock().core.template().clone();
+        let settings = self.drivers.first().lock().core.template().clone();
         self.begin_with(peer, settings)
     }
 
@@ -427,7 +376,8 @@ impl Endpoint {
     /// # Errors
     /// As [`Endpoint::begin`], and settings that contradict each other.
     pub fn begin_with(&self, peer: Peer, config: AssociationConfig) -> Result<Connecting, ConnectError> {
-        let mut state = self.shared.lock();
+        let shared = self.drivers.of(peer.port, self.port());
+        let mut state = shared.lock();
         let config = settings(state.keyring.as_ref(), config).ok_or(ConnectError::NoKeys)?;
         let connect = Connect {
             local: state.addresses(),
@@ -436,32 +386,36 @@ impl Endpoint {
             encapsulation_port: Some(self.udp_port.map_or(0, |_| peer.udp_port)),
             config: config_for_sockets(config),
         };
-        let id = state.core.connect(self.shared.now(), connect)?;
+        let id = state.core.connect(shared.now(), connect)?;
         let signals = state.insert(id);
         state.wake_driver();
-        Ok(Connecting::new(Association::new(Arc::clone(&self.shared), id, signals)))
+        Ok(Connecting::new(Association::new(Arc::clone(shared), id, signals)))
     }
 
     /// Waits for the next association that a peer sets up; `None` once the runtime is shutting down.
     ///
     /// Associations that wait for this call are set up, and count towards the setting `max_associations`.
     pub async fn accept(&self) -> Option<Association> {
-        let accepted = until(&self.shared.incoming, || {
-            let mut state = self.shared.lock();
-            match state.accept() {
-                Some(accepted) => Some(Some(accepted)),
-                None if state.is_driven() => None,
-                None => Some(None),
+        let accepted = until(&self.drivers.first().group.incoming, || {
+            let mut driven = false;
+            for shared in self.drivers.iter() {
+                let mut state = shared.lock();
+                if let Some((id, signals)) = state.accept() {
+                    return Some(Some(Association::new(Arc::clone(shared), id, signals)));
+                }
+                driven |= state.is_driven();
             }
+            (!driven).then_some(None)
         });
-        let (id, signals) = accepted.await?;
-        Some(Association::new(Arc::clone(&self.shared), id, signals))
+        accepted.await
     }
 
     /// Sets a shared key for the associations to come (RFC 4895 §6.1); each has its own copy from its beginning
     /// on. Key 0 is there, and empty, from the start.
     pub fn set_shared_key(&self, number: u16, secret: &[u8]) {
-        self.shared.lock().core.set_shared_key(number, secret);
+        for shared in self.drivers.iter() {
+            shared.lock().core.set_shared_key(number, secret);
+        }
     }
 
     /// Lets associations to come authenticate with this shared key.
@@ -469,7 +423,7 @@ impl Endpoint {
     /// # Errors
     /// There is none of this number.
     pub fn use_shared_key(&self, number: u16) -> Result<(), KeyError> {
-        self.shared.lock().core.use_shared_key(number)
+        self.all(|core| core.use_shared_key(number))
     }
 
     /// Lets associations to come do without a shared key: they believe nothing that is authenticated with it.
@@ -477,32 +431,39 @@ impl Endpoint {
     /// # Errors
     /// There is none of this number, or it is the one in use.
     pub fn remove_shared_key(&self, number: u16) -> Result<(), KeyError> {
-        self.shared.lock().core.remove_shared_key(number)
+        self.all(|core| core.remove_shared_key(number))
     }
 
     /// Peers that were turned away because they are not trusted.
     #[cfg(feature = "encryption")]
     pub fn strangers(&self) -> u64 {
-        self.shared.lock().keyring.as_ref().map_or(0, Keyring::strangers)
+        let of = |shared: &Arc<Shared>| shared.lock().keyring.as_ref().map_or(0, Keyring::strangers);
+        self.drivers.iter().map(of).sum()
+    }
+
+    /// Runs a command on all cores, which stand alike: it succeeds on all of them or on none.
+    fn all<E>(&self, command: impl Fn(&mut tresse_proto::Endpoint) -> Result<(), E>) -> Result<(), E> {
+        self.drivers.iter().try_for_each(|shared| command(&mut shared.lock().core))
     }
 
     /// Waits until no association is left: everything that was queued is delivered or given up.
     pub async fn wait_idle(&self) {
-        until(&self.shared.idle, || {
-            let state = self.shared.lock();
-            (state.is_idle() || !state.is_driven()).then_some(())
-        })
-        .await;
+        let is_idle = |shared: &Arc<Shared>| {
+            let state = shared.lock();
+            state.is_idle() || !state.is_driven()
+        };
+        until(&self.drivers.first().group.idle, || self.drivers.iter().all(is_idle).then_some(())).await;
     }
 
     /// Packets thrown away before they reached an association, by reason.
     pub fn discards(&self) -> Discards {
-        self.shared.lock().core.discards()
+        let of = |shared: &Arc<Shared>| shared.lock().core.discards();
+        self.drivers.iter().map(of).reduce(|sum, one| sum.plus(&one)).unwrap_or_default()
     }
 
     /// What the operating system refused to send or receive, for each local address.
     pub fn local_stats(&self) -> Vec<LocalStats> {
-        self.shared.lock().locals.clone()
+        stats_of_addresses(self.drivers.iter().flat_map(|shared| shared.lock().locals.clone()))
     }
 }
 
@@ -518,21 +479,29 @@ impl fmt::Debug for Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        let now = self.shared.now();
-        self.shared.lock().close(now);
+        for shared in self.drivers.iter() {
+            let now = shared.now();
+            shared.lock().close(now);
+        }
     }
 }
 
-/// The core of an endpoint, with an unpredictable seed.
-fn core(
-    config: EndpointConfig,
-    template: AssociationConfig,
-    schedulers: Registry,
-) -> Result<tresse_proto::Endpoint, BindError> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|error| BindError::Seed(error.to_string()))?;
-    let template = config_for_sockets(template);
-    Ok(tresse_proto::Endpoint::with_schedulers(config, template, schedulers, seed)?)
+/// What cores of an endpoint are made of.
+pub(crate) struct Core {
+    pub(crate) config: EndpointConfig,
+    pub(crate) template: AssociationConfig,
+    pub(crate) schedulers: Registry,
+}
+
+impl Core {
+    /// A core, with an unpredictable seed.
+    fn make(&self) -> Result<tresse_proto::Endpoint, BindError> {
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|error| BindError::Seed(error.to_string()))?;
+        let (config, schedulers) = (self.config.clone(), self.schedulers.clone());
+        let template = config_for_sockets(self.template.clone());
+        Ok(tresse_proto::Endpoint::with_schedulers(config, template, schedulers, seed)?)
+    }
 }
 
 /// The settings with encryption where there are keys, and without where there are none; `None` where it is asked for and

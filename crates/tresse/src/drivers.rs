@@ -1,0 +1,168 @@
+//! Drivers of one endpoint: one, or several on as many cores, each with a core, sockets and a lock of its own.
+//!
+//! An association belongs to the driver that its two SCTP ports say ([`driver_of`]), so drivers share nothing while they work
+//! but a count of those that have ended. A datagram that the system gave to another driver than its own is handed on.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use tokio::sync::Notify;
+use tresse_proto::{Datagram, Instant};
+
+use crate::shared::Shared;
+use crate::transport::{driver_of, driver_of_packet};
+
+/// The states of all drivers of an endpoint, by number. There is always one.
+pub(crate) struct Drivers(Vec<Arc<Shared>>);
+
+impl Drivers {
+    /// Makes those that work together.
+    pub(crate) fn new(all: Vec<Arc<Shared>>, group: &Group) -> Self {
+        // Set once, here: nobody else has the group yet.
+        let _ = group.members.set(all.iter().map(Arc::downgrade).collect());
+        Drivers(all)
+    }
+
+    /// The first, which is asked what all would answer alike.
+    pub(crate) fn first(&self) -> &Arc<Shared> {
+        &self.0[0]
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Arc<Shared>> {
+        self.0.iter()
+    }
+
+    /// The one that has the associations between these SCTP ports.
+    pub(crate) fn of(&self, peer: u16, own: u16) -> &Arc<Shared> {
+        &self.0[driver_of(peer, own, self.0.len())]
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// What the drivers of an endpoint have in common.
+pub(crate) struct Group {
+    origin: std::time::Instant,
+    members: OnceLock<Vec<Weak<Shared>>>,
+    /// Somebody may be let in by `accept`.
+    pub(crate) incoming: Notify,
+    /// The last association of a driver is gone.
+    pub(crate) idle: Notify,
+    /// Drivers of which nobody will ask anything again.
+    finished: Mutex<BTreeSet<usize>>,
+}
+
+impl Group {
+    pub(crate) fn new() -> Self {
+        Group {
+            origin: std::time::Instant::now(),
+            members: OnceLock::new(),
+            incoming: Notify::new(),
+            idle: Notify::new(),
+            finished: Mutex::default(),
+        }
+    }
+
+    /// The clock of all cores: nanoseconds since the endpoint was bound.
+    pub(crate) fn now(&self) -> Instant {
+        Instant::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn members(&self) -> &[Weak<Shared>] {
+        self.members.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Hands on what arrived for other drivers than number `own`, and leaves what is for this one, in order.
+    pub(crate) fn hand_on(&self, own: usize, arrived: &mut Vec<Datagram>) {
+        let members = self.members();
+        if members.len() < 2 {
+            return;
+        }
+        let of = |datagram: &Datagram| driver_of_packet(&datagram.payload, members.len());
+        if arrived.iter().all(|datagram| of(datagram) == own) {
+            return;
+        }
+        let mut foreign: Vec<Vec<Datagram>> = members.iter().map(|_| Vec::new()).collect();
+        for datagram in std::mem::take(arrived) {
+            match of(&datagram) {
+                number if number == own => arrived.push(datagram),
+                number => foreign[number].push(datagram),
+            }
+        }
+        for (member, datagrams) in members.iter().zip(foreign).filter(|(_, datagrams)| !datagrams.is_empty())
+        {
+            if let Some(shared) = member.upgrade() {
+                shared.lock().hand(datagrams);
+            }
+        }
+    }
+
+    /// Takes note that nobody will ask anything of driver `number` again. The sockets of a group are chosen by their order, so
+    /// all stay until the last has finished: true once it has, and then every driver looks again.
+    pub(crate) fn finish(&self, number: usize) -> bool {
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = finished.insert(number);
+        let all = finished.len() >= self.members().len();
+        drop(finished);
+        if news && all {
+            let others = self.members().iter().enumerate().filter(|(other, _)| *other != number);
+            for shared in others.filter_map(|(_, member)| member.upgrade()) {
+                shared.lock().wake_driver();
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use tresse_proto::{AssociationConfig, Ecn, EndpointConfig};
+
+    use super::*;
+
+    fn three() -> (Drivers, Arc<Group>) {
+        let group = Arc::new(Group::new());
+        let all = (0..3).map(|number| {
+            let core =
+                tresse_proto::Endpoint::new(EndpointConfig::default(), AssociationConfig::default(), [7; 32]);
+            Arc::new(Shared::new((number, Arc::clone(&group)), core.expect("defaults"), Vec::new(), None))
+        });
+        (Drivers::new(all.collect(), &group), group)
+    }
+
+    #[test]
+    fn what_came_to_another_driver_is_handed_on_in_order() {
+        let (drivers, group) = three();
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let datagram = |peer: u16, mark: u8| {
+            let [high, low] = peer.to_be_bytes();
+            let payload = vec![high, low, 0, 7, mark].into();
+            Datagram { local: here, remote: here, encapsulation_port: Some(9), ecn: Ecn::NotEct, payload }
+        };
+        let all: Vec<Datagram> = (0..60).map(|at| datagram(1000 + at % 20, at as u8)).collect();
+        let mut arrived = all.clone();
+        group.hand_on(1, &mut arrived);
+        for shared in drivers.iter() {
+            let mut got = if shared.number == 1 { std::mem::take(&mut arrived) } else { Vec::new() };
+            shared.lock().take_handed(&mut got);
+            let packets = all.iter().map(|datagram| &datagram.payload);
+            let own = packets.filter(|packet| driver_of_packet(packet, 3) == shared.number);
+            assert!(got.iter().map(|datagram| &datagram.payload).eq(own), "driver {}", shared.number);
+            assert!(!got.is_empty(), "20 ports for three drivers");
+        }
+    }
+
+    #[test]
+    fn drivers_finish_together() {
+        let (_drivers, group) = three();
+        assert!(!group.finish(1));
+        assert!(!group.finish(1), "the same one again");
+        assert!(!group.finish(0));
+        assert!(group.finish(2), "the last one");
+        assert!(group.finish(1), "and then the others");
+    }
+}
