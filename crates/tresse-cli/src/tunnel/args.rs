@@ -151,11 +151,13 @@ impl CommonArgs {
     }
 
     /// The settings of associations: connections share the paths evenly unless the user wants it otherwise, classes mean
-    /// something, and after an outage of any length the paths are used again within seconds.
+    /// something, none waits for the end of another one's message, and after an outage of any length the paths are used again
+    /// within seconds.
     pub(super) fn config(&self) -> Result<AssociationConfig, Failure> {
         let mut config = self.transport.config_over(&[
             ("stream_scheduler", "fair_bandwidth"),
             ("stream_map", "adaptive"),
+            ("interleaving", "true"),
             ("rto_max", "3s"),
             ("association_max_retrans", "200"),
         ])?;

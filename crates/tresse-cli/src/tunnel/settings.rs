@@ -135,6 +135,7 @@ mod tests {
         assert_eq!(args.common.connections, 7);
         let config = args.common.config().expect("sound");
         assert_eq!((config.send_buffer.0, config.sack_frequency), (8 << 20, 1));
+        assert!(config.interleaving, "what nobody changed is the tunnel's");
     }
 
     #[test]

@@ -166,6 +166,39 @@ fn a_latency_critical_stream_is_not_held_up_by_bulk_streams_that_fill_the_paths(
     assert!(delay < 1.1 * (10.0 + 1.2), "one way and a packet's transmission are 11.2 ms: {delay}");
 }
 
+/// Where a path chooses a stream for every packet, small messages wait for the queue and no longer. Where it may choose only when a
+/// message of 16 KiB ends, the streams of the path on which none ends wait for hundreds of milliseconds.
+#[test]
+fn small_messages_beside_interleaved_bulk_wait_for_one_queue() {
+    let text = r#"
+        settle = "5s"
+        measure = "10s"
+        [transport]
+        stream_map = "adaptive"
+        stream_scheduler = "fair_bandwidth"
+        interleaving = true
+        [traffic]
+        streams = 2
+        message_size = "16KiB"
+        [[traffic.sporadic]]
+        stream = 1
+        gap = "70ms"
+        size = "1B..1000B"
+        [[path]]
+        rate = "20Mbit/s"
+        delay = "200us"
+        queue = "83 packets"
+        [[path]]
+        rate = "20Mbit/s"
+        delay = "200us"
+        queue = "83 packets"
+    "#;
+    let outcome = checked(&tresse_sim::Scenario::from_toml(text, "small").expect("a scenario"));
+    assert_at_least(0.97 * 40.0 * PAYLOAD, outcome.throughput_mbps, &outcome);
+    let delay = outcome.streams[1].delay_ms.expect("messages came");
+    assert!(delay.p95 < 52.0, "83 packets at 20 Mbit/s are 50 ms: {delay:?}");
+}
+
 /// When one of two paths dies in mid-transfer, the other is full again in the fourth second, and nothing is lost or
 /// doubled: also when it was the path that all SACKs took, whose timeout costs the other one its window.
 #[test]
