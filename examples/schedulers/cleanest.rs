@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tresse_policy::schedule::{Offer, PathScheduler, PathSchedulerFactory, PathView};
+use tresse_policy::schedule::{Decision, Offer, PathScheduler, PathSchedulerFactory, PathView};
 use tresse_policy::{Instant, PathId};
 
 /// Paths in steps of so much loss, from 0 to 1.
@@ -26,9 +26,8 @@ impl PathScheduler for Cleanest {
         "cleanest"
     }
 
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        let best = offer.open().min_by_key(|path| (self.dirt(path), path.srtt.is_none(), path.srtt, path.id));
-        best.map(|path| path.id)
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+        offer.send_on_least(|path| (self.dirt(path), path.srtt.is_none(), path.srtt, path.id))
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tresse_policy::schedule::{Offer, PathScheduler};
+use tresse_policy::schedule::{Decision, Offer, PathScheduler, PathView};
 use tresse_policy::{Instant, PathId};
 
 use crate::abi::{self, ASSIGNS, COPIES, PathHooks};
@@ -28,6 +28,10 @@ impl ForeignPath {
         let instance = Instance::create(loaded, hooks.life, config)?;
         Ok(ForeignPath { instance, hooks, name: loaded.name().to_owned(), shown: Vec::new() })
     }
+
+    fn has(&self, flag: u32) -> bool {
+        self.hooks.flags & flag != 0
+    }
 }
 
 // SAFETY, for both calls below: code and scheduler are there as long as `instance` is, and nobody else uses it meanwhile;
@@ -37,24 +41,25 @@ impl PathScheduler for ForeignPath {
         &self.name
     }
 
-    fn assigns(&self) -> bool {
-        self.hooks.flags & ASSIGNS != 0
-    }
-
-    fn copies(&self) -> bool {
-        self.hooks.flags & COPIES != 0
-    }
-
-    fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+    fn decide(&mut self, now: Instant, offer: &Offer<'_>) -> Decision {
         if self.instance.failed().is_some() {
-            return None;
+            return Decision::Wait;
         }
+        let assigns = self.has(ASSIGNS);
         self.shown.clear();
-        self.shown.extend(offer.paths.iter().map(views::candidate));
-        let offer = views::offer(now, offer, &self.shown);
+        self.shown.extend(offer.paths().iter().map(|path| views::candidate(path, assigns)));
+        let shown = views::offer(now, offer, &self.shown);
         // SAFETY: see above.
-        let answer = unsafe { (self.hooks.pick)(self.instance.itself(), &offer) };
-        self.instance.heed(answer, "path").map(PathId)
+        let answer = unsafe { (self.hooks.pick)(self.instance.itself(), &shown) };
+        let Some(path) = self.instance.heed(answer, "path").map(PathId) else { return Decision::Wait };
+        let full = |view: &PathView| view.id == path && !view.open;
+        if assigns && offer.paths().iter().any(full) {
+            Decision::Assign(path)
+        } else if self.has(COPIES) {
+            Decision::Duplicate(path)
+        } else {
+            Decision::Send(path)
+        }
     }
 
     fn on_sent(&mut self, path: PathId, bytes: usize) {

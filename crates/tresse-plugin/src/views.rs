@@ -104,13 +104,14 @@ pub(crate) fn path(path: &PathView) -> abi::Path {
     }
 }
 
-pub(crate) fn candidate(view: &PathView) -> abi::Candidate {
+/// `assigns` is whether the scheduler may leave data to full paths.
+pub(crate) fn candidate(view: &PathView, assigns: bool) -> abi::Candidate {
     abi::Candidate {
         path: path(view),
         assigned: view.assigned as u64,
-        early: view.early as u64,
+        early: if assigns { view.early as u64 } else { 0 },
         open: view.open.into(),
-        assignable: view.assignable.into(),
+        assignable: (assigns && view.assignable).into(),
     }
 }
 

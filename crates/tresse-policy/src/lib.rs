@@ -21,7 +21,7 @@
 //!
 //! use tresse_policy::congestion::{Ack, Controller, Situation, Sizes};
 //! use tresse_policy::schedule::{Backlog, Queued, StreamScheduler, Taken};
-//! use tresse_policy::{Instant, Offer, PathId, PathScheduler, PathView, Registry, StreamId};
+//! use tresse_policy::{Decision, Instant, Offer, PathId, PathScheduler, PathView, Registry, StreamId};
 //!
 //! struct Gentle;
 //!
@@ -46,8 +46,8 @@
 //!     fn name(&self) -> &str {
 //!         "least_in_flight"
 //!     }
-//!     fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-//!         offer.open().min_by_key(|path| (path.flight, path.id)).map(|path| path.id)
+//!     fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+//!         Decision::send(offer.open().min_by_key(|path| (path.flight, path.id)))
 //!     }
 //!     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
 //! }
@@ -75,8 +75,9 @@
 //! // Each is tested with a few views.
 //! let idle = PathView { open: true, cwnd: 15_000, room: 15_000, mtu: 1500, ..PathView::new(PathId(0)) };
 //! let busy = PathView { id: PathId(1), flight: 9000, room: 6000, ..idle.clone() };
-//! let offer = Offer { paths: &[busy, idle], unsent: 50_000, peer_window: 100_000 };
-//! assert_eq!(LeastInFlight.pick(Instant::ZERO, &offer), Some(PathId(0)));
+//! let paths = [busy, idle];
+//! let offer = Offer::new(&paths, 50_000, 100_000);
+//! assert_eq!(LeastInFlight.decide(Instant::ZERO, &offer), Decision::Send(PathId(0)));
 //!
 //! // And found by its name.
 //! let mut registry = Registry::default();
@@ -109,7 +110,7 @@ pub use choices::{RetransmitPath, SackPath, StreamClass};
 pub use error::{PolicyKind, ScheduleError};
 pub use path::{PathId, PathState};
 pub use registry::Registry;
-pub use schedule::{Asked, Offer, OpenPath, PathScheduler, PathView, StreamScheduler};
+pub use schedule::{Decision, Offer, OpenPath, PathScheduler, PathView, StreamScheduler};
 pub use stream_table::StreamTable;
 pub use time::Instant;
 pub use tresse_wire::StreamId;

@@ -43,7 +43,7 @@ pub use interface::reliability::{Abandoned, Abandonments, Reliability};
 pub use interface::stats::{AssociationStats, Discards, Limit, LimitTimes, PathStats, SendQueueInfo};
 pub use interface::undelivered::Undelivered;
 pub use tresse_policy::{
-    Asked, Instant, Offer, OpenPath, PathId, PathScheduler, PathState, PathView, PolicyKind, Registry,
+    Decision, Instant, Offer, OpenPath, PathId, PathScheduler, PathState, PathView, PolicyKind, Registry,
     ScheduleError, StreamScheduler, congestion, schedule,
 };
 pub use tresse_wire::{CauseCode, Ppid, Ssn, StreamId, Tsn};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use tresse_plugin::Factory;
-use tresse_policy::schedule::{self, PathScheduler, PathSchedulerFactory};
+use tresse_policy::schedule::{self, Decision, PathScheduler, PathSchedulerFactory};
 use tresse_policy::{Instant, PathId};
 
 use crate::error::words;
@@ -62,8 +62,8 @@ impl PathScheduler for Scripted {
         "python"
     }
 
-    fn pick(&mut self, now: Instant, offer: &schedule::Offer<'_>) -> Option<PathId> {
-        Python::attach(|py| {
+    fn decide(&mut self, now: Instant, offer: &schedule::Offer<'_>) -> Decision {
+        let named = Python::attach(|py| {
             let named = self.object.call_method1(py, "pick", (now.as_secs_f64(), Offer::from(offer)));
             match named.and_then(|named| named.extract::<Option<i64>>(py)) {
                 Ok(named) => {
@@ -79,7 +79,8 @@ impl PathScheduler for Scripted {
                     None
                 }
             }
-        })
+        });
+        named.map_or(Decision::Wait, Decision::Send)
     }
 
     fn on_sent(&mut self, path: PathId, bytes: usize) {

@@ -92,7 +92,7 @@ pub(crate) struct Offer {
 
 impl From<&schedule::Offer<'_>> for Offer {
     fn from(offer: &schedule::Offer<'_>) -> Self {
-        Offer { paths: offer.paths.to_vec(), unsent: offer.unsent, peer_window: offer.peer_window }
+        Offer { paths: offer.paths().to_vec(), unsent: offer.unsent, peer_window: offer.peer_window }
     }
 }
 

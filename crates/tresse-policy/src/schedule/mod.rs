@@ -54,7 +54,7 @@ mod stream;
 pub use crate::time::Instant;
 pub use built::Built;
 pub use factories::{PathSchedulerFactory, StreamSchedulerFactory};
-pub use path::{Asked, Offer, OpenPath, PathScheduler, PathView};
+pub use path::{Decision, Offer, OpenPath, PathScheduler, PathView, Show};
 pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
 
 pub(crate) use factories::{path_schedulers, stream_schedulers};

@@ -50,7 +50,7 @@ use crate::interface::stats::{Discards, Limit};
 use crate::outbound::Outbound;
 use crate::paths::{LimitClock, Paths};
 use crate::receiver::Receiver;
-use crate::transmission::{AckReport, Extent, Transmission};
+use crate::transmission::{AckReport, Transmission};
 
 pub(crate) use adjust::{adjust, adjust_path, request_heartbeat};
 pub(crate) use capabilities::{Capabilities, Extension};
@@ -251,12 +251,9 @@ impl Association {
         paths.overhead = packet_overhead(&auth, &PacketProtection::default());
         paths.limit_ssthresh(peer.a_rwnd as usize);
         paths.on_established(now, rng);
-        let mut transmission = Transmission::new(initial_tsn, peer.a_rwnd, carrier, &config, delayed_ack);
+        let transmission = Transmission::new(initial_tsn, peer.a_rwnd, carrier, &config, delayed_ack);
         let path_scheduler =
             registry.build_path_scheduler(&config.path_scheduler, &config.path_scheduler_config)?;
-        if path_scheduler.copies() {
-            transmission.start_copying(Extent::Everything);
-        }
         let mut outbound = Outbound::new(&config, registry, carrier, outbound_streams, paths.len());
         outbound.set_forwards(capabilities.has(Extension::PartialReliability));
         let mut association = Box::new(Association {

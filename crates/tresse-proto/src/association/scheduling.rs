@@ -4,16 +4,16 @@ use std::num::NonZeroU32;
 
 use tresse_policy::engine::{fallback_path_scheduler, most_assigned};
 use tresse_policy::schedule::{OpenPath, PathScheduler, PathView};
-use tresse_policy::{Asked, Instant, Offer, PathId};
+use tresse_policy::{Decision, Instant, Offer, PathId};
 
 use super::sender::{Sender, Views};
+use crate::transmission::Extent;
 
-/// Whose turn it is to send. That nobody's is takes no tag of its own, so that the answer is handed on in registers: in
-/// memory it would wait for the packet before it to leave for the cache.
+/// The path that sends next. In eight bytes, also where there may be none: every association keeps one.
 #[derive(Copy, Clone)]
 pub(super) struct Turn {
     pub(super) path: PathId,
-    /// What the peer can take of new data there, where that was worked out to choose the path; else [`UNASKED`].
+    /// Bytes of new data that the peer can take there, where that was worked out to choose the path; else [`UNASKED`].
     allowance: NonZeroU32,
 }
 
@@ -29,11 +29,6 @@ impl Turn {
     fn on(path: OpenPath) -> Self {
         let allowance = u32::try_from(path.allowance).unwrap_or(u32::MAX - 1);
         Turn { path: path.id, allowance: NonZeroU32::new(allowance).unwrap_or(UNASKED) }
-    }
-
-    /// `choice` sends, which is one of the `open` paths if it has new data.
-    fn among(open: &[OpenPath], choice: PathId) -> Self {
-        open.iter().find(|path| path.id == choice).map_or(Turn::of(choice), |&path| Turn::on(path))
     }
 
     pub(super) fn allowance(self) -> Option<usize> {
@@ -83,70 +78,50 @@ impl Scheduling {
             return sender.open_paths().next().map(Turn::on);
         }
         let Views { open, candidates, .. } = views;
-        open.clear();
-        open.extend(sender.open_paths());
-        match (&open[..], self.scheduler.asked()) {
-            _ if self.scheduler.assigns() => self.ask(now, sender, open, candidates),
-            ([], Asked::WhenAnyIsOpen | Asked::WhenSeveralAreOpen) => None,
-            ([only], Asked::WhenSeveralAreOpen) => Some(Turn::on(*only)),
-            _ => match self.scheduler.pick_unseen(open) {
-                Some(path) => Some(Turn::among(open, path)),
-                None => self.ask(now, sender, open, candidates),
-            },
-        }
-    }
-
-    /// The choice of a path scheduler that is shown all paths, of which these are `open`. It may leave data to others.
-    // Never: most schedulers go by less.
-    #[inline(never)]
-    fn ask(
-        &mut self,
-        now: Instant,
-        sender: &mut Sender,
-        open: &mut Vec<OpenPath>,
-        views: &mut Vec<PathView>,
-    ) -> Option<Turn> {
         let choice = loop {
-            self.show_paths(sender, open, views);
-            let offer = Offer {
-                paths: views,
-                unsent: sender.outbound.unsent(),
-                peer_window: sender.transmission.peer_window(),
-            };
-            let choice = self.scheduler.pick(now, &offer);
-            let Some(named) = choice.filter(|&choice| open.iter().all(|path| path.id != choice)) else {
-                break choice;
-            };
-            // A full path is given data to wait there; then the question is where the next data goes.
-            let full = views.iter().find(|path| path.id == named);
-            let assigned = full.map_or(0, |full| sender.assign(now, full));
-            if assigned == 0 {
-                break None;
-            }
-            self.scheduler.on_sent(named, assigned);
             open.clear();
             open.extend(sender.open_paths());
-        };
-        // While nothing is in flight, nothing would ever end a wait.
-        let alone = sender.transmission.outstanding.flight() == 0;
-        let choice = choice.or_else(|| open.first().filter(|_| alone).map(|path| path.id))?;
-        Some(Turn::among(open, choice))
-    }
-
-    /// Fills in how the paths are that carry new data.
-    fn show_paths(&self, sender: &Sender, open: &[OpenPath], views: &mut Vec<PathView>) {
-        views.clear();
-        for path in sender.path_ids().filter(|&path| sender.paths.may_carry_new_data(path)) {
-            let is_open = open.iter().any(|open| open.id == path);
-            views.push(sender.paths.view(path, sender.transmission.outstanding.flight_on(path), is_open));
-        }
-        if self.scheduler.assigns() {
-            let slowest = views.iter().filter_map(|view| view.srtt).max().unwrap_or_default();
-            for view in views {
-                view.assigned = sender.transmission.outstanding.assigned_on(view.id);
-                view.early = sender.transmission.early_on(view.id);
-                view.assignable = sender.may_assign(view.id, most_assigned(view, slowest)).is_some();
+            let show = |views: &mut Vec<PathView>| show_paths(sender, open, views);
+            let (unsent, peer_window) = (sender.outbound.unsent(), sender.transmission.peer_window());
+            let offer = Offer::lazy(open, candidates, &show, unsent, peer_window);
+            match self.scheduler.decide(now, &offer) {
+                Decision::Wait => break None,
+                Decision::Send(path) => break Some(path),
+                Decision::Duplicate(path) => {
+                    if !sender.transmission.copies.is_of_everything() {
+                        sender.transmission.start_copying(Extent::Everything);
+                    }
+                    break Some(path);
+                }
+                // A full path is given data to wait there; then the question is where the next data goes.
+                Decision::Assign(path) => {
+                    let full = offer.paths().iter().find(|view| view.id == path && !view.open);
+                    let assigned = full.cloned().map_or(0, |full| sender.assign(now, &full));
+                    if assigned == 0 {
+                        break None;
+                    }
+                    self.scheduler.on_sent(path, assigned);
+                }
             }
-        }
+        };
+        let named = choice.and_then(|choice| open.iter().find(|path| path.id == choice));
+        // While nothing is in flight, nothing would ever end a wait.
+        let alone = || sender.transmission.outstanding.flight() == 0;
+        named.or_else(|| open.first().filter(|_| alone())).map(|&path| Turn::on(path))
+    }
+}
+
+/// Fills in how the paths are that carry new data, of which these are `open`.
+fn show_paths(sender: &Sender, open: &[OpenPath], views: &mut Vec<PathView>) {
+    views.clear();
+    for path in sender.path_ids().filter(|&path| sender.paths.may_carry_new_data(path)) {
+        let is_open = open.iter().any(|open| open.id == path);
+        views.push(sender.paths.view(path, sender.transmission.outstanding.flight_on(path), is_open));
+    }
+    let slowest = views.iter().filter_map(|view| view.srtt).max().unwrap_or_default();
+    for view in views {
+        view.assigned = sender.transmission.outstanding.assigned_on(view.id);
+        view.early = sender.transmission.early_on(view.id);
+        view.assignable = sender.may_assign(view.id, most_assigned(view, slowest)).is_some();
     }
 }

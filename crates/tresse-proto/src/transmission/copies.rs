@@ -169,9 +169,9 @@ impl Lane {
 impl Copying {
     /// From now on chunks may be copied on `paths` paths.
     fn start(&mut self, extent: Extent, paths: usize) {
-        let mut copies = Box::new(Copies { extent, ..Copies::default() });
+        let copies = self.0.get_or_insert_default();
+        copies.extent = extent;
         copies.cover(paths);
-        self.0 = Some(copies);
     }
 
     /// Chosen copies are not wanted any more; those under way are followed to their end.

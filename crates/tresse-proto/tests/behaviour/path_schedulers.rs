@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tresse_proto::schedule::{Asked, Offer, PathScheduler, PathSchedulerFactory};
+use tresse_proto::schedule::{Decision, Offer, PathScheduler, PathSchedulerFactory};
 use tresse_proto::{AssociationConfig, Event, Instant, PathId, ScheduleError, SendOptions, StreamId};
 
 use crate::common::{Pair, address, content};
@@ -33,12 +33,12 @@ impl PathScheduler for Always {
         "always"
     }
 
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
         self.asked += 1;
         match self.then {
             Fault::Panics if self.asked >= 100 => panic!("asked too often"),
-            Fault::NamesNobody if self.asked >= 100 => Some(PathId(9)),
-            _ => offer.open().map(|path| path.id).find(|path| path.0 == self.path),
+            Fault::NamesNobody if self.asked >= 100 => Decision::Send(PathId(9)),
+            _ => Decision::send(offer.open().find(|path| path.id.0 == self.path)),
         }
     }
 
@@ -91,7 +91,6 @@ fn an_own_scheduler_says_which_path_carries_the_data() {
 struct Counted {
     last: PathId,
     count: Arc<AtomicU32>,
-    asked: Asked,
 }
 
 impl PathScheduler for Counted {
@@ -99,13 +98,9 @@ impl PathScheduler for Counted {
         "counted"
     }
 
-    fn asked(&self) -> Asked {
-        self.asked
-    }
-
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
         self.count.fetch_add(1, Ordering::Relaxed);
-        offer.open().map(|path| path.id).min_by_key(|&path| path == self.last)
+        Decision::send(offer.open().min_by_key(|path| path.id == self.last))
     }
 
     fn on_sent(&mut self, path: PathId, _bytes: usize) {
@@ -115,11 +110,11 @@ impl PathScheduler for Counted {
 
 /// Where the packets went that carry so many messages of a packet each, as far as windows let them leave at once, and how
 /// often the scheduler was asked for them.
-fn ask_for(messages: u32, asked: Asked) -> (Vec<IpAddr>, usize) {
+fn ask_for(messages: u32) -> (Vec<IpAddr>, usize) {
     let count = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&count);
     let factory = move |_: &str| {
-        let counted = Counted { last: PathId(1), count: Arc::clone(&counter), asked };
+        let counted = Counted { last: PathId(1), count: Arc::clone(&counter) };
         Ok(Box::new(counted) as Box<dyn PathScheduler>)
     };
     let mut pair = pair(Arc::new(factory), "");
@@ -136,17 +131,14 @@ fn ask_for(messages: u32, asked: Asked) -> (Vec<IpAddr>, usize) {
 #[test]
 fn a_scheduler_that_goes_to_another_path_is_asked_once_for_each_packet() {
     let [one, other] = [address(2, 0), address(2, 1)];
-    assert_eq!(ask_for(4, Asked::Always), (vec![one, other, one, other], 4));
+    assert_eq!(ask_for(4), (vec![one, other, one, other], 4));
 }
 
 #[test]
-fn a_scheduler_is_not_asked_when_it_says_that_it_need_not_be() {
-    let (sent, count) = ask_for(40, Asked::Always);
+fn a_scheduler_is_asked_in_vain_once_when_all_windows_are_full() {
+    let (sent, count) = ask_for(40);
     assert!(sent.len() < 40, "the windows keep the rest");
-    assert_eq!(count, sent.len() + 1, "and once in vain");
-    assert_eq!(ask_for(40, Asked::WhenAnyIsOpen), (sent.clone(), sent.len()));
-    // The windows are alike and the paths take turns: the last packet has no choice.
-    assert_eq!(ask_for(40, Asked::WhenSeveralAreOpen), (sent.clone(), sent.len() - 1));
+    assert_eq!(count, sent.len() + 1);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tresse_proto::congestion::{Ack, Controller, Situation, Sizes};
 use tresse_proto::schedule::{Backlog, PathView, Queued, StreamScheduler, Taken};
-use tresse_proto::{Instant, Offer, PathId, PathScheduler, Registry, ScheduleError, StreamId};
+use tresse_proto::{Decision, Instant, Offer, PathId, PathScheduler, Registry, ScheduleError, StreamId};
 
 /// By name, what they do once they have been loyal for long enough.
 const TURNCOATS: [(&str, Treason); 3] =
@@ -121,17 +121,13 @@ impl PathScheduler for Deserter {
         "deserter"
     }
 
-    fn assigns(&self) -> bool {
-        self.desertion == Desertion::GivesUp
-    }
-
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
         let nowhere = PathId(u8::MAX);
-        if self.loyal == 0 && self.desertion == Desertion::NamesNoPath {
-            return Some(nowhere);
+        match self.desertion {
+            Desertion::NamesNoPath if self.loyal == 0 => Decision::Send(nowhere),
+            Desertion::NamesNoPath => Decision::send(offer.open().next()),
+            Desertion::GivesUp => Decision::send_or_assign(offer.available().next()),
         }
-        let usable = offer.paths.iter().find(|path| path.open || (self.assigns() && path.assignable));
-        usable.map(|path| path.id)
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {

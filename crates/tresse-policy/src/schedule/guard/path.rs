@@ -4,17 +4,13 @@ use crate::names::NameInUse;
 use crate::panics::{Made, attempt};
 use crate::path::PathId;
 use crate::schedule::PathSchedulerFactory;
-use crate::schedule::path::{Asked, Offer, OpenPath, PathScheduler};
+use crate::schedule::path::{Decision, Offer, PathScheduler};
 use crate::time::Instant;
 
 /// A scheduler whose first fault is its last act. Afterwards it names no path.
 struct Guarded {
     /// `None` once it has failed.
     scheduler: Option<Box<dyn PathScheduler>>,
-    /// Whether it leaves data to full paths, whether it wants copies, and when it is asked; each asked once.
-    assigns: bool,
-    copies: bool,
-    asked: Asked,
     failed: Option<String>,
     name: NameInUse,
 }
@@ -22,8 +18,7 @@ struct Guarded {
 /// What the factory makes of `config`; a panic counts as a refusal.
 pub(crate) fn make(factory: &PathSchedulerFactory, config: &str, name: NameInUse) -> Made<dyn PathScheduler> {
     let scheduler = attempt(|| factory(config)).and_then(|made| made)?;
-    let (assigns, copies, asked) = attempt(|| (scheduler.assigns(), scheduler.copies(), scheduler.asked()))?;
-    Ok(Box::new(Guarded { scheduler: Some(scheduler), assigns, copies, asked, failed: None, name }))
+    Ok(Box::new(Guarded { scheduler: Some(scheduler), failed: None, name }))
 }
 
 impl Guarded {
@@ -58,35 +53,22 @@ impl PathScheduler for Guarded {
         self.name.as_str()
     }
 
-    fn assigns(&self) -> bool {
-        self.assigns
-    }
-
-    fn copies(&self) -> bool {
-        self.copies
-    }
-
-    fn asked(&self) -> Asked {
-        self.asked
-    }
-
-    fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        let choice = self.run(|scheduler| scheduler.pick(now, offer)).flatten()?;
-        let path = offer.paths.iter().find(|path| path.id == choice);
-        if path.is_some_and(|path| path.open || (self.assigns && path.assignable)) {
-            return Some(choice);
+    fn decide(&mut self, now: Instant, offer: &Offer<'_>) -> Decision {
+        let decision = self.run(|scheduler| scheduler.decide(now, offer)).unwrap_or(Decision::Wait);
+        let possible = match decision {
+            Decision::Send(path) | Decision::Duplicate(path) => offer.open_ids().any(|open| open == path),
+            Decision::Assign(path) => {
+                offer.paths().iter().any(|view| view.id == path && view.assignable && !view.open)
+            }
+            Decision::Wait => true,
+        };
+        if possible {
+            return decision;
         }
-        self.fail(refused(choice));
-        None
-    }
-
-    fn pick_unseen(&mut self, open: &[OpenPath]) -> Option<PathId> {
-        let choice = self.run(|scheduler| scheduler.pick_unseen(open)).flatten()?;
-        if open.iter().any(|path| path.id == choice) {
-            return Some(choice);
+        if let Some(path) = decision.path() {
+            self.fail(format!("it named path {}, which can take no data now", path.0));
         }
-        self.fail(refused(choice));
-        None
+        Decision::Wait
     }
 
     fn on_sent(&mut self, path: PathId, bytes: usize) {
@@ -96,10 +78,6 @@ impl PathScheduler for Guarded {
     fn failure(&self) -> Option<String> {
         self.failed.clone()
     }
-}
-
-fn refused(choice: PathId) -> String {
-    format!("it named path {}, which can take no data now", choice.0)
 }
 
 impl Drop for Guarded {
@@ -113,6 +91,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::schedule::path::PathView;
     use crate::schedule::path::tests::{full, offer, view};
 
     /// Always names path 1; panics in the hook of this name.
@@ -128,17 +107,9 @@ mod tests {
         fn name(&self) -> &'static str {
             "stubborn"
         }
-        fn assigns(&self) -> bool {
-            self.hook("assigns");
-            false
-        }
-        fn pick(&mut self, _now: Instant, _offer: &Offer<'_>) -> Option<PathId> {
-            self.hook("pick");
-            Some(PathId(1))
-        }
-        fn pick_unseen(&mut self, _open: &[OpenPath]) -> Option<PathId> {
-            self.hook("pick_unseen");
-            (self.0 == "unseen").then_some(PathId(1))
+        fn decide(&mut self, _now: Instant, _offer: &Offer<'_>) -> Decision {
+            self.hook("decide");
+            if self.0 == "assign" { Decision::Assign(PathId(1)) } else { Decision::Send(PathId(1)) }
         }
         fn on_sent(&mut self, _path: PathId, _bytes: usize) {
             self.hook("on_sent");
@@ -153,46 +124,45 @@ mod tests {
         make(&factory, "", NameInUse::of("mine"))
     }
 
-    fn after_a_pick(hook: &'static str) -> (Option<PathId>, Option<String>) {
+    fn after_a_decision(hook: &'static str) -> (Option<PathId>, Option<String>) {
         let mut scheduler = stubborn(hook).unwrap();
         assert_eq!(scheduler.name(), "mine");
-        let choice = scheduler.pick(Instant::ZERO, &offer(&[view(0), view(1)]));
-        (choice, scheduler.failure())
+        let decision = scheduler.decide(Instant::ZERO, &offer(&[view(0), view(1)]));
+        (decision.path(), scheduler.failure())
     }
 
     #[test]
     fn a_good_answer_passes_and_a_panic_is_told() {
-        assert_eq!(after_a_pick(""), (Some(PathId(1)), None));
-        assert_eq!(after_a_pick("pick"), (None, Some("it panicked: no pick".to_owned())));
-        assert_eq!(after_a_pick("failure"), (None, Some("tired".to_owned())));
-        assert!(stubborn("assigns").is_err_and(|reason| reason == "it panicked: no assigns"));
+        assert_eq!(after_a_decision(""), (Some(PathId(1)), None));
+        assert_eq!(after_a_decision("decide"), (None, Some("it panicked: no decide".to_owned())));
+        assert_eq!(after_a_decision("failure"), (None, Some("tired".to_owned())));
         let mut scheduler = stubborn("on_sent").unwrap();
         scheduler.on_sent(PathId(0), 1);
         assert_eq!(scheduler.failure().as_deref(), Some("it panicked: no on_sent"));
     }
 
     #[test]
-    fn a_choice_that_needs_no_views_is_guarded_as_well() {
-        let open = [0, 1].map(|id| OpenPath { id: PathId(id), allowance: 1452 });
-        let mut scheduler = stubborn("").unwrap();
-        assert_eq!((scheduler.pick_unseen(&open), scheduler.failure()), (None, None), "it wants views");
-        let mut scheduler = stubborn("unseen").unwrap();
-        assert_eq!((scheduler.pick_unseen(&open), scheduler.failure()), (Some(PathId(1)), None));
-        assert_eq!(scheduler.pick_unseen(&open[..1]), None);
-        assert_eq!(scheduler.failure().as_deref(), Some("it named path 1, which can take no data now"));
-        let mut scheduler = stubborn("pick_unseen").unwrap();
-        assert_eq!(scheduler.pick_unseen(&open), None);
-        assert_eq!(scheduler.failure().as_deref(), Some("it panicked: no pick_unseen"));
+    fn data_is_assigned_only_to_a_path_that_is_full_and_may_be_left_more() {
+        let full = full(view(1));
+        let assignable = PathView { assignable: true, ..full.clone() };
+        for (path, possible) in
+            [(assignable.clone(), true), (full, false), (PathView { open: true, ..assignable }, false)]
+        {
+            let mut scheduler = stubborn("assign").unwrap();
+            let decision = scheduler.decide(Instant::ZERO, &offer(&[view(0), path]));
+            assert_eq!((decision.path().is_some(), scheduler.failure().is_none()), (possible, possible));
+        }
     }
 
     #[test]
     fn a_path_that_is_full_or_not_there_is_a_fault() {
         for paths in [vec![view(0), full(view(1))], vec![view(0)]] {
             let mut scheduler = stubborn("").unwrap();
-            assert_eq!(scheduler.pick(Instant::ZERO, &offer(&paths)), None);
+            assert_eq!(scheduler.decide(Instant::ZERO, &offer(&paths)), Decision::Wait);
             let told = "it named path 1, which can take no data now";
             assert_eq!(scheduler.failure().as_deref(), Some(told));
-            assert_eq!(scheduler.pick(Instant::ZERO, &offer(&[view(0), view(1)])), None, "it is gone");
+            let later = scheduler.decide(Instant::ZERO, &offer(&[view(0), view(1)]));
+            assert_eq!(later, Decision::Wait, "it is gone");
         }
     }
 }

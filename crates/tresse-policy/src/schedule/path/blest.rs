@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Offer, PathScheduler, PathView};
+use super::{Decision, Offer, PathScheduler, PathView};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -31,17 +31,17 @@ impl PathScheduler for Blest {
         "blest"
     }
 
-    fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        let fast = Offer::fastest(offer.paths.iter())?;
+    fn decide(&mut self, now: Instant, offer: &Offer<'_>) -> Decision {
+        let Some(fast) = Offer::fastest(offer.paths().iter()) else { return Decision::Wait };
         // Its own window has room, yet it may not send: the slow paths' data fills the peer's.
         self.blocked |= fast.room > 0 && !fast.open;
-        let slow = Offer::fastest(offer.open())?;
+        let Some(slow) = Offer::fastest(offer.open()) else { return Decision::Wait };
         if slow.id == fast.id {
-            return Some(fast.id);
+            return Decision::Send(fast.id);
         }
         self.adapt(now, slow.rtt_range.0);
         let left = offer.peer_window.saturating_sub(slow.flight + slow.mtu);
-        (self.caution * sendable(fast, slow) <= left as f64).then_some(slow.id)
+        Decision::send((self.caution * sendable(fast, slow) <= left as f64).then_some(slow))
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
@@ -93,7 +93,7 @@ const MOST_DOUBLINGS: f64 = 16.0;
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{full, offer, with_srtt};
+    use super::super::tests::{full, with_srtt};
     use super::*;
 
     /// In congestion avoidance.
@@ -103,7 +103,7 @@ mod tests {
 
     fn pick(scheduler: &mut Blest, at: u64, paths: &[PathView], peer_window: usize) -> Option<u8> {
         let now = Instant::ZERO + Duration::from_millis(at);
-        scheduler.pick(now, &Offer { peer_window, ..offer(paths) }).map(|path| path.0)
+        scheduler.decide(now, &Offer::new(paths, 1 << 20, peer_window)).path().map(|path| path.0)
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Offer, PathScheduler, PathView};
+use super::{Decision, Offer, PathScheduler, PathView};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -32,25 +32,21 @@ impl PathScheduler for Daps {
         "daps"
     }
 
-    fn assigns(&self) -> bool {
-        true
-    }
-
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        let offered = |turn: &Turn| offer.paths.iter().find(|path| path.id == turn.path);
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+        let offered = |turn: &Turn| offer.paths().iter().find(|path| path.id == turn.path);
         self.plan.retain(|turn| offered(turn).is_some());
         if self.plan.is_empty() {
-            self.plan = plan(offer.paths);
+            self.plan = plan(offer.paths());
         }
-        let path = offered(self.plan.front()?)?;
+        let Some(path) = self.plan.front().and_then(offered) else { return Decision::Wait };
         if path.open || path.assignable {
-            Some(path.id)
+            Decision::send_or_assign(Some(path))
         } else if path.assigned > 0 {
             // The plan is far enough ahead of it.
-            None
+            Decision::Wait
         } else {
             // It can be left nothing: its turn is no reason for others to idle.
-            Offer::fastest(offer.open()).map(|path| path.id)
+            Decision::send(Offer::fastest(offer.open()))
         }
     }
 
@@ -113,7 +109,7 @@ mod tests {
     }
 
     fn pick(scheduler: &mut Daps, paths: &[PathView]) -> Option<u8> {
-        scheduler.pick(Instant::ZERO, &offer(paths)).map(|path| path.0)
+        scheduler.decide(Instant::ZERO, &offer(paths)).path().map(|path| path.0)
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Asked, Offer, PathScheduler, PathView};
+use super::{Decision, Offer, PathScheduler, PathView};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -22,23 +22,24 @@ impl PathScheduler for Ecf {
         "ecf"
     }
 
-    fn asked(&self) -> Asked {
-        Asked::WhenAnyIsOpen
-    }
-
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        let fast = Offer::fastest(offer.paths.iter())?;
-        let slow = Offer::fastest(offer.open())?;
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+        if offer.open_ids().next().is_none() {
+            return Decision::Wait;
+        }
+        let (Some(fast), Some(slow)) = (Offer::fastest(offer.paths().iter()), Offer::fastest(offer.open()))
+        else {
+            return Decision::Wait;
+        };
         if slow.id != fast.id {
             let comparison = Comparison::of(fast, slow, offer.unsent);
             let worth_waiting = comparison.fast_finishes_first(self.waiting);
             if worth_waiting && comparison.slow_takes_longer() {
                 self.waiting = true;
-                return None;
+                return Decision::Wait;
             }
             self.waiting &= worth_waiting;
         }
-        Some(slow.id)
+        Decision::Send(slow.id)
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
@@ -89,11 +90,11 @@ const PATIENCE: f64 = 0.25;
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{full, offer, view, with_srtt};
+    use super::super::tests::{full, view, with_srtt};
     use super::*;
 
     fn pick(scheduler: &mut Ecf, paths: &[PathView], unsent: usize) -> Option<u8> {
-        scheduler.pick(Instant::ZERO, &Offer { unsent, ..offer(paths) }).map(|path| path.0)
+        scheduler.decide(Instant::ZERO, &Offer::new(paths, unsent, 1 << 20)).path().map(|path| path.0)
     }
 
     #[test]

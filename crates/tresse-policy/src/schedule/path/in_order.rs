@@ -3,7 +3,7 @@
 //! Optimises nothing; it is the order of the simulation model behind the first papers on CMT. It
 //! loses when the send buffer is small: then the first path takes all the data there is.
 
-use super::{Asked, Offer, PathScheduler};
+use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -15,12 +15,8 @@ impl PathScheduler for InOrder {
         "in_order"
     }
 
-    fn asked(&self) -> Asked {
-        Asked::WhenSeveralAreOpen
-    }
-
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        offer.open().min_by_key(|path| (!path.primary, path.id)).map(|path| path.id)
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+        offer.send_on_least(|path| (!path.primary, path.id))
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
@@ -36,10 +32,10 @@ mod tests {
         let (mut second, mut first) = (view(2), view(0));
         (second.primary, first.primary) = (true, false);
         let paths = [first, view(1), second];
-        assert_eq!(InOrder.pick(Instant::ZERO, &offer(&paths)), Some(PathId(2)));
+        assert_eq!(InOrder.decide(Instant::ZERO, &offer(&paths)), Decision::Send(PathId(2)));
         InOrder.on_sent(PathId(2), 1452);
-        assert_eq!(InOrder.pick(Instant::ZERO, &offer(&paths)), Some(PathId(2)));
-        assert_eq!(InOrder.pick(Instant::ZERO, &offer(&paths[..2])), Some(PathId(0)));
-        assert_eq!(InOrder.pick(Instant::ZERO, &offer(&paths[1..2])), Some(PathId(1)));
+        assert_eq!(InOrder.decide(Instant::ZERO, &offer(&paths)), Decision::Send(PathId(2)));
+        assert_eq!(InOrder.decide(Instant::ZERO, &offer(&paths[..2])), Decision::Send(PathId(0)));
+        assert_eq!(InOrder.decide(Instant::ZERO, &offer(&paths[1..2])), Decision::Send(PathId(1)));
     }
 }

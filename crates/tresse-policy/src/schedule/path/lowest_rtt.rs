@@ -3,7 +3,7 @@
 //! Optimises delay while the fast path has room, for ordinary multipath traffic. It loses when the
 //! receive buffer is small and delays differ much: the slow path then still takes what overflows.
 
-use super::{Asked, Offer, PathScheduler};
+use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -15,12 +15,8 @@ impl PathScheduler for LowestRtt {
         "lowest_rtt"
     }
 
-    fn asked(&self) -> Asked {
-        Asked::WhenSeveralAreOpen
-    }
-
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        Offer::fastest(offer.open()).map(|path| path.id)
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+        offer.send_on_least(Offer::by_rtt)
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
@@ -33,7 +29,7 @@ mod tests {
     use super::*;
 
     fn pick(paths: &[PathView]) -> Option<u8> {
-        LowestRtt.pick(Instant::ZERO, &offer(paths)).map(|path| path.0)
+        LowestRtt.decide(Instant::ZERO, &offer(paths)).path().map(|path| path.0)
     }
 
     #[test]

@@ -3,10 +3,12 @@
 mod assign;
 mod blest;
 mod daps;
+mod decision;
 mod ecf;
 mod in_order;
 mod lowest_rtt;
 mod most_room;
+mod offer;
 mod otias;
 mod redundant;
 mod round_robin;
@@ -19,6 +21,8 @@ use crate::path::PathState;
 use crate::time::Instant;
 
 pub use assign::most_assigned;
+pub use decision::Decision;
+pub use offer::{Offer, OpenPath, Show};
 
 use blest::Blest;
 use daps::Daps;
@@ -53,14 +57,12 @@ pub struct PathView {
     pub flight: usize,
     /// Bytes that the congestion window still admits; one packet may exceed it.
     pub room: usize,
-    /// Bytes that were left to it and wait for its window; 0 with schedulers that [assign](PathScheduler::assigns)
-    /// nothing.
+    /// Bytes that were [assigned](Decision::Assign) to it and wait for its window.
     pub assigned: usize,
     /// Whether a packet more may wait for its window: the peer and the split buffers have room, and it is not too
-    /// much already. Only with schedulers that assign data.
+    /// much already.
     pub assignable: bool,
-    /// Bytes that arrived, or so the peer says, before something that has a lower TSN. Only with schedulers that
-    /// assign data.
+    /// Bytes that arrived, or so the peer says, before something that has a lower TSN.
     pub early: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
@@ -108,90 +110,17 @@ impl PathView {
     }
 }
 
-/// What a path scheduler decides on: new data waits, and these paths could carry it.
-#[derive(Copy, Clone, Debug)]
-pub struct Offer<'a> {
-    /// Every path that may carry new data, by ascending id, open or not.
-    pub paths: &'a [PathView],
-    /// User data that waits to be sent, on all streams.
-    pub unsent: usize,
-    /// Bytes of DATA chunks that the peer can still take beside what is in flight.
-    pub peer_window: usize,
-}
-
-impl<'a> Offer<'a> {
-    /// The paths on which a packet may leave now.
-    pub fn open(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
-        self.paths.iter().filter(|path| path.open)
-    }
-
-    /// The paths on which a packet may leave now, or wait for their window.
-    pub fn available(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
-        self.paths.iter().filter(|path| path.open || path.assignable)
-    }
-
-    /// The path with the shortest smoothed round-trip time of `paths`. One without a measurement comes
-    /// last: it gets its first data, and so its measurement, when the others are full.
-    pub fn fastest(paths: impl Iterator<Item = &'a PathView>) -> Option<&'a PathView> {
-        paths.min_by_key(|path| (path.srtt.is_none(), path.srtt, !path.primary, path.id))
-    }
-}
-
-/// A path on which a packet of new data may leave now.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct OpenPath {
-    /// The path.
-    pub id: PathId,
-    /// Bytes of DATA chunks that the peer can take.
-    pub allowance: usize,
-}
-
-/// When a path scheduler is asked.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Asked {
-    /// Also when no path is open, for its information.
-    Always,
-    /// When a path is open, even if it is the only one: the answer may be to wait for a better one.
-    WhenAnyIsOpen,
-    /// When several are open: it always takes the only one.
-    WhenSeveralAreOpen,
-}
-
-/// Orders the paths that could send at an instant.
+/// Decides which path gets the next data.
 pub trait PathScheduler: Send {
     /// The name it is chosen by.
     fn name(&self) -> &str;
 
-    /// Whether it leaves data to paths that are not open.
-    fn assigns(&self) -> bool {
-        false
-    }
-
-    /// Whether what is sent on one path leaves on all others as well, as their windows allow.
-    fn copies(&self) -> bool {
-        false
-    }
-
-    /// When it has to be asked, unless it [assigns](Self::assigns) data: then it always is. Saves the time of questions that
-    /// it learns nothing from.
-    fn asked(&self) -> Asked {
-        Asked::Always
-    }
-
-    /// The open path for the next packet of new data, or `None` to wait for a better one. To wait while
-    /// nothing is in flight is not possible: an open path is used then all the same.
+    /// The path of the next packet of new data, and how it gets it. Asked while data waits and an association has several
+    /// paths, also when none is open.
     ///
-    /// One that [assigns](Self::assigns) data may also name a path that is not open but assignable. The data gets its
-    /// TSNs and waits for that path's window, and later data may leave on other paths meanwhile.
-    ///
-    /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer. [`Asked`] says when it is asked at all.
-    fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId>;
-
-    /// As [`pick`](Self::pick), from one that goes by nothing but which paths are `open`, by ascending id: then nobody has to
-    /// look up how they are. `None` from all others.
-    fn pick_unseen(&mut self, _open: &[OpenPath]) -> Option<PathId> {
-        None
-    }
+    /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer. To wait while nothing is in flight is not
+    /// possible: an open path is used then all the same.
+    fn decide(&mut self, now: Instant, offer: &Offer<'_>) -> Decision;
 
     /// A packet with `bytes` of DATA chunks with new data was sent on `path`, whoever chose it, or assigned to it.
     fn on_sent(&mut self, path: PathId, bytes: usize);
@@ -257,7 +186,7 @@ pub(crate) mod tests {
 
     /// Much data waits, and the peer can take much.
     pub(crate) fn offer(paths: &[PathView]) -> Offer<'_> {
-        Offer { paths, unsent: 1 << 20, peer_window: 1 << 20 }
+        Offer::new(paths, 1 << 20, 1 << 20)
     }
 
     #[test]
@@ -268,18 +197,18 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn all_pick_repeatably_and_none_picks_from_nothing() {
+    fn all_decide_repeatably_and_none_picks_from_nothing() {
         let paths = [with_srtt(1, 30), with_srtt(2, 20), view(3)];
         for (name, make) in BUILT_IN {
             let mut scheduler = make();
-            assert_eq!(scheduler.pick(Instant::ZERO, &offer(&[])), None, "{name}");
+            assert_eq!(scheduler.decide(Instant::ZERO, &offer(&[])), Decision::Wait, "{name}");
             let closed = paths.clone().map(full);
-            assert_eq!(scheduler.pick(Instant::ZERO, &offer(&closed)), None, "{name}");
+            assert_eq!(scheduler.decide(Instant::ZERO, &offer(&closed)), Decision::Wait, "{name}");
             for _ in 0..5 {
-                let first = scheduler.pick(Instant::ZERO, &offer(&paths));
-                assert!(first.is_some(), "{name}");
-                assert_eq!(scheduler.pick(Instant::ZERO, &offer(&paths)), first, "{name}");
-                scheduler.on_sent(first.unwrap(), 1452);
+                let first = scheduler.decide(Instant::ZERO, &offer(&paths));
+                let path = first.path().expect(name);
+                assert_eq!(scheduler.decide(Instant::ZERO, &offer(&paths)), first, "{name}");
+                scheduler.on_sent(path, 1452);
             }
         }
     }

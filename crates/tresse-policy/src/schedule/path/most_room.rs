@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Asked, Offer, PathScheduler};
+use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -17,12 +17,8 @@ impl PathScheduler for MostRoom {
         "most_room"
     }
 
-    fn asked(&self) -> Asked {
-        Asked::WhenSeveralAreOpen
-    }
-
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        offer.open().min_by_key(|path| (Reverse(path.room), !path.primary, path.id)).map(|path| path.id)
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+        offer.send_on_least(|path| (Reverse(path.room), !path.primary, path.id))
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
@@ -37,7 +33,8 @@ mod tests {
     #[test]
     fn takes_the_open_path_with_the_most_room_and_the_primary_among_equals() {
         let with_room = |id, room| PathView { room, ..view(id) };
-        let pick = |paths: &[PathView]| MostRoom.pick(Instant::ZERO, &offer(paths)).map(|path| path.0);
+        let pick =
+            |paths: &[PathView]| MostRoom.decide(Instant::ZERO, &offer(paths)).path().map(|path| path.0);
         assert_eq!(pick(&[with_room(0, 3000), with_room(1, 9000), with_room(2, 6000)]), Some(1));
         assert_eq!(pick(&[with_room(1, 3000), with_room(0, 3000)]), Some(0));
         let shut = PathView { open: false, ..with_room(1, 9000) };

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::{Offer, PathScheduler, PathView};
+use super::{Decision, Offer, PathScheduler, PathView};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -19,12 +19,8 @@ impl PathScheduler for Otias {
         "otias"
     }
 
-    fn assigns(&self) -> bool {
-        true
-    }
-
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        offer.available().min_by_key(|path| (arrival(path), !path.primary, path.id)).map(|path| path.id)
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+        Decision::send_or_assign(offer.available().min_by_key(|path| (arrival(path), !path.primary, path.id)))
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
@@ -48,7 +44,7 @@ mod tests {
     use super::*;
 
     fn pick(paths: &[PathView]) -> Option<u8> {
-        Otias.pick(Instant::ZERO, &offer(paths)).map(|path| path.0)
+        Otias.decide(Instant::ZERO, &offer(paths)).path().map(|path| path.0)
     }
 
     #[test]

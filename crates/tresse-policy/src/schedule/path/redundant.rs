@@ -5,7 +5,7 @@
 //! as soon as the luckiest path has brought it, and a path's death is not noticed. It loses wherever throughput counts:
 //! all paths together carry what the best one does, and each carries the whole load.
 
-use super::{Asked, Offer, PathScheduler};
+use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -17,16 +17,11 @@ impl PathScheduler for Redundant {
         "redundant"
     }
 
-    fn copies(&self) -> bool {
-        true
-    }
-
-    fn asked(&self) -> Asked {
-        Asked::WhenSeveralAreOpen
-    }
-
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        Offer::fastest(offer.open()).map(|path| path.id)
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+        match offer.send_on_least(Offer::by_rtt) {
+            Decision::Send(path) => Decision::Duplicate(path),
+            other => other,
+        }
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
@@ -39,9 +34,8 @@ mod tests {
 
     #[test]
     fn new_data_begins_on_the_fastest_path_with_room_and_is_copied() {
-        let pick = |paths: &[_]| Redundant.pick(Instant::ZERO, &offer(paths)).map(|path| path.0);
-        assert_eq!(pick(&[with_srtt(0, 40), with_srtt(1, 25)]), Some(1));
-        assert_eq!(pick(&[with_srtt(0, 40), full(with_srtt(1, 25))]), Some(0));
-        assert!(Redundant.copies() && !Redundant.assigns());
+        let decide = |paths: &[_]| Redundant.decide(Instant::ZERO, &offer(paths));
+        assert_eq!(decide(&[with_srtt(0, 40), with_srtt(1, 25)]), Decision::Duplicate(PathId(1)));
+        assert_eq!(decide(&[with_srtt(0, 40), full(with_srtt(1, 25))]), Decision::Duplicate(PathId(0)));
     }
 }

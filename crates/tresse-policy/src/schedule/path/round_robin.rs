@@ -3,7 +3,7 @@
 //! Optimises simplicity: with data to send all the time, windows decide each path's share anyway. It
 //! loses on delay when there is little data and paths differ.
 
-use super::{Asked, Offer, OpenPath, PathScheduler};
+use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -13,28 +13,15 @@ pub(super) struct RoundRobin {
     last: Option<PathId>,
 }
 
-impl RoundRobin {
-    /// The first of the open paths after the last that had its turn.
-    fn next(&self, open: impl Iterator<Item = PathId>) -> Option<PathId> {
-        open.min_by_key(|&path| (self.last.is_some_and(|last| path <= last), path))
-    }
-}
-
 impl PathScheduler for RoundRobin {
     fn name(&self) -> &'static str {
         "round_robin"
     }
 
-    fn asked(&self) -> Asked {
-        Asked::WhenSeveralAreOpen
-    }
-
-    fn pick(&mut self, _now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        self.next(offer.open().map(|path| path.id))
-    }
-
-    fn pick_unseen(&mut self, open: &[OpenPath]) -> Option<PathId> {
-        self.next(open.iter().map(|path| path.id))
+    fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+        // The first of the open paths after the last that had its turn.
+        let next = offer.open_ids().min_by_key(|&path| (self.last.is_some_and(|last| path <= last), path));
+        next.map_or(Decision::Wait, Decision::Send)
     }
 
     fn on_sent(&mut self, path: PathId, _bytes: usize) {
@@ -49,9 +36,7 @@ mod tests {
     use super::*;
 
     fn turn(scheduler: &mut RoundRobin, paths: &[PathView]) -> Option<u8> {
-        let path = scheduler.pick(Instant::ZERO, &offer(paths))?;
-        let open: Vec<_> = paths.iter().map(|path| OpenPath { id: path.id, allowance: 1452 }).collect();
-        assert_eq!(scheduler.pick_unseen(&open), Some(path));
+        let path = scheduler.decide(Instant::ZERO, &offer(paths)).path()?;
         scheduler.on_sent(path, 1452);
         Some(path.0)
     }

@@ -7,7 +7,7 @@
 //! same; and of more than two paths only the fastest is left data. The paper corrects its gap by every acknowledgement;
 //! here it moves by a packet in each round trip.
 
-use super::{Offer, PathScheduler, PathView};
+use super::{Decision, Offer, PathScheduler, PathView};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -25,19 +25,15 @@ impl PathScheduler for Stms {
         "stms"
     }
 
-    fn assigns(&self) -> bool {
-        true
-    }
-
-    fn pick(&mut self, now: Instant, offer: &Offer<'_>) -> Option<PathId> {
-        let fast = Offer::fastest(offer.paths.iter())?;
+    fn decide(&mut self, now: Instant, offer: &Offer<'_>) -> Decision {
+        let Some(fast) = Offer::fastest(offer.paths().iter()) else { return Decision::Wait };
         if fast.open {
-            return Some(fast.id);
+            return Decision::Send(fast.id);
         }
-        let slow = Offer::fastest(offer.open())?;
+        let Some(slow) = Offer::fastest(offer.open()) else { return Decision::Wait };
         self.look(now, fast, slow);
         let wide_enough = fast.assigned as isize >= gap(fast, slow) as isize + self.correction;
-        Some(if fast.assignable && !wide_enough { fast.id } else { slow.id })
+        if fast.assignable && !wide_enough { Decision::Assign(fast.id) } else { Decision::Send(slow.id) }
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
@@ -73,7 +69,7 @@ mod tests {
 
     fn pick(scheduler: &mut Stms, at: u64, paths: &[PathView]) -> Option<u8> {
         let now = Instant::ZERO + Duration::from_millis(at);
-        scheduler.pick(now, &offer(paths)).map(|path| path.0)
+        scheduler.decide(now, &offer(paths)).path().map(|path| path.0)
     }
 
     /// The fast path is full and has been left `bytes`; the slow one has room.

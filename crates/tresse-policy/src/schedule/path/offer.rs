@@ -1,0 +1,162 @@
+//! Question to a path scheduler: the paths that could carry the data that waits.
+
+use std::cell::{Cell, OnceCell};
+use std::fmt;
+
+use super::{Decision, PathView};
+use crate::path::PathId;
+
+/// A path on which a packet of new data may leave now.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct OpenPath {
+    /// The path.
+    pub id: PathId,
+    /// Bytes of DATA chunks that the peer can take.
+    pub allowance: usize,
+}
+
+/// Fills in the views of all paths.
+pub type Show<'a> = &'a dyn Fn(&mut Vec<PathView>);
+
+/// New data that waits, and the paths that may carry it.
+///
+/// The ids of the open paths are known; the views of all paths are computed when a scheduler first looks at one.
+pub struct Offer<'a> {
+    /// User data that waits to be sent, on all streams.
+    pub unsent: usize,
+    /// Bytes of DATA chunks that the peer can still take beside what is in flight.
+    pub peer_window: usize,
+    /// Of an offer whose views are not there yet.
+    open: &'a [OpenPath],
+    views: OnceCell<&'a [PathView]>,
+    hidden: Cell<Option<(&'a mut Vec<PathView>, Show<'a>)>>,
+}
+
+impl<'a> Offer<'a> {
+    /// An offer of `paths`, by ascending id: for the test of a policy.
+    pub fn new(paths: &'a [PathView], unsent: usize, peer_window: usize) -> Self {
+        Offer { unsent, peer_window, open: &[], views: OnceCell::from(paths), hidden: Cell::new(None) }
+    }
+
+    /// An offer whose views `show` puts into `views` when they are looked at; these paths are `open`, by ascending id.
+    pub fn lazy(
+        open: &'a [OpenPath],
+        views: &'a mut Vec<PathView>,
+        show: Show<'a>,
+        unsent: usize,
+        peer_window: usize,
+    ) -> Self {
+        let hidden = Cell::new(Some((views, show)));
+        Offer { unsent, peer_window, open, views: OnceCell::new(), hidden }
+    }
+
+    /// Every path that may carry new data, by ascending id, open or not.
+    pub fn paths(&self) -> &'a [PathView] {
+        self.views.get_or_init(|| {
+            self.hidden.take().map_or(&[], |(views, show)| {
+                show(views);
+                views
+            })
+        })
+    }
+
+    /// The ids of the paths on which a packet may leave now, ascending. Computes no views.
+    pub fn open_ids(&self) -> impl Iterator<Item = PathId> {
+        let given = if self.open.is_empty() { self.views.get().copied() } else { None };
+        let viewed = given.unwrap_or_default().iter().filter(|path| path.open).map(|path| path.id);
+        self.open.iter().map(|path| path.id).chain(viewed)
+    }
+
+    /// The paths on which a packet may leave now.
+    pub fn open(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
+        self.paths().iter().filter(|path| path.open)
+    }
+
+    /// The paths on which a packet may leave now, or wait for their window.
+    pub fn available(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
+        self.paths().iter().filter(|path| path.open || path.assignable)
+    }
+
+    /// [Sends](Decision::Send) on the open path with the smallest `key`. Computes views only if several are open.
+    pub fn send_on_least<K: Ord>(&self, key: impl Fn(&PathView) -> K) -> Decision {
+        let mut open = self.open_ids();
+        match (open.next(), open.next()) {
+            (None, _) => Decision::Wait,
+            (Some(only), None) => Decision::Send(only),
+            _ => Decision::send(self.open().min_by_key(|path| key(path))),
+        }
+    }
+
+    /// The path with the shortest smoothed round-trip time of `paths`. One without a measurement comes
+    /// last: it gets its first data, and so its measurement, when the others are full.
+    pub fn fastest(paths: impl Iterator<Item = &'a PathView>) -> Option<&'a PathView> {
+        paths.min_by_key(|path| Offer::by_rtt(path))
+    }
+
+    /// The order of [`fastest`](Self::fastest), as a key.
+    pub fn by_rtt(path: &PathView) -> impl Ord + use<> {
+        (path.srtt.is_none(), path.srtt, !path.primary, path.id)
+    }
+}
+
+impl fmt::Debug for Offer<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Offer")
+            .field("unsent", &self.unsent)
+            .field("peer_window", &self.peer_window)
+            .field("open", &self.open_ids().collect::<Vec<_>>())
+            .field("paths", &self.views.get())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::BUILT_IN;
+    use super::super::tests::{offer, with_srtt};
+    use super::*;
+    use crate::time::Instant;
+
+    fn open(ids: &[u8]) -> Vec<OpenPath> {
+        ids.iter().map(|&id| OpenPath { id: PathId(id), allowance: 1452 }).collect()
+    }
+
+    /// Whether each of the schedulers looks at the views when these paths are open.
+    fn looking(ids: &[u8]) -> Vec<&'static str> {
+        let open = open(ids);
+        let looks = |make: &fn() -> Box<dyn super::super::PathScheduler>| {
+            let looked = Cell::new(false);
+            let show = |views: &mut Vec<PathView>| {
+                looked.set(true);
+                views.extend([0, 1].map(|id| PathView { open: ids.contains(&id), ..with_srtt(id, 20) }));
+            };
+            let mut views = Vec::new();
+            make().decide(Instant::ZERO, &Offer::lazy(&open, &mut views, &show, 1 << 20, 1 << 20));
+            looked.get()
+        };
+        BUILT_IN.iter().filter(|(_, make)| looks(make)).map(|&(name, _)| name).collect()
+    }
+
+    #[test]
+    fn views_are_computed_only_for_schedulers_that_look_at_them() {
+        assert_eq!(looking(&[]), ["blest", "daps", "otias", "stms"]);
+        assert_eq!(looking(&[1]), ["blest", "daps", "ecf", "otias", "stms"]);
+        let but_round_robin = |name: &&str| *name != "round_robin";
+        let all: Vec<_> = BUILT_IN.iter().map(|&(name, _)| name).filter(but_round_robin).collect();
+        assert_eq!(looking(&[0, 1]), all);
+    }
+
+    #[test]
+    fn open_paths_are_the_same_before_and_after_a_look() {
+        let paths = [0, 1, 2].map(|id| PathView { open: id != 1, ..with_srtt(id, 20) });
+        let (open, mut views) = (open(&[0, 2]), Vec::new());
+        let show = |views: &mut Vec<PathView>| views.extend(paths.clone());
+        let offered = Offer::lazy(&open, &mut views, &show, 1, 1);
+        let ids = |offer: &Offer<'_>| offer.open_ids().collect::<Vec<_>>();
+        assert_eq!(ids(&offered), [PathId(0), PathId(2)]);
+        assert_eq!(offered.paths(), paths);
+        assert_eq!(ids(&offered), [PathId(0), PathId(2)]);
+        assert_eq!(ids(&offer(&paths)), [PathId(0), PathId(2)]);
+    }
+}
