@@ -1,4 +1,4 @@
-"""House budgets, measured: of files, functions and types, names of files, and an opening line for each file.
+"""House budgets, measured: of files, functions and types, names of files, opening lines of files and of docs.
 
 A Rust function that must be longer says so: `#[expect(clippy::too_many_lines, reason = "...")]`. Methods of a type are
 counted over all files of its crate, so that a type does not become smaller by being cut into more files. What is over
@@ -27,6 +27,8 @@ EXCESS = {
     "files of tresse-cli called server.rs": 3,
     "files of tresse-proto called invariants.rs": 4,
 }
+# Crates in whose `src` item docs begin with a noun phrase or a verb.
+WORDED = {"tresse", "tresse-cli", "tresse-policy", "tresse-wire"}
 BUILT = {"target", "build", "__pycache__", ".venv"}
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +37,7 @@ RUST_FUNCTION = re.compile(
 )
 RUST_IMPL = re.compile(r"^impl(?:<.*?>)? (?P<type>\w+)(?:<.*>)?(?: where .*)? \{$")
 RUST_METHOD = re.compile(r"^    (?:pub(?:\([a-z: ]+\))? )?(?:const )?(?:async )?(?:unsafe )?fn \w+")
+RUST_QUESTION = re.compile(r"^\s*/// (?:What|Whether|How|Who|Whose|Whom|Which|When|Where|Why)\b")
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,19 @@ def says_what_it_is_for(path: Path, text: str) -> bool:
     return not text.strip() or ast.get_docstring(ast.parse(text)) is not None
 
 
+def questions(text: str) -> Iterator[int]:
+    r"""Lines at which the doc of an item begins with a question word.
+
+    >>> list(questions("/// What it holds.\nlet a;\n/// The rest.\n/// When full, it is sent.\nlet b;"))
+    [1]
+    """
+    before = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if RUST_QUESTION.match(line) and not before.lstrip().startswith("///"):
+            yield number
+        before = line
+
+
 def breaches(path: Path, text: str) -> Iterator[str]:
     r"""What is wrong with one file, one line each.
 
@@ -185,6 +201,9 @@ def breaches(path: Path, text: str) -> Iterator[str]:
         yield f"{path}:1: {length} lines, at most {FILE_LINES}: look for the noun hiding in it"
     if not says_what_it_is_for(path, text):
         yield f"{path}:1: does not open by saying what it is for"
+    if path.suffix == ".rs" and "src" in path.parts and WORDED.intersection(path.parts):
+        for number in questions(text):
+            yield f"{path}:{number}: begins with a question word: say what it is, or what it does (CONTRIBUTING.md)"
     functions = rust_functions(text) if path.suffix == ".rs" else python_functions(text)
     for function in functions:
         if function.length > FUNCTION_LINES and not function.excused:

@@ -231,7 +231,7 @@ pub(crate) struct OutputArgs {
 /// SCTP port of this command's servers.
 pub(crate) const DEFAULT_SCTP_PORT: u16 = 5001;
 
-/// What file transfers and measurements set on top of a preset: buffers that keep paths of some Gbit/s busy.
+/// Settings of file transfers and measurements on top of a preset: buffers that keep paths of some Gbit/s busy.
 const BULK_SETTINGS: &[(&str, &str)] = &[("send_buffer", "4MiB"), ("receive_buffer", "4MiB")];
 
 /// A mistake on a command line, in one line.

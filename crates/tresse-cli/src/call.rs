@@ -24,7 +24,7 @@ use crate::record::RecordArgs;
 use crate::report::words::printable;
 use crate::security::{self, SecurityArgs};
 
-/// Whom to call, and from where.
+/// Addresses to call, and own addresses to call from.
 #[derive(Args, Clone)]
 pub(crate) struct CallArgs {
     /// The other side's addresses, the preferred one first; a host name stands for all of its own
@@ -43,7 +43,7 @@ pub(crate) struct CallArgs {
     /// The other side's SCTP port
     #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) sctp_port: u16,
-    /// How long to wait for the other side's first answer
+    /// Time to wait for the other side's first answer
     #[arg(long, default_value = "15s", value_parser = duration)]
     pub(crate) timeout: Duration,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) struct CallArgs {
     pub(crate) record: RecordArgs,
 }
 
-/// Where to wait for calls.
+/// Own addresses on which to wait for calls.
 #[derive(Args)]
 pub(crate) struct ListenArgs {
     /// Own addresses to receive on, the preferred one first: addresses, interfaces, host names, 0.0.0.0 or ::, or auto,
@@ -210,7 +210,7 @@ impl CallArgs {
         Peer::new(self.remote(), self.sctp_port).with_udp_port(self.port)
     }
 
-    /// What comes of `setup`, as long as patience lasts.
+    /// Result of `setup`, as long as patience lasts.
     async fn answered(
         &self,
         endpoint: &Endpoint,
@@ -283,7 +283,7 @@ pub(crate) async fn put(association: &Association, options: SendOptions, data: B
     association.send(options, data).await.map_err(|error| ended(association, error))
 }
 
-/// Why an association takes nothing any more.
+/// Reason for which an association takes nothing any more.
 pub(crate) fn ended(association: &Association, error: SendError) -> Failure {
     if let Some(fault) = association.security_fault() {
         return Failure::not_authenticated(fault);
@@ -326,7 +326,7 @@ pub(crate) fn list(addresses: &[IpAddr]) -> String {
     addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// How long to wait for peers once everything that matters is done.
+/// Time to wait for peers once everything that matters is done.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 /// Between two attempts at a new association.
 const BEFORE_TRYING_AGAIN: Duration = Duration::from_secs(1);

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &DissectArgs) -> Result<(), Failure> {
     }
 }
 
-/// Why reading ended early.
+/// Reason for which reading ended early.
 enum Stop {
     /// Nobody reads the lines any more.
     Enough,

@@ -53,7 +53,7 @@ pub(crate) async fn run(args: EmulateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What both sides have to do to meet in the emulation.
+/// Commands by which both sides meet in the emulation.
 fn greeting(name: &str, client: &[IpAddr], server: &[IpAddr], server_port: u16, port: u16) -> String {
     let list = |addresses: &[IpAddr]| addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",");
     let (client, server) = (list(client), list(server));
@@ -73,7 +73,7 @@ async fn timer(duration: Option<Duration>) {
 /// The version of the document.
 const SCHEMA: u32 = 1;
 
-/// What went through.
+/// Packets that went through.
 #[derive(Serialize)]
 struct Report {
     /// The version of this document (docs/schemas).

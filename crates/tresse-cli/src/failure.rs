@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 
 use tresse::{BindError, CloseReason, ConnectError, Ended};
 
-/// Why a command did not do what was asked.
+/// Reason for which a command did not do what was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: Kind,
@@ -28,7 +28,7 @@ impl Failure {
         Failure { kind: Kind::Running, message: message.to_string() }
     }
 
-    /// What was asked, or the input, is wrong.
+    /// A failure of the request or of the input.
     pub(crate) fn usage(message: impl Display) -> Self {
         Failure { kind: Kind::Usage, message: message.to_string() }
     }
@@ -70,7 +70,7 @@ impl Failure {
         }
     }
 
-    /// Whether the peer could not be reached any more.
+    /// Returns whether the peer could not be reached any more.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.kind == Kind::Unreachable
     }
@@ -88,7 +88,7 @@ impl Failure {
     }
 }
 
-/// What went wrong with a file, in words.
+/// Description of an error of a file.
 pub(crate) fn words(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "there is no such file".to_owned(),

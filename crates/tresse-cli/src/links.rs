@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use tresse::host::{self, HostAddress, Route, leads_to_any};
 use tresse::{Association, Endpoint};
 
-/// Which addresses an association uses, of which interfaces; for one that chose them itself.
+/// Addresses that an association uses, with their interfaces; for one that chose them itself.
 pub(crate) fn used(association: &Association) -> String {
     let known = host::addresses().unwrap_or_default();
     let name = |local: IpAddr| match known.iter().find(|one| one.address == local) {
@@ -17,7 +17,7 @@ pub(crate) fn used(association: &Association) -> String {
     format!("from {}", used.join(", "))
 }
 
-/// What is wrong with a link, and the commands that mend it.
+/// Fault of a link, and the commands that mend it.
 pub(crate) struct Fault {
     pub(crate) says: String,
     pub(crate) mend: String,
@@ -29,8 +29,7 @@ impl Fault {
     }
 }
 
-/// What is wrong with the links of an association's paths, a line each; with `all`, also which interfaces have no route to
-/// the peer.
+/// Faults of the links of an association's paths, a line each; with `all`, also interfaces that have no route to the peer.
 pub(crate) fn faults(association: &Association, endpoint: &Endpoint, all: bool) -> Vec<String> {
     let paths: Vec<_> = association.path_stats().iter().map(|path| (path.local, path.remote)).collect();
     let bound: Vec<_> =

@@ -15,7 +15,7 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "tresse: {line}");
 }
 
-/// Whether the reader is still there.
+/// Returns whether the reader is still there.
 pub(crate) fn checked(outcome: io::Result<()>) -> Result<bool, Failure> {
     match outcome {
         Ok(()) => Ok(true),

@@ -8,7 +8,7 @@ use tresse::{Association, PathState, PathStats};
 
 use crate::report::words::rate;
 
-/// Where progress lines are drawn: standard error, unless it is no terminal or nobody wants to see them.
+/// Place of progress lines: standard error, unless it is no terminal or nobody wants to see them.
 pub(crate) fn display(quiet: bool) -> MultiProgress {
     // indicatif itself draws nothing when standard error is no terminal.
     let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
@@ -18,7 +18,7 @@ pub(crate) fn display(quiet: bool) -> MultiProgress {
 /// The progress line of one transfer.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// When the rates were last computed, and the bytes of each path at that time.
+    /// Time at which the rates were last computed, and the bytes of each path at that time.
     last: Option<(Instant, Vec<u64>)>,
     rates: Vec<f64>,
 }
@@ -84,7 +84,7 @@ impl Drop for Progress {
     }
 }
 
-/// How often the line is drawn anew.
+/// Interval at which the line is drawn anew.
 const TICK: Duration = Duration::from_millis(250);
 /// Weight of the newest rate.
 const SMOOTHING: f64 = 0.4;

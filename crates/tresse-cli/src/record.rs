@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::written::Written;
 
-/// What is to be recorded.
+/// Files that are to be recorded.
 #[derive(Args, Clone, Default)]
 pub(crate) struct RecordArgs {
     /// Write a capture of all packets of this side, as pcapng
@@ -29,7 +29,7 @@ pub(crate) struct RecordArgs {
     /// Overwrite files that exist
     #[arg(long)]
     pub(crate) force: bool,
-    /// Whether an endpoint is being recorded: a tunnel that reconnects has further ones.
+    /// True once an endpoint is being recorded: a tunnel that reconnects has further ones.
     #[arg(skip)]
     begun: Arc<AtomicBool>,
 }
@@ -65,7 +65,7 @@ impl RecordArgs {
 struct Recorder {
     capture: Option<Capture>,
     association_trace: Option<AssociationTrace>,
-    /// When the files were last written out.
+    /// Time at which the files were last written out.
     written_out: Duration,
 }
 
@@ -120,7 +120,7 @@ struct Capture {
     writer: CaptureWriter<Written>,
     /// The own UDP port; 0 over raw IP.
     udp_port: u16,
-    /// When the endpoint was bound, since 1970.
+    /// Time at which the endpoint was bound, since 1970.
     begin: Duration,
     packet: Vec<u8>,
 }
@@ -224,5 +224,5 @@ fn instant(at: Duration) -> Instant {
 
 /// A state for each packet would say little more.
 const BETWEEN_STATES: Duration = Duration::from_millis(1);
-/// What was recorded is in the files so long after, also of a command that is killed.
+/// Interval after which records are in the files, also of a command that is killed.
 const WRITTEN_OUT_EVERY: Duration = Duration::from_millis(500);

@@ -11,7 +11,7 @@ use tresse_plugin::{Factory, Plugin};
 use crate::args::SchedulerArgs;
 use crate::failure::Failure;
 
-/// What was brought along, by name.
+/// Policies that the user brought along, by name.
 #[derive(Default)]
 pub(crate) struct Brought {
     pub(crate) of_streams: Vec<(String, StreamSchedulerFactory)>,
@@ -20,7 +20,7 @@ pub(crate) struct Brought {
 }
 
 impl SchedulerArgs {
-    /// What these files have.
+    /// Loads the policies of these files.
     pub(crate) fn load(&self) -> Result<Brought, Failure> {
         let mut brought = Brought::default();
         for file in &self.scheduler_so {

@@ -19,7 +19,7 @@ pub(crate) struct SecurityArgs {
     /// Encrypt, and prove with this private key who this side is (tresse keygen FILE makes one)
     #[arg(long, value_name = "FILE", requires = "peer")]
     key: Option<PathBuf>,
-    /// Whom to trust: the fingerprint of the other side's key, or a file with one on each line; may be repeated
+    /// Peers to trust: the fingerprint of the other side's key, or a file with one on each line; may be repeated
     #[arg(long, value_name = "FINGERPRINT", requires = "key")]
     peer: Vec<String>,
     /// Encrypt, and trust whoever knows the secret in this file, as this side does: at least 16 bytes
@@ -158,7 +158,7 @@ pub(crate) fn bind_raw(
     }
 }
 
-/// What a file holds that others must not read: refused where they can.
+/// Content of a file that others must not read: refused where they can.
 fn read_private(file: &Path, option: &str) -> Result<Vec<u8>, Failure> {
     #[cfg(unix)]
     {

@@ -90,7 +90,7 @@ async fn begin_anew(queue: &Queue<'_>, args: &SendArgs) -> Result<Anew, Failure>
     Ok(Anew { endpoint, association, source, at })
 }
 
-/// Why a file did not arrive.
+/// Reason for which a file did not arrive.
 enum Trouble {
     /// The receiver does not want or cannot store it, and others may follow.
     Refused(Failure),

@@ -47,9 +47,9 @@ choices! {
 }
 
 choices! {
-    /// Where a lost chunk goes again (RFC 9260 §6.4.1; the policies of Iyengar et al. for CMT). A path that
-    /// cannot be used is never chosen while another can. Among equals the path with the most room is taken, then the
-    /// alternate one; the paper draws one at random.
+    /// Path of a retransmission (RFC 9260 §6.4.1; the policies of Iyengar et al. for CMT). A path that cannot be used
+    /// is never chosen while another can. Among equals the path with the most room is taken, then the alternate one;
+    /// the paper draws one at random.
     pub enum RetransmitPath {
         /// The path it was lost on (RTX-SAME).
         Same = "same",
@@ -67,7 +67,7 @@ choices! {
 }
 
 choices! {
-    /// What a stream is for. The adaptive stream map goes by it; other maps do not.
+    /// Purpose of a stream. The adaptive stream map goes by it; other maps do not.
     #[derive(PartialOrd, Ord)]
     pub enum StreamClass {
         /// Every message soon: over the path that delivers first, before everything else there.

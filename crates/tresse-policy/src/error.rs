@@ -4,15 +4,15 @@ use std::fmt;
 
 use tresse_wire::StreamId;
 
-/// What applications can bring policies of their own for.
+/// Kind of policy that applications can bring.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PolicyKind {
-    /// Which stream's data leaves next.
+    /// Selects the stream whose data leaves next.
     StreamScheduler,
-    /// Which path gets the next data.
+    /// Selects the path that gets the next data.
     PathScheduler,
-    /// How much a path may carry.
+    /// Sets the window of each path.
     CongestionController,
 }
 
@@ -26,14 +26,14 @@ impl fmt::Display for PolicyKind {
     }
 }
 
-/// Why a scheduler, or another policy, could not be chosen or configured.
+/// Reason for which a scheduler, or another policy, could not be chosen or configured.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
     /// None has this name.
     #[error("unknown {kind} \"{name}\"; registered are {known}")]
     Unknown {
-        /// What was looked for.
+        /// Kind that was looked for.
         kind: PolicyKind,
         /// The name that was given.
         name: String,
@@ -43,7 +43,7 @@ pub enum ScheduleError {
     /// It refused its configuration.
     #[error("{kind} \"{name}\" refused its configuration: {reason}")]
     BadConfig {
-        /// What it is.
+        /// Kind of the policy.
         kind: PolicyKind,
         /// Its name.
         name: String,

@@ -6,15 +6,15 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a factory makes of a configuration, or what it says against it.
+/// Product of a factory, or the reason for which it refuses the configuration.
 pub(crate) type Made<T> = Result<Box<T>, String>;
 
-/// What `act` answers, or what its panic says.
+/// Result of `act`, or the words of its panic.
 pub(crate) fn attempt<T>(act: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(act)).map_err(words)
 }
 
-/// What a panic says, on one line.
+/// Words of a panic, on one line.
 pub(crate) fn words(payload: Box<dyn Any + Send>) -> String {
     let text = match payload.downcast_ref::<String>() {
         Some(text) => text,

@@ -19,7 +19,7 @@ impl fmt::Display for PathId {
     }
 }
 
-/// Whether a path can be used (RFC 9260 §8, RFC 7829).
+/// Usability of a path (RFC 9260 §8, RFC 7829).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum PathState {
     /// Not yet shown to lead to the peer (RFC 9260 §5.4).

@@ -98,7 +98,7 @@ impl Registry {
         self.controllers.remove(name)
     }
 
-    /// Whether a policy of this kind could be removed now.
+    /// Returns whether a policy of this kind could be removed now.
     ///
     /// # Errors
     /// Those of removing it.

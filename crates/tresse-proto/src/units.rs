@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-/// Why a text is no quantity of the wanted kind.
+/// Reason for which a text is no quantity of the wanted kind.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("\"{text}\" is not {wanted}")]
 pub struct UnitError {

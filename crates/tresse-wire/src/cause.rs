@@ -112,7 +112,7 @@ pub enum Cause<'a> {
     MissingParameters(List<'a, u16>),
     /// The cookie came too late.
     StaleCookie {
-        /// How much too late, in microseconds; 0 if the sender does not say.
+        /// Time by which it came too late, in microseconds; 0 if the sender does not say.
         micros: u32,
     },
     /// No resources for the association.

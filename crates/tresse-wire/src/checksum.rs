@@ -5,7 +5,7 @@
 
 use crate::packet::COMMON_HEADER_LEN;
 
-/// Where the checksum stands in the common header.
+/// Bytes of the common header that hold the checksum.
 const FIELD: std::ops::Range<usize> = 8..12;
 
 /// CRC32c of `packet` with its checksum field taken as zero, whatever it holds. A slice too short for a

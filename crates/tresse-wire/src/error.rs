@@ -8,7 +8,7 @@ use crate::chunk::ChunkKind;
 use crate::param::ParamKind;
 use crate::serial::Tsn;
 
-/// Why a packet was refused as a whole.
+/// Reason for which a packet was refused as a whole.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PacketError {
     /// Shorter than the common header.
@@ -35,7 +35,7 @@ pub enum PacketError {
     },
 }
 
-/// What was wrong with a chunk, a parameter or an error cause.
+/// Defect of a chunk, a parameter or an error cause.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
     /// Fewer bytes are left than a header takes. Nothing after it can be read.
@@ -86,7 +86,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether the position of whatever follows is unknown, so that reading has to stop here.
+    /// Returns whether the position of whatever follows is unknown, so that reading has to stop here.
     pub const fn ends_reading(self) -> bool {
         matches!(self, Fault::HeaderCut { .. } | Fault::LengthBelowHeader { .. } | Fault::Cut { .. })
     }
@@ -98,9 +98,9 @@ impl Fault {
 pub struct ChunkError {
     /// Type of the chunk.
     pub kind: ChunkKind,
-    /// Where the chunk starts, in bytes from the start of the packet (of the slice, for a lone chunk).
+    /// Start of the chunk, in bytes from the start of the packet (of the slice, for a lone chunk).
     pub offset: usize,
-    /// What was wrong.
+    /// Its defect.
     pub fault: Fault,
 }
 
@@ -120,9 +120,9 @@ impl ChunkError {
 pub struct TlvError<K> {
     /// Type of the parameter or code of the cause; 0 if not even that could be read.
     pub kind: K,
-    /// Where it starts, in bytes from the first of its list.
+    /// Its start, in bytes from the first of its list.
     pub offset: usize,
-    /// What was wrong.
+    /// Its defect.
     pub fault: Fault,
 }
 

@@ -68,7 +68,7 @@ impl<'a, T: ListItem> List<'a, T> {
         }
     }
 
-    /// How many items there are.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
         match self {
@@ -77,7 +77,7 @@ impl<'a, T: ListItem> List<'a, T> {
         }
     }
 
-    /// Whether there are no items.
+    /// Returns whether there are no items.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -22,7 +22,7 @@ pub struct CommonHeader {
     pub verification_tag: u32,
 }
 
-/// What to ask of the checksum of a received packet.
+/// Treatment of the checksum of a received packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum ChecksumRule {
     /// It must be right.
@@ -110,7 +110,7 @@ impl<'a> Chunks<'a> {
         Chunks { packet, offset: COMMON_HEADER_LEN }
     }
 
-    /// Where the next chunk starts, in bytes from the start of the packet.
+    /// Start of the next chunk, in bytes from the start of the packet.
     #[inline]
     pub fn offset(&self) -> usize {
         self.offset

@@ -12,7 +12,7 @@ use crate::serial::Tsn;
 /// A chunk of a quoted packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct QuotedChunk<'a> {
-    /// Where it starts, in bytes from the start of the packet.
+    /// Its start, in bytes from the start of the packet.
     pub offset: usize,
     /// Its type, if that was not damaged.
     pub kind: ChunkKind,

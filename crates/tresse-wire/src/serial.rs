@@ -28,20 +28,20 @@ macro_rules! serial {
                 Self(self.0.wrapping_sub(1))
             }
 
-            /// Whether this number comes earlier than `other`. Exactly half the circle apart is undefined in
+            /// Returns whether this number comes earlier than `other`. Exactly half the circle apart is undefined in
             /// RFC 1982 and counts here as neither before nor after.
             #[inline]
             pub const fn is_before(self, other: Self) -> bool {
                 other.0.wrapping_sub(self.0).cast_signed() > 0
             }
 
-            /// Whether this number comes later than `other`; see [`Self::is_before`].
+            /// Returns whether this number comes later than `other`; see [`Self::is_before`].
             #[inline]
             pub const fn is_after(self, other: Self) -> bool {
                 other.is_before(self)
             }
 
-            /// How many steps lead from `earlier` to this number, going forward.
+            /// Number of steps from `earlier` to this number, going forward.
             #[inline]
             pub const fn distance_from(self, earlier: Self) -> $int {
                 self.0.wrapping_sub(earlier.0)

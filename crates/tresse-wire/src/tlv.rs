@@ -12,7 +12,7 @@ use crate::error::{Fault, TlvError, TooLong};
 /// Header of a parameter or a cause: type and length.
 pub(crate) const TLV_HEADER_LEN: usize = 4;
 
-/// What to do about a chunk or parameter type one does not know (RFC 9260 §3.2, §3.2.1).
+/// Treatment of a chunk or parameter of a type that the receiver does not know (RFC 9260 §3.2, §3.2.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct UnrecognisedAction {
     /// Leave this item and all that follow in its packet (a chunk) or its chunk (a parameter); otherwise skip
@@ -145,7 +145,7 @@ impl<'a, T: TlvItem<'a>> Tlvs<'a, T> {
         }
     }
 
-    /// Whether there is nothing in the list.
+    /// Returns whether there is nothing in the list.
     #[inline]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -228,7 +228,7 @@ impl<'a, T: TlvItem<'a>> IntoIterator for Tlvs<'a, T> {
 pub enum TlvIter<'a, T> {
     /// Reading received bytes.
     Wire {
-        /// What has not been read.
+        /// Bytes that have not been read.
         rest: &'a [u8],
         /// Bytes read.
         offset: usize,

@@ -16,7 +16,7 @@ use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
 /// every chunk within its own length field.
 const LARGEST_PACKET: usize = 65_532;
 
-/// What goes into the checksum field.
+/// Content of the checksum field.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Seal {
     /// The CRC32c.
@@ -25,7 +25,7 @@ pub enum Seal {
     Zero,
 }
 
-/// What must not leave without an AUTH chunk before it, and which one that is (RFC 4895 §6.2).
+/// Chunk types that must not leave without an AUTH chunk before them, and that AUTH chunk (RFC 4895 §6.2).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Guard {
     kinds: KindSet,
@@ -77,12 +77,12 @@ fn auth_len(hmac_len: u16) -> usize {
 #[derive(Debug)]
 pub struct PacketWriter<'b> {
     buf: &'b mut Vec<u8>,
-    /// Where the packet starts in `buf`.
+    /// Start of the packet in `buf`.
     start: usize,
     /// Largest length of the packet; a multiple of four.
     limit: usize,
     guard: Option<Guard>,
-    /// Where the AUTH chunk starts, from the start of the packet, once there is one.
+    /// Offset of the AUTH chunk from the start of the packet, once there is one.
     auth: Option<usize>,
     /// Bytes before the first chunk, common header included.
     head: usize,
@@ -165,7 +165,7 @@ impl<'b> PacketWriter<'b> {
         self.buf.len() - self.start
     }
 
-    /// Whether the packet has no chunk yet.
+    /// Returns whether the packet has no chunk yet.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() <= self.head
@@ -199,7 +199,7 @@ impl<'b> PacketWriter<'b> {
         Ok(())
     }
 
-    /// What the HMAC covers if the packet has one: the AUTH chunk with its HMAC zero, and every chunk after it
+    /// Bytes that the HMAC covers if the packet has one: the AUTH chunk with its HMAC zero, and every chunk after it
     /// with its padding.
     #[inline]
     pub fn authenticated(&self) -> Option<&[u8]> {

@@ -203,8 +203,8 @@ impl Association {
         ByteStream::new(self.clone(), stream)
     }
 
-    /// What happens to the association from now on: path changes, streams that were reset or added, the peer's
-    /// shutdown, the end.
+    /// Events of the association from now on: path changes, streams that were reset or added, the peer's shutdown, the
+    /// end.
     pub fn events(&self) -> Events {
         Events::new(self.inner.shared.lock().subscribe(self.inner.id))
     }
@@ -277,7 +277,7 @@ impl Association {
         self.inner.command(|association| association.set_stream_class(stream, class))
     }
 
-    /// What a stream is for; `None` for one that does not exist.
+    /// Purpose of a stream; `None` for one that does not exist.
     pub fn stream_class(&self, stream: StreamId) -> Option<StreamClass> {
         self.inner.ask(|association| association.stream_class(stream))
     }
@@ -394,7 +394,7 @@ impl Association {
         self.inner.command(|association| association.add_streams(now, outbound, inbound))
     }
 
-    /// Whether both ends speak ASCONF (RFC 5061): own addresses can be added and removed.
+    /// Returns whether both ends speak ASCONF (RFC 5061): own addresses can be added and removed.
     pub fn takes_address_changes(&self) -> bool {
         self.inner.ask(|association| association.agreed_chunks().contains(&ChunkKind::ASCONF))
     }
@@ -435,14 +435,14 @@ impl Association {
         self.inner.command(|association| association.set_peer_primary(now, address))
     }
 
-    /// Who the peer has proved to be; `None` where associations are not encrypted.
+    /// Identity that the peer has proved; `None` where associations are not encrypted.
     #[cfg(feature = "encryption")]
     pub fn peer_identity(&self) -> Option<PeerIdentity> {
         self.inner.shared.lock().keyring.as_ref().and_then(|keyring| keyring.peer(self.inner.id).cloned())
     }
 
-    /// Why the association ended, where it was for the sake of security: [`Association::close_reason`] only says that one
-    /// side aborted it.
+    /// Reason for which the association ended, where it was for the sake of security: [`Association::close_reason`] only
+    /// says that one side aborted it.
     #[cfg(feature = "encryption")]
     pub fn security_fault(&self) -> Option<SecurityFault> {
         self.inner.shared.lock().keyring.as_ref().and_then(|keyring| keyring.fault(self.inner.id).cloned())
@@ -456,13 +456,13 @@ impl Association {
         self.inner.shared.lock().renew_keys(self.inner.id, now);
     }
 
-    /// How many sets of keys there have been so far; 0 where associations are not encrypted.
+    /// Number of sets of keys so far; 0 where associations are not encrypted.
     #[cfg(feature = "encryption")]
     pub fn key_generation(&self) -> u64 {
         self.inner.shared.lock().keyring.as_ref().map_or(0, |keyring| keyring.generation(self.inner.id))
     }
 
-    /// What encryption has done so far; `None` where associations are not encrypted.
+    /// Counters of the encryption so far; `None` where associations are not encrypted.
     pub fn protection_stats(&self) -> Option<ProtectionStats> {
         self.inner.ask(|association| association.protection_stats())
     }
@@ -520,7 +520,7 @@ impl Association {
         until(&self.inner.signals.phase, || self.close_reason()).await
     }
 
-    /// Why it ended, once it has.
+    /// Reason for which it ended, once it has.
     pub fn close_reason(&self) -> Option<CloseReason> {
         let state = self.inner.shared.lock();
         state.slot(self.inner.id).and_then(|slot| slot.ended().cloned())
@@ -559,7 +559,7 @@ impl Inner {
         outcome.expect("the core keeps an association until its last handle is dropped")
     }
 
-    /// Whether at most `bytes` of `stream` wait; if not, asks to be told when.
+    /// Returns whether at most `bytes` of `stream` wait; if not, asks to be told when.
     fn gauge(&self, stream: StreamId, bytes: usize) -> Option<Result<(), SendError>> {
         let mut state = self.shared.lock();
         if state.slot(self.id).is_some_and(|slot| slot.ended().is_some()) {
@@ -626,7 +626,7 @@ impl Drop for Inner {
 
 /// Bytes for which one unit of the runtime's budget is charged, of 128 before others have their turn.
 const BYTES_PER_TURN: usize = 2048;
-/// What a message costs beside its bytes, in bytes.
+/// Memory that a message costs beside its bytes, in bytes.
 const MESSAGE_COST: usize = 128;
 /// Messages that are queued or taken while the endpoint is locked.
 const MOST_AT_ONCE: usize = 512;

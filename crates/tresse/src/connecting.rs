@@ -54,8 +54,8 @@ impl Connecting {
         self.association.try_send(options, data)
     }
 
-    /// What happens to the association from now on, as [`Association::events`] tells it: what becomes of messages may be
-    /// among it.
+    /// Events of the association from now on, as [`Association::events`] tells them: what becomes of messages may be
+    /// among them.
     pub fn events(&self) -> Events {
         self.association.events()
     }

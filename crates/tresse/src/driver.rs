@@ -18,12 +18,12 @@ pub(crate) struct Driver {
     shared: Arc<Shared>,
     sockets: Sockets,
     sleep: Pin<Box<Sleep>>,
-    /// What `sleep` is set to.
+    /// Instant that `sleep` is set to.
     alarm: Option<Instant>,
     faults: u64,
 }
 
-/// What a round leaves to do.
+/// Step that follows a round.
 enum Next {
     /// There is more to send, or something happened meanwhile.
     Again,

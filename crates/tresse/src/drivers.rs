@@ -42,7 +42,7 @@ impl Drivers {
     }
 }
 
-/// What the drivers of an endpoint have in common.
+/// State that the drivers of an endpoint share.
 pub(crate) struct Group {
     origin: std::time::Instant,
     members: OnceLock<Vec<Weak<Shared>>>,

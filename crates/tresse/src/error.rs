@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use tresse_proto::{CloseReason, ConfigError};
 
-/// Why an endpoint could not be bound.
+/// Reason for which an endpoint could not be bound.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
@@ -36,7 +36,7 @@ pub enum BindError {
         address: IpAddr,
         /// The UDP port; 0 stands for any.
         port: u16,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// Raw IP is for the privileged.
@@ -49,7 +49,7 @@ pub enum BindError {
     Raw {
         /// The local address.
         address: IpAddr,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// Another endpoint over raw IP has the SCTP port.
@@ -94,7 +94,7 @@ fn bind_reason(error: &io::Error) -> String {
     }
 }
 
-/// Why there is no association.
+/// Reason for which there is no association.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -118,7 +118,7 @@ pub enum ConnectError {
 #[error("{}", close_words(.0))]
 pub struct Ended(pub CloseReason);
 
-/// Why no message was handed out.
+/// Reason for which no message was handed out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TryRecvError {

@@ -10,10 +10,10 @@ use tresse_proto::Event;
 
 use crate::messages::Waiting;
 
-/// What a wait comes to, and what goes on with the next one.
+/// Result of a wait, and the receiver for the next one.
 type Heard = (Result<Event, RecvError>, Receiver<Event>);
 
-/// What happens to an association, as [`Association::events`](crate::Association::events) gives it; also as a `Stream`.
+/// Events of an association, as [`Association::events`](crate::Association::events) gives them; also as a `Stream`.
 pub struct Events {
     /// `None` while `waiting` has it.
     receiver: Option<Receiver<Event>>,

@@ -59,7 +59,7 @@ impl Shared {
         self.group.now()
     }
 
-    /// When a command is given: the clock is read for the first one after the driver has looked, and those that follow before
+    /// Time of a command: the clock is read for the first one after the driver has looked, and those that follow before
     /// it looks again have the same time. What they lead to is not done before then either.
     pub(crate) fn command_time(&self, state: &mut State) -> Instant {
         if !state.touched {
@@ -158,15 +158,15 @@ impl Shared {
 
 pub(crate) struct State {
     pub(crate) core: tresse_proto::Endpoint,
-    /// Who agrees on keys, where associations are encrypted.
+    /// Key agreement, where associations are encrypted.
     pub(crate) keyring: Option<Keyring>,
-    /// What the operating system did with packets, as the driver last saw it.
+    /// Counters of the operating system for packets, as the driver last saw them.
     pub(crate) locals: Vec<LocalStats>,
     /// Sockets that the driver has not taken yet.
     joining: Vec<Socket>,
     /// Datagrams that other drivers have handed on and this one has not taken yet.
     handed: Vec<Datagram>,
-    /// Who watches, and the driver that is watched.
+    /// Observer of the packets, and the driver that is watched.
     tap: Option<(SharedTap, usize)>,
     slots: BTreeMap<AssociationId, Slot>,
     /// Set up by peers and not accepted yet.
@@ -275,7 +275,7 @@ impl State {
         std::mem::take(&mut self.joining)
     }
 
-    /// Whether the core was given a command since the driver last took note.
+    /// Returns whether the core was given a command since the driver last took note.
     pub(crate) fn is_touched(&self) -> bool {
         self.touched
     }
@@ -302,7 +302,7 @@ impl State {
         }
     }
 
-    /// When [`State::handle_timeout`] is due.
+    /// Time at which [`State::handle_timeout`] is due.
     pub(crate) fn poll_timeout(&mut self) -> Option<Instant> {
         let keys = self.keyring.as_ref().and_then(Keyring::poll_timeout);
         [self.core.poll_timeout(), keys].into_iter().flatten().min()
@@ -318,12 +318,12 @@ impl State {
         }
     }
 
-    /// Whether the driver still runs.
+    /// Returns whether the driver still runs.
     pub(crate) fn is_driven(&self) -> bool {
         self.driven
     }
 
-    /// Whether nobody will ask anything of this driver again.
+    /// Returns whether nobody will ask anything of this driver again.
     pub(crate) fn is_finished(&self) -> bool {
         !self.open && self.slots.is_empty()
     }
@@ -356,7 +356,7 @@ impl State {
         self.slots.get(&id)
     }
 
-    /// Where events of `id` are published from now on.
+    /// Receiver of the events of `id` from now on.
     pub(crate) fn subscribe(&mut self, id: AssociationId) -> broadcast::Receiver<Event> {
         let sender = broadcast::Sender::new(EVENT_BACKLOG);
         match self.slots.get_mut(&id) {
@@ -423,7 +423,7 @@ impl State {
     }
 }
 
-/// What this crate knows of one association beside the core.
+/// State of one association that this crate keeps beside the core.
 pub(crate) struct Slot {
     owner: Owner,
     /// This side began it.
@@ -446,12 +446,12 @@ impl Slot {
         }
     }
 
-    /// Whether set-up is complete, or the association over.
+    /// Returns whether set-up is complete, or the association over.
     pub(crate) fn is_settled(&self) -> bool {
         !matches!(self.phase, Phase::Opening)
     }
 
-    /// Why it ended, once it has.
+    /// Reason for which it ended, once it has.
     pub(crate) fn ended(&self) -> Option<&CloseReason> {
         match &self.phase {
             Phase::Ended(reason) => Some(reason),
@@ -459,7 +459,7 @@ impl Slot {
         }
     }
 
-    /// Whether the peer will send nothing more.
+    /// Returns whether the peer will send nothing more.
     pub(crate) fn peer_done(&self) -> bool {
         self.peer_done
     }
@@ -513,7 +513,7 @@ enum Phase {
     Ended(CloseReason),
 }
 
-/// Whom to wake for what.
+/// Tasks to wake, by what they wait for.
 #[derive(Default)]
 pub(crate) struct Signals {
     pub(crate) readable: Notify,

@@ -8,7 +8,7 @@ use tresse_wire::{COMMON_HEADER_LEN, ChecksumRule, Chunk, Packet, seal};
 
 use crate::failure::{Failure, words};
 
-/// What opens records with the keys of a file.
+/// Reads the keys of a file, and makes of them what opens records.
 pub(super) fn read(file: &Path) -> Result<Opener, Failure> {
     let shown = file.display();
     let wrong = |what: &str| Failure::usage(format!("--key-log {shown}: {what}"));

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use pcap_file::DataLink;
 
-/// What a frame holds.
+/// Content of a frame.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Found<'a> {
     Sctp(Carried<'a>),
@@ -59,7 +59,7 @@ pub(super) fn find(link: DataLink, frame: &[u8], udp_port: u16) -> Found<'_> {
     }
 }
 
-/// What follows the Ethernet header and its VLAN tags, if that is IP.
+/// IP packet behind the Ethernet header and its VLAN tags, if there is one.
 fn ethernet(frame: &[u8]) -> Option<&[u8]> {
     let mut at = 12;
     while matches!(frame.get(at..at + 2)?, [0x81, 0x00] | [0x88, 0xa8]) {

@@ -72,7 +72,7 @@ fn buffer(name: &str, setting: &dyn Fn(&str) -> Option<String>) -> Finding {
     }
 }
 
-/// What the interface's driver takes off the processor, as `ethtool` says.
+/// Offloads of the interface's driver, as `ethtool` lists them.
 fn offloads(name: &str) -> Finding {
     let check = "offloads";
     let Ok(said) = Command::new("ethtool").args(["-k", name]).output() else {
@@ -110,7 +110,7 @@ fn offloads_of(name: &str, said: &str) -> Finding {
         .mended_by(format!("ethtool -K {name} {}", switches.join(" ")))
 }
 
-/// How late the system wakes whoever sleeps for a millisecond: pacing rests on that.
+/// Delay with which the system wakes whoever sleeps for a millisecond: pacing rests on that.
 fn wake_ups() -> Finding {
     let mut late: Vec<Duration> = (0..LOOKS)
         .map(|_| {
@@ -183,7 +183,7 @@ fn file(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// What sockets of this command ask for.
+/// Buffer that sockets of this command ask for.
 const WANTED_BUFFER: u64 = 4 << 20;
 const NAP: Duration = Duration::from_millis(1);
 const LOOKS: usize = 100;

@@ -16,10 +16,10 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::output;
 
-/// What one look came to.
+/// Finding of one check.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 struct Finding {
-    /// What was looked at.
+    /// Subject of the check.
     check: &'static str,
     state: State,
     says: String,

@@ -151,7 +151,7 @@ async fn binding(local: IpAddr, remote: IpAddr, place: &str, longest: Duration) 
     judged(place, &found)
 }
 
-/// Whether a binding lives after `pause` without packets; None where there was none to begin with.
+/// Returns whether a binding lives after `pause` without packets; None where there was none to begin with.
 async fn survives(local: IpAddr, remote: IpAddr, pause: Duration) -> Option<bool> {
     let to = SocketAddr::new(remote, PORTS[0]);
     let (watched, asking) =
@@ -187,7 +187,7 @@ fn judged(place: &str, found: &[(Duration, bool)]) -> Finding {
         .mended_by(format!("--set heartbeat_interval={interval}s, in every command that calls"))
 }
 
-/// Whether many small packets come through as few do.
+/// Returns whether many small packets come through as few do.
 async fn packet_rate(prober: &Prober, place: &str, to: SocketAddr) -> Finding {
     let few = answered(prober, to, FEW, SPAN).await;
     let many = answered(prober, to, MANY, SPAN).await;
@@ -238,7 +238,7 @@ async fn answered(prober: &Prober, to: SocketAddr, count: usize, span: Duration)
     count - missing.len()
 }
 
-/// Whether a host says that nobody listens on this port there, which tells that packets reach it.
+/// Returns whether a host says that nobody listens on this port there, which tells that packets reach it.
 pub(super) async fn is_refused(local: IpAddr, place: SocketAddr) -> bool {
     match Prober::open(local, place.ip()).await {
         Ok(prober) => timeout(REFUSAL, prober.refused_by(place)).await.unwrap_or(false),

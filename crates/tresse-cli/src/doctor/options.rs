@@ -23,7 +23,7 @@ pub(crate) struct DoctorArgs {
     /// The peer's UDP port
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) port: u16,
-    /// How long to wait for the peer's first answer over each path
+    /// Time to wait for the peer's first answer over each path
     #[arg(long, default_value = "5s", value_parser = duration)]
     timeout: Duration,
     /// Watch for so long how long a translator on a path remembers a flow; each path takes this and some seconds

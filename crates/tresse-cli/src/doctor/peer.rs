@@ -94,9 +94,9 @@ async fn packet_size(association: &Association, place: &str, local: IpAddr) -> F
 }
 
 const UDP: &str = "UDP";
-/// How long the search for the packet size may take.
+/// Time that the search for the packet size may take.
 const SEARCH: Duration = Duration::from_secs(6);
 /// Packets are not searched for beyond this.
 const LARGEST: usize = 1500;
-/// What the search does not tell apart.
+/// Difference of sizes that the search does not tell apart.
 const SLACK: usize = 32;

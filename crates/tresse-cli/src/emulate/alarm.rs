@@ -23,7 +23,7 @@ mod system {
 
     pub(crate) struct Alarm {
         timer: AsyncFd<OwnedFd>,
-        /// What it is set to.
+        /// Time that it is set to.
         due: Option<RealTime>,
     }
 

@@ -82,7 +82,7 @@ impl Relay {
         self.lateness.report()
     }
 
-    /// How long it has been running.
+    /// Time since it began.
     pub(super) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }

@@ -45,7 +45,7 @@ pub(super) struct ServerArgs {
     /// Driver tasks, each on a thread of its own, that associations are shared out to by their SCTP ports (Linux)
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "raw", value_parser = drivers)]
     pub(super) drivers: usize,
-    /// What to do with each association
+    /// Work for each association
     #[arg(long, value_enum, default_value_t = Mode::Echo)]
     pub(super) mode: Mode,
     /// End after so many associations; without it, go on until interrupted
@@ -71,7 +71,7 @@ pub(super) struct ClientArgs {
     /// SCTP straight over IP, without UDP: needs the right to open raw sockets
     #[arg(long, conflicts_with_all = ["port", "local_port"])]
     pub(super) raw: bool,
-    /// What to do with each association
+    /// Work for each association
     #[arg(long, value_enum, default_value_t = Mode::Generate)]
     pub(super) mode: Mode,
     /// Open so many associations at once, each with an SCTP port of its own, and a UDP port: --local-port and those that
@@ -88,7 +88,7 @@ pub(super) struct ClientArgs {
     pub(super) output: OutputArgs,
 }
 
-/// What an endpoint does with messages.
+/// Use that an endpoint makes of messages.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum Mode {
     /// Take what comes and throw it away
@@ -99,7 +99,7 @@ pub(super) enum Mode {
     Generate,
 }
 
-/// How one association goes, on either side.
+/// Course of one association, on either side.
 #[derive(Args, Clone)]
 pub(super) struct WorkArgs {
     /// Generate so many messages in each association; 0 for no limit
@@ -150,7 +150,7 @@ pub(super) struct WorkArgs {
 }
 
 impl WorkArgs {
-    /// How hard generated messages are tried.
+    /// Effort for generated messages.
     pub(super) fn reliability(&self) -> Reliability {
         let lifetime = self.lifetime.map(Reliability::Lifetime);
         let retransmissions = self.max_retransmissions.map(Reliability::Retransmissions);

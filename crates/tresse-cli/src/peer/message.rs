@@ -73,7 +73,7 @@ pub(super) struct Verifier {
 }
 
 impl Verifier {
-    /// What is wrong with `message`, which came next.
+    /// Checks `message`, which came next.
     pub(super) fn check(&mut self, message: &Message) -> Result<(), String> {
         let number = number_of(message.ppid);
         let pieces = message.payload.pieces();

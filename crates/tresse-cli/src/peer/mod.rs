@@ -36,7 +36,7 @@ fn streams_for(mode: Mode, work: &WorkArgs) -> u16 {
     if mode == Mode::Echo { u16::MAX } else { work.streams }
 }
 
-/// Why everything is to end now.
+/// Reason for which everything is to end now.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Stop {
     /// The time given by the user is over.
@@ -59,7 +59,7 @@ async fn stopped(duration: Option<Duration>) -> Stop {
     }
 }
 
-/// What is to be said about an association that did not go as it should.
+/// Description of an association that did not go as it should.
 fn trouble(session: &Session) -> Option<Failure> {
     if let Some(wrong) = &session.tally.first_wrong {
         let others = session.tally.wrong - 1;

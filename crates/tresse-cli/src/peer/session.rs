@@ -15,7 +15,7 @@ use super::message::{LONGEST, Verifier, generate, number_of};
 use super::timeline::{End, follow};
 use crate::report::paths::Snapshot;
 
-/// How an association went.
+/// Result of an association.
 pub(super) struct Session {
     pub(super) tally: Tally,
     pub(super) reason: CloseReason,
@@ -23,12 +23,12 @@ pub(super) struct Session {
     pub(super) streams: (u16, u16),
     pub(super) elapsed: Duration,
     pub(super) snapshot: Snapshot,
-    /// Whether all that was asked of it was done.
+    /// True if all that was asked of it was done.
     pub(super) complete: bool,
     pub(super) happenings: Vec<Happening>,
 }
 
-/// What went through.
+/// Messages and bytes that went through.
 #[derive(Clone, Default)]
 pub(super) struct Tally {
     pub(super) messages_sent: u64,
@@ -49,13 +49,13 @@ impl Tally {
     }
 }
 
-/// What an association is to do.
+/// Work that an association has to do.
 pub(super) struct Task {
     pub(super) mode: Mode,
     pub(super) work: WorkArgs,
 }
 
-/// What the two directions of one association share.
+/// Counters that the two directions of one association share.
 #[derive(Default)]
 struct Counts {
     tally: Mutex<Tally>,
@@ -183,7 +183,7 @@ fn note(message: &Message, verifier: Option<&mut Verifier>, counts: &Counts) {
     counts.received.notify_one();
 }
 
-/// What became of a message.
+/// Fate of a message.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Put {
     Taken,
@@ -217,5 +217,5 @@ async fn put(
     }
 }
 
-/// How long the peer has to agree to an end that the user asked for.
+/// Time that the peer has to agree to an end that the user asked for.
 const FAREWELL: Duration = Duration::from_secs(2);

@@ -29,12 +29,12 @@ pub(super) struct Summary {
     kept: usize,
 }
 
-/// What is known before anything happened.
+/// Facts that are known before anything happened.
 pub(super) struct Facts {
     pub(super) role: &'static str,
     pub(super) mode: Mode,
     pub(super) raw: bool,
-    /// What will be printed, and so is worth keeping.
+    /// Output that was asked for, and so is worth keeping.
     pub(super) output: OutputArgs,
 }
 
@@ -54,7 +54,7 @@ struct Totals {
 
 #[derive(Serialize)]
 struct AssociationReport {
-    /// How it ended, in words.
+    /// Its end, in words.
     end: String,
     complete: bool,
     outbound_streams: u16,
@@ -237,7 +237,7 @@ mod tests {
         Facts { role: "server", mode: Mode::Echo, raw: false, output: OutputArgs { json, quiet } }
     }
 
-    /// What any association was like.
+    /// Snapshot of an association.
     async fn snapshot() -> Snapshot {
         let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
         let bind = |config| Endpoint::bind(&here, 0, config, AssociationConfig::default()).expect("free");

@@ -15,7 +15,7 @@ pub(super) struct At<T> {
     what: T,
 }
 
-/// What is done at a time.
+/// Action at a time.
 #[derive(Clone)]
 enum Action {
     ResetStreams(Streams),
@@ -23,7 +23,7 @@ enum Action {
     End(End),
 }
 
-/// How an association is to end.
+/// End of an association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum End {
     Shutdown,

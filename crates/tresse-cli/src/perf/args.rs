@@ -109,7 +109,7 @@ impl ClientArgs {
         }
     }
 
-    /// What to ask the server for.
+    /// Request to the server.
     pub(super) fn ask(&self) -> Ask {
         let until = match self.bytes {
             Some(bytes) => Until::Bytes(bytes),

@@ -152,7 +152,7 @@ async fn measure(
     Ok((flows, clocks))
 }
 
-/// What goes to standard output, in the form that was asked for.
+/// Standard output, in the form that was asked for.
 struct Listing {
     form: Form,
     /// Kept for one document at the end.

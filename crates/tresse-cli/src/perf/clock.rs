@@ -8,7 +8,7 @@ pub(super) fn unix_nanos() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How far the peer's clock is from this host's.
+/// Offset of the peer's clock from this host's.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(super) struct Offset {
     /// The peer's is so much ahead, in milliseconds.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::report::words::rate;
 
-/// What paths carried alone, and together.
+/// Rates that paths carried alone, and together.
 #[derive(Serialize)]
 pub(super) struct Compared {
     single_mbps: Vec<f64>,
@@ -23,7 +23,7 @@ impl Compared {
         Compared { single_mbps, best_mbps, sum_mbps, together_mbps, share }
     }
 
-    /// What that comes to; `verdict` is what limited all together.
+    /// Lines of the comparison; `verdict` is what limited all together.
     pub(super) fn lines(&self, verdict: Option<&str>) -> Vec<String> {
         let mbps = |mbps: &f64| rate(mbps * 1e6);
         let alone = self.single_mbps.iter().map(mbps).collect::<Vec<_>>().join(", ");

@@ -82,14 +82,14 @@ impl Load {
         (left > 0).then(|| left.min(most.into()) as usize)
     }
 
-    /// When the message after `bytes` of them may leave.
+    /// Time at which the message after `bytes` of them may leave.
     fn due(&self, bytes: u64) -> Duration {
         let rate = self.bits_per_second.filter(|rate| *rate > 0);
         rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(bytes as f64 * 8.0 / rate as f64))
     }
 }
 
-/// Where a sender's account begins.
+/// Start of a sender's account.
 struct Base {
     at: Instant,
     snapshot: Snapshot,
@@ -128,7 +128,7 @@ impl Messages {
     }
 }
 
-/// How long a message took that begins with `head`, in nanoseconds by the clocks of both hosts; None where it has no time.
+/// Delay of a message that begins with `head`, in nanoseconds by the clocks of both hosts; `None` where it has no time.
 pub(super) fn delay(head: &[u8]) -> Option<i64> {
     let stamp = u64::from_be_bytes(head.get(..STAMP)?.try_into().ok()?);
     (stamp > 0).then(|| unix_nanos().wrapping_sub(stamp) as i64)
@@ -138,7 +138,7 @@ pub(super) fn delay(head: &[u8]) -> Option<i64> {
 const STAMP: usize = 8;
 /// Writing the time costs a copy of the message.
 const BETWEEN_STAMPS: Duration = Duration::from_millis(1);
-/// What data consists of.
+/// Byte that data consists of.
 const FILLING: u8 = 0x5a;
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ const LONGEST_SECONDS: f64 = 86_400.0;
 pub(super) const LONGEST_CONTROL: usize = 64 * 1024;
 /// Streams that may have loads of their own.
 const MOST_PER_STREAM: usize = 64;
-/// What is spoken.
+/// Version of the protocol.
 const VERSION: u32 = 2;
 
 /// A control message.
@@ -41,7 +41,7 @@ pub(super) enum Control {
     Done,
 }
 
-/// What is to be measured.
+/// Request for a measurement.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Ask {
     pub(super) client_sends: bool,
@@ -49,7 +49,7 @@ pub(super) struct Ask {
     pub(super) load: Load,
 }
 
-/// What a sender sends.
+/// Load that a sender makes.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Load {
     pub(super) until: Until,
@@ -66,7 +66,7 @@ pub(super) struct Load {
     pub(super) per_stream: Vec<StreamLoad>,
 }
 
-/// When a load ends.
+/// End of a load.
 #[derive(Copy, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Until {
@@ -101,7 +101,7 @@ pub(super) struct Got {
     pub(super) streams: Vec<(u16, StreamGot)>,
 }
 
-/// What came on one stream.
+/// Data that came on one stream.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct StreamGot {
     pub(super) messages: u64,
@@ -121,8 +121,8 @@ pub(crate) struct Processor {
 }
 
 impl Processor {
-    /// Whether more would have been moved with more time of processors: the thread had none left, or needed most of it where
-    /// the host had none.
+    /// Returns whether more would have been moved with more time of processors: the thread had none left, or needed most of
+    /// it where the host had none.
     pub(super) fn is_exhausted(&self) -> bool {
         let used = self.running + self.waiting;
         used >= BUSY || used >= HALF_BUSY && self.idle.is_some_and(|idle| idle <= NONE_LEFT)
@@ -149,7 +149,7 @@ pub(super) struct Delay {
     pub(super) p95_ms: f64,
     pub(super) p99_ms: f64,
     pub(super) max_ms: f64,
-    /// How far these may be off, as the two clocks are compared over the network; 0 before they are.
+    /// Error that these may have, as the two clocks are compared over the network; 0 before they are.
     pub(super) error_ms: f64,
 }
 
@@ -199,7 +199,7 @@ impl Control {
 }
 
 impl Load {
-    /// Whether it ends by the clock, and what is under way then does not count.
+    /// Returns whether it ends by the clock, and what is under way then does not count.
     pub(super) fn is_timed(&self) -> bool {
         matches!(self.until, Until::Seconds(_))
     }

@@ -14,7 +14,7 @@ use crate::report::words::{Shares, limit_words, rate, shares, size};
 pub(super) struct Meter<'a> {
     association: &'a Association,
     tally: &'a Tally,
-    /// Whether this side sends, and whether it receives.
+    /// Directions that this side takes part in: sending, receiving.
     directions: (bool, bool),
     started: Instant,
     last: Reading,
@@ -58,7 +58,7 @@ struct StreamInterval {
     waiting: usize,
 }
 
-/// What the peer acknowledged.
+/// Data that the peer acknowledged.
 #[derive(Serialize)]
 struct Outward {
     throughput_mbps: f64,
@@ -77,7 +77,7 @@ struct PathInterval {
     chunks_resent: u64,
 }
 
-/// What came.
+/// Data that came.
 #[derive(Serialize)]
 struct Inward {
     throughput_mbps: f64,
@@ -97,7 +97,7 @@ impl<'a> Meter<'a> {
         Meter { association, tally, directions, started: *origin.get_or_init(|| last.at), last }
     }
 
-    /// What happened since the last time.
+    /// Counts since the last time.
     pub(super) fn read(&mut self) -> Interval {
         let now = Reading::take(self.association, self.tally);
         let last = std::mem::replace(&mut self.last, now);

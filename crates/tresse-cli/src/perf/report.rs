@@ -51,7 +51,7 @@ struct FlowReport {
     sender_processor: Option<Processor>,
     #[serde(skip_serializing_if = "Option::is_none")]
     receiver_processor: Option<Processor>,
-    /// What limited it, by all that is known; absent where nothing stands out.
+    /// Limit, by all that is known; absent where nothing stands out.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'static str>,
     /// Streams that have loads of their own, as received.

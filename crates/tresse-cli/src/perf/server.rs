@@ -132,5 +132,5 @@ async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) 
 
 /// Clients at a time; further ones wait to be accepted.
 const MOST_CLIENTS: usize = 16;
-/// How long a client may take to say what it wants.
+/// Time that a client may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);

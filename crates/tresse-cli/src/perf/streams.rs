@@ -10,7 +10,7 @@ use super::args::message_size;
 use super::message::Load;
 use crate::args::rate;
 
-/// What one stream carries.
+/// Load of one stream.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct StreamLoad {
     pub(super) message_bytes: u32,
@@ -46,7 +46,7 @@ pub(super) fn class_of(name: &str) -> Result<StreamClass, String> {
     StreamClass::parse(name).ok_or_else(|| format!("\"{name}\" is not {}", StreamClass::accepted()))
 }
 
-/// Whose turn it is.
+/// Order of the streams.
 pub(super) struct Turns {
     streams: Vec<State>,
 }
@@ -94,7 +94,7 @@ impl Turns {
 }
 
 impl State {
-    /// When the next message is due; `None` without a rate.
+    /// Time at which the next message is due; `None` without a rate.
     fn due(&self) -> Option<Duration> {
         let rate = self.bits_per_second.filter(|rate| *rate > 0)?;
         Some(Duration::from_secs_f64(self.bytes as f64 * 8.0 / rate as f64))

@@ -10,11 +10,11 @@ use tresse::host::Load as ProcessorTime;
 use super::delays::Delays;
 use super::message::{Got, Processor, StreamGot};
 
-/// What has come so far.
+/// Data that has come so far.
 pub(super) struct Tally {
-    /// What comes so soon after the first byte does not count.
+    /// Time after the first byte whose data does not count.
     omit: Duration,
-    /// Whether streams are told apart.
+    /// True if streams are told apart.
     by_stream: bool,
     count: Mutex<Count>,
 }
@@ -26,7 +26,7 @@ struct Count {
     began: Option<Instant>,
     messages: u64,
     bytes: u64,
-    /// When the first and the latest byte came that count.
+    /// Times at which the first and the latest byte came that count.
     times: Option<(Instant, Instant)>,
     delays: Delays,
     streams: BTreeMap<u16, StreamCount>,

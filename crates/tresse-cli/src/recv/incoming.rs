@@ -26,7 +26,7 @@ use crate::transfer::message::Control;
 use crate::transfer::partial::{Order, Partial, StoreError};
 use crate::transfer::{CONTROL, DATA, DATA_HEADER, QUEUE, name, whole_message};
 
-/// What all transfers of this process share.
+/// Settings that all transfers of this process share.
 pub(crate) struct Settings {
     pub(crate) args: RecvArgs,
     pub(crate) display: MultiProgress,
@@ -80,7 +80,7 @@ pub(crate) async fn receive(
     outcome
 }
 
-/// Why a file is not stored.
+/// Reason for which a file is not stored.
 enum Fate {
     /// The sender was told why, and may send others.
     Refused(Failure),
@@ -94,7 +94,7 @@ impl From<Failure> for Fate {
     }
 }
 
-/// What the sender wants to send; a name that must not be is refused.
+/// Announcement of the sender; a name that must not be is refused.
 async fn announced(association: &Association, settings: &Settings) -> Result<Order, Fate> {
     let message = whole_message(association, &mut Joiner::default()).await?;
     let message = message.filter(|message| message.ppid == CONTROL);
@@ -207,7 +207,7 @@ async fn conclude(
     .into())
 }
 
-/// What remains of a transfer that broke off, in words.
+/// Rest of a transfer that broke off, in words.
 fn left(kept: Option<PathBuf>, bytes: u64) -> String {
     match kept {
         Some(path) => {
@@ -217,7 +217,7 @@ fn left(kept: Option<PathBuf>, bytes: u64) -> String {
     }
 }
 
-/// Why no more messages were taken.
+/// Reason for which no more messages were taken.
 enum End {
     /// Storing has ended, well or not.
     Enough,
@@ -257,7 +257,7 @@ async fn take_all(
     }
 }
 
-/// What the storing thread is told.
+/// Order to the storing thread.
 enum Item {
     Data { offset: u64, payload: Payload },
     Finish { size: u64, digest: [u8; 32] },
@@ -294,7 +294,7 @@ fn split_data(payload: Payload) -> Option<(u64, Payload)> {
     (filled == DATA_HEADER).then_some((u64::from_be_bytes(header), Payload::Fragments(pieces)))
 }
 
-/// How storing ended.
+/// Result of storing.
 enum Stored {
     /// The file stands under its name.
     Complete { size: u64, digest: [u8; 32] },
@@ -346,7 +346,7 @@ fn decode(payload: Payload) -> Result<Control, Failure> {
         .map_err(|error| Failure::running(format!("the sender sent {error}")))
 }
 
-/// How long a peer may take for what it should do at once.
+/// Time that a peer may take for what it should do at once.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long to wait for the end of the association after its last message.
+/// Time to wait for the end of the association after its last message.
 const FAREWELL: Duration = Duration::from_secs(5);

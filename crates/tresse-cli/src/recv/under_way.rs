@@ -80,7 +80,7 @@ impl Drop for Place {
 const SILENCE: Duration = Duration::from_secs(1);
 /// So often it may have something to store meanwhile.
 const MOMENTS: u32 = 5;
-/// What has come is stored before a transfer makes way.
+/// Time that a transfer which makes way for another has to store the data that has come.
 const MAKING_WAY: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

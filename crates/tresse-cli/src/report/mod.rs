@@ -32,7 +32,7 @@ pub(crate) struct Report {
     paths: PathsReport,
 }
 
-/// Whether a throughput is what the user requires, both in bits a second.
+/// Returns whether a throughput is what the user requires, both in bits a second.
 ///
 /// # Errors
 /// It is less.
@@ -46,7 +46,7 @@ pub(crate) fn required(least: Option<u64>, measured: f64) -> Result<(), Failure>
     }
 }
 
-/// What the file was and how long it took.
+/// Name of the file, and the time that it took.
 pub(crate) struct Facts {
     pub(crate) name: String,
     pub(crate) size: u64,

@@ -44,7 +44,7 @@ struct LimitedBy {
     paths: Vec<Shares>,
 }
 
-/// What went where, taken from the association while it is there.
+/// Counters of an association by path, taken while it is there.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
     association: AssociationStats,
@@ -56,7 +56,7 @@ impl Snapshot {
         Snapshot { association: association.stats(), paths: association.path_stats() }
     }
 
-    /// What went since `earlier`.
+    /// Counts since `earlier`.
     pub(crate) fn since(mut self, earlier: &Snapshot) -> Self {
         let before = &earlier.association.limited_by;
         self.association.limited_by = self.association.limited_by.since(before);
@@ -79,7 +79,7 @@ impl Snapshot {
     }
 }
 
-/// Which side reports.
+/// Side that reports.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(crate) enum Side {
     Sender,

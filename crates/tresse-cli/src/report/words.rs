@@ -23,7 +23,7 @@ pub(crate) fn limit_words(shares: &Shares) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words }
 }
 
-/// What the limit means that held longest, and what helps against it; `None` where none stands out.
+/// Meaning of the limit that held longest, and what helps against it; `None` where none stands out.
 pub(crate) fn meaning(shares: &Shares) -> Option<&'static str> {
     main_limit(shares).map(explained)
 }
@@ -34,7 +34,7 @@ pub(crate) fn main_limit(shares: &Shares) -> Option<Limit> {
     Limit::ALL.into_iter().find(|limit| limit.name() == longest && *share >= STANDS_OUT)
 }
 
-/// What a limit means, and what helps against it.
+/// Meaning of a limit, and what helps against it.
 pub(crate) fn explained(limit: Limit) -> &'static str {
     match limit {
         Limit::Full => {

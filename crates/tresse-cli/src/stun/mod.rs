@@ -16,7 +16,7 @@ pub(crate) const REQUEST: usize = HEADER + 3 * (ATTRIBUTE + 20);
 /// A number that an answer repeats.
 pub(crate) type Transaction = [u8; 12];
 
-/// What a client asks.
+/// Request of a client.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Request {
     pub(crate) transaction: Transaction,
@@ -31,11 +31,11 @@ pub(crate) struct Request {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Answer {
     pub(crate) transaction: Transaction,
-    /// Where the request came from.
+    /// Address that the request came from.
     pub(crate) mapped: SocketAddr,
-    /// Where the answer comes from.
+    /// Address that the answer comes from.
     pub(crate) origin: SocketAddr,
-    /// Where answers with another address and port come from, if the answerer has two addresses.
+    /// Address of answers with another address and port, if the answerer has two addresses.
     pub(crate) other: Option<SocketAddr>,
 }
 
@@ -124,7 +124,7 @@ fn parts(kind: u16, bytes: &[u8]) -> Option<(Transaction, Attributes<'_>)> {
     fits.then(|| (std::array::from_fn(|at| head[8 + at]), Attributes(rest)))
 }
 
-/// What is left to be read.
+/// Bytes left to be read.
 struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Iterator for Attributes<'a> {

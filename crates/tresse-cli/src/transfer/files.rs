@@ -12,7 +12,7 @@ use crate::failure::{Failure, words};
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Offer {
     path: PathBuf,
-    /// What the receiver is to call it; its own name if nothing else is said.
+    /// Name that the receiver is to give it; its own name if nothing else is said.
     name: Option<String>,
 }
 

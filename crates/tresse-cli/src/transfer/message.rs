@@ -11,7 +11,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::ranges::{MAX_RANGES, Ranges};
 
-/// What names a transfer.
+/// Number of a transfer.
 pub(crate) type TransferId = [u8; 16];
 
 /// A control message.
@@ -27,7 +27,7 @@ pub(crate) enum Control {
     Verdict(Result<(), String>),
 }
 
-/// Why bytes are no control message.
+/// Reason for which bytes are no control message.
 #[derive(PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum MessageError {
     #[error("a control message of unknown kind {0}")]

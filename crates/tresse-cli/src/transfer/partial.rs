@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::message::{Control, TransferId};
 use super::ranges::Ranges;
 
-/// Why a file cannot be stored, as the end of a line that names the file.
+/// Reason for which a file cannot be stored, as the end of a line that names the file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
     #[error("the file exists already (the receiver's --force replaces files)")]
@@ -46,7 +46,7 @@ impl From<io::Error> for StoreError {
     }
 }
 
-/// What to store, and where.
+/// File to store, and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) directory: PathBuf,
@@ -64,7 +64,7 @@ pub(crate) struct Partial {
     order: Order,
     path: PathBuf,
     file: File,
-    /// Where the file's cursor stands.
+    /// Position of the file's cursor.
     cursor: u64,
     have: Ranges,
     /// Bytes that were here before this transfer.
@@ -221,7 +221,7 @@ impl Partial {
         Ok(target)
     }
 
-    /// Whether all bytes of a file of `size` are here.
+    /// Returns whether all bytes of a file of `size` are here.
     pub(crate) fn is_complete(&self, size: u64) -> bool {
         self.have.contains(&(0..size))
     }
@@ -287,7 +287,7 @@ impl Partial {
     }
 }
 
-/// What the record of an earlier transfer says, if it fits the file: what was here then still is, however that ended.
+/// Ranges in the record of an earlier transfer, if it fits the file: what was here then still is, however that ended.
 fn recorded(path: &Path, file: &File, size: Option<u64>) -> Ranges {
     let bytes = fs::read(beside(path, ".have")).unwrap_or_default();
     let len = file.metadata().map_or(0, |metadata| metadata.len());
@@ -316,7 +316,7 @@ fn rename_new(from: &Path, to: &Path) -> Result<(), StoreError> {
 
 /// Bytes after which the ranges that are here are written down: what a transfer that is killed loses at most.
 const BETWEEN_RECORDS: u64 = 8 << 20;
-/// What is read back in one go.
+/// Bytes that are read back in one go.
 const READ_BACK: usize = 1 << 20;
 /// No file system stores more.
 const MAX_SIZE: u64 = i64::MAX as u64;

@@ -45,7 +45,7 @@ impl Ranges {
         self.ranges.get(&0).copied().unwrap_or(0)
     }
 
-    /// How many bytes are here.
+    /// Number of bytes that are here.
     pub(crate) fn total(&self) -> u64 {
         self.iter().map(|range| range.end - range.start).sum()
     }
@@ -55,7 +55,7 @@ impl Ranges {
         self.ranges.last_key_value().map_or(0, |(_, &end)| end)
     }
 
-    /// Whether all of `wanted` is here.
+    /// Returns whether all of `wanted` is here.
     pub(crate) fn contains(&self, wanted: &Range<u64>) -> bool {
         let before = self.ranges.range(..=wanted.start).next_back();
         wanted.is_empty() || before.is_some_and(|(_, &end)| end >= wanted.end)

@@ -15,20 +15,20 @@ use super::{DATA_HEADER, PIECE};
 use crate::failure::{Failure, words};
 use crate::report::words::printable;
 
-/// What is to be sent.
+/// File that is to be sent.
 pub(crate) struct Source {
-    /// What the receiver shall call it.
+    /// Name that the receiver shall give it.
     pub(crate) name: String,
     /// Length in bytes; not known of a pipe.
     pub(crate) size: Option<u64>,
     /// Equal for the same file, as far as can be told without reading it.
     pub(crate) id: TransferId,
     reader: Box<dyn Read + Send>,
-    /// What to call it in errors.
+    /// Name of it in errors.
     shown: String,
 }
 
-/// What was read in the end.
+/// Size and digest of the file in the end.
 pub(crate) struct Whole {
     pub(crate) size: u64,
     pub(crate) digest: [u8; 32],
@@ -73,7 +73,7 @@ impl Source {
         Ok(Source { name, size, id, reader: Box::new(file), shown })
     }
 
-    /// What a user is to know whose transfer was interrupted: only what is the same the next time can go on.
+    /// Advice to a user whose transfer was interrupted: only what is the same the next time can go on.
     pub(crate) fn next_time(&self) -> &'static str {
         match self.size {
             Some(_) => "the receiver keeps what it has, send the file again to go on",

@@ -17,18 +17,18 @@ pub(super) struct Pattern {
 /// A server's permissions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Allowed {
-    /// Where connections may lead; the first is for those that name nothing.
+    /// Targets that connections may lead to; the first is for those that name nothing.
     pub(super) tcp: Vec<Target>,
     /// The same for datagrams.
     pub(super) udp: Vec<Target>,
     /// Further destinations.
     pub(super) patterns: Vec<Pattern>,
-    /// Where the server may listen for clients.
+    /// Addresses on which the server may listen for clients.
     pub(super) listen: Vec<Pattern>,
 }
 
 impl Allowed {
-    /// Where an opening leads, in the form that connecting takes.
+    /// Target of an opening, in the form that connecting takes.
     pub(super) fn destination(&self, kind: Kind, to: &Destination) -> Result<String, Refusal> {
         let own = match kind {
             Kind::Tcp => &self.tcp,
@@ -46,7 +46,7 @@ impl Allowed {
         }
     }
 
-    /// Whether the server may listen there.
+    /// Returns whether the server may listen there.
     pub(super) fn may_listen(&self, address: SocketAddr) -> bool {
         matches(&self.listen, &address.ip().to_string(), address.port())
     }

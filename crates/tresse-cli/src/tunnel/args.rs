@@ -56,7 +56,7 @@ pub(super) struct ServerArgs {
     /// Further destinations that clients may name: HOST may be * or *.name, PORT may be *. May be repeated
     #[arg(long, value_name = "HOST:PORT")]
     pub(super) allow: Vec<Pattern>,
-    /// Where clients may have this host listen (their --remote): ADDRESS and PORT may be *. May be repeated
+    /// Addresses that clients may have this host listen on (their --remote): ADDRESS and PORT may be *. May be repeated
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(super) allow_listen: Vec<Pattern>,
     #[command(flatten)]
@@ -67,22 +67,24 @@ pub(super) struct ServerArgs {
 pub(super) struct ClientArgs {
     #[command(flatten)]
     pub(super) call: CallArgs,
-    /// Where to accept TCP connections, and where they lead: the server's first --tcp if not said. May be repeated
+    /// TCP address to accept connections on, and the target that they lead to: the server's first --tcp if not said.
+    /// May be repeated
     #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]", required_unless_present_any = ["socks", "udp", "remote", "tun"])]
     pub(super) tcp: Vec<Forward>,
-    /// Where to be a SOCKS5 server, whose programs say where connections lead. May be repeated
+    /// Address of a SOCKS5 server, whose programs say where connections lead. May be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]
     pub(super) socks: Vec<SocketAddr>,
-    /// Where to take UDP datagrams, and where they lead: the server's first --udp if not said. May be repeated
+    /// Address to take UDP datagrams on, and the target that they lead to: the server's first --udp if not said. May be
+    /// repeated
     #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]")]
     pub(super) udp: Vec<Forward>,
     /// Have the server accept TCP connections at an address of its own, which lead to HOST:PORT from here. May be repeated
     #[arg(long, value_name = "ADDRESS:PORT=HOST:PORT")]
     pub(super) remote: Vec<Reverse>,
-    /// What connections to a port are for: latency, bulk or background. May be repeated
+    /// Class of connections to a port: latency, bulk or background. May be repeated
     #[arg(long, value_name = "PORT=CLASS")]
     pub(super) class: Vec<ClassOfPort>,
-    /// What becomes of connections that are made while the tunnel is down
+    /// Fate of connections that are made while the tunnel is down
     #[arg(long, value_enum, default_value_t = WhileDown::Wait)]
     pub(super) while_down: WhileDown,
     /// End with the association, instead of setting the tunnel up anew
@@ -92,7 +94,7 @@ pub(super) struct ClientArgs {
     pub(super) common: CommonArgs,
 }
 
-/// What becomes of connections while the tunnel is down.
+/// Fate of connections while the tunnel is down.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum WhileDown {
     /// They wait to be accepted until it is there again
@@ -106,20 +108,21 @@ pub(super) struct CommonArgs {
     /// Connections at a time that a side begins; further ones wait
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=32767))]
     pub(super) connections: u16,
-    /// How long to hear nothing before the other side is suspected to be gone
+    /// Time of silence after which the other side is suspected to be gone
     #[arg(long, default_value = "1500ms", value_parser = patience)]
     pub(super) liveness: Duration,
     /// Carry the IP packets of this TUN device, as the other side does with one of its own; Linux alone. It needs CAP_NET_ADMIN, or
     /// a device that its user may use; addresses and routes are the operator's
     #[arg(long, value_name = "DEVICE")]
     pub(super) tun: Option<String>,
-    /// How long a UDP flow may be without datagrams
+    /// Time that a UDP flow may be without datagrams
     #[arg(long, default_value = "60s", value_parser = duration)]
     pub(super) udp_idle: Duration,
-    /// How long a UDP datagram, or an IP packet, is tried before it is given up
+    /// Time for which a UDP datagram, or an IP packet, is tried before it is given up
     #[arg(long, default_value = "1s", value_parser = duration)]
     pub(super) udp_lifetime: Duration,
-    /// Where to answer HTTP with metrics for Prometheus (/metrics), and with the state that tresse tunnel status shows
+    /// Address on which to answer HTTP with metrics for Prometheus (/metrics), and with the state that tresse tunnel
+    /// status shows
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]
     pub(super) metrics: Option<SocketAddr>,
     #[command(flatten)]
@@ -134,7 +137,7 @@ pub(super) struct CommonArgs {
     pub(super) quiet: bool,
 }
 
-/// How the log is written.
+/// Form of the log.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum LogFormat {
     /// A line for people
@@ -177,7 +180,7 @@ impl CommonArgs {
 }
 
 impl ServerArgs {
-    /// What the server is there for, in words.
+    /// Purpose of the server, in words.
     pub(super) fn purpose(&self) -> String {
         let list = |targets: &[Target]| targets.iter().map(Target::to_string).collect::<Vec<_>>().join(", ");
         let mut parts = Vec::new();

@@ -90,7 +90,7 @@ impl Current {
     }
 }
 
-/// How a session ends.
+/// End of a session.
 enum Fate {
     Over(Failure),
     /// Here is a session that takes its place: the server has begun anew, or this host's addresses have changed.
@@ -253,7 +253,7 @@ impl Client<'_> {
     }
 }
 
-/// What a changed configuration changes at once.
+/// Options that a changed configuration changes at once.
 const AT_ONCE: &[&str] = &[
     "tcp",
     "socks",
@@ -267,7 +267,7 @@ const AT_ONCE: &[&str] = &[
     "peer",
     "secret-file",
 ];
-/// Whether connections of a session that is to be replaced have ended.
+/// Interval at which a session that is to be replaced is looked at: whether its connections have ended.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// Before the tunnel is set up anew, and at most so after many attempts: a server that restarts is soon there again, and one
 /// that is gone is not bothered.

@@ -76,7 +76,7 @@ pub(super) async fn hear_last(hub: &Hub, place: Place) -> Result<(), Failure> {
     }
 }
 
-/// Why a connection stops before both directions have ended.
+/// Reason for which a connection stops before both directions have ended.
 enum Stop {
     /// The TCP connection broke.
     Broke,

@@ -84,7 +84,7 @@ fn put_numbered(bytes: &mut BytesMut, kind: u8, number: u16, text: &str) {
     bytes.put_slice(text.as_bytes());
 }
 
-/// What is spoken, on all streams.
+/// Version of the protocol, on all streams.
 const VERSION: u8 = 2;
 
 #[cfg(test)]

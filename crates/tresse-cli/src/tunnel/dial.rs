@@ -74,5 +74,5 @@ async fn connected(target: &str) -> std::io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// How long a TCP server may take to accept, and a name to be looked up.
+/// Time that a TCP server may take to accept, and a name to be looked up.
 const PATIENCE: Duration = Duration::from_secs(15);

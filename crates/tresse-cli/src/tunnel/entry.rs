@@ -102,7 +102,7 @@ impl Entries {
         failures
     }
 
-    /// What comes in where and goes through `server`, a line each.
+    /// Entries of the tunnel through `server`, a line each.
     pub(super) fn lines(&self, server: &str) -> Vec<String> {
         let line = |(entry, open): (&Entry, &Open)| {
             let (what, to) = match entry {
@@ -224,7 +224,7 @@ async fn turn_away_all(listener: &TcpListener) -> Infallible {
 
 /// Before another connection is accepted, when one could not be.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a program may take to say in SOCKS where its connection leads.
+/// Time that a program may take to say in SOCKS where its connection leads.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Connections through SOCKS at a time, of each listener: those that wait for an answer and those that are carried.
 const MOST_HANDSHAKES: usize = 4096;

@@ -113,7 +113,7 @@ fn send(hub: &Hub, place: &Place, datagram: Bytes, limits: Limits, reliable: boo
     Ok(())
 }
 
-/// How long flows and datagrams live.
+/// Lifetimes of flows and datagrams.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Limits {
     /// A flow without datagrams ends after this.

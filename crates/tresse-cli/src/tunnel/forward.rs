@@ -28,7 +28,7 @@ pub(super) struct Reverse {
     pub(super) to: Target,
 }
 
-/// What a port is for: `PORT=CLASS`.
+/// Class of a port: `PORT=CLASS`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct ClassOfPort(pub(super) u16, pub(super) StreamClass);
 

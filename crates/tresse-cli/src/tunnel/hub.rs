@@ -15,7 +15,7 @@ use super::opening::{Kind, Opening, Refusal};
 use crate::call::{self, breach, ended};
 use crate::failure::Failure;
 
-/// What waits to be written to a connection, and may at the most. So much may be under way on each, on either side.
+/// Most bytes that may wait to be written to a connection. So much may be under way on each, on either side.
 pub(super) const WINDOW: usize = 1 << 20;
 
 /// One association with its connections.
@@ -28,15 +28,15 @@ pub(super) struct Hub {
     counts: Counts,
 }
 
-/// Who opened the association. The client opens connections on odd streams and the server on even ones, so that they never
-/// take the same.
+/// Side that opened the association. The client opens connections on odd streams and the server on even ones, so that they
+/// never take the same.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     Client,
     Server,
 }
 
-/// What has happened so far.
+/// Counters so far.
 #[derive(Default)]
 pub(super) struct Counts {
     /// Connections and flows that began.
@@ -47,7 +47,7 @@ pub(super) struct Counts {
     pub(super) datagrams_dropped: AtomicU64,
 }
 
-/// Where what comes for a connection is left.
+/// Queue of what comes for a connection.
 struct Desk {
     kind: Kind,
     tag: u16,
@@ -56,11 +56,11 @@ struct Desk {
     waiting: Arc<AtomicUsize>,
     /// Gone once the other side's last word was heard.
     last: Option<oneshot::Sender<LastWord>>,
-    /// Whether the own last word was said.
+    /// True once the own last word was said.
     said: bool,
 }
 
-/// What comes for a connection.
+/// Data or news for a connection.
 pub(super) enum Inward {
     /// The destination has accepted it.
     Ready,
@@ -72,7 +72,7 @@ pub(super) enum Inward {
     End,
 }
 
-/// How the other side left a connection.
+/// End of a connection at the other side.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum LastWord {
     /// With everything done.
@@ -86,7 +86,7 @@ pub(super) struct Place {
     pub(super) stream: StreamId,
     pub(super) tag: u16,
     pub(super) inbox: mpsc::UnboundedReceiver<Inward>,
-    /// What may be sent.
+    /// Bytes that may be sent.
     pub(super) credit: Arc<Credit>,
     /// Bytes that came and were not yet written.
     pub(super) waiting: Arc<AtomicUsize>,
@@ -98,7 +98,7 @@ pub(super) struct Place {
 /// The right to open one stream.
 pub(super) struct Turn(OwnedSemaphorePermit);
 
-/// What the other side asks for.
+/// Request of the other side.
 pub(super) enum Request {
     /// A connection or a flow.
     Open(Place, Opening),

@@ -17,18 +17,18 @@ pub(super) struct Lobby {
     rules: watch::Sender<Arc<Rules>>,
 }
 
-/// What may change while the tunnel runs.
+/// Rules that may change while the tunnel runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Rules {
     pub(super) while_down: WhileDown,
     pub(super) classes: Vec<ClassOfPort>,
     pub(super) limits: Limits,
-    /// What the server is to listen for, by number.
+    /// Addresses that the server is to listen on, by number.
     pub(super) reverse: BTreeMap<u16, Reverse>,
 }
 
 impl Rules {
-    /// What the options say, without listeners at the server.
+    /// Rules by the options, without listeners at the server.
     pub(super) fn of(args: &ClientArgs) -> Self {
         Rules {
             while_down: args.while_down,
@@ -65,7 +65,7 @@ impl Lobby {
         Arc::new(Lobby { hub: watch::Sender::new(None), rules: watch::Sender::new(Arc::new(rules)) })
     }
 
-    /// Where new connections go from now on; `None` while the tunnel is down.
+    /// Sends new connections there from now on; nowhere while the tunnel is down (`None`).
     pub(super) fn send_to(&self, hub: Option<Arc<Hub>>) {
         self.hub.send_replace(hub);
     }

@@ -31,7 +31,7 @@ pub(super) enum Word {
 }
 
 impl Word {
-    /// What is to be sent.
+    /// Encodes the message for sending.
     pub(super) fn encode(self) -> (Ppid, Bytes) {
         match self {
             Word::Open(opening) => (OPEN, opening.encode()),

@@ -84,7 +84,7 @@ fn connected(name: &std::ffi::OsStr) -> std::io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// How often signs of life are wanted of this process (sd_watchdog_enabled(3)).
+/// Interval at which signs of life are wanted of this process (sd_watchdog_enabled(3)).
 fn watchdog() -> Option<Duration> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let own = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));

@@ -3,18 +3,18 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tresse::config::StreamClass;
 
-/// What the side that opened a stream says of it.
+/// Message of the side that opened a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Opening {
     pub(super) kind: Kind,
-    /// How both sides treat its stream.
+    /// Class that both sides give its stream.
     pub(super) class: StreamClass,
     /// Tells the datagrams of this flow from late ones of an earlier flow on its stream.
     pub(super) tag: u16,
     pub(super) to: Destination,
 }
 
-/// What is carried.
+/// Kind of traffic that is carried.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// A TCP connection.
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Packets,
 }
 
-/// Where it leads at the other side.
+/// Target at the other side.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Destination {
     /// To what the other side has for those that name nothing.
@@ -36,7 +36,7 @@ pub(super) enum Destination {
     Listener(u16),
 }
 
-/// Why nothing became of an opening, or why a connection ended early.
+/// Reason for which nothing became of an opening, or why a connection ended early.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
     /// The connection broke.

@@ -2,7 +2,7 @@
 
 use tresse::config::StreamClass;
 
-/// What a packet is for, by its DSCP: EF and CS5 up are urgent (RFC 4594), CS1 and LE (RFC 8622) are not.
+/// Class of a packet by its DSCP: EF and CS5 up are urgent (RFC 4594), CS1 and LE (RFC 8622) are not.
 pub(super) fn class(packet: &[u8]) -> StreamClass {
     let traffic_class = match version(packet) {
         4 => packet.get(1).copied().unwrap_or_default(),

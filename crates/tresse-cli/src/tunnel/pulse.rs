@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tresse::Association;
 
-/// What is heard of one association.
+/// Signs of life of one association.
 pub(super) struct Pulse {
     association: Association,
     patience: Duration,

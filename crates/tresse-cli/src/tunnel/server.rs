@@ -62,7 +62,7 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
     outcome
 }
 
-/// What all clients share.
+/// State that all clients share.
 struct Server {
     permissions: RwLock<Permissions>,
     patience: Duration,
@@ -73,7 +73,7 @@ struct Server {
     tun: Option<Arc<Tun>>,
 }
 
-/// What a changed configuration changes.
+/// Permissions that a changed configuration changes.
 #[derive(Clone)]
 struct Permissions {
     allowed: Arc<Allowed>,
@@ -217,14 +217,14 @@ impl Client {
         Ok(())
     }
 
-    /// How the association ends is for the hub to say.
+    /// Has the hub tell the client; an end of the association is told by the hub, too.
     fn tell(&self, control: Control) {
         let hub = Arc::clone(&self.owner.hub);
         tokio::spawn(async move { hub.tell(control).await });
     }
 }
 
-/// What a changed configuration changes at once.
+/// Options that a changed configuration changes at once.
 const AT_ONCE: &[&str] = &["tcp", "udp", "allow", "allow-listen", "udp-idle", "udp-lifetime", "peer"];
 /// Clients at a time; further ones wait to be accepted.
 const MOST_CLIENTS: usize = 64;

@@ -26,7 +26,7 @@ pub(super) struct Session {
     endpoint: Endpoint,
     hub: Arc<Hub>,
     pulse: Pulse,
-    /// What the server calls it.
+    /// Number that the server gave it.
     number: u64,
     began: Instant,
 }
@@ -152,7 +152,7 @@ impl Session {
         }
     }
 
-    /// What the paths carried since the session began, and what limited them.
+    /// Report of what the paths carried since the session began, and of what limited them.
     pub(super) fn report(&self) -> String {
         let snapshot = Snapshot::take(self.association());
         let paths = PathsReport::new(&snapshot, Direction::Sender, self.began.elapsed());

@@ -11,7 +11,7 @@ use super::args::Role;
 use crate::args::{Command, Tresse, mistake};
 use crate::failure::{Failure, words};
 
-/// What a file says: each option with its values.
+/// Options of a file, each with its values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Settings {
     role: String,

@@ -16,7 +16,7 @@ use crate::output;
 
 #[derive(Args)]
 pub(super) struct StatusArgs {
-    /// Where the tunnel has its metrics (its --metrics)
+    /// Address on which the tunnel has its metrics (its --metrics)
     #[arg(value_name = "ADDRESS:PORT", value_parser = address_and_port)]
     pub(super) metrics: SocketAddr,
     /// As JSON

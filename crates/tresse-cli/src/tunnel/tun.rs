@@ -192,5 +192,5 @@ const LARGEST_PACKET: usize = 65_535;
 const BULK_LANES: usize = 14;
 /// Bytes of a lane that may wait for the paths.
 const MOST_WAITING: usize = 256 * 1024;
-/// How soon a change of the paths' packet size is told.
+/// Interval at which a change of the paths' packet size is told.
 const BETWEEN_MTUS: Duration = Duration::from_millis(500);

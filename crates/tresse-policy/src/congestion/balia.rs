@@ -43,9 +43,9 @@ impl CongestionControl for Balia {
     }
 }
 
-/// What a window of acknowledged bytes adds. With rates x, alpha = max x / x_r, and for each
-/// acknowledged packet x_r / (rtt_r (Σx)²) * (1 + alpha)/2 * (4 + alpha)/5, a whole window adds
-/// (share + top) (4 share + top) / 10 packets, share and top being x_r and max x by Σx.
+/// Growth of the window for one window of acknowledged bytes. With rates x, alpha = max x / x_r, and for each
+/// acknowledged packet x_r / (rtt_r (Σx)²) * (1 + alpha)/2 * (4 + alpha)/5, a whole window adds (share + top) (4 share
+/// + top) / 10 packets, share and top being x_r and max x by Σx.
 fn increase(group: &Group, window: &Window) -> usize {
     let (share, top) = (group.rate_share(window), group.top_share(window));
     let packets = (share + top) * (4.0 * share + top) / 10.0;

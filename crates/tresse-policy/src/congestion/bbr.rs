@@ -108,7 +108,7 @@ impl Phase {
         }
     }
 
-    /// Whether it looks for more than it knows of; losses then say something of the limit, not of the moment.
+    /// Returns whether it looks for more than it knows of; losses then say something of the limit, not of the moment.
     fn probes(self) -> bool {
         matches!(self, Phase::Startup | Phase::Refill | Phase::Up)
     }

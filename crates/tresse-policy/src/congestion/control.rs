@@ -30,7 +30,8 @@ pub trait CongestionControl: Send {
         }
     }
 
-    /// What the window of `path` was last cut for was late and not lost; it was `before` then (RFC 4015 §3, RFC 9438 §4.9).
+    /// The loss that the window of `path` was last cut for was none: the data was late. The window was `before` then
+    /// (RFC 4015 §3, RFC 9438 §4.9).
     fn on_spurious(&mut self, now: Instant, windows: &mut [Window], path: PathId, before: Sizes) {
         let _ = now;
         if let Some(window) = windows.get_mut(path.index()) {

@@ -29,14 +29,14 @@ pub struct PathWindow {
     pub srtt: Option<Duration>,
     /// The shortest round trip since the path was added.
     pub min_rtt: Option<Duration>,
-    /// Whether the path is confirmed and active. What couples paths had better leave out the others.
+    /// True if the path is confirmed and active. What couples paths had better leave out the others.
     pub usable: bool,
-    /// Whether a loss is being made good (fast recovery, RFC 9260 §7.2.4).
+    /// True if a loss is being made good (fast recovery, RFC 9260 §7.2.4).
     pub recovering: bool,
 }
 
 impl PathWindow {
-    /// Whether RFC 9260 §7.2.1 would speak of slow start.
+    /// Returns whether RFC 9260 §7.2.1 would speak of slow start.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd <= self.ssthresh
     }
@@ -59,7 +59,7 @@ impl PathWindow {
     }
 }
 
-/// What a window is to be: the answer of a controller, in bytes of DATA chunks.
+/// Sizes that a window is to have: the answer of a controller, in bytes of DATA chunks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// Congestion window: a full packet of the path at least, unless it was smaller before, and [`Sizes::LARGEST`] at most.
@@ -73,7 +73,7 @@ impl Sizes {
     pub const LARGEST: usize = super::window::LARGEST;
 }
 
-/// When something happened to one path, and how the windows of all stand.
+/// Time of an event on one path, and the windows of all paths.
 #[derive(Copy, Clone, Debug)]
 pub struct Situation<'a> {
     /// Now.
@@ -91,7 +91,7 @@ impl Situation<'_> {
     }
 }
 
-/// What a SACK said about one path, in bytes of DATA chunks.
+/// Report of a SACK on one path, in bytes of DATA chunks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Ack {
     /// Newly acknowledged.
@@ -100,10 +100,11 @@ pub struct Ack {
     pub flight_before: usize,
     /// In flight after it, before anything else is sent.
     pub flight_after: usize,
-    /// Whether the window may grow: nothing is being made good, and the rule for growth under CMT agrees (CUC, the switch
+    /// True if the window may grow: nothing is being made good, and the rule for growth under CMT agrees (CUC, the switch
     /// `cwnd_update`). A controller that grows all the same is not kept from it.
     pub may_grow: bool,
-    /// Whether the window was used to the full, or would have been but for pacing; RFC 9260 §7.2 lets none grow that was not.
+    /// True if the window was used to the full, or would have been but for pacing; RFC 9260 §7.2 lets none grow that
+    /// was not.
     pub fully_used: bool,
     /// Found to be lost since data of the path was acknowledged before.
     pub lost: usize,
@@ -139,8 +140,8 @@ pub trait Controller: Send {
         None
     }
 
-    /// What the window was last cut for was late and not lost: it was `before` then. As without this hook, window and
-    /// threshold are the larger of both (RFC 4015 §3).
+    /// The loss that the window was last cut for was none: the data was late. The window was `before` then. As without
+    /// this hook, window and threshold are the larger of both (RFC 4015 §3).
     fn on_spurious(&mut self, situation: &Situation<'_>, before: Sizes) -> Sizes {
         let window = situation.window();
         Sizes { cwnd: window.cwnd.max(before.cwnd), ssthresh: window.ssthresh.max(before.ssthresh) }
@@ -160,7 +161,7 @@ pub trait Controller: Send {
         None
     }
 
-    /// Why it cannot go on, on one line; looked at after every hook.
+    /// Reason for which it cannot go on, on one line; looked at after every hook.
     fn failure(&self) -> Option<String> {
         None
     }

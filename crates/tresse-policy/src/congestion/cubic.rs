@@ -22,11 +22,11 @@ pub(super) struct Cubic {
     curves: Option<Box<Curves>>,
 }
 
-/// What CUBIC remembers, by path, as far as a path has left slow start.
+/// Curves of CUBIC by path, as far as a path has left slow start.
 #[derive(Default)]
 struct Curves(Vec<Curve>);
 
-/// What CUBIC remembers of one path.
+/// State of CUBIC for one path.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 struct Curve {
     /// W_max, where the curve is flat; 0 to begin the next stage there.
@@ -44,7 +44,7 @@ struct Curve {
 struct Stage {
     /// t_epoch, moved on by the time in which the window was not fully used.
     start: Instant,
-    /// When the window was last fully used.
+    /// Time at which the window was last fully used.
     used: Instant,
     /// The last SACK that acknowledged data.
     last_ack: Instant,
@@ -203,7 +203,7 @@ impl Stage {
 
 /// Packets per cubed second (§5.1).
 const C: f64 = 0.4;
-/// What a cut leaves of a window (§4.6).
+/// Part of a window that a cut leaves (§4.6).
 const BETA: f64 = 0.7;
 /// Packets per round trip at which a cut by `BETA` averages what Reno does (§4.3).
 const FRIENDLY_ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);

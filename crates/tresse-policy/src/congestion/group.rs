@@ -5,10 +5,10 @@
 
 use super::window::Window;
 
-/// What coupled algorithms need to know of all windows.
+/// Sums over all windows that coupled algorithms need.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(super) struct Group {
-    /// How many windows are usable; at least 1.
+    /// Number of usable windows; at least 1.
     pub(super) paths: f64,
     /// Sum of the congestion windows.
     pub(super) cwnd: f64,

@@ -20,14 +20,14 @@ struct Guarded {
     brought: Option<(Box<dyn Controller>, NameInUse)>,
     /// Name and reason, until told.
     failed: Option<(String, String)>,
-    /// What it is shown; kept so that no SACK allocates.
+    /// Views for the controller; kept so that no SACK allocates.
     views: Vec<PathWindow>,
     /// Delivery of each path, and the pace that the controller set for it.
     deliveries: Vec<Delivery>,
     paces: Vec<Option<NonZeroU64>>,
 }
 
-/// What the factory makes of `config`; a panic counts as a refusal.
+/// Has the factory make a controller of `config`; a panic counts as a refusal.
 pub(super) fn make(
     factory: &ControllerFactory,
     config: &str,
@@ -187,7 +187,7 @@ impl Guarded {
         }
     }
 
-    /// What `hook` answers for the path; `None` when that is nothing, or nothing to go by.
+    /// Answer of `hook` for the path; `None` when that is nothing, or nothing to go by.
     fn decide(
         &mut self,
         now: Instant,
@@ -210,7 +210,7 @@ impl Guarded {
         answer
     }
 
-    /// What `hook` answers; `None` when the controller panics, says that it cannot go on, or has failed before.
+    /// Answer of `hook`; `None` when the controller panics, says that it cannot go on, or has failed before.
     fn ask<T>(&mut self, hook: impl FnOnce(&mut dyn Controller) -> T) -> Option<T> {
         let (controller, _) = self.brought.as_mut()?;
         match attempt(|| (hook(controller.as_mut()), controller.failure())) {
@@ -242,8 +242,8 @@ impl Drop for Guarded {
     }
 }
 
-/// What is wrong with an answer for `window`, if anything. One that was smaller than a packet, because packets have grown
-/// since, may stay so.
+/// Objection to an answer for `window`, if there is one. A window that was smaller than a packet, because packets have
+/// grown since, may stay so.
 fn out_of_bounds(sizes: Sizes, window: &PathWindow) -> Option<String> {
     let PathWindow { path, packet, cwnd, ssthresh, .. } = *window;
     let answers = [("window", sizes.cwnd, cwnd), ("slow-start threshold", sizes.ssthresh, ssthresh)];

@@ -41,9 +41,8 @@ impl CongestionControl for Lia {
     }
 }
 
-/// What a window of acknowledged bytes adds. RFC 6356 §3 adds, for each acknowledged byte, the
-/// smaller of alpha * M / total and M / cwnd; over a whole window the latter is one packet, as
-/// without coupling.
+/// Growth of the window for one window of acknowledged bytes. RFC 6356 §3 adds, for each acknowledged byte, the smaller
+/// of alpha * M / total and M / cwnd; over a whole window the latter is one packet, as without coupling.
 fn increase(group: &Group, window: &Window) -> usize {
     let packet = window.pmdcs as f64;
     // alpha / total, by §3 (2): the largest cwnd / rtt² over the square of all cwnd / rtt.

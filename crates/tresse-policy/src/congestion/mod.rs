@@ -78,7 +78,7 @@ use lia::Lia;
 use olia::Olia;
 use rfc9260::Rfc9260;
 
-/// What makes controllers of one name.
+/// Maker of controllers of one name.
 #[derive(Clone)]
 pub(crate) enum Make {
     /// One of those in this room.

@@ -89,16 +89,16 @@ impl History {
     }
 }
 
-/// How the usable paths compare: the sets of the draft, as what their members have in common.
+/// Comparison of the usable paths: the sets of the draft, as what their members have in common.
 struct Ranking {
     group: Group,
     /// The largest window.
     largest: usize,
-    /// How many paths have it.
+    /// Number of paths that have it.
     largest_count: usize,
     /// The best ℓ / rtt².
     best: f64,
-    /// How many of the best paths have less than the largest window ("collected").
+    /// Number of the best paths that have less than the largest window ("collected").
     collected_count: usize,
 }
 
@@ -119,8 +119,8 @@ impl Ranking {
         window.cwnd < self.largest && quality(&self.group, window, history) >= self.best
     }
 
-    /// What the path gets of the growth that is moved, in packets for each window; below 0 for what it
-    /// gives. Over all paths it adds up to 0.
+    /// Share of the path in the growth that is moved, in packets for each window; below 0 for what it gives. Over all
+    /// paths it adds up to 0.
     fn alpha(&self, window: &Window, history: &History) -> f64 {
         if !window.usable || self.collected_count == 0 {
             0.0
@@ -140,8 +140,8 @@ fn quality(group: &Group, window: &Window, history: &History) -> f64 {
     history.bytes() as f64 / (rtt * rtt)
 }
 
-/// What a window of acknowledged bytes changes. The draft adds for each acknowledged byte
-/// M ((w / rtt²) / (Σ w/rtt)² + α / w); over a whole window that is M (share² + α).
+/// Changes the window for one window of acknowledged bytes. The draft adds for each acknowledged byte M ((w / rtt²) /
+/// (Σ w/rtt)² + α / w); over a whole window that is M (share² + α).
 fn change(window: &mut Window, share: f64, alpha: f64) {
     let packets = share * share + alpha;
     let bytes = (packets * window.pmdcs as f64).ceil() as isize;

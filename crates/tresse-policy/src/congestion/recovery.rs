@@ -7,8 +7,8 @@
 use super::window::{PathAck, Window};
 
 impl Window {
-    /// Whether this SACK may make the window grow: something of the path was acknowledged, CUC
-    /// agrees, and the path was not in recovery when the SACK arrived.
+    /// Returns whether this SACK may make the window grow: something of the path was acknowledged, CUC agrees, and the
+    /// path was not in recovery when the SACK arrived.
     pub(super) fn growth_allowed(&self, ack: &PathAck) -> bool {
         ack.acked > 0 && ack.may_grow && self.recovery.is_none()
     }

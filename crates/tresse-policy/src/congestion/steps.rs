@@ -4,7 +4,7 @@
 use super::controller::Sizes;
 use super::window::{LARGEST, PathAck, Window};
 
-/// What a SACK has earned a window, as RFC 9260 counts it.
+/// Growth that a SACK has earned a window, as RFC 9260 counts it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Earned {
     /// The window stays.

@@ -24,13 +24,13 @@ pub struct Window {
     pub recovery: Option<u64>,
     /// That recovery began with a congestion mark: nothing was lost.
     pub marked: bool,
-    /// Whether the window has shrunk for lack of data since data was last sent.
+    /// True if the window has shrunk for lack of data since data was last sent.
     pub decayed: bool,
     /// Pacing keeps back what the window would let leave: it counts as used (RFC 9002 §7.8).
     pub held: bool,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
-    /// Whether the path is confirmed and active; coupled algorithms leave out the others.
+    /// True if the path is confirmed and active; coupled algorithms leave out the others.
     pub usable: bool,
     /// Full packets that a loss leaves at least.
     pub min_ssthresh: u16,
@@ -74,7 +74,8 @@ impl Window {
         if self.one_packet { 1 } else { self.cwnd }
     }
 
-    /// Whether all of the window was used when a SACK arrived, or would have been but for pacing (RFC 9260 §7.2.1).
+    /// Returns whether all of the window was used when a SACK arrived, or would have been but for pacing (RFC 9260
+    /// §7.2.1).
     pub(super) fn is_fully_used(&self, ack: &PathAck) -> bool {
         self.held || ack.flight_before >= self.cwnd
     }
@@ -97,7 +98,7 @@ impl From<&Window> for Sizes {
     }
 }
 
-/// What one SACK did on one path, as the ring of outstanding chunks found it.
+/// Effect of one SACK on one path, as the ring of outstanding chunks found it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct PathAck {
     /// The path.
@@ -112,9 +113,9 @@ pub struct PathAck {
     pub flight_before: usize,
     /// Bytes in flight after it, before anything else is sent.
     pub flight_after: usize,
-    /// Whether the CUC rule lets the window grow.
+    /// True if the CUC rule lets the window grow.
     pub may_grow: bool,
-    /// Whether missing reports newly marked a chunk of this path as lost.
+    /// True if missing reports newly marked a chunk of this path as lost.
     pub lost: bool,
     /// Highest outstanding index of the path: the exit point of a recovery that begins now.
     pub exit_point: u64,

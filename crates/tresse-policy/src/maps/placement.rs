@@ -25,18 +25,18 @@ pub struct Prospect {
     pub flight: usize,
     /// With less in flight it is not worth using.
     pub foothold: usize,
-    /// Whether it carries new data.
+    /// True if it carries new data.
     pub usable: bool,
 }
 
-/// What a stream has done lately.
+/// Recent history of a stream.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Track {
     /// The path that it belongs to.
     pub home: PathId,
     /// By then everything sent will have arrived, on whatever path.
     until: Instant,
-    /// What it sent on each path, by position.
+    /// Bytes that it sent on each path, by position.
     meters: Vec<Meter>,
 }
 
@@ -47,7 +47,7 @@ struct Meter {
     at: Instant,
 }
 
-/// What a stream has to send.
+/// Data that a stream has to send.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Demand {
     /// Its class.
@@ -56,7 +56,7 @@ pub struct Demand {
     pub unsent: usize,
 }
 
-/// What to do with a stream that a path could serve.
+/// Decision on a stream that a path could serve.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Placing {
     /// The path takes its next data; it belongs where it did.
@@ -104,7 +104,7 @@ impl Track {
         }
     }
 
-    /// Whether what it sends on a path with this round trip comes after all that it sent before.
+    /// Returns whether what it sends on a path with this round trip comes after all that it sent before.
     fn keeps_order(&self, now: Instant, rtt: Duration) -> bool {
         now + rtt + rtt / JITTER >= self.until
     }
@@ -121,7 +121,7 @@ impl Track {
     }
 }
 
-/// What `path` does with the stream of `track` that has `demand`; `payload` fills a packet.
+/// Decides what `path` does with the stream of `track` that has `demand`; `payload` fills a packet.
 pub fn place(
     now: Instant,
     path: PathId,
@@ -200,7 +200,7 @@ fn least(prospects: &[Prospect], rtt: impl Fn(&Prospect) -> Duration) -> Option<
     best.map(|(position, _)| PathId(position as u8))
 }
 
-/// Whether a round trip is so much longer than another that data on it comes late.
+/// Returns whether a round trip is so much longer than another that data on it comes late.
 fn is_slower(rtt: Duration, than: Duration) -> bool {
     rtt > than + than / ALIKE
 }

@@ -16,7 +16,7 @@ pub struct DataSource {
     pub path: PathId,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
-    /// When it last carried a SACK.
+    /// Time at which it last carried a SACK.
     pub last_sack: Option<Instant>,
 }
 

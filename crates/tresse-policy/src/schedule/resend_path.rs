@@ -33,7 +33,7 @@ pub fn choose(
     }
 }
 
-/// Whether what waits for one path may leave on another that has room first.
+/// Returns whether what waits for one path may leave on another that has room first.
 pub fn moves_on(policy: RetransmitPath) -> bool {
     policy == RetransmitPath::Asap
 }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-/// What a path could use of a buffer.
+/// Part of a buffer that a path could use.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Demand {
     /// Round trip without a queue; zero when not yet known.
@@ -22,7 +22,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// How long a byte holds its place. Blocking of less than half a round trip is taken for chance.
+    /// Time for which a byte holds its place. Blocking of less than half a round trip is taken for chance.
     pub fn hold_time(&self) -> Duration {
         if self.min_rtt.is_zero() {
             return self.min_rtt;

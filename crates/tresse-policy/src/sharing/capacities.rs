@@ -61,14 +61,15 @@ impl Capacities {
         }
     }
 
-    /// Whether `path` is to be filled without any queue: latency-critical data is on it, or another path needs the buffer.
+    /// Has `path` filled without any queue, or no longer: latency-critical data is on it, or another path needs the
+    /// buffer.
     pub fn set_low_queue(&mut self, path: PathId, low_queue: bool) {
         if let Some(capacity) = self.get_mut(path) {
             capacity.set_low_queue(low_queue);
         }
     }
 
-    /// What a path could use of a buffer, whatever it blocks; nothing while it carries no new data.
+    /// Part of a buffer that a path could use, whatever it blocks; nothing while it carries no new data.
     pub(crate) fn demand(&self, rules: &Rules, sample: &PathSample) -> Demand {
         if !sample.carries_new_data {
             return Demand::default();
@@ -85,7 +86,7 @@ impl Capacities {
         Demand { min_rtt, bdp, ..Demand::default() }
     }
 
-    /// How many bytes in flight a path holds for certain; its demand, if that is less or nothing else is known.
+    /// Bytes in flight that a path holds for certain; its demand, if that is less or nothing else is known.
     pub(crate) fn lower_bound(&self, rules: &Rules, sample: &PathSample) -> usize {
         let demand = self.demand(rules, sample).bdp;
         self.get(sample.id).map_or(demand, |capacity| capacity.lower_bound().min(demand))

@@ -20,8 +20,8 @@ impl DeliveryRate {
         self.seen += 1;
     }
 
-    /// Whether the rate has lately risen with the flight: by half as large a part at least, on the line that fits the rounds
-    /// best. False as long as rounds are few, or their flights alike.
+    /// Returns whether the rate has lately risen with the flight: by half as large a part at least, on the line that fits
+    /// the rounds best. False as long as rounds are few, or their flights alike.
     pub(super) fn rises_with_flight(&self) -> bool {
         let rounds = &self.rounds[..self.seen.min(ROUNDS)];
         let count = rounds.len() as f64;
@@ -49,7 +49,8 @@ const LEAST_SLOPE: f64 = 0.5;
 mod tests {
     use super::*;
 
-    /// Whether the rate rises after rounds with so many packets in flight, over a path that carries what `rate` says.
+    /// Returns whether the rate rises after rounds with so many packets in flight, over a path that carries what `rate`
+    /// says.
     fn rises(flights: impl IntoIterator<Item = usize>, rate: impl Fn(usize, usize) -> f64) -> bool {
         let mut rates = DeliveryRate::default();
         for (round, flight) in flights.into_iter().enumerate() {

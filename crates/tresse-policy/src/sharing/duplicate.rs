@@ -19,7 +19,7 @@ pub struct Duplication<'a> {
     situation: Situation<'a>,
 }
 
-/// Whether a duplicate may leave now.
+/// Decision on a duplicate at this instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Moment {
     /// An acknowledgement could be for either sending: it waits.
@@ -35,7 +35,8 @@ impl<'a> Duplication<'a> {
         Duplication { capacities, rules, situation }
     }
 
-    /// Whether some other path loses so much, and takes so long, that duplicates of what it carries are worth it on `path`.
+    /// Returns whether some other path loses so much, and takes so long, that duplicates of what it carries are worth
+    /// it on `path`.
     pub fn is_possible_on(&self, path: PathId) -> bool {
         let in_time = |from| self.moment(Duration::ZERO, from, path) != Moment::TooLate;
         self.is_wanted()
@@ -43,20 +44,20 @@ impl<'a> Duplication<'a> {
             && self.paths().any(|from| from != path && in_time(from) && self.is_worth(from))
     }
 
-    /// Whether `path` has been losing as much as is worth duplicates of what it carries.
+    /// Returns whether `path` has been losing as much as is worth duplicates of what it carries.
     pub fn is_worth(&self, path: PathId) -> bool {
         let Some(sample) = self.sample(path) else { return false };
         let packets = self.situation.whole_buffer / self.situation.chunk.max(1);
         sample.loss > 0.0 && pays(sample.loss, packets) && self.is_wide(path)
     }
 
-    /// Whether a chunk that left `age` ago on `from` may be duplicated on `to`, as far as time goes.
+    /// Returns whether a chunk that left `age` ago on `from` may be duplicated on `to`, as far as time goes.
     pub fn moment(&self, age: Duration, from: PathId, to: PathId) -> Moment {
         let srtt = |path| self.sample(path).and_then(|sample| sample.srtt);
         moment(age, srtt(from), srtt(to))
     }
 
-    /// Whether a duplicate on `path` would meet no queue there: what is more than fills the path would wait.
+    /// Returns whether a duplicate on `path` would meet no queue there: what is more than fills the path would wait.
     pub fn finds_no_queue_on(&self, path: PathId) -> bool {
         self.sample(path).is_some_and(|sample| {
             let demand = self.capacities.demand(self.rules, sample);
@@ -64,8 +65,8 @@ impl<'a> Duplication<'a> {
         })
     }
 
-    /// Whether `path` alone could use half of the buffer: one of little capacity brings little, and queues what it carries
-    /// besides. The estimate may never have been measured; so the lower bound counts.
+    /// Returns whether `path` alone could use half of the buffer: one of little capacity brings little, and queues what it
+    /// carries besides. The estimate may never have been measured; so the lower bound counts.
     pub fn is_wide(&self, path: PathId) -> bool {
         let bound = |sample| self.capacities.lower_bound(self.rules, sample);
         2 * self.sample(path).map_or(0, bound) >= self.situation.whole_buffer
@@ -85,25 +86,25 @@ impl<'a> Duplication<'a> {
     }
 }
 
-/// Whether the losses of a path are worth duplicates, where `packets` fit the buffer: each costs a round trip of the whole
-/// buffer, so that together they take `loss` times `packets` of the time.
+/// Returns whether the losses of a path are worth duplicates, where `packets` fit the buffer: each costs a round trip of
+/// the whole buffer, so that together they take `loss` times `packets` of the time.
 pub(crate) fn pays(loss: f64, packets: usize) -> bool {
     loss * packets as f64 * LEAST_LOST_TIME >= 1.0
 }
 
-/// Whether a buffer is so short that duplicates can pay, where a full packet has `packet` bytes.
+/// Returns whether a buffer is so short that duplicates can pay, where a full packet has `packet` bytes.
 pub fn is_short(buffer: usize, packet: usize) -> bool {
     buffer <= MOST_PACKETS * packet
 }
 
-/// Whether the smoothed RTT of a path tells of a standing queue: what is lost there is lost to congestion, and what room
-/// there is belongs to whoever fills the queue.
+/// Returns whether the smoothed RTT of a path tells of a standing queue: what is lost there is lost to congestion, and
+/// what room there is belongs to whoever fills the queue.
 pub(crate) fn has_standing_queue(srtt: Option<Duration>, min_rtt: Duration) -> bool {
     srtt.is_none_or(|srtt| srtt > min_rtt + min_rtt / QUEUE_PART)
 }
 
-/// When a chunk may be duplicated that left `age` ago on a path with the round trip `srtt`, on one with the round trip `to`.
-/// Lost, it would be acknowledged after two of its own at the earliest. What is not measured waits.
+/// Time at which a chunk may be duplicated that left `age` ago on a path with the round trip `srtt`, on one with the round
+/// trip `to`. Lost, it would be acknowledged after two of its own at the earliest. Without measurements it waits.
 pub(crate) fn moment(age: Duration, srtt: Option<Duration>, to: Option<Duration>) -> Moment {
     let (Some(srtt), Some(to)) = (srtt, to) else { return Moment::TooEarly };
     if age > srtt / LATEST || age + to + srtt / LATEST > 2 * srtt {

@@ -16,9 +16,9 @@ pub(crate) struct HolCosts {
     /// The state since the last report.
     since: Instant,
     blocking: Option<Blocking>,
-    /// What the other paths could send meanwhile if nothing were blocked, in bytes a second.
+    /// Rate at which the other paths could send meanwhile if nothing were blocked, in bytes a second.
     unused_rate: f64,
-    /// When everything was last halved.
+    /// Time at which everything was last halved.
     aged: Instant,
     paths: Vec<HolCost>,
 }
@@ -32,7 +32,7 @@ pub struct Blocking {
     pub bytes: usize,
 }
 
-/// What one path's bytes have cost lately.
+/// Recent cost of one path's bytes.
 #[derive(Copy, Clone, Debug, Default)]
 struct HolCost {
     /// Byte-seconds of blocking.
@@ -43,11 +43,11 @@ struct HolCost {
     sent: f64,
     /// The path's own count of it at the last report.
     counted: u64,
-    /// When that was last seen to have grown: duplicates and retransmissions do not count.
+    /// Time at which that was last seen to have grown: duplicates and retransmissions do not count.
     last: Instant,
     /// Most bytes that were blocked at a time.
     most: f64,
-    /// What the others had sent when the path was last tried.
+    /// Bytes that the others had sent when the path was last tried.
     tried: u64,
 }
 
@@ -118,7 +118,7 @@ impl HolCosts {
         Duration::from_secs_f64(seconds)
     }
 
-    /// How many bytes `path` blocks at most.
+    /// Most bytes that `path` blocks.
     pub(crate) fn most_blocked(&self, path: PathId) -> usize {
         self.known(path).map_or(0.0, |cost| cost.most) as usize
     }
@@ -128,8 +128,8 @@ impl HolCosts {
         self.paths.get(path.index()).map_or(Duration::ZERO, |cost| now.since(cost.last))
     }
 
-    /// Whether others can afford a trial of `len` bytes on `path`, which is suspended: trials may cost them a small part of
-    /// what they send.
+    /// Returns whether others can afford a trial of `len` bytes on `path`, which is suspended: trials may cost them a small
+    /// part of what they send.
     pub(crate) fn affords_trial(&self, path: PathId, len: usize) -> bool {
         let tried = self.paths.get(path.index()).map_or(0, |cost| cost.tried);
         let since = self.sent_by_others(path).saturating_sub(tried);
@@ -162,7 +162,7 @@ impl HolCost {
         self.sent /= 2.0;
     }
 
-    /// What is known counts as much as if it were known of `len` bytes at the most.
+    /// Gives the measurements the weight of `len` bytes at the most.
     fn weigh_as(&mut self, len: usize) {
         let weight = (len as f64 / self.sent.max(f64::MIN_POSITIVE)).min(1.0);
         self.blocked *= weight;
@@ -173,7 +173,7 @@ impl HolCost {
 
 /// Bytes of a path of which the last half to whole count: some hundred full packets.
 const MEMORY: f64 = 512.0 * 1024.0;
-/// What is older counts half: a suspended path is soon judged by its trials.
+/// Age at which measurements count half: a suspended path is soon judged by its trials.
 const HALF_LIFE: Duration = Duration::from_secs(10);
 /// The part of what the others send that trials may cost.
 const TRIAL_PART: f64 = 0.01;

@@ -39,7 +39,7 @@ impl Jitter {
         }
     }
 
-    /// How much longer than the shortest one a round trip may be without a queue.
+    /// Time by which a round trip may exceed the shortest one without a queue.
     pub(super) fn allowance(&self) -> Duration {
         self.mean * MEANS
     }
@@ -55,7 +55,7 @@ const MEANS: u32 = 6;
 mod tests {
     use super::*;
 
-    /// What is allowed after rounds with these round trips, in milliseconds, and packets in flight.
+    /// Allowance after rounds with these round trips, in milliseconds, and packets in flight.
     fn allowance(rounds: impl IntoIterator<Item = (u64, usize)>) -> u64 {
         let mut jitter = Jitter::default();
         for (millis, peak) in rounds {

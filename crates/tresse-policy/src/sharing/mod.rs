@@ -30,7 +30,7 @@ use crate::path::PathId;
 use crate::time::Instant;
 use hol_cost::HolCosts;
 
-/// What the core is to do from one acknowledgement to the next.
+/// Allocation and suspended paths that the core applies from one acknowledgement to the next.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
     /// Bytes of the split buffer that each path may own, by position; 0 for a suspended path. Empty where each may own an
@@ -38,7 +38,7 @@ pub struct Plan {
     pub allocation: Vec<usize>,
 }
 
-/// What is known of the paths of one association, and the plan made of it.
+/// Measurements of the paths of one association, and the plan made of them.
 #[derive(Debug, Default)]
 pub struct Sharing {
     capacities: Capacities,
@@ -73,9 +73,9 @@ impl Sharing {
         self.hol_costs.get_or_insert_with(|| Box::new(HolCosts::new(now))).on_report(now, blocking, sent);
     }
 
-    /// What the other paths could send if nothing were blocked, in bytes a second: what fills them, but for what is in flight,
-    /// on each that only a full buffer keeps from sending, as `is_buffer_limited` says. To be asked when nothing more can
-    /// be sent.
+    /// Rate at which the other paths could send if nothing were blocked, in bytes a second: what fills them, but for what is
+    /// in flight, on each that only a full buffer keeps from sending, as `is_buffer_limited` says. To be asked when nothing
+    /// more can be sent.
     pub fn unused_rate(
         &self,
         rules: &Rules,
@@ -164,8 +164,8 @@ impl Sharing {
         suspend::suspend(demands, costs_too_much)
     }
 
-    /// What a path could use of a buffer; nothing while it carries no new data. One whose streams are silent needs no more
-    /// than it has in flight.
+    /// Part of a buffer that a path could use; nothing while it carries no new data. One whose streams are silent needs no
+    /// more than it has in flight.
     fn demand(&self, rules: &Rules, sample: &PathSample) -> Demand {
         let mut demand = self.capacities.demand(rules, sample);
         if let Some(costs) = &self.hol_costs {

@@ -25,11 +25,11 @@ pub struct Rules {
 pub struct PathSample {
     /// The path.
     pub id: PathId,
-    /// Whether new data may leave on it.
+    /// True if new data may leave on it.
     pub carries_new_data: bool,
     /// Streams are bound to paths, and none of those bound to this one has data.
     pub without_data: bool,
-    /// Whether it is in fast recovery.
+    /// True if it is in fast recovery.
     pub recovering: bool,
     /// Bytes in flight.
     pub flight: usize,
@@ -45,7 +45,7 @@ pub struct PathSample {
     pub shortest_rtt: Duration,
     /// The part of what was lately sent that was lost, from 0 to 1.
     pub loss: f64,
-    /// When it last carried data.
+    /// Time at which it last carried data.
     pub last_data: Instant,
 }
 
@@ -76,7 +76,7 @@ pub struct Situation<'a> {
     pub paths: &'a [PathSample],
     /// The buffer that is split among paths, in bytes; `None` when none is.
     pub split_buffer: Option<usize>,
-    /// What both buffers hold of one byte after another: the smaller of the two.
+    /// Bytes in sequence that both buffers hold: the smaller of the two.
     pub whole_buffer: usize,
     /// The largest DATA chunk that fits a packet on every path.
     pub packet: usize,
@@ -88,7 +88,7 @@ pub struct Situation<'a> {
     pub duplicating: bool,
 }
 
-/// What a SACK says of one path.
+/// Report of a SACK on one path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct PathReport {
     /// Bytes newly acknowledged.
@@ -112,6 +112,6 @@ pub struct HeadOfLine {
     pub path: PathId,
     /// Its length.
     pub bytes: usize,
-    /// How long ago it was sent.
+    /// Time since it was sent.
     pub age: Duration,
 }

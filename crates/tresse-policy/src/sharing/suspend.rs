@@ -12,7 +12,7 @@ use super::situation::{PathSample, Situation};
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// Whether `path` makes others lose more than it may: more than it brings, or a third of that where it
+/// Returns whether `path` makes others lose more than it may: more than it brings, or a third of that where it
 /// `could_duplicate` their losses instead, and so brings something even while it is suspended.
 pub(crate) fn costs_too_much(costs: &HolCosts, path: PathId, could_duplicate: impl FnOnce() -> bool) -> bool {
     let displaced = costs.displaced_by(path);
@@ -63,8 +63,9 @@ pub(crate) fn suspend_or_try(
     }
 }
 
-/// Whether a suspended path is to be tried. Duplicates tell of its losses without a trial: while it carries some, it is
-/// not tried soon if it loses more than the `best` path. It would be taken for a good one until the next loss.
+/// Returns whether a suspended path is to be tried. Duplicates tell of its losses without a trial: while it carries
+/// some, it is not tried soon if it loses more than the `best` path. It would be taken for a good one until the next
+/// loss.
 fn is_trial_due(
     now: Instant,
     situation: &Situation<'_>,
@@ -141,7 +142,7 @@ mod tests {
         }
     }
 
-    /// What is left of these allocations at `now`.
+    /// Rest of these allocations at `now`.
     fn decide(
         now: Instant,
         situation: &Situation<'_>,

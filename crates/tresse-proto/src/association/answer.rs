@@ -55,7 +55,7 @@ impl Answer {
         Ok(Answer { peer, cookie, unrecognised, local, source })
     }
 
-    /// Whether the peer has this address: it listed it, or answered from it (RFC 9260 §5.1.2).
+    /// Returns whether the peer has this address: it listed it, or answered from it (RFC 9260 §5.1.2).
     pub(super) fn has(&self, remote: IpAddr) -> bool {
         self.source == remote || self.peer.addresses.contains(&remote)
     }

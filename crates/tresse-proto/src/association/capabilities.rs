@@ -49,7 +49,7 @@ impl Extension {
         Extension::Ecn,
     ];
 
-    /// Whether these settings offer it.
+    /// Returns whether these settings offer it.
     fn offered(self, config: &AssociationConfig) -> bool {
         match self {
             Extension::NrSack => config.nr_sack != NrSack::Off,
@@ -130,7 +130,7 @@ impl Capabilities {
         if gives_up { both } else { Capabilities(both.0 & !Extension::PartialReliability.bit()) }
     }
 
-    /// Whether the set has `extension`.
+    /// Returns whether the set has `extension`.
     #[inline]
     pub(crate) fn has(self, extension: Extension) -> bool {
         self.0 & extension.bit() != 0

@@ -357,8 +357,8 @@ impl Association {
     }
 }
 
-/// Whether an ASCONF that names `address` is about the association with these paths, whose tag it has: of zeros it names none
-/// (RFC 5061 §4.1.1), as behind a translator.
+/// Returns whether an ASCONF that names `address` is about the association with these paths, whose tag it has: of zeros it
+/// names none (RFC 5061 §4.1.1), as behind a translator.
 fn is_peers(paths: &Paths, address: IpAddr) -> bool {
     address.is_unspecified() || paths.find_remote(address).is_some()
 }

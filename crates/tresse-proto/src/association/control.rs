@@ -105,8 +105,8 @@ impl ControlQueue {
         }
     }
 
-    /// Whether a chunk waits that says all that `control` does: several packets of the peer may come before the next of
-    /// this side leaves, and each calls for one.
+    /// Returns whether a chunk waits that says all that `control` does: several packets of the peer may come before the
+    /// next of this side leaves, and each calls for one.
     fn says_already(&self, path: PathId, control: &Control) -> bool {
         matches!(control, Control::CookieAck | Control::Shutdown | Control::ShutdownAck)
             && self.waiting.iter().any(|(wanted, waiting)| {

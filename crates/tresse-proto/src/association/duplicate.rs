@@ -55,8 +55,8 @@ impl Duplicates<'_> {
         })
     }
 
-    /// Whether the chunk whose turn it is on `path` is to be duplicated there now: always where everything is. Else while a
-    /// buffer keeps new data from the path, and while it is not full: what is more would wait in its queue.
+    /// Returns whether the chunk whose turn it is on `path` is to be duplicated there now: always where everything is. Else
+    /// while a buffer keeps new data from the path, and while it is not full: what is more would wait in its queue.
     pub(super) fn is_wanted(&mut self, sender: &Sender, path: PathId) -> bool {
         sender.transmission.copies.is_of_everything() || {
             sender.fill_samples(self.samples);
@@ -76,8 +76,8 @@ impl Duplicates<'_> {
             && self.leaves_room(sender, path)
     }
 
-    /// Whether a duplicate on `path` leaves the windows room for all that could follow at once, if all that is blocked
-    /// were delivered now. A suspended path carries nothing else anyway.
+    /// Returns whether a duplicate on `path` leaves the windows room for all that could follow at once, if all that is
+    /// blocked were delivered now. A suspended path carries nothing else anyway.
     fn leaves_room(&self, sender: &Sender, path: PathId) -> bool {
         if sender.transmission.suspended_for(path).is_some() {
             return true;
@@ -143,7 +143,7 @@ fn seek_any(sender: &mut Sender, path: PathId) {
     }
 }
 
-/// Whether duplicates are wanted while a buffer keeps new data back, and it is so short that they pay.
+/// Returns whether duplicates are wanted while a buffer keeps new data back, and it is so short that they pay.
 fn has_short_buffer(sender: &Sender) -> bool {
     sender.config.sharing().duplicates
         && sender.paths.len() > 1

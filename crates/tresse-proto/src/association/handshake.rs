@@ -116,8 +116,8 @@ impl Association {
         Ok(next)
     }
 
-    /// Whether data of the peer has come, or an acknowledgement. If it has another tag then, it has begun anew since, and
-    /// knows nothing of either: numbers of before would be wrong for it.
+    /// Returns whether data of the peer has come, or an acknowledgement. If it has another tag then, it has begun anew
+    /// since, and knows nothing of either: numbers of before would be wrong for it.
     pub(crate) fn has_heard_peer(&self) -> bool {
         self.reception.has_begun() || self.counters.sacks_received > 0
     }

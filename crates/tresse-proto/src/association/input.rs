@@ -184,8 +184,8 @@ impl Association {
         }
     }
 
-    /// Whether a chunk may be processed (RFC 4895 §6.3); `covered` starts with it and ends with its packet. Counts what may
-    /// not.
+    /// Returns whether a chunk may be processed (RFC 4895 §6.3); `covered` starts with it and ends with its packet. Counts
+    /// what may not.
     #[inline(never)]
     pub(super) fn screen(
         &mut self,
@@ -653,8 +653,8 @@ fn kept(payload: &[u8], packet: &Bytes, crowded: bool) -> Bytes {
     }
 }
 
-/// Whether there is much already and the packet so much larger than the user data that a hostile peer could fill the
-/// memory with what surrounds it.
+/// Returns whether there is much already and the packet so much larger than the user data that a hostile peer could
+/// fill the memory with what surrounds it.
 #[inline]
 fn is_wasteful(payload: &[u8], packet: &Bytes, crowded: bool) -> bool {
     crowded && payload.len() < packet.len() / 2
@@ -687,7 +687,7 @@ fn skipped_by(chunk: &Chunk<'_>) -> Option<(Carrier, Tsn, Vec<Skipped>)> {
     }
 }
 
-/// Whether the type of a chunk, unrecognised here, says not to read on in its packet (RFC 9260 §3.2).
+/// Returns whether the type of a chunk, unrecognised here, says not to read on in its packet (RFC 9260 §3.2).
 fn forbids_the_rest(chunk: &Chunk<'_>) -> bool {
     matches!(chunk, Chunk::Unrecognised(unrecognised) if unrecognised.kind.unrecognised_action().stop)
 }

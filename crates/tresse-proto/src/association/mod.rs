@@ -150,7 +150,7 @@ pub(crate) struct Association {
     workspace: Workspace,
     /// Output found nothing to send since the last thing that happened.
     dry: bool,
-    /// Whether the association before a restart of the peer had the same tag, as after both sides set up: what is late of
+    /// True if the association before a restart of the peer had the same tag, as after both sides set up: what is late of
     /// it may acknowledge any TSN.
     kept_tag: bool,
     /// Whose turn is next, where that is known already.
@@ -322,7 +322,7 @@ impl Association {
         self.workspace.0.as_mut()?.events.pop_front()
     }
 
-    /// Whether [`Event::Readable`] is to be told, after all other events.
+    /// Returns whether [`Event::Readable`] is to be told, after all other events.
     #[inline]
     pub(crate) fn pop_readable(&mut self) -> bool {
         let due = self.readable == Readable::Due;
@@ -377,7 +377,7 @@ impl Association {
         self.dry = false;
     }
 
-    /// Whether output may have something to send.
+    /// Returns whether output may have something to send.
     pub(crate) fn is_stirred(&self) -> bool {
         !self.dry
     }

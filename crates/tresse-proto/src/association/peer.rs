@@ -60,7 +60,7 @@ impl<'a> Aside<'a> {
         }
     }
 
-    /// Whether the sender can use addresses of the type of `address`; it may not say (RFC 9260 §3.3.2.1.5).
+    /// Returns whether the sender can use addresses of the type of `address`; it may not say (RFC 9260 §3.3.2.1.5).
     pub(crate) fn understands(&self, address: IpAddr) -> bool {
         let types = self.address_types.as_ref();
         types.is_none_or(|types| types.iter().any(|kind| kind == address_type(address)))
@@ -208,7 +208,7 @@ impl Peer {
         Ok((peer, aside))
     }
 
-    /// Whether an association with this peer is as safe as these settings ask for.
+    /// Returns whether an association with this peer is as safe as these settings ask for.
     ///
     /// # Errors
     /// Why it would not be.

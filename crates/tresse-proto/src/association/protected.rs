@@ -200,7 +200,7 @@ impl<'a> Protected<'a> {
         Ok(())
     }
 
-    /// Whether nothing but DTLS chunks is taken.
+    /// Returns whether nothing but DTLS chunks is taken.
     pub(crate) fn is_required(&self) -> bool {
         self.0.protection.is_required()
     }

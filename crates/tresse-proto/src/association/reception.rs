@@ -46,18 +46,18 @@ impl Reception {
         (self.messages, self.bytes)
     }
 
-    /// Whether anything of the peer has arrived.
+    /// Returns whether anything of the peer has arrived.
     pub(super) fn has_begun(&self) -> bool {
         self.receiver.cumulative() > 0 || self.receiver.has_gaps()
     }
 
-    /// Whether new DATA with this index and `len` bytes of user data can be taken.
+    /// Returns whether new DATA with this index and `len` bytes of user data can be taken.
     #[inline]
     pub(super) fn takes(&mut self, index: u64, len: usize) -> bool {
         self.fits(index, len) || self.inbound.waits_for_it(index, self.receiver.cumulative())
     }
 
-    /// Whether the receive buffer has room for `len` bytes with this index.
+    /// Returns whether the receive buffer has room for `len` bytes with this index.
     #[inline]
     pub(super) fn fits(&mut self, index: u64, len: usize) -> bool {
         self.inbound.fits(index, self.receiver.highest(), len)

@@ -38,7 +38,7 @@ impl Scope {
         addresses.into_iter().map(Scope::of).min().unwrap_or(Scope::Global)
     }
 
-    /// Whether `address` means the same on both sides of an association with this scope.
+    /// Returns whether `address` means the same on both sides of an association with this scope.
     pub(crate) fn covers(self, address: IpAddr) -> bool {
         Scope::of(address) >= self
     }

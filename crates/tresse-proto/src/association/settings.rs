@@ -85,8 +85,8 @@ impl Settings {
         (agreed, self.offered.agreed(peer.capabilities).secured(protected, authenticated))
     }
 
-    /// Whether DAC is used with a peer that has agreed on these extensions. Nothing in INIT says that a peer knows it; one
-    /// that declines NR-SACK knows no extension for CMT. Where NR-SACK is not offered the setting alone decides.
+    /// Returns whether DAC is used with a peer that has agreed on these extensions. Nothing in INIT says that a peer knows
+    /// it; one that declines NR-SACK knows no extension for CMT. Where NR-SACK is not offered the setting alone decides.
     pub(super) fn delayed_ack_with(&self, agreed: Capabilities) -> bool {
         let declines = self.offered.has(Extension::NrSack) && !agreed.has(Extension::NrSack);
         self.config.delayed_ack && !declines
@@ -102,7 +102,7 @@ impl Settings {
         &self.sharing
     }
 
-    /// Whether a chunk of this kind may need authentication, or is what others need.
+    /// Returns whether a chunk of this kind may need authentication, or is what others need.
     #[inline]
     pub(super) fn screens(&self, kind: ChunkKind) -> bool {
         self.screened.contains(kind)

@@ -270,13 +270,13 @@ impl Setup {
         reach(&self.config, self.remote.iter().copied())
     }
 
-    /// Whether the application named this address of the peer.
+    /// Returns whether the application named this address of the peer.
     pub(crate) fn was_asked_for(&self, remote: IpAddr) -> bool {
         self.remote.contains(&remote)
     }
 
-    /// Whether an INIT of the peer may come with this address: until the peer has answered, with any; then
-    /// only with those that the association will have (RFC 9260 §5.2.1).
+    /// Returns whether an INIT of the peer may come with this address: until the peer has answered, with any; then only
+    /// with those that the association will have (RFC 9260 §5.2.1).
     pub(crate) fn may_have(&self, remote: IpAddr) -> bool {
         match &self.phase {
             Phase::CookieWait => true,
@@ -443,7 +443,7 @@ impl Setup {
         }
     }
 
-    /// Whether a cookie was sent back and is not answered.
+    /// Returns whether a cookie was sent back and is not answered.
     pub(crate) fn awaits_cookie_ack(&self) -> bool {
         matches!(self.phase, Phase::CookieEchoed(_))
     }

@@ -27,12 +27,12 @@ impl State {
         }
     }
 
-    /// Whether queued user data is still sent.
+    /// Returns whether queued user data is still sent.
     pub(crate) fn sends_data(self) -> bool {
         matches!(self, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }
 
-    /// Whether DATA from the peer is still taken.
+    /// Returns whether DATA from the peer is still taken.
     pub(crate) fn takes_data(self) -> bool {
         matches!(self, State::Established | State::ShutdownPending | State::ShutdownSent)
     }

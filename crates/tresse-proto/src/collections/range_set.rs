@@ -21,7 +21,7 @@ pub(crate) struct RangeSet {
 type Ranges = VecDeque<(u64, u64)>;
 
 impl RangeSet {
-    /// Whether no index is in the set.
+    /// Returns whether no index is in the set.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -41,7 +41,7 @@ impl RangeSet {
         self.ranges.iter().map(|&(start, end)| start..end)
     }
 
-    /// Whether `index` is in the set.
+    /// Returns whether `index` is in the set.
     pub(crate) fn contains(&self, index: u64) -> bool {
         match self.ranges.back() {
             Some(&(_, end)) if index < end => {
@@ -52,7 +52,7 @@ impl RangeSet {
         }
     }
 
-    /// Whether every index of `range`, which is not empty, is in the set.
+    /// Returns whether every index of `range`, which is not empty, is in the set.
     #[cfg(any(test, feature = "invariants"))]
     pub(crate) fn holds(&self, range: &Range<u64>) -> bool {
         let at = self.first_ending_after(range.start);
@@ -101,7 +101,7 @@ impl RangeSet {
         }
     }
 
-    /// Whether adding `index` would make one range more: it is not in the set and touches no range.
+    /// Returns whether adding `index` would make one range more: it is not in the set and touches no range.
     pub(crate) fn opens_range(&self, index: u64) -> bool {
         let at = self.first_ending_after(index.saturating_sub(1));
         self.ranges.get(at).is_none_or(|&(start, _)| start > index.saturating_add(1))

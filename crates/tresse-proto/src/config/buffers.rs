@@ -2,20 +2,20 @@
 
 use super::{AssociationConfig, BufferShares, BufferSplit, SplitCounts};
 
-/// What each path may own of the buffers.
+/// Allocation of the buffers to the paths.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BufferPolicy {
     /// Any path may fill either buffer (`buffer_split = none`).
     None,
     /// Equal parts (`buffer_shares = equal`).
     Equal(EqualParts),
-    /// What the sharing policy allocates (docs/sharing.md).
+    /// Allocation by the sharing policy (docs/sharing.md).
     Adaptive {
         /// Allocations hold always (`buffer_shares = paths`); else while the buffer is short, and equal parts otherwise.
         always: bool,
         /// Paths that cost the others more than they bring are suspended (`paths_rest`).
         suspend: bool,
-        /// Which buffers are split, and how equal parts are counted.
+        /// Buffers that are split, and the way in which equal parts are counted.
         parts: EqualParts,
     },
 }
@@ -40,7 +40,7 @@ impl BufferPolicy {
         }
     }
 
-    /// Whether paths are suspended.
+    /// Returns whether paths are suspended.
     pub fn suspends(&self) -> bool {
         matches!(self, BufferPolicy::Adaptive { suspend: true, .. })
     }

@@ -3,7 +3,7 @@
 use super::switch::choices;
 
 choices! {
-    /// Whether an association is encrypted and authenticated as a whole.
+    /// Encryption and authentication of an association as a whole.
     pub enum Encryption {
         /// Everything is in the clear.
         Off = "off",
@@ -16,7 +16,7 @@ choices! {
 }
 
 choices! {
-    /// How both ends come to have keys.
+    /// Way in which both ends come to have keys.
     pub enum KeyManagement {
         /// TLS 1.3 in user messages (method 192), by whoever drives the association.
         Tls13 = "tls13",
@@ -26,7 +26,7 @@ choices! {
 }
 
 choices! {
-    /// Which side of the key management an end is ready to be.
+    /// Side of the key management that an end is ready to be.
     pub enum KeyRole {
         /// Either: the larger tie breaker is the server.
         Any = "any",

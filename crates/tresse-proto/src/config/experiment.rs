@@ -20,9 +20,9 @@ switches! {
         pseudo_cumulative_recovery: bool = true,
         /// Take round-trip times also from SACKs that came over another path than the data went; T3 waits for any.
         rtt_over_any_path: bool = true,
-        /// When a sender compares what is in flight with the peer's window.
+        /// Moments at which a sender compares what is in flight with the peer's window.
         peer_window_test: PeerWindowTest = PeerWindowTest::Packet,
-        /// Which bytes of a path buffer splitting counts.
+        /// Bytes of a path that buffer splitting counts.
         split_counts: SplitCounts = SplitCounts::Outstanding,
         /// Let each path exceed its equal part of the receive buffer by one packet.
         split_overbooking: bool = false,
@@ -32,7 +32,8 @@ switches! {
         moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
         /// T3 of a reinjected chunk's old path runs on until that path answers; off stops it with the last chunk, and hides that the path died. With `chunk_rescheduling=in_time` it is always on.
         moved_chunk_t3: bool = true,
-        /// When the peer's window keeps a faster path from new data, reinject the head-of-line chunk there, as MPTCP does.
+        /// Opportunistic retransmission of MPTCP: when the peer's window keeps a faster path from new data, reinject
+        /// the head-of-line chunk there.
         opportunistic_retransmission: bool = false,
         /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.
         penalisation: bool = false,

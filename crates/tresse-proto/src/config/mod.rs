@@ -73,21 +73,23 @@ switches! {
         receive_buffer: Size = Size(1024 * 1024),
         /// Largest IP packet on any path, IP and UDP headers included.
         mtu: Size = Size(1500),
-        /// Which address pairs become paths.
+        /// Address pairs that become paths.
         path_pairs: PathPairs = PathPairs::ByPosition,
         /// The most paths that an association uses; further addresses of the peer are ignored.
         max_paths: u16 = 16,
         /// Send new data on all paths at once (CMT); off sends on the primary path.
         concurrent: bool = true,
-        /// Which path gets the next data: round_robin, lowest_rtt, most_room, in_order, ecf or blest choose one with room; otias, daps and stms also leave data to full ones; redundant sends it on all; or a registered name.
+        /// Path scheduler: round_robin, lowest_rtt, most_room, in_order, ecf or blest choose one with room; otias, daps
+        /// and stms also leave data to full ones; redundant sends it on all; or a registered name.
         path_scheduler: String = "round_robin".to_owned(),
         /// Opaque configuration of the path scheduler; the built-in ones take none.
         path_scheduler_config: String = String::new(),
-        /// Which paths a stream's data may use: any, adaptive (by what is measured), or fixed: and a table.
+        /// Paths that a stream's data may use: any, adaptive (by what is measured), or fixed: and a table.
         stream_map: StreamMap = StreamMap::Any,
-        /// Which streams an adaptive map serves first or last, as in 0=latency,3=background; the others are bulk.
+        /// Streams that an adaptive map serves first or last, as in 0=latency,3=background; the others are bulk.
         stream_classes: StreamClasses = StreamClasses::default(),
-        /// Which stream is next: first_come, round_robin, round_robin_packet, priority, fair_bandwidth, weighted_fair, their Linux names fcfs, prio and wfq, or a registered name.
+        /// Stream scheduler: first_come, round_robin, round_robin_packet, priority, fair_bandwidth, weighted_fair,
+        /// their Linux names fcfs, prio and wfq, or a registered name.
         stream_scheduler: String = "first_come".to_owned(),
         /// Opaque configuration of the stream scheduler; priority and weighted_fair take initial values of streams, as in 0=1,5=10, or one for each from 0 on, as in 1,10.
         stream_scheduler_config: String = String::new(),
@@ -95,31 +97,37 @@ switches! {
         congestion_control: String = "cubic".to_owned(),
         /// Opaque configuration of the congestion controller; the built-in ones take none.
         congestion_control_config: String = String::new(),
-        /// How losses are found: rack goes by time, on each path by what was sent there, whatever was sent again before, and probes the end of what was sent (RACK-TLP, RFC 8985); rfc9260 by missing reports, as the switches on these say, and T3.
+        /// Loss detection: rack goes by time, on each path by what was sent there, whatever was sent again before, and
+        /// probes the end of what was sent (RACK-TLP, RFC 8985); rfc9260 by missing reports, as the switches on these
+        /// say, and T3.
         loss_detection: LossDetection = LossDetection::Rack,
         /// While data comes over several paths, delay SACKs although it arrives out of order, and say how many packets a SACK stands for (DAC). A peer that declines NR-SACK is taken not to know that.
         delayed_ack: bool = true,
-        /// What is reported as non-renegable (NR-SACK).
+        /// Data that is reported as non-renegable (NR-SACK).
         nr_sack: NrSack = NrSack::Everything,
         /// Most blocks of a report that promises everything: if there are more, the lowest and those that grew last; 0 for what fits a packet.
         nr_sack_blocks: u16 = 64,
-        /// Which buffers are split between the paths. A path may send a full DATA chunk more (the MTU of the paper's equations 1 and 2, without the headers of IP and SCTP) if its part of the buffer still holds that, and always when nothing of it is counted.
+        /// Buffers that are split between the paths. A path may send a full DATA chunk more (the MTU of the paper's
+        /// equations 1 and 2, without the headers of IP and SCTP) if its part of the buffer still holds that, and
+        /// always when nothing of it is counted.
         buffer_split: BufferSplit = BufferSplit::Both,
-        /// How a split buffer is allocated to the paths (docs/sharing.md).
+        /// Allocation of a split buffer to the paths (docs/sharing.md).
         buffer_shares: BufferShares = BufferShares::WhenShort,
-        /// Where buffers are allocated by BDP: count head-of-line blocking in, and suspend a path that costs the others more than it brings, or is allocated less than a packet.
+        /// Suspension of paths where buffers are allocated by BDP: count head-of-line blocking in, and suspend a path
+        /// that costs the others more than it brings, or is allocated less than a packet.
         paths_rest: bool = true,
         /// Reinject the head-of-line chunk, before it counts as lost: when early arrivals of a path fill this buffer, or by deadline.
         chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::InTime,
         /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer; and report at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
-        /// Where a full buffer keeps a path from new data: send duplicates there of what is in flight on a path that has been losing, within the window.
+        /// Duplicates where a full buffer keeps a path from new data: of what is in flight on a path that has been
+        /// losing, within the window.
         blocked_copies: BlockedCopies = BlockedCopies::LossyPaths,
         /// On which path a SACK travels.
         sack_path: SackPath = SackPath::Fastest,
         /// With `sack_path` = `fastest`, how often a path that brings data is measured by a heartbeat, where nothing else measures it; 0 only once.
         sack_path_probes: Duration = millis(500),
-        /// Where chunks that timed out are sent again.
+        /// Path on which chunks that timed out are retransmitted.
         timeout_retransmit_path: RetransmitPath = RetransmitPath::Alternate,
         /// Take messages before the association is set up: they leave behind COOKIE ECHO, in its packet (RFC 9260 §5.1).
         data_with_cookie: bool = true,
@@ -127,7 +135,7 @@ switches! {
         drop_reports: bool = true,
         /// Offer explicit congestion notification (ECN, RFC 3168): networks may mark new data where they would drop it.
         ecn: bool = true,
-        /// Where chunks that were reported missing are sent again (RFC 9260 §7.2.4: on the same path).
+        /// Path on which chunks that were reported missing are retransmitted (RFC 9260 §7.2.4: on the same path).
         fast_retransmit_path: RetransmitPath = RetransmitPath::Same,
         /// Stop sending on a path at its first timeouts and probe it until it answers (RFC 7829); needs heartbeats.
         potentially_failed: bool = true,
@@ -151,7 +159,7 @@ switches! {
         list_addresses: bool = true,
         /// Tell no loopback, link-local or private address to a peer that is reached by addresses of a wider scope, and use none that it lists.
         address_scopes: bool = true,
-        /// What to say of the adaptation layer above (Adaptation Layer Indication, RFC 5061 §4.2.6).
+        /// Code point for the adaptation layer above (Adaptation Layer Indication, RFC 5061 §4.2.6).
         adaptation: Option<u32> = None,
         /// Leave out checksums when the peer allows it too (RFC 9653); only where the layer below detects errors itself, as DTLS does.
         zero_checksum: bool = false,
@@ -165,9 +173,9 @@ switches! {
         authentication_hash: AuthHash = AuthHash::Sha256,
         /// Encrypt and authenticate whole packets (DTLS chunk, docs/security.md): off, offer (with peers that have it; whoever can change INIT can strip it) or require. Keys come from whoever drives the association; `authentication` gives way to it.
         encryption: Encryption = Encryption::Off,
-        /// How both ends come to have keys: tls13, or pre_shared.
+        /// Key management: tls13, or pre_shared.
         key_management: KeyManagement = KeyManagement::Tls13,
-        /// Which side of the key management to be: any, client or server. Both ends of a simultaneous set-up say any.
+        /// Side of the key management to be: any, client or server. Both ends of a simultaneous set-up say any.
         key_role: KeyRole = KeyRole::Any,
         /// Time for which keys still open what was sent with them, once the peer uses newer ones; at least the longest RTO of a path.
         key_drain: Duration = millis(120_000),
@@ -180,7 +188,7 @@ switches! {
         /// Find out by probing which packet size up to mtu each path carries (RFC 8899); off takes mtu for granted.
         mtu_discovery: bool = true,
     }
-    /// What only a paper's figure or an ablation needs.
+    /// Settings that only a paper's figure or an ablation needs.
     and experiment: Experiment
 }
 
@@ -272,11 +280,11 @@ switches! {
         listen: bool = false,
         /// UDP port of the peer when SCTP is encapsulated in UDP (RFC 6951); 0 for raw IP.
         encapsulation_port: u16 = 0,
-        /// How long a state cookie is valid (Valid.Cookie.Life, RFC 9260 §16).
+        /// Lifetime of a state cookie (Valid.Cookie.Life, RFC 9260 §16).
         cookie_lifetime: Duration = millis(60_000),
         /// The most by which a peer whose cookie came back too late can make the next one last longer (Cookie Preservative, RFC 9260 §5.2.6).
         cookie_extension: Duration = millis(10_000),
-        /// How often the key that signs cookies changes.
+        /// Interval at which the key that signs cookies changes.
         cookie_key_lifetime: Duration = millis(3_600_000),
         /// The most associations at a time; further INITs are refused.
         max_associations: u32 = 100_000,

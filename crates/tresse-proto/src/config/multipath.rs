@@ -6,7 +6,7 @@ use super::switch::{SwitchValue, choices};
 use crate::collections::Untouched;
 
 choices! {
-    /// When a path's window may grow under CMT: the CUC algorithm (CMT paper of Iyengar et al.).
+    /// Rule for the growth of a path's window under CMT: the CUC algorithm (CMT paper of Iyengar et al.).
     pub enum CwndUpdate {
         /// Every newly acknowledged byte of the path counts (RFC 9260 has no such condition).
         Off = "off",
@@ -18,7 +18,7 @@ choices! {
 }
 
 choices! {
-    /// How a sender finds out what was lost.
+    /// Way in which a sender finds out what was lost.
     pub enum LossDetection {
         /// By time: what left well before something that has arrived; the end of what was sent is probed (RFC 8985).
         Rack = "rack",
@@ -28,7 +28,7 @@ choices! {
 }
 
 choices! {
-    /// What a receiver reports as non-renegable (draft-tuexen-tsvwg-sctp-multipath §4.4.1).
+    /// Data that a receiver reports as non-renegable (draft-tuexen-tsvwg-sctp-multipath §4.4.1).
     pub enum NrSack {
         /// Plain SACK chunks; NR-SACK is not negotiated.
         Off = "off",
@@ -40,7 +40,7 @@ choices! {
 }
 
 choices! {
-    /// Which buffers are split between the paths (GLOBECOM 2010 paper).
+    /// Buffers that are split between the paths (GLOBECOM 2010 paper).
     pub enum BufferSplit {
         /// Any path may fill either buffer.
         None = "none",
@@ -54,7 +54,7 @@ choices! {
 }
 
 choices! {
-    /// What part of a split buffer each path may own.
+    /// Part of a split buffer that each path may own.
     pub enum BufferShares {
         /// The same for all paths (GLOBECOM 2010 paper).
         Equal = "equal",
@@ -67,7 +67,7 @@ choices! {
 }
 
 choices! {
-    /// Which of a path's bytes buffer splitting counts.
+    /// Bytes of a path that buffer splitting counts.
     pub enum SplitCounts {
         /// Sent and not yet released from the send buffer; renegably acknowledged bytes included.
         Queued = "queued",
@@ -77,13 +77,13 @@ choices! {
 }
 
 choices! {
-    /// When a sender compares what is in flight with the peer's window (RFC 9260 §6.1 A).
+    /// Moments at which a sender compares what is in flight with the peer's window (RFC 9260 §6.1 A).
     pub enum PeerWindowTest {
         /// Before each packet: it leaves if the window has room for a full one.
         Packet = "packet",
-        /// When a SACK arrives: less than 3,000 bytes of room keep new data back until the next one, but for one packet
-        /// on each path with nothing in flight; more let it leave without another look (the simulation model of the
-        /// papers of 2010).
+        /// At the arrival of a SACK: less than 3,000 bytes of room keep new data back until the next one, but for one
+        /// packet on each path with nothing in flight; more let it leave without another look (the simulation model of
+        /// the papers of 2010).
         Sack = "sack",
     }
 }
@@ -106,7 +106,7 @@ choices! {
 }
 
 choices! {
-    /// What a path carries that a full buffer keeps from new data.
+    /// Load of a path that a full buffer keeps from new data.
     pub enum BlockedCopies {
         /// Nothing.
         Off = "off",
@@ -128,7 +128,7 @@ choices! {
 }
 
 choices! {
-    /// Which pairs of local and remote addresses become paths.
+    /// Pairs of local and remote addresses that become paths.
     pub enum PathPairs {
         /// The first local address with the first remote one, and so on; the shorter list starts over.
         ByPosition = "by_position",
@@ -137,7 +137,7 @@ choices! {
     }
 }
 
-/// Which paths a stream's data may use. Text form: "any", "adaptive" or "fixed:0,1,…".
+/// Paths that a stream's data may use. Text form: "any", "adaptive" or "fixed:0,1,…".
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum StreamMap {
     /// Every path.

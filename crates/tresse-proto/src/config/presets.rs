@@ -9,7 +9,7 @@ use super::switch::ConfigError;
 pub struct Preset {
     /// The name.
     pub name: &'static str,
-    /// What it is for.
+    /// Purpose of the preset.
     pub doc: &'static str,
     /// Switch names and values in their text form: what it shares with others first, each switch once.
     layers: &'static [&'static [(&'static str, &'static str)]],

@@ -9,7 +9,7 @@ use tresse_policy::{RetransmitPath, SackPath, StreamClass};
 
 use crate::units;
 
-/// Why a switch could not be set.
+/// Reason for which a switch could not be set.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -28,7 +28,7 @@ pub enum ConfigError {
         name: String,
         /// The value that was given.
         value: String,
-        /// What would be accepted.
+        /// Values that would be accepted.
         accepted: String,
     },
     /// Two settings that contradict each other.
@@ -36,7 +36,7 @@ pub enum ConfigError {
     Inconsistent {
         /// The switch to change.
         name: &'static str,
-        /// What it contradicts.
+        /// Setting that it contradicts.
         reason: String,
     },
     /// The value is well-formed, but names something that does not exist or that refuses its configuration.
@@ -46,7 +46,7 @@ pub enum ConfigError {
         name: String,
         /// The value that was given.
         value: String,
-        /// Why it cannot be used.
+        /// Reason for which it cannot be used.
         reason: String,
     },
     /// No preset has this name.
@@ -59,7 +59,7 @@ pub enum ConfigError {
     },
 }
 
-/// What a person may read about one switch.
+/// Description of one switch for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SwitchInfo {
@@ -69,7 +69,7 @@ pub struct SwitchInfo {
     pub doc: &'static str,
     /// Its default, in its text form.
     pub default: String,
-    /// What it accepts.
+    /// Values that it accepts.
     pub accepted: String,
     /// Of a choice among names: each name with its documentation.
     pub choices: Vec<(&'static str, &'static str)>,
@@ -81,7 +81,7 @@ pub trait SwitchValue: Sized {
     fn parse(text: &str) -> Option<Self>;
     /// The text form.
     fn print(&self) -> String;
-    /// What `parse` accepts, as the end of a sentence "… is not".
+    /// Values that `parse` accepts, as the end of a sentence "… is not".
     fn accepted() -> String;
     /// Each name with its documentation, if it is one of several.
     fn choices() -> Vec<(&'static str, &'static str)> {
@@ -205,7 +205,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known.into_iter().min_by_key(distance).filter(|candidate| 2 * distance(candidate) <= name.len())
 }
 
-/// What a person is told who gave a name that does not exist: the one probably meant, or where they all are.
+/// Advice for a person who gave a name that does not exist: the one probably meant, or where they all are.
 pub fn guess(nearest: Option<&str>, otherwise: &str) -> String {
     nearest.map_or_else(|| otherwise.to_owned(), |nearest| format!("did you mean \"{nearest}\"?"))
 }
@@ -307,7 +307,7 @@ macro_rules! switches {
                 own.into_iter()$(.chain(self.$group.values()))?.collect()
             }
 
-            /// What there is to know about every switch.
+            /// Descriptions of all switches.
             pub fn describe() -> Vec<$crate::config::SwitchInfo> {
                 let defaults = Self::default();
                 let own = [$($crate::config::SwitchInfo {

@@ -94,7 +94,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether an association with this peer can be as safe as the settings ask for, if numbers are drawn that go together.
+    /// Returns whether an association with this peer can be as safe as the settings ask for, if numbers are drawn that
+    /// go together.
     fn check_peer(&self, peer: &Peer) -> Result<(), InitFault> {
         peer.check(&self.template)?;
         match self.template.protection([0; RANDOM_LEN], peer) {
@@ -120,7 +121,7 @@ impl Endpoint {
         })
     }
 
-    /// Whether an association has ended, and only its last packets keep its place.
+    /// Returns whether an association has ended, and only its last packets keep its place.
     pub(super) fn is_over(&self, slot: Slot) -> bool {
         match self.slots.get(slot) {
             Some(Occupant::Open(association)) => association.state() == State::Closed,

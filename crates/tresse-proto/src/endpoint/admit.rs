@@ -445,8 +445,8 @@ impl Endpoint {
     }
 }
 
-/// Whether a packet with a cookie may be processed that meets an association: by its keys, or by those that a peer
-/// which began anew has agreed on with the cookie (RFC 4895 §6.3).
+/// Returns whether a packet with a cookie may be processed that meets an association: by its keys, or by those that a
+/// peer which began anew has agreed on with the cookie (RFC 4895 §6.3).
 ///
 /// # Errors
 /// Why it may not.
@@ -524,7 +524,7 @@ pub(super) fn cookie_in<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// Whether an ERROR says that the cookie was too old.
+/// Returns whether an ERROR says that the cookie was too old.
 pub(super) fn says_stale_cookie(error: &ErrorChunk<'_>) -> bool {
     error.causes.iter().flatten().any(|cause| cause.code() == CauseCode::STALE_COOKIE)
 }

@@ -56,8 +56,8 @@ impl Endpoint {
         self.settle(slot);
     }
 
-    /// Whether a packet with the tag of the association in `slot` is to be processed; what was in a DTLS chunk takes its
-    /// place.
+    /// Returns whether a packet with the tag of the association in `slot` is to be processed; what was in a DTLS chunk
+    /// takes its place.
     fn is_admitted(&mut self, now: Instant, slot: Slot, datagram: &mut Datagram) -> bool {
         let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else { return true };
         if Protected::of(association).is_none() || association.state() == State::Closed {
@@ -79,7 +79,8 @@ impl Endpoint {
         setup.on_stale_cookie(now, tag, tsn)
     }
 
-    /// Whether the peer refuses a set-up because it has an association with another host of this address and port.
+    /// Returns whether the peer refuses a set-up because it has an association with another host of this address and
+    /// port.
     fn port_is_taken(&self, causes: &Causes<'_>) -> bool {
         self.port_is_free
             && !self.config.listen
@@ -319,8 +320,8 @@ impl Endpoint {
     }
 }
 
-/// Whether both addresses are of one host each: nothing else is answered, not even an INIT (RFC 9260 §8.4). A driver that
-/// does not know where a packet came to may say so by an unspecified address.
+/// Returns whether both addresses are of one host each: nothing else is answered, not even an INIT (RFC 9260 §8.4). A
+/// driver that does not know where a packet came to may say so by an unspecified address.
 fn is_between_hosts(datagram: &Datagram) -> bool {
     is_usable(datagram.remote) && (is_usable(datagram.local) || datagram.local.is_unspecified())
 }

@@ -97,7 +97,7 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// Whether messages can be sent.
+    /// Returns whether messages can be sent.
     pub fn is_established(&self) -> bool {
         self.open().is_some_and(|association| association.state() == State::Established)
     }
@@ -187,7 +187,7 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
-    /// What a stream is for; `None` for one that was not negotiated.
+    /// Purpose of a stream; `None` for one that was not negotiated.
     pub fn stream_class(&self, stream: StreamId) -> Option<StreamClass> {
         self.open().and_then(|association| association.sender().outbound.class(stream))
     }
@@ -486,7 +486,7 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// What happened moved no deadline forward: the association only has to be polled.
+    /// Has the association polled: no deadline moved forward.
     #[inline]
     fn poll_soon(&mut self) {
         if self.endpoint.slots.set_queued(self.slot, true) {

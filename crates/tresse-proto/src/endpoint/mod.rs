@@ -59,7 +59,7 @@ use protected::Farewells;
 use slots::{Failed, Occupant, Slots};
 use spent::SpentTags;
 
-/// What an association is to be made of.
+/// Addresses and settings of an association to be set up.
 #[derive(Clone, Debug)]
 pub struct Connect {
     /// Own addresses.
@@ -238,7 +238,7 @@ impl Endpoint {
         &mut self.registry
     }
 
-    /// What associations are made of that peers set up.
+    /// Settings of associations that peers set up.
     pub fn template(&self) -> &AssociationConfig {
         &self.template
     }
@@ -273,7 +273,7 @@ impl Endpoint {
         self.config.listen = listen;
     }
 
-    /// Whether INITs of strangers are answered.
+    /// Returns whether INITs of strangers are answered.
     pub fn is_listening(&self) -> bool {
         self.config.listen
     }
@@ -379,13 +379,13 @@ impl Endpoint {
         self.due = due;
     }
 
-    /// When `handle_timeout` wants to be called next. It may be early: a timer that was put off is filed
-    /// anew only when its old time has come.
+    /// Time at which `handle_timeout` wants to be called next. It may be early: a timer that was put off is filed anew
+    /// only when its old time has come.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadlines.first()
     }
 
-    /// Whether `poll_transmit` may have something to give. False is certain.
+    /// Returns whether `poll_transmit` may have something to give. False is certain.
     pub fn wants_to_transmit(&self) -> bool {
         !self.ready.is_empty() || !self.answers.is_empty()
     }
@@ -465,7 +465,7 @@ impl Endpoint {
         self.slots.remove(slot);
     }
 
-    /// What was thrown away before it reached an association.
+    /// Packets that were thrown away before they reached an association.
     pub fn discards(&self) -> Discards {
         self.discards
     }
@@ -501,7 +501,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a packet is for an association that has told its peer to leave out checksums (RFC 9653 §5.3), or
+    /// Returns whether a packet is for an association that has told its peer to leave out checksums (RFC 9653 §5.3), or
     /// may be for one that this endpoint has forgotten: then its peer learns of that from the answer.
     fn may_lack_checksum(&mut self, packet: &Packet<'_>) -> bool {
         let slot = self.demux.by_tag(packet.header.verification_tag);

@@ -35,17 +35,17 @@ impl SpentTags {
         self.superseded.note((peer, peer_port));
     }
 
-    /// Whether the peer is known to have begun anew since it had this tag.
+    /// Returns whether the peer is known to have begun anew since it had this tag.
     pub(super) fn is_superseded(&self, peer: u32, peer_port: u16) -> bool {
         self.superseded.contains((peer, peer_port))
     }
 
-    /// Whether an association with this tag, or one with this tag of its peer, has ended lately.
+    /// Returns whether an association with this tag, or one with this tag of its peer, has ended lately.
     pub(super) fn contains(&self, own: u32, peer: u32, peer_port: u16) -> bool {
         self.own.contains(own) || self.contains_peer(peer, peer_port)
     }
 
-    /// Whether an association with this tag of its peer has ended lately.
+    /// Returns whether an association with this tag of its peer has ended lately.
     pub(super) fn contains_peer(&self, peer: u32, peer_port: u16) -> bool {
         self.peers.contains((peer, peer_port))
     }

@@ -110,7 +110,8 @@ impl Marks {
         self.tallies.iter().position(|tally| tally.named == index).map(|position| PathId(position as u8))
     }
 
-    /// Whether a mark on the chunk `index` is news: it was sent on `path` after its window was last cut for a mark.
+    /// Returns whether a mark on the chunk `index` is news: it was sent on `path` after its window was last cut for a
+    /// mark.
     pub(crate) fn is_news(&self, path: PathId, index: u64) -> bool {
         self.tallies.get(path.index()).is_none_or(|tally| index > tally.cut_after)
     }
@@ -127,7 +128,7 @@ impl Marks {
         self.tally(path).distrusted = true;
     }
 
-    /// Whether that was said of `path`.
+    /// Returns whether that was said of `path`.
     pub(crate) fn distrusts(&self, path: PathId) -> bool {
         self.tallies.get(path.index()).is_some_and(|tally| tally.distrusted)
     }

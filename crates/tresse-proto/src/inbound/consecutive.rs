@@ -24,8 +24,8 @@ pub(super) struct Consecutive {
     runs: LazyBox<Runs>,
     /// A message of which this many bytes are here is handed out in parts.
     point: usize,
-    /// Whether the peer may give a message up after it sent part of it (RFC 3758): then what can never be
-    /// complete is no fault.
+    /// True if the peer may give a message up after it sent part of it (RFC 3758): then what can never be complete is
+    /// no fault.
     lenient: bool,
 }
 
@@ -56,7 +56,7 @@ impl Untouched for Runs {
 pub(super) struct Run {
     /// The first fragment of the run without its payload; its flags say whether the message begins here.
     head: Fragment,
-    /// Whether the message ends with the last fragment of the run.
+    /// True if the message ends with the last fragment of the run.
     ending: bool,
     /// How many of its fragments were handed out as parts; they are no longer here.
     handed_out: u64,
@@ -69,7 +69,7 @@ pub(super) struct Run {
 struct Joins {
     /// Where the run starts whose message it continues.
     before: Option<u64>,
-    /// Whether the run that starts after it continues its message.
+    /// True if the run that starts after it continues its message.
     after: bool,
 }
 
@@ -311,7 +311,7 @@ impl Consecutive {
         Ok(joins)
     }
 
-    /// Whether a message goes on from fragments like `earlier`, after which it ends or not, to `later`.
+    /// Returns whether a message goes on from fragments like `earlier`, after which it ends or not, to `later`.
     fn is_one_message(
         &self,
         earlier: &Fragment,
@@ -334,7 +334,7 @@ impl Consecutive {
     }
 }
 
-/// Whether two fragments beside each other can belong to one message.
+/// Returns whether two fragments beside each other can belong to one message.
 #[inline]
 fn alike(one: &Fragment, other: &Fragment) -> bool {
     let unordered = one.flags.unordered();
@@ -362,7 +362,7 @@ impl Dropped {
 }
 
 impl Growing {
-    /// Whether a chunk is the next fragment.
+    /// Returns whether a chunk is the next fragment.
     #[inline]
     fn is_followed_by(&self, index: u64, chunk: &Fragment) -> bool {
         self.next == index && !chunk.flags.beginning() && alike(&self.run.head, chunk)
@@ -416,7 +416,8 @@ impl Run {
         self.head.flags.beginning() && self.ending
     }
 
-    /// Whether it is from the beginning of a message whose turn it is, and everything before its `start` has arrived.
+    /// Returns whether it is from the beginning of a message whose turn it is, and everything before its `start` has
+    /// arrived.
     fn may_open(&self, start: u64, cumulative: u64, ordered: &Ordered) -> bool {
         let head = &self.head;
         let is_first = start <= cumulative + 1;

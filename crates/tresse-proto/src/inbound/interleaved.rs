@@ -32,7 +32,7 @@ pub(super) struct Interleaved {
     looked_to: Option<Key>,
     /// A message of which this many bytes are here in a row is handed out in parts.
     point: usize,
-    /// Whether the peer may give a message up after it sent part of it (RFC 3758).
+    /// True if the peer may give a message up after it sent part of it (RFC 3758).
     lenient: bool,
 }
 
@@ -54,7 +54,7 @@ struct Begun {
     next: u32,
     /// FSN of the last one, once it is here.
     last: Option<u32>,
-    /// Whether its beginning was handed out.
+    /// True if its beginning was handed out.
     open: bool,
     /// Fragments beyond a missing one with their indices, by FSN.
     early: BTreeMap<u32, (u64, Bytes)>,
@@ -178,7 +178,7 @@ impl Interleaved {
         dropped
     }
 
-    /// Whether everything before a late fragment of a message that was given up has arrived.
+    /// Returns whether everything before a late fragment of a message that was given up has arrived.
     #[inline]
     pub(super) fn is_stuck(&self, cumulative: u64) -> bool {
         self.late.is_some_and(|late| late <= cumulative)
@@ -239,8 +239,8 @@ impl Interleaved {
         Some(first.map_or((stream, true, mid), |(&key, _)| key))
     }
 
-    /// Whether the message is one that may be handed out in parts now: an unordered one when its stream has no other
-    /// that is, nor could have one before it.
+    /// Returns whether the message is one that may be handed out in parts now: an unordered one when its stream has no
+    /// other that is, nor could have one before it.
     fn may_open(&self, key @ (stream, unordered, mid): Key, cumulative: u64, ordered: &Ordered) -> bool {
         if !unordered {
             return ordered.is_next(stream, mid);
@@ -342,7 +342,7 @@ impl Begun {
         }
     }
 
-    /// Whether a fragment is here and one before it is not.
+    /// Returns whether a fragment is here and one before it is not.
     fn has_hole(&self) -> bool {
         !self.early.is_empty()
     }

@@ -130,8 +130,8 @@ impl Inbound {
         self.accept_fragment(index, cumulative, data, deliverable)
     }
 
-    /// Whether there is room for a new chunk with `len` bytes of user data and `index`, when `highest` is the highest
-    /// index that has arrived.
+    /// Returns whether there is room for a new chunk with `len` bytes of user data and `index`, when `highest` is the
+    /// highest index that has arrived.
     ///
     /// Beyond `highest` the buffer is the limit. A chunk below fills a gap, and what waits behind it cannot
     /// leave without it: for these the limit is twice the buffer (RFC 9260 §6.2 lets a receiver drop the
@@ -148,9 +148,9 @@ impl Inbound {
         fits
     }
 
-    /// Whether the chunk that has just found no room is taken all the same: it fills the first gap, and
-    /// nothing is ready, so what is held would wait for ever for a chunk longer than the buffer. This happens
-    /// once before something is handed out, so the excess is one chunk, beside one that an empty buffer took.
+    /// Returns whether the chunk that has just found no room is taken all the same: it fills the first gap, and nothing
+    /// is ready, so what is held would wait for ever for a chunk longer than the buffer. This happens once before
+    /// something is handed out, so the excess is one chunk, beside one that an empty buffer took.
     pub(crate) fn waits_for_it(&self, index: u64, cumulative: u64) -> bool {
         let fills_gap = self.starved.is_some_and(|starved| starved.fills_gap);
         index == cumulative + 1 && fills_gap && self.ready.is_empty() && self.window.bears_one_more()
@@ -162,7 +162,7 @@ impl Inbound {
         self.window.on_packet(len);
     }
 
-    /// Whether so much is held that small pieces of large packets are better kept as copies.
+    /// Returns whether so much is held that small pieces of large packets are better kept as copies.
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
         self.window.is_crowded()
@@ -194,7 +194,7 @@ impl Inbound {
         self.streams = self.streams.saturating_add(count);
     }
 
-    /// Whether the chunk, which comes next of all, belongs to the message that its stream expects next.
+    /// Returns whether the chunk, which comes next of all, belongs to the message that its stream expects next.
     pub(crate) fn is_next(&self, data: &InboundData) -> bool {
         data.flags.unordered() || self.ordered.is_next(data.stream, data.mid.0)
     }
@@ -246,7 +246,7 @@ impl Inbound {
         None
     }
 
-    /// Whether nothing that has arrived waits for anything else that is to arrive.
+    /// Returns whether nothing that has arrived waits for anything else that is to arrive.
     pub(crate) fn is_complete(&self) -> bool {
         let ready = self.ready.iter().flat_map(|message| message.payload.pieces());
         let ready: usize = ready.map(|piece| piece.len() + self.header_len()).sum();
@@ -264,7 +264,7 @@ impl Inbound {
         self.ready.extend(old.reader.into_open_ends());
     }
 
-    /// Whether a message waits to be taken.
+    /// Returns whether a message waits to be taken.
     pub(crate) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }

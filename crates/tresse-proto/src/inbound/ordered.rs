@@ -29,7 +29,7 @@ pub(super) struct Ordered {
     cumulative: u32,
     /// What their numbers are: SSNs or MIDs.
     carrier: Carrier,
-    /// Whether the peer may give messages up (RFC 3758): then one that was skipped may still come.
+    /// True if the peer may give messages up (RFC 3758): then one that was skipped may still come.
     lenient: bool,
 }
 
@@ -80,18 +80,18 @@ impl Ordered {
         self.streams.get(id).map_or(0, |stream| stream.next as u32)
     }
 
-    /// Whether it is the turn of a message with this number.
+    /// Returns whether it is the turn of a message with this number.
     pub(super) fn is_next(&self, id: StreamId, number: u32) -> bool {
         ahead(self.carrier, self.streams.get(id).map_or(0, |stream| stream.next), number) == 0
     }
 
-    /// Whether the turn of a message with this number is over (serial number arithmetic).
+    /// Returns whether the turn of a message with this number is over (serial number arithmetic).
     pub(super) fn is_past(&self, id: StreamId, number: u32) -> bool {
         let next = self.streams.get(id).map_or(0, |stream| stream.next);
         ahead(self.carrier, next, number) >= self.carrier.numbers() / 2
     }
 
-    /// Whether a complete message with this number waits for those before it.
+    /// Returns whether a complete message with this number waits for those before it.
     pub(super) fn holds(&self, id: StreamId, number: u32) -> bool {
         self.streams.get(id).filter(|stream| stream.waiting > 0).is_some_and(|stream| {
             self.waiting.contains_key(&(id, stream.next + ahead(self.carrier, stream.next, number)))
@@ -104,7 +104,7 @@ impl Ordered {
         self.cumulative = cumulative as u32;
     }
 
-    /// Whether a message with this number can still be delivered, given the index of a chunk of it.
+    /// Returns whether a message with this number can still be delivered, given the index of a chunk of it.
     ///
     /// Numbers wrap, so an old one looks like one far ahead. But of DATA each message in between has a TSN between the
     /// last delivered message and this one, and it waits here unless one of its TSNs is missing.

@@ -19,7 +19,7 @@ pub(super) struct Starved {
 }
 
 impl Inbound {
-    /// Whether a chunk has found no room since another one was taken.
+    /// Returns whether a chunk has found no room since another one was taken.
     #[inline]
     pub(crate) fn is_starved(&self) -> bool {
         self.starved.is_some()
@@ -66,7 +66,7 @@ impl Inbound {
     }
 }
 
-/// Whether `later` is the next part of the message that `earlier` is a part of.
+/// Returns whether `later` is the next part of the message that `earlier` is a part of.
 fn goes_on(earlier: &Message, later: &Message) -> bool {
     (earlier.stream, earlier.unordered) == (later.stream, later.unordered)
         && matches!(earlier.part, Part::First | Part::Middle)

@@ -223,7 +223,7 @@ impl Reader {
         }
     }
 
-    /// Whether [`check_progress`](Self::check_progress) has something to find.
+    /// Returns whether [`check_progress`](Self::check_progress) has something to find.
     #[inline]
     pub(super) fn is_stuck(&self, cumulative: u64) -> bool {
         match self {

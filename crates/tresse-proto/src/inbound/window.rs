@@ -56,22 +56,22 @@ impl Window {
         }
     }
 
-    /// Whether a chunk of `len` bytes may come in addition: up to the size of the buffer, or up to twice
-    /// that when it fills a gap. Anything fits an empty buffer.
+    /// Returns whether a chunk of `len` bytes may come in addition: up to the size of the buffer, or up to twice that
+    /// when it fills a gap. Anything fits an empty buffer.
     #[inline]
     pub(super) fn fits(&self, len: usize, fills_gap: bool) -> bool {
         let limit = if fills_gap { 2 * self.buffer } else { self.buffer };
         self.chunks == 0 || occupancy(self.used + len, self.chunks + 1) <= limit
     }
 
-    /// Whether what is held leaves room beside it for one chunk more, however long: it is not above twice the buffer,
-    /// unless it is the one chunk that an empty buffer took.
+    /// Returns whether what is held leaves room beside it for one chunk more, however long: it is not above twice the
+    /// buffer, unless it is the one chunk that an empty buffer took.
     pub(super) fn bears_one_more(&self) -> bool {
         self.chunks == 1 || self.fits(0, true)
     }
 
-    /// Whether so much is held that what it wastes counts: a good part of the buffer, in packets that may together
-    /// be larger than all of it. An application that takes everything now and then never gets there.
+    /// Returns whether so much is held that what it wastes counts: a good part of the buffer, in packets that may
+    /// together be larger than all of it. An application that takes everything now and then never gets there.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         self.packets > self.buffer && occupancy(self.used, self.chunks) > self.buffer / CROWDED

@@ -3,7 +3,7 @@
 
 use tresse_wire::{Cause, Causes};
 
-/// What an address is to become.
+/// Change of an address.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum AddressChange {
     /// An address of the association.
@@ -14,7 +14,7 @@ pub enum AddressChange {
     Prefer,
 }
 
-/// How the peer answered a request.
+/// Answer of the peer to a request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum AddressOutcome {

@@ -52,7 +52,7 @@ pub struct PathAdjustment {
     pub packet_size: Option<PacketSize>,
 }
 
-/// Where the largest IP packet of a path comes from.
+/// Source of the largest IP packet of a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum PacketSize {
     /// It has so many bytes, IP and UDP headers included (RFC 6458 §8.1.12, SPP_PMTUD_DISABLE).
@@ -102,7 +102,7 @@ impl PathAdjustment {
     }
 }
 
-/// Why settings of an association were not changed. None was.
+/// Reason for which settings of an association were not changed. None was.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdjustError {

@@ -61,7 +61,7 @@ pub struct Transmit {
     pub may_fragment: bool,
     /// Bytes appended.
     pub size: usize,
-    /// When there are several packets: the length of each but the last, which may be shorter.
+    /// Length of each packet but the last, which may be shorter, when there are several.
     pub segment_size: Option<usize>,
 }
 

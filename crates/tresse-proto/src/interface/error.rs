@@ -8,7 +8,7 @@ use tresse_wire::StreamId;
 
 use crate::config::ConfigError;
 
-/// Why no association could be started.
+/// Reason for which no association could be started.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -53,7 +53,7 @@ pub enum ConnectError {
     Config(#[from] ConfigError),
 }
 
-/// Why a message was not accepted. Nothing of it was queued.
+/// Reason for which a message was not accepted. Nothing of it was queued.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
@@ -68,7 +68,7 @@ pub enum SendError {
     NoSuchStream {
         /// The stream that was asked for.
         stream: StreamId,
-        /// How many there are, from 0 on.
+        /// Number of streams, from 0 on.
         count: u16,
     },
     /// On the first stream of a protected association these identifiers are the key management's.
@@ -93,7 +93,7 @@ pub enum SendError {
     },
 }
 
-/// Why an address could not be added, removed or preferred. Nothing was begun.
+/// Reason for which an address could not be added, removed or preferred. Nothing was begun.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
@@ -161,7 +161,7 @@ pub enum AddressError {
     TooManyRequests,
 }
 
-/// Why a shared key could not be set, used or removed.
+/// Reason for which a shared key could not be set, used or removed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -193,11 +193,11 @@ pub enum KeyError {
 pub struct NoSuchPath {
     /// The path that was named.
     pub path: PathId,
-    /// How many there are, from 0 on.
+    /// Number of paths, from 0 on.
     pub count: usize,
 }
 
-/// Why streams cannot be reset or added now. Nothing was asked of the peer.
+/// Reason for which streams cannot be reset or added now. Nothing was asked of the peer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReconfigurationError {
@@ -218,13 +218,13 @@ pub enum ReconfigurationError {
     NoSuchStream {
         /// The stream that was asked for.
         stream: StreamId,
-        /// How many there are, from 0 on.
+        /// Number of streams, from 0 on.
         count: u16,
     },
     /// A reset of no stream, or more streams than one request can name.
     #[error("{count} streams were named: 1 to {most} are possible at a time, or all")]
     Count {
-        /// How many were named.
+        /// Number that was named.
         count: usize,
         /// The most there can be.
         most: usize,
@@ -246,7 +246,7 @@ pub enum ReconfigurationError {
     /// Everything was numbered anew a short while ago (RFC 6525 §5.1.4).
     #[error("everything was numbered anew a short while ago: possible again in {} ms", wait.as_millis())]
     TooSoon {
-        /// How long to wait.
+        /// Time to wait.
         wait: Duration,
     },
 }

@@ -22,8 +22,7 @@ pub enum Event {
         /// Streams in the receiving direction after negotiation.
         inbound_streams: u16,
     },
-    /// What the peer says of the adaptation layer above it (RFC 5061 §4.2.6); follows `Established` or
-    /// `Restarted`.
+    /// Code point of the adaptation layer above the peer (RFC 5061 §4.2.6); follows `Established` or `Restarted`.
     PeerAdaptation {
         /// A number that both applications know the meaning of.
         code: u32,
@@ -54,7 +53,7 @@ pub enum Event {
     },
     /// A path changed its state.
     PathChanged {
-        /// Which path.
+        /// The path.
         path: PathId,
         /// Its new state.
         state: PathState,
@@ -64,11 +63,11 @@ pub enum Event {
     /// order. Or the path scheduler did, and `in_order` goes on; or the congestion controller, and `rfc9260` does, with the
     /// windows as they stood.
     SchedulerFailed {
-        /// Which of them.
+        /// Kind of the policy.
         kind: PolicyKind,
         /// Its registered name.
         name: String,
-        /// What it did.
+        /// Fault that it committed.
         fault: SchedulerFault,
     },
     /// A message that did not have to arrive was given up ([`Reliability`]), or one that was accepted during the set-up is
@@ -79,13 +78,13 @@ pub enum Event {
         stream: StreamId,
         /// Its payload protocol identifier.
         ppid: Ppid,
-        /// What the application gave with it.
+        /// Number that the application gave with it.
         context: u64,
         /// Its length.
         bytes: usize,
-        /// Whether any of it was sent: then it may have arrived all the same. Else it did not.
+        /// True if any of it was sent: then it may have arrived all the same. Else it did not.
         sent: bool,
-        /// What the peer did not acknowledge of it: all of it, if nothing was sent.
+        /// Data of the message that the peer did not acknowledge: all of it, if nothing was sent.
         payload: Payload,
     },
     /// The peer reports an error that does not end the association: an ERROR chunk (RFC 9260 §3.3.10).
@@ -117,9 +116,9 @@ pub enum Event {
     /// The peer has answered a request of this application to reset or to add streams. What has changed is
     /// told apart, also when the peer wanted it. An association that ends or restarts before has no answer.
     Reconfigured {
-        /// What was asked for.
+        /// Request that was made.
         request: Reconfiguration,
-        /// What came of it.
+        /// Its outcome.
         outcome: ReconfigurationOutcome,
     },
     /// The peer has added or removed one of its addresses, or prefers one (RFC 5061). The paths that this makes or
@@ -127,16 +126,16 @@ pub enum Event {
     PeerAddress {
         /// The address.
         address: IpAddr,
-        /// What became of it.
+        /// Change of the address.
         change: AddressChange,
     },
     /// The peer has answered a request of this application about an own address (RFC 5061).
     OwnAddress {
         /// The address.
         address: IpAddr,
-        /// What was asked for.
+        /// Change that was asked for.
         change: AddressChange,
-        /// What came of it.
+        /// Its outcome.
         outcome: AddressOutcome,
     },
     /// The peer authenticates with another shared key from now on (RFC 4895); it began with key 0.
@@ -154,7 +153,7 @@ pub enum Event {
         ppid: Ppid,
         /// All of it.
         data: Bytes,
-        /// Whether all of it came in DTLS chunks. `false` may be said of one that did, if parts of it came at different
+        /// True if all of it came in DTLS chunks. `false` may be said of one that did, if parts of it came at different
         /// times while keys were changing from none to the first.
         protected: bool,
     },
@@ -174,7 +173,7 @@ pub enum Event {
     Closed(CloseReason),
 }
 
-/// How a scheduler, or a congestion controller, broke its contract.
+/// Breach of contract by a scheduler or a congestion controller.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerFault {
@@ -190,12 +189,12 @@ pub enum SchedulerFault {
     /// It could not go on, or not even begin: it panicked for instance.
     #[error("{reason}")]
     Failed {
-        /// What it says itself, on one line.
+        /// Reason that it gives itself, on one line.
         reason: String,
     },
 }
 
-/// Why an association ended.
+/// Reason for which an association ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum CloseReason {
@@ -286,7 +285,7 @@ fn printable(text: &[u8]) -> String {
     text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// How a message is to be sent.
+/// Options for sending a message.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct SendOptions {
     /// The stream.
@@ -298,7 +297,7 @@ pub struct SendOptions {
     /// Ask the peer to report at once when it has the last chunk of the message (I bit, RFC 7053 §4): for the last message
     /// before a pause, whose sender waits for the acknowledgement.
     pub immediate: bool,
-    /// How hard it is tried.
+    /// Effort before the message is given up.
     pub reliability: Reliability,
     /// Opaque to the transport; comes back when the message is given up, or was not delivered when the association ends.
     pub context: u64,
@@ -327,15 +326,15 @@ pub struct Message {
     pub ppid: Ppid,
     /// The TSN of its first chunk, or of that of this part; meaningless for [`Part::Abandoned`].
     pub tsn: Tsn,
-    /// Whether it was sent without regard to order.
+    /// True if it was sent without regard to order.
     pub unordered: bool,
-    /// Whether this is all of it.
+    /// Part of the message that this is.
     pub part: Part,
     /// The user data.
     pub payload: Payload,
 }
 
-/// How much of a message is handed out.
+/// Part of a message that is handed out.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Part {
     /// All of it.
@@ -353,7 +352,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Whether nothing of the message follows.
+    /// Returns whether nothing of the message follows.
     pub fn is_end(self) -> bool {
         matches!(self, Part::Whole | Part::Last | Part::Abandoned)
     }
@@ -374,7 +373,7 @@ impl Payload {
         self.pieces().iter().map(Bytes::len).sum()
     }
 
-    /// Whether there is no byte.
+    /// Returns whether there is no byte.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

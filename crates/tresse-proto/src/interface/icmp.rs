@@ -13,13 +13,13 @@ pub struct IcmpError<'a> {
     pub local: IpAddr,
     /// The peer's address: its destination.
     pub remote: IpAddr,
-    /// What became of it.
+    /// Fate of the packet.
     pub kind: IcmpKind,
     /// The SCTP packet as far as it is quoted.
     pub quoted: &'a [u8],
 }
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum IcmpKind {
     /// A router forwards no larger IP packets than this many bytes.

@@ -25,7 +25,7 @@ use crate::interface::event::{Message, Part, Payload};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Joiner {
-    /// What is here of a message, by its stream and whether it is unordered.
+    /// Parts that are here of a message, by its stream and whether it is unordered.
     begun: BTreeMap<(StreamId, bool), Vec<Bytes>>,
 }
 

@@ -20,7 +20,7 @@ pub const METHOD_PRE_SHARED: u8 = 0;
 /// Key management method: TLS 1.3 in user messages (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §9.1).
 pub const METHOD_TLS13: u8 = 192;
 
-/// What keys are exported from TLS under (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §5.3).
+/// Label under which keys are exported from TLS (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §5.3).
 pub const EXPORTER_LABEL: &[u8] = b"EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 
 /// The number of a set of keys; a record shows its two lowest bits.
@@ -76,7 +76,7 @@ impl Suite {
     }
 }
 
-/// Which side of the key management an end is. It says nothing of who set the association up.
+/// Side of the key management that an end is. It says nothing of who set the association up.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub enum Role {
     /// It begins the exchange of keys.
@@ -96,7 +96,7 @@ impl Role {
     }
 }
 
-/// Which way packets go, by the roles of the key management.
+/// Direction of packets, by the roles of the key management.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub enum KeyDirection {
     /// From the client to the server.
@@ -105,18 +105,18 @@ pub enum KeyDirection {
     ServerToClient,
 }
 
-/// Which part of one direction's keys is exported.
+/// Part of one direction's keys that is exported.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub enum KeyPart {
     /// The key of the AEAD; [`Suite::key_len`] bytes.
     Key,
     /// The key that encrypts record numbers; as many.
     NumberKey,
-    /// What record numbers are combined with to nonces; 12 bytes.
+    /// Value that record numbers are combined with to nonces; 12 bytes.
     Iv,
 }
 
-/// What both ends agreed on in INIT and INIT ACK.
+/// Agreement of both ends in INIT and INIT ACK.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agreed {
     /// This end's part in the key management.
@@ -168,7 +168,7 @@ impl Agreed {
     }
 }
 
-/// Why a record could not be sealed or opened. Nothing more is said: an attacker is to learn nothing.
+/// Failure to seal or open a record. Nothing more is said: an attacker is to learn nothing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the record was refused")]
 pub struct RecordFault;
@@ -211,7 +211,7 @@ pub trait RecordLayer: Send {
 pub struct RecordKeys {
     /// The suite, which sets the limits.
     pub suite: Suite,
-    /// What record numbers are combined with to nonces.
+    /// Value that record numbers are combined with to nonces.
     pub iv: [u8; 12],
     /// The cipher with its keys.
     pub layer: Box<dyn RecordLayer>,
@@ -223,7 +223,7 @@ impl fmt::Debug for RecordKeys {
     }
 }
 
-/// Why a command about protection was refused.
+/// Reason for which a command about protection was refused.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtectionError {
@@ -241,7 +241,7 @@ pub enum ProtectionError {
     WrongEpoch {
         /// The epoch that was named.
         epoch: Epoch,
-        /// Why not.
+        /// Reason for the refusal.
         reason: &'static str,
     },
     /// There are no keys of this epoch.
@@ -274,11 +274,11 @@ pub struct EpochStats {
     pub far_behind: u64,
 }
 
-/// What protection has done for an association.
+/// Counters of the protection of an association.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ProtectionStats {
-    /// Whether only DTLS chunks are taken.
+    /// True if only DTLS chunks are taken.
     pub required: bool,
     /// By epoch, those whose keys are installed. What was discarded besides is among [`Discards`](crate::Discards).
     pub epochs: Vec<(Epoch, EpochStats)>,

@@ -15,7 +15,7 @@ pub enum Streams {
 }
 
 impl Streams {
-    /// Whether `stream` is among them.
+    /// Returns whether `stream` is among them.
     pub fn contains(&self, stream: StreamId) -> bool {
         match self {
             Streams::All => true,
@@ -23,7 +23,7 @@ impl Streams {
         }
     }
 
-    /// Whether each of `others` is among them.
+    /// Returns whether each of `others` is among them.
     pub(crate) fn contain(&self, others: &Streams) -> bool {
         match (self, others) {
             (Streams::All, _) => true,
@@ -61,7 +61,7 @@ impl From<StreamId> for Streams {
     }
 }
 
-/// Which direction of streams a reset is for, as seen from the side that asks.
+/// Direction of streams that a reset is for, as seen from the side that asks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Those that this side sends on.
@@ -88,7 +88,7 @@ pub enum Reconfiguration {
     AddInbound(u16),
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReconfigurationOutcome {

@@ -12,7 +12,7 @@ use tresse_wire::{Ppid, StreamId};
 
 use crate::interface::event::SendOptions;
 
-/// How hard a message is tried before it is given up.
+/// Effort for a message before it is given up.
 ///
 /// All but [`Full`](Self::Full) need a peer that understands FORWARD TSN: with any other, whatever was
 /// sent once is sent until it arrives. A lifetime then still ends a message of which nothing was sent yet,
@@ -44,8 +44,8 @@ impl Reliability {
     }
 }
 
-/// What is known of a message that need not arrive, or that the application gave a context: held with the message while it waits and with each of
-/// its fragments that was sent.
+/// Rules and context of a message that need not arrive, or that the application gave a context: held with the message while
+/// it waits and with each of its fragments that was sent.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Pledge {
     /// Distinguishes it from all others of the association; later messages have higher ones.
@@ -91,18 +91,18 @@ impl Pledge {
         }))
     }
 
-    /// Whether it is kept with what was sent of the message: it may be given up still, or has what the application
-    /// wants to be told.
+    /// Returns whether it is kept with what was sent of the message: it may be given up still, or has what the
+    /// application wants to be told.
     pub(crate) fn stays(&self) -> bool {
         self.revocable || self.reliability == Reliability::Full
     }
 
-    /// Whether its lifetime is over.
+    /// Returns whether its lifetime is over.
     pub(crate) fn is_expired(&self, now: Instant) -> bool {
         self.expires <= now
     }
 
-    /// Whether a lost chunk that was sent `sends` times may not be sent once more (RFC 7496 §3.1).
+    /// Returns whether a lost chunk that was sent `sends` times may not be sent once more (RFC 7496 §3.1).
     pub(crate) fn is_exhausted(&self, sends: u16) -> bool {
         matches!(self.reliability, Reliability::Retransmissions(limit) if u32::from(sends) > limit)
     }

@@ -10,7 +10,7 @@ use tresse_policy::{PathId, PathState};
 use crate::collections::Untouched;
 use crate::interface::reliability::Abandonments;
 
-/// What keeps a path, or an association, from sending more at an instant.
+/// Limit that keeps a path, or an association, from sending more at an instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Limit {
@@ -74,7 +74,7 @@ impl Limit {
     }
 }
 
-/// How long each limit held, in nanoseconds: half the size of durations.
+/// Time for which each limit held, in nanoseconds: half the size of durations.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct LimitTimes([u64; Limit::ALL.len()]);
 
@@ -94,7 +94,7 @@ impl LimitTimes {
         *held = held.saturating_add(nanos(time));
     }
 
-    /// What was spent since `earlier`.
+    /// Time since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &LimitTimes) -> LimitTimes {
         let mut times = *self;
@@ -125,9 +125,9 @@ pub struct PathStats {
     pub local: IpAddr,
     /// The peer's address.
     pub remote: IpAddr,
-    /// Whether it can be used.
+    /// State of the path: whether it can be used.
     pub state: PathState,
-    /// Whether it is the primary path.
+    /// True if it is the primary path.
     pub primary: bool,
     /// Congestion window, bytes.
     pub cwnd: usize,
@@ -184,7 +184,7 @@ pub struct PathStats {
     pub heartbeats_sent: u64,
     /// Heartbeats answered.
     pub heartbeats_acked: u64,
-    /// How long it was limited by what.
+    /// Time for which each limit held.
     pub limited_by: LimitTimes,
 }
 
@@ -223,9 +223,9 @@ pub struct AssociationStats {
     pub scheduler_failures: u64,
     /// Messages that were given up instead of delivered, by policy.
     pub abandoned: Abandonments,
-    /// How long it was limited by what.
+    /// Time for which each limit held.
     pub limited_by: LimitTimes,
-    /// What was thrown away.
+    /// Packets and chunks that were thrown away.
     pub discards: Discards,
 }
 

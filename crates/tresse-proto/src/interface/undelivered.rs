@@ -13,12 +13,12 @@ pub struct Undelivered {
     pub stream: StreamId,
     /// Its payload protocol identifier.
     pub ppid: Ppid,
-    /// Whether it was to be delivered without regard to order.
+    /// True if it was to be delivered without regard to order.
     pub unordered: bool,
-    /// What the application gave with it.
+    /// Number that the application gave with it.
     pub context: u64,
-    /// Whether any of it was sent: then it may have arrived all the same. Else it did not.
+    /// True if any of it was sent: then it may have arrived all the same. Else it did not.
     pub sent: bool,
-    /// What the peer did not acknowledge of it: all of it, if nothing was sent.
+    /// Data of the message that the peer did not acknowledge: all of it, if nothing was sent.
     pub payload: Payload,
 }

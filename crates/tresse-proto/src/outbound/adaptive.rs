@@ -69,12 +69,13 @@ impl Adaptive {
         }
     }
 
-    /// Whether it decides. One that moves streams to and fro would do so for ever, for no time passes meanwhile.
+    /// Returns whether it decides. One that moves streams to and fro would do so for ever, for no time passes
+    /// meanwhile.
     fn is_heeded(&self) -> bool {
         !self.overruled && self.moves < MOST_MOVES_FOR_NOTHING
     }
 
-    /// Whether a latency-critical stream has lately sent on `path`.
+    /// Returns whether a latency-critical stream has lately sent on `path`.
     fn is_urgent(&self, path: PathId) -> bool {
         let last = self.urgent_at.get(path.index()).copied().flatten();
         last.is_some_and(|at| self.now.since(at) < URGENT_FOR)
@@ -91,7 +92,7 @@ impl Outbound {
         }
     }
 
-    /// Whether the path is better kept free of queues, because latency-critical streams use it.
+    /// Returns whether the path is better kept free of queues, because latency-critical streams use it.
     pub(crate) fn wants_calm(&self, path: PathId) -> bool {
         self.adaptive.as_ref().is_some_and(|adaptive| adaptive.is_urgent(path))
     }
@@ -143,7 +144,7 @@ impl Outbound {
         None
     }
 
-    /// Whether the map kept data from every path that could take it, two that send a stream to each other for
+    /// Returns whether the map kept data from every path that could take it, two that send a stream to each other for
     /// instance: it would wait for nothing, so until something happens it is not asked.
     pub(super) fn overrule_map(&mut self) -> bool {
         self.adaptive.as_ref().is_some_and(|adaptive| adaptive.kept) && self.set_map_aside()

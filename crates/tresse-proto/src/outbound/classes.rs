@@ -67,7 +67,7 @@ impl Outbound {
         if self.classes.is_some() { StreamClass::ALL.len() } else { 1 }
     }
 
-    /// Whether a latency-critical stream has something for `path`, the one that it belongs to: that may exceed
+    /// Returns whether a latency-critical stream has something for `path`, the one that it belongs to: that may exceed
     /// the path's share of a buffer.
     pub(crate) fn has_urgent_for(&self, path: PathId) -> bool {
         self.classes.is_some()

@@ -31,7 +31,7 @@ impl Group {
         self.unsent == 0
     }
 
-    /// Whether data waits that was not just kept from `path`.
+    /// Returns whether data waits that was not just kept from `path`.
     #[inline]
     pub(super) fn has_data_for(&self, path: PathId) -> bool {
         !self.is_empty() && !self.declined(path)
@@ -81,7 +81,7 @@ impl Group {
     }
 }
 
-/// Whether `path` draws from `group`: its own, the only one, or one whose path cannot be used.
+/// Returns whether `path` draws from `group`: its own, the only one, or one whose path cannot be used.
 #[inline]
 pub(super) fn serves(usable: &[bool], path: PathId, group: usize, groups: usize) -> bool {
     groups == 1 || group == path.index() || !usable.get(group).copied().unwrap_or(false)

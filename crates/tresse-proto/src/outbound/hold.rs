@@ -53,7 +53,7 @@ impl Hold {
         Hold { streams, reason, messages: VecDeque::new(), bytes: 0, bytes_on: StreamTable::default() }
     }
 
-    /// Whether messages for `stream` wait.
+    /// Returns whether messages for `stream` wait.
     pub(super) fn holds(&self, stream: StreamId) -> bool {
         self.streams.contains(stream)
     }
@@ -97,13 +97,13 @@ impl Outbound {
         self.apart.get_or_insert_default().hold = Some(Hold::new(streams, reason));
     }
 
-    /// Whether messages of some streams wait for new numbers.
+    /// Returns whether messages of some streams wait for new numbers.
     #[cfg(feature = "invariants")]
     pub(crate) fn is_holding(&self) -> bool {
         self.apart.as_deref().and_then(Apart::holding).is_some()
     }
 
-    /// Whether everything that was queued on the held streams before is sent.
+    /// Returns whether everything that was queued on the held streams before is sent.
     pub(crate) fn is_drained(&self) -> bool {
         self.apart
             .as_deref()
@@ -111,7 +111,7 @@ impl Outbound {
             .is_none_or(|hold| self.has_sent(&hold.streams, hold.bytes))
     }
 
-    /// Whether everything that is queued on these streams is sent: a hold on them would begin drained.
+    /// Returns whether everything that is queued on these streams is sent: a hold on them would begin drained.
     pub(crate) fn has_sent_all_of(&self, streams: &Streams) -> bool {
         self.has_sent(streams, 0)
     }
@@ -158,7 +158,7 @@ impl Outbound {
         (0..self.queues.count).for_each(|stream| self.queues.streams.entry(StreamId(stream)).begin_at(first));
     }
 
-    /// Whether no message of `stream` has been begun.
+    /// Returns whether no message of `stream` has been begun.
     pub(crate) fn is_at_start(&self, stream: StreamId) -> bool {
         self.queues.streams.get(stream).is_none_or(OutStream::is_at_start)
     }

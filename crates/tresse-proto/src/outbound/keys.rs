@@ -29,8 +29,8 @@ impl Apart {
         self.hold.as_ref()
     }
 
-    /// Whether a message of the key management may leave: it waits for the end of a message that was begun, which only paths
-    /// of that stream may carry.
+    /// Returns whether a message of the key management may leave: it waits for the end of a message that was begun, which
+    /// only paths of that stream may carry.
     #[inline]
     pub(super) fn may_send_keys(&self, outbound: &Outbound) -> bool {
         let waiting = self.keys.as_ref().filter(|keys| !keys.messages.is_empty() && !self.keeps(keys));
@@ -40,7 +40,8 @@ impl Apart {
         })
     }
 
-    /// Whether no new key message may be begun: its stream, or everything, is about to be numbered anew (RFC 6525 §5.1.2 A1).
+    /// Returns whether no new key message may be begun: its stream, or everything, is about to be numbered anew (RFC
+    /// 6525 §5.1.2 A1).
     fn keeps(&self, keys: &KeyQueue) -> bool {
         keys.begun == 0
             && self
@@ -55,7 +56,7 @@ impl Apart {
         keys.messages.iter().skip(usize::from(keys.begun > 0)).map(|(_, message)| message.len()).sum()
     }
 
-    /// Whether a key message on one of these streams was begun and not sent to its end.
+    /// Returns whether a key message on one of these streams was begun and not sent to its end.
     pub(super) fn has_begun_keys(&self, streams: &Streams) -> bool {
         self.keys.as_ref().is_some_and(|keys| keys.begun > 0 && streams.contains(keys.stream))
     }

@@ -152,7 +152,7 @@ impl Outbound {
         outbound
     }
 
-    /// Whether the peer understands FORWARD TSN (RFC 3758).
+    /// Returns whether the peer understands FORWARD TSN (RFC 3758).
     pub(crate) fn set_forwards(&mut self, forwards: bool) {
         self.forwards = forwards;
     }
@@ -217,13 +217,13 @@ impl Outbound {
         if missing > 0 && self.admits(stream, len).is_ok() { missing } else { 0 }
     }
 
-    /// Whether anything waits, for whatever path.
+    /// Returns whether anything waits, for whatever path.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.unsent == 0
     }
 
-    /// Whether a message waits that may leave on `path`.
+    /// Returns whether a message waits that may leave on `path`.
     #[inline]
     pub(crate) fn has_data_for(&self, path: PathId) -> bool {
         if self.unsent == 0 {
@@ -239,7 +239,7 @@ impl Outbound {
         }
     }
 
-    /// Whether the stream map lets what was sent on `stream` leave on `path`.
+    /// Returns whether the stream map lets what was sent on `stream` leave on `path`.
     pub(crate) fn may_use(&self, stream: StreamId, path: PathId) -> bool {
         self.serves(path, self.group_of(stream))
     }
@@ -312,12 +312,12 @@ impl Outbound {
         bytes > 0 && std::mem::take(&mut self.refused)
     }
 
-    /// Whether streams are moved between the paths by what is measured.
+    /// Returns whether streams are moved between the paths by what is measured.
     pub(crate) fn is_adaptive(&self) -> bool {
         self.adaptive.is_some()
     }
 
-    /// Whether paths have streams of their own.
+    /// Returns whether paths have streams of their own.
     pub(crate) fn is_mapped(&self) -> bool {
         self.groups.len() > 1
     }
@@ -329,7 +329,7 @@ impl Outbound {
         }
     }
 
-    /// Whether there are more paths than groups of streams bound to them.
+    /// Returns whether there are more paths than groups of streams bound to them.
     pub(crate) fn has_outgrown_its_groups(&self) -> bool {
         !self.groups.is_empty() && self.groups.len() < self.group_count()
     }
@@ -414,7 +414,7 @@ impl Outbound {
         SendQueueInfo { limit: self.limit, used: self.used, unsent: self.unsent }
     }
 
-    /// Whether a full-sized message would be refused: the send buffer is what keeps the application out.
+    /// Returns whether a full-sized message would be refused: the send buffer is what keeps the application out.
     pub(crate) fn is_full(&self) -> bool {
         self.refused
     }
@@ -424,7 +424,7 @@ impl Outbound {
         self.messages_accepted
     }
 
-    /// Whether a message can be queued, now or once there is room.
+    /// Returns whether a message can be queued, now or once there is room.
     fn admits(&self, stream: StreamId, len: usize) -> Result<(), SendError> {
         if stream.0 >= self.queues.count {
             return Err(SendError::NoSuchStream { stream, count: self.queues.count });

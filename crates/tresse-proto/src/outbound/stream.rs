@@ -29,7 +29,7 @@ pub(super) struct Waiting {
 pub(super) struct TakenOut {
     /// What was not cut.
     pub(super) rest: Bytes,
-    /// Whether some of it was cut before.
+    /// True if some of it was cut before.
     pub(super) begun: bool,
     /// Messages that stood before it.
     pub(super) ahead: usize,
@@ -125,12 +125,12 @@ impl OutStream {
         self.next_unordered = first;
     }
 
-    /// Whether no message was begun, since the last reset if there was one.
+    /// Returns whether no message was begun, since the last reset if there was one.
     pub(super) fn is_at_start(&self) -> bool {
         self.next_ordered == Mid(0) && self.next_unordered == Mid(0) && self.begun == 0
     }
 
-    /// Whether the first message was begun and is ordered: until its end the next number is its own.
+    /// Returns whether the first message was begun and is ordered: until its end the next number is its own.
     pub(super) fn has_begun_ordered(&self) -> bool {
         self.begun > 0 && self.queue.front().is_some_and(|waiting| !waiting.unordered)
     }

@@ -29,7 +29,7 @@ pub(crate) struct Withdrawn {
     pub(crate) pledge: Arc<Pledge>,
     /// What of it was never sent. It is in the send buffer until it is released.
     pub(crate) rest: Bytes,
-    /// Whether some of it was sent.
+    /// True if some of it was sent.
     pub(crate) begun: bool,
 }
 
@@ -68,7 +68,7 @@ impl Outbound {
         pledge.stays().then_some(pledge)
     }
 
-    /// Whether a message waits, or has waited, that need not arrive.
+    /// Returns whether a message waits, or has waited, that need not arrive.
     #[inline]
     pub(crate) fn has_revocable(&self) -> bool {
         self.revocable.is_some()

@@ -83,7 +83,7 @@ pub(crate) fn partners(
     first.into_iter().chain(alike(mesh, address).filter(move |&other| Some(other) != first))
 }
 
-/// Whether any local address can reach any remote one.
+/// Returns whether any local address can reach any remote one.
 pub(crate) fn can_meet(
     local: impl Iterator<Item = IpAddr> + Clone,
     mut remote: impl Iterator<Item = IpAddr>,
@@ -91,7 +91,7 @@ pub(crate) fn can_meet(
     remote.any(|remote| local.clone().any(|local| local.is_ipv4() == remote.is_ipv4()))
 }
 
-/// Whether an address can belong to one host (RFC 9260 §3.3.2.1: no multicast or broadcast).
+/// Returns whether an address can belong to one host (RFC 9260 §3.3.2.1: no multicast or broadcast).
 pub(crate) fn is_usable(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     !address.is_multicast() && !address.is_unspecified() && !broadcast

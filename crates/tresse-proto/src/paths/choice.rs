@@ -10,7 +10,7 @@ use super::{Path, Paths};
 use crate::config::SackPath;
 
 impl Paths {
-    /// Whether data may be sent on the path: it is confirmed and active.
+    /// Returns whether data may be sent on the path: it is confirmed and active.
     pub(crate) fn usable(&self, id: PathId) -> bool {
         self.get(id).state() == PathState::Active
     }
@@ -34,9 +34,8 @@ impl Paths {
         self.joined().min_by_key(rank).map_or(self.primary, |path| path.id)
     }
 
-    /// Whether new data may go on the path: on every usable one where paths are used concurrently, else
-    /// on the one for control chunks alone; that one serves also when none is usable (RFC 9260 §8.2), if it is
-    /// confirmed.
+    /// Returns whether new data may go on the path: on every usable one where paths are used concurrently, else on the
+    /// one for control chunks alone; that one serves also when none is usable (RFC 9260 §8.2), if it is confirmed.
     pub(crate) fn may_carry_new_data(&self, id: PathId) -> bool {
         (self.rules.concurrent && self.usable(id)) || (id == self.best_for_control() && self.accepts_data(id))
     }
@@ -75,7 +74,7 @@ impl Paths {
         }
     }
 
-    /// Whether a SACK may travel on the path although it brought none of what the SACK reports.
+    /// Returns whether a SACK may travel on the path although it brought none of what the SACK reports.
     pub(crate) fn may_report(&self, id: PathId, now: Instant) -> bool {
         if self.rules.sack_path != SackPath::Fastest || !self.usable(id) {
             return false;

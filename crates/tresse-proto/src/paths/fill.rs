@@ -46,7 +46,7 @@ impl Fill {
         full: false,
     };
 
-    /// Whether the last round says that the path is full.
+    /// Returns whether the last round says that the path is full.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }

@@ -66,7 +66,7 @@ impl Watch {
 }
 
 impl Tolerance {
-    /// Whether RFC 7829 is followed.
+    /// Returns whether RFC 7829 is followed.
     pub(super) fn has_potentially_failed(&self) -> bool {
         self.potentially_failed.is_some()
     }

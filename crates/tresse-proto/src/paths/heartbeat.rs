@@ -155,7 +155,7 @@ impl Heartbeats {
         !std::mem::replace(&mut self.data_since, true)
     }
 
-    /// Whether any has arrived since then.
+    /// Returns whether any has arrived since then.
     pub(super) fn data_since(&self) -> bool {
         self.data_since
     }
@@ -194,7 +194,7 @@ impl Heartbeats {
         self.answer_due = None;
     }
 
-    /// Whether this answers the last heartbeat; it does so once.
+    /// Returns whether this answers the last heartbeat; it does so once.
     pub(super) fn accept(&mut self, info: &HeartbeatInfo) -> bool {
         let fits = self.answerable && self.nonce == info.nonce && self.since == info.sent;
         if fits {

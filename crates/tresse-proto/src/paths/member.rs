@@ -55,7 +55,7 @@ impl Paths {
         self.distinct(|path| path.stays().then_some(path.local))
     }
 
-    /// Whether this is one of them.
+    /// Returns whether this is one of them.
     pub(crate) fn has_local(&self, address: IpAddr) -> bool {
         self.paths.iter().any(|path| path.stays() && path.local == address)
     }
@@ -71,7 +71,7 @@ impl Paths {
         self.distinct(|path| (path.member != Member::Gone).then_some(path.remote))
     }
 
-    /// Whether one more path is possible.
+    /// Returns whether one more path is possible.
     pub(crate) fn has_place(&self) -> bool {
         self.living().count() < self.rules.max_paths
     }
@@ -121,7 +121,7 @@ impl Paths {
         }
     }
 
-    /// Whether data may be sent on the path if no other is better: it belongs to the association, and has been
+    /// Returns whether data may be sent on the path if no other is better: it belongs to the association, and has been
     /// confirmed (RFC 9260 §5.4).
     pub(crate) fn accepts_data(&self, id: PathId) -> bool {
         let path = self.get(id);
@@ -139,7 +139,7 @@ impl Paths {
 }
 
 impl Path {
-    /// Whether it belongs to the association, or is about to.
+    /// Returns whether it belongs to the association, or is about to.
     pub(crate) fn stays(&self) -> bool {
         self.member <= Member::Pending
     }

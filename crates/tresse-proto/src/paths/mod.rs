@@ -112,9 +112,9 @@ pub(crate) struct PathProgress {
     pub(crate) shortest: Option<Duration>,
     /// The path that the SACK came over.
     pub(crate) via: PathId,
-    /// Whether the earliest outstanding chunk of the path was acknowledged.
+    /// True if the earliest outstanding chunk of the path was acknowledged.
     pub(crate) earliest_acked: bool,
-    /// Whether a chunk was acknowledged that was sent on this path and on no other.
+    /// True if a chunk was acknowledged that was sent on this path and on no other.
     pub(crate) proven: bool,
     /// Size of the longest of these that was sent only once.
     pub(crate) longest_proven: usize,
@@ -125,7 +125,7 @@ pub(crate) struct PathProgress {
     pub(crate) user_data: usize,
     /// Bytes in flight after this SACK.
     pub(crate) flight_after: usize,
-    /// Whether the path has still to answer for something: what is in flight, what left it early, or a FORWARD TSN.
+    /// True if the path has still to answer for something: what is in flight, what left it early, or a FORWARD TSN.
     pub(crate) awaits: bool,
     /// The peer may hold back its report on what is in flight.
     pub(crate) late: bool,

@@ -82,7 +82,7 @@ impl PathMtu {
         PathMtu { size: base, base, floor, tried: base, phase, ..Self::given(ceiling) }
     }
 
-    /// Whether nothing is searched for.
+    /// Returns whether nothing is searched for.
     pub(super) fn is_given(&self) -> bool {
         self.phase == Phase::Given
     }
@@ -97,7 +97,7 @@ impl PathMtu {
         usize::from(self.tried)
     }
 
-    /// Whether the search waits for larger packets to be of use.
+    /// Returns whether the search waits for larger packets to be of use.
     #[inline]
     pub(super) fn is_resting(&self) -> bool {
         self.phase == Phase::Resting
@@ -110,7 +110,7 @@ impl PathMtu {
         }
     }
 
-    /// Whether [`start`](Self::start) waits for data to be acknowledged.
+    /// Returns whether [`start`](Self::start) waits for data to be acknowledged.
     #[inline]
     pub(super) fn awaits_proof(&self) -> bool {
         self.phase == Phase::Wanted
@@ -160,7 +160,7 @@ impl PathMtu {
         self.due = now + rto.max(PROBE_TIMER);
     }
 
-    /// Whether an answer with `nonce` is that to the last probe. Then its size has been shown to pass.
+    /// Returns whether an answer with `nonce` is that to the last probe. Then its size has been shown to pass.
     pub(super) fn accept(&mut self, now: Instant, nonce: u64) -> bool {
         let fits = self.phase == Phase::Probing && self.nonce == nonce;
         if fits {

@@ -68,7 +68,7 @@ impl Pacer {
         late: Duration::ZERO,
     };
 
-    /// Whether nothing may leave at `now`.
+    /// Returns whether nothing may leave at `now`.
     #[inline]
     pub(super) fn holds(&self, now: Instant) -> bool {
         now < self.ready

@@ -188,7 +188,7 @@ impl Path {
         self.encapsulation_port
     }
 
-    /// Whether it can be used.
+    /// Returns whether it can be used.
     pub(crate) fn state(&self) -> PathState {
         match self.member {
             Member::Joined => self.health.state(),
@@ -218,7 +218,7 @@ impl Path {
         self.traffic.pacer.on_sent(now, bytes, &flow)
     }
 
-    /// Whether data that was sent on it has ever been acknowledged.
+    /// Returns whether data that was sent on it has ever been acknowledged.
     pub(crate) fn has_delivered(&self) -> bool {
         self.counters.bytes_acked > 0
     }
@@ -240,7 +240,7 @@ impl Path {
         }
     }
 
-    /// Whether it did not answer when it should have.
+    /// Returns whether it did not answer when it should have.
     pub(crate) fn is_silent(&self) -> bool {
         self.traffic.tail.is_silent()
     }
@@ -291,13 +291,13 @@ impl Path {
         (limit, due)
     }
 
-    /// Whether pacing holds back what its window would let leave at `now`.
+    /// Returns whether pacing holds back what its window would let leave at `now`.
     #[inline]
     pub(crate) fn is_held(&self, now: Instant) -> bool {
         self.traffic.pacer.holds(now)
     }
 
-    /// Whether T3 runs: data is in flight.
+    /// Returns whether T3 runs: data is in flight.
     pub(crate) fn t3_runs(&self) -> bool {
         self.t3.is_some()
     }
@@ -324,7 +324,7 @@ impl Path {
         self.watch(rules).tolerance()
     }
 
-    /// Whether a heartbeat is on its way, or waits for a packet.
+    /// Returns whether a heartbeat is on its way, or waits for a packet.
     pub(crate) fn awaits_heartbeat(&self) -> bool {
         self.heartbeats.answer_due().is_some()
     }

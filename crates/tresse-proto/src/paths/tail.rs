@@ -50,7 +50,8 @@ impl TailProbe {
         self.due = Some(due).filter(|&due| t3.is_none_or(|t3| due < t3));
     }
 
-    /// Whether an answer that took so long breaks no silence: reports were late, and what they say of the path is old.
+    /// Returns whether an answer that took so long breaks no silence: reports were late, and what they say of the path
+    /// is old.
     pub(super) fn is_stale(&self, taken: Option<Duration>) -> bool {
         self.silences > 0 && taken > Some(Duration::from_micros(self.patience.into()))
     }
@@ -63,7 +64,7 @@ impl TailProbe {
         }
     }
 
-    /// Whether the path did not answer when it should have.
+    /// Returns whether the path did not answer when it should have.
     pub(super) fn is_silent(&self) -> bool {
         self.silences > 0
     }

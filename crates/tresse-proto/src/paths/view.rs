@@ -16,7 +16,7 @@ impl Paths {
         &self.windows[id.index()]
     }
 
-    /// Whether any path is in fast recovery.
+    /// Returns whether any path is in fast recovery.
     pub(crate) fn recovering(&self) -> bool {
         self.windows.iter().any(|window| window.repairs().is_some())
     }

@@ -29,7 +29,7 @@ pub(crate) struct PacketSummary {
 }
 
 impl PacketSummary {
-    /// Whether the packet had DATA, or what is reported like it, at all.
+    /// Returns whether the packet had DATA, or what is reported like it, at all.
     pub(crate) fn any(&self) -> bool {
         self.new > 0 || self.duplicates > 0 || self.refused || self.forwarded
     }
@@ -73,7 +73,7 @@ impl PathSet {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether `path` is in the set.
+    /// Returns whether `path` is in the set.
     pub(crate) fn contains(&self, path: PathId) -> bool {
         self.0[path.index() / 64] & (1 << (path.index() % 64)) != 0
     }
@@ -270,7 +270,7 @@ impl Delay {
     }
 }
 
-/// Whether it is time; for what does not run it never is.
+/// Returns whether it is time; for what does not run it never is.
 fn has_passed(deadline: Instant, now: Instant) -> bool {
     deadline <= now && deadline < Instant::FAR_FUTURE
 }

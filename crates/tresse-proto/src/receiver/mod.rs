@@ -120,7 +120,7 @@ impl Receiver {
         self.cumulative() + 1
     }
 
-    /// Whether something arrived beyond a missing TSN.
+    /// Returns whether something arrived beyond a missing TSN.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.map.received().is_empty()
     }
@@ -157,7 +157,7 @@ impl Receiver {
         self.delay.on_time(now);
     }
 
-    /// Whether a report should leave at `now`.
+    /// Returns whether a report should leave at `now`.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.delay.is_due(now)
     }
@@ -168,8 +168,8 @@ impl Receiver {
         self.delay.deadline()
     }
 
-    /// Whether something is unreported, so that a report should be bundled with DATA that leaves
-    /// (RFC 9260 §6.1).
+    /// Returns whether something is unreported, so that a report should be bundled with DATA that leaves (RFC 9260
+    /// §6.1).
     pub(crate) fn is_pending(&self) -> bool {
         self.delay.is_pending()
     }
@@ -179,13 +179,13 @@ impl Receiver {
         self.delay.sources()
     }
 
-    /// Whether no full packet fits into a window of `window` bytes.
+    /// Returns whether no full packet fits into a window of `window` bytes.
     pub(crate) fn leaves_no_packet(&self, window: usize) -> bool {
         self.report.leaves_no_packet(window)
     }
 
-    /// Whether it is worth a report of its own that `window` of `buffer` bytes are free now: silence could
-    /// keep the peer from sending (RFC 9260 §6.2).
+    /// Returns whether it is worth a report of its own that `window` of `buffer` bytes are free now: silence could keep
+    /// the peer from sending (RFC 9260 §6.2).
     pub(crate) fn wants_window_update(&self, window: usize, buffer: usize) -> bool {
         self.report.wants_window_update(window, buffer)
     }

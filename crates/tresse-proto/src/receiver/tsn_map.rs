@@ -35,7 +35,7 @@ pub(super) struct TsnMap {
     pub(super) latest: Latest,
     /// Indices beyond `cumulative` that were marked deliverable.
     deliverable: RangeSet,
-    /// Whether `deliverable` is kept at all.
+    /// True if `deliverable` is kept at all.
     splits: bool,
 }
 

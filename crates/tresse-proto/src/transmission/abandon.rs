@@ -46,7 +46,7 @@ struct Message {
 }
 
 impl Revocable {
-    /// Whether the chunk `index` is of one of them.
+    /// Returns whether the chunk `index` is of one of them.
     pub(super) fn has_chunk(&self, index: u64) -> bool {
         self.chunks.contains_key(&index)
     }
@@ -162,12 +162,12 @@ impl Message {
         self.chunks.iter().filter_map(|&index| ring.get(index))
     }
 
-    /// Whether the peer has all of it, or says so.
+    /// Returns whether the peer has all of it, or says so.
     fn has_arrived(&self, ring: &Ring) -> bool {
         self.last.flags.ending() && self.chunks(ring).all(|sent| sent.standing == Standing::Acked)
     }
 
-    /// Whether it must not be sent again although a chunk of it would have to be.
+    /// Returns whether it must not be sent again although a chunk of it would have to be.
     fn is_condemned(&self, ring: &Ring, now: Instant) -> bool {
         let expired = self.pledge.is_expired(now);
         self.chunks(ring).any(|sent| match sent.standing {
@@ -184,7 +184,7 @@ impl Message {
 }
 
 impl Transmission {
-    /// Whether there are messages that need not arrive, or the peer has yet to hear of some.
+    /// Returns whether there are messages that need not arrive, or the peer has yet to hear of some.
     pub(crate) fn has_revocable(&self) -> bool {
         self.revocable.is_some()
     }
@@ -236,7 +236,7 @@ impl Transmission {
         freed
     }
 
-    /// Whether any of a message that need not arrive was sent.
+    /// Returns whether any of a message that need not arrive was sent.
     pub(crate) fn was_sent(&self, pledge: &Pledge) -> bool {
         self.revocable.as_deref().is_some_and(|all| all.was_sent(&self.outstanding.ring, pledge))
     }
@@ -254,7 +254,7 @@ impl Transmission {
         self.revocable.as_deref().map(|revocable| &revocable.forward)
     }
 
-    /// Whether a FORWARD TSN wants to leave.
+    /// Returns whether a FORWARD TSN wants to leave.
     pub(crate) fn forward_is_due(&self) -> bool {
         self.forward().is_some_and(Forward::is_due)
     }

@@ -109,7 +109,7 @@ impl Outstanding {
         self.loads[to.index()].queued += bytes;
     }
 
-    /// Whether a chunk in `range` was assigned and never sent: the peer cannot have it.
+    /// Returns whether a chunk in `range` was assigned and never sent: the peer cannot have it.
     #[inline]
     pub(super) fn is_unsent(&self, range: Range<u64>) -> bool {
         let any = |assigned: &Assigned| {
@@ -191,10 +191,11 @@ impl Transmission {
         }
     }
 
-    /// Whether a packet of what waits for `path` may leave, where the path's congestion window is `cwnd`. Lost chunks
-    /// go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it. But the chunk that
-    /// the peer waits for leaves as a lost one may, and before any: a buffer full of what came early has room for nothing
-    /// else, and a peer that takes nothing out of order while its streams are reset acknowledges none of the lost ones.
+    /// Returns whether a packet of what waits for `path` may leave, where the path's congestion window is `cwnd`. Lost
+    /// chunks go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it. But the chunk
+    /// that the peer waits for leaves as a lost one may, and before any: a buffer full of what came early has room for
+    /// nothing else, and a peer that takes nothing out of order while its streams are reset acknowledges none of the lost
+    /// ones.
     pub(crate) fn may_send_assigned(&self, path: PathId, cwnd: usize) -> bool {
         let Some((index, len)) = self.outstanding.next_assigned(path) else { return false };
         let awaited = index == self.outstanding.ring.cumulative() + 1;

@@ -51,9 +51,9 @@ impl Transmission {
         self.buffers(path, load, chunk, paths, urgent)
     }
 
-    /// Whether what is under way fills a congestion window of `cwnd` bytes on `path`: then no new data may leave there,
-    /// whatever the rest of the [`verdict`](Self::verdict). Copies whose path has not answered do not keep data from
-    /// following when everything is acknowledged.
+    /// Returns whether what is under way fills a congestion window of `cwnd` bytes on `path`: then no new data may
+    /// leave there, whatever the rest of the [`verdict`](Self::verdict). Copies whose path has not answered do not keep
+    /// data from following when everything is acknowledged.
     #[inline]
     pub(crate) fn fills(&self, path: PathId, cwnd: usize) -> bool {
         self.outstanding.flight > 0 && self.outstanding.flight_on(path) >= cwnd
@@ -212,9 +212,9 @@ impl Transmission {
             .map(|(_, limit)| limit)
     }
 
-    /// Whether a path has used up its allocation, and of which buffer. It is compared with what is in flight and assigned,
-    /// whatever the path blocks at the peer. Like the congestion window it is a gate: a packet may exceed it, so that
-    /// rounding costs no path a packet. A path with nothing in flight may always send one, unless it is suspended.
+    /// Returns whether a path has used up its allocation, and of which buffer. It is compared with what is in flight and
+    /// assigned, whatever the path blocks at the peer. Like the congestion window it is a gate: a packet may exceed it, so
+    /// that rounding costs no path a packet. A path with nothing in flight may always send one, unless it is suspended.
     fn allocation_used_up(&self, path: PathId, load: &PathLoad) -> Option<Limit> {
         let (bytes, limit) = load.allocation()?;
         let owned = self.owned_by(path, load);
@@ -227,8 +227,8 @@ impl Transmission {
         self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
     }
 
-    /// Whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): the buffers are full, so that
-    /// nothing follows it, and the peer would wait for a second packet. Where many are under way, and the buffers are
+    /// Returns whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): the buffers are full, so
+    /// that nothing follows it, and the peer would wait for a second packet. Where many are under way, and the buffers are
     /// not held by early arrivals, the reports on those let others follow. But where losses keep everybody waiting behind
     /// few packets, any report that waits for one more costs too much; also that on a chunk that `fills` its path's window.
     pub(crate) fn hurries(&self, len: usize, full: usize, fills: impl FnOnce() -> bool) -> bool {
@@ -243,8 +243,8 @@ impl Transmission {
             || self.copies.mends()
     }
 
-    /// Whether chunks of `path` that arrived early fill one of the watched buffers beyond the settings' threshold, or the
-    /// path's part of it where buffers are split between `paths` paths.
+    /// Returns whether chunks of `path` that arrived early fill one of the watched buffers beyond the settings'
+    /// threshold, or the path's part of it where buffers are split between `paths` paths.
     pub(crate) fn fills_buffer_early(&self, path: PathId, paths: usize) -> bool {
         let Some(load) = self.outstanding.load(path) else { return false };
         let early = EarlyArrivals {

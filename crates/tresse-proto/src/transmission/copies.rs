@@ -184,19 +184,19 @@ impl Copying {
         }
     }
 
-    /// Whether chunks may be copied.
+    /// Returns whether chunks may be copied.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether everything is copied.
+    /// Returns whether everything is copied.
     #[inline]
     pub(crate) fn is_of_everything(&self) -> bool {
         self.extent() == Some(Extent::Everything)
     }
 
-    /// Whether copies stand by because a short buffer and losses keep everybody waiting.
+    /// Returns whether copies stand by because a short buffer and losses keep everybody waiting.
     #[inline]
     pub(crate) fn mends(&self) -> bool {
         self.extent() == Some(Extent::Chosen)
@@ -250,7 +250,7 @@ impl Copying {
         }
     }
 
-    /// Whether as many copies as may be are under way on `path`.
+    /// Returns whether as many copies as may be are under way on `path`.
     fn is_full(&self, path: PathId) -> bool {
         self.lane(path).is_none_or(|lane| lane.under_way.len() >= MOST)
     }
@@ -373,7 +373,7 @@ impl Transmission {
         self.copies.next_len(&self.outstanding.ring, path)
     }
 
-    /// Whether a copy may leave on `path`, where the path's congestion window is `cwnd`. Lost chunks go first.
+    /// Returns whether a copy may leave on `path`, where the path's congestion window is `cwnd`. Lost chunks go first.
     pub(crate) fn may_copy(&self, path: PathId, cwnd: usize) -> bool {
         let open = |load: &PathLoad| load.flight < cwnd && load.lost.is_empty();
         !self.copies.is_full(path)
@@ -389,7 +389,7 @@ impl Transmission {
     }
 }
 
-/// Whether a chunk may leave on `path` as well.
+/// Returns whether a chunk may leave on `path` as well.
 fn can_be_copied(sent: &Sent, path: PathId) -> bool {
     matches!(sent.standing, Standing::InFlight | Standing::Lost) && sent.path != path
 }

@@ -84,7 +84,7 @@ impl Departed {
 }
 
 impl PathLoad {
-    /// Whether anything that was sent here waits for an answer of the path.
+    /// Returns whether anything that was sent here waits for an answer of the path.
     pub(super) fn awaits(&self) -> bool {
         self.flight > 0 || !self.departed.is_empty()
     }
@@ -99,7 +99,7 @@ impl Outstanding {
         Some(PathId(position as u8))
     }
 
-    /// Whether a report of duplicates could tell anything.
+    /// Returns whether a report of duplicates could tell anything.
     pub(crate) fn has_departed(&self) -> bool {
         self.loads.iter().any(|load| !load.departed.is_empty())
     }

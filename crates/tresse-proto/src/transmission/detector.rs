@@ -16,13 +16,13 @@ use super::doubts::Doubts;
 pub(super) struct Sending {
     pub(super) at: Instant,
     pub(super) index: u64,
-    /// Whether it was sent before.
+    /// True if it was sent before.
     pub(super) again: bool,
 }
 
 impl Sending {
-    /// Whether it is certain that `later` left after it. What leaves at one instant has the order of its TSNs, but of new
-    /// data and what is sent again either may come first.
+    /// Returns whether it is certain that `later` left after it. What leaves at one instant has the order of its TSNs,
+    /// but of new data and what is sent again either may come first.
     fn is_overtaken_by(self, later: Sending) -> bool {
         later > self && (later.at > self.at || later.again == self.again)
     }

@@ -134,7 +134,7 @@ impl Doubts {
         self.verdict.take()
     }
 
-    /// Whether the last losses were found by T3, which says nothing about the order of packets.
+    /// Returns whether the last losses were found by T3, which says nothing about the order of packets.
     pub(super) fn timed_out(&self) -> bool {
         self.timeout.is_some()
     }

@@ -60,7 +60,7 @@ impl Forward {
         self.due |= self.is_outstanding(ring) && now.since(self.sent_at) >= pause;
     }
 
-    /// Whether a FORWARD TSN wants to leave.
+    /// Returns whether a FORWARD TSN wants to leave.
     pub(super) fn is_due(&self) -> bool {
         self.due
     }

@@ -199,8 +199,8 @@ impl Transmission {
         self.announced as usize
     }
 
-    /// Whether what is in flight only asks if the peer's window is still closed, or too small for it
-    /// (RFC 9260 §6.1 A).
+    /// Returns whether what is in flight only asks if the peer's window is still closed, or too small for it (RFC 9260
+    /// §6.1 A).
     pub(crate) fn is_probing_window(&self) -> bool {
         let probe = self.probe.index().and_then(|first| self.outstanding.ring.get(first));
         let probes = self.announced == 0 || probe.is_some_and(|probe| probe.bytes() > self.announced());
@@ -253,8 +253,8 @@ impl Transmission {
         }
     }
 
-    /// Whether anything that was sent on `path` waits for its answer: what is in flight there, what left it early,
-    /// or a FORWARD TSN.
+    /// Returns whether anything that was sent on `path` waits for its answer: what is in flight there, what left it
+    /// early, or a FORWARD TSN.
     pub(crate) fn awaits(&self, path: PathId) -> bool {
         self.outstanding.load(path).is_some_and(PathLoad::awaits) || self.forward_path() == Some(path)
     }

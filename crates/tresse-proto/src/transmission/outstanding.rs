@@ -111,7 +111,7 @@ impl Outstanding {
         }
     }
 
-    /// Whether nothing waits for an acknowledgement.
+    /// Returns whether nothing waits for an acknowledgement.
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
@@ -173,8 +173,8 @@ impl Outstanding {
         Tsn(self.initial_tsn.0.wrapping_add(index as u32).wrapping_sub(1))
     }
 
-    /// Whether no outstanding TSN of `path` is below `index`: none in flight there, and none that is lost and will leave
-    /// there.
+    /// Returns whether no outstanding TSN of `path` is below `index`: none in flight there, and none that is lost and
+    /// will leave there.
     pub(crate) fn is_lowest_on(&self, path: PathId, index: u64) -> bool {
         let Some(load) = self.load(path) else { return false };
         let earliest = [load.lost.first().copied(), load.fresh.head()];
@@ -183,7 +183,7 @@ impl Outstanding {
         index != u64::MAX && earliest.into_iter().flatten().chain(again).all(|other| other >= index)
     }
 
-    /// Whether lost chunks wait for any path.
+    /// Returns whether lost chunks wait for any path.
     pub(crate) fn has_lost(&self) -> bool {
         let any = || self.loads.iter().any(|load| !load.lost.is_empty());
         // What is lost is kept and not in flight, as if it had arrived early.
@@ -199,7 +199,8 @@ impl Outstanding {
         }
     }
 
-    /// Whether the peer may hold back its report on what is in flight on `path`: one packet, which asks for none at once.
+    /// Returns whether the peer may hold back its report on what is in flight on `path`: one packet, which asks for
+    /// none at once.
     pub(crate) fn is_answered_late(&self, path: PathId) -> bool {
         let Some(load) = self.load(path).filter(|load| load.flight <= PACKET) else { return false };
         let mut chunks = [load.fresh.last(), load.again.last()].into_iter().flatten();

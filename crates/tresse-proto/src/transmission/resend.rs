@@ -37,7 +37,7 @@ impl Transmission {
         Some(Waiting { index, bytes: sent.bytes(), early: sent.early && self.rules.moved_chunk_t3 })
     }
 
-    /// Whether lost chunks wait for `path` and its window, or a free packet, lets them leave.
+    /// Returns whether lost chunks wait for `path` and its window, or a free packet, lets them leave.
     pub(crate) fn may_resend(&self, path: PathId, cwnd: usize) -> bool {
         // As with new data, copies whose path has not answered hold nothing up when nothing else is in flight.
         let has_room =

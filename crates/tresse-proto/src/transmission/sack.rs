@@ -30,7 +30,7 @@ pub(crate) struct SackView<'a> {
 }
 
 impl SackView<'_> {
-    /// Whether some blocks may be taken back, and some may not.
+    /// Returns whether some blocks may be taken back, and some may not.
     fn is_mixed(&self) -> bool {
         !self.renegable.is_empty() && !self.non_renegable.is_empty()
     }
@@ -204,7 +204,7 @@ impl Transmission {
         Ok(())
     }
 
-    /// Whether a cumulative TSN Ack covers what was never sent.
+    /// Returns whether a cumulative TSN Ack covers what was never sent.
     pub(crate) fn is_beyond_sent(&self, cumulative_tsn: Tsn) -> bool {
         self.unwrap_cumulative(cumulative_tsn) == Err(SackFault::Unsent)
     }
@@ -523,9 +523,8 @@ impl PathLoad {
         cumulative.max(settled)
     }
 
-    /// Whether acknowledging `index`, in flight here, moves the path's pseudo-cumulative acknowledgement:
-    /// whether nothing that v1, or v2 among chunks sent as often, follows was sent before it and is
-    /// still in flight.
+    /// Returns whether acknowledging `index`, in flight here, moves the path's pseudo-cumulative acknowledgement:
+    /// whether nothing that v1, or v2 among chunks sent as often, follows was sent before it and is still in flight.
     fn pseudo_cumulative_moves(&self, index: u64, sends: u16, rule: CwndUpdate) -> bool {
         match rule {
             CwndUpdate::Off => true,

@@ -27,11 +27,10 @@ pub const LARGEST_RECORD_TEXT: usize = 16_384;
 /// Flag of the chunk: protected by the keys kept for a restart.
 const R_BIT: u8 = 0x01;
 
-/// What a record's first byte is, but for the epoch: no connection id, a number of 16 bits, no length
-/// (RFC 9147 §4).
+/// First byte of a record, but for the epoch: no connection id, a number of 16 bits, no length (RFC 9147 §4).
 const UNIFIED_HEADER: u8 = 0x28;
 
-/// What follows the chunks in the plain text: application data (RFC 8446 §5.1).
+/// Content type that follows the chunks in the plain text: application data (RFC 8446 §5.1).
 const APPLICATION_DATA: u8 = 23;
 
 /// A DTLS chunk.
@@ -96,7 +95,7 @@ pub struct RecordPlace<'p> {
     pub header: &'p mut [u8; RECORD_HEADER_LEN],
     /// The chunks, each padded, and the content type.
     pub text: &'p mut [u8],
-    /// Where the tag goes.
+    /// Space for the tag.
     pub tag: &'p mut [u8; RECORD_TAG_LEN],
 }
 

@@ -11,7 +11,7 @@ use crate::serial::{Mid, Ssn, StreamId, Tsn};
 /// Bytes of either chunk before its list.
 const HEADER_LEN: usize = 8;
 
-/// How far a stream is skipped by FORWARD-TSN. Unordered messages are not listed.
+/// Sequence number up to which FORWARD TSN skips a stream. Unordered messages are not listed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct SkippedStream {
     /// The stream.
@@ -38,12 +38,12 @@ impl ListItem for SkippedStream {
     }
 }
 
-/// How far a stream is skipped by I-FORWARD-TSN, for ordered and unordered messages apart.
+/// Message identifier up to which I-FORWARD-TSN skips a stream, for ordered and unordered messages apart.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct SkippedMessage {
     /// The stream.
     pub stream: StreamId,
-    /// Which of the stream's two message counters is meant.
+    /// True for the counter of unordered messages, false for that of ordered ones.
     pub unordered: bool,
     /// Largest number of a skipped message.
     pub mid: Mid,

@@ -85,7 +85,7 @@ kinds! {
 }
 
 impl ChunkKind {
-    /// What to do with this type if it is not recognised (RFC 9260 §3.2).
+    /// Action of a receiver that does not recognise this type (RFC 9260 §3.2).
     pub const fn unrecognised_action(self) -> UnrecognisedAction {
         UnrecognisedAction::of_top_bits(self.0 >> 6)
     }
@@ -96,7 +96,7 @@ impl ChunkKind {
 pub struct KindSet([u64; 4]);
 
 impl KindSet {
-    /// Whether `kind` belongs to it.
+    /// Returns whether `kind` belongs to it.
     #[inline]
     pub const fn contains(&self, kind: ChunkKind) -> bool {
         self.0[(kind.0 >> 6) as usize] & (1 << (kind.0 & 63)) != 0
@@ -107,7 +107,7 @@ impl KindSet {
         self.0[(kind.0 >> 6) as usize] |= 1 << (kind.0 & 63);
     }
 
-    /// Whether nothing belongs to it.
+    /// Returns whether nothing belongs to it.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]

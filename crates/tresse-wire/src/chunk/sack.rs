@@ -51,7 +51,7 @@ pub struct Sack<'a> {
     pub cumulative_tsn: Tsn,
     /// Room in the receive buffer, in bytes.
     pub a_rwnd: u32,
-    /// What has arrived beyond the cumulative TSN.
+    /// Blocks that have arrived beyond the cumulative TSN.
     pub gaps: List<'a, GapBlock>,
     /// TSNs received again since the last SACK, once for each extra copy.
     pub duplicates: List<'a, Tsn>,
@@ -72,7 +72,7 @@ impl<'a> Sack<'a> {
         })
     }
 
-    /// How many gap blocks and duplicate TSNs together fit a chunk of at most `room` bytes.
+    /// Number of gap blocks and duplicate TSNs together that fit a chunk of at most `room` bytes.
     pub const fn entries_in(room: usize) -> usize {
         room.saturating_sub(SACK_HEADER_LEN) / ENTRY_LEN
     }
@@ -144,7 +144,7 @@ impl<'a> NrSack<'a> {
         })
     }
 
-    /// How many gap blocks and duplicate TSNs together fit a chunk of at most `room` bytes.
+    /// Number of gap blocks and duplicate TSNs together that fit a chunk of at most `room` bytes.
     pub const fn entries_in(room: usize) -> usize {
         room.saturating_sub(NR_SACK_HEADER_LEN) / ENTRY_LEN
     }

@@ -41,7 +41,7 @@ impl Shutdown {
 pub struct Abort<'a> {
     /// T bit: the verification tag is the receiver's own, reflected, because the sender knows no other.
     pub tag_reflected: bool,
-    /// Why; may be empty.
+    /// Reasons; may be empty.
     pub causes: Causes<'a>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Abort<'a> {
 /// An ERROR chunk.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct ErrorChunk<'a> {
-    /// What happened; at least one cause.
+    /// Errors; at least one cause.
     pub causes: Causes<'a>,
 }
 

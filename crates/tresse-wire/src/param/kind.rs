@@ -91,7 +91,7 @@ kinds! {
 }
 
 impl ParamKind {
-    /// What to do with this type if it is not recognised (RFC 9260 §3.2.1).
+    /// Action of a receiver that does not recognise this type (RFC 9260 §3.2.1).
     pub const fn unrecognised_action(self) -> UnrecognisedAction {
         UnrecognisedAction::of_top_bits((self.0 >> 14) as u8)
     }

@@ -27,7 +27,7 @@ pub type Params<'a> = Tlvs<'a, Param<'a>>;
 /// A parameter.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub enum Param<'a> {
-    /// What a HEARTBEAT carries, private to its sender.
+    /// Content of a HEARTBEAT, private to its sender.
     HeartbeatInfo(&'a [u8]),
     /// An address of the sender.
     Address(IpAddr),
@@ -35,7 +35,7 @@ pub enum Param<'a> {
     StateCookie(&'a [u8]),
     /// A parameter of the INIT that the responder did not know, header included.
     UnrecognisedParameter(&'a [u8]),
-    /// How much longer the cookie should live, in milliseconds.
+    /// Time by which the cookie should live longer, in milliseconds.
     CookiePreservative(u32),
     /// A host name; deprecated, never to be sent.
     HostName(&'a [u8]),
@@ -53,7 +53,7 @@ pub enum Param<'a> {
     HmacAlgorithms(List<'a, u16>),
     /// Nothing, at some length.
     Padding(&'a [u8]),
-    /// How the sender would agree on keys for DTLS chunks.
+    /// Key management that the sender offers for DTLS chunks.
     DtlsKeyManagement {
         /// Drawn at random; the larger one's sender is the server where both could be either.
         tie_breaker: u32,
@@ -93,7 +93,7 @@ pub enum Param<'a> {
     ErrorIndication {
         /// The request.
         correlation: u32,
-        /// Why.
+        /// Reasons for the refusal.
         causes: Causes<'a>,
     },
     /// ASCONF-ACK: a request succeeded.
@@ -137,14 +137,14 @@ pub enum Param<'a> {
     AddOutgoingStreams {
         /// Number of this request.
         request: u32,
-        /// How many more.
+        /// Number of streams to add.
         count: u16,
     },
     /// RE-CONFIG: the receiver is asked to send on more streams.
     AddIncomingStreams {
         /// Number of this request.
         request: u32,
-        /// How many more.
+        /// Number of streams to add.
         count: u16,
     },
     /// A type this crate does not know.

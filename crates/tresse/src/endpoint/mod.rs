@@ -25,7 +25,7 @@ use crate::transport::{
     DEFAULT_UDP_PORT, LocalStats, Sockets, TELLS_MARKS, bind_raw, bind_udp, stats_of_addresses,
 };
 
-/// Where a peer can be found.
+/// Address of a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peer {
     /// Its addresses; the first is the primary one.
@@ -324,7 +324,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether peers can set up associations.
+    /// Returns whether peers can set up associations.
     pub fn is_listening(&self) -> bool {
         self.drivers.first().lock().core.is_listening()
     }
@@ -461,7 +461,7 @@ impl Endpoint {
         self.drivers.iter().map(of).reduce(|sum, one| sum.plus(&one)).unwrap_or_default()
     }
 
-    /// What the operating system refused to send or receive, for each local address.
+    /// Packets that the operating system refused to send or receive, for each local address.
     pub fn local_stats(&self) -> Vec<LocalStats> {
         stats_of_addresses(self.drivers.iter().flat_map(|shared| shared.lock().locals.clone()))
     }
@@ -486,7 +486,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// What cores of an endpoint are made of.
+/// Parts that cores of an endpoint are made of.
 pub(crate) struct Core {
     pub(crate) config: EndpointConfig,
     pub(crate) template: AssociationConfig,

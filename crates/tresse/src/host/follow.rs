@@ -14,7 +14,7 @@ use super::HostAddress;
 use crate::association::Association;
 use crate::endpoint::Endpoint;
 
-/// What following an interface came to.
+/// Outcome of following an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Followed {
@@ -34,7 +34,7 @@ pub enum Followed {
 pub struct Due {
     /// Addresses that it could start from.
     pub addresses: Vec<IpAddr>,
-    /// Whether no address of the present association is there any more; otherwise that one goes on over what it has.
+    /// True if no address of the present association is there any more; otherwise that one goes on over what it has.
     pub cut_off: bool,
 }
 
@@ -88,7 +88,7 @@ pub async fn follow(
     }
 }
 
-/// Whether a new association is due: an address has come since the last look, or none of those in use is left.
+/// Returns whether a new association is due: an address has come since the last look, or none of those in use is left.
 fn due(
     used: &[IpAddr],
     welcome: &[IpAddr],
@@ -103,7 +103,7 @@ fn due(
     due.then(|| Due { addresses: welcome.to_vec(), cut_off })
 }
 
-/// Whether this host has the address no longer. Loopback interfaces have more than are listed.
+/// Returns whether this host has the address no longer. Loopback interfaces have more than are listed.
 fn is_gone(there: &[HostAddress], address: IpAddr) -> bool {
     let listed = there.iter().any(|one| one.address == address);
     !listed && !super::route(address, None, None).is_ok_and(|route| route.local)

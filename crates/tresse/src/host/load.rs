@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-/// What the thread has used so far.
+/// CPU time that the thread has used so far.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Load {
     at: Instant,
@@ -26,8 +26,8 @@ pub struct LoadShares {
 }
 
 impl Load {
-    /// What the process's first thread has used so far; `None` where the system does not tell (anything but Linux with
-    /// schedstats).
+    /// CPU time that the process's first thread has used so far; `None` where the system does not tell (anything but
+    /// Linux with schedstats).
     pub fn now() -> Option<Self> {
         let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
         let mut numbers =
@@ -36,7 +36,7 @@ impl Load {
         Some(Load { at: Instant::now(), running, waiting, ticks: ticks() })
     }
 
-    /// What was used since `earlier`.
+    /// Shares of CPU time since `earlier`.
     pub fn since(&self, earlier: &Load) -> LoadShares {
         let whole = (self.at - earlier.at).as_secs_f64().max(1e-9);
         let share = |now: Duration, then: Duration| (now.saturating_sub(then).as_secs_f64() / whole).min(1.0);

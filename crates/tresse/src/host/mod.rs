@@ -28,15 +28,15 @@ pub struct HostAddress {
     pub interface: String,
     /// The number of its interface.
     pub index: u32,
-    /// Whether the interface is one to this host itself.
+    /// True if the interface is one to this host itself.
     pub loopback: bool,
-    /// Whether the interface is up, as far as the system says.
+    /// True if the interface is up, as far as the system says.
     pub up: bool,
 }
 
 impl HostAddress {
-    /// Whether a path to another host can start here: the interface is up and no loopback, and the address holds beyond
-    /// its link.
+    /// Returns whether a path to another host can start here: the interface is up and no loopback, and the address
+    /// holds beyond its link.
     pub fn is_usable(&self) -> bool {
         let link_local = match self.address {
             IpAddr::V4(v4) => v4.is_link_local(),
@@ -62,7 +62,7 @@ pub fn addresses() -> io::Result<Vec<HostAddress>> {
     Ok(known.collect())
 }
 
-/// Where packets to an address leave.
+/// Interface and source address of packets to an address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Route {
@@ -70,7 +70,7 @@ pub struct Route {
     pub interface: u32,
     /// The router, if the destination is not on the link itself.
     pub gateway: Option<IpAddr>,
-    /// Whether the destination is this host.
+    /// True if the destination is this host.
     pub local: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::transport::source_towards;
 pub enum Local {
     /// One of each usable interface.
     Auto,
-    /// What an address, an interface, a host name, 0.0.0.0 or :: stands for.
+    /// Addresses that an address, an interface, a host name, 0.0.0.0 or :: stands for.
     These(Vec<IpAddr>),
 }
 
@@ -36,7 +36,7 @@ pub struct NameError(String);
 pub struct NoRoute {
     /// The address.
     pub remote: IpAddr,
-    /// What the system said.
+    /// Error of the system.
     pub source: std::io::Error,
 }
 
@@ -132,7 +132,7 @@ fn literal(text: &str) -> Option<IpAddr> {
     inner.unwrap_or(text).parse().ok()
 }
 
-/// What the unspecified address `any` stands for: all addresses of its family but those of one link alone.
+/// Addresses that the unspecified address `any` stands for: all of its family but those of one link alone.
 fn every(all: &[HostAddress], any: IpAddr) -> Vec<IpAddr> {
     let fits = |one: &&HostAddress| {
         one.address.is_ipv4() == any.is_ipv4() && one.up && (one.loopback || one.is_usable())
@@ -243,12 +243,12 @@ fn automatic(remote: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
     Ok(local)
 }
 
-/// Whether any of them is an address of this host.
+/// Returns whether any of them is an address of this host.
 fn is_here(remote: &[IpAddr]) -> bool {
     remote.iter().any(|to| route(*to, None, None).is_ok_and(|route| route.local))
 }
 
-/// Whether [`Local::Auto`] takes an address that has come since.
+/// Returns whether [`Local::Auto`] takes an address that has come since.
 pub fn is_wanted(own: &HostAddress, remote: &[IpAddr]) -> bool {
     own.is_usable() && !is_here(remote) && leads_to_any(own, remote)
 }
@@ -266,7 +266,7 @@ pub fn by_position(local: &[IpAddr], remote: &[IpAddr]) -> Vec<(IpAddr, IpAddr)>
     pairs
 }
 
-/// Whether a route leads from `own` by its interface to one of `remote`.
+/// Returns whether a route leads from `own` by its interface to one of `remote`.
 pub fn leads_to_any(own: &HostAddress, remote: &[IpAddr]) -> bool {
     let mut family = remote.iter().filter(|to| to.is_ipv4() == own.address.is_ipv4());
     family.any(|&to| route(to, Some(own.address), Some(own.index)).is_ok())

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::fingerprint::Fingerprint;
 use super::tls::provider;
 
-/// Who this side is: a private key, and a chain of certificates for it where authorities are trusted.
+/// Identity of this side: a private key, and a chain of certificates for it where authorities are trusted.
 ///
 /// Clones share the key. Its debugging form shows the fingerprint and nothing secret.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Why there is no identity.
+/// Reason for which there is no identity.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdentityError {

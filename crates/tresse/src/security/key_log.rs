@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::layer::record_keys;
 
-/// Where keys are written to.
+/// Sink that keys are written to.
 #[derive(Clone)]
 pub(super) struct KeyLog(pub(super) Arc<dyn Fn(&LoggedKey) + Send + Sync>);
 
@@ -77,7 +77,7 @@ fn bytes(hex: &str) -> Result<Zeroizing<Vec<u8>>, KeyLogError> {
 #[error("is no line of a key log: suite, epoch, key, key of record numbers, and IV are wanted")]
 pub struct KeyLogError;
 
-/// What opens records with logged keys, without knowing which belongs to which association.
+/// Opener of records with logged keys, without knowing which belongs to which association.
 pub struct Opener(Vec<Context>);
 
 struct Context {

@@ -16,7 +16,7 @@ pub(crate) struct Keyring {
     security: Arc<Security>,
     role: KeyRole,
     entries: BTreeMap<AssociationId, Entry>,
-    /// When which one has something due.
+    /// Times at which associations have something due.
     due: BTreeSet<(Instant, AssociationId)>,
     strangers: u64,
 }
@@ -26,7 +26,7 @@ struct Entry {
     due: Option<Instant>,
 }
 
-/// What an event was to the key management.
+/// Meaning of an event to the key management.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// None of its own.
@@ -119,7 +119,7 @@ impl Keyring {
         self.entries.get(&id).and_then(|entry| entry.manager.fault())
     }
 
-    /// How many sets of keys an association has had.
+    /// Number of sets of keys that an association has had.
     pub(crate) fn generation(&self, id: AssociationId) -> u64 {
         let epoch = self.entries.get(&id).and_then(|entry| entry.manager.epoch());
         epoch.map_or(0, |epoch| (epoch.0 + 1).saturating_sub(tresse_proto::protection::Epoch::FIRST.0))

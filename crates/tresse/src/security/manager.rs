@@ -27,7 +27,7 @@ use tresse_proto::protection::{
     Agreed, EXPORTER_LABEL, Epoch, KEY_CONTROL, KEY_MANAGEMENT, KeyDirection, KeyPart, RecordKeys, Role,
 };
 
-/// What is to be done next.
+/// Next action that the caller has to take.
 pub enum Action {
     /// Send a key message, in order on stream 0.
     Send {
@@ -116,23 +116,23 @@ impl KeyManager {
         manager
     }
 
-    /// What is to be done next.
+    /// Next action that the caller has to take.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// When [`KeyManager::handle_timeout`] is due.
+    /// Time at which [`KeyManager::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let wanted = self.wanted.filter(|_| matches!(self.phase, Phase::Idle));
         [self.deadline, wanted].into_iter().flatten().min()
     }
 
-    /// Who the peer has proved to be; `None` before the first agreement.
+    /// Identity that the peer has proved; `None` before the first agreement.
     pub fn peer(&self) -> Option<&PeerIdentity> {
         self.peer.as_ref()
     }
 
-    /// Why the association is to end, once it is.
+    /// Reason for which the association is to end, once it is.
     pub fn fault(&self) -> Option<&SecurityFault> {
         self.fault.as_ref()
     }
@@ -260,7 +260,7 @@ impl KeyManager {
         Ok(())
     }
 
-    /// Whether the connection under way has heard nothing yet.
+    /// Returns whether the connection under way has heard nothing yet.
     fn is_fresh(&self) -> bool {
         self.session.as_ref().is_some_and(Session::is_fresh)
     }

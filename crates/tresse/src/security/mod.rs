@@ -35,7 +35,7 @@ use key_log::KeyLog;
 use tls::{Settings, Side};
 use trust::{Trust, Verifier};
 
-/// Who this side is, whom it trusts, and how often keys are agreed on anew.
+/// Identity of this side, the peers that it trusts, and the interval at which keys are agreed on anew.
 pub struct Security {
     tls: Settings,
     /// Public keys are shown instead of certificates.
@@ -142,18 +142,18 @@ impl Security {
     }
 }
 
-/// How often keys are agreed on anew, and how long that may take.
+/// Interval at which keys are agreed on anew, and the time that it may take.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rekeying {
     /// Between two agreements.
     pub interval: Duration,
-    /// How long the keys of before stay, for what is still on its way: no agreement follows sooner.
+    /// Time for which the old keys stay, for packets still on their way: no agreement follows sooner.
     pub drain: Duration,
     /// The same when a limit of the keys is near.
     pub shortest_drain: Duration,
-    /// How long the first agreement may take.
+    /// Time that the first agreement may take.
     pub patience: Duration,
-    /// How long the later ones may take, with data beside them and paths that fail.
+    /// Time that the later ones may take, with data beside them and paths that fail.
     pub patience_rekeying: Duration,
 }
 
@@ -171,7 +171,7 @@ impl Default for Rekeying {
     }
 }
 
-/// Why an association ended, or never began, for the sake of security.
+/// Reason for which an association ended, or never began, for the sake of security.
 ///
 /// The text says nothing about the peer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -83,7 +83,7 @@ impl End {
         }
     }
 
-    /// What the core would do with a message: open it, or take it in the clear as long as that is allowed.
+    /// Treats a message as the core would: opens it, or takes it in the clear as long as that is allowed.
     fn hear(&mut self, now: Instant, heard: &OnItsWay) {
         match heard.epoch {
             Some(epoch) => {
@@ -181,7 +181,7 @@ impl Pair {
     }
 }
 
-/// Whether what one seals, the other opens.
+/// Returns whether what one seals, the other opens.
 fn opens(sealing: &mut RecordKeys, opening: &mut RecordKeys) -> bool {
     let (mut text, mut tag) = (*b"a record", [0; 16]);
     let header = [0x2b, 0, 7];

@@ -38,14 +38,14 @@ fn suite_of(suite: CipherSuite) -> Option<Suite> {
     Suite::of_id(suite.into())
 }
 
-/// How TLS connections of an endpoint begin, in either role.
+/// Settings of the TLS connections of an endpoint, in either role.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) client: Arc<ClientConfig>,
     pub(super) server: Arc<ServerConfig>,
 }
 
-/// What one role shows and whom it believes.
+/// Certificate and trust of one role.
 pub(super) struct Side {
     pub(super) own: Arc<CertifiedKey>,
     pub(super) verifier: Arc<Verifier>,
@@ -102,7 +102,7 @@ pub(super) struct Session {
     fed: usize,
 }
 
-/// Why a TLS connection failed.
+/// Reason for which a TLS connection failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Failed {
     /// This side does not trust the peer.
@@ -162,12 +162,12 @@ impl Session {
         !self.tls.is_handshaking()
     }
 
-    /// Whether it has heard nothing yet.
+    /// Returns whether it has heard nothing yet.
     pub(super) fn is_fresh(&self) -> bool {
         self.fed == 0
     }
 
-    /// Whether the peer has ended it.
+    /// Returns whether the peer has ended it.
     pub(super) fn is_over(&mut self) -> bool {
         self.tls.process_new_packets().is_ok_and(|state| state.peer_has_closed())
     }
@@ -177,7 +177,7 @@ impl Session {
         self.tls.send_close_notify();
     }
 
-    /// Who the peer has proved to be.
+    /// Identity that the peer has proved.
     pub(super) fn peer(&self) -> Result<PeerIdentity, Failed> {
         let shown = self.tls.peer_certificates().and_then(<[CertificateDer<'_>]>::first);
         let shown = shown.ok_or_else(|| Failed::Broken("the peer showed no key".to_owned()))?;

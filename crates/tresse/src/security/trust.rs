@@ -34,7 +34,7 @@ impl Peers {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = fingerprints.into_iter().collect();
     }
 
-    /// Whether a peer is trusted.
+    /// Returns whether a peer is trusted.
     pub fn contains(&self, fingerprint: Fingerprint) -> bool {
         self.0.read().unwrap_or_else(PoisonError::into_inner).contains(&fingerprint)
     }
@@ -56,14 +56,14 @@ pub enum Names {
     OneOf(Vec<String>),
 }
 
-/// What rustls asks about a peer, whichever side of TLS it is.
+/// Answers of rustls's questions about a peer, whichever side of TLS it is.
 #[derive(Debug)]
 pub(super) struct Verifier {
     pub(super) trust: Trust,
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// What makes a peer one of ours.
+/// Rule by which a peer is one of ours.
 #[derive(Debug)]
 pub(super) enum Trust {
     /// Its raw public key (RFC 7250).
@@ -83,7 +83,7 @@ impl Verifier {
         matches!(self.trust, Trust::Pinned(_))
     }
 
-    /// Whether a key is pinned, or a certificate of a name that is wanted.
+    /// Accepts a pinned key, or a certificate of a name that is wanted.
     fn check_peer(&self, shown: &CertificateDer<'_>) -> Result<(), Error> {
         let known = match &self.trust {
             Trust::Pinned(peers) => peers.contains(Fingerprint::of_public_key(shown)),

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use tresse_proto::{Ecn, Endpoint, Instant, Transmit};
 
-/// What one round of the driver sends.
+/// Packets that one round of the driver sends.
 #[derive(Default)]
 pub(crate) struct Batch {
     /// The first `used` are filled, the others are kept for their memory.
@@ -158,12 +158,12 @@ impl Run {
         }
     }
 
-    /// Whether packets of `segment` bytes, `len` in all, may follow.
+    /// Returns whether packets of `segment` bytes, `len` in all, may follow.
     fn takes(&self, segment: usize, len: usize) -> bool {
         self.fits(self.bytes.len(), segment, len)
     }
 
-    /// Whether they may follow the first `start` bytes.
+    /// Returns whether they may follow the first `start` bytes.
     fn fits(&self, start: usize, segment: usize, len: usize) -> bool {
         let single = len <= segment;
         let sizes_fit = segment == self.segment || (single && len < self.segment);
@@ -178,7 +178,7 @@ const BATCH_BYTES: usize = 256 * 1024;
 const MAX_PACKETS: usize = 64;
 /// A packet of an Ethernet, before the first of a run is known: 44 of them are a run.
 const PACKET_BYTES: usize = 1472;
-/// What the system takes in one call: a UDP payload over IPv4, rounded down.
+/// Bytes that the system takes in one call: a UDP payload over IPv4, rounded down.
 pub(crate) const RUN_BYTES: usize = 65_000;
 /// Runs among which the latest of a destination is looked for.
 const LOOK_BACK: usize = 8;

@@ -20,7 +20,7 @@ impl Buffers {
         Buffers { ready: std::array::from_fn(|_| empty()), pool: Arc::default() }
     }
 
-    /// Where the system is to put what has arrived.
+    /// Memory that the system is to put arriving packets into.
     pub(super) fn slices(&mut self) -> [IoSliceMut<'_>; RECEIVE_BATCH] {
         self.ready.each_mut().map(|buffer| IoSliceMut::new(buffer))
     }

@@ -96,7 +96,7 @@ pub(super) fn again(_first: &UdpSocket, _interface: Option<&HostAddress>) -> std
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Which packets leave by the interface of their address, and which as routing has it.
+/// Choice of packets that leave by the interface of their address; the others leave as routing has it.
 ///
 /// By the interface leaves what has a route there. What is for this host does not, nor what only another interface leads
 /// to.
@@ -104,7 +104,7 @@ pub(super) fn again(_first: &UdpSocket, _interface: Option<&HostAddress>) -> std
 pub(super) struct Egress {
     /// The numbers of the interfaces that addresses have sockets bound to.
     interfaces: BTreeMap<IpAddr, u32>,
-    /// What the system said of pairs of addresses since `asked`.
+    /// Answers of the system on pairs of addresses since `asked`.
     known: BTreeMap<(IpAddr, IpAddr), bool>,
     asked: Instant,
 }
@@ -119,7 +119,7 @@ impl Egress {
         self.interfaces.insert(local, interface);
     }
 
-    /// Whether packets from `local` to `remote` leave by the interface of `local`.
+    /// Returns whether packets from `local` to `remote` leave by the interface of `local`.
     pub(super) fn by_interface(&mut self, local: IpAddr, remote: IpAddr) -> bool {
         let Some(&interface) = self.interfaces.get(&local) else { return false };
         if self.asked.elapsed() >= ROUTES_HOLD || self.known.len() >= MOST_KNOWN {
@@ -140,7 +140,7 @@ fn leads_to(interface: u32, local: IpAddr, remote: IpAddr) -> bool {
         .is_err_and(|error| !matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied))
 }
 
-/// How long what the routing tables said is taken for true.
+/// Time for which answers of the routing tables are taken for true.
 const ROUTES_HOLD: Duration = Duration::from_secs(2);
 /// Pairs of addresses that are remembered.
 const MOST_KNOWN: usize = 4096;

@@ -27,7 +27,7 @@ pub(crate) use udp::bind as bind_udp;
 
 use std::net::IpAddr;
 
-/// What the operating system did with the packets of one local address.
+/// Counters of the operating system for the packets of one local address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LocalStats {
@@ -46,8 +46,8 @@ pub struct LocalStats {
     pub last_error: Option<String>,
 }
 
-/// Whether the system tells with which codepoint a packet arrived. Whoever cannot know must not ask for marks in place of
-/// losses (RFC 3168 §6.1).
+/// True where the system tells with which codepoint a packet arrived. Whoever cannot know must not ask for marks in place
+/// of losses (RFC 3168 §6.1).
 pub(crate) const TELLS_MARKS: bool = cfg!(any(
     target_os = "linux",
     target_os = "android",

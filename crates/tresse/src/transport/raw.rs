@@ -77,7 +77,7 @@ impl RawPort {
     }
 }
 
-/// What follows the IP header and its options (RFC 791 §3.1).
+/// Bytes that follow the IP header and its options (RFC 791 §3.1).
 fn behind_ipv4_header(bytes: &[u8]) -> Option<&[u8]> {
     let first = *bytes.first()?;
     let words = usize::from(first & 0x0f);

@@ -9,13 +9,13 @@ use tresse_proto::Datagram;
 use super::batch::Batch;
 use super::buffers::Buffers;
 
-/// What a round of a driver receives into, and sends from.
+/// Buffers that a round of a driver receives into, and sends from.
 pub(crate) struct Room {
     /// Room for a batch from one socket.
     pub(crate) buffers: Buffers,
-    /// What arrived.
+    /// Packets that arrived.
     pub(crate) inbox: Vec<Datagram>,
-    /// What leaves.
+    /// Packets that leave.
     pub(crate) batch: Batch,
 }
 

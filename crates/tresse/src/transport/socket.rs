@@ -35,7 +35,7 @@ pub(crate) struct Socket {
     stats: LocalStats,
 }
 
-/// What is between an SCTP packet and IP.
+/// Layer between an SCTP packet and IP.
 pub(crate) enum Lower {
     /// A UDP header (RFC 6951).
     Udp,
@@ -154,7 +154,7 @@ impl Socket {
         }
     }
 
-    /// Where the system is to send packets for `remote`; `None` when this kind of socket cannot carry them.
+    /// Address to which the system is to send packets for `remote`; `None` when this kind of socket cannot carry them.
     fn address(&self, remote: IpAddr, udp_port: Option<u16>) -> Option<SocketAddr> {
         let port = match (&self.lower, udp_port) {
             (Lower::Udp, Some(port)) => port,
@@ -196,7 +196,7 @@ impl Socket {
         self.backlog.push_back(Waiting { to, ecn, segment, bytes: Bytes::copy_from_slice(rest) });
     }
 
-    /// Whether packets wait for the socket to take them.
+    /// Returns whether packets wait for the socket to take them.
     pub(crate) fn is_blocked(&self) -> bool {
         !self.backlog.is_empty()
     }
@@ -275,7 +275,7 @@ fn exceed_limit(_io: &UdpSocket) {
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(_io, RECEIVE_QUEUE);
 }
 
-/// Whether the system refused a packet because it is larger than the interface, or the path as far as it knows.
+/// Returns whether the system refused a packet because it is larger than the interface, or the path as far as it knows.
 fn is_too_large(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
 }

@@ -86,7 +86,7 @@ impl Sockets {
         outcome
     }
 
-    /// What the system did with the packets of every local address.
+    /// Counters of the system for the packets of every local address.
     pub(crate) fn stats(&self) -> Vec<LocalStats> {
         stats_of_addresses(self.sockets.iter().map(Socket::stats).cloned())
     }
@@ -98,7 +98,7 @@ impl Sockets {
     }
 }
 
-/// What the system did with the packets of every address, of which there may be several sockets.
+/// Counters of the system for the packets of every address, of which there may be several sockets.
 pub(crate) fn stats_of_addresses(sockets: impl IntoIterator<Item = LocalStats>) -> Vec<LocalStats> {
     let mut all: Vec<LocalStats> = Vec::new();
     for stats in sockets {

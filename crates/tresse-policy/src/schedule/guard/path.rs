@@ -15,14 +15,14 @@ struct Guarded {
     name: NameInUse,
 }
 
-/// What the factory makes of `config`; a panic counts as a refusal.
+/// Has the factory make a scheduler of `config`; a panic counts as a refusal.
 pub(crate) fn make(factory: &PathSchedulerFactory, config: &str, name: NameInUse) -> Made<dyn PathScheduler> {
     let scheduler = attempt(|| factory(config)).and_then(|made| made)?;
     Ok(Box::new(Guarded { scheduler: Some(scheduler), failed: None, name }))
 }
 
 impl Guarded {
-    /// What `act` answers; `None` when the scheduler panics, says that it cannot go on, or has failed before.
+    /// Result of `act`; `None` when the scheduler panics, says that it cannot go on, or has failed before.
     fn run<T>(&mut self, act: impl FnOnce(&mut dyn PathScheduler) -> T) -> Option<T> {
         let scheduler = self.scheduler.as_deref_mut()?;
         match attempt(|| (act(scheduler), scheduler.failure())) {

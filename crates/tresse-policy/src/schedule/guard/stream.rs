@@ -16,15 +16,15 @@ struct Guarded {
     panicked: Option<String>,
 }
 
-/// What the factory makes of `config`; a panic counts as a refusal.
+/// Has the factory make a scheduler of `config`; a panic counts as a refusal.
 pub(crate) fn make(factory: &StreamSchedulerFactory, config: &str) -> Made<dyn StreamScheduler> {
     let made = attempt(|| factory(config)).and_then(|made| made)?;
     Ok(Box::new(Guarded { scheduler: Some(made), panicked: None }))
 }
 
 impl Guarded {
-    /// What `act` answers; `None` when the scheduler panics, or has before. It is not used again then, so that
-    /// nobody sees what the panic left half done.
+    /// Result of `act`; `None` when the scheduler panics, or has before. It is not used again then, so that nobody sees
+    /// what the panic left half done.
     fn run<T>(&mut self, act: impl FnOnce(&mut dyn StreamScheduler) -> T) -> Option<T> {
         let scheduler = self.scheduler.as_deref_mut()?;
         match catch_unwind(AssertUnwindSafe(|| act(scheduler))) {
@@ -37,7 +37,7 @@ impl Guarded {
         }
     }
 
-    /// What `look` sees; `None` when that panics. Then the next act will find it out.
+    /// Result of `look`; `None` when that panics. Then the next act will find it out.
     fn look<T>(&self, look: impl FnOnce(&dyn StreamScheduler) -> T) -> Option<T> {
         let scheduler = self.scheduler.as_deref()?;
         catch_unwind(AssertUnwindSafe(|| look(scheduler))).ok()

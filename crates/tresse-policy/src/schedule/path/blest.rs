@@ -14,7 +14,7 @@ use crate::time::Instant;
 pub(super) struct Blest {
     /// Factor on what the fast path is expected to send (lambda in the paper).
     caution: f64,
-    /// When the factor was last changed.
+    /// Time at which the factor was last changed.
     changed: Instant,
     /// The peer's window kept the fast path from sending since then.
     blocked: bool,
@@ -82,7 +82,7 @@ fn sendable(fast: &PathView, slow: &PathView) -> f64 {
     }
 }
 
-/// Where the factor starts, its bounds, and its steps.
+/// Initial value of the factor, its bounds, and its steps.
 const START: f64 = 1.2;
 const LEAST: f64 = 1.0;
 const MOST: f64 = 1.3;

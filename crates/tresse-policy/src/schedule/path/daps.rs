@@ -16,7 +16,7 @@ use crate::time::Instant;
 /// The path scheduler "daps".
 #[derive(Default)]
 pub(super) struct Daps {
-    /// What is left of the plan.
+    /// Rest of the plan.
     plan: VecDeque<Turn>,
 }
 
@@ -60,7 +60,7 @@ impl PathScheduler for Daps {
     }
 }
 
-/// Whose windows arrive when, within one period.
+/// Order in which windows arrive within one period, and whose they are.
 fn plan(paths: &[PathView]) -> VecDeque<Turn> {
     let rtt = |path: &PathView| path.srtt.unwrap_or(path.rto);
     let shortest = paths.iter().map(rtt).min().unwrap_or_default().max(Duration::from_micros(1));

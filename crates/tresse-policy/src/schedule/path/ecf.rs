@@ -45,12 +45,12 @@ impl PathScheduler for Ecf {
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
 }
 
-/// What the fast path, which is full, and the slow one, which is not, would make of the backlog. Times are
-/// in seconds, sizes in bytes.
+/// Times that the fast path, which is full, and the slow one, which is not, would take for the backlog. Times are in
+/// seconds, sizes in bytes.
 struct Comparison {
     fast_rtt: f64,
     slow_rtt: f64,
-    /// How far off the estimates may be.
+    /// Error that the estimates may have.
     margin: f64,
     fast_window: f64,
     slow_window: f64,
@@ -85,7 +85,7 @@ impl Comparison {
     }
 }
 
-/// How much longer than the slow path's round trip a wait may get once it has begun (beta in the paper).
+/// Part of the slow path's round trip by which a wait may exceed it once it has begun (beta in the paper).
 const PATIENCE: f64 = 0.25;
 
 #[cfg(test)]

@@ -40,14 +40,14 @@ use stms::Stms;
 pub struct PathView {
     /// The path.
     pub id: PathId,
-    /// Whether it is the primary path.
+    /// True if it is the primary path.
     pub primary: bool,
-    /// Whether it can be used.
+    /// State of the path: whether it can be used.
     pub state: PathState,
-    /// Whether a packet of new data may leave on it now: its window, the peer's, the split buffers and the
-    /// burst limit have room, and data waits that it may carry.
+    /// True if a packet of new data may leave on it now: its window, the peer's, the split buffers and the burst limit
+    /// have room, and data waits that it may carry.
     pub open: bool,
-    /// Whether it is in fast recovery.
+    /// True if it is in fast recovery.
     pub recovering: bool,
     /// Congestion window, bytes.
     pub cwnd: usize,
@@ -59,8 +59,8 @@ pub struct PathView {
     pub room: usize,
     /// Bytes that were [assigned](Decision::Assign) to it and wait for its window.
     pub assigned: usize,
-    /// Whether a packet more may wait for its window: the peer and the split buffers have room, and it is not too
-    /// much already.
+    /// True if a packet more may wait for its window: the peer and the split buffers have room, and it is not too much
+    /// already.
     pub assignable: bool,
     /// Bytes that arrived, or so the peer says, before something that has a lower TSN.
     pub early: usize,
@@ -78,7 +78,7 @@ pub struct PathView {
     pub rate: u64,
     /// Share of the bytes sent lately that were lost, from 0 to 1.
     pub loss: f64,
-    /// When data was last sent here; the driver's origin if never.
+    /// Time at which data was last sent here; the driver's origin if never.
     pub last_sent: Instant,
 }
 
@@ -125,7 +125,7 @@ pub trait PathScheduler: Send {
     /// A packet with `bytes` of DATA chunks with new data was sent on `path`, whoever chose it, or assigned to it.
     fn on_sent(&mut self, path: PathId, bytes: usize);
 
-    /// Why it cannot go on, if it cannot; `in_order` then takes its place.
+    /// Reason for which it cannot go on, if it cannot; `in_order` then takes its place.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -148,7 +148,7 @@ pub(super) const BUILT_IN: &[(&str, Make)] = &[
     ("stms", || Box::new(Stms::default())),
 ];
 
-/// What stands in for one that fails.
+/// Scheduler that takes the place of one that fails.
 pub fn fallback() -> Box<dyn PathScheduler> {
     Box::new(InOrder)
 }

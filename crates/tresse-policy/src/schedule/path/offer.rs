@@ -122,7 +122,7 @@ mod tests {
         ids.iter().map(|&id| OpenPath { id: PathId(id), allowance: 1452 }).collect()
     }
 
-    /// Whether each of the schedulers looks at the views when these paths are open.
+    /// Names of the schedulers that look at the views when these paths are open.
     fn looking(ids: &[u8]) -> Vec<&'static str> {
         let open = open(ids);
         let looks = |make: &fn() -> Box<dyn super::super::PathScheduler>| {

@@ -26,8 +26,8 @@ impl PathScheduler for Otias {
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
 }
 
-/// How long a packet takes to the peer if it is left to `path` now: whole round trips until the window has let out all
-/// that waits and the packet itself, and half of one to travel. A path not yet measured counts as its timeout says.
+/// Time until a packet is at the peer if it is left to `path` now: whole round trips until the window has let out all
+/// that waits and the packet itself, and half of one to travel. For a path not yet measured its timeout is taken.
 fn arrival(path: &PathView) -> Duration {
     let srtt = path.srtt.unwrap_or(path.rto);
     let rounds = if path.assigned < path.room {

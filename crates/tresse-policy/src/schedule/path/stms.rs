@@ -16,7 +16,7 @@ use crate::time::Instant;
 pub(super) struct Stms {
     /// By how many bytes the gaps are wider than the estimates say.
     correction: isize,
-    /// When it was last looked at.
+    /// Time at which it was last looked at.
     looked: Instant,
 }
 
@@ -52,7 +52,7 @@ impl Stms {
     }
 }
 
-/// What `fast` sends in the time by which its data arrives sooner, bytes: half the difference of the round trips.
+/// Bytes that `fast` sends in the time by which its data arrives sooner: half the difference of the round trips.
 fn gap(fast: &PathView, slow: &PathView) -> usize {
     let (Some(short), Some(long)) = (fast.srtt, slow.srtt) else { return 0 };
     let sooner = long.saturating_sub(short).as_secs_f64() / 2.0;

@@ -6,7 +6,7 @@
 /// Entries in a block: with its link, a few cache lines.
 const BLOCK: usize = 15;
 
-/// Where the entries of all queues stand.
+/// Memory for the entries of all queues.
 #[derive(Debug)]
 pub(super) struct Arena<T> {
     blocks: Vec<Block<T>>,

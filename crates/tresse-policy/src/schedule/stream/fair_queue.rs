@@ -25,8 +25,8 @@ type VirtualTime = u64;
 
 const UNIT_BITS: u32 = 20;
 
-/// When virtual time has come so far, it is set back by as much: after four terabytes for each unit of weight.
-/// A multiple of what the ring of the widest slots spans.
+/// Virtual time at which it is set back by as much: after four terabytes for each unit of weight. A multiple of what
+/// the ring of the widest slots spans.
 const ERA: VirtualTime = 1 << 62;
 
 /// The largest piece that an order by finish tells apart, bytes: more than common packets hold. Without
@@ -75,7 +75,7 @@ struct Flow {
     weight: u16,
     /// The weight of its entry; 0 without one.
     entered: u16,
-    /// Whether it has data.
+    /// True if it has data.
     active: bool,
 }
 
@@ -228,7 +228,7 @@ impl FairQueue {
         self.ahead.insert(&mut self.entries, class(entry.weight), entry.start, self.now, entry);
     }
 
-    /// Whether something was noted of the stream of an entry.
+    /// Returns whether something was noted of the stream of an entry.
     fn is_noted(&self, entry: &Entry) -> bool {
         self.noted > 0 && self.flows.get(entry.stream).is_some_and(Flow::is_noted)
     }
@@ -290,7 +290,7 @@ impl FairQueue {
 }
 
 impl Flow {
-    /// Whether its entry does not say how it stands.
+    /// Returns whether its entry does not say how it stands.
     fn is_noted(&self) -> bool {
         self.entered != 0 && (!self.active || self.weight != self.entered || self.owed != 0)
     }
@@ -390,7 +390,7 @@ fn slot(at: VirtualTime, class: u32) -> u64 {
     at >> width(class)
 }
 
-/// When a slot of a class begins.
+/// Virtual time at which a slot of a class begins.
 fn slot_start(number: u64, class: u32) -> VirtualTime {
     number << width(class)
 }

@@ -28,7 +28,7 @@ pub(super) use round_robin::RoundRobin;
 pub(super) use round_robin_packet::RoundRobinPacket;
 pub(super) use weighted_fair::WeightedFair;
 
-/// Which end of its stream's queue a message was put at.
+/// End of its stream's queue that a message was put at.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// Behind what waits already: a new message.
@@ -44,11 +44,11 @@ pub struct Queued {
     pub stream: StreamId,
     /// Its length.
     pub bytes: usize,
-    /// Whether the stream had nothing to send before.
+    /// True if the stream had nothing to send before.
     pub was_idle: bool,
-    /// Where it was put.
+    /// End of the queue that it was put at.
     pub place: Place,
-    /// When the application gave it.
+    /// Time at which the application gave it.
     pub at: Instant,
 }
 
@@ -59,12 +59,12 @@ pub struct Taken {
     pub stream: StreamId,
     /// Bytes of user data taken.
     pub bytes: usize,
-    /// Whether this was the end of a message.
+    /// True if this was the end of a message.
     pub message_done: bool,
-    /// Whether another stream may be served now: the message ended, or fragments of messages are interleaved
-    /// (RFC 8260).
+    /// True if another stream may be served now: the message ended, or fragments of messages are interleaved (RFC
+    /// 8260).
     pub turn_over: bool,
-    /// Whether the stream has nothing left to send.
+    /// True if the stream has nothing left to send.
     pub stream_empty: bool,
 }
 
@@ -75,13 +75,13 @@ pub struct Removed {
     pub stream: StreamId,
     /// Bytes of it that were still to be sent.
     pub bytes: usize,
-    /// How many messages of the stream were waiting before it.
+    /// Number of messages of the stream that were waiting before it.
     pub ahead: usize,
-    /// Whether the stream has nothing left to send.
+    /// True if the stream has nothing left to send.
     pub stream_empty: bool,
 }
 
-/// What waits on each stream; a stream that was never used has nothing.
+/// Data that waits on each stream; a stream that was never used has none.
 pub trait Backlog {
     /// Bytes not yet sent.
     fn unsent_bytes(&self, stream: StreamId) -> usize;
@@ -120,7 +120,7 @@ pub trait StreamScheduler: Send {
     /// A packet is complete; what is taken next goes into another one.
     fn on_packet_end(&mut self) {}
 
-    /// Whether no stream has data.
+    /// Returns whether no stream has data.
     fn is_empty(&self) -> bool;
 
     /// Sets the value of a stream: a priority or weight, whatever the scheduler makes of it
@@ -139,8 +139,8 @@ pub trait StreamScheduler: Send {
         None
     }
 
-    /// Why the scheduler cannot go on, in its own words, once that is so. Asked when [`next`](Self::next) names no
-    /// stream: the scheduler is replaced then. For schedulers that run code which can fail.
+    /// Reason for which the scheduler cannot go on, in its own words, once that is so. Asked when [`next`](Self::next)
+    /// names no stream: the scheduler is replaced then. For schedulers that run code which can fail.
     fn failure(&self) -> Option<String> {
         None
     }

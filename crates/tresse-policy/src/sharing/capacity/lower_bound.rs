@@ -13,7 +13,7 @@ use crate::time::{Instant, nanos};
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct LowerBound {
     bytes: usize,
-    /// When something of the path was last acknowledged.
+    /// Time at which something of the path was last acknowledged.
     last_acked: Instant,
     /// Of packets that waited in a queue: their bytes, and the nanoseconds by which they arrived after those ahead of them.
     queued: (usize, u64),

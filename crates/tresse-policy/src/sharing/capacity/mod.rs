@@ -51,7 +51,7 @@ pub(crate) struct Capacity {
     acked: u64,
 }
 
-/// What was seen since a round began. It lasts a round trip.
+/// Measurements since a round began. It lasts a round trip.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct Round {
     since: Instant,
@@ -107,7 +107,7 @@ impl Capacity {
         (INITIAL_PACKETS * pmdcs).max(startup.unwrap_or(0)).min(LARGEST)
     }
 
-    /// Whether the path is to be filled without any queue. That takes a steady path; elsewhere it costs throughput.
+    /// Has the path filled without any queue, or no longer. That takes a steady path; elsewhere it costs throughput.
     pub(crate) fn set_low_queue(&mut self, low_queue: bool) {
         self.low_queue = low_queue;
     }
@@ -122,8 +122,8 @@ impl Capacity {
         self.bdp
     }
 
-    /// What the path holds for certain without a queue: less than the estimate where a buffer has kept the path from ever
-    /// using that.
+    /// Bytes that the path holds for certain without a queue: less than the estimate where a buffer has kept the path
+    /// from ever using that.
     pub(crate) fn lower_bound(&self) -> usize {
         self.lower_bound.bytes().min(self.bdp)
     }
@@ -237,7 +237,7 @@ impl Capacity {
         }
     }
 
-    /// How much longer than the minimum a round trip may be without a queue. Where allocations hold always, to keep queues
+    /// Time by which a round trip may exceed the minimum without a queue. Where allocations hold always, to keep queues
     /// short, a queue of as much as the jitter would be one too long.
     fn jitter_allowed(&self) -> Duration {
         if self.always_allocated {
@@ -247,7 +247,8 @@ impl Capacity {
         }
     }
 
-    /// Whether the path varies so much that its round trips tell of no queue, while more in flight still delivers more.
+    /// Returns whether the path varies so much that its round trips tell of no queue, while more in flight still
+    /// delivers more.
     fn delivers_more(&self) -> bool {
         self.jitter_allowed() > self.min_rtt / JITTERY && self.delivery_rate.rises_with_flight()
     }
@@ -263,7 +264,7 @@ impl Capacity {
         self.changed = true;
     }
 
-    /// Whether the path itself has become longer: what stays although less is in flight is no queue of ours.
+    /// Returns whether the path itself has become longer: what stays although less is in flight is no queue of ours.
     fn has_become_longer(&mut self, peak: usize, rate: f64, rtt: Duration) -> bool {
         let now = Suspicion { rtt, peak, bdp: self.bdp };
         let first = *self.suspicion.get_or_insert(now);
@@ -318,7 +319,7 @@ impl Capacity {
     }
 }
 
-/// What `bdp` becomes with the round trip `to` in place of `from`, at the same rate.
+/// BDP with the round trip `to` in place of `from`, at the same rate.
 fn scaled(bdp: usize, from: Duration, to: Duration) -> usize {
     ((bdp as f64 * to.div_duration_f64(from)) as usize).min(LARGEST)
 }

@@ -33,7 +33,7 @@ pub struct EarlyArrivals {
     pub promised: usize,
     /// The send buffer.
     pub send_buffer: usize,
-    /// What the peer's receive buffer is known to hold and to have room for.
+    /// Bytes that the peer's receive buffer is known to hold and to have room for.
     pub receive_buffer: usize,
 }
 
@@ -47,13 +47,13 @@ pub struct Threshold {
 }
 
 impl EarlyArrivals {
-    /// Whether they hold more of the send buffer than the threshold.
+    /// Returns whether they hold more of the send buffer than the threshold.
     pub fn fill_sender(&self, threshold: Threshold) -> bool {
         threshold.is_exceeded(self.kept, self.send_buffer)
     }
 
-    /// Whether they hold more of the receive buffer. Of ordered data some may have been taken by the application; that
-    /// cannot be told from here, so all of it counts.
+    /// Returns whether they hold more of the receive buffer. Of ordered data some may have been taken by the
+    /// application; that cannot be told from here, so all of it counts.
     pub fn fill_receiver(&self, threshold: Threshold) -> bool {
         threshold.is_exceeded(self.kept + self.promised, self.receive_buffer)
     }

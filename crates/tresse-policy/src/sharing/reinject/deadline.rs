@@ -59,12 +59,12 @@ fn carrier<'a>(head: &HeadOfLine, usable: &'a [PathSample]) -> Option<&'a PathSa
     usable.iter().find(|path| path.id == head.path)
 }
 
-/// How long after its sending an acknowledgement over `path` is overdue.
+/// Time after its sending at which an acknowledgement over `path` is overdue.
 fn due(path: &PathSample) -> Duration {
     path.srtt.map_or(Duration::MAX, |srtt| srtt + path.rttvar.max(srtt / OVERDUE_PART))
 }
 
-/// When the acknowledgement may be expected of a chunk sent now: a loss costs two round trips more.
+/// Time until the acknowledgement of a chunk sent now may be expected: a loss costs two round trips more.
 fn expected(path: &PathSample, srtt: Duration) -> Duration {
     if path.loss == 0.0 { srtt } else { srtt + (srtt * 2).mul_f64(path.loss.clamp(0.0, 1.0)) }
 }

@@ -31,7 +31,7 @@ impl Sender {
         log.and_then(|log| log.streams.get(stream).copied()).unwrap_or_default()
     }
 
-    /// Whether there are, or have been, messages that need not arrive.
+    /// Returns whether there are, or have been, messages that need not arrive.
     #[inline]
     pub(in crate::association) fn has_revocable(&self) -> bool {
         self.outbound.has_revocable() || self.transmission.has_revocable()

@@ -65,7 +65,7 @@ struct Bursts {
 }
 
 impl Bursts {
-    /// Whether `path` has sent fewer than `limit` packets at this instant; 0 sets no limit.
+    /// Returns whether `path` has sent fewer than `limit` packets at this instant; 0 sets no limit.
     fn allows(&self, path: PathId, limit: u32) -> bool {
         limit == 0 || self.sent.get(path.index()).is_some_and(|&sent| sent < limit)
     }
@@ -150,7 +150,7 @@ impl Sender {
         })
     }
 
-    /// Whether `path` is one of the association.
+    /// Returns whether `path` is one of the association.
     ///
     /// # Errors
     /// It is none.
@@ -169,7 +169,7 @@ impl Sender {
         listed.filter(|&address| !known(address) && usable(address)).collect()
     }
 
-    /// Whether the peer has shown that it owns this address (RFC 9260 §5.4).
+    /// Returns whether the peer has shown that it owns this address (RFC 9260 §5.4).
     pub(crate) fn has_confirmed(&self, remote: IpAddr) -> bool {
         self.paths.iter().any(|path| path.remote() == remote && path.state() != PathState::Unconfirmed)
     }
@@ -179,7 +179,8 @@ impl Sender {
         self.paths.living().map(move |path| (path.remote(), port))
     }
 
-    /// Whether nothing waits to be sent and nothing is under way: how it is with who only receives, after each packet.
+    /// Returns whether nothing waits to be sent and nothing is under way: how it is with who only receives, after each
+    /// packet.
     pub(super) fn is_idle(&self) -> bool {
         self.outbound.is_empty() && self.transmission.outstanding.is_empty()
     }

@@ -40,7 +40,7 @@ impl Sender {
         paths.filter_map(|id| Some(OpenPath { id, allowance: self.may_send_new(id).ok()? }))
     }
 
-    /// Whether data waits that nothing in flight will ever set free.
+    /// Returns whether data waits that nothing in flight will ever set free.
     pub(in crate::association) fn may_end_wait(&self) -> bool {
         self.transmission.outstanding.flight() == 0 && !self.outbound.is_empty()
     }
@@ -64,7 +64,7 @@ impl Sender {
         spent.then_some(Limit::Burst).or_else(|| held().then_some(Limit::Pacing))
     }
 
-    /// Whether lost chunks may leave on `path`, as far as its window and bursts go.
+    /// Returns whether lost chunks may leave on `path`, as far as its window and bursts go.
     pub(in crate::association) fn may_resend(&self, path: PathId) -> bool {
         let window = self.paths.window(path);
         // After T3 not even the packet that may leave whatever the window says joins another in flight (RFC 9260 §7.2.3).
@@ -87,7 +87,8 @@ impl Sender {
         ready.min_by_key(|&path| self.transmission.outstanding.next_assigned(path))
     }
 
-    /// Whether the chunk that the peer waits for is the first to leave on `path`: its TSN follows the cumulative one.
+    /// Returns whether the chunk that the peer waits for is the first to leave on `path`: its TSN follows the
+    /// cumulative one.
     pub(in crate::association) fn awaits_assigned(&self, path: PathId) -> bool {
         let (cumulative, _) = self.transmission.outstanding.indices();
         self.transmission.outstanding.next_assigned(path).is_some_and(|(index, _)| index == cumulative + 1)
@@ -101,14 +102,15 @@ impl Sender {
         self.path_ids().find(|&path| self.awaits_assigned(path) && self.may_send_assigned(path))
     }
 
-    /// Whether what was assigned to `path` may leave.
+    /// Returns whether what was assigned to `path` may leave.
     pub(in crate::association) fn may_send_assigned(&self, path: PathId) -> bool {
         self.transmission.may_send_assigned(path, self.paths.window(path).gate())
             && self.paths.accepts_data(path)
             && self.burst_limit(path).is_none()
     }
 
-    /// Whether the chunk whose turn it is on `path` may be copied there, as far as others and the path's window go.
+    /// Returns whether the chunk whose turn it is on `path` may be copied there, as far as others and the path's window
+    /// go.
     pub(in crate::association) fn may_copy(&self, path: PathId) -> bool {
         self.transmission.copies.is_on()
             && self.paths.may_carry_new_data(path)

@@ -78,7 +78,7 @@ impl Asconf {
         asks
     }
 
-    /// Whether the chunk in flight asks the peer to take its source.
+    /// Returns whether the chunk in flight asks the peer to take its source.
     pub(crate) fn asks_for_source(&self) -> bool {
         self.own.asks_for_source()
     }
@@ -171,7 +171,7 @@ impl Asconf {
         }
     }
 
-    /// Whether the peer was asked to forget this own address and has not answered.
+    /// Returns whether the peer was asked to forget this own address and has not answered.
     pub(super) fn asks_to_remove(&self, address: IpAddr) -> bool {
         self.own.open().any(|open| open == Wish { change: AddressChange::Remove, address })
     }

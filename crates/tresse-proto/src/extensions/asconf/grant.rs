@@ -94,13 +94,13 @@ impl Responses {
         Responses { body: Vec::new(), most, failed: false, exhausted: false }
     }
 
-    /// Whether requests to add and to remove addresses are to fail for want of resources.
+    /// Returns whether requests to add and to remove addresses are to fail for want of resources.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.exhausted
     }
 
-    /// Whether one more request can be answered, whatever the answer is. Without it nothing more may be done: what
-    /// is not spoken of after a failure has failed.
+    /// Returns whether one more request can be answered, whatever the answer is. Without it nothing more may be done:
+    /// what is not spoken of after a failure has failed.
     pub(crate) fn has_room(&self) -> bool {
         self.body.len().next_multiple_of(4) + LONGEST_RESPONSE <= self.most
     }
@@ -151,7 +151,7 @@ pub(crate) enum PeerNews {
 pub(crate) struct Granted {
     /// The responses, encoded.
     pub(crate) body: Vec<u8>,
-    /// Whether it was answered for the first time.
+    /// True if it was answered for the first time.
     pub(crate) is_new: bool,
 }
 

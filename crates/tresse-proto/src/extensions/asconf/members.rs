@@ -213,7 +213,7 @@ impl<'a> Members<'a> {
         makeshifts.into_iter().for_each(|path| self.drop_path(path));
     }
 
-    /// Whether there is such a path beside this one.
+    /// Returns whether there is such a path beside this one.
     fn serves(&self, such: impl Fn(&Path) -> bool, beside: &Path) -> bool {
         self.paths.living().any(|other| other.id() != beside.id() && such(other))
     }

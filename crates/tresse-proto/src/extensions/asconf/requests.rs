@@ -77,7 +77,7 @@ impl Requests {
         }
     }
 
-    /// Whether the peer understands such requests, as far as is known.
+    /// Returns whether the peer understands such requests, as far as is known.
     pub(crate) fn understands(&self, change: AddressChange) -> bool {
         match change {
             AddressChange::Add | AddressChange::Remove => !self.deaf_to_change,
@@ -85,7 +85,7 @@ impl Requests {
         }
     }
 
-    /// Whether one more request may wait.
+    /// Returns whether one more request may wait.
     pub(crate) fn has_room(&self) -> bool {
         self.waiting.len() < MOST_WAITING
     }
@@ -106,7 +106,7 @@ impl Requests {
         self.unknown_source.filter(|_| self.flight.is_none() && self.waiting.is_empty())
     }
 
-    /// Whether the chunk in flight asks for that.
+    /// Returns whether the chunk in flight asks for that.
     pub(crate) fn asks_for_source(&self) -> bool {
         self.in_flight().first().is_some_and(|wish| wish.address.is_unspecified())
     }

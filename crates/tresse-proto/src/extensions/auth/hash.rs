@@ -95,7 +95,7 @@ impl Mac {
         }
     }
 
-    /// Whether the HMAC is `expected`; takes the same time wherever they differ.
+    /// Returns whether the HMAC is `expected`; takes the same time wherever they differ.
     pub(super) fn is(self, expected: &[u8]) -> bool {
         match self {
             Mac::Sha1(mac) => mac.verify_slice(expected).is_ok(),

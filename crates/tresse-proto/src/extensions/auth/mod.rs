@@ -130,12 +130,12 @@ impl Auth {
         self.guard.overhead()
     }
 
-    /// Whether this side takes chunks of this kind only when authenticated.
+    /// Returns whether this side takes chunks of this kind only when authenticated.
     pub(crate) fn requires(&self, kind: ChunkKind) -> bool {
         self.own.required().contains(kind)
     }
 
-    /// Whether a chunk may be processed; `covered` starts with it and ends with its packet.
+    /// Returns whether a chunk may be processed; `covered` starts with it and ends with its packet.
     ///
     /// # Errors
     /// Why it may not.
@@ -166,8 +166,8 @@ impl Auth {
         })
     }
 
-    /// Whether a packet that brings a state cookie may be processed: the cookie is its first chunk, or the second
-    /// after AUTH (RFC 4895 §6.3).
+    /// Returns whether a packet that brings a state cookie may be processed: the cookie is its first chunk, or the
+    /// second after AUTH (RFC 4895 §6.3).
     ///
     /// # Errors
     /// Why it may not.
@@ -249,7 +249,7 @@ impl Authentication {
         Authentication(agreed)
     }
 
-    /// Whether this side takes chunks of this kind only when authenticated.
+    /// Returns whether this side takes chunks of this kind only when authenticated.
     pub(crate) fn requires(&self, kind: ChunkKind) -> bool {
         self.0.as_ref().is_some_and(|auth| auth.requires(kind))
     }
@@ -277,8 +277,8 @@ impl Authentication {
         self.0.as_ref().map_or(0, |auth| auth.overhead())
     }
 
-    /// Whether a chunk may be processed; `covered` starts with it and ends with its packet. Answers the shared key that
-    /// the peer has changed to with it.
+    /// Returns whether a chunk may be processed; `covered` starts with it and ends with its packet. Answers the shared
+    /// key that the peer has changed to with it.
     ///
     /// # Errors
     /// Why it may not.
@@ -297,7 +297,7 @@ impl Authentication {
         Ok(Some(auth.peer_key()).filter(|&key| key != before))
     }
 
-    /// Whether a packet with a state cookie may be processed.
+    /// Returns whether a packet with a state cookie may be processed.
     ///
     /// # Errors
     /// Why it may not.

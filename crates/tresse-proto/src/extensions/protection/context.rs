@@ -152,7 +152,7 @@ impl ReceiveContext {
         self.tries_failed
     }
 
-    /// Whether more records have failed to open than may.
+    /// Returns whether more records have failed to open than may.
     pub(super) fn is_spent(&self, limits: &KeyLimits) -> bool {
         self.tries_failed > limits.most_failures
     }

@@ -37,7 +37,7 @@ pub(crate) const KEY_STREAM: StreamId = StreamId(0);
 /// The longest key message.
 pub(crate) const LONGEST_KEY_MESSAGE: usize = 65_535;
 
-/// Whether messages of this kind are the key management's.
+/// Returns whether messages of this kind are the key management's.
 #[inline]
 pub(crate) fn is_key_message(stream: StreamId, ppid: Ppid) -> bool {
     stream == KEY_STREAM && (ppid == KEY_MANAGEMENT || ppid == KEY_CONTROL)
@@ -91,25 +91,25 @@ impl PacketProtection {
         self.0.as_deref_mut()
     }
 
-    /// Whether it was agreed on.
+    /// Returns whether it was agreed on.
     #[inline]
     pub(crate) fn is_agreed(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether nothing but DTLS chunks is taken.
+    /// Returns whether nothing but DTLS chunks is taken.
     #[inline]
     pub(crate) fn is_required(&self) -> bool {
         self.0.as_ref().is_some_and(|protection| protection.required)
     }
 
-    /// Whether nothing but DTLS chunks will be taken, once there are keys for that.
+    /// Returns whether nothing but DTLS chunks will be taken, once there are keys for that.
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {
         self.0.as_ref().is_some_and(|protection| !protection.required)
     }
 
-    /// Whether the packet at hand came in a DTLS chunk.
+    /// Returns whether the packet at hand came in a DTLS chunk.
     pub(crate) fn came_protected(&self) -> bool {
         self.0.as_ref().is_some_and(|protection| protection.protected)
     }
@@ -181,13 +181,13 @@ impl Protection {
         &self.agreed
     }
 
-    /// Whether only DTLS chunks are taken.
+    /// Returns whether only DTLS chunks are taken.
     #[inline]
     pub(crate) fn is_required(&self) -> bool {
         self.required
     }
 
-    /// Whether the packet at hand came in a DTLS chunk.
+    /// Returns whether the packet at hand came in a DTLS chunk.
     #[inline]
     pub(crate) fn came_protected(&self) -> bool {
         self.protected
@@ -270,9 +270,9 @@ impl Protection {
         Err(ProtectionError::WrongEpoch { epoch, reason })
     }
 
-    /// Whether the keys before those in use begin to drain now: a record of the new ones has opened, so the peer seals nothing
-    /// more with the old ones. Before that it may not know that it can, for as long as what says so is lost or waits for a
-    /// window, and its acknowledgements are needed for that very message.
+    /// Returns whether the keys before those in use begin to drain now: a record of the new ones has opened, so the peer
+    /// seals nothing more with the old ones. Before that it may not know that it can, for as long as what says so is lost or
+    /// waits for a window, and its acknowledgements are needed for that very message.
     #[inline]
     pub(crate) fn begins_to_drain(&self) -> bool {
         let [_, newest] = &self.receive[..] else { return false };
@@ -347,7 +347,7 @@ impl Protection {
         self.last_word = self.send.is_some();
     }
 
-    /// Whether SHUTDOWN COMPLETE left protected; told once.
+    /// Returns whether SHUTDOWN COMPLETE left protected; told once.
     pub(crate) fn take_last_word(&mut self) -> bool {
         std::mem::take(&mut self.last_word)
     }
@@ -390,7 +390,7 @@ impl Protection {
         sent.max(received) >= self.limits.rekey_bytes
     }
 
-    /// Whether more records have failed to open than any key may let fail: the association must end.
+    /// Returns whether more records have failed to open than any key may let fail: the association must end.
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {
         self.receive.iter().any(|context| context.is_spent(&self.limits))
@@ -415,8 +415,9 @@ impl Protection {
     }
 }
 
-/// Whether a packet in the clear has nothing but what set-up and key management need, and what any association does
-/// meanwhile: user data of others is not taken before it can be protected, nor anything that changes streams or addresses.
+/// Returns whether a packet in the clear has nothing but what set-up and key management need, and what any association
+/// does meanwhile: user data of others is not taken before it can be protected, nor anything that changes streams or
+/// addresses.
 fn is_fit_for_the_clear(packet: &[u8]) -> bool {
     Chunks::of(packet).flatten().all(|chunk| match chunk {
         Chunk::Data(data) => !data.flags.unordered && is_key_message(data.stream, data.ppid),

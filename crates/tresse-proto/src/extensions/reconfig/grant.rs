@@ -130,7 +130,7 @@ impl Reconfig {
         (!follows).then_some(response)
     }
 
-    /// Whether the request by which this side carries out `sequence` leaves now, for the first time or again.
+    /// Returns whether the request by which this side carries out `sequence` leaves now, for the first time or again.
     fn request_follows(&mut self, view: &View<'_>, sequence: u32, actions: &mut Vec<Action>) -> bool {
         if !self.own.carries_out(sequence) {
             return false;

@@ -63,12 +63,12 @@ impl Reconfig {
         self.own.deadline()
     }
 
-    /// Whether this side has a request under way, or numbers everything anew for the peer.
+    /// Returns whether this side has a request under way, or numbers everything anew for the peer.
     pub(crate) fn is_under_way(&self) -> bool {
         self.own.is_busy() || self.peer.renumbering.is_some()
     }
 
-    /// Whether TSNs ever began anew: what speaks of those before can name any number (RFC 6525 §5.2.4).
+    /// Returns whether TSNs ever began anew: what speaks of those before can name any number (RFC 6525 §5.2.4).
     pub(crate) fn has_renumbered(&self) -> bool {
         self.own.has_renumbered()
     }
@@ -291,7 +291,7 @@ struct Silence {
 }
 
 impl Silence {
-    /// Whether it is reached.
+    /// Returns whether it is reached.
     fn is_reached(&mut self, Progress { drained, highest, cumulative }: Progress) -> bool {
         drained && cumulative >= *self.sent_up_to.get_or_insert(highest)
     }

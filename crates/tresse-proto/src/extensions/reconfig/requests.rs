@@ -97,7 +97,7 @@ impl Requests {
         Requests { next, current: None, granted: 0, renumbered: None, skipped: BTreeMap::new() }
     }
 
-    /// Whether there is an undertaking.
+    /// Returns whether there is an undertaking.
     pub(crate) fn is_busy(&self) -> bool {
         self.current.is_some()
     }
@@ -121,7 +121,7 @@ impl Requests {
         all.filter(move |(up_to, _)| *up_to >= epoch).map(|(_, skipped)| skipped)
     }
 
-    /// Whether everything was ever numbered anew.
+    /// Returns whether everything was ever numbered anew.
     pub(crate) fn has_renumbered(&self) -> bool {
         self.renumbered.is_some()
     }
@@ -144,7 +144,7 @@ impl Requests {
         self.current = None;
     }
 
-    /// Whether a request waits to be sent, and may be.
+    /// Returns whether a request waits to be sent, and may be.
     pub(crate) fn may_be_sent(&mut self, progress: Progress) -> bool {
         let Some(Undertaking { items, stage: Stage::Waiting(silence), .. }) = &mut self.current else {
             return false;
@@ -212,7 +212,7 @@ impl Requests {
         Some(Timeout { path: flight.path, timeouts: flight.timeouts })
     }
 
-    /// Whether to ask again because the peer, which said "in progress", has everything now: once.
+    /// Returns whether to ask again because the peer, which said "in progress", has everything now: once.
     pub(crate) fn should_remind(&mut self, cumulative: u64) -> bool {
         self.flight_mut().is_some_and(|flight| {
             let due = flight.patient && !flight.reminded && cumulative >= flight.highest;
@@ -221,17 +221,17 @@ impl Requests {
         })
     }
 
-    /// Whether the request that is to be answered with `sequence` is one to number everything anew.
+    /// Returns whether the request that is to be answered with `sequence` is one to number everything anew.
     pub(crate) fn is_renumbering(&self, sequence: u32) -> bool {
         self.open_item(sequence).is_some_and(|item| item.wanted == Reconfiguration::ResetAssociation)
     }
 
-    /// Whether a request to number everything anew was sent and is not answered.
+    /// Returns whether a request to number everything anew was sent and is not answered.
     pub(crate) fn awaits_renumbering(&self) -> bool {
         self.flight().is_some() && self.is_open(|wanted| *wanted == Reconfiguration::ResetAssociation)
     }
 
-    /// Whether what is under way needs a request of the peer's to be completed, or rules one out.
+    /// Returns whether what is under way needs a request of the peer's to be completed, or rules one out.
     pub(crate) fn conflicts(&self) -> bool {
         self.is_open(|wanted| {
             matches!(
@@ -243,13 +243,13 @@ impl Requests {
         })
     }
 
-    /// Whether a request that `is_meant` is under way.
+    /// Returns whether a request that `is_meant` is under way.
     pub(crate) fn is_open(&self, is_meant: impl Fn(&Reconfiguration) -> bool) -> bool {
         let items = self.current.iter().flat_map(|current| &current.items);
         items.filter(|item| !item.answered).any(|item| is_meant(&item.wanted))
     }
 
-    /// Whether this side is carrying out the peer's request `sequence`.
+    /// Returns whether this side is carrying out the peer's request `sequence`.
     pub(crate) fn carries_out(&self, sequence: u32) -> bool {
         self.current.as_ref().is_some_and(|current| current.origin == Origin::Peer(sequence))
     }

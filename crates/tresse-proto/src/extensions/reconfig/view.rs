@@ -30,7 +30,7 @@ pub(crate) struct View<'a> {
 /// The direction of this side's user data.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Sending {
-    /// Whether the state of the association allows any.
+    /// True if the state of the association allows any.
     pub(crate) is_open: bool,
     pub(crate) streams: u16,
     pub(crate) progress: Progress,
@@ -41,7 +41,7 @@ pub(crate) struct Sending {
 /// How far sending has come.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Progress {
-    /// Whether everything is sent that was queued on held streams before they were held.
+    /// True if everything is sent that was queued on held streams before they were held.
     pub(crate) drained: bool,
     /// The index given out last.
     pub(crate) highest: u64,
