@@ -144,6 +144,12 @@ fn lines(outcome: &Outcome) -> String {
             in_words(limits)
         ));
     }
+    for path in &outcome.paths {
+        if let Some(other) = path.shares_with.filter(|other| *other < path.id) {
+            lines
+                .push(format!("  path {} shares a bottleneck with path {other}: both are one flow", path.id));
+        }
+    }
     if !outcome.cross.is_empty() {
         lines.push("  cross         Mbit/s   segments   resent".to_owned());
     }

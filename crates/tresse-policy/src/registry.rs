@@ -317,7 +317,10 @@ mod tests {
     fn every_built_in_controller_is_there_and_takes_no_configuration() {
         let mut registry = Registry::default();
         let names = registry.controller_names().iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(names, ["balia", "bbr", "cmt_rp_v1", "cmt_rp_v2", "cubic", "lia", "olia", "rfc9260"]);
+        assert_eq!(
+            names,
+            ["balia", "bbr", "cmt_rp_v1", "cmt_rp_v2", "coupled_cubic", "cubic", "lia", "olia", "rfc9260"]
+        );
         for name in names {
             assert!(registry.build_controller(&name, "").is_ok(), "{name}");
             let refused = registry.build_controller(&name, "1").map(|_| ()).unwrap_err().to_string();
@@ -329,7 +332,7 @@ mod tests {
         }
         let unknown = registry.build_controller("reno", "").map(|_| ()).unwrap_err().to_string();
         let expected = "unknown congestion controller \"reno\"; registered are balia, bbr, cmt_rp_v1, cmt_rp_v2, \
-                        cubic, lia, olia, rfc9260";
+                        coupled_cubic, cubic, lia, olia, rfc9260";
         assert_eq!(unknown, expected);
     }
 }

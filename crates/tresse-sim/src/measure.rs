@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationStats, Instant, LimitTimes, PathStats};
+use tresse_proto::{AssociationStats, Instant, LimitTimes, PathId, PathStats};
 
 use crate::crossing;
 use crate::host::Host;
@@ -161,6 +161,7 @@ fn path_outcome(position: usize, before: &Snapshot, after: &Snapshot) -> PathOut
         reverse_loss: share(backward.dropped(), backward.offered),
         srtt_ms: path.and_then(|path| path.srtt.or(path.seen_rtt)).map(|srtt| srtt.as_secs_f64() * 1e3),
         min_rtt_ms: path.and_then(|path| path.min_rtt).map(|rtt| rtt.as_secs_f64() * 1e3),
+        shares_with: path.and_then(|path| path.shares_with).map(PathId::index),
         cwnd_bytes: path.map_or(0, |path| path.cwnd),
         ssthresh_bytes: path.map_or(0, |path| path.ssthresh),
         chunks_sent: since(|path| path.chunks_sent),

@@ -131,6 +131,9 @@ pub struct PathOutcome {
     pub srtt_ms: Option<f64>,
     /// The shortest round-trip time of full packets whose acknowledgements took the way that they take now.
     pub min_rtt_ms: Option<f64>,
+    /// Another path that met this one in a bottleneck, as the sender's congestion control saw it at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shares_with: Option<usize>,
     /// Congestion window at the end.
     pub cwnd_bytes: usize,
     /// Slow-start threshold at the end.

@@ -67,6 +67,7 @@ class PathOutcome:
     copies_sent: int
     mark_cuts: int
     timeouts: int
+    shares_with: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

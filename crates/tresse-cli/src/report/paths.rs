@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tresse::{Association, AssociationStats, Limit, PathStats};
+use tresse::{Association, AssociationStats, Limit, PathId, PathStats};
 
 use super::words::{Shares, limit_words, main_limit, meaning, printable, rate, shares};
 
@@ -30,6 +30,9 @@ struct PathReport {
     /// The sender's: the shortest of full packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     min_rtt_ms: Option<f64>,
+    /// The sender's: another path that it found to share a bottleneck.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shares_with: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chunks_sent: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,6 +109,7 @@ impl PathsReport {
             share: if all > 0 { carried(path) as f64 / all as f64 } else { 0.0 },
             srtt_ms: path.srtt.or(path.seen_rtt).map(|srtt| srtt.as_secs_f64() * 1e3),
             min_rtt_ms: path.min_rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
+            shares_with: path.shares_with.map(PathId::index),
             chunks_sent: sending(path.chunks_sent),
             chunks_resent: sending(path.chunks_resent),
             timeouts: sending(path.timeouts),
@@ -152,6 +156,9 @@ impl PathsReport {
             }
             if let (Some(sent), Some(resent)) = (path.chunks_sent, path.chunks_resent) {
                 line.push_str(&format!(", {resent} of {} chunks sent again", sent.saturating_add(resent)));
+            }
+            if let Some(other) = path.shares_with {
+                line.push_str(&format!(", shares a bottleneck with path {other}"));
             }
             if let Some(limits) = self.limited_by.as_ref().and_then(|limits| limits.paths.get(path.id)) {
                 line.push_str(&format!("; limited by {}", limit_words(limits)));

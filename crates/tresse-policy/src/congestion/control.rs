@@ -45,6 +45,12 @@ pub trait CongestionControl: Send {
         None
     }
 
+    /// Another path with which this one shares a bottleneck, as far as the controller has found out: then both are one flow.
+    fn shares_with(&self, path: PathId) -> Option<PathId> {
+        let _ = path;
+        None
+    }
+
     /// The name of a controller that could not go on, and why, once: `rfc9260` has taken its place.
     fn pop_failure(&mut self) -> Option<(String, String)> {
         None

@@ -1,25 +1,33 @@
-//! CUBIC (RFC 9438) on each path by itself: growth by time since the last loss, not by round trips.
+//! CUBIC (RFC 9438): growth by time since the last loss, not by round trips. On each path by itself, or coupled: paths that turn
+//! out to share a bottleneck are one flow, whose window is the sum of theirs. It grows on whichever path is acknowledged, and
+//! pays for a loss, once in a round trip, on the path that lost: were all cut together, their queues would drain together,
+//! and paths once taken for companions would look like that for ever.
 //!
 //! Optimises the use of fast, long paths, where a packet per round trip takes minutes to fill them;
 //! where that is not the question it grows as RFC 9260 would. For bulk transfer over paths that are
-//! not shared among themselves. Loses where they are: n paths take n flows' share. It keeps queues
-//! fuller than `rfc9260`, which costs delay.
+//! not shared among themselves. Loses where they are and it does not couple them: n paths take n
+//! flows' share. It keeps queues fuller than `rfc9260`, which costs delay.
 //!
 //! Windows and times are those of the RFC: packets and seconds, as f64. Cuts start from cwnd, which
 //! §4.6 allows as no window grows that is not fully used. HyStart++ (§4.10) is not there.
 
 use super::CongestionControl;
+use super::bottleneck::Bottlenecks;
 use super::controller::Sizes;
 use super::steps::Earned;
 use super::window::{LARGEST, PathAck, Window};
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// The controller "cubic".
+/// The controllers "cubic" and "coupled_cubic".
 #[derive(Default)]
 pub(super) struct Cubic {
     /// Made when the first path leaves slow start: an association at rest has none.
     curves: Option<Box<Curves>>,
+    /// Made when there are several paths, if those that share a bottleneck are to be one flow.
+    bottlenecks: Option<Box<Bottlenecks>>,
+    /// They are to be.
+    couples: bool,
 }
 
 /// Curves of CUBIC by path, as far as a path has left slow start.
@@ -37,6 +45,19 @@ struct Curve {
     stage: Option<Stage>,
     /// Plateau, prior and stage before the last cut.
     before: Option<(f64, f64, Option<Stage>)>,
+    /// Time of the last cut, of several paths.
+    cut: Option<Instant>,
+}
+
+/// Windows that grow and shrink as one: a path, or all paths that share a bottleneck.
+#[derive(Copy, Clone, PartialEq, Debug)]
+struct Flow {
+    /// The first of its paths, whose curve it has.
+    first: PathId,
+    /// The sum of their windows, in bytes.
+    cwnd: usize,
+    /// Number of these paths.
+    paths: usize,
 }
 
 /// One stage of congestion avoidance, from its first growth on.
@@ -62,30 +83,38 @@ impl CongestionControl for Cubic {
         if let Some(curve) = self.known_curve(path) {
             *curve = Curve::default();
         }
+        if let Some(bottlenecks) = &mut self.bottlenecks {
+            bottlenecks.forget(path);
+        }
     }
 
     fn on_sack(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
+        if self.couples && windows.len() > 1 {
+            self.compare(now, windows, acks);
+        }
         for ack in acks {
+            let flow = self.flow(windows, ack.path);
             let Some(window) = windows.get_mut(ack.path.index()) else { continue };
             if window.cwnd <= window.ssthresh {
                 if let Earned::SlowStart(bytes) = window.earned(ack) {
                     window.grow(bytes);
                 }
             } else if window.growth_allowed(ack) {
-                self.curve(ack.path).on_ack(now, window, ack);
+                self.curve(flow.first).on_ack(now, window, flow.cwnd, ack);
             }
             if window.recovery_begins(ack) {
-                window.cut_to(self.curve(ack.path).on_loss(window));
+                window.cut_to(self.curve(flow.first).on_loss(now, window, flow));
             }
         }
     }
 
-    fn on_timeout(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
+    fn on_timeout(&mut self, now: Instant, windows: &mut [Window], path: PathId) {
+        let flow = self.flow(windows, path);
         let Some(window) = windows.get_mut(path.index()) else { return };
-        let curve = self.curve(path);
+        let curve = self.curve(flow.first);
         // Of a series of timeouts the first one found the window as it was.
         let first = if window.one_packet { curve.before } else { None };
-        window.time_out(curve.on_loss(window));
+        window.time_out(curve.on_loss(now, window, flow));
         curve.before = first.or(curve.before);
         // The next stage begins on the plateau (§4.8).
         curve.plateau = 0.0;
@@ -96,11 +125,12 @@ impl CongestionControl for Cubic {
         let larger = window.cwnd >= before.cwnd;
         window.restore(before);
         // Where the window has outgrown what it was, it goes on from there (§4.9.2).
-        if let Some(curve) = self.known_curve(path)
+        let first = self.bottlenecks.as_ref().map_or(path, |found| found.flow(path));
+        if let Some(curve) = self.known_curve(first)
             && let Some((plateau, prior, stage)) = curve.before.take()
             && !larger
         {
-            *curve = Curve { plateau, prior, stage, before: None };
+            *curve = Curve { plateau, prior, stage, before: None, cut: None };
         }
     }
 
@@ -113,9 +143,55 @@ impl CongestionControl for Cubic {
             window.decay();
         }
     }
+
+    fn shares_with(&self, path: PathId) -> Option<PathId> {
+        self.bottlenecks.as_ref()?.shares_with(path)
+    }
 }
 
 impl Cubic {
+    /// CUBIC that makes one flow of the paths which share a bottleneck.
+    pub(super) fn coupled() -> Self {
+        Cubic { couples: true, ..Cubic::default() }
+    }
+
+    /// Learns from round trips. Where two flows turn out to be one, it gets what one of them had.
+    fn compare(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
+        let bottlenecks = self.bottlenecks.get_or_insert_default();
+        for ack in acks {
+            // Where a buffer is what limits, it stops all paths at once, and their queues drain together.
+            let limits = windows.get(ack.path.index()).is_some_and(|window| window.is_fully_used(ack));
+            if let Some(rtt) = ack.rtt.filter(|_| limits) {
+                bottlenecks.on_round_trip(now, ack.path, rtt);
+            }
+        }
+        while let Some(change) = self.bottlenecks.as_mut().and_then(|found| found.pop_change()) {
+            *self.curve(change.from) = Curve::default();
+            *self.curve(change.to) = Curve::default();
+            for path in paths(windows).filter(|_| change.joined) {
+                if self.flow(windows, path).first == change.to {
+                    let window = &mut windows[path.index()];
+                    window.cut_to((window.cwnd / 2).max(window.pmdcs));
+                }
+            }
+        }
+    }
+
+    /// The flow that a path is part of.
+    fn flow(&self, windows: &[Window], path: PathId) -> Flow {
+        let alone = windows.get(path.index()).map_or(0, |window| window.cwnd);
+        let Some(bottlenecks) = &self.bottlenecks else { return Flow { first: path, cwnd: alone, paths: 1 } };
+        let first = bottlenecks.flow(path);
+        let others = paths(windows)
+            .zip(windows)
+            .filter(|(other, window)| *other != path && window.usable && bottlenecks.flow(*other) == first);
+        others.fold(Flow { first, cwnd: alone, paths: 1 }, |flow, (_, window)| Flow {
+            cwnd: flow.cwnd + window.cwnd,
+            paths: flow.paths + 1,
+            ..flow
+        })
+    }
+
     fn known_curve(&mut self, path: PathId) -> Option<&mut Curve> {
         self.curves.as_mut()?.0.get_mut(path.index())
     }
@@ -131,9 +207,9 @@ impl Cubic {
 
 impl Curve {
     /// Data was acknowledged in congestion avoidance (§4.2 to §4.5).
-    fn on_ack(&mut self, now: Instant, window: &mut Window, ack: &PathAck) {
+    fn on_ack(&mut self, now: Instant, window: &mut Window, total: usize, ack: &PathAck) {
         let packet = window.pmdcs as f64;
-        let cwnd = window.cwnd as f64 / packet;
+        let cwnd = total as f64 / packet;
         if self.stage.is_none() {
             self.stage = Some(self.begin(now, cwnd));
         }
@@ -181,16 +257,30 @@ impl Curve {
         Stage { start: now, used: now, last_ack: now, to_plateau, reno: cwnd, fraction: 0.0 }
     }
 
-    /// The new threshold, in bytes; where the plateau will be (§4.6, §4.7).
-    fn on_loss(&mut self, window: &Window) -> usize {
-        let cwnd = window.cwnd as f64 / window.pmdcs as f64;
+    /// The new threshold of the window, in bytes; where the plateau will be (§4.6, §4.7). What the flow loses is taken from this
+    /// window alone, and once in a round trip, whichever of its paths lost something.
+    fn on_loss(&mut self, now: Instant, window: &Window, flow: Flow) -> usize {
+        let rtt = window.srtt.unwrap_or_default();
+        if flow.paths > 1 {
+            if self.cut.is_some_and(|cut| now.since(cut) < rtt) {
+                return window.cwnd;
+            }
+            self.cut = Some(now);
+        }
+        let cwnd = flow.cwnd as f64 / window.pmdcs as f64;
         self.before = Some((self.plateau, self.prior, self.stage));
         // Below the last plateau: someone else came, and gets room sooner (fast convergence).
         self.plateau = if cwnd < self.plateau { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.prior = cwnd;
         self.stage = None;
-        ((window.cwnd as f64 * BETA) as usize).max(window.floor())
+        let taken = flow.cwnd - (flow.cwnd as f64 * BETA) as usize;
+        window.cwnd.saturating_sub(taken).max((window.floor() / flow.paths).max(window.pmdcs))
     }
+}
+
+/// The numbers of the paths.
+fn paths(windows: &[Window]) -> impl Iterator<Item = PathId> + use<> {
+    (0..windows.len()).map(|place| PathId(place as u8))
 }
 
 impl Stage {

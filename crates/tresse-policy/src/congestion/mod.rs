@@ -44,6 +44,7 @@
 
 mod balia;
 mod bbr;
+mod bottleneck;
 mod cmt_rp_v1;
 mod cmt_rp_v2;
 pub(crate) mod control;
@@ -104,9 +105,10 @@ impl Make {
 
 /// The built-in controllers, by the names that the switch `congestion_control` has for them.
 pub(crate) fn built_in() -> impl Iterator<Item = (&'static str, Make)> {
-    let built_in: [(&str, BuiltIn); 7] = [
+    let built_in: [(&str, BuiltIn); 8] = [
         ("rfc9260", || Box::new(Rfc9260)),
         ("cubic", || Box::new(Cubic::default())),
+        ("coupled_cubic", || Box::new(Cubic::coupled())),
         ("cmt_rp_v1", || Box::new(cmt_rp_v1::controller())),
         ("cmt_rp_v2", || Box::new(cmt_rp_v2::controller())),
         ("lia", || Box::new(Lia)),

@@ -133,6 +133,8 @@ pub struct PathStats {
     pub cwnd: usize,
     /// Slow-start threshold, bytes.
     pub ssthresh: usize,
+    /// Another path that meets this one in a bottleneck, as far as congestion control has found out: both grow as one flow.
+    pub shares_with: Option<PathId>,
     /// Bytes in flight.
     pub flight: usize,
     /// Of these, bytes of copies: another path has them under way too, or has brought them already.

@@ -127,6 +127,7 @@ impl Paths {
             primary: id == self.primary,
             cwnd: window.cwnd,
             ssthresh: window.ssthresh,
+            shares_with: self.controller.shares_with(id),
             flight: 0,
             copied: 0,
             queued: 0,

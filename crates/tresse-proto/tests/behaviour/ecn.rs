@@ -88,7 +88,9 @@ fn an_answer_that_is_lost_is_given_again() {
 
 #[test]
 fn every_packet_may_be_marked_for_ever_and_the_data_arrives() {
-    for congestion_control in ["rfc9260", "cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"] {
+    for congestion_control in
+        ["rfc9260", "cubic", "coupled_cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"]
+    {
         let config = AssociationConfig { congestion_control: congestion_control.to_owned(), ..wide() };
         let mut pair = Pair::established(2, &config);
         pair.congested = Box::new(|_| true);

@@ -56,6 +56,42 @@ fn two_paths_over_one_bottleneck_take_one_flows_share_when_coupled_and_two_when_
     }
 }
 
+/// Two paths over one link whose queue drops what does not fit, and a TCP flow over it as well.
+const ONE_QUEUE: &str = r#"
+preset = "cmt"
+settle = "20s"
+measure = "60s"
+[[path]]
+rate = "10Mbit/s"
+delay = "20ms"
+queue = "60 packets"
+[[path]]
+shares = 0
+[[cross]]
+kind = "bulk"
+"#;
+
+/// Who gets which drop depends on who comes in bursts, so that the means of three runs are compared.
+#[test]
+fn paths_over_one_queue_are_found_out_and_become_one_flow() {
+    let carried = |text: &str, controller: &str| {
+        ["1", "2", "3"].map(|seed| outcome(text, controller, seed).throughput_mbps).iter().sum::<f64>() / 3.0
+    };
+    let one = carried(&ONE_QUEUE.replace("[[path]]\nshares = 0\n", ""), "cubic");
+    let [uncoupled, coupled] = ["cubic", "coupled_cubic"].map(|controller| carried(ONE_QUEUE, controller));
+    assert!(coupled < 1.2 * one && coupled < uncoupled, "{coupled} of {one} Mbit/s, uncoupled {uncoupled}");
+    let found = outcome(ONE_QUEUE, "coupled_cubic", "1");
+    assert_eq!(found.paths.iter().map(|path| path.shares_with).collect::<Vec<_>>(), [Some(1), Some(0)]);
+}
+
+#[test]
+fn paths_with_bottlenecks_of_their_own_are_left_alone() {
+    let [uncoupled, coupled] =
+        ["cubic", "coupled_cubic"].map(|controller| outcome(CROWDED_PATH, controller, "1"));
+    assert_eq!(coupled.throughput_mbps, uncoupled.throughput_mbps);
+    assert!(coupled.paths.iter().all(|path| path.shares_with.is_none()));
+}
+
 /// Two links of 10 Mbit/s, the second one crossed by three TCP flows. RED here too: a full drop-tail queue drops what
 /// comes in bursts, so that a window which hardly grows keeps its place there, coupled or not.
 const CROWDED_PATH: &str = r#"

@@ -81,6 +81,7 @@ pub(super) const STREAM_SCHEDULERS: &[&str] = &[
 const CONTROLLERS: &[&str] = &[
     "rfc9260",
     "cubic",
+    "coupled_cubic",
     "cmt_rp_v1",
     "cmt_rp_v2",
     "lia",

@@ -19,7 +19,10 @@ struct One {
 
 impl One {
     fn new(window: Window) -> Self {
-        One { cubic: Cubic { curves: Some(Box::new(Curves(vec![Curve::default()]))) }, windows: [window] }
+        One {
+            cubic: Cubic { curves: Some(Box::new(Curves(vec![Curve::default()]))), ..Cubic::default() },
+            windows: [window],
+        }
     }
 
     fn ack(&mut self, now: Instant, acked: usize) {
@@ -218,4 +221,73 @@ fn a_cut_that_was_for_nothing_is_taken_back_with_its_curve() {
         assert_eq!(one.windows[0].cwnd, windows[0].cwnd);
         assert_eq!(*one.curve(), Curve { before: None, ..before });
     }
+}
+
+/// Two windows over one queue, whose delay both see.
+fn companions() -> (Cubic, [Window; 2], u64) {
+    let mut cubic = Cubic::coupled();
+    let mut windows = [window(40, 100), window(20, 100)];
+    let mut now = 0;
+    while cubic.shares_with(PathId(0)).is_none() {
+        now += 10;
+        assert!(now < 60_000, "never found out");
+        // Up and down without a pattern, from one interval of 50 ms to the next.
+        let delay = Some(ms(100 + (now / 50) * (now / 50) % 17));
+        // Nothing that counts as acknowledged: the windows stay.
+        let acks = [0, 1].map(|path| PathAck {
+            acked: 0,
+            rtt: delay,
+            ..full_ack(path, &windows[usize::from(path)])
+        });
+        cubic.on_sack(at(now), &mut windows, &acks);
+    }
+    (cubic, windows, now)
+}
+
+#[test]
+fn paths_that_are_found_to_share_a_bottleneck_begin_with_what_one_had() {
+    let (cubic, windows, _) = companions();
+    assert_eq!(windows.map(|window| window.cwnd), [20 * M, 10 * M]);
+    assert_eq!(cubic.shares_with(PathId(1)), Some(PathId(0)));
+    assert_eq!(Cubic::default().shares_with(PathId(1)), None);
+}
+
+/// Three tenths of both windows, and a second loss within the round trip takes nothing.
+#[test]
+fn one_flow_pays_for_a_loss_once_and_on_the_path_that_lost() {
+    let (mut cubic, mut windows, now) = companions();
+    for path in [0, 1] {
+        let lost = loss(path, &windows[usize::from(path)]);
+        cubic.on_sack(at(now + 50 + u64::from(path)), &mut windows, &[lost]);
+    }
+    assert_eq!(windows.each_ref().map(|window| window.cwnd), [11 * M, 10 * M]);
+    assert!(windows.iter().all(|window| window.recovery.is_some()));
+    let again = PathAck { exit_point: 300, recovered_to: 200, ..loss(1, &windows[1]) };
+    cubic.on_sack(at(now + 500), &mut windows, &[again]);
+    assert_eq!(
+        windows.map(|window| window.cwnd),
+        [11 * M, 10 * M - 6_301],
+        "three tenths of 21 packets, rounded up"
+    );
+}
+
+/// Growth of one window of their sum.
+#[test]
+fn one_flow_grows_by_what_all_its_paths_have_acknowledged() {
+    let (mut cubic, mut windows, now) = companions();
+    for window in &mut windows {
+        window.ssthresh = window.cwnd - 1;
+    }
+    let before: usize = windows.iter().map(|window| window.cwnd).sum();
+    let mut alone = One::new(window(30, 100));
+    for round in 1..=20 {
+        for path in [0, 1] {
+            let ack = full_ack(path, &windows[usize::from(path)]);
+            cubic.on_sack(at(now + round * 100), &mut windows, &[ack]);
+        }
+        let acked = alone.windows[0].cwnd;
+        alone.ack(at(now + round * 100), acked);
+    }
+    let grown = windows.iter().map(|window| window.cwnd).sum::<usize>() - before;
+    near(grown as f64 / M as f64, alone.packets() - 30.0, 0.3);
 }

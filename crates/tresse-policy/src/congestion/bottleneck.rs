@@ -1,0 +1,269 @@
+//! Which paths share a bottleneck, by what their round trips have in common.
+//!
+//! Packets of two paths that wait in one queue wait longer at the same times. So time is cut into intervals; each path has its
+//! shortest round trip in each of them, the *move* from one interval to the next, and two paths share a bottleneck where their
+//! moves are correlated. Moves, because windows that fill queues of their own grow alike for seconds, and their delays with them.
+//! Bounded by the usual one, because a cut moves a delay by more than all else, and a few cuts coincide by chance. And
+//! the shortest, because acknowledgements are held back and packets delayed for other reasons.
+//!
+//! A simpler test than RFC 8382's, which wants one-way delays and tens of seconds: SCTP measures round trips. So a queue on the
+//! way back, which the reports on all paths meet, looks like one that the paths share.
+
+use std::time::Duration;
+
+use crate::path::PathId;
+use crate::time::Instant;
+
+/// Delays of the paths of one association, and which of them are correlated.
+#[derive(Default)]
+pub(super) struct Bottlenecks {
+    /// Beginning of the interval.
+    began: Instant,
+    /// By path.
+    delays: Vec<Delay>,
+    /// Those of paths 0 and 1, 0 and 2, 1 and 2, 0 and 3, ...
+    pairs: Vec<Pair>,
+}
+
+/// A path that joined another one's flow, or left it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Change {
+    /// The first path of the flow that it was part of.
+    pub(super) from: PathId,
+    /// The first path of the flow that it is part of now.
+    pub(super) to: PathId,
+    /// The path was alone, and has company now.
+    pub(super) joined: bool,
+}
+
+/// The round trips of one path.
+#[derive(Copy, Clone, Default)]
+struct Delay {
+    /// The shortest in this interval, and in the one before; absent where none was measured.
+    this: Option<Duration>,
+    last: Option<Duration>,
+    /// Usual size of a move, in seconds.
+    usual: Average,
+    /// The move from the interval before the last to the last: from -1 to 1, which is as far as usual.
+    moved: Option<f64>,
+    /// The first path that it shares a bottleneck with; itself where there is none before it.
+    flow: PathId,
+    /// The `flow` that was last told.
+    told: PathId,
+}
+
+/// Moves of two paths.
+#[derive(Copy, Clone, Default)]
+struct Pair {
+    /// Of each, of their squares, and of their product.
+    moves: [Average; 2],
+    squares: [Average; 2],
+    product: Average,
+    together: bool,
+}
+
+/// A mean over the last [`MEMORY`] values or so.
+#[derive(Copy, Clone, Default)]
+struct Average {
+    mean: f64,
+    values: u32,
+}
+
+impl Bottlenecks {
+    /// The first path that shares a bottleneck with this one: itself where none before it does.
+    pub(super) fn flow(&self, path: PathId) -> PathId {
+        self.delays.get(path.index()).map_or(path, |delay| delay.told)
+    }
+
+    /// The first other path that shares a bottleneck with this one.
+    pub(super) fn shares_with(&self, path: PathId) -> Option<PathId> {
+        let mut others = (0..self.delays.len()).map(|place| PathId(place as u8));
+        others.find(|other| *other != path && self.flow(*other) == self.flow(path))
+    }
+
+    /// The path is a new one: nothing is known of it.
+    pub(super) fn forget(&mut self, path: PathId) {
+        let Some(delay) = self.delays.get_mut(path.index()) else { return };
+        *delay = Delay { flow: path, told: path, ..Delay::default() };
+        for other in (0..self.delays.len()).filter(|other| *other != path.index()) {
+            self.pairs[place(path.index(), other)] = Pair::default();
+        }
+    }
+
+    /// Data of the path took this round trip.
+    pub(super) fn on_round_trip(&mut self, now: Instant, path: PathId, rtt: Duration) {
+        while self.delays.len() <= path.index() {
+            let added = PathId(self.delays.len() as u8);
+            self.pairs.resize(self.pairs.len() + added.index(), Pair::default());
+            self.delays.push(Delay { flow: added, told: added, ..Delay::default() });
+        }
+        if now.since(self.began) >= INTERVAL {
+            self.compare();
+            self.began = now;
+        }
+        let this = &mut self.delays[path.index()].this;
+        *this = Some(this.map_or(rtt, |least| least.min(rtt)));
+    }
+
+    /// The next path whose flow has changed since this was last asked.
+    pub(super) fn pop_change(&mut self) -> Option<Change> {
+        let place = self.delays.iter().position(|delay| delay.flow != delay.told)?;
+        let delay = &mut self.delays[place];
+        let change = Change { from: delay.told, to: delay.flow, joined: delay.flow.index() != place };
+        delay.told = delay.flow;
+        Some(change)
+    }
+
+    /// The interval is over.
+    fn compare(&mut self) {
+        for delay in &mut self.delays {
+            delay.end_interval();
+        }
+        for path in 0..self.delays.len() {
+            for before in 0..path {
+                if let (Some(one), Some(other)) = (self.delays[before].moved, self.delays[path].moved) {
+                    self.pairs[place(before, path)].add(one, other);
+                }
+            }
+            let companion = (0..path).find(|before| self.pairs[place(*before, path)].together);
+            self.delays[path].flow = companion.map_or(PathId(path as u8), |before| self.delays[before].flow);
+        }
+    }
+}
+
+impl Delay {
+    fn end_interval(&mut self) {
+        self.moved = self.this.zip(self.last).map(|(this, last)| {
+            let moved = this.as_secs_f64() - last.as_secs_f64();
+            self.usual.add(moved.abs());
+            // Where nothing ever moves, this is no number, and clamped neither.
+            if moved == 0.0 { 0.0 } else { (moved / self.usual.mean).clamp(-1.0, 1.0) }
+        });
+        self.last = self.this.take();
+    }
+}
+
+impl Pair {
+    fn add(&mut self, one: f64, other: f64) {
+        for (place, moved) in [one, other].into_iter().enumerate() {
+            self.moves[place].add(moved);
+            self.squares[place].add(moved * moved);
+        }
+        self.product.add(one * other);
+        if self.product.values >= ENOUGH {
+            self.together = self.correlation() > if self.together { APART } else { TOGETHER };
+        }
+    }
+
+    /// From -1 to 1 (Pearson); 0 where one of them does not move.
+    fn correlation(&self) -> f64 {
+        let [one, other] = self.moves.map(|moves| moves.mean);
+        let [one_square, other_square] = self.squares.map(|squares| squares.mean);
+        let own = (one_square - one * one) * (other_square - other * other);
+        if own > f64::EPSILON { (self.product.mean - one * other) / own.sqrt() } else { 0.0 }
+    }
+}
+
+impl Average {
+    fn add(&mut self, value: f64) {
+        self.values = self.values.saturating_add(1);
+        self.mean += (value - self.mean) / f64::from(self.values.min(MEMORY));
+    }
+}
+
+/// Place of the pair of two paths.
+fn place(one: usize, other: usize) -> usize {
+    let (low, high) = (one.min(other), one.max(other));
+    high * (high - 1) / 2 + low
+}
+
+/// Long enough for some packets of a slow path, short enough for a decision within seconds.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// So many intervals are remembered, about, and at least so many have to be compared.
+const MEMORY: u32 = 128;
+const ENOUGH: u32 = 100;
+/// Above this correlation two paths share a bottleneck, and below that they do no longer. In random setups
+/// (docs/congestion.md) strangers whom no buffer holds up together stay below 0.3.
+const TOGETHER: f64 = 0.4;
+const APART: f64 = 0.2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers from 0 to 99 without a pattern.
+    fn noise(seed: u64, step: u64) -> u64 {
+        let mixed = ((seed << 32) | step).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) % 100
+    }
+
+    /// Feeds paths for `seconds`, a round trip every 10 ms of each, from the 50 ms that `queues` adds to.
+    fn run(found: &mut Bottlenecks, seconds: u64, queues: &[&dyn Fn(u64) -> u64]) {
+        let from = found.began.as_nanos() / 1_000_000;
+        for step in 0..seconds * 100 {
+            for (path, queue) in queues.iter().enumerate() {
+                let rtt = Duration::from_micros(50_000 + queue(step));
+                let now = Instant::from_nanos((from + step * 10) * 1_000_000);
+                found.on_round_trip(now, PathId(path as u8), rtt);
+            }
+        }
+    }
+
+    fn flows(found: &mut Bottlenecks, paths: u8) -> Vec<u8> {
+        while found.pop_change().is_some() {}
+        (0..paths).map(|path| found.flow(PathId(path)).0).collect()
+    }
+
+    /// A queue that fills for three seconds, in ms, and is emptied at once; its packets also meet what others send.
+    fn queue(seed: u64) -> impl Fn(u64) -> u64 {
+        move |step| (step + 37 * seed) % 300 * 100 + noise(seed, step / 5) * 100
+    }
+
+    #[test]
+    fn those_that_wait_in_one_queue_are_one_flow() {
+        let (one, other) = (queue(1), queue(2));
+        // The third path's own way is longer, and varies a little.
+        let longer = |step: u64| one(step) + 30_000 + noise(3, step) * 5;
+        let mut found = Bottlenecks::default();
+        run(&mut found, 10, &[&one, &other, &longer]);
+        assert_eq!(flows(&mut found, 3), [0, 1, 0]);
+        assert_eq!(found.shares_with(PathId(0)), Some(PathId(2)));
+        assert_eq!(found.shares_with(PathId(1)), None);
+    }
+
+    #[test]
+    fn queues_that_fill_and_empty_at_the_same_times_are_not_one() {
+        let one = |step: u64| step % 300 * 100 + noise(1, step / 5) * 100;
+        let other = |step: u64| step % 300 * 100 + noise(2, step / 5) * 100;
+        let mut found = Bottlenecks::default();
+        run(&mut found, 60, &[&one, &other]);
+        assert_eq!(flows(&mut found, 2), [0, 1]);
+    }
+
+    #[test]
+    fn who_parts_is_let_go_and_a_new_path_is_unknown() {
+        let (one, other) = (queue(1), queue(2));
+        let mut found = Bottlenecks::default();
+        run(&mut found, 10, &[&one, &one]);
+        let change = Change { from: PathId(1), to: PathId(0), joined: true };
+        assert_eq!([found.pop_change(), found.pop_change()], [Some(change), None]);
+        run(&mut found, 30, &[&one, &other]);
+        let change = Change { from: PathId(0), to: PathId(1), joined: false };
+        assert_eq!(found.pop_change(), Some(change));
+
+        run(&mut found, 30, &[&one, &one]);
+        assert_eq!(flows(&mut found, 2), [0, 0]);
+        found.forget(PathId(1));
+        assert_eq!(flows(&mut found, 2), [0, 1]);
+    }
+
+    #[test]
+    fn silence_and_stillness_say_nothing() {
+        let mut found = Bottlenecks::default();
+        run(&mut found, 10, &[&|_| 0, &|_| 0]);
+        assert_eq!(flows(&mut found, 2), [0, 1]);
+        let one = queue(1);
+        run(&mut found, 10, &[&one]);
+        assert_eq!(flows(&mut found, 2), [0, 1]);
+    }
+}
