@@ -225,6 +225,10 @@ soak: ## an hour of a tunnel whose links and server fail and whose keys change: 
 tunnel-acceptance: ## delays of small requests beside bulk and losses of datagrams, through a tunnel over two links of 20 Mbit/s (root)
 	$(CARGO) test --locked --package tresse-cli --test tunnel_links -- --include-ignored --nocapture --test-threads 1
 
+.PHONY: verdicts
+verdicts: ## causes that hold a transfer up, one at a time between real sockets, and whether they are named: on a machine that does nothing else
+	$(CARGO) test --locked --package tresse-cli --test verdicts -- --ignored --test-threads 1 --nocapture
+
 .PHONY: transfer-1g
 transfer-1g: ## move 1 GB over two real paths and compare the files
 	TRESSE_TRANSFER_BYTES=1000000000 $(CARGO) test --locked --package tresse-cli --test transfer a_file_arrives

@@ -168,6 +168,10 @@ fn lines(outcome: &Outcome) -> String {
             "  no association was set up: the handshake found no way through the paths in time".to_owned(),
         );
     } else {
+        if let Some(busy) = outcome.processors {
+            let [sender, receiver] = [busy.sender, busy.receiver].map(|share| share * 100.0);
+            lines.push(format!("  processors busy: sender {sender:.0} %, receiver {receiver:.0} %"));
+        }
         lines.push(format!("  in total limited by {}", in_words(&outcome.limited_by.total)));
         lines.extend(meaning(&by_name(&outcome.limited_by.total)).map(|meaning| format!("  {meaning}")));
     }

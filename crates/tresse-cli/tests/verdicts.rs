@@ -1,7 +1,7 @@
 //! Causes that hold a transfer up, injected one at a time between real sockets, and whether `tresse perf` names them.
 //!
 //! The network is that of `tresse emulate`. A machine that is busy with other things becomes a cause itself, so this runs
-//! when it is asked for: `cargo test -p tresse-cli --test verdicts -- --ignored --test-threads 1`.
+//! when it is asked for: `make verdicts`. The same causes in the simulator, where no machine is busy, are in every `make test`.
 
 #![allow(missing_docs, reason = "a test")]
 

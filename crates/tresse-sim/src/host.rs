@@ -4,6 +4,7 @@
 //! ask to be woken at the next deadline. Nothing of the endpoint is used but its public surface.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use tresse_proto::{
@@ -13,6 +14,7 @@ use tresse_proto::{
 
 use crate::error::RunError;
 use crate::network::{Happening, Network, Packet, Protocol};
+use crate::processor::{Processor, Task};
 use crate::records::SimulatedKeys;
 use crate::route::NodeId;
 use crate::traffic::{Application, Ledger, Turn};
@@ -28,6 +30,8 @@ pub(crate) struct Host {
     endpoint: Endpoint,
     keys: SimulatedKeys,
     application: Box<dyn Application>,
+    /// Where packets cost time.
+    processor: Option<Processor<Packet>>,
     /// The earliest wake-up that is under way; later ones in the event queue are stale.
     wake_at: Option<Instant>,
     /// Stream schedulers that were replaced, and why.
@@ -57,6 +61,7 @@ impl Host {
             endpoint,
             keys,
             application,
+            processor: None,
             wake_at: None,
             scheduler_failures: Vec::new(),
             woken: (Instant::ZERO, 0),
@@ -65,8 +70,27 @@ impl Host {
         }
     }
 
-    /// Takes a packet that arrived; then it is the host's [`turn`](Self::turn).
-    pub(crate) fn on_packet(&mut self, now: Instant, packet: &mut Packet) {
+    /// The same, with a processor that works so long on each packet.
+    pub(crate) fn with_packet_time(mut self, packet_time: Duration) -> Self {
+        self.processor = (!packet_time.is_zero()).then(|| Processor::new(packet_time));
+        self
+    }
+
+    /// How long its processor has worked, if packets cost time.
+    pub(crate) fn worked(&self, now: Instant) -> Option<Duration> {
+        self.processor.as_ref().map(|processor| processor.worked(now))
+    }
+
+    /// Takes a packet that arrived, which is processed at once where that costs no time; then it is the host's
+    /// [`turn`](Self::turn).
+    pub(crate) fn on_arrival(&mut self, now: Instant, packet: &mut Packet) {
+        match &mut self.processor {
+            Some(processor) => processor.push(packet.take()),
+            None => self.on_packet(now, packet),
+        }
+    }
+
+    fn on_packet(&mut self, now: Instant, packet: &mut Packet) {
         if packet.protocol != Protocol::Sctp {
             return;
         }
@@ -97,6 +121,10 @@ impl Host {
             return Ok(());
         }
         self.wake_at = None;
+        if let Some(until) = self.busy_until(now) {
+            self.wake_up(until, network);
+            return Ok(());
+        }
         self.woken = if self.woken.0 == now { (now, self.woken.1 + 1) } else { (now, 1) };
         if self.woken.1 > WAKE_UPS_PER_INSTANT {
             return Err(RunError::Sleepless { at: now, host: self.number });
@@ -179,11 +207,19 @@ impl Host {
     /// Asks for a wake-up at the next deadline, unless an earlier one is under way.
     pub(crate) fn arm(&mut self, now: Instant, network: &mut Network<'_>) {
         let Some(due) = self.due() else { return };
-        let due = due.max(now);
+        self.wake_up(due.max(now), network);
+    }
+
+    fn wake_up(&mut self, due: Instant, network: &mut Network<'_>) {
         if self.wake_at.is_none_or(|at| due < at) {
             self.wake_at = Some(due);
             network.events.push(due, Happening::Wake { host: self.number });
         }
+    }
+
+    /// Until when its processor works on what it has begun, if packets cost time.
+    fn busy_until(&self, now: Instant) -> Option<Instant> {
+        self.processor.as_ref()?.busy_until(now)
     }
 
     /// After something happened: serves the application, and sends what there is to send.
@@ -193,14 +229,53 @@ impl Host {
         network: &mut Network<'_>,
         ledger: &mut Ledger,
     ) -> Result<(), RunError> {
+        if self.processor.is_some() {
+            return self.toil(now, network, ledger);
+        }
+        self.turn_at_once(now, network, ledger)
+    }
+
+    /// The same where a packet costs time: whatever comes of one, the next waits until the processor is free.
+    fn toil(&mut self, now: Instant, network: &mut Network<'_>, ledger: &mut Ledger) -> Result<(), RunError> {
+        while let Some(processor) = self.processor.as_mut().filter(|one| one.busy_until(now).is_none()) {
+            let worked = match processor.next() {
+                Task::Receive(mut packet) => {
+                    self.on_packet(now, &mut packet);
+                    true
+                }
+                Task::Send => {
+                    self.serve_application(now, ledger)?;
+                    self.transmit(now, network, 1) > 0
+                }
+            };
+            let Some(processor) = self.processor.as_mut() else { break };
+            if worked {
+                processor.work(now);
+            } else if !processor.has_waiting() {
+                self.arm(now, network);
+                return Ok(());
+            }
+        }
+        if let Some(until) = self.busy_until(now) {
+            self.wake_up(until, network);
+        }
+        Ok(())
+    }
+
+    fn turn_at_once(
+        &mut self,
+        now: Instant,
+        network: &mut Network<'_>,
+        ledger: &mut Ledger,
+    ) -> Result<(), RunError> {
         let mut sent = 0;
         while self.serve_application(now, ledger)? || sent == 0 {
-            let packets = self.transmit(now, network);
+            let packets = self.transmit(now, network, PACKETS_PER_INSTANT);
             if packets == 0 {
                 break;
             }
             sent += packets;
-            if sent > PACKETS_PER_INSTANT {
+            if sent >= PACKETS_PER_INSTANT {
                 return Err(RunError::Runaway { at: now, host: self.number, packets: sent });
             }
         }
@@ -228,12 +303,13 @@ impl Host {
         Ok(self.application.refill(&mut turn)? || told)
     }
 
-    /// Sends what the endpoint has; tells how many packets.
-    fn transmit(&mut self, now: Instant, network: &mut Network<'_>) -> usize {
+    /// Sends what the endpoint has, in `most` polls; tells how many packets.
+    fn transmit(&mut self, now: Instant, network: &mut Network<'_>, most: usize) -> usize {
         let mut packets = 0;
-        for _poll in 0..PACKETS_PER_INSTANT {
+        let each = PACKETS_PER_POLL.min(most);
+        for _poll in 0..most {
             self.scratch.clear();
-            let Some(transmit) = self.endpoint.poll_transmit(now, PACKETS_PER_POLL, &mut self.scratch) else {
+            let Some(transmit) = self.endpoint.poll_transmit(now, each, &mut self.scratch) else {
                 return packets;
             };
             if self.arena.capacity() < self.scratch.len() {
@@ -259,8 +335,7 @@ impl Host {
             network.send(now, self.node, packet(batch));
             packets += 1;
         }
-        // It would never stop, even if its packets are empty.
-        PACKETS_PER_INSTANT + 1
+        packets
     }
 }
 

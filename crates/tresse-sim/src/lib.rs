@@ -31,6 +31,7 @@ mod network;
 mod outcome;
 mod pcap;
 pub mod pcapng;
+mod processor;
 pub mod queue;
 mod record;
 pub mod records;
@@ -51,8 +52,8 @@ mod world;
 pub use emulation::{Delivery, Emulation, End};
 pub use error::RunError;
 pub use outcome::{
-    AssociationOutcome, CrossOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, SCHEMA,
-    Shares, StreamOutcome,
+    AssociationOutcome, CrossOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, Processors,
+    RunFacts, SCHEMA, Shares, StreamOutcome,
 };
 pub use record::{PathSeries, Series};
 pub use recovery::RecoveryOutcome;

@@ -8,7 +8,8 @@ use crate::crossing;
 use crate::host::Host;
 use crate::link::LinkCounters;
 use crate::outcome::{
-    AssociationOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, RunFacts, SCHEMA, StreamOutcome,
+    AssociationOutcome, Delay, Discarded, LimitedBy, Outcome, PathOutcome, Processors, RunFacts, SCHEMA,
+    StreamOutcome,
 };
 use crate::record::Recorder;
 use crate::recovery::Recoveries;
@@ -26,6 +27,8 @@ pub(crate) struct Snapshot {
     receiver: Option<AssociationStats>,
     /// By path: forward, backward, and the longest forward queue since the snapshot before.
     links: Vec<(LinkCounters, LinkCounters, usize)>,
+    /// How long the processors of sender and receiver have worked, where packets cost time.
+    worked: Option<[Duration; 2]>,
     /// By TCP host.
     tallies: Vec<Tally>,
 }
@@ -50,6 +53,7 @@ impl Snapshot {
         Snapshot {
             at,
             links,
+            worked: world.worked(),
             tallies: crossing::tallies(&world.tcp_hosts),
             sender: world.hosts[SENDER].stats(at),
             receiver: world.hosts[RECEIVER].stats(at).map(|(association, _)| association),
@@ -106,6 +110,7 @@ pub(crate) fn outcome(
             &after.tallies,
             measured.as_secs_f64(),
         ),
+        processors: processors(before, after),
         limited_by: LimitedBy {
             total: after.limits().since(&before.limits()).into(),
             paths: paths.map(path_limits).collect(),
@@ -124,6 +129,14 @@ pub(crate) fn outcome(
         series: world.recorder.map(Recorder::into_series),
         scenario: scenario.to_table(),
     }
+}
+
+/// The shares of the measured time that the processors worked.
+fn processors(before: &Snapshot, after: &Snapshot) -> Option<Processors> {
+    let (before_that, until_then) = (before.worked?, after.worked?);
+    let measured = after.at.since(before.at).as_secs_f64().max(1e-9);
+    let share = |host: usize| until_then[host].saturating_sub(before_that[host]).as_secs_f64() / measured;
+    Some(Processors { sender: share(SENDER), receiver: share(RECEIVER) })
 }
 
 /// Seconds from the opening of the association until everything was delivered.

@@ -38,6 +38,9 @@ pub struct Outcome {
     /// By pair of hosts whose traffic crosses the paths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cross: Vec<CrossOutcome>,
+    /// The shares of the time that the hosts' processors worked, where the scenario has packets cost time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Processors>,
     /// What the sender was limited by.
     pub limited_by: LimitedBy,
     /// The association as a whole.
@@ -52,6 +55,16 @@ pub struct Outcome {
     pub run: RunFacts,
     /// The scenario with every default filled in.
     pub scenario: toml::Table,
+}
+
+/// Shares of the time, from 0 to 1, that processors worked on packets.
+#[derive(Copy, Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Processors {
+    /// The sender's.
+    pub sender: f64,
+    /// The receiver's.
+    pub receiver: f64,
 }
 
 /// One stream.

@@ -95,7 +95,8 @@ pub(crate) fn build<'w>(
         let ends = addresses(node).into_iter().zip(addresses(far)).collect();
         residents[node.index()] = Some(Resident::Host(number));
         let keys = SimulatedKeys::new(seed.bytes("keys"));
-        hosts.push(Host::new(number, node, ends, endpoint, keys, application));
+        let host = Host::new(number, node, ends, endpoint, keys, application);
+        hosts.push(host.with_packet_time(resolved.packet_time));
     }
     for (number, host) in tcp_hosts.iter().enumerate() {
         residents[host.node().index()] = Some(Resident::TcpHost(number as u16));

@@ -1,5 +1,7 @@
 //! Hosts, network and clock together: what happens next, until a given time.
 
+use std::time::Duration;
+
 use tresse_proto::Instant;
 
 use crate::error::RunError;
@@ -7,7 +9,7 @@ use crate::host::Host;
 use crate::invariant;
 use crate::network::{Happening, Network};
 use crate::record::Recorder;
-use crate::setup::SENDER;
+use crate::setup::{RECEIVER, SENDER};
 use crate::tcp::TcpHost;
 use crate::traffic::Ledger;
 
@@ -69,6 +71,12 @@ impl World<'_> {
         self.goal.is_some_and(|goal| self.ledger.total_delivered() >= goal)
     }
 
+    /// How long the processors of sender and receiver have worked, where packets cost time.
+    pub(crate) fn worked(&self) -> Option<[Duration; 2]> {
+        let [sender, receiver] = [SENDER, RECEIVER].map(|host| self.hosts[host].worked(self.now));
+        Some([sender?, receiver?])
+    }
+
     fn step(&mut self, happening: Happening) -> Result<(), RunError> {
         let now = self.now;
         match happening {
@@ -78,7 +86,7 @@ impl World<'_> {
                 match self.residents.get(node.index()).copied().flatten() {
                     Some(Resident::Host(host)) => {
                         let host = &mut self.hosts[usize::from(host)];
-                        host.on_packet(now, packet);
+                        host.on_arrival(now, packet);
                         host.turn(now, &mut self.network, &mut self.ledger)?;
                     }
                     Some(Resident::TcpHost(host)) => {

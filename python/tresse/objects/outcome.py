@@ -140,6 +140,8 @@ class Outcome:
     scenario: Mapping[str, Any]
     """The resolved scenario, as the table of its TOML."""
     cross: tuple[CrossOutcome, ...] = ()
+    processors: Mapping[str, float] | None = None
+    """With `host.packet_time`: shares of the time that they worked, by `sender` and `receiver`."""
     series: Mapping[str, Any] | None = None
     """With `record.interval`: columns as long as `time_s`."""
     recovery: Mapping[str, Any] | None = None

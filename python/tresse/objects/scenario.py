@@ -154,6 +154,13 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What hosts spend on packets (`[host]`)."""
+
+    packet_time: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """What is recorded besides (`[record]`)."""
 
@@ -196,6 +203,7 @@ class Scenario:
     receiver: Transport | None = None
     cross: tuple[Cross, ...] = ()
     access: Access | None = None
+    host: Host | None = None
     record: Record | None = None
 
     @classmethod

@@ -60,7 +60,7 @@ pub(crate) fn explained(limit: Limit) -> &'static str {
         }
         Limit::Application => "the sender had no more to send: the paths could have carried more",
         Limit::Host => {
-            "this host set the pace: packets left later than pacing allowed, as the processor was busy or woke up late"
+            "this host set the pace: packets left later than they might have, as the processor was busy or woke up late"
         }
         Limit::Path => "no path could be used",
         _ => "nothing held the data up but this host's own pace",

@@ -67,6 +67,7 @@ impl Association {
                 break;
             }
         }
+        note_departure(self, now, first.path);
         if self.seal == Seal::Crc32c {
             buffer[start..].chunks_mut(first.len).for_each(tresse_wire::seal_zeroed);
         }
@@ -266,7 +267,7 @@ impl Association {
                 let limit = limit_of(&self.sender, path);
                 self.sharing.on_limit(path, limit);
                 let (limit, paced) = self.sender.reported(path, limit);
-                let (limit, due) = self.sender.paths.note_limit(path, now, limit, paced);
+                let (limit, due) = self.sender.paths.noting(path).note_limit(now, limit, paced);
                 total = stronger(limit, total);
                 late = [late, due].into_iter().flatten().min();
             }
@@ -358,6 +359,18 @@ impl Association {
             let rto = self.sender.paths.get(self.sender.paths.best_for_control()).rto();
             self.shutdown.start_t2(now, rto, self.sender.config.rto_max);
         }
+    }
+}
+
+/// Packets leave by `path`. Where there were more than the driver took when it last asked, these have waited for it.
+fn note_departure(association: &mut Association, now: Instant, path: PathId) {
+    let limits = &mut association.counters.limits;
+    if let Some(since) = limits.take_left().filter(|&since| since < now) {
+        limits.note_held(since);
+        association.sender.paths.noting(path).note_held(since);
+    }
+    if !association.dry {
+        limits.note_left(now);
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Limit {
     Scheduler,
     /// The application: there is room, but no data.
     Application,
-    /// This host: pacing had let data go, and the driver asked for it late.
+    /// This host: the driver asked late for what pacing had let go, or left packets that waited to its next turn.
     Host,
     /// The path is down: inactive or not confirmed yet.
     Path,

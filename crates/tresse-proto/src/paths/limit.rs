@@ -1,5 +1,7 @@
 //! Durations by limit: the clock behind every `LimitTimes`.
 
+use std::time::Duration;
+
 use tresse_policy::Instant;
 
 use crate::collections::LazyBox;
@@ -9,6 +11,8 @@ use crate::interface::stats::{Limit, LimitTimes};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LimitClock {
     current: Limit,
+    /// When the driver left packets to its next turn, in microseconds after `since`, and one more; 0 where it left none.
+    left: u32,
     since: Instant,
     times: LazyBox<LimitTimes>,
 }
@@ -16,12 +20,13 @@ pub(crate) struct LimitClock {
 impl LimitClock {
     /// Starts to count under `limit`.
     pub(crate) fn new(now: Instant, limit: Limit) -> Self {
-        LimitClock { current: limit, since: now, times: LazyBox::default() }
+        LimitClock { current: limit, left: 0, since: now, times: LazyBox::default() }
     }
 
     /// From `now` on, `limit` holds.
     #[inline]
     pub(crate) fn note(&mut self, now: Instant, limit: Limit) {
+        self.left = 0;
         if limit != self.current {
             self.turn_to(now, limit);
         }
@@ -33,6 +38,23 @@ impl LimitClock {
         if let Some(due) = due.filter(|_| paced) {
             self.note(due.max(self.since), Limit::Host);
         }
+    }
+
+    /// At `now` the driver took packets and left others.
+    pub(crate) fn note_left(&mut self, now: Instant) {
+        // Where it is too long ago for four bytes, nobody knows.
+        self.left = u32::try_from((now - self.since).as_micros() + 1).unwrap_or(0);
+    }
+
+    /// When the driver last left packets, unless something was noted since.
+    pub(crate) fn take_left(&mut self) -> Option<Instant> {
+        let micros = std::mem::take(&mut self.left).checked_sub(1)?;
+        Some(self.since + Duration::from_micros(micros.into()))
+    }
+
+    /// What leaves now could have left at `since`: from then on it was the host.
+    pub(crate) fn note_held(&mut self, since: Instant) {
+        self.note(since.max(self.since), Limit::Host);
     }
 
     fn turn_to(&mut self, now: Instant, limit: Limit) {
@@ -55,8 +77,6 @@ impl LimitClock {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn at(millis: u64) -> Instant {

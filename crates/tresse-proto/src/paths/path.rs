@@ -268,8 +268,14 @@ impl Path {
         self.traffic.fill.on_busy();
     }
 
-    /// As [`Paths::note_limit`](super::Paths::note_limit).
-    pub(super) fn note_limit(&mut self, now: Instant, limit: Limit, paced: bool) -> (Limit, Option<Instant>) {
+    /// What leaves now could have left at `since`: from then on it was the host.
+    pub(crate) fn note_held(&mut self, since: Instant) {
+        self.limits.note_held(since);
+    }
+
+    /// From `now` on, `limit` keeps the path from sending more, and `paced` its pacing. Answers what that comes to where the
+    /// path is full, and since when data has been late that pacing let go.
+    pub(crate) fn note_limit(&mut self, now: Instant, limit: Limit, paced: bool) -> (Limit, Option<Instant>) {
         let limit = match limit {
             Limit::CongestionWindow
             | Limit::Pacing

@@ -173,7 +173,7 @@ mod set {
         paths.on_rtt(B, Duration::from_millis(100));
         paths.on_data_sent(B, at(5), 1000, false);
         paths.on_packet_sent(B, 1480, true);
-        paths.note_limit(B, at(10), Limit::CongestionWindow, false);
+        paths.noting(B).note_limit(at(10), Limit::CongestionWindow, false);
         let view = paths.view(B, M, true);
         assert_eq!((view.id, view.primary, view.state), (B, false, PathState::Active));
         assert_eq!((view.cwnd, view.flight, view.room), (3 * M, M, 2 * M));

@@ -8,7 +8,8 @@ use tresse_policy::sharing::PathSample;
 use tresse_policy::{Instant, PathId};
 
 use super::Paths;
-use crate::interface::stats::{Limit, PathStats};
+use super::path::Path;
+use crate::interface::stats::PathStats;
 
 impl Paths {
     /// The congestion window of a path.
@@ -92,16 +93,9 @@ impl Paths {
         }
     }
 
-    /// From `now` on, `limit` keeps the path from sending more, and `paced` its pacing. Answers what that comes to where the
-    /// path is full, and since when data has been late that pacing let go.
-    pub(crate) fn note_limit(
-        &mut self,
-        id: PathId,
-        now: Instant,
-        limit: Limit,
-        paced: bool,
-    ) -> (Limit, Option<Instant>) {
-        self.path_mut_quietly(id).note_limit(now, limit, paced)
+    /// A path of which it is noted what keeps it from sending: that brings none of its timers forward.
+    pub(crate) fn noting(&mut self, id: PathId) -> &mut Path {
+        self.path_mut_quietly(id)
     }
 
     /// A packet of `bytes` was sent, SCTP headers included, `data` among it or not.

@@ -98,6 +98,24 @@ fn silence_is_the_applications() {
 }
 
 #[test]
+fn what_the_driver_leaves_to_its_next_turn_waits_for_the_host() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let (start, mut now, mut buffer) = (pair.now, pair.now, Vec::new());
+    pair.client().send(now, SendOptions::on(StreamId(0)), content(0, 0, 3000)).expect("room");
+    while pair.client.endpoint.poll_transmit(now, 1, &mut buffer).is_some() {
+        now += Duration::from_millis(3);
+    }
+    let stats = pair.client().stats(now).expect("open").limited_by;
+    let path = pair.client().path_stats(now)[0].limited_by;
+    // Nothing more was there after the last of them.
+    let waited = now - start;
+    assert!(waited >= Duration::from_millis(6), "several packets: {waited:?}");
+    for times in [stats, path] {
+        assert_eq!(times.of(Limit::Host), waited, "{times:?}");
+    }
+}
+
+#[test]
 fn a_small_congestion_window_is_the_networks() {
     let mut pair = Pair::established(2, &AssociationConfig::default());
     // Every fiftieth packet is lost: windows stay small.

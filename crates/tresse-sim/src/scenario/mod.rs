@@ -55,6 +55,8 @@ pub struct Resolved {
     pub sender: AssociationConfig,
     /// Settings of the host that accepts it.
     pub receiver: AssociationConfig,
+    /// How long the processor of either host works on each packet that comes or leaves; zero for no time at all.
+    pub packet_time: Duration,
     /// The paths between them.
     pub paths: Vec<PathSpec>,
     /// What joins hosts to the routers of paths that others cross, each way.

@@ -30,6 +30,9 @@ pub(super) fn table(resolved: &Resolved) -> Table {
     if !own.is_empty() {
         put(&mut table, "receiver", own);
     }
+    let mut host = Table::new();
+    put_duration(&mut host, "packet_time", resolved.packet_time);
+    put(&mut table, "host", host);
     put(&mut table, "traffic", traffic(&resolved.traffic));
     put(&mut table, "loss_oracle", resolved.loss_oracle);
     let mut record = Table::new();

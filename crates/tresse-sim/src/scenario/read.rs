@@ -40,6 +40,7 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
     let traffic = read_traffic(&mut top)?;
     let (record_interval, record_recovery) = read_record(&mut top, settle + measure)?;
     let loss_oracle = top.read("loss_oracle", TRUTH, parse_truth)?.unwrap_or(false);
+    let packet_time = read_host(&mut top)?;
     let (sender, receiver) = read_settings(file, &mut top, &preset, &paths, &traffic)?;
     check_presence(&top, &paths, [&sender, &receiver])?;
     top.finish()?;
@@ -52,6 +53,7 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
         start_jitter,
         sender,
         receiver,
+        packet_time,
         paths,
         access,
         crossings,
@@ -130,6 +132,14 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
     }
     section.finish()?;
     Ok(traffic)
+}
+
+fn read_host(top: &mut Section<'_>) -> Result<Duration, ScenarioError> {
+    let Some(mut section) = top.section("host")? else { return Ok(Duration::ZERO) };
+    let accepted = "a duration up to 1s, such as \"50us\"";
+    let packet_time = section.read("packet_time", accepted, parse_packet_time)?.unwrap_or_default();
+    section.finish()?;
+    Ok(packet_time)
 }
 
 fn read_record(top: &mut Section<'_>, whole: Duration) -> Result<(Option<Duration>, bool), ScenarioError> {
@@ -212,6 +222,10 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
 
 pub(super) fn parse_truth(text: &str) -> Option<bool> {
     text.parse().ok()
+}
+
+fn parse_packet_time(text: &str) -> Option<Duration> {
+    parse_duration(text).filter(|time| *time <= Duration::from_secs(1))
 }
 
 fn parse_framing(text: &str) -> Option<u32> {

@@ -85,6 +85,7 @@ fn overrides_reach_every_place() {
         ("receiver.experiment.split_overbooking", "true"),
         ("path.1.delay", "50ms"),
         ("path[0].reverse.delay", "1ms"),
+        ("host.packet_time", "50us"),
         ("record.interval", "100ms"),
         ("traffic.ordered", "false"),
     ];
@@ -101,6 +102,7 @@ fn overrides_reach_every_place() {
     assert_eq!(resolved.paths[0].backward.delay, Duration::from_millis(1));
     assert_eq!(resolved.record_interval, Some(Duration::from_millis(100)));
     assert!(!resolved.traffic.ordered);
+    assert_eq!(resolved.packet_time, Duration::from_micros(50));
     let again = Scenario::from_toml(&scenario.to_toml(), "again.toml").expect("what we print we read");
     assert_eq!(again.resolved(), resolved);
 }
@@ -187,6 +189,8 @@ fn errors_say_where_and_what_would_be_accepted() {
         ("traffic.message_size", "0"),
         ("traffic.refill", "always"),
         ("traffic.stop", "0"),
+        ("host.packet_time", "2s"),
+        ("host.idle_time", "1us"),
         ("record.interval", "1us"),
         ("path.0.rate", "0"),
         ("path.0.delay", "1h"),

@@ -112,3 +112,21 @@ fn a_map_that_keeps_data_back_is_named_the_scheduler() {
     assert_eq!(longest(&outcome.limited_by.paths[1]).0, Limit::Scheduler, "{:#?}", outcome.limited_by);
     assert_limited_by(Limit::Scheduler, &outcome);
 }
+
+#[test]
+fn a_busy_processor_is_named_the_host() {
+    for preset in ["cmt", "adaptive"] {
+        // 300 us allow 3,333 packets a second of both directions, where the paths would carry 4,100 of data alone.
+        for packet_time in ["300us", "1ms"] {
+            let slow = [("preset", preset), ("host.packet_time", packet_time)];
+            let outcome = outcome(&slow, Duration::ZERO);
+            let busy = outcome.processors.expect("packets cost time");
+            assert!(busy.sender > 0.99, "{preset}, {packet_time}: {outcome:#?}");
+            assert!(outcome.paths.iter().all(|path| path.utilisation < 0.9), "{outcome:#?}");
+            assert_limited_by(Limit::Host, &outcome);
+        }
+        let fast = outcome(&[("preset", preset), ("host.packet_time", "20us")], Duration::ZERO);
+        assert!(fast.processors.is_some_and(|busy| busy.sender < 0.3), "{preset}: {fast:#?}");
+        assert_limited_by(Limit::Full, &fast);
+    }
+}

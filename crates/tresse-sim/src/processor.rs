@@ -1,0 +1,92 @@
+//! The processor of a host on which packets cost time: what waits for it, and when it is free.
+//!
+//! Refuses to know what a packet says and what is done about it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tresse_proto::Instant;
+
+/// One queue of work: packets that came in, and those that leave in turn with them.
+#[derive(Debug)]
+pub(crate) struct Processor<P> {
+    packet_time: Duration,
+    free_at: Instant,
+    worked: Duration,
+    waiting: VecDeque<P>,
+    /// The next turn is that of a packet that leaves, if one does: neither direction starves the other.
+    sends: bool,
+}
+
+/// What a processor that is free does next.
+pub(crate) enum Task<P> {
+    /// Takes this packet in.
+    Receive(P),
+    /// Sends a packet, if there is one.
+    Send,
+}
+
+impl<P> Processor<P> {
+    /// One that works for `packet_time` on each packet, above zero.
+    pub(crate) fn new(packet_time: Duration) -> Self {
+        let (free_at, worked) = (Instant::ZERO, Duration::ZERO);
+        Processor { packet_time, free_at, worked, waiting: VecDeque::new(), sends: false }
+    }
+
+    /// A packet came in.
+    pub(crate) fn push(&mut self, packet: P) {
+        self.waiting.push_back(packet);
+    }
+
+    /// When it is free, if that is after `now`.
+    pub(crate) fn busy_until(&self, now: Instant) -> Option<Instant> {
+        Some(self.free_at).filter(|free_at| *free_at > now)
+    }
+
+    /// What it does now that it is free.
+    pub(crate) fn next(&mut self) -> Task<P> {
+        self.sends = !self.sends;
+        if self.sends {
+            return Task::Send;
+        }
+        self.waiting.pop_front().map_or(Task::Send, Task::Receive)
+    }
+
+    /// Whether packets wait for it.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// From `now` on it works on one more packet.
+    pub(crate) fn work(&mut self, now: Instant) {
+        self.free_at = self.free_at.max(now) + self.packet_time;
+        self.worked += self.packet_time;
+    }
+
+    /// How long it has worked until `now`.
+    pub(crate) fn worked(&self, now: Instant) -> Duration {
+        self.worked.saturating_sub(self.free_at.since(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_have_their_turns_and_work_adds_up() {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let mut processor = Processor::new(Duration::from_millis(10));
+        (1..=2).for_each(|packet| processor.push(packet));
+        let mut next = || match processor.next() {
+            Task::Send => 0,
+            Task::Receive(packet) => packet,
+        };
+        assert_eq!([next(), next(), next(), next(), next(), next()], [0, 1, 0, 2, 0, 0]);
+        assert_eq!(processor.busy_until(at(5)), None);
+        processor.work(at(5));
+        assert_eq!(processor.busy_until(at(5)), Some(at(15)));
+        let worked = [at(5), at(9), at(15), at(20)].map(|now| processor.worked(now).as_millis());
+        assert_eq!(worked, [0, 4, 10, 10]);
+    }
+}
