@@ -3,8 +3,9 @@
 //! Routing looks at the destination alone, so without this all paths of a host with two default routes leave by the one
 //! of the lower metric, whatever address they start from.
 //!
-//! On Linux an address has two sockets: one is bound to the interface (SO_BINDTODEVICE) and the other hears what arrives by
-//! any other one, such as packets of this host. [`Egress`] says which of them a packet leaves by.
+//! On Linux and Apple's systems an address has two sockets: one is bound to the interface (SO_BINDTODEVICE, IP_BOUND_IF) and
+//! the other hears what arrives by any other one, such as packets of this host. [`Egress`] says which of them a packet leaves by.
+//! On Windows a packet leaves by the interface of its source address anyway.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -29,7 +30,7 @@ pub(super) fn scoped(local: IpAddr, port: u16) -> SocketAddr {
 
 /// A second socket on the address and port of `free`, bound to `interface`. None where the system refuses (Linux before
 /// 5.7 without CAP_NET_RAW) or has no such option.
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
 pub(super) fn beside(free: &UdpSocket, kind: socket2::Type, interface: &HostAddress) -> Option<UdpSocket> {
     use socket2::{Domain, SockRef, Socket};
 
@@ -37,22 +38,54 @@ pub(super) fn beside(free: &UdpSocket, kind: socket2::Type, interface: &HostAddr
     let address = free.local_addr().ok()?;
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let open = || {
-        let socket = Socket::new(domain, kind, free.protocol()?)?;
-        socket.bind_device(Some(interface.interface.as_bytes()))?;
-        socket.set_reuse_address(true)?;
+        let socket = Socket::new(domain, kind, protocol_of(&free, kind)?)?;
+        bind_to(&socket, interface, address.is_ipv4())?;
+        share_port(&socket, true)?;
         socket.bind(&address)?;
-        socket.set_reuse_address(false)?;
+        share_port(&socket, false)?;
         Ok::<_, std::io::Error>(UdpSocket::from(socket))
     };
     // Sharing the port is for these two alone: nobody else can have it before or after.
-    free.set_reuse_address(true).ok()?;
+    share_port(&free, true).ok()?;
     let bound = open();
-    let _ = free.set_reuse_address(false);
+    let _ = share_port(&free, false);
     bound.ok()
 }
 
+#[cfg(target_os = "linux")]
+fn bind_to(socket: &socket2::Socket, interface: &HostAddress, _v4: bool) -> std::io::Result<()> {
+    socket.bind_device(Some(interface.interface.as_bytes()))
+}
+
+#[cfg(target_vendor = "apple")]
+fn bind_to(socket: &socket2::Socket, interface: &HostAddress, v4: bool) -> std::io::Result<()> {
+    let index = Some(std::num::NonZeroU32::new(interface.index).ok_or(ErrorKind::NotFound)?);
+    if v4 { socket.bind_device_by_index_v4(index) } else { socket.bind_device_by_index_v6(index) }
+}
+
+#[cfg(target_os = "linux")]
+fn protocol_of(socket: &socket2::Socket, _kind: socket2::Type) -> std::io::Result<Option<socket2::Protocol>> {
+    socket.protocol()
+}
+
+#[cfg(target_vendor = "apple")]
+fn protocol_of(_socket: &socket2::Socket, kind: socket2::Type) -> std::io::Result<Option<socket2::Protocol>> {
+    // Nobody can ask there; a raw socket is one of SCTP.
+    Ok((kind == socket2::Type::RAW).then(|| socket2::Protocol::from(132)))
+}
+
+/// Lets sockets that say the same have the address and port of this one, or no longer.
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+fn share_port(socket: &socket2::Socket, shares: bool) -> std::io::Result<()> {
+    // To Apple's systems SO_REUSEADDR is about addresses that are not quite the same.
+    #[cfg(target_vendor = "apple")]
+    return socket.set_reuse_port(shares);
+    #[cfg(not(target_vendor = "apple"))]
+    socket.set_reuse_address(shares)
+}
+
 /// As on Linux, where the system has no such option.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 pub(super) fn beside(_free: &UdpSocket, _kind: socket2::Type, _interface: &HostAddress) -> Option<UdpSocket> {
     None
 }
@@ -131,7 +164,15 @@ impl Egress {
 }
 
 fn leads_to(interface: u32, local: IpAddr, remote: IpAddr) -> bool {
-    if host::route(remote, Some(local), None).is_ok_and(|route| route.local) {
+    let is_local = match host::route(remote, Some(local), None) {
+        Ok(route) => route.local,
+        // What is for this host goes by loopback on every system.
+        Err(_) => {
+            remote.is_loopback()
+                || host::addresses().is_ok_and(|all| all.iter().any(|one| one.address == remote))
+        }
+    };
+    if is_local {
         return false;
     }
     // An interface that is gone leads nowhere; where the system does not say, it is taken to lead there.
