@@ -307,6 +307,9 @@ const SEND_QUEUE: usize = 4 * 1024 * 1024;
 /// some lose whole flights and others nothing.
 const RECEIVE_QUEUE: usize = 64 * 1024 * 1024;
 
+/// Receive errors in a row after which the other sockets have their turn.
+const ERRORS_PER_TURN: u32 = 16;
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::io::Write;
@@ -326,5 +329,3 @@ mod tests {
         assert!(socket_recv_buffer_size(&socket.io).expect("Linux tells") >= RECEIVE_QUEUE);
     }
 }
-/// Receive errors in a row after which the other sockets have their turn.
-const ERRORS_PER_TURN: u32 = 16;
