@@ -150,9 +150,7 @@ impl<'a> Protected<'a> {
     /// Sends a message of the key management, before everything of the application.
     pub(crate) fn send(mut self, ppid: Ppid, message: Bytes) -> Result<(), ProtectionError> {
         self.protection()?;
-        if !self.0.state.sends_data() {
-            return Err(ProtectionError::NotOpen { state: self.0.state.name() });
-        }
+        self.may_tell()?;
         let known = ppid == KEY_MANAGEMENT || ppid == KEY_CONTROL;
         if !known || message.is_empty() || message.len() > LONGEST_KEY_MESSAGE {
             return Err(ProtectionError::BadMessage);
@@ -160,6 +158,12 @@ impl<'a> Protected<'a> {
         self.0.sender.outbound.push_keys(KEY_STREAM, ppid, message);
         self.0.stir();
         Ok(())
+    }
+
+    /// Messages of the key management can still leave: not once SHUTDOWN or SHUTDOWN ACK has.
+    fn may_tell(&self) -> Result<(), ProtectionError> {
+        let state = self.0.state;
+        if state.sends_data() { Ok(()) } else { Err(ProtectionError::NotOpen { state: state.name() }) }
     }
 
     pub(crate) fn install_send(
@@ -174,7 +178,11 @@ impl<'a> Protected<'a> {
         Ok(())
     }
 
+    /// Keys that the peer can no longer be told of are refused: it would stay with the old ones, or in the clear, and this side
+    /// would soon believe nothing else than the new ones.
     pub(crate) fn install_receive(mut self, epoch: Epoch, keys: RecordKeys) -> Result<(), ProtectionError> {
+        self.protection()?;
+        self.may_tell()?;
         self.protection()?.install_receive(epoch, keys)
     }
 

@@ -83,7 +83,8 @@ impl AssociationHandle<'_> {
     /// Installs receiving keys, beside those in use.
     ///
     /// # Errors
-    /// An epoch other than the first or the next, or while the keys before those in use still drain.
+    /// An epoch other than the first or the next; while the keys before those in use still drain; or once SHUTDOWN or SHUTDOWN
+    /// ACK has been sent, when no message could tell the peer of them.
     pub fn install_receive_keys(&mut self, epoch: Epoch, keys: RecordKeys) -> Result<(), ProtectionError> {
         self.protected(|protected| protected.install_receive(epoch, keys))
     }

@@ -432,8 +432,10 @@ impl KeyManager {
         self.deadline = Some(now + FAREWELL);
     }
 
-    /// The association is being shut down: nothing more is agreed on, and nothing is waited for.
+    /// The association is being shut down: nothing more is agreed on, and nothing is waited for. What was to follow needs what
+    /// the core has just refused.
     pub(super) fn rest(&mut self) {
+        self.actions.clear();
         (self.deadline, self.wanted) = (None, None);
     }
 
