@@ -45,9 +45,9 @@ pub(crate) enum Command {
     Tunnel(TunnelArgs),
     /// Make a private key, and print the fingerprint that others know it by
     Keygen(KeygenArgs),
-    /// Be a plain endpoint that tests can talk to: discard, echo or generate messages
+    /// Run a plain endpoint for tests: discard, echo or generate messages
     Peer(PeerArgs),
-    /// Look for what keeps several paths from being used well, and say what mends it
+    /// Find what keeps several paths from being used well, and print what mends it
     Doctor(DoctorArgs),
     /// Print one line for every SCTP packet of a capture
     Dissect(DissectArgs),
@@ -59,7 +59,7 @@ pub(crate) enum Command {
 pub(crate) struct SimArgs {
     /// The scenario, a TOML file
     pub(crate) scenario: PathBuf,
-    /// Seed of everything random; the scenario's own if not given
+    /// Seed of all random numbers; the scenario's own if not given
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Change one value of the scenario, such as transport.send_buffer=64KiB or path.1.delay=75ms
@@ -163,7 +163,7 @@ pub(crate) struct TransportArgs {
 /// Schedulers beside the built-in ones.
 #[derive(Args)]
 pub(crate) struct SchedulerArgs {
-    /// Take along a scheduler or congestion controller, from a shared object that names it (docs/schedulers.md)
+    /// Load a scheduler or congestion controller from a shared object, under the name that it exports (docs/schedulers.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) scheduler_so: Vec<PathBuf>,
 }
@@ -223,7 +223,7 @@ pub(crate) struct OutputArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say nothing but errors and warnings (and the result, with --json)
+    /// Print errors and warnings only (and the result, with --json)
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

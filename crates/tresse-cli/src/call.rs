@@ -30,7 +30,7 @@ pub(crate) struct CallArgs {
     /// The other side's addresses, the preferred one first; a host name stands for all of its own
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true)]
     pub(crate) to: Vec<Remote>,
-    /// Own addresses, by position those that reach the other side's: addresses, interfaces, host names, 0.0.0.0 or ::, or
+    /// Own addresses, paired by position with the other side's: addresses, interfaces, host names, 0.0.0.0 or ::, or
     /// auto, which takes an address of every interface by which a route leads there
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto")]
     pub(crate) from: Vec<Local>,

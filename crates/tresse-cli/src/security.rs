@@ -25,11 +25,11 @@ pub(crate) struct SecurityArgs {
     /// Encrypt, and trust whoever knows the secret in this file, as this side does: at least 16 bytes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "peer"])]
     secret_file: Option<PathBuf>,
-    /// Append the keys of all records to this file, to look into captures with (tresse dissect --key-log): whoever has them can read
+    /// Append the keys of all records to this file, to decrypt captures with (tresse dissect --key-log): whoever has them can read
     /// everything
     #[arg(long, value_name = "FILE")]
     key_log: Option<PathBuf>,
-    /// Do without: nothing is encrypted, and whoever reaches the other side can be it
+    /// Use no encryption: anybody on the way can read everything, and pose as the other side
     #[arg(long, conflicts_with_all = ["key", "peer", "secret_file"])]
     insecure: bool,
 }

@@ -26,7 +26,7 @@ pub(crate) struct DoctorArgs {
     /// Time to wait for the peer's first answer over each path
     #[arg(long, default_value = "5s", value_parser = duration)]
     timeout: Duration,
-    /// Watch for so long how long a translator on a path remembers a flow; each path takes this and some seconds
+    /// Time to watch how long a NAT on a path keeps a binding; each path takes this and some seconds
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "to")]
     pub(super) binding_lifetime: Option<Duration>,
     #[command(flatten)]

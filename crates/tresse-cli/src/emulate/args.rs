@@ -16,9 +16,9 @@ use crate::failure::Failure;
 /// for the server's.
 #[derive(Args)]
 pub(crate) struct EmulateArgs {
-    /// The scenario, a TOML file: its paths and cross traffic count, what is sent and how does not
+    /// The scenario, a TOML file: only its paths and its cross traffic are used
     pub(crate) scenario: PathBuf,
-    /// Seed of everything random; the scenario's own if not given
+    /// Seed of all random numbers; the scenario's own if not given
     #[arg(long)]
     pub(super) seed: Option<u64>,
     /// Change one value of the scenario, such as path.1.delay=75ms

@@ -27,7 +27,7 @@ pub(crate) struct TunnelArgs {
 
 #[derive(Subcommand)]
 pub(super) enum Role {
-    /// Wait for clients, and connect what comes through to where it leads
+    /// Wait for clients, and connect their connections to the targets
     Server(ServerArgs),
     /// Accept TCP connections and UDP datagrams, and carry them to the server
     Client(ClientArgs),
@@ -132,7 +132,7 @@ pub(super) struct CommonArgs {
     /// Log for people, or a JSON object a line with what each event is about
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(super) log: LogFormat,
-    /// Say nothing but errors and warnings
+    /// Print errors and warnings only
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
